@@ -1,4 +1,5 @@
-"""One trivial mini-batch: from submission to `completed` on a warm cluster, and from nothing by `parallelrun run`."""
+"""One trivial mini-batch, or command: from submission to `completed` on a warm cluster, and of the former also from
+nothing by `parallelrun run`."""
 
 from __future__ import annotations
 
@@ -21,6 +22,14 @@ def warm(jobs: Jobs, folder: Path) -> Figures:
     return {"seconds": jobs.run(folder, rows=1, mini_batch_size=1).wall_s}
 
 
+def command(jobs: Jobs) -> Figures:
+    """A shell command that does nothing, on a running cluster."""
+    jobs.settle()
+    began = time.perf_counter()
+    jobs.client.jobs.wait(jobs.client.jobs.create({"command": "true"}).id)
+    return {"seconds": time.perf_counter() - began}
+
+
 def cold(job: Path, out: Path) -> Figures:
     """The whole command: interpreter, Redis, services, the job, and the end of them all."""
     command = [str(Path(sys.executable).parent / "parallelrun"), "run", str(job), "--output", str(out)]
@@ -39,6 +48,7 @@ def main(size: Size) -> dict[str, object]:
         found = Comparison(
             {
                 "warm cluster": lambda: warm(jobs, folder),
+                "command, warm cluster": lambda: command(jobs),
                 "from nothing": lambda: cold(job, jobs.home / f"out-{next(numbers)}"),
             }
         ).run(rounds)
@@ -46,5 +56,6 @@ def main(size: Size) -> dict[str, object]:
     return {
         "rounds": rounds,
         **found.spread("warm cluster", "seconds").fields("warm_s"),
+        **found.spread("command, warm cluster", "seconds").fields("command_s"),
         **found.spread("from nothing", "seconds").fields("cold_s"),
     }

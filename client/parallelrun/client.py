@@ -20,6 +20,7 @@ from parallelrun.jobs import Jobs
 from parallelrun.logs import Logs
 from parallelrun.nodes import Nodes
 from parallelrun.outputs import Outputs
+from parallelrun.schedules import Schedules
 from parallelrun.transport import RetryPolicy, Transport
 
 
@@ -52,6 +53,7 @@ class Client:
         self.outputs = Outputs(self._transport)
         self.nodes = Nodes(self._transport)
         self.datastores = Datastores(self._transport)
+        self.schedules = Schedules(self._transport)
         self.data = Assets(self._transport, "data")
         self.models = Assets(self._transport, "model")
         self.environments = Assets(self._transport, "environment")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import secrets
 import time
@@ -18,8 +17,8 @@ from parallelrun.events import Event, follow_events
 from parallelrun.models import Job, Metric, MiniBatch, Step
 from parallelrun.patience import patiently
 from parallelrun.resource import as_model, job_path, pages
+from parallelrun.sending import UPLOAD_TIMEOUT_S, body_of, without_its_code
 from parallelrun.transport import Transport
-from parallelrun_core.assets.names import stored_code
 
 if TYPE_CHECKING:
     from parallelrun.spec_file import Document
@@ -30,7 +29,6 @@ _FOLLOW_S: Final = 1.0
 _NO_VERSION: Final = 2**53 - 1
 """Above every version of a job: a request that names it is answered early only when the job ends."""
 _PAGE: Final = 200
-_UPLOAD_TIMEOUT_S: Final = 300.0
 
 
 class Jobs:
@@ -66,43 +64,21 @@ class Jobs:
 
         reading = read_spec(spec, names_of(self._transport))
         key = idempotency_key or secrets.token_hex(16)
-        document = reading.spec.model_dump(mode="json", exclude_unset=True)
-        folders = dict[str, Path]()
-        if upload_code and document.get("type") == "pipeline":
-            from parallelrun.code_of_steps import with_code_in_zip
-
-            document, folders = with_code_in_zip(document)
-        elif upload_code and (code := document.get("code")) and not stored_code(code):
-            document, folders = {**document, "code": ""}, {"": Path(code)}
+        document, folders = without_its_code(reading.spec, upload_code=upload_code)
         created = self._submit(document, folders, key)
         # The server received the spec, not the document, so it doesn't know all notes on the document.
         return msgspec.structs.replace(created, notes=[*map(str, reading.notes)] or created.notes)
 
     def _submit(self, document: dict[str, Any], folders: Mapping[str, Path], key: str) -> Job:
-        if not folders:
-            return self._post(key, lambda: {"json": document})
-        from parallelrun.package_code import zip_folders
-
-        with zip_folders(folders) as archive:
-
-            def body() -> dict[str, Any]:
-                archive.seek(0)
-                return {
-                    "data": {"spec": json.dumps(document)},
-                    "files": {"code": ("code.zip", archive, "application/zip")},
-                }
-
-            return self._post(key, body)
-
-    def _post(self, key: str, body: Callable[[], dict[str, Any]]) -> Job:
-        answer = self._transport.request(
-            "POST",
-            "/v1/jobs",
-            idempotent=True,
-            headers={"Idempotency-Key": key},
-            body=body,
-            read_timeout_s=_UPLOAD_TIMEOUT_S,
-        )
+        with body_of(document, folders) as body:
+            answer = self._transport.request(
+                "POST",
+                "/v1/jobs",
+                idempotent=True,
+                headers={"Idempotency-Key": key},
+                body=body,
+                read_timeout_s=UPLOAD_TIMEOUT_S,
+            )
         return as_model(answer, Job)
 
     def get(self, job_id: str) -> Job:

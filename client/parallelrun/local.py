@@ -18,11 +18,11 @@ from parallelrun.progress.display import Silent, display_on
 from parallelrun.spec_file import Document, read_spec
 
 if TYPE_CHECKING:
-    from parallelrun_core.spec import JobSpec
+    from parallelrun_core.spec import JobSpec, PipelineSpec
 
 
 def run(
-    spec: JobSpec | dict[str, Any] | Document | str | Path,
+    spec: JobSpec | PipelineSpec | dict[str, Any] | Document | str | Path,
     *,
     output: str | Path | None = None,
     nodes: int = 1,
@@ -62,6 +62,6 @@ def run(
             resume_from=resume_from,
         ),
         resume_option=lambda folder: f"resume_from={str(folder)!r}",
-        display=display_on(sys.stderr, title=reading.job.name) if progress else Silent(),
+        display=display_on(sys.stderr, title=reading.spec.name) if progress else Silent(),
     )
     return end.completed()

@@ -14,6 +14,7 @@ __all__ = [
     "Asset",
     "Datastore",
     "Failure",
+    "Fire",
     "Job",
     "Metric",
     "MetricPoint",
@@ -23,6 +24,7 @@ __all__ = [
     "OutputFile",
     "Progress",
     "RemoteFile",
+    "Schedule",
     "Step",
     "StepOf",
 ]
@@ -270,3 +272,43 @@ class Asset(msgspec.Struct, kw_only=True, frozen=True):
     def path(self) -> str:
         """Where its files are; empty if it has none."""
         return str(self.content.get("path", ""))
+
+
+class Fire(msgspec.Struct, kw_only=True, frozen=True):
+    """What became of a time at which a schedule was due."""
+
+    due: str
+    """RFC 3339, UTC; so are the other times."""
+    outcome: str
+    """started; skipped, since an earlier job had not ended; missed, since it was too late; manual: somebody asked."""
+    at: str = ""
+    """When that was decided."""
+    job_id: str | None = None
+    """The job that was made."""
+    passed_over: int = 0
+    """Times before it for which nothing was done, up to 1,000."""
+    why: str = ""
+    """Why no job was made."""
+
+
+class Schedule(msgspec.Struct, kw_only=True, frozen=True):
+    """A schedule as it was when the server answered."""
+
+    name: str
+    enabled: bool = True
+    trigger: dict[str, Any] = {}
+    display_name: str = ""
+    description: str = ""
+    tags: dict[str, str] = {}
+    missed_runs: str = "once"
+    allow_overlap: bool = False
+    created: str | None = None
+    modified: str | None = None
+    revision: int = 0
+    """Grows whenever it is defined, enabled or disabled."""
+    next: list[str] = []
+    """When it is due next, up to five times; none while it is disabled, or when it has ended."""
+    last: Fire | None = None
+    """What became of the last time."""
+    job: dict[str, Any] = {}
+    """What its jobs are: `name`, `type`, `notes`, `spec`."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from difflib import get_close_matches
 from itertools import islice
@@ -83,15 +84,7 @@ def read_job_file(path: str | Path, assignments: Iterable[str] = (), names: Name
         InvalidInput: the file can't be read, or fields are wrong, all of which are reported at once.
     """
     file = Path(path)
-    try:
-        text = file.read_bytes()
-    except OSError as error:
-        raise InvalidInput.at("", f"{file}: {error.strerror or error}") from error
-    try:
-        document = load_document(text)
-    except InvalidInput as error:
-        error.replace_problems(lambda problem: replace(problem, place=str(file)))
-        raise
+    text, document = _content(file)
     assigned = []
     for assignment in assignments:
         set_field(document, assignment)
@@ -104,6 +97,35 @@ def read_job_file(path: str | Path, assignments: Iterable[str] = (), names: Name
         error.replace_problems(source.located)
         raise
     return replace(reading, located=source.located)
+
+
+@contextmanager
+def read_file(path: str | Path) -> Iterator[tuple[object, Path]]:
+    """The document in a file, and the file's folder. Problems that are raised in this block get their lines.
+
+    Raises:
+        InvalidInput: it can't be read.
+    """
+    file = Path(path)
+    text, document = _content(file)
+    source = Source(file, text, document, [])
+    try:
+        yield document, file.absolute().parent
+    except InvalidInput as error:
+        error.replace_problems(lambda problem: problem if problem.place else source.located(problem))
+        raise
+
+
+def _content(file: Path) -> tuple[bytes, object]:
+    try:
+        text = file.read_bytes()
+    except OSError as error:
+        raise InvalidInput.at("", f"{file}: {error.strerror or error}") from error
+    try:
+        return text, load_document(text)
+    except InvalidInput as error:
+        error.replace_problems(lambda problem: replace(problem, place=str(file)))
+        raise
 
 
 def input_assignments(inputs: Iterable[str]) -> list[str]:

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from datetime import datetime
 from typing import Final
 
-from parallelrun.models import Failure, Job
+from parallelrun.models import Failure, Job, Step
+from parallelrun.progress.steps import describe_step
 from parallelrun.progress.text import clean, duration, mini_batches
 from parallelrun_core.progress import Progress
 
 _TRACEBACK_CHARACTERS: Final = 8000
+_MOST_STEPS: Final = 20
 
 
 def headline(job: Job) -> str:
     """How a job has ended, in one line. If something has failed although it completed, that comes first."""
     if job.state == "failed" and job.failure:
         return f"failed: {clean(job.failure.summary)}"
+    if job.is_pipeline:
+        return _pipeline_headline(job)
     if job.spec.get("command"):
         ended = ": the command ended with exit code 0" if job.state == "completed" else ""
         return f"{job.state}{_took(job)}{ended}"
@@ -32,18 +37,51 @@ def headline(job: Job) -> str:
     return f"{job.state}{_took(job)}: {done}, {progress.items_failed:,} items failed"
 
 
+def _pipeline_headline(job: Job) -> str:
+    counts = Counter(step.state for step in job.steps)
+    reused = sum(step.reused for step in job.steps)
+    among = [f"{reused:,} reused"] if reused else []
+    among += [f"{counts[state]:,} {state}" for state in ("failed", "canceled", "skipped", "waiting") if counts[state]]
+    of_these = f" ({', '.join(among)})" if among else ""
+    what_failed = _what_failed(job.progress)
+    but = f", BUT {what_failed}," if job.state == "completed" and what_failed else ""
+    return f"{job.state}{but}{_took(job)}: {counts['completed']:,}/{len(job.steps):,} steps{of_these}"
+
+
+def _step_lines(job: Job, step_hint: Callable[[Step], str]) -> list[str]:
+    """A line for each step that has not completed, up to some, and where its logs are."""
+    bad = [step for step in job.steps if step.state != "completed"]
+    lines = []
+    for step in bad[:_MOST_STEPS]:
+        lines.append(f"  {clean(step.name)}: {describe_step(step)}")
+        if step.state == "failed" and (where := step_hint(step)):
+            lines.append(f"    logs: {where}")
+    return lines + ([f"  and {len(bad) - _MOST_STEPS:,} more"] if len(bad) > _MOST_STEPS else [])
+
+
+def _pipeline_hints(job: Job, *, log_hint: Callable[[str], str], retry: str) -> list[str]:
+    if job.state == "failed" and job.failure:
+        return failure_lines(job.failure, log_hint=log_hint)
+    return hints(job, log_hint=log_hint, retry=retry)
+
+
 def is_clean(job: Job) -> bool:
     """Whether it has completed, and nothing has failed."""
     return job.state == "completed" and not _what_failed(job.progress)
 
 
-def summary(job: Job, *, log_hint: Callable[[str], str], retry: str = "") -> list[str]:
+def summary(
+    job: Job, *, log_hint: Callable[[str], str], retry: str = "", step_hint: Callable[[Step], str] = lambda _: ""
+) -> list[str]:
     """The lines to show for a job that has ended; the first is its headline.
 
     Args:
         log_hint: says how to open a log, given its path in the job's logs.
         retry: how to retry what failed in a job that completed; empty if that can't be done.
+        step_hint: says where the logs of a pipeline's step are; empty if that isn't known.
     """
+    if job.is_pipeline:
+        return [headline(job), *_step_lines(job, step_hint), *_pipeline_hints(job, log_hint=log_hint, retry=retry)]
     if job.state == "failed" and job.failure:
         return [headline(job), *failure_lines(job.failure, log_hint=log_hint)]
     return [headline(job), *hints(job, log_hint=log_hint, retry=retry)]

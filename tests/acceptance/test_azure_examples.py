@@ -51,6 +51,20 @@ def letters(out: Path) -> None:
     )
 
 
+def totals(out: Path) -> None:
+    assert (out / "totals" / "totals.csv").read_text().split() == ["store,sold", "north,12", "south,12"]
+    assert "exit code 0" in (out / "logs" / "job_result.txt").read_text()
+    (printed,) = out.glob("logs/user/stdout/*/*")
+    assert printed.read_text().split() == ["east", "north", "south"]
+
+
+def tides(out: Path) -> None:
+    lines = (out / "report" / "tides.md").read_text().splitlines()
+    assert [line.split()[1] for line in lines[2:]] == ["bay", "cape", "isle"]
+    assert lines[2] == "| bay | 4.45 m at 16 | 1.52 m at 22 |"
+    assert {path.name for path in (out / "logs").iterdir() if path.is_dir()} == {"find", "report", "split", "sys"}
+
+
 @pytest.mark.parametrize(
     "file, check",
     [
@@ -58,6 +72,8 @@ def letters(out: Path) -> None:
         ("signs/pipeline.yml", signs),
         ("juice/pipeline.yml", juice),
         ("letters/config.yml", letters),
+        ("totals/command.yml", totals),
+        ("tides/pipeline.yml", tides),
     ],
 )
 def test_a_job_file_of_azure_runs_as_it_is(file: str, check: Callable[[Path], None], tmp_path: Path) -> None:

@@ -220,13 +220,25 @@ def test_what_only_places_work_in_azure_is_accepted_and_said(folder: Path) -> No
 
 def test_what_there_is_nothing_to_do_for_is_said(folder: Path) -> None:
     arguments = "--copy_logs_to_parent True --metrics_name_prefix m --push_metrics_to_parent True"
-    outputs = {"scores": {"type": "uri_file", "name": "asset", "version": "1"}}
-    reading = read(
-        changed(PIPELINE, **{f"{STEP}.task.program_arguments": arguments, f"{STEP}.outputs": outputs}), folder
-    )
+    reading = read(changed(PIPELINE, **{f"{STEP}.task.program_arguments": arguments}), folder)
     notes = "\n".join(map(str, reading.notes))
-    for name in ("copy_logs_to_parent", "metrics_name_prefix", "push_metrics_to_parent", "registered"):
+    for name in ("copy_logs_to_parent", "metrics_name_prefix", "push_metrics_to_parent"):
         assert name in notes
+
+
+@pytest.mark.parametrize(
+    "given, asset",
+    [
+        ({"name": "a", "version": 1}, {"name": "a", "version": "1", "type": "uri_file"}),
+        ({"name": "a"}, {"name": "a", "version": "", "type": "uri_file"}),
+        ({"type": "custom_model", "name": "a"}, {"name": "a", "version": "", "type": "custom_model"}),
+    ],
+)
+def test_an_output_with_a_name_becomes_an_asset(folder: Path, given: dict[str, Any], asset: dict[str, str]) -> None:
+    outputs = {"scores": {"type": "uri_file", **given}}
+    output = spec_of(PIPELINE, folder, **{f"{STEP}.outputs": outputs}).outputs["scores"].asset
+    assert output is not None
+    assert output.model_dump() == asset
 
 
 def test_a_conda_file_is_read_from_beside_the_document_that_names_it(folder: Path) -> None:

@@ -24,6 +24,7 @@ from parallelrun.cli.job import job
 from parallelrun.cli.node import node
 from parallelrun.cli.redis_acl import redis_acl
 from parallelrun.cli.run import run_command
+from parallelrun.cli.schedule import schedule
 
 app = typer.Typer(
     name="parallelrun",
@@ -43,6 +44,7 @@ app.command("doctor")(doctor)
 app.command("redis-acl")(redis_acl)
 app.command("azure-env")(azure_env)
 app.add_typer(job, name="job")
+app.add_typer(schedule, name="schedule")
 app.add_typer(node, name="node")
 app.add_typer(datastore, name="datastore")
 for kind in KINDS:

@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-import codecs
-import sys
-from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from parallelrun.cli.exit_codes import ExitCode, of_state
+from parallelrun.cli.job_files import JobId, download, logs
 from parallelrun.cli.output import Format, FormatOption
 from parallelrun.cli.server import Token, Url, connect
 
 if TYPE_CHECKING:
     from parallelrun.client import Client
-    from parallelrun.models import Job
+    from parallelrun.models import Job, Step
 
 job = typer.Typer(help="The jobs of a server.", no_args_is_help=True, rich_markup_mode=None)
-
-_PRINTED: Final = ("stdout", "stderr")
-JobId = Annotated[str, typer.Argument(metavar="ID", show_default=False)]
 
 
 @job.command()
@@ -49,21 +44,27 @@ def create(
 ) -> None:
     """Submit a job, and print its id."""
     from parallelrun.cli.output import say, say_notes
+    from parallelrun.errors import InvalidInput
     from parallelrun.names import names_at
     from parallelrun.spec_file import input_assignments, read_job_file
 
     changes = [*(assignments or ()), *input_assignments(inputs or ())]
     reading = read_job_file(file, changes, names_at(url, token))
     say_notes(reading.notes)
-    spec = reading.job.model_copy(update={"resume_from": resume_from}) if resume_from else reading.job
+    if resume_from and reading.pipeline is not None:
+        hint = (
+            f"what is equal is reused; to run only the rest as it was submitted: parallelrun job resume {resume_from}"
+        )
+        raise InvalidInput.at("--resume-from", "a pipeline takes nothing over from an earlier job", hint)
+    spec = reading.job.model_copy(update={"resume_from": resume_from}) if resume_from else reading.spec
     with connect(url, token) as client:
         with reading.locating_problems():
             created = client.jobs.create(spec, idempotency_key=idempotency_key or None)
         print(created.id, flush=True)
-        if spec.resume_from:
-            say(f"{created.progress.resumed:,} mini-batches were taken over from {spec.resume_from}")
+        if resumed := getattr(spec, "resume_from", ""):
+            say(f"{created.progress.resumed:,} mini-batches were taken over from {resumed}")
         if stream:
-            raise typer.Exit(_follow(client, created))
+            raise typer.Exit(follow_job(client, created))
     say(f"follow it:        parallelrun job stream {created.id}")
     say(f"show its state:   parallelrun job show {created.id}")
     say(f"cancel it:        parallelrun job cancel {created.id}")
@@ -72,7 +73,10 @@ def create(
 
 @job.command("list")
 def list_jobs(
+    *,
     status: Annotated[str, typer.Option(help="Only jobs in this state.")] = "",
+    parent: Annotated[str, typer.Option(metavar="ID", help="Only the jobs of the steps of this pipeline.")] = "",
+    steps: Annotated[bool, typer.Option("--steps", help="Also jobs of steps of pipelines.")] = False,
     limit: Annotated[int, typer.Option(min=1, help="The maximum number of jobs.")] = 50,
     form: FormatOption = Format.TABLE,
     url: Url = "",
@@ -84,12 +88,13 @@ def list_jobs(
 
     with connect(url, token) as client:
         show_list(
-            client.jobs.list(status=status or None, limit=limit),
+            client.jobs.list(status=status or None, parent=parent or None, steps=steps, limit=limit),
             form,
             name=lambda each: each.id,
             columns=[
                 ("ID", lambda each: each.id),
                 ("NAME", lambda each: each.name),
+                ("TYPE", lambda each: each.type),
                 ("STATE", lambda each: each.state),
                 ("MINI-BATCHES", lambda each: mini_batches(each.progress)),
                 ("FAILED", lambda each: each.progress.failed),
@@ -157,6 +162,7 @@ def list_metrics(job_id: JobId, form: FormatOption = Format.TABLE, url: Url = ""
 def show(job_id: JobId, form: FormatOption = Format.TABLE, url: Url = "", token: Token = "") -> None:
     """Show one job."""
     from parallelrun.cli.output import show_one
+    from parallelrun.progress.steps import describe_step
     from parallelrun.progress.text import describe
     from parallelrun.summary import hints, summary
 
@@ -169,12 +175,16 @@ def show(job_id: JobId, form: FormatOption = Format.TABLE, url: Url = "", token:
     lines = [
         ("id", shown.id),
         ("name", shown.name),
+        ("type", shown.type),
+        ("step of", f"{shown.parent.job} ({shown.parent.step})" if shown.parent else ""),
         ("state", shown.state),
+        ("steps", "\n".join(f"{step.name}: {describe_step(step)}{_of_job(step)}" for step in shown.steps)),
         ("progress", describe(shown.state, shown.progress, items_per_s=None, left_s=None).partition(": ")[2]),
         ("submitted", shown.submitted),
         ("started", shown.started),
         ("ended", shown.ended),
         ("output", shown.output.path if shown.output else ""),
+        ("outputs", "\n".join(f"{each.name}: {each.path}" for each in shown.outputs if each.path)),
         ("metrics", "\n".join(f"{name}: {value}" for name, value in shown.metrics.items())),
         ("notes", "\n".join(shown.notes)),
         ("hints", "\n".join(hints(shown, log_hint=log_hint, retry=f"parallelrun job retry {shown.id}"))),
@@ -183,58 +193,16 @@ def show(job_id: JobId, form: FormatOption = Format.TABLE, url: Url = "", token:
     show_one(shown, form, name=shown.id, lines=lines)
 
 
+def _of_job(step: Step) -> str:
+    """The job of a step, unless it is named already."""
+    return f" ({step.job})" if step.job and step.state != "running" and not step.reused else ""
+
+
 @job.command()
 def stream(job_id: JobId, url: Url = "", token: Token = "") -> None:
     """Follow a job until it ends; the exit code is the job's. Ctrl-C stops following, not the job."""
     with connect(url, token) as client:
-        raise typer.Exit(_follow(client, client.jobs.get(job_id)))
-
-
-@job.command()
-def logs(
-    job_id: JobId,
-    path: Annotated[
-        str,
-        typer.Argument(
-            help="The log to print; stdout or stderr: what the workers' own code printed. Without it, all are listed.",
-            show_default=False,
-        ),
-    ] = "",
-    *,
-    tail: Annotated[int | None, typer.Option(min=1, metavar="N", help="Only the last N lines.")] = None,
-    form: FormatOption = Format.TABLE,
-    url: Url = "",
-    token: Token = "",
-) -> None:
-    """List a job's logs, or print one."""
-    from parallelrun.cli.output import show_list
-    from parallelrun.progress.text import clean
-
-    if tail is not None and not path:
-        raise typer.BadParameter("--tail needs a log path: parallelrun job logs ID PATH --tail N")
-    with connect(url, token) as client:
-        if not path:
-            show_list(
-                client.logs.list(job_id),
-                form,
-                name=lambda each: each.path,
-                columns=[
-                    ("PATH", lambda each: each.path),
-                    ("BYTES", lambda each: each.bytes),
-                    ("MODIFIED", lambda each: each.modified),
-                ],
-            )
-            return
-        paths = [path]
-        if path in _PRINTED:
-            paths = [each.path for each in client.logs.list(job_id) if each.path.startswith(f"user/{path}/")]
-        chunks = chain.from_iterable(client.logs.read(job_id, each, tail=tail) for each in paths)
-        if sys.stdout.isatty():
-            # A character may begin in one chunk and end in the next one.
-            for text in codecs.iterdecode(chunks, "utf-8", errors="replace"):
-                sys.stdout.write(clean(text, lines=True, most=len(text)))
-        else:
-            sys.stdout.buffer.writelines(chunks)
+        raise typer.Exit(follow_job(client, client.jobs.get(job_id)))
 
 
 @job.command()
@@ -275,7 +243,7 @@ def resume(
         reopened = client.jobs.resume(job_id, accept_changed_inputs=accept_changed_inputs)
         _say_which_code(reopened)
         if follow:
-            raise typer.Exit(_follow(client, reopened))
+            raise typer.Exit(follow_job(client, reopened))
 
 
 @job.command()
@@ -304,7 +272,7 @@ def retry(
         reopened = client.jobs.retry(job_id, mini_batches=numbers, accept_changed_inputs=accept_changed_inputs)
         _say_which_code(reopened)
         if follow:
-            raise typer.Exit(_follow(client, reopened))
+            raise typer.Exit(follow_job(client, reopened))
 
 
 def _say_which_code(reopened: Job) -> None:
@@ -315,35 +283,8 @@ def _say_which_code(reopened: Job) -> None:
     say(f"  parallelrun job create -f JOB.yml --resume-from {reopened.id}")
 
 
-@job.command()
-def download(
-    job_id: JobId,
-    folder: Annotated[
-        str | None, typer.Option("--path", "-p", metavar="DIR", help="Folder for the files.", show_default="./ID")
-    ] = None,
-    url: Url = "",
-    token: Token = "",
-) -> None:
-    """Download all outputs of a job, and print their paths. Continues an interrupted download."""
-    from parallelrun.cli.output import say
-    from parallelrun.errors import NotFound
-    from parallelrun.local_folder import local_folder
-    from parallelrun_core.words import visible
-
-    target = local_folder(folder, "--path") if folder else Path(job_id)
-    with connect(url, token) as client:
-        is_any, elsewhere = False, dict[str, str]()
-        for place in client.outputs.download_all(job_id, target, on_elsewhere=elsewhere.update):
-            print(visible(str(place), lines=False), flush=True)
-            is_any = True
-        for where in elsewhere.values():
-            say(visible(f"in an object store, to be fetched from there: {where}", lines=False))
-            is_any = True
-        if not is_any:
-            raise NotFound(f"Job {job_id} has no outputs; its state is {client.jobs.get(job_id).state}.", status=404)
-
-
-def _follow(client: Client, job: Job) -> ExitCode:
+def follow_job(client: Client, job: Job) -> ExitCode:
+    """Show how a job goes on until it ends; the exit code is the job's."""
     from parallelrun.cli.output import say, say_summary
     from parallelrun.progress.watch import watch_on_stderr
     from parallelrun.summary import is_clean, summary
@@ -358,6 +299,7 @@ def _follow(client: Client, job: Job) -> ExitCode:
         ended,
         log_hint=lambda log: f"parallelrun job logs {job.id} {log}",
         retry=f"parallelrun job retry {job.id}",
+        step_hint=lambda step: f"parallelrun job logs {step.job}",
     )
     say_summary(lines, is_clean=is_clean(ended))
     if ended.output:
@@ -365,4 +307,12 @@ def _follow(client: Client, job: Job) -> ExitCode:
 
         fetch = f"fetch the output: parallelrun job download {job.id}"
         say(f"output: {ended.output.path}" if is_url(ended.output.path) else fetch)
+    elif ended.is_pipeline and ended.state == "completed":
+        for output in ended.outputs:
+            say(f"output {output.name}: {output.path}")
+        say(f"fetch the outputs: parallelrun job download {job.id}")
     return of_state(ended.state)
+
+
+job.command()(logs)
+job.command()(download)

@@ -14,6 +14,8 @@ from parallelrun.cli.interrupts import Terminated
 
 if TYPE_CHECKING:
     from parallelrun.embedded.local_run import RunEnd, RunResult
+    from parallelrun.models import Job
+    from parallelrun_core.reading import Reading
 
 _OF_THE_CODE: Final = re.compile(r'^ *File "(?![/<])')
 """The start of a traceback line about a file in the code folder."""
@@ -72,8 +74,8 @@ def run_command(
                 resume_from=resume_from,
             ),
             resume_option=lambda folder: f"--resume-from {folder}",
-            display=display_on(sys.stderr, title=reading.job.name),
-            on_end=lambda end: _say_how_it_ended(end, code=reading.job.code),
+            display=display_on(sys.stderr, title=reading.spec.name),
+            on_end=lambda end: _say_how_it_ended(end, reading),
         )
     except BaseException as error:  # an interrupt, too
         for note in getattr(error, "__notes__", ()):
@@ -83,19 +85,30 @@ def run_command(
     raise typer.Exit(_exit_code(end))
 
 
-def _say_how_it_ended(end: RunEnd, *, code: str) -> None:
+def _say_how_it_ended(end: RunEnd, reading: Reading) -> None:
     """Print how the job has ended."""
     from parallelrun.cli.output import say, say_summary
     from parallelrun.summary import is_clean, summary
 
-    lines = summary(end.result.job, log_hint=lambda log: f"{end.result.logs}/{log}")
+    job, logs = end.result.job, end.result.logs
+    lines = summary(job, log_hint=lambda log: f"{logs}/{log}", step_hint=lambda step: f"{logs}/{step.name}")
+    if job.is_pipeline:
+        lines = [line for line in lines if "parallelrun job " not in line]  # there is no server to ask any more
+    code = _code_of_what_failed(job, reading)
     # Terminals and editors can open full paths.
-    clickable = [_OF_THE_CODE.sub(lambda start: f"{start[0]}{code}/", line) for line in lines]
+    clickable = [_OF_THE_CODE.sub(lambda start: f"{start[0]}{code}/", line) if code else line for line in lines]
     say_summary(clickable, is_clean=is_clean(end.result.job))
     if end.result.working_data:
         say(f"working data: {end.result.working_data}")
     if end.resume_hint:
         say(end.resume_hint)
+
+
+def _code_of_what_failed(job: Job, reading: Reading) -> str:
+    """The folder with the code of the job, or of the step of a pipeline that failed first; empty if it isn't known."""
+    codes = {path: each.job.code for path, each in reading.jobs()}
+    failed = next((step.name for step in job.steps if step.state == "failed"), "")
+    return codes.get(failed, "")
 
 
 def _print_places(result: RunResult) -> None:
@@ -106,6 +119,8 @@ def _print_places(result: RunResult) -> None:
         print(visible(f"output: {rows}", lines=False))
     for name, path in {**result.outputs, **result.output_urls}.items():
         print(visible(f"output {name}: {path}", lines=False))
+    for asset in result.registered:
+        print(visible(f"registered: {asset}", lines=False))
     if result.logs:
         print(visible(f"logs: {result.logs}", lines=False))
 

@@ -6,19 +6,21 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
 from parallelrun.embedded import datastores, earlier_run
 from parallelrun.embedded.cluster import Cluster
 from parallelrun.embedded.far_places import check_inputs
+from parallelrun.embedded.pipeline_places import PipelinePlaces
 from parallelrun.embedded.run_places import RunPlaces
 from parallelrun.errors import (
     ApiError,
     ClusterFailed,
     Conflict,
     ConnectionFailed,
+    InvalidInput,
     JobCanceled,
     JobFailed,
     TimedOut,
@@ -29,14 +31,19 @@ from parallelrun.progress.watch import watch
 from parallelrun.spec_file import check_paths
 from parallelrun.summary import headline
 from parallelrun_core.folder.job_folder import JobFolder, job_folder
+from parallelrun_core.folder.layout import asset_store
+from parallelrun_core.problems import Problems
 from parallelrun_core.reading import Reading
-from parallelrun_core.spec import JobSpec
+from parallelrun_core.spec import JobSpec, PipelineSpec
+from parallelrun_core.spec.pipeline_steps import with_jobs
 from parallelrun_core.storage.location import is_url
 
 if TYPE_CHECKING:
     from parallelrun.client import Client
 
 _CANCEL_S: Final = 30.0
+_STEPS_AT_ONCE: Final = 8
+"""Of a pipeline, each with a leader of its own; its workers share the same CPUs."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -54,6 +61,8 @@ class RunResult:
     """The object with its rows, if these are in an object store."""
     output_urls: Mapping[str, str] = field(default_factory=dict)
     """The same as `outputs`, of those that are in object stores."""
+    registered: tuple[str, ...] = ()
+    """The assets that outputs have become, as jobs name them."""
     working_data: Path | None = None
     """The cluster's data, if kept: for another run that takes over, or on request."""
 
@@ -132,11 +141,27 @@ def run_here(
             another one can go on, a note of the error says how.
     """
     datastores.use()
-    with reading.locating_problems():  # the API checks more than `check_paths`
-        check_paths(reading.job)
-        check_inputs(reading.job)
+    _check(reading)
+    with reading.locating_problems():  # the API checks more than that
         run = _LocalRun(reading, options, resume_option=resume_option, display=display)
         return run.run(on_end)
+
+
+def _check(reading: Reading) -> None:
+    """Check that all that is read, by each step of a pipeline, is there.
+
+    Raises:
+        InvalidInput: something is missing; all of it is reported at once.
+    """
+    problems = Problems()
+    for _, each in reading.jobs():
+        try:
+            with each.locating_problems():
+                check_paths(each.job)
+                check_inputs(each.job)
+        except InvalidInput as error:
+            problems.problems += error.problems
+    problems.check()
 
 
 class _LocalRun:
@@ -149,11 +174,8 @@ class _LocalRun:
     def __init__(
         self, reading: Reading, options: RunOptions, *, resume_option: Callable[[Path], str], display: Display
     ) -> None:
-        spec = _for_this_machine(reading.job, options)
         self._earlier = earlier_run.job_of(Path(options.resume_from)) if options.resume_from else None
-        if self._earlier is not None:
-            spec = spec.model_copy(update={"resume_from": self._earlier.job_id})
-        self._places = RunPlaces(spec, folder=options.folder, overwrite=options.overwrite, earlier=self._earlier)
+        self._places = _places_of(reading, options, self._earlier)
         self._folder = self._places.folder
         self._keep = options.keep
         self._resume_hint = f"to run only the rest, into another folder, add {resume_option(self._folder.folder)}"
@@ -164,8 +186,8 @@ class _LocalRun:
         self._cluster = Cluster(
             self._folder.home,
             nodes=options.nodes,
-            processes=spec.max_concurrency_per_instance,
-            jobs=1,
+            processes=options.processes or _processes(self._places.spec),
+            jobs=1 if isinstance(self._places, RunPlaces) else _STEPS_AT_ONCE,
             may_forget=True,  # the folder of its only job is enough to go on
             on_note=self._display.note,
         )
@@ -208,7 +230,7 @@ class _LocalRun:
             job = client.jobs.create(self._places.spec, upload_code=False)
             self._job_id = job.id
             try:
-                return watch(client, job.id, display, on_disconnect=cluster.check)
+                return watch(client, job, display, on_disconnect=cluster.check)
             except KeyboardInterrupt as interrupt:
                 self._interrupt = interrupt
                 try:
@@ -227,6 +249,9 @@ class _LocalRun:
         """Put outputs and logs in their place. The cluster has stopped, so nobody writes there any more."""
         source: JobFolder = job_folder(self._cluster.layout.root, job.id)
         logs = self._folder.hand_over_logs(source.logs, keep=keep)
+        if isinstance(self._places, PipelinePlaces):
+            for step in self._places.hand_over_logs(source):
+                self._cluster.forget(step.job_id)
         self._cluster.forget(job.id)
         # The server received the spec, not the document, so it doesn't know all notes on the document.
         job = msgspec.structs.replace(job, notes=self._notes or job.notes)
@@ -236,8 +261,20 @@ class _LocalRun:
         on_end(end)
         if job.state != "completed":
             return end
+        registered, refused = _registered(self._cluster.layout.root)
+        for why in refused:
+            self._display.note(why)
         rows, outputs = self._places.hand_over_outputs(source)
-        return replace(end, result=_with_outputs(result, rows, outputs))
+        return replace(end, result=replace(_with_outputs(result, rows, outputs), registered=tuple(registered)))
+
+
+def _registered(root: Path) -> tuple[list[str], list[str]]:
+    """The assets that the run's outputs have become, which are this user's from now on; and why others have not."""
+    if not asset_store(root).is_dir():
+        return [], []
+    from parallelrun.embedded.assets import take_over
+
+    return take_over(root)
 
 
 def _with_outputs(result: RunResult, rows: str, outputs: Mapping[str, str]) -> RunResult:
@@ -251,11 +288,33 @@ def _with_outputs(result: RunResult, rows: str, outputs: Mapping[str, str]) -> R
     )
 
 
-def _for_this_machine(spec: JobSpec, options: RunOptions) -> JobSpec:
-    """The job with the nodes and workers of this run."""
+def _places_of(reading: Reading, options: RunOptions, earlier: JobFolder | None) -> RunPlaces | PipelinePlaces:
+    """Where the run writes, and the job or pipeline with the nodes and workers of this run."""
+    if reading.pipeline is not None:
+        if earlier is not None:
+            hint = "leave it out: what has completed there is run again"
+            raise InvalidInput.at("--resume-from", "a run of a pipeline can't take over from an earlier one", hint)
+        spec = with_jobs(reading.pipeline, lambda job: {**job, **_changes(job, options)})
+        jobs = [job.job for _, job in reading.jobs()]
+        return PipelinePlaces(spec, jobs, folder=options.folder, overwrite=options.overwrite)
+    job = reading.job.model_copy(update=_changes({"instance_count": reading.job.instance_count}, options))
+    if earlier is not None:
+        job = job.model_copy(update={"resume_from": earlier.job_id})
+    return RunPlaces(job, folder=options.folder, overwrite=options.overwrite, earlier=earlier)
+
+
+def _changes(job: Mapping[str, Any], options: RunOptions) -> dict[str, object]:
+    """The nodes and workers of this run, for a job."""
     changes: dict[str, object] = {}
-    if spec.instance_count is not None:
+    if job.get("command"):
+        return changes  # it has one worker
+    if job.get("instance_count") is not None:
         changes["instance_count"] = options.nodes
     if options.processes is not None:
         changes["max_concurrency_per_instance"] = options.processes
-    return spec.model_copy(update=changes)
+    return changes
+
+
+def _processes(spec: JobSpec | PipelineSpec) -> int | None:
+    """The workers on each node; None: as many as there are CPUs."""
+    return spec.max_concurrency_per_instance if isinstance(spec, JobSpec) else None

@@ -50,10 +50,12 @@ class PipelinePlaces:
         own = [name for name, given in spec.outputs.items() if not given.path]
         self.folder = RunFolder(place, outputs=[*own, *last_steps(spec)], overwrite=overwrite)
 
-    def hand_over_logs(self, pipeline: JobFolder) -> None:
-        """Put the logs of all steps beside those of the pipeline."""
-        for name, job in jobs_of_steps(pipeline):
+    def hand_over_logs(self, pipeline: JobFolder) -> list[JobFolder]:
+        """Put the logs of all steps beside those of the pipeline; returns their jobs."""
+        jobs = list(jobs_of_steps(pipeline))
+        for name, job in jobs:
             self.folder.add_logs(job.logs, name)
+        return [job for _, job in jobs]
 
     def hand_over_outputs(self, pipeline: JobFolder) -> tuple[str, dict[str, str]]:
         """Put the outputs of the completed pipeline in their place; those with a path of their own are there already.

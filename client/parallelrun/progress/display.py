@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import os
-from typing import Protocol, Self, TextIO
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Protocol, Self, TextIO
 
 from parallelrun_core.progress import Progress
+
+if TYPE_CHECKING:
+    from parallelrun.models import Step
 
 
 class Display(Protocol):
@@ -13,6 +17,9 @@ class Display(Protocol):
 
     def update(self, state: str, progress: Progress) -> None:
         """Show this from now on."""
+
+    def steps(self, state: str, steps: Sequence[Step]) -> None:
+        """Show these steps of a pipeline from now on."""
 
     def note(self, text: str) -> None:
         """Show a message that stays."""
@@ -26,6 +33,9 @@ class Silent:
     """Shows nothing."""
 
     def update(self, state: str, progress: Progress) -> None:
+        """Nothing is shown."""
+
+    def steps(self, state: str, steps: Sequence[Step]) -> None:
         """Nothing is shown."""
 
     def note(self, text: str) -> None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Sequence
 from contextlib import suppress
-from typing import IO, Any, Final, Self, TextIO, cast
+from typing import IO, TYPE_CHECKING, Any, Final, Self, TextIO, cast
 
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
@@ -14,9 +15,15 @@ from rich.table import Table
 from rich.text import Text
 
 from parallelrun.progress.speed import Speed
+from parallelrun.progress.steps import describe_running, describe_step, most_urgent
 from parallelrun.progress.text import clean, clock, counts, describe, mini_batches, pace
 from parallelrun_core.progress import Progress
 
+if TYPE_CHECKING:
+    from parallelrun.models import Step
+
+_MOST_STEPS: Final = 20
+_STYLES: Final = {"failed": "red", "canceled": "red", "waiting": "dim", "skipped": "dim"}
 _REDRAWN_PER_S: Final = 4
 
 
@@ -31,6 +38,7 @@ class LiveDisplay:
         self._speed = Speed()
         self._state = "starting"
         self._progress = Progress()
+        self._steps: Sequence[Step] = ()
         self._live = Live(
             get_renderable=self._draw,
             console=self._console,
@@ -46,6 +54,11 @@ class LiveDisplay:
             self._speed.add(time.monotonic(), progress)
             self._state, self._progress = state, progress
 
+    def steps(self, state: str, steps: Sequence[Step]) -> None:
+        """Show these steps of a pipeline from now on."""
+        with self._lock:
+            self._state, self._steps = state, steps
+
     def note(self, text: str) -> None:
         """Show a message that stays, above the bar."""
         self._live.console.print(Text(clean(text, lines=True)))
@@ -60,9 +73,11 @@ class LiveDisplay:
     def _draw(self) -> RenderableType:
         now = time.monotonic()
         with self._lock:
-            state, progress = self._state, self._progress
+            state, progress, steps = self._state, self._progress, self._steps
             items_per_s, left_s = self._speed.items_per_s(now), self._speed.left_s(now, self._progress)
         head = Text(f"{self._title}  {state}  {clock(now - self._began)}", no_wrap=True, overflow="ellipsis")
+        if steps:
+            return Group(head, _table(steps))
         if state == "finalizing" or not progress.scheduled:
             return Group(head, Text(describe(state, progress, items_per_s=None, left_s=None)))
         bar = Table.grid(padding=(0, 1))
@@ -88,6 +103,25 @@ class _ClosableStream:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)
+
+
+def _table(steps: Sequence[Step]) -> Table:
+    """A line for each step, as far as there is room."""
+    shown, others = most_urgent(steps, _MOST_STEPS)
+    table = Table.grid(padding=(0, 2))
+    for step in shown:
+        words = describe_running(step).removeprefix(step.name).strip() if step.state == "running" else ""
+        text = Text(words or describe_step(step), no_wrap=True, overflow="ellipsis", style=_STYLES.get(step.state, ""))
+        is_counted = step.state == "running" and step.type == "parallel" and step.progress is not None
+        if is_counted and step.progress is not None and step.progress.scheduled:
+            bar = Table.grid(padding=(0, 1))
+            bar.add_row(_bar(step.progress), text)
+            table.add_row(Text(clean(step.name)), bar)
+        else:
+            table.add_row(Text(clean(step.name)), text)
+    if others:
+        table.add_row(Text("…"), Text(others))
+    return table
 
 
 def _bar(progress: Progress) -> ProgressBar:

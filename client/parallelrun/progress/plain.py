@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import threading
 import time
-from typing import Final, Self, TextIO
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final, Self, TextIO
 
 from parallelrun.progress.speed import Speed
+from parallelrun.progress.steps import describe_pipeline, describe_step
 from parallelrun.progress.text import clean, describe
 from parallelrun_core.progress import Progress
+
+if TYPE_CHECKING:
+    from parallelrun.models import Step
 
 EVERY_S: Final = 2.0
 STILL_THERE_S: Final = 60.0
@@ -29,6 +34,9 @@ class PlainDisplay:
         self._speed = Speed()
         self._state = ""
         self._progress = Progress()
+        self._stood: dict[str, str] = {}
+        """The steps of a pipeline, and how they stood."""
+        self._of_steps = ""
         self._shown = ""
         self._shown_at = float("-inf")
         self._pending = False
@@ -46,6 +54,18 @@ class PlainDisplay:
             self._state, self._progress = state, progress
             if at_once:
                 self._show(now)
+            self._changed.notify()
+
+    def steps(self, state: str, steps: Sequence[Step]) -> None:
+        """Show these steps of a pipeline from now on: a line for each that stands otherwise than before."""
+        with self._changed:
+            for step in steps:
+                if self._stood.get(step.name, "waiting") != step.state:
+                    self._write(f"{step.name}: {describe_step(step)}")
+                self._stood[step.name] = step.state
+            line = describe_pipeline(state, steps)
+            self._pending = self._pending or line != self._of_steps
+            self._state, self._of_steps = state, line
             self._changed.notify()
 
     def note(self, text: str) -> None:
@@ -76,7 +96,7 @@ class PlainDisplay:
                     self._changed.wait(due_s if self._state else None)
 
     def _show(self, now: float, *, again: bool = False) -> None:
-        line = describe(
+        line = self._of_steps or describe(
             self._state,
             self._progress,
             items_per_s=self._speed.items_per_s(now),

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 _MANY: Final = 10
 
 
-def watch(client: Client, job_id: str, display: Display, *, on_disconnect: Callable[[], None] = lambda: None) -> Job:
-    """Follow a job to its end, and return it as it is then.
+def watch(client: Client, job: Job, display: Display, *, on_disconnect: Callable[[], None] = lambda: None) -> Job:
+    """Follow a job or a pipeline to its end, and return it as it is then.
 
     Args:
         on_disconnect: called whenever the connection breaks; may raise to give up.
@@ -27,19 +27,37 @@ def watch(client: Client, job_id: str, display: Display, *, on_disconnect: Calla
     Raises:
         ConnectionFailed: the server was away for too long.
     """
+    away = _Away(display, on_disconnect)
+    if job.is_pipeline:
+        for now in client.jobs.follow(job.id, on_disconnect=away.lost):
+            away.is_so = False
+            display.steps(now.state, now.steps)
+            job = now
+        return job
+    return _watch_job(client, job.id, display, away)
+
+
+class _Away:
+    """Whether the server is, which is said once each time."""
+
+    def __init__(self, display: Display, on_disconnect: Callable[[], None]) -> None:
+        self.is_so = False
+        self._display = display
+        self._on_disconnect = on_disconnect
+
+    def lost(self, error: Exception) -> None:
+        """The connection is."""
+        if not self.is_so:
+            self._display.note(f"connection lost ({clean(str(error))}); trying again")
+        self.is_so = True
+        self._on_disconnect()
+
+
+def _watch_job(client: Client, job_id: str, display: Display, away: _Away) -> Job:
     state, progress = "", Progress()
     shown: dict[str, int] = {}
-    away = False
-
-    def lost(error: Exception) -> None:
-        nonlocal away
-        if not away:
-            display.note(f"connection lost ({clean(str(error))}); trying again")
-        away = True
-        on_disconnect()
-
-    for event in client.jobs.events(job_id, on_disconnect=lost):
-        away = False
+    for event in client.jobs.events(job_id, on_disconnect=away.lost):
+        away.is_so = False
         now = state
         match event.event:
             case "snapshot" | "end":
@@ -61,7 +79,7 @@ def watch(client: Client, job_id: str, display: Display, *, on_disconnect: Calla
 def watch_on_stderr(client: Client, job: Job) -> Job:
     """Follow a job to its end with a display on stderr."""
     with display_on(sys.stderr, title=job.name or job.id) as display:
-        return watch(client, job.id, display)
+        return watch(client, job, display)
 
 
 def _show_error(display: Display, data: dict[str, Any], shown: dict[str, int]) -> None:

@@ -116,6 +116,13 @@ def last_steps(pipeline: PipelineSpec) -> list[str]:
     return [name for name in pipeline.order() if name not in used]
 
 
+def with_jobs(pipeline: PipelineSpec, change: Callable[[dict[str, Any]], dict[str, Any]]) -> PipelineSpec:
+    """The pipeline with the job of each step that is no pipeline replaced by what `change` makes of its fields."""
+    document = pipeline.model_dump(mode="json", exclude_unset=True)
+    changed = with_steps(document, lambda _, step: {**step, "job": change(step["job"])})
+    return PipelineSpec.parse(changed)
+
+
 def with_steps(
     document: dict[str, Any], change: Callable[[tuple[str, ...], dict[str, Any]], dict[str, Any]]
 ) -> dict[str, Any]:

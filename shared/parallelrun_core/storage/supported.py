@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Final
 
@@ -10,6 +12,11 @@ from parallelrun_core.storage.url_flaws import flaw_of
 
 KINDS: Final = frozenset({LOCAL, "s3", "gs", "azure", "https", DATASTORE})
 """The kinds of locations for which `stores.py` has a storage."""
+_SCHEMES: Final = ("s3", "gs", "az", "abfss", "wasbs", "https", "azureml", "file")
+_ALIKE: Final = 0.5
+_WITHOUT_PATHS: Final = re.compile(
+    r"azureml:/*datastores/(?P<name>[^/]+)(?!/paths(?:/|$))/+(?P<rest>.+)", re.IGNORECASE | re.DOTALL
+)
 _SUPPORTED: Final = (
     "a path on a disk or volume that all nodes share, a URL of an object store (s3://, gs://, az://, abfss://, "
     "wasbs://), one of a file (https://), or a path in a datastore (azureml://datastores/NAME/paths/PATH)"
@@ -32,13 +39,25 @@ def supported_path(text: str, *, is_written: bool = False) -> str:
         if location.kind not in (LOCAL, DATASTORE) and (flaw := flaw_of(location.path)):
             raise ValueError(flaw)
         return location.path
+    meant = _meant(text)
+    asked = f". Did you mean {meant[:200]!r}?" if meant else ""
     can, instead = ("written to", "name one of these, and copy what is there afterwards")
     if not is_written:
         can, instead = ("read", "copy the data to one of these")
     raise ValueError(
         f"{text[:200]!r} refers to {location.called}: this kind of storage is not supported yet and can't be {can} "
-        f"here. Supported is {_SUPPORTED}: {instead}"
+        f"here. Supported is {_SUPPORTED}: {instead}{asked}"
     )
+
+
+def _meant(text: str) -> str:
+    """The location that was probably meant by one that can't be used; empty: none looks like it."""
+    if datastore := _WITHOUT_PATHS.fullmatch(text):
+        return f"azureml://datastores/{datastore['name']}/paths/{datastore['rest']}"
+    scheme, slashes, rest = text.partition("://")
+    alike = [each for each in _SCHEMES if each[0] == scheme[:1].lower() and each != scheme.lower()]
+    near = get_close_matches(scheme.lower(), alike, n=1, cutoff=_ALIKE) if slashes else []
+    return f"{near[0]}://{rest}" if near else ""
 
 
 def local_path(text: str, what: str) -> str:

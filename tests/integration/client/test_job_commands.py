@@ -161,7 +161,7 @@ def test_lists_and_single_jobs_are_shown(api: FakeApi, capsys: pytest.CaptureFix
 
     assert main(["job", "list"]) == 0
     assert capsys.readouterr().out.splitlines()[0].split() == [
-        "ID", "NAME", "STATE", "MINI-BATCHES", "FAILED", "SUBMITTED", "ENDED",
+        "ID", "NAME", "TYPE", "STATE", "MINI-BATCHES", "FAILED", "SUBMITTED", "ENDED",
     ]  # fmt: skip
     assert main(["job", "list", "-o", "json", "--status", "failed"]) == 0
     assert [job["state"] for job in json.loads(capsys.readouterr().out)] == ["processing", "failed"]

@@ -184,3 +184,17 @@ def test_a_profile_that_is_not_there_is_told_in_words(monkeypatch: pytest.Monkey
     for ask in (environment.s3_credentials, environment.s3_region):
         with pytest.raises(OSError, match=r"nosuch.*AWS_PROFILE"):
             ask()
+
+
+@pytest.mark.parametrize(
+    "text, meant",
+    [
+        ("s4://bucket/x", "s3://bucket/x"),
+        ("htps://host/x", "https://host/x"),
+        ("azureml://datastores/ours/in/a", "azureml://datastores/ours/paths/in/a"),
+        ("azureml:datastores/ours/in", "azureml://datastores/ours/paths/in"),
+    ],
+)
+def test_what_was_probably_meant_is_said(text: str, meant: str) -> None:
+    with pytest.raises(ValueError, match=f"Did you mean '{meant}'"):
+        supported_path(text)

@@ -29,6 +29,21 @@ _DATA: Final[dict[str, dict[str, Any]]] = {
     "snapshot": _JOB,
     "state": {"type": "object", "properties": {"state": {"$ref": "#/components/schemas/JobState"}}},
     "progress": {"$ref": "#/components/schemas/Progress"},
+    "step": {
+        "type": "object",
+        "description": "A step of a pipeline stands otherwise than before.",
+        "properties": {
+            "step": {"type": "string"},
+            "state": {"$ref": "#/components/schemas/StepState"},
+            "job_id": {"type": "string", "description": "Empty: there is none."},
+            "why": {"type": "string"},
+        },
+    },
+    "steps": {
+        "type": "object",
+        "description": "How many steps of a pipeline stand how: `total`, and each state that there is.",
+        "additionalProperties": {"type": "integer"},
+    },
     "error": {"type": "object", "description": "The first error of a kind, or a setback of the leader."},
     "end": _JOB,
 }
@@ -70,9 +85,9 @@ async def events(
 ) -> StreamingResponse:
     """Follow a job until it has ended.
 
-    First comes a `snapshot` with the job; then each `state`, `progress` and `error` as it happens, with an id; at last
-    an `end` with the job, once its result is recorded. After a broken connection, continue after the last id; without
-    one, earlier events are left out. A comment every 15 s shows that the connection is alive.
+    First comes a `snapshot` with the job; then each `state`, `progress`, `error`, `step` and `steps` as it happens,
+    with an id; at last an `end` with the job, once its result is recorded. After a broken connection, continue after
+    the last id; without one, earlier events are left out. A comment every 15 s shows that the connection is alive.
     """
     after = _parsed(last_event_id or last_event_id_query)
     context.check_streams()
@@ -120,11 +135,12 @@ async def _stream(context: Context, snapshot: Job, after: EventId, mask: Mask) -
 
 
 def masked_data(event: Event, mask: Mask) -> str:
-    """The data of an event. The user's own words are only in errors, and there only in these fields."""
-    if event.name != "error":
+    """The data of an event. The user's own words are only in these fields of errors, and of what is told of steps."""
+    if event.name not in ("error", "step"):
         return event.data
-    error = json.loads(event.data)
-    return json.dumps(error | {name: mask.printable(error[name]) for name in ("message", "traceback") if name in error})
+    told = json.loads(event.data)
+    words = ("message", "traceback", "why")
+    return json.dumps(told | {name: mask.printable(told[name]) for name in words if name in told})
 
 
 def _frame(name: str, data: str, event_id: EventId | None = None) -> bytes:

@@ -1,0 +1,109 @@
+"""`parallelrun job logs` and `job download`: what a job has written."""
+
+from __future__ import annotations
+
+import codecs
+import sys
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from parallelrun.cli.output import Format, FormatOption
+from parallelrun.cli.server import Token, Url, connect
+
+if TYPE_CHECKING:
+    from parallelrun.client import Client
+
+_PRINTED: Final = ("stdout", "stderr")
+
+JobId = Annotated[str, typer.Argument(metavar="ID", show_default=False)]
+
+
+def logs(
+    job_id: JobId,
+    path: Annotated[
+        str,
+        typer.Argument(
+            help="The log to print; stdout or stderr: what the workers' own code printed. Without it, all are listed.",
+            show_default=False,
+        ),
+    ] = "",
+    *,
+    step: Annotated[str, typer.Option(metavar="NAME", help="Those of this step of the pipeline.")] = "",
+    tail: Annotated[int | None, typer.Option(min=1, metavar="N", help="Only the last N lines.")] = None,
+    form: FormatOption = Format.TABLE,
+    url: Url = "",
+    token: Token = "",
+) -> None:
+    """List a job's logs, or print one."""
+    from parallelrun.cli.output import show_list
+    from parallelrun.progress.text import clean
+
+    if tail is not None and not path:
+        raise typer.BadParameter("--tail needs a log path: parallelrun job logs ID PATH --tail N")
+    with connect(url, token) as client:
+        if step:
+            job_id = _job_of_step(client, job_id, step)
+        if not path:
+            show_list(
+                client.logs.list(job_id),
+                form,
+                name=lambda each: each.path,
+                columns=[
+                    ("PATH", lambda each: each.path),
+                    ("BYTES", lambda each: each.bytes),
+                    ("MODIFIED", lambda each: each.modified),
+                ],
+            )
+            return
+        paths = [path]
+        if path in _PRINTED:
+            paths = [each.path for each in client.logs.list(job_id) if each.path.startswith(f"user/{path}/")]
+        chunks = chain.from_iterable(client.logs.read(job_id, each, tail=tail) for each in paths)
+        if sys.stdout.isatty():
+            # A character may begin in one chunk and end in the next one.
+            for text in codecs.iterdecode(chunks, "utf-8", errors="replace"):
+                sys.stdout.write(clean(text, lines=True, most=len(text)))
+        else:
+            sys.stdout.buffer.writelines(chunks)
+
+
+def _job_of_step(client: Client, job_id: str, name: str) -> str:
+    """The job that runs a step of a pipeline; `outer/inner` is a step of a pipeline that is a step."""
+    for each in name.split("/"):
+        steps = client.jobs.steps(job_id)
+        if each not in steps:
+            raise typer.BadParameter(f"Job {job_id} has no step {each!r}; it has: {', '.join(steps) or 'none'}")
+        if not (job := steps[each].job):
+            raise typer.BadParameter(f"The step {each!r} has no logs: it is {steps[each].state}.")
+        job_id = job
+    return job_id
+
+
+def download(
+    job_id: JobId,
+    folder: Annotated[
+        str | None, typer.Option("--path", "-p", metavar="DIR", help="Folder for the files.", show_default="./ID")
+    ] = None,
+    url: Url = "",
+    token: Token = "",
+) -> None:
+    """Download all outputs of a job, and print their paths. Continues an interrupted download."""
+    from parallelrun.cli.output import say
+    from parallelrun.errors import NotFound
+    from parallelrun.local_folder import local_folder
+    from parallelrun_core.words import visible
+
+    target = local_folder(folder, "--path") if folder else Path(job_id)
+    with connect(url, token) as client:
+        is_any, elsewhere = False, dict[str, str]()
+        for place in client.outputs.download_all(job_id, target, on_elsewhere=elsewhere.update):
+            print(visible(str(place), lines=False), flush=True)
+            is_any = True
+        for where in elsewhere.values():
+            say(visible(f"in an object store, to be fetched from there: {where}", lines=False))
+            is_any = True
+        if not is_any:
+            raise NotFound(f"Job {job_id} has no outputs; its state is {client.jobs.get(job_id).state}.", status=404)

@@ -1,0 +1,147 @@
+"""`parallelrun schedule …`"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from parallelrun.cli.output import Format, FormatOption
+from parallelrun.cli.server import Token, Url, connect
+
+if TYPE_CHECKING:
+    from parallelrun.models import Fire, Schedule
+
+schedule = typer.Typer(
+    help="Jobs of a server that are made when they are due.", no_args_is_help=True, rich_markup_mode=None
+)
+
+Name = Annotated[str, typer.Argument(metavar="NAME", show_default=False)]
+
+
+@schedule.command()
+def create(
+    *,
+    file: Annotated[Path, typer.Option("--file", "-f", help="The document, as YAML or JSON.", show_default=False)],
+    url: Url = "",
+    token: Token = "",
+) -> None:
+    """Define a schedule, or define it anew, and print its name."""
+    from parallelrun.cli.output import say, say_notes
+
+    with connect(url, token) as client:
+        made = client.schedules.create(file)
+    say_notes(made.job.get("notes", []))
+    print(made.name)
+    say(f"next: {_next(made)}")
+
+
+@schedule.command("list")
+def list_schedules(form: FormatOption = Format.TABLE, url: Url = "", token: Token = "") -> None:
+    """List all schedules."""
+    from parallelrun.cli.output import show_list
+
+    with connect(url, token) as client:
+        show_list(
+            client.schedules.list(),
+            form,
+            name=lambda each: each.name,
+            columns=[
+                ("NAME", lambda each: each.name),
+                ("ENABLED", lambda each: "yes" if each.enabled else "no"),
+                ("TRIGGER", _trigger),
+                ("NEXT", lambda each: each.next[0] if each.next else None),
+                ("LAST", lambda each: each.last and each.last.due),
+                ("OUTCOME", lambda each: each.last and each.last.outcome),
+            ],
+        )
+
+
+@schedule.command()
+def show(
+    name: Name,
+    history: Annotated[int, typer.Option(min=0, max=1000, metavar="N", help="How many of the last times.")] = 10,
+    form: FormatOption = Format.TABLE,
+    url: Url = "",
+    token: Token = "",
+) -> None:
+    """Show one schedule, and what became of the last times at which it was due."""
+    from parallelrun.cli.output import show_one
+
+    with connect(url, token) as client:
+        shown = client.schedules.get(name)
+        fires = list(client.schedules.history(name, limit=history)) if history and form is Format.TABLE else []
+    lines = [
+        ("name", shown.name),
+        ("description", shown.description),
+        ("enabled", "yes" if shown.enabled else "no"),
+        ("trigger", _trigger(shown)),
+        ("missed runs", shown.missed_runs),
+        ("overlap", "allowed" if shown.allow_overlap else "not allowed"),
+        ("job", f"{shown.job.get('name', '')} ({shown.job.get('type', '')})"),
+        ("next", "\n".join(shown.next)),
+        ("last", "\n".join(map(_told, fires))),
+        ("notes", "\n".join(shown.job.get("notes", []))),
+    ]
+    show_one(shown, form, name=shown.name, lines=lines)
+
+
+@schedule.command()
+def enable(name: Name, url: Url = "", token: Token = "") -> None:
+    """Make its jobs again when they are due. What was due meanwhile is not made up."""
+    from parallelrun.cli.output import say
+
+    with connect(url, token) as client:
+        say(f"next: {_next(client.schedules.enable(name))}")
+
+
+@schedule.command()
+def disable(name: Name, url: Url = "", token: Token = "") -> None:
+    """Make no more jobs for now. Those that it has made go on."""
+    with connect(url, token) as client:
+        client.schedules.disable(name)
+
+
+@schedule.command()
+def trigger(
+    name: Name,
+    follow: Annotated[bool, typer.Option("--stream", help="Follow the job until it ends.")] = False,
+    url: Url = "",
+    token: Token = "",
+) -> None:
+    """Make one of its jobs now, and print the job's id."""
+    from parallelrun.cli.job import follow_job
+
+    with connect(url, token) as client:
+        made = client.schedules.trigger(name)
+        print(made.id, flush=True)
+        if follow:
+            raise typer.Exit(follow_job(client, made))
+
+
+@schedule.command()
+def delete(name: Name, url: Url = "", token: Token = "") -> None:
+    """Forget a schedule and its history. Its jobs stay."""
+    with connect(url, token) as client:
+        client.schedules.delete(name)
+
+
+def _trigger(shown: Schedule) -> str:
+    """In one line, when it is due."""
+    trigger = shown.trigger
+    zone = trigger.get("time_zone", "UTC")
+    if trigger.get("type") == "cron":
+        return f"{trigger.get('expression')} ({zone})"
+    times = ", ".join(f"{name}: {value}" for name, value in trigger.get("schedule", {}).items())
+    every = f"every {trigger.get('interval', 1)} {trigger.get('frequency')}"
+    return f"{every} ({zone}){f', {times}' if times else ''}"
+
+
+def _next(shown: Schedule) -> str:
+    return ", ".join(shown.next[:3]) or ("never" if shown.enabled else "it is disabled")
+
+
+def _told(fire: Fire) -> str:
+    passed = f", {fire.passed_over:,} before it passed over" if fire.passed_over else ""
+    return f"{fire.due} {fire.outcome} {fire.job_id or fire.why}{passed}"

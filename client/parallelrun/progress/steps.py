@@ -1,0 +1,83 @@
+"""How the steps of a pipeline stand, in words. Pure functions."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Final
+
+from parallelrun.progress.text import clean, duration, mini_batches
+
+if TYPE_CHECKING:
+    from parallelrun.models import Step
+
+_WHY_CHARACTERS: Final = 300
+_URGENT: Final = ("failed", "running", "canceled", "skipped", "waiting", "completed")
+"""What is shown first when not all steps can be."""
+_NAMED: Final = 3
+
+
+def describe_step(step: Step) -> str:
+    """How a step stands, without numbers that change all the time."""
+    match step.state:
+        case "waiting":
+            return f"waiting for {listed(step.needs)}" if step.needs else "waiting"
+        case "completed" if step.reused:
+            return f"completed: reuses the outputs of {step.job}"
+        case "completed":
+            return f"completed{_took(step)}{_counted(step)}"
+        case "running":
+            return f"running, {step.job}"
+    why = f": {clean(step.why, most=_WHY_CHARACTERS)}" if step.why else ""
+    return f"{step.state}{_took(step)}{why}"
+
+
+def describe_running(step: Step) -> str:
+    """How far a step is."""
+    progress = step.progress
+    if step.type != "parallel" or progress is None or not progress.scheduled:
+        return step.name
+    failed = f", {progress.failed:,} failed" if progress.failed else ""
+    return f"{step.name} {mini_batches(progress)} mini-batches{failed}"
+
+
+def describe_pipeline(state: str, steps: Sequence[Step]) -> str:
+    """How a pipeline stands, in one line."""
+    counts = Counter(step.state for step in steps)
+    words = [f"{counts['completed']:,}/{len(steps):,} steps"]
+    words += [f"{counts[each]:,} {each}" for each in ("failed", "canceled", "skipped") if counts[each]]
+    running = [describe_running(step) for step in steps if step.state == "running"]
+    return f"{state}: {', '.join(words)}" + (f"; running: {listed(running)}" if running else "")
+
+
+def most_urgent(steps: Sequence[Step], most: int) -> tuple[list[Step], str]:
+    """Those that are worth a line each, in their order, and the others in words."""
+    if len(steps) <= most:
+        return [*steps], ""
+    ranked = sorted(range(len(steps)), key=lambda index: _URGENT.index(steps[index].state))
+    shown = {*ranked[: most - 1]}
+    left = Counter(step.state for index, step in enumerate(steps) if index not in shown)
+    others = ", ".join(f"{count:,} {state}" for state, count in left.items())
+    return [step for index, step in enumerate(steps) if index in shown], f"and {others}"
+
+
+def listed(names: Sequence[str]) -> str:
+    """The first names, and how many more there are."""
+    more = f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else ""
+    return ", ".join(names[:_NAMED]) + more
+
+
+def _took(step: Step) -> str:
+    if not step.started or not step.ended:
+        return ""
+    took_s = (datetime.fromisoformat(step.ended) - datetime.fromisoformat(step.started)).total_seconds()
+    return f" in {took_s:.1f} s" if took_s < 10 else f" in {duration(took_s)}"
+
+
+def _counted(step: Step) -> str:
+    progress = step.progress
+    if step.type != "parallel" or progress is None:
+        return ""
+    failed = f", BUT {progress.failed:,} failed" if progress.failed else ""
+    return f": {mini_batches(progress)} mini-batches, {progress.rows:,} rows{failed}"

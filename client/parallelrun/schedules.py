@@ -1,0 +1,129 @@
+"""Schedules: jobs that are made when they are due."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import quote
+
+import msgspec
+
+from parallelrun.models import Fire, Job, Schedule
+from parallelrun.resource import as_model, pages
+from parallelrun.sending import UPLOAD_TIMEOUT_S, body_of, without_its_code
+from parallelrun.transport import Transport
+
+if TYPE_CHECKING:
+    from parallelrun_core.schedules.document import ScheduleReading
+
+_PATH: Final = "/v1/schedules"
+_PAGE: Final = 200
+
+
+class Schedules:
+    """The schedules of a server."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    def create(self, definition: Mapping[str, Any] | str | Path, *, upload_code: bool = True) -> Schedule:
+        """Define a schedule, or define it anew, with its job as it is now.
+
+        Args:
+            definition: its document, or the path of a file with it, as YAML or JSON (docs/schedules.md). Relative paths
+                start from the folder of that file, or from the current folder.
+            upload_code: send the code of its job. Otherwise the server reads it at the same path, now.
+
+        Raises:
+            InvalidInput: something is wrong with it. Nothing was sent.
+            InvalidRequest: the server refuses it, as for a path that jobs may not use.
+        """
+        reading = self._read(definition)
+        document: dict[str, Any] = {
+            "name": reading.name,
+            "display_name": reading.display_name,
+            "description": reading.description,
+            "tags": reading.tags,
+            "trigger": _trigger_of(reading),
+            "missed_runs": reading.missed,
+            "allow_overlap": reading.may_overlap,
+        }
+        folders = dict[str, Path]()
+        if reading.job is None:
+            document["create_job"] = {"job": f"azureml:{reading.like}", **reading.changes}
+        else:
+            document["create_job"], folders = without_its_code(reading.job.spec, upload_code=upload_code)
+        with body_of(document, folders) as body:
+            answer = self._transport.request(
+                "PUT", _path(reading.name), idempotent=True, body=body, read_timeout_s=UPLOAD_TIMEOUT_S
+            )
+        made = as_model(answer, Schedule)
+        if reading.job is None or not reading.job.notes:
+            return made
+        # The server received the spec, not the document, so it doesn't know all notes on the document.
+        return msgspec.structs.replace(made, job={**made.job, "notes": [*map(str, reading.job.notes)]})
+
+    def list(self) -> Iterator[Schedule]:
+        """All of them, by name; pages are fetched as they are needed."""
+        return pages(self._transport, _PATH, Schedule, {"limit": str(_PAGE)})
+
+    def get(self, name: str) -> Schedule:
+        """One of them. Raises NotFound."""
+        return as_model(self._transport.request("GET", _path(name), idempotent=True), Schedule)
+
+    def enable(self, name: str) -> Schedule:
+        """From now on, make its jobs when they are due. What was due meanwhile is not made up. Raises NotFound."""
+        return as_model(self._transport.request("POST", f"{_path(name)}:enable", idempotent=True), Schedule)
+
+    def disable(self, name: str) -> Schedule:
+        """Make no more jobs until it is enabled again. Those that it has made go on. Raises NotFound."""
+        return as_model(self._transport.request("POST", f"{_path(name)}:disable", idempotent=True), Schedule)
+
+    def trigger(self, name: str, *, idempotency_key: str | None = None) -> Job:
+        """Make one of its jobs now, whether it is due or not.
+
+        Args:
+            idempotency_key: calling again with the same one gives the same job. Random by default, so that a request
+                whose answer was lost can be repeated.
+
+        Raises:
+            NotFound: there is none of this name.
+        """
+        headers = {"Idempotency-Key": idempotency_key or secrets.token_hex(16)}
+        answer = self._transport.request("POST", f"{_path(name)}:trigger", idempotent=True, headers=headers)
+        return as_model(answer, Job)
+
+    def history(self, name: str, *, limit: int | None = None) -> Iterator[Fire]:
+        """What became of the times at which it was due, the latest first. Raises NotFound."""
+        params = {"limit": str(min(limit or _PAGE, _PAGE))}
+        return islice(pages(self._transport, f"{_path(name)}/history", Fire, params), limit)
+
+    def delete(self, name: str) -> None:
+        """Forget a schedule and its history. Its jobs stay. Raises NotFound."""
+        self._transport.request("DELETE", _path(name), idempotent=False)
+
+    def _read(self, definition: Mapping[str, Any] | str | Path) -> ScheduleReading:
+        from parallelrun.names import names_of
+        from parallelrun.spec_file import read_file
+        from parallelrun_core.schedules.document import read_schedule
+
+        made, names = datetime.now(UTC), names_of(self._transport)
+        if isinstance(definition, Mapping):
+            folder = Path.cwd()
+            return read_schedule(dict(definition), made=made, folder=folder, names=names(folder))
+        with read_file(definition) as (document, folder):
+            return read_schedule(document, made=made, folder=folder, names=names(folder))
+
+
+def _trigger_of(reading: ScheduleReading) -> dict[str, Any]:
+    from parallelrun_core.schedules.trigger import as_document
+
+    return as_document(reading.trigger)
+
+
+def _path(name: str) -> str:
+    return f"{_PATH}/{quote(name, safe='')}"
