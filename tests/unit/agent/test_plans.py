@@ -85,17 +85,23 @@ def plans_for(tmp_path: Path, inputs: dict[str, Any], *, code: str = "") -> Plan
     return PlanMaker(folder, job, spec, settings, GpuPool([]))
 
 
-def test_the_only_model_is_in_a_folder_of_its_own_under_its_name(tmp_path: Path) -> None:
+@pytest.mark.parametrize("is_alone", [True, False])
+@pytest.mark.parametrize("file", ["w.bin", "MLmodel"])
+def test_the_only_model_is_in_a_folder_of_its_own_under_its_name(file: str, is_alone: bool, tmp_path: Path) -> None:
     model = tmp_path / "store" / "weights"
-    model.mkdir(parents=True)
-    (model / "w.bin").touch()
-    (tmp_path / "store" / "other").mkdir()
+    (model / "part").mkdir(parents=True)
+    (model / file).touch()
+    (model / "part" / "x").touch()
+    if not is_alone:
+        (tmp_path / "store" / "other").mkdir()
     plans = plans_for(tmp_path, {"data": "/in", "m": {"path": f"{model}/", "model": "custom_model"}})
     for _ in range(2):
         folder = Path(plans.next_plan("node-1").environment["AZUREML_MODEL_DIR"])
         assert [path.name for path in folder.iterdir()] == ["weights"]
-        assert (folder / "weights" / "w.bin").is_file()
-    assert folder.is_relative_to(tmp_path / "work")
+        assert all((folder / "weights" / name).is_file() for name in (file, "part/x"))
+        # MLflow wants its models to be where it is told to load them, and not behind a link.
+        assert (folder / "weights" / file).resolve().is_relative_to(folder) == (is_alone or file == "MLmodel")
+    assert folder.is_relative_to(tmp_path / "work") != is_alone
 
 
 @pytest.mark.parametrize(

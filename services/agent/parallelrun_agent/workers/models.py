@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
+from parallelrun_agent.users.worker_user import WorkerUser
 from parallelrun_core.assets.catalog import Catalog
 from parallelrun_core.errors import ParallelRunError
 from parallelrun_core.folder.job_folder import JobFolder, JobRecord
@@ -18,6 +21,8 @@ from parallelrun_core.storage.location import is_url
 
 MODEL_DIR: Final = "AZUREML_MODEL_DIR"
 _FOLDER: Final = ".model"
+_MOST_COPIED: Final = 2_000
+_MOST_COPIED_BYTES: Final = 256 << 20
 _ASKS: Final = (b"azureml.core", b"get_model_path")
 """What is in the code of a script that may ask for a registered model."""
 _MOST_FILES: Final = 200
@@ -42,7 +47,7 @@ def view_of_script(folder: JobFolder, record: JobRecord, spec: JobSpec, paths: M
     }
 
 
-def model_folder(spec: JobSpec, paths: Mapping[str, str], local: Path) -> dict[str, str]:
+def model_folder(spec: JobSpec, paths: Mapping[str, str], local: Path, user: WorkerUser) -> dict[str, str]:
     """The variable AZUREML_MODEL_DIR of a job with exactly one input that is a model: a folder on this node with
     nothing in it but the model, under its own name (reference §3.7). Empty for any other job.
 
@@ -56,12 +61,43 @@ def model_folder(spec: JobSpec, paths: Mapping[str, str], local: Path) -> dict[s
     path = paths.get(name, own)
     if is_url(path):  # with mode `direct`, nothing brings it here
         return {}
+    model, called = Path(path), own.rstrip("/").rpartition("/")[2] or "model"
+    with user.acting():
+        if model.name == called and _is_alone(model):
+            return {MODEL_DIR: str(model.parent)}
     folder = local / _FOLDER
-    folder.mkdir(mode=0o755, exist_ok=True)
-    link = folder / (own.rstrip("/").rpartition("/")[2] or "model")
-    if not link.is_symlink():
-        link.symlink_to(path)
+    user.make(folder)
+    with user.acting():  # what the user of the job can't read, it doesn't get
+        if not os.path.lexists(folder / called):
+            if _is_small_mlflow_model(model):
+                shutil.copytree(model, folder / called)
+            else:
+                (folder / called).symlink_to(model)
     return {MODEL_DIR: str(folder)}
+
+
+def _is_alone(model: Path) -> bool:
+    """Whether there is nothing beside a model, and no link in what there is."""
+    try:
+        with os.scandir(model.parent) as scan:
+            beside = list(islice(scan, 2))
+        return len(beside) == 1 and not any(path.is_symlink() for path in _files(model))
+    except OSError:
+        return False
+
+
+def _is_small_mlflow_model(model: Path) -> bool:
+    """Whether it must be copied, because MLflow loads nothing through a link; and can be, while leases are renewed."""
+    if not (model / "MLmodel").is_file():
+        return False
+    files = list(_files(model))
+    return len(files) <= _MOST_COPIED and sum(path.stat().st_size for path in files) <= _MOST_COPIED_BYTES
+
+
+def _files(model: Path) -> Iterator[Path]:
+    """What a model consists of, as far as anybody wants to know."""
+    yield model
+    yield from islice((model.rglob("*") if model.is_dir() else ()), _MOST_COPIED)
 
 
 def _known_models(

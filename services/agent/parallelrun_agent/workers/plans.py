@@ -180,7 +180,7 @@ class PlanMaker:
             if self._user.is_other:
                 for name in (_HOME, _TEMPORARY):
                     self._user.make(self._local / name, 0o700)
-            self._environment |= model_folder(self._spec, self._paths(), self._local)
+            self._environment |= model_folder(self._spec, self._paths(), self._local, self._user)
 
     def _make_own_outputs(self, process: str, outputs: WorkerOutputs) -> None:
         """Create the folders of a worker that stand for outputs in stores."""
