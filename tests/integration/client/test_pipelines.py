@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from parallelrun import Client, Cluster, JobFailed, run
-from parallelrun.__main__ import main
+from parallelrun.cli import main
 
 pytestmark = [
     pytest.mark.integration,
