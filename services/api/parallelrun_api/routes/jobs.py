@@ -47,6 +47,13 @@ _SPEC: Final[dict[str, Any]] = {
             "properties": {"type": {"enum": ["pipeline", "parallel", "command"]}},
         },
         {
+            "title": "A batch deployment of Azure ML",
+            "description": "With the data of an invocation as `inputs`; see docs/compatibility.md.",
+            "type": "object",
+            "required": ["endpoint_name", "inputs"],
+            "properties": {"endpoint_name": {"type": "string"}, "inputs": {"type": "object"}},
+        },
+        {
             "title": "A v1 document of Azure ML",
             "description": "`parallel_run_config`, with the arguments of its step beside it.",
             "type": "object",
