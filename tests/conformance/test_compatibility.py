@@ -29,6 +29,7 @@ from parallelrun_core.azure.v2_models import (
     Step,
     Task,
 )
+from parallelrun_core.spec.expressions import UNIQUE_NAME
 from tests.conformance.documents import COMPONENT, PIPELINE, changed, make_folder, problems, read
 
 PAGE = (Path(__file__).parents[2] / "docs" / "compatibility.md").read_text(encoding="utf-8")
@@ -151,7 +152,7 @@ EXAMPLES: dict[str, dict[str, list[Example]]] = {
             Example(
                 {OF_OUTPUT: {"path": "./${{name}}"}},
                 look=lambda spec: spec.outputs["scores"].path,
-                found="DIR/score many",
+                found=f"DIR/{UNIQUE_NAME}",
             )
         ],
         "`${{output_name}}`": [

@@ -12,6 +12,7 @@ from parallelrun.spec_file import read_job_file
 from parallelrun_core.azure.options import OPTIONS
 from parallelrun_core.reading import read_job
 from parallelrun_core.spec import JobSpec
+from parallelrun_core.spec.expressions import UNIQUE_NAME
 from parallelrun_core.spec.fields import ValueInput
 from tests.conformance.documents import COMPONENT, CONFIG, DELETE, PIPELINE, changed, make_folder, read
 
@@ -143,7 +144,7 @@ def test_without_a_default_datastore_an_output_goes_to_the_jobs_own_outputs(
     [
         (
             "azureml://datastores/${{default_datastore}}/paths/${{name}}/a",
-            "azureml://datastores/ours/paths/score many/a",
+            f"azureml://datastores/ours/paths/{UNIQUE_NAME}/a",
         ),
         ("azureml://datastores/d/paths/x/${{output_name}}", "azureml://datastores/d/paths/x/scores"),
         (
@@ -177,7 +178,7 @@ def test_a_data_reference_names_what_is_in_a_datastore(folder: Path, given: dict
 def test_an_output_may_have_a_local_path(folder: Path) -> None:
     outputs = {"scores": {"path": "./out/${{name}}/${{output_name}}"}}
     spec = spec_of(PIPELINE, folder, **{f"{STEP}.outputs": outputs})
-    assert spec.outputs["scores"].path == f"{folder}/out/score many/scores"
+    assert spec.outputs["scores"].path == f"{folder}/out/{UNIQUE_NAME}/scores"
 
 
 @pytest.mark.parametrize("form", ["azureml:{}", "file:{}", "file://{}", "azureml:./{}", "file:./{}"])

@@ -18,6 +18,7 @@ from parallelrun_core.azure.named import named_input
 from parallelrun_core.azure.v2_models import LITERAL_TYPES, MODEL_TYPES, GivenInput, GivenOutput
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.spec.expressions import (
+    UNIQUE_NAME,
     is_expression,
     only_expression,
     reference,
@@ -53,6 +54,8 @@ class PipelineScope:
 
     findings: Findings
     job_name: str = "job"
+    unique_name: str = UNIQUE_NAME
+    """What `${{name}}` stands for: no other job has this name."""
     default_datastore: str = ""
     """What the pipeline's settings name; empty if they name none."""
     inputs: Mapping[str, Fields | None] = field(default_factory=dict)
@@ -308,7 +311,7 @@ def _output(name: str, value: Any, declared: Any, scope: PipelineScope, location
     is_file = kind == "uri_file" or kind in LITERAL_TYPES
     fields: Fields = {**base, "type": "uri_file" if is_file else "uri_folder"}
     if path:
-        path = path.replace("${{output_name}}", name).replace("${{name}}", scope.job_name)
+        path = path.replace("${{output_name}}", name).replace("${{name}}", scope.unique_name)
         path = _DEFAULT_DATASTORE.sub(lambda whole: scope.default_datastore or whole[0], path)
         path = scope.findings.place(path)
         fields |= _output_path(path, fields["type"], location, scope.findings)
