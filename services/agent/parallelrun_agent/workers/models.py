@@ -30,11 +30,14 @@ _MOST_BYTES: Final = 256 << 10
 _MOST_VERSIONS: Final = 500
 
 
-def view_of_script(folder: JobFolder, record: JobRecord, spec: JobSpec, paths: Mapping[str, str]) -> dict[str, Any]:
+def view_of_script(
+    folder: JobFolder, record: JobRecord, spec: JobSpec, paths: Mapping[str, str], assets: Path | None = None
+) -> dict[str, Any]:
     """What `azureml.core` shows of the job to its script (`worker/shims/job.py`).
 
     Args:
         paths: of the inputs that are brought to the node.
+        assets: the root folder of the registered models; by default, that of the job.
     """
     here = {name: paths.get(name, given.path) for name, given in spec.input_paths()}
     values = {name: given.value for name, given in spec.inputs.items() if isinstance(given, ValueInput)}
@@ -43,7 +46,7 @@ def view_of_script(folder: JobFolder, record: JobRecord, spec: JobSpec, paths: M
         "tags": spec.tags,
         "parent": record.parent.job_id if record.parent is not None else "",
         "inputs": {**values, **here},
-        "models": _known_models(folder, record, spec, here),
+        "models": _known_models(assets or folder.root, folder.code(record), spec, here),
     }
 
 
@@ -100,9 +103,7 @@ def _files(model: Path) -> Iterator[Path]:
     yield from islice((model.rglob("*") if model.is_dir() else ()), _MOST_COPIED)
 
 
-def _known_models(
-    folder: JobFolder, record: JobRecord, spec: JobSpec, paths: Mapping[str, str]
-) -> list[dict[str, str]]:
+def _known_models(root: Path, code: Path, spec: JobSpec, paths: Mapping[str, str]) -> list[dict[str, str]]:
     """Name, version and path of each model that `Model.get_model_path` finds: the job's own inputs first, then the
     registered ones, of each name the newest first. Those are looked up only for code that seems to ask for them.
     """
@@ -113,8 +114,8 @@ def _known_models(
             models.append({"name": asset, "version": version, "path": paths[name]})
         models.append({"name": name, "version": "", "path": paths[name]})
     with suppress(OSError, ParallelRunError):  # what is missing is missed by the script, which says so
-        if (asset_store(folder.root) / "model").is_dir() and _asks_for_models(folder.code(record)):
-            models += islice(_registered(Catalog(folder.root)), _MOST_VERSIONS)
+        if (asset_store(root) / "model").is_dir() and _asks_for_models(code):
+            models += islice(_registered(Catalog(root)), _MOST_VERSIONS)
     return models
 
 
