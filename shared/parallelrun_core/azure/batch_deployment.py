@@ -1,4 +1,4 @@
-"""A batch deployment becomes a job: its scoring script runs as a parallel job over the given data (compatibility.md).
+"""A batch deployment becomes a job: its scoring script runs as a parallel job over the data given (reference §3.9).
 
 A deployment has no data of its own. Whoever runs one adds what an invocation gives, under the names that invocations
 use (`invoked`), or writes it into the document:
