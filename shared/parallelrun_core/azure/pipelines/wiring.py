@@ -89,6 +89,7 @@ def _raw_step(name: str, fields: Any, location: Location, names: list[str], find
     if fields.get("component") is not None:
         problems = Findings(names=findings.names)
         component, own = open_component(fields["component"], location.below("component"), problems)
+        findings.notes += problems.notes
         of_component = str(component.get("type") or kind_of(fields) or "parallel").lower()
         if kind_of(fields) not in ("", of_component):
             message = f"the step is of type {kind_of(fields)!r}, and its component of type {of_component!r}"
