@@ -21,7 +21,7 @@ _PATIENT = {"run_max_try": 1000, "lost_leases": 1000}
 _JOBS = 7
 """The pipeline, its five steps, and the one step of the pipeline among them."""
 _MARK = '[ $(( $$ % 3 )) -ne 0 ] || touch "$MARKS/$PPID"; sleep 0.1; '
-"""Lets a third of the tries be killed: a command is one mini-batch, and takes longer than the time between two kills."""
+"""Lets a third of the tries be killed: a command takes longer than the time between two kills."""
 _SPREAD = (
     "mkdir -p ${{outputs.files}}; cat ${{inputs.left}} ${{inputs.right}} | cut -d' ' -f1 | sort -u | "
     "(cd ${{outputs.files}} && xargs touch)"

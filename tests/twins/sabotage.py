@@ -167,6 +167,10 @@ def _some_job_id(*_: Any) -> Any:
     return new_job_id()
 
 
+def _replacing(path: Path, data: bytes, **_: Any) -> None:
+    path.write_bytes(data)
+
+
 class Line(NamedTuple):
     """A piece of a script, and what it is without the mechanism."""
 
@@ -310,6 +314,16 @@ MECHANISMS: Final[dict[str, tuple[Line | Step, ...]]] = {
     ),
     # What makes the job upon which a master has decided that was killed then.
     "fire.completed": (Step("parallelrun_master.schedules.firing:Firing._go_on", nothing),),
+    # What lets a turn of a pipeline go on for which something happens just when it ends.
+    "turns.wakes": (Line("lead", "if (redis.call('HGET', KEYS[1], 'wakes') or '0') ~= ARGV[5] then return 2 end", ""),),
+    # What makes two turns that start a step start the same job.
+    "steps.derived": (Step("parallelrun_master.pipelines.steps:job_id_from", _some_job_id),),
+    # What makes them do what one of them has decided.
+    "steps.first": (Step("parallelrun_core.pipelines.records:write_once", _replacing),),
+    # What has a step run anew when what it was made of has changed.
+    "steps.upon": (Step("parallelrun_core.pipelines.standing:is_upon", always(True)),),
+    # What tells the contents of two inputs apart.
+    "reuse.content": (Step("parallelrun_master.pipelines.reuse:_content", always("the same")),),
     # That a job fails when its command has failed.
     "command.decides": (Step("parallelrun_master.policy.completion:over_threshold", nothing),),
     # The end of what a dead worker has left behind outside its process group.

@@ -99,9 +99,7 @@ def test_a_pipeline_that_redis_does_not_know_is_not_woken(redis: Redis, tmp_path
     assert not redis.exists(JobKeys(folder.job_id).job)
 
 
-def test_the_end_of_the_last_step_ends_the_pipeline_and_frees_what_only_running_needs(
-    redis: Redis, tmp_path: Path
-) -> None:
+def test_the_end_of_the_last_step_ends_the_pipeline_and_takes_it_off_the_list(redis: Redis, tmp_path: Path) -> None:
     folder = pipeline(redis, tmp_path, {"one": STEP, "two": STEP})
     take_turn(redis, folder)
     first, second = sorted(jobs_in(tmp_path) - {folder.job_id})
