@@ -34,6 +34,7 @@ from parallelrun_core.folder.job_folder import JobFolder, job_folder
 from parallelrun_core.folder.layout import asset_store
 from parallelrun_core.problems import Problems
 from parallelrun_core.reading import Reading
+from parallelrun_core.service.state_folder import state_folder
 from parallelrun_core.spec import JobSpec, PipelineSpec
 from parallelrun_core.spec.pipeline_steps import with_jobs
 from parallelrun_core.storage.location import is_url
@@ -164,6 +165,14 @@ def _check(reading: Reading) -> None:
     problems.check()
 
 
+def _own_assets() -> Path | None:
+    """The root folder of this user's assets; None for one without a home."""
+    try:
+        return state_folder()
+    except RuntimeError:
+        return None
+
+
 class _LocalRun:
     """One run: its folder is claimed when this is created.
 
@@ -189,6 +198,7 @@ class _LocalRun:
             processes=options.processes or _processes(self._places.spec),
             jobs=1 if isinstance(self._places, RunPlaces) else _STEPS_AT_ONCE,
             may_forget=True,  # the folder of its only job is enough to go on
+            assets=_own_assets(),
             on_note=self._display.note,
         )
 

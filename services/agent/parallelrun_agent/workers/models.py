@@ -21,8 +21,8 @@ from parallelrun_core.storage.location import is_url
 
 MODEL_DIR: Final = "AZUREML_MODEL_DIR"
 _FOLDER: Final = ".model"
-_MOST_COPIED: Final = 2_000
-_MOST_COPIED_BYTES: Final = 256 << 20
+_MOST_COPIED: Final = 500
+_MOST_COPIED_BYTES: Final = 128 << 20
 _ASKS: Final = (b"azureml.core", b"get_model_path")
 """What is in the code of a script that may ask for a registered model."""
 _MOST_FILES: Final = 200
@@ -30,11 +30,14 @@ _MOST_BYTES: Final = 256 << 10
 _MOST_VERSIONS: Final = 500
 
 
-def view_of_script(folder: JobFolder, record: JobRecord, spec: JobSpec, paths: Mapping[str, str]) -> dict[str, Any]:
+def view_of_script(
+    folder: JobFolder, record: JobRecord, spec: JobSpec, paths: Mapping[str, str], assets: Path | None = None
+) -> dict[str, Any]:
     """What `azureml.core` shows of the job to its script (`worker/shims/job.py`).
 
     Args:
         paths: of the inputs that are brought to the node.
+        assets: the root folder of the registered models; by default, that of the job.
     """
     here = {name: paths.get(name, given.path) for name, given in spec.input_paths()}
     values = {name: given.value for name, given in spec.inputs.items() if isinstance(given, ValueInput)}
@@ -43,13 +46,14 @@ def view_of_script(folder: JobFolder, record: JobRecord, spec: JobSpec, paths: M
         "tags": spec.tags,
         "parent": record.parent.job_id if record.parent is not None else "",
         "inputs": {**values, **here},
-        "models": _known_models(folder, record, spec, here),
+        "models": _known_models(assets or folder.root, folder.code(record), spec, here),
     }
 
 
 def model_folder(spec: JobSpec, paths: Mapping[str, str], local: Path, user: WorkerUser) -> dict[str, str]:
     """The variable AZUREML_MODEL_DIR of a job with exactly one input that is a model: a folder on this node with
-    nothing in it but the model, under its own name (reference §3.7). Empty for any other job.
+    nothing in it but the model, under its own name (reference §3.7). Beside a large model of MLflow, which would have
+    to be copied, may be other things. Empty for any other job.
 
     Raises:
         OSError: the folder can't be made.
@@ -62,14 +66,15 @@ def model_folder(spec: JobSpec, paths: Mapping[str, str], local: Path, user: Wor
     if is_url(path):  # with mode `direct`, nothing brings it here
         return {}
     model, called = Path(path), own.rstrip("/").rpartition("/")[2] or "model"
-    with user.acting():
-        if model.name == called and _is_alone(model):
+    with user.acting():  # what the user of the job can't read, it doesn't get
+        needs_copy = (model / "MLmodel").is_file()
+        if model.name == called and (_is_alone(model) or (needs_copy and not _is_small(model))):
             return {MODEL_DIR: str(model.parent)}
     folder = local / _FOLDER
     user.make(folder)
-    with user.acting():  # what the user of the job can't read, it doesn't get
+    with user.acting():
         if not os.path.lexists(folder / called):
-            if _is_small_mlflow_model(model):
+            if needs_copy:  # MLflow loads nothing through a link
                 shutil.copytree(model, folder / called)
             else:
                 (folder / called).symlink_to(model)
@@ -86,10 +91,8 @@ def _is_alone(model: Path) -> bool:
         return False
 
 
-def _is_small_mlflow_model(model: Path) -> bool:
-    """Whether it must be copied, because MLflow loads nothing through a link; and can be, while leases are renewed."""
-    if not (model / "MLmodel").is_file():
-        return False
+def _is_small(model: Path) -> bool:
+    """Whether it can be copied while leases must be renewed."""
     files = list(_files(model))
     return len(files) <= _MOST_COPIED and sum(path.stat().st_size for path in files) <= _MOST_COPIED_BYTES
 
@@ -100,9 +103,7 @@ def _files(model: Path) -> Iterator[Path]:
     yield from islice((model.rglob("*") if model.is_dir() else ()), _MOST_COPIED)
 
 
-def _known_models(
-    folder: JobFolder, record: JobRecord, spec: JobSpec, paths: Mapping[str, str]
-) -> list[dict[str, str]]:
+def _known_models(root: Path, code: Path, spec: JobSpec, paths: Mapping[str, str]) -> list[dict[str, str]]:
     """Name, version and path of each model that `Model.get_model_path` finds: the job's own inputs first, then the
     registered ones, of each name the newest first. Those are looked up only for code that seems to ask for them.
     """
@@ -113,8 +114,8 @@ def _known_models(
             models.append({"name": asset, "version": version, "path": paths[name]})
         models.append({"name": name, "version": "", "path": paths[name]})
     with suppress(OSError, ParallelRunError):  # what is missing is missed by the script, which says so
-        if (asset_store(folder.root) / "model").is_dir() and _asks_for_models(folder.code(record)):
-            models += islice(_registered(Catalog(folder.root)), _MOST_VERSIONS)
+        if (asset_store(root) / "model").is_dir() and _asks_for_models(code):
+            models += islice(_registered(Catalog(root)), _MOST_VERSIONS)
     return models
 
 

@@ -10,7 +10,7 @@ from fastapi import APIRouter, Header, Path, Query, Request, Response
 
 from parallelrun_api.context import Ctx
 from parallelrun_api.endpoints.models import BatchDeployment, BatchDeploymentList, BatchEndpoint, BatchEndpointList
-from parallelrun_api.http.answers import json_answer
+from parallelrun_api.http.answers import encoded_answer, json_answer
 from parallelrun_api.models import Job
 from parallelrun_api.routes.responses import problems
 from parallelrun_api.submission.forms import CODE
@@ -146,7 +146,8 @@ async def invoke_batch_endpoint(
         job_id = await run_sync(context.endpoints.invoke, endpoint, document, key)
         await context.registrar.register(job_id)
     job = await run_sync(context.jobs.submitted, job_id)
-    return json_answer(job, 202, {"Location": job.links.self, "ETag": etag(job)})
+    text = job.model_dump_json()
+    return encoded_answer(text, 202, {"Location": job.links.self, "ETag": etag(job, text)})
 
 
 @router.get(

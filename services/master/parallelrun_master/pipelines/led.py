@@ -56,7 +56,7 @@ class LedPipeline:
             self._check_jobs(known)
             self._show(known)
             following = self._following(known, state)
-            if following.end is not None and not following.skip:  # what is skipped last is recorded, too
+            if following.end is not None and not following.skip:  # what is skipped is recorded before the end
                 end = JobState.FAILED if state is JobState.FAILED else following.end
                 self._ending.conclude(end, known)
                 return True
