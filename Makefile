@@ -32,6 +32,11 @@ SBOM := build/parallelrun.cdx.json
 # Object stores that tests start: their libraries are older ones of some that we use.
 OBJECT_SERVERS := .venv-object-servers
 
+# Azure ML's own client, in releases of several years, each in an environment of its own.
+AZURE_CLIENTS := 1.35.2 1.23.1 1.12.1
+AZURE_VENVS := .venv-azure-client
+AZURE_READY := $(AZURE_CLIENTS:%=$(AZURE_VENVS)/%/ready)
+
 LOCK_VENV := .venv-lock
 UV_COMPILE = UV_SYSTEM_CERTS=1 $(LOCK_VENV)/bin/uv pip compile --quiet --universal --python-version 3.11 \
 	--fork-strategy fewest --generate-hashes --no-annotate --no-header --no-config
@@ -180,6 +185,21 @@ attack: setup ## Play every attack against each kind of cluster that can be had 
 damage: setup ## Damage each kind of file of a job, with and without its leader (KINDS=part,decisions)
 	@$(BIN)/python -m tests.damage --kinds "$(KINDS)"
 
+.PHONY: azure-client
+azure-client: setup ## Let Azure ML's own Python client, unmodified, drive a cluster; in releases of several years
+	@$(MAKE) --no-print-directory -j 3 $(AZURE_READY)
+	@$(BIN)/python -m tests.azure_client --environments $(AZURE_VENVS) $(AZURE_CLIENTS)
+
+$(AZURE_VENVS)/%/ready: requirements/azure-client-%.txt
+	@echo "Setting up $(@D) (about half a minute the first time)"
+	@rm -f $@
+	@mkdir -p $(@D)
+	@{ $(PYTHON) -m venv $(@D) && \
+		$(@D)/bin/python -m pip install --disable-pip-version-check --no-compile --require-hashes -r requirements/azure-client-$*.txt && \
+		{ $(@D)/bin/python -m compileall -q -x '/tests?/' $(@D)/lib || true; } ; \
+	} >$(@D)/setup.log 2>&1 || { tail -n 30 $(@D)/setup.log; echo "make: failed; the whole log is in $(@D)/setup.log"; exit 1; } >&2
+	@touch $@
+
 .PHONY: up
 up: ## Start the services in containers, and wait until they are ready (AGENTS=2 nodes)
 	@docker compose up -d --wait --build --scale agent=$(AGENTS)
@@ -198,6 +218,9 @@ lock: ## Lock the newest versions that fit together, in requirements/
 	@$(UV_COMPILE) --constraint requirements/dev.txt --extra tables --extra stores pyproject.toml --output-file requirements/runtime.txt >/dev/null
 	@$(UV_COMPILE) --constraint requirements/dev.txt --extra examples pyproject.toml --output-file requirements/examples.txt >/dev/null
 	@$(UV_COMPILE) --constraint requirements/dev.txt requirements/build.in --output-file requirements/build.txt >/dev/null
+	@for release in $(AZURE_CLIENTS); do \
+		$(UV_COMPILE) requirements/azure-client-$$release.in --output-file requirements/azure-client-$$release.txt >/dev/null || exit 1; \
+	done
 	@$(UV_COMPILE) --constraint requirements/dev.txt requirements/audit.in --output-file requirements/audit.txt >/dev/null
 	@$(UV_COMPILE) --upgrade requirements/object-servers.in --output-file requirements/object-servers.txt >/dev/null
 	@cd requirements/azurite && npm update --package-lock-only --ignore-scripts --omit-lockfile-registry-resolved --silent

@@ -42,7 +42,7 @@ def zip_folders(folders: Mapping[str, Path]) -> IO[bytes]:
                 if not folder.is_dir():
                     raise InvalidInput.at("/code", f"there is no folder {str(folder)!r}")
                 if name:
-                    archive.mkdir(zipfile.ZipInfo(f"{name}/", _SOME_DATE))  # also if there is nothing in it
+                    archive.writestr(zipfile.ZipInfo(f"{name}/", _SOME_DATE), b"")  # also if there is nothing in it
                 for parts, mode, file in code_files(folder):
                     size = os.fstat(file.fileno()).st_size
                     count, left = count + 1, left - size

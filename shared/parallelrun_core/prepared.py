@@ -11,8 +11,9 @@ from typing import Any, Final
 import msgspec
 
 from parallelrun_core.folder.job_folder import JobRecord
+from parallelrun_core.spec.expressions import UNIQUE_NAME
 
-JOB_ID: Final = "__parallelrun_job_id__"
+JOB_ID: Final = UNIQUE_NAME
 """Stands for the id of the job."""
 TRIGGER_TIME: Final = "__parallelrun_trigger_time__"
 """Stands for the time for which a schedule makes the job."""

@@ -10,7 +10,7 @@ from typing import Any
 
 from parallelrun_core.azure.bindings import STAND_IN
 from parallelrun_core.azure.draft import Draft
-from parallelrun_core.azure.findings import Findings, Location, quoted
+from parallelrun_core.azure.findings import Findings, Location, as_mapping, quoted
 from parallelrun_core.azure.pipelines.draft import PipelineDraft, StepDraft, known_part
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.spec import JobSpec, PipelineSpec
@@ -55,8 +55,10 @@ def _read_step(step: Step, where: Location, findings: Findings) -> StepDraft:
         inner = read_resolved(step.job, where, findings, step.inputs_from)
         return StepDraft(inner, inner.finish(findings))
     given = {name: each.at_path(STAND_IN) for name, each in step.inputs_from.items()}
+    inputs = as_mapping(step.job.get("inputs"), where.at("inputs"), findings)
+    findings.check()
     try:
-        spec = JobSpec.parse({**step.job, "inputs": {**step.job.get("inputs", {}), **given}})
+        spec = JobSpec.parse({**step.job, "inputs": {**inputs, **given}})
     except InvalidInput as error:
         findings.take(error, {}, where.pointer)
         findings.check()

@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parents[2]
 _BUILD_S = 500
-_COMMAND_S = 120
+_COMMAND_S = 300
+_UP_S = 240
+"""It takes a tenth of this, but for a disk that is busy with what was there before."""
 
 
 class Compose:
@@ -42,7 +44,7 @@ class Compose:
         done = subprocess.run(
             command, cwd=ROOT, env=self._environment, capture_output=True, text=True, timeout=timeout_s, check=False,
         )  # fmt: skip
-        assert done.returncode == 0, f"docker compose {' '.join(arguments)}: {done.stdout[-2000:]}{done.stderr[-4000:]}"
+        assert done.returncode == 0, f"docker compose {' '.join(arguments)}: {done.stdout[-2000:]}{done.stderr[-1500:]}"
         return done.stdout
 
     def start(self, agents: int) -> None:
@@ -50,7 +52,11 @@ class Compose:
         # One after the other: what the two have in common is then built once, by any builder.
         self.run("build", "agent", timeout_s=_BUILD_S)
         self.run("build", "api", timeout_s=_BUILD_S)
-        self.run("up", "--detach", "--wait", "--wait-timeout", "100", "--scale", f"agent={agents}")
+        try:
+            self.run("up", "--detach", "--wait", "--wait-timeout", str(_UP_S), "--scale", f"agent={agents}")
+        except AssertionError as error:
+            # What went wrong comes last: of a long log, the end is what people are shown.
+            raise AssertionError(f"{self.log()}\n{self.run('ps', '--all')}\n{error}") from None
 
     def scale(self, user: HttpUser, agents: int) -> None:
         """As the README says it; returns when that many nodes are ready, and no other is left."""

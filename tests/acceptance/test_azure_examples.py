@@ -90,6 +90,36 @@ def test_a_batch_deployment_runs_over_the_data_of_an_invocation(tmp_path: Path) 
     assert sorted(str(point.value) for point in metrics["letters"].points) == ["1", "2", "2"]
 
 
+ASKS_FOR_A_MODEL = """
+import json
+from pathlib import Path
+from azureml.core import Model, Workspace
+
+def init():
+    global weights
+    folder = Path(Model.get_model_path("moods", _workspace=Workspace.from_config()))
+    weights = json.loads((folder / "weights.json").read_text())
+
+def run(mini_batch):
+    return [len(weights) + Model(Workspace.from_config(), "moods").version] * len(mini_batch)
+"""
+
+
+def test_a_script_finds_a_registered_model_by_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    (tmp_path / "model.yml").write_text(f"name: moods\npath: {EXAMPLES / 'moods' / 'model'}\n")
+    parallelrun(tmp_path, "model", "create", "-f", "model.yml", "--local")
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src" / "score.py").write_text(ASKS_FOR_A_MODEL)
+    job = f"code: src\nentry_script: score.py\ninputs: {EXAMPLES / 'moods' / 'letters'}\n"
+    (tmp_path / "job.yml").write_text(job)
+    parallelrun(tmp_path, "run", "job.yml", "--output", "out")
+    assert (tmp_path / "out" / "parallel_run_step.txt").read_text().split() == ["5"] * 5
+    run("moods/deployment.yml", tmp_path / "named", "--input", str(EXAMPLES / "moods" / "letters"), "--set",
+        "model=azureml:moods@latest")  # fmt: skip
+    assert "anna.txt,glad" in (tmp_path / "named" / "out" / "moods.csv").read_text()
+
+
 def test_partition_keys_need_no_folders_for_them(tmp_path: Path) -> None:
     """The same sales in one file, which Azure would have to be given in folders."""
     lines = [
@@ -105,16 +135,11 @@ def test_partition_keys_need_no_folders_for_them(tmp_path: Path) -> None:
 
 
 def run(file: str, folder: Path, *options: str) -> None:
-    command = [
-        sys.executable,
-        "-P",
-        "-m",
-        "parallelrun",
-        "run",
-        str(EXAMPLES / file),
-        "--output",
-        str(folder / "out"),
-        *options,
-    ]
+    folder.mkdir(exist_ok=True)
+    parallelrun(folder, "run", str(EXAMPLES / file), "--output", str(folder / "out"), *options)
+
+
+def parallelrun(folder: Path, *arguments: str) -> None:
+    command = [sys.executable, "-P", "-m", "parallelrun", *arguments]
     done = subprocess.run(command, cwd=folder, capture_output=True, check=False, text=True, timeout=100)
     assert done.returncode == 0, done.stderr

@@ -29,6 +29,12 @@ from parallelrun_core.azure.v2_models import (
     Step,
     Task,
 )
+from parallelrun_core.endpoints.document import EndpointDocument
+from parallelrun_core.endpoints.invoking import Invocation
+from parallelrun_core.schedules.document import ScheduleDocument
+from parallelrun_core.schedules.trigger import CronTrigger, RecurrenceTrigger
+from parallelrun_core.schedules.trigger import Pattern as RecurrencePattern
+from parallelrun_core.spec.expressions import UNIQUE_NAME
 from tests.conformance.documents import COMPONENT, PIPELINE, changed, make_folder, problems, read
 
 PAGE = (Path(__file__).parents[2] / "docs" / "compatibility.md").read_text(encoding="utf-8")
@@ -54,6 +60,11 @@ EXPECTED = {
     "Outputs": names_of(GivenOutput),
     "Program arguments of the engine": {f"--{name}" for name in OPTIONS},
     "Batch deployments": names_of(Deployment),
+    "Batch endpoints": names_of(EndpointDocument),
+    "Invocations": names_of(Invocation),
+    "Schedules": names_of(ScheduleDocument),
+    "Triggers": names_of(CronTrigger, RecurrenceTrigger),
+    "Patterns of recurrences": names_of(RecurrencePattern),
     "ParallelRunConfig": names_of(Config),
     "ParallelRunStep": names_of(StepDocument),
 }
@@ -151,7 +162,7 @@ EXAMPLES: dict[str, dict[str, list[Example]]] = {
             Example(
                 {OF_OUTPUT: {"path": "./${{name}}"}},
                 look=lambda spec: spec.outputs["scores"].path,
-                found="DIR/score many",
+                found=f"DIR/{UNIQUE_NAME}",
             )
         ],
         "`${{output_name}}`": [

@@ -12,6 +12,7 @@ from parallelrun.spec_file import read_job_file
 from parallelrun_core.azure.options import OPTIONS
 from parallelrun_core.reading import read_job
 from parallelrun_core.spec import JobSpec
+from parallelrun_core.spec.expressions import UNIQUE_NAME
 from parallelrun_core.spec.fields import ValueInput
 from tests.conformance.documents import COMPONENT, CONFIG, DELETE, PIPELINE, changed, make_folder, read
 
@@ -143,7 +144,7 @@ def test_without_a_default_datastore_an_output_goes_to_the_jobs_own_outputs(
     [
         (
             "azureml://datastores/${{default_datastore}}/paths/${{name}}/a",
-            "azureml://datastores/ours/paths/score many/a",
+            f"azureml://datastores/ours/paths/{UNIQUE_NAME}/a",
         ),
         ("azureml://datastores/d/paths/x/${{output_name}}", "azureml://datastores/d/paths/x/scores"),
         (
@@ -177,7 +178,7 @@ def test_a_data_reference_names_what_is_in_a_datastore(folder: Path, given: dict
 def test_an_output_may_have_a_local_path(folder: Path) -> None:
     outputs = {"scores": {"path": "./out/${{name}}/${{output_name}}"}}
     spec = spec_of(PIPELINE, folder, **{f"{STEP}.outputs": outputs})
-    assert spec.outputs["scores"].path == f"{folder}/out/score many/scores"
+    assert spec.outputs["scores"].path == f"{folder}/out/{UNIQUE_NAME}/scores"
 
 
 @pytest.mark.parametrize("form", ["azureml:{}", "file:{}", "file://{}", "azureml:./{}", "file:./{}"])
@@ -220,13 +221,25 @@ def test_what_only_places_work_in_azure_is_accepted_and_said(folder: Path) -> No
 
 def test_what_there_is_nothing_to_do_for_is_said(folder: Path) -> None:
     arguments = "--copy_logs_to_parent True --metrics_name_prefix m --push_metrics_to_parent True"
-    outputs = {"scores": {"type": "uri_file", "name": "asset", "version": "1"}}
-    reading = read(
-        changed(PIPELINE, **{f"{STEP}.task.program_arguments": arguments, f"{STEP}.outputs": outputs}), folder
-    )
+    reading = read(changed(PIPELINE, **{f"{STEP}.task.program_arguments": arguments}), folder)
     notes = "\n".join(map(str, reading.notes))
-    for name in ("copy_logs_to_parent", "metrics_name_prefix", "push_metrics_to_parent", "registered"):
+    for name in ("copy_logs_to_parent", "metrics_name_prefix", "push_metrics_to_parent"):
         assert name in notes
+
+
+@pytest.mark.parametrize(
+    "given, asset",
+    [
+        ({"name": "a", "version": 1}, {"name": "a", "version": "1", "type": "uri_file"}),
+        ({"name": "a"}, {"name": "a", "version": "", "type": "uri_file"}),
+        ({"type": "custom_model", "name": "a"}, {"name": "a", "version": "", "type": "custom_model"}),
+    ],
+)
+def test_an_output_with_a_name_becomes_an_asset(folder: Path, given: dict[str, Any], asset: dict[str, str]) -> None:
+    outputs = {"scores": {"type": "uri_file", **given}}
+    output = spec_of(PIPELINE, folder, **{f"{STEP}.outputs": outputs}).outputs["scores"].asset
+    assert output is not None
+    assert output.model_dump() == asset
 
 
 def test_a_conda_file_is_read_from_beside_the_document_that_names_it(folder: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -72,3 +73,39 @@ def test_all_workers_of_a_job_have_one_run_of_mlflow_which_ends_with_it(is_faili
             return
         assert yaml.safe_load(meta.read_text())["status"] == 3
         assert set(cluster.output(result)) == {f"{job_id} {meta.parent.name} {runs} petals"}
+
+
+LOGS_AND_TRACKS = """
+import os
+from pathlib import Path
+from azureml.core import Run
+from azureml_user.parallel_run import EntryScript
+
+def run(mini_batch):
+    Run.get_context().log("files", len(mini_batch))
+    Run.get_context().upload_file("outputs/note.txt", mini_batch[0])
+    EntryScript().logger.warning("hello")
+    (run,) = Path(os.environ["MLFLOW_TRACKING_URI"]).glob(f"*/{os.environ['MLFLOW_RUN_ID']}")
+    (run / "metrics" / "loss").write_text("1 0.5 0")
+    (run / "meta.yaml").write_text((run / "meta.yaml").read_text())
+    return [os.getuid()]
+"""
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can run workers as other users")
+def test_workers_of_other_users_log_upload_and_track() -> None:
+    with Cluster(worker_uids="20000-59999") as cluster:
+        runs = cluster.home / "runs"
+        runs.mkdir(mode=0o755)
+        cluster.environments["node000"] = {"PARALLELRUN_MLFLOW_TRACKING_URI": str(runs)}
+        cluster.kill("node000")
+        cluster.start("node000")
+        job_id = cluster.submit(LOGS_AND_TRACKS, inputs=cluster.files(1), run_max_try=1)
+        result = cluster.result(job_id)
+        assert int(cluster.output(result)[0]) >= 20000, (cluster.folder(job_id).logs / "job_result.txt").read_text()
+        logs = cluster.folder(job_id).logs
+        assert result.metrics == {"files": 1}
+        assert [path.read_text().count("hello") for path in logs.glob("user/entry_script_log/*/*.txt")] == [1]
+        assert (cluster.folder(job_id).outputs / "note.txt").exists()
+        (meta,) = runs.glob("*/*/meta.yaml")
+        cluster.until(lambda: yaml.safe_load(meta.read_text())["status"] == 3, "the run has ended")

@@ -212,3 +212,80 @@ def test_a_redis_that_forgets_everything_costs_no_step() -> None:
         result = cluster.result(pipeline)
         assert result.state is JobState.COMPLETED, result.failure
         assert len(list(cluster.root.glob("jobs/job_*"))) == 4
+
+
+def test_an_equal_step_reuses_what_was_made_until_an_input_changes() -> None:
+    with Cluster(slots=2) as cluster:
+        data = cluster.home / "in"
+        data.mkdir()
+        (data / "a.txt").write_text("a")
+        steps = {"first": reading(data), "second": after("first")}
+
+        def run(**settings: object) -> tuple[str, dict[str, str]]:
+            pipeline = cluster.submit_pipeline(ROWS, steps, **settings)
+            result = cluster.result(pipeline)
+            assert result.state is JobState.COMPLETED, result.failure
+            return pipeline, cluster.step_jobs(pipeline)
+
+        _, made = run()
+        pipeline, again = run()
+        assert again == made
+        assert len(list(cluster.root.glob("jobs/job_*"))) == 4
+        assert (
+            f"reuses the outputs of job {made['first']}"
+            in (cluster.folder(pipeline).logs / "job_result.txt").read_text()
+        )
+        _, forced = run(force_rerun=True)
+        assert not set(forced.values()) & set(made.values())
+        (data / "a.txt").write_text("other")
+        _, changed = run()
+        assert not set(changed.values()) & {*made.values(), *forced.values()}
+        cluster.result(changed["second"])
+        Path(cluster.result(changed["second"]).output).unlink()
+        _, lost = run()
+        assert lost["first"] == changed["first"]
+        assert lost["second"] != changed["second"]
+
+
+def test_a_condition_in_a_file_decides_which_branch_runs() -> None:
+    decides = "def run(mini_batch):\n    return ['False']\n"
+    with Cluster(slots=2) as cluster:
+        files = cluster.files(1)
+        of = {"step": "decide", "output": "rows"}
+        steps = {
+            "decide": {**reading(files), "script": decides},
+            "yes": {**reading(files), "conditions": [{"of": of}]},
+            "no": {**reading(files), "conditions": [{"of": of, "is_true": False}]},
+        }
+        pipeline = cluster.submit_pipeline(ROWS, steps)
+        result = cluster.result(pipeline)
+        assert result.state is JobState.COMPLETED, result.failure
+        assert set(cluster.step_jobs(pipeline)) == {"decide", "no"}
+        steps["decide"]["script"] = "def run(mini_batch):\n    return ['perhaps']\n"
+        failed = cluster.result(cluster.submit_pipeline(ROWS, steps))
+        assert failed.state is JobState.FAILED
+        assert failed.failure is not None
+        assert "neither true nor false" in failed.failure.summary
+
+
+def test_an_output_that_nobody_wrote_fails_the_step_that_needs_it_with_its_name() -> None:
+    with Cluster(slots=2) as cluster:
+        first = reading(cluster.files(1))
+        first["job"]["outputs"]["model"] = {"type": "uri_file"}
+        second = {"job": {}, "inputs_from": {"data": {"step": "first", "output": "model", "type": "uri_file"}}}
+        result = cluster.result(cluster.submit_pipeline(ROWS, {"first": first, "second": second}))
+        assert result.failure is not None
+        assert "the output 'model' of the step 'first'" in result.failure.summary
+
+
+def test_a_step_passes_its_logs_and_metrics_on_to_the_pipeline() -> None:
+    script = "from parallelrun import log_metric\ndef run(mini_batch):\n    log_metric('loss', 0.5)\n    return ['x']\n"
+    with Cluster(slots=2) as cluster:
+        wish = {"copy_logs_to_parent": True, "push_metrics_to_parent": True, "metrics_name_prefix": "train_"}
+        step = {**reading(cluster.files(1), **wish), "script": script}
+        pipeline = cluster.submit_pipeline(ROWS, {"train": step})
+        result = cluster.result(pipeline)
+        assert result.state is JobState.COMPLETED, result.failure
+        logs = cluster.folder(pipeline).logs
+        assert "has completed" in (logs / "train" / "job_result.txt").read_text()
+        assert result.metrics == {"train_loss": 0.5}

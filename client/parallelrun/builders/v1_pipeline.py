@@ -232,5 +232,5 @@ def _environment(given: Any) -> tuple[dict[str, Any], dict[str, str]]:
     """The environment as a job spec has it, and the variables that come with it."""
     if not isinstance(given, Environment):
         return {}, {}
-    named = {"name": given.name, "image": given.image, "conda_file": given.conda_file, "pip": given.pip}
-    return without_none(named), given.environment_variables or {}
+    built = without_none({"image": given.image, "conda_file": given.conda_file, "pip": given.pip})
+    return {"name": given.name or "", **built} if built else {}, given.environment_variables or {}

@@ -119,6 +119,8 @@ def _print_places(result: RunResult) -> None:
         print(visible(f"output: {rows}", lines=False))
     for name, path in {**result.outputs, **result.output_urls}.items():
         print(visible(f"output {name}: {path}", lines=False))
+    for asset in result.registered:
+        print(visible(f"registered: {asset}", lines=False))
     if result.logs:
         print(visible(f"logs: {result.logs}", lines=False))
 

@@ -14,9 +14,12 @@ from parallelrun_core.assets.contents import keep_code, keep_copy
 from parallelrun_core.assets.document import pinned
 from parallelrun_core.assets.names import LATEST, code_called
 from parallelrun_core.assets.names import Asset as Known
+from parallelrun_core.assets.registering import add_made
 from parallelrun_core.assets.resolving import names_in
 from parallelrun_core.assets.site import Site
+from parallelrun_core.errors import ParallelRunError
 from parallelrun_core.service.state_folder import state_folder
+from parallelrun_core.storage.location import is_url
 
 
 class OwnAssets:
@@ -86,6 +89,35 @@ class OwnAssets:
 
     def _keep_code(self, folder: Path) -> str:
         return code_called(keep_code(self._root, folder))
+
+
+def take_over(root: Path) -> tuple[list[str], list[str]]:
+    """Make what a run has registered in its cluster this user's own, before that cluster is gone: of files in it, a
+    copy. Returns what jobs call them; and for people, why others could not be taken."""
+    taken: list[str] = []
+    refused = []
+    theirs = Catalog(root)
+    for kind in ("data", "model"):
+        for name in theirs.names(kind):
+            for asset in reversed(theirs.versions(kind, name)):
+                if "made_by" not in asset.content:
+                    continue
+                try:
+                    taken.append(_take(kind, asset, root))
+                except ParallelRunError as error:
+                    output = asset.content["made_by"]["output"]
+                    refused.append(f"the output {output!r} is not registered as {name!r}: {error.message}")
+    return taken, refused
+
+
+def _take(kind: str, asset: Known, root: Path) -> str:
+    """The name of the asset among this user's own. Raises InvalidInput, Conflict."""
+    own = Catalog(state_folder())
+    content, path = dict(asset.content), Path(asset.content["path"])
+    if not is_url(str(path)) and path.is_relative_to(root):
+        del content["path"]
+        content |= {"files": keep_copy(own.root, path), "file": path.name}
+    return add_made(own, kind, asset.name, content).id
 
 
 def _shown(asset: Known) -> Asset:

@@ -46,6 +46,7 @@ class Cluster:
         jobs: how many jobs it can process at the same time.
         port: of the API, on the loopback interface; 0: any free one.
         may_forget: accept a server at `REDIS_URL` that loses everything when it restarts.
+        assets: the root folder of the models that scripts find by name; None: its own.
         on_note: called with one line when something unusual happens.
 
     The children end with this process, however it ends.
@@ -60,6 +61,7 @@ class Cluster:
         jobs: int = 8,
         port: int = 0,
         may_forget: bool = False,
+        assets: Path | None = None,
         on_note: Callable[[str], None] = lambda _: None,
     ) -> None:
         self.layout = Layout(home=Path(home).absolute())
@@ -69,6 +71,7 @@ class Cluster:
         self._jobs = jobs
         self._port = port
         self._may_forget = may_forget
+        self._assets = assets
         self._redis_secrets: dict[Role, str] = {}
         """The password of each role, on a server of our own."""
         self._external_url = os.environ.get("REDIS_URL", "")
@@ -171,6 +174,7 @@ class Cluster:
             slots=self.processes,
             jobs=self._jobs,
             may_forget=self._may_forget,
+            assets=self._assets,
             redis_secrets=self._redis_secrets,
         )
 

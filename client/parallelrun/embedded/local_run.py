@@ -31,8 +31,10 @@ from parallelrun.progress.watch import watch
 from parallelrun.spec_file import check_paths
 from parallelrun.summary import headline
 from parallelrun_core.folder.job_folder import JobFolder, job_folder
+from parallelrun_core.folder.layout import asset_store
 from parallelrun_core.problems import Problems
 from parallelrun_core.reading import Reading
+from parallelrun_core.service.state_folder import state_folder
 from parallelrun_core.spec import JobSpec, PipelineSpec
 from parallelrun_core.spec.pipeline_steps import with_jobs
 from parallelrun_core.storage.location import is_url
@@ -60,6 +62,8 @@ class RunResult:
     """The object with its rows, if these are in an object store."""
     output_urls: Mapping[str, str] = field(default_factory=dict)
     """The same as `outputs`, of those that are in object stores."""
+    registered: tuple[str, ...] = ()
+    """The assets that outputs have become, as jobs name them."""
     working_data: Path | None = None
     """The cluster's data, if kept: for another run that takes over, or on request."""
 
@@ -161,6 +165,14 @@ def _check(reading: Reading) -> None:
     problems.check()
 
 
+def _own_assets() -> Path | None:
+    """The root folder of this user's assets; None for one without a home."""
+    try:
+        return state_folder()
+    except RuntimeError:
+        return None
+
+
 class _LocalRun:
     """One run: its folder is claimed when this is created.
 
@@ -186,6 +198,7 @@ class _LocalRun:
             processes=options.processes or _processes(self._places.spec),
             jobs=1 if isinstance(self._places, RunPlaces) else _STEPS_AT_ONCE,
             may_forget=True,  # the folder of its only job is enough to go on
+            assets=_own_assets(),
             on_note=self._display.note,
         )
 
@@ -258,8 +271,20 @@ class _LocalRun:
         on_end(end)
         if job.state != "completed":
             return end
+        registered, refused = _registered(self._cluster.layout.root)
+        for why in refused:
+            self._display.note(why)
         rows, outputs = self._places.hand_over_outputs(source)
-        return replace(end, result=_with_outputs(result, rows, outputs))
+        return replace(end, result=replace(_with_outputs(result, rows, outputs), registered=tuple(registered)))
+
+
+def _registered(root: Path) -> tuple[list[str], list[str]]:
+    """The assets that the run's outputs have become, which are this user's from now on; and why others have not."""
+    if not asset_store(root).is_dir():
+        return [], []
+    from parallelrun.embedded.assets import take_over
+
+    return take_over(root)
 
 
 def _with_outputs(result: RunResult, rows: str, outputs: Mapping[str, str]) -> RunResult:

@@ -65,7 +65,8 @@ class RunPlaces:
         """
         # Everything in it: scripts also write files that are no named output (`EntryScript().output_dir`). But not what
         # a concatenator was writing when it died, which the cluster may not have removed before it stopped.
-        rows = job.output_file(self.spec)
+        spec = job.record().job_spec()  # with the names that need the job's id
+        rows = job.output_file(spec)
         unfinished = [] if is_url(rows) else storage_of(rows).unfinished(rows, job.job_id)
         made = sorted(path for path in job.outputs.iterdir() if str(path) not in unfinished)
         moved = {path: self.folder.hand_over_output(path) for path in made}
@@ -79,9 +80,9 @@ class RunPlaces:
             old = next((each for each in moved if not is_url(path) and Path(path).is_relative_to(each)), None)
             return path if old is None else str(moved[old] / Path(path).relative_to(old))
 
-        named = job.output_paths(self.spec).items()
-        outputs = {name: place(path) for name, path in named if name != self.spec.append_row_to}
-        if not self.spec.writes_rows:
+        named = job.output_paths(spec).items()
+        outputs = {name: place(path) for name, path in named if name != spec.append_row_to}
+        if not spec.writes_rows:
             return "", outputs
         self.folder.correct_log("job_result.txt", rows, place(rows))
         return place(rows), outputs

@@ -90,11 +90,13 @@ def cluster_services(
     slots: int,
     jobs: int = 1,
     may_forget: bool = False,
+    assets: Path | None = None,
     redis_secrets: Mapping[Role, str] | None = None,
 ) -> list[Service]:
     """API, master, concatenator, and an agent for each node: `node1`, `node2`, …
 
     Args:
+        assets: the root folder of the models that scripts find by name; None: that of the cluster.
         redis_secrets: the password of each role on Redis; None: the URL has all that it takes.
     """
     leaders = str(jobs + 1)  # a spare one, ready when another stops answering
@@ -132,6 +134,7 @@ def cluster_services(
             environment={
                 **environment(Role.AGENT),
                 **_secrets(os.environ),
+                **({"PARALLELRUN_ASSETS_ROOT": str(assets)} if assets else {}),
                 "PARALLELRUN_PASS_CREDENTIALS": "true",  # scripts run as their user, with this user's own
             },
         )

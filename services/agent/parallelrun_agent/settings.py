@@ -61,6 +61,8 @@ class AgentSettings(ReadsStores):
     """How long a worker's shutdown() may take. A master waits 45 s for its agents."""
     max_log_bytes: int = Field(default=64 << 20, ge=1 << 15)
     """The most bytes of a worker's stdout and of its stderr; more is dropped and counted."""
+    assets_root: Path | None = None
+    """The root folder whose registered models scripts find by name; that of the cluster when not set."""
     mlflow_tracking_uri: str = ""
     """Where jobs have a run of MLflow: the address of a tracking server, or a folder on the volume. Empty: nowhere."""
     mlflow_experiment: str = Field(default="parallelrun", min_length=1, max_length=255)

@@ -135,6 +135,7 @@ class MetricLog:
         try:
             if self._fd < 0:
                 self._fd = self._opened()
+                self._left -= os.fstat(self._fd).st_size  # of other processes of the worker
             written = os.write(self._fd, data)
         except OSError:
             self._dropped += 1

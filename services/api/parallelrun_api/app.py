@@ -20,6 +20,7 @@ from parallelrun_api.http.token import Token
 from parallelrun_api.routes import (
     assets,
     datastores,
+    endpoints,
     events,
     files,
     jobs,
@@ -65,7 +66,7 @@ def create_app(context: Context, token: Token, audit: Audit | None = None) -> Fa
     app.state.context = context
     app.openapi = lambda: document(app)  # type: ignore[method-assign]
     modules = (
-        jobs, reopening, schedules, events, mini_batches, files, metrics, storage, nodes, datastores, assets,
+        jobs, reopening, schedules, endpoints, events, mini_batches, files, metrics, storage, nodes, datastores, assets,
         operations,
     )  # fmt: skip
     for module in modules:

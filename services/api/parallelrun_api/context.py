@@ -12,6 +12,7 @@ from fastapi import Depends, Request
 
 from parallelrun_api.assets.shelf import Shelf
 from parallelrun_api.datastores import Datastores
+from parallelrun_api.endpoints.accepting import Endpoints
 from parallelrun_api.http.connections import ConnectionLimits, Connections
 from parallelrun_api.http.descriptors import most_connections
 from parallelrun_api.http.errors import TooManyStreams
@@ -57,6 +58,7 @@ class Context:
     datastores: Datastores
     assets: Shelf
     schedules: Schedules
+    endpoints: Endpoints
     metrics: Metrics
     connections: Connections
     folder_names: FolderNames = field(default_factory=FolderNames)
@@ -131,6 +133,7 @@ def build_context(settings: ApiSettings) -> Context:
         datastores=Datastores(settings.root, settings.places, registry),
         assets=assets,
         schedules=schedules,
+        endpoints=Endpoints(settings.root, submissions, checks, names=assets.names),
         metrics=metrics,
         connections=connections,
     )

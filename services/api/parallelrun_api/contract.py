@@ -35,6 +35,7 @@ def document(app: FastAPI) -> dict[str, Any]:
             {"name": "datastores", "description": "Named places in object stores."},
             {"name": "assets", "description": "Names for data, models, environments, components and code."},
             {"name": "schedules", "description": "Jobs that are made when they are due."},
+            {"name": "batch endpoints", "description": "Jobs over data that whoever calls them gives."},
             {"name": "nodes", "description": "Where mini-batches run."},
             {"name": "operations", "description": "For those who run the server."},
         ],

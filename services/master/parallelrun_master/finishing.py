@@ -108,6 +108,7 @@ class Finishing:
         status = job.registry.status(job.job_id)
         ledger.progress.running = ledger.progress.preparing = 0
         closing = last_closing(job.folder.path)
+        warnings = [*self._warnings(made), *self._register_outputs()] if made else []
         failpoints.reach("finish.before_result")
         result = JobResult(
             job_id=job.job_id,
@@ -119,7 +120,7 @@ class Finishing:
             output_bytes=made.length if made else 0,
             output_sha256=made.sha256 if made else "",
             order=closing.order if closing else "",
-            warnings=self._warnings(made) if made else [],
+            warnings=warnings,
             failure=status.failure,
             metrics=last_values(job.folder.logs),
         )
@@ -203,6 +204,19 @@ class Finishing:
                 what = f"What workers on {nodes} have written in the end may be missing in the store"
                 self._left_behind = [f"{what}: after {most_s:g} s, it was still not all there."]
                 job.reports.say(self._left_behind[0])
+
+    def _register_outputs(self) -> list[str]:
+        """Make assets of the outputs that name one; returns why some could not be made."""
+        job = self._job
+        if not any(output.asset for output in job.spec.outputs.values()):
+            return []
+        from parallelrun_core.assets.registering import register_outputs
+
+        paths = job.folder.output_paths(job.spec)
+        made, refused = register_outputs(job.folder.root, job.job_id, job.spec.outputs, paths)
+        for asset in made:
+            job.reports.say(f"The output {asset.content['made_by']['output']!r} is registered as {asset.id}.")
+        return refused
 
     def _warnings(self, made: Concatenated) -> list[str]:
         decided = self._job.ledger.decided

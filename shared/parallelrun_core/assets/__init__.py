@@ -6,6 +6,7 @@
     catalog.py      the assets below a root folder: versions, labels, archive
     contents.py     the files of assets, kept by the hash of their content
     site.py         the site file: names and places of other people's documents, and what stands for them here
+    registering.py  outputs of a job that has completed become assets
     resolving.py    finds what a name stands for: in the site file, then in a catalog
 
 A job never refers to an asset: when it is submitted, what the name stands for is copied into its spec, with the

@@ -6,6 +6,7 @@
         labels/<label>              the version that has this label
         archived/<version>          there if the version is archived
         archived.all                there if all of it is
+        made/<hash>.<n>             the version that was chosen for an output of a job (registering.py)
 
 Every fact is a file of its own, written once or replaced whole: so any number of processes can write, and readers need
 no lock.
@@ -145,7 +146,7 @@ class Catalog:
         for each in ("versions", "about", "labels", "archived"):
             (folder / each).mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
         for _ in range(_MOST_TRIES):
-            chosen = checked_name(version, "version") if version else self._next(kind, name)
+            chosen = checked_name(version, "version") if version else self.next_version(kind, name)
             try:
                 self._write(kind, name, chosen, content)
             except FileExistsError:
@@ -208,6 +209,15 @@ class Catalog:
         """Whether all of an asset is archived."""
         return (self._of(kind, name) / _ALL).exists()
 
+    def next_version(self, kind: str, name: str) -> str:
+        """The number after the highest one; others may take it."""
+        numbers = [int(each) for each in self._versions(kind, name) if each.isdecimal() and len(each) < 19]
+        return str(max(numbers, default=0) + 1)
+
+    def folder_of(self, kind: str, name: str) -> Path:
+        """The folder of an asset, which may not be there. Raises InvalidInput for what is no name."""
+        return self._of(checked_type(kind), checked_name(name, "name"))
+
     def hint(self, kind: str, missing: str) -> str:
         """What to do about a name that isn't there."""
         names = self.names(kind, with_archived=True)
@@ -223,10 +233,6 @@ class Catalog:
     def _versions(self, kind: str, name: str) -> list[str]:
         files = _names_in(self._of(checked_type(kind), name) / "versions") if _NAME.fullmatch(name) else ()
         return [file.removesuffix(".json") for file in files if file.endswith(".json")]
-
-    def _next(self, kind: str, name: str) -> str:
-        numbers = [int(each) for each in self._versions(kind, name) if each.isdecimal() and len(each) < 19]
-        return str(max(numbers, default=0) + 1)
 
     def _write(self, kind: str, name: str, version: str, content: dict[str, Any]) -> None:
         path = self._of(kind, name) / "versions" / f"{version}.json"

@@ -1,4 +1,4 @@
-"""A batch deployment becomes a job (reference §3.9): its scoring script runs as a parallel job over the given data.
+"""A batch deployment becomes a job: its scoring script runs as a parallel job over the data given (reference §3.9).
 
 A deployment has no data of its own. Whoever runs one adds what an invocation gives, under the names that invocations
 use (`invoked`), or writes it into the document:
@@ -35,6 +35,8 @@ DATA: Final = "data"
 """The name of the data when an invocation gives only their place."""
 _ONLINE: Final = ("liveness_probe", "readiness_probe", "instance_type", "request_settings", "scale_settings")
 _DEFAULTS: Final = {"max_concurrency_per_instance": 1, "mini_batch_size": 10}
+_MLFLOW: Final = "mlflow_model"
+_SCORING: Final = Path(__file__).parent / "mlflow_scoring" / "score_mlflow_model.py"
 _OUTPUT_FILE: Final = "predictions.csv"
 _RETRIES: Final = 3
 _TIMEOUT_S: Final = 30
@@ -258,16 +260,20 @@ def _either(name: str, newer: Settings, older: Settings, location: Location) -> 
 
 def _put_script(deployment: Deployment, location: Location, draft: Draft, findings: Findings) -> None:
     where = location.below("code_configuration")
-    if deployment.code_configuration is None:
-        hint = "code_configuration: {code: ./src, scoring_script: score.py}; an MLflow model is loaded there by "
-        hint += "mlflow.pyfunc.load_model(…), from below AZUREML_MODEL_DIR"
-        findings.wrong(where.pointer, "a deployment needs a scoring script, also for an MLflow model", hint)
-    else:
+    if deployment.code_configuration is not None:
         code = findings.validate(CodeConfiguration, deployment.code_configuration, where.pointer)
         if code is not None:
             named = named_code(code.code or "", where.below("code"), findings)
             draft.put("code", named or where.absolute(code.code or "."), where.at("code"))
             draft.put("entry_script", code.scoring_script, where.at("scoring_script"))
+    elif str(_model(deployment).get("type")).lower() == _MLFLOW:
+        draft.put("code", str(_SCORING.parent), where.pointer)
+        draft.put("entry_script", _SCORING.name, where.pointer)
+        draft.put("append_row_separator", ",", where.pointer)
+        findings.note(where.pointer, "an MLflow model without a scoring script: rows of CSV, Parquet and JSON lines")
+    else:
+        hint = "code_configuration: {code: ./src, scoring_script: score.py}, or model: {type: mlflow_model, …}"
+        findings.wrong(where.pointer, "a deployment needs a scoring script, unless it is of an MLflow model", hint)
     environment: dict[str, Any] = {}
     variables: dict[str, str] = {}
     if deployment.environment is not None:
@@ -276,6 +282,15 @@ def _put_script(deployment: Deployment, location: Location, draft: Draft, findin
     newer = as_mapping((deployment.settings or {}).get("environment_variables"), location.at("settings"), findings)
     variables = {**variables, **(deployment.environment_variables or {}), **newer}
     draft.put("environment_variables", variables, location.at("environment_variables"))
+
+
+def _model(deployment: Deployment) -> dict[str, Any]:
+    """The model as an input: by its path, or by its name."""
+    model = deployment.model if isinstance(deployment.model, dict) else {"path": deployment.model}
+    fields = {name: value for name, value in model.items() if name in ("path", "type") and value is not None}
+    if model.get("path") is None and model.get("name"):
+        fields["path"] = f"azureml:{model['name']}" + (f":{model['version']}" if model.get("version") else "")
+    return {"type": MODEL_TYPES[0], **fields}
 
 
 def _put_data(deployment: Deployment, location: Location, draft: Draft, findings: Findings) -> None:
@@ -295,11 +310,7 @@ def _put_data(deployment: Deployment, location: Location, draft: Draft, findings
             findings.wrong(where.at(name), f"{MODEL!r} is the deployment's own model", f"call the data {DATA!r}")
     inputs = dict(data)
     if deployment.model is not None:
-        model = deployment.model if isinstance(deployment.model, dict) else {"path": deployment.model}
-        fields = {name: value for name, value in model.items() if name in ("path", "type")}
-        if model.get("path") is None and model.get("name"):
-            fields["path"] = f"azureml:{model['name']}" + (f":{model['version']}" if model.get("version") else "")
-        fields.setdefault("type", MODEL_TYPES[0])
+        fields = _model(deployment)
         inputs |= {
             name: each for name, each in bindings.pipeline_inputs({MODEL: fields}, location, findings).items() if each
         }

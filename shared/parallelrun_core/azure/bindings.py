@@ -11,12 +11,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
+from parallelrun_core.assets.names import NAME_PATTERN
 from parallelrun_core.azure.findings import Findings, Location, quoted
 from parallelrun_core.azure.literals import read_literal
 from parallelrun_core.azure.named import named_input
 from parallelrun_core.azure.v2_models import LITERAL_TYPES, MODEL_TYPES, GivenInput, GivenOutput
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.spec.expressions import (
+    UNIQUE_NAME,
     is_expression,
     only_expression,
     reference,
@@ -52,6 +54,8 @@ class PipelineScope:
 
     findings: Findings
     job_name: str = "job"
+    unique_name: str = UNIQUE_NAME
+    """What `${{name}}` stands for: no other job has this name."""
     default_datastore: str = ""
     """What the pipeline's settings name; empty if they name none."""
     inputs: Mapping[str, Fields | None] = field(default_factory=dict)
@@ -295,9 +299,6 @@ def _output(name: str, value: Any, declared: Any, scope: PipelineScope, location
     below = scope.findings.validate(GivenOutput, declared or {}, location.pointer)
     if given is None or below is None:
         return {}
-    for label in ("name", "version"):
-        if (getattr(given, label), getattr(below, label)) != (None, None):
-            scope.findings.note(location.at(label), "outputs are not registered anywhere")
     path = given.path or below.path
     base: Fields = {}
     if is_expression(path) and "parent." in path:
@@ -305,15 +306,33 @@ def _output(name: str, value: Any, declared: Any, scope: PipelineScope, location
         base = scope.outputs[key] if key else {}
         scope.outputs_to |= {name: key} if key else {}
         path = None
-    kind = given.type or below.type or base.get("type") or "uri_folder"
+    # The SDK writes uri_folder into a step where only a mode was set: what the component writes, it knows best.
+    kind = below.type or given.type or base.get("type") or "uri_folder"
     is_file = kind == "uri_file" or kind in LITERAL_TYPES
     fields: Fields = {**base, "type": "uri_file" if is_file else "uri_folder"}
     if path:
-        path = path.replace("${{output_name}}", name).replace("${{name}}", scope.job_name)
+        path = path.replace("${{output_name}}", name).replace("${{name}}", scope.unique_name)
         path = _DEFAULT_DATASTORE.sub(lambda whole: scope.default_datastore or whole[0], path)
         path = scope.findings.place(path)
         fields |= _output_path(path, fields["type"], location, scope.findings)
-    return fields
+    return fields | _asset_of(given, below, kind, location, scope.findings)
+
+
+def _asset_of(given: GivenOutput, below: GivenOutput, kind: str, location: Location, findings: Findings) -> Fields:
+    """The asset that an output becomes, if it has a name."""
+    name, version = (
+        str(label) if label is not None else "" for label in (given.name or below.name, given.version or below.version)
+    )
+    if not name:
+        if version:
+            findings.wrong(location.at("version"), "a version needs a name", "give the output a name, too")
+        return {}
+    for label, text in (("name", name), ("version", version)):
+        if text and not re.fullmatch(NAME_PATTERN, text):
+            form = "1 to 128 letters, digits and . _ -, beginning with a letter, a digit or _"
+            findings.wrong(location.at(label), f"{text!r} can't be the {label} of an asset", form)
+            return {}
+    return {"asset": {"name": name, "version": version, "type": "uri_file" if kind in LITERAL_TYPES else kind}}
 
 
 def _output_path(path: str, kind: str, location: Location, findings: Findings) -> Fields:

@@ -15,6 +15,7 @@ jobs/<job id>/
     cancel.<generation>.json     the user's request to cancel this generation
     steps/<step>.<generation>.json   of a pipeline: what was decided about a step (pipelines/records.py)
 code/<sha256>/               snapshots of the users' code, shared between jobs
+reuse/<key>/<job id>.<generation>.json    steps that have completed, by what they were made of (pipelines/finished.py)
 keys/<date>/<sha256>         which job an idempotency key stands for      (api/submission/key_claims.py)
 """
 

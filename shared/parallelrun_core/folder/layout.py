@@ -253,6 +253,11 @@ def uploads_of(root: Path) -> Path:
     return root / UPLOADS
 
 
+def finished_steps(root: Path) -> Path:
+    """The folder of the steps of pipelines that have completed, by what they were made of."""
+    return root / "reuse"
+
+
 def code_store(root: Path) -> Path:
     """The folder of the snapshots of the users' code."""
     return root / "code"

@@ -3,6 +3,7 @@
 records.py     what a turn of its leader has decided about a step; written once
 standing.py    how each step stands, from these records and the folders of its jobs
 outputs.py     the path of an output, once the step that makes it has completed
+finished.py    steps that have completed, by what they were made of
 
 All of it can be read at any time by anybody; only masters write.
 """

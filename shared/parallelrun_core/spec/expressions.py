@@ -15,6 +15,8 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple, TypeGuard
 
+UNIQUE_NAME: Final = "__parallelrun_job_id__"
+"""In the texts of a spec, what `${{name}}` becomes: the id of the job, once it has one."""
 _EXPRESSION: Final = re.compile(r"\$\{\{(.*?)\}\}", re.DOTALL)
 _REFERENCE: Final = re.compile(r"(parent\.)?(inputs|outputs|secrets)\.([A-Za-z_][A-Za-z0-9_]*)", re.IGNORECASE)
 _STEP: Final = re.compile(

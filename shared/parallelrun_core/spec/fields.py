@@ -8,6 +8,7 @@ from typing import Annotated, Any, Final, Literal, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag, field_validator, model_validator
 
+from parallelrun_core.assets.names import NAME_PATTERN
 from parallelrun_core.spec.conda import checked_requirement, is_too_old, python_of, requirements_of
 from parallelrun_core.storage.location import datastore_of
 from parallelrun_core.storage.supported import supported_path
@@ -143,6 +144,16 @@ def plain_input(given: object) -> object:
     return {"value": given} if isinstance(given, bool | int | float) else given
 
 
+class OutputAsset(Strict):
+    """A name for what a job has written, once it has completed."""
+
+    name: str = Field(pattern=NAME_PATTERN, examples=["scores"])
+    version: str = Field(default="", pattern=rf"{NAME_PATTERN}|^$")
+    """When empty, the number after the highest one."""
+    type: Literal["uri_folder", "uri_file", "mltable", "custom_model", "mlflow_model", "triton_model"] = "uri_folder"
+    """That of the data or of the model that it becomes."""
+
+
 class Output(Strict):
     """A folder or a file that the job writes."""
 
@@ -151,6 +162,8 @@ class Output(Strict):
     """Absolute, or relative to the job file; when empty, it is in the folder of the outputs, under `file_name`."""
     file_name: str = Field(default="", max_length=255)
     """The name in that folder; when empty, the name of the output."""
+    asset: OutputAsset | None = None
+    """The data or model that it becomes when the job has completed."""
 
     @field_validator("path")
     @classmethod

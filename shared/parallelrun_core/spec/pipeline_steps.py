@@ -37,13 +37,23 @@ class LeafStep:
 
     def known(self) -> JobSpec:
         """Its spec without the inputs whose paths are not known yet: for checks only."""
-        later = {name for name, given in self.spec.inputs.items() if is_later(given)}
-        return self.spec.model_copy(
-            update={
-                "inputs": {name: given for name, given in self.spec.inputs.items() if name not in later},
-                "input_data": tuple(name for name in self.spec.input_data if name not in later),
-            }
-        )
+        return known_part(self.spec)
+
+
+def known_part(spec: JobSpec) -> JobSpec:
+    """A spec without the inputs whose paths are not known yet: for checks only."""
+    later = {name for name, given in spec.inputs.items() if is_later(given)}
+    return spec.model_copy(
+        update={
+            "inputs": {name: given for name, given in spec.inputs.items() if name not in later},
+            "input_data": tuple(name for name in spec.input_data if name not in later),
+        }
+    )
+
+
+def later_path(name: str) -> str:
+    """What the path of an input is, here, that is known only later."""
+    return f"{_LATER}{name}"
 
 
 def pointer_of(names: tuple[str, ...]) -> str:
@@ -84,7 +94,7 @@ def _leaves(pipeline: PipelineSpec, above: tuple[str, ...], problems: list[Probl
         return
     for name in pipeline.order():
         step, names = pipeline.steps[name], (*above, name)
-        paths = {each: f"{_LATER}{each}" for each in step.inputs_from}
+        paths = {each: later_path(each) for each in step.inputs_from}
         try:
             if step.type == "pipeline":
                 yield from _leaves(with_places(pipeline, step, step.pipeline_spec(paths)), names, problems)

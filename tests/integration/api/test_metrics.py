@@ -42,3 +42,18 @@ def test_what_processes_have_logged_is_put_together(api: httpx.Client, job_id: s
     with Client(f"http://127.0.0.1:{shared_api.port}") as client:
         first = next(client.jobs.metrics(job_id))
         assert (first.name, first.points[-1].step) == ("loss", 1)
+
+
+def test_a_batch_deployment_is_accepted_with_its_data(api: httpx.Client, shared_api: ApiServer) -> None:
+    home = shared_api.root.parent / "deployment"
+    for name in ("src", "data", "model"):
+        (home / name).mkdir(parents=True)
+        (home / name / "score.py").write_text("def run(mini_batch):\n    return mini_batch\n")
+    deployment = {
+        "endpoint_name": "flowers", "type": "model", "model": {"path": str(home / "model")},
+        "code_configuration": {"code": str(home / "src"), "scoring_script": "score.py"},
+    }  # fmt: skip
+    refused = api.post("/v1/jobs", json=deployment)
+    assert (refused.status_code, refused.json()["errors"][0]["pointer"]) == (422, "/inputs")
+    job = api.post("/v1/jobs", json=deployment | {"inputs": {"data": str(home / "data")}}).json()
+    assert (job["name"], job["spec"]["append_row_file_name"]) == ("flowers", "predictions.csv")

@@ -47,6 +47,16 @@ def test_a_document_of_azure_is_a_job(document: dict[str, Any], api: httpx.Clien
     assert api.get(answer.headers["location"]).json()["notes"] == job["notes"]
 
 
+def test_the_name_in_the_path_of_an_output_is_that_of_the_job(api: httpx.Client, site: Site, tmp_path: Path) -> None:
+    where = {"jobs.score.outputs.scores": {"type": "uri_file", "path": f"{tmp_path}/${{{{name}}}}/all.csv"}}
+    document = changed(on_the_server(PIPELINE, site), **where)
+    jobs = [api.post("/v1/jobs", json=document).json() for _ in range(2)]
+
+    paths = [job["spec"]["outputs"]["scores"]["path"] for job in jobs]
+    assert paths == [f"{tmp_path}/{job['id']}/all.csv" for job in jobs]
+    assert paths[0] != paths[1]
+
+
 def test_its_code_may_be_sent_along(api: httpx.Client, site: Site) -> None:
     import json
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from parallelrun_agent.settings import AgentSettings
+from parallelrun_agent.workers import models
 from parallelrun_agent.workers.gpus import GpuPool
 from parallelrun_agent.workers.plans import PlanMaker
 from parallelrun_core.assets.catalog import Catalog
@@ -85,21 +86,37 @@ def plans_for(tmp_path: Path, inputs: dict[str, Any], *, code: str = "") -> Plan
     return PlanMaker(folder, job, spec, settings, GpuPool([]))
 
 
-def test_the_only_model_is_in_a_folder_of_its_own_under_its_name(tmp_path: Path) -> None:
+@pytest.mark.parametrize("is_alone", [True, False])
+@pytest.mark.parametrize("file", ["w.bin", "MLmodel"])
+def test_the_only_model_is_in_a_folder_of_its_own_under_its_name(file: str, is_alone: bool, tmp_path: Path) -> None:
     model = tmp_path / "store" / "weights"
-    model.mkdir(parents=True)
-    (model / "w.bin").touch()
-    (tmp_path / "store" / "other").mkdir()
+    (model / "part").mkdir(parents=True)
+    (model / file).touch()
+    (model / "part" / "x").touch()
+    if not is_alone:
+        (tmp_path / "store" / "other").mkdir()
     plans = plans_for(tmp_path, {"data": "/in", "m": {"path": f"{model}/", "model": "custom_model"}})
     for _ in range(2):
         folder = Path(plans.next_plan("node-1").environment["AZUREML_MODEL_DIR"])
         assert [path.name for path in folder.iterdir()] == ["weights"]
-        assert (folder / "weights" / "w.bin").is_file()
-    assert folder.is_relative_to(tmp_path / "work")
+        assert all((folder / "weights" / name).is_file() for name in (file, "part/x"))
+        # MLflow wants its models to be where it is told to load them, and not behind a link.
+        assert (folder / "weights" / file).resolve().is_relative_to(folder) == (is_alone or file == "MLmodel")
+    assert folder.is_relative_to(tmp_path / "work") != is_alone
+
+
+def test_a_large_model_of_mlflow_is_used_where_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = tmp_path / "store" / "weights"
+    model.mkdir(parents=True)
+    (model / "MLmodel").write_text("large")
+    (tmp_path / "store" / "other").touch()
+    monkeypatch.setattr(models, "_MOST_COPIED_BYTES", 4)
+    plans = plans_for(tmp_path, {"data": "/in", "m": {"path": str(model), "model": "mlflow_model"}})
+    assert plans.next_plan("node-1").environment["AZUREML_MODEL_DIR"] == str(tmp_path / "store")
 
 
 @pytest.mark.parametrize(
-    "models",
+    "given",
     [
         {},
         {"a": {"path": "/a"}},
@@ -108,10 +125,10 @@ def test_the_only_model_is_in_a_folder_of_its_own_under_its_name(tmp_path: Path)
     ],
 )
 def test_without_exactly_one_model_here_there_is_no_such_folder(
-    models: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    given: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("AZUREML_MODEL_DIR", raising=False)
-    plan = plans_for(tmp_path, {"data": "/in", **models}).next_plan("node-1")
+    plan = plans_for(tmp_path, {"data": "/in", **given}).next_plan("node-1")
     assert "AZUREML_MODEL_DIR" not in plan.environment
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from parallelrun_core.assets.catalog import Catalog
+from parallelrun_core.assets.document import pinned
 from parallelrun_core.assets.resolving import names_in
 from parallelrun_core.assets.site import Site, read_site
 from parallelrun_core.errors import InvalidInput
@@ -187,3 +188,25 @@ def test_a_wrong_site_file_is_refused_with_the_line(tmp_path: Path, text: str, l
         read_site(tmp_path / "site.yml")
     assert error.value.problems[0].place == f"{tmp_path}/site.yml:{line}"
     assert message in error.value.problems[0].message
+
+
+def test_a_job_means_the_same_whatever_becomes_of_the_names(catalog: Catalog) -> None:
+    model = {"type": "custom_model", "path": "azureml:credit@stable"}
+    catalog.set_label("model", "credit", "stable", "3")
+    document = {**PARALLEL, "inputs": {**PARALLEL["inputs"], "model": model}}
+    spec = read(document, catalog)
+    catalog.add("model", "credit", {"type": "mlflow_model", "path": "/models/other"}, version="4")
+    catalog.set_label("model", "credit", "stable", "4")
+    catalog.add("environment", "sk", {"conda_file": {"dependencies": ["python=3.12"]}}, version="3")
+    catalog.set_archived("data", "images", "", is_archived=True)
+    again = read(spec.model_dump(mode="json"), catalog)
+    assert again == spec
+    assert (dict(again.input_paths())["model"].path, again.environment.python) == ("/models/credit", "3.11")
+
+
+def test_the_labels_in_a_component_are_those_of_when_it_was_registered(catalog: Catalog) -> None:
+    component = {"type": "pipeline", "jobs": {"a": {"component": "azureml:score", "environment": "azureml:sk@latest"}}}
+    names = names_in(catalog, Site)
+    kept = pinned({**component, "task": {"environment": "azureml:unknown@latest"}}, names)
+    assert kept["jobs"]["a"] == {"component": "azureml:score:5", "environment": "azureml:sk:2"}
+    assert kept["task"] == {"environment": "azureml:unknown@latest"}

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from parallelrun_core.azure.batch_deployment import invoked, is_deployment
 from parallelrun_core.errors import InvalidInput
@@ -110,6 +111,46 @@ def test_no_job_of_another_kind_is_taken_for_a_deployment() -> None:
     for document in ({"type": "pipeline", "jobs": {}}, {"type": "parallel"}, {"entry_script": "a.py"}, {}):
         assert not is_deployment(document)
     assert all(map(is_deployment, (NEWER, LEAST, {"type": "Model"}, {"auth_mode": "key"})))
+
+
+def test_an_mlflow_model_needs_no_scoring_script() -> None:
+    deployment = {name: value for name, value in LEAST.items() if name != "code_configuration"}
+    spec = job(deployment | {"model": {"path": "model", "type": "mlflow_model"}})
+    assert (Path(spec.code) / spec.entry_script).is_file()
+    assert (spec.append_row_separator, spec.inputs["model"]) == (",", Input(path="/here/model", model="mlflow_model"))
+
+
+STEP = {
+    "type": "parallel", "inputs": {"files": "${{parent.inputs.raw}}"}, "input_data": "${{inputs.files}}",
+    "outputs": {"scores": "${{parent.outputs.scores}}"}, "mini_batch_size": "${{parent.inputs.size}}",
+    "task": {
+        "type": "run_function", "code": "./src", "entry_script": "score.py", "environment": "azureml:any@latest",
+        "append_row_to": "${{outputs.scores}}",
+    },
+}  # fmt: skip
+PIPELINE = {
+    "type": "pipeline", "outputs": {"scores": {"type": "uri_folder"}},
+    "inputs": {"raw": {"type": "uri_folder"}, "size": {"type": "string", "default": "3"}},
+    "jobs": {"count": {"type": "command", "command": "wc", "environment": "azureml:any@latest"}, "score": STEP},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("where", ["component", "job_definition"])
+@pytest.mark.parametrize("in_a_file", [False, True])
+def test_a_deployment_of_a_pipeline_is_that_pipeline(where: str, in_a_file: bool, tmp_path: Path) -> None:
+    (tmp_path / "steps").mkdir()
+    (tmp_path / "steps" / "both.yml").write_text(yaml.safe_dump(PIPELINE))
+    deployment = {
+        "type": "pipeline", "name": "nightly", "endpoint_name": "flowers", "settings": {"force_rerun": True},
+        where: "./steps/both.yml" if in_a_file else PIPELINE,
+    }  # fmt: skip
+    given = invoked(deployment, inputs={"raw": {"path": "/raw"}, "size": "7"}, outputs={"scores": {"path": "/out"}})
+    pipeline = read_job(given, folder=tmp_path).pipeline
+    assert pipeline is not None
+    assert (pipeline.name, pipeline.force_rerun, set(pipeline.steps)) == ("nightly", True, {"count", "score"})
+    score = pipeline.steps["score"].job
+    assert (score["inputs"]["files"]["path"], score["mini_batch_size"]) == ("/raw", 7)
+    assert score["code"] == str(tmp_path / ("steps/src" if in_a_file else "src"))
 
 
 def test_a_deployment_of_a_pipeline_needs_its_steps() -> None:

@@ -21,8 +21,58 @@ STEP_WITH_COMPONENT = changed(PIPELINE, **{"jobs.score": {
 }})  # fmt: skip
 OWN: dict[str, Any] = {"entry_script": "a.py", "inputs": {"a": "/a", "b": 5}, "environment": {"pip": ["six"]}}
 
+FORMS: dict[str, Any] = {
+    "type": "pipeline",
+    "inputs": {"raw": {"path": "/a"}, "count": 4, "is_full": {"type": "boolean", "default": True}},
+    "outputs": {"all": {"type": "uri_folder"}},
+    "settings": {"force_rerun": True},
+    "jobs": {
+        "make": {
+            "type": "command",
+            "command": "cp ${{inputs.raw}} ${{outputs.made}}",
+            "environment": "azureml:e@latest",
+            "inputs": {"raw": "${{parent.inputs.raw}}"},
+            "outputs": {"made": {"type": "uri_folder"}, "ok": {"type": "boolean"}},
+        },
+        "score": {"component": COMPONENT, "inputs": {"files": "${{parent.jobs.make.outputs.made}}"}},
+        "own": {
+            "entry_script": "a.py",
+            "inputs": {"a": "${{jobs.make.outputs.made}}"},
+            "outputs": {"b": {}},
+            "after": ["make"],
+        },
+        "old": {
+            **CONFIG,
+            "inputs": ["${{parent.jobs.own.outputs.b}}"],
+            "outputs": {"c": {}},
+            "output": "${{outputs.c}}",
+        },
+        "inner": {
+            "type": "pipeline",
+            "inputs": {"data": "${{parent.jobs.old.outputs.c}}"},
+            "outputs": {"d": "${{parent.outputs.all}}"},
+            "jobs": {
+                "say": {
+                    "command": "ls",
+                    "inputs": {"a": "${{parent.inputs.data}}"},
+                    "outputs": {"d": "${{parent.outputs.d}}"},
+                },
+            },
+        },
+        "gate": {
+            "type": "if_else",
+            "condition": "${{parent.jobs.make.outputs.ok}}",
+            "true_block": "${{parent.jobs.old}}",
+        },
+        "switch": {"type": "if_else", "condition": "${{parent.inputs.is_full}}", "false_block": ["own", "inner"]},
+    },
+}  # fmt: skip
+SENT = read_job(FORMS).spec.model_dump(mode="json", exclude_unset=True)
+
 texts = st.sampled_from([
     "", "x", "1kb", "${{inputs.x}}", "${{parent.inputs.count}}", "$[[a]]", "azureml:a", "~x", "a\0",
+    "${{parent.jobs.make.outputs.made}}", "${{jobs.score}}", "${{parent.outputs.all}}", "pipeline", "command",
+    "if_else",
 ])  # fmt: skip
 names = st.sampled_from(["path", "type", "mode", "value", "pip", "conda_file", "x", ""])
 plain = st.recursive(
@@ -50,7 +100,7 @@ def test_a_file_whose_name_no_file_can_have_is_told(tmp_path: Path) -> None:
     assert [problem.pointer for problem in told.value.problems] == ["/environment/conda_file"]
 
 
-@pytest.mark.parametrize("document", [PIPELINE, STEP_WITH_COMPONENT, COMPONENT, CONFIG, OWN])
+@pytest.mark.parametrize("document", [PIPELINE, STEP_WITH_COMPONENT, COMPONENT, CONFIG, OWN, FORMS, SENT])
 @given(data=st.data())
 @settings(deadline=None, max_examples=60)
 def test_any_document_is_a_job_or_is_told_what_is_wrong(document: dict[str, Any], data: st.DataObject) -> None:

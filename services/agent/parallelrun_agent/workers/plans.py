@@ -180,7 +180,7 @@ class PlanMaker:
             if self._user.is_other:
                 for name in (_HOME, _TEMPORARY):
                     self._user.make(self._local / name, 0o700)
-            self._environment |= model_folder(self._spec, self._paths(), self._local)
+            self._environment |= model_folder(self._spec, self._paths(), self._local, self._user)
 
     def _make_own_outputs(self, process: str, outputs: WorkerOutputs) -> None:
         """Create the folders of a worker that stand for outputs in stores."""
@@ -199,7 +199,8 @@ class PlanMaker:
         self.mask.add([*secrets.values(), *variables.values()] if secrets else ())
         if not self._next_process:
             self._make_folders()
-            self._view = view_of_script(self._folder, self._record, self._spec, self._paths())
+            assets = self._settings.assets_root
+            self._view = view_of_script(self._folder, self._record, self._spec, self._paths(), assets)
         process = f"process{self._next_process:03d}"
         self._next_process += 1
         logs, node = Logs(self._folder.logs), self._node

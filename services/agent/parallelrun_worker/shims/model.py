@@ -104,5 +104,5 @@ def _model_called(name: str, version: Any) -> dict[str, Any]:
     there = ", ".join(f"{each['name']}:{each['version']}" if each["version"] else each["name"] for each in known)
     raise ModelNotFound(
         f"The job knows no model {name!r}{f' of version {wanted}' if wanted else ''}; it knows: {there or 'none'}. "
-        f"Register it (parallelrun model create --name {name} --path PATH), or give the job an input {name!r}."
+        f"Register it (parallelrun model create -f FILE), or give the job an input {name!r}."
     )

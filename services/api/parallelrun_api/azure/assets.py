@@ -11,7 +11,9 @@ from fastapi import APIRouter, Request, Response
 from starlette.convertors import StringConvertor, register_url_convertor
 
 from parallelrun_api.azure.answers import FaceRoute, answer
+from parallelrun_api.azure.catalog import FaceAssets
 from parallelrun_api.azure.face import WORKSPACE, Face, FaceOf, scope_of
+from parallelrun_api.azure.ids import without_prefix
 from parallelrun_api.azure.shelf import KINDS, LATEST
 from parallelrun_api.azure.workspace import blob_url, signature_of
 from parallelrun_api.submission.upload import read_document
@@ -24,12 +26,23 @@ class _KindConvertor(StringConvertor):
     regex = "|".join(KINDS)
 
 
+class _NameConvertor(StringConvertor):
+    """A name in a path, without what the client has left in front of it."""
+
+    def convert(self, value: str) -> str:
+        return without_prefix(value)
+
+
 register_url_convertor("kind", _KindConvertor())
+register_url_convertor("asset", _NameConvertor())
 router = APIRouter(prefix=WORKSPACE, include_in_schema=False, route_class=FaceRoute)
 
 _KIND: Final = "Microsoft.MachineLearningServices/workspaces"
+_ALWAYS: Final[dict[str, Any]] = {"isAnonymous": False, "isArchived": False, "tags": {}, "properties": {}}
+_OF_MODELS: Final[dict[str, Any]] = {"flavors": {}}
+"""What the client expects of each version."""
 _HASH: Final = "hash_sha256"
-_ASSET: Final = "/{kind:kind}/{name}"
+_ASSET: Final = "/{kind:kind}/{name:asset}"
 _VERSION: Final = _ASSET + "/versions/{version}"
 
 
@@ -60,7 +73,7 @@ async def put_version(kind: str, name: str, version: str, request: Request, face
     properties = document.get("properties") if isinstance(document, dict) else None
     if not isinstance(properties, dict):
         raise InvalidInput.at("/properties", "a version has properties")
-    await run_sync(face.shelf.put, kind, name, version, properties)
+    await run_sync(FaceAssets(face).put, kind, name, version, properties)
     return answer(await run_sync(_shown, face, scope_of(request), kind, name, version), 201)
 
 
@@ -95,25 +108,26 @@ async def put_container(kind: str, name: str, request: Request, face: FaceOf) ->
     document = await read_document(request)
     properties = document.get("properties") if isinstance(document, dict) else None
     is_archived = bool((properties or {}).get("isArchived"))
-    for version in await run_sync(face.shelf.versions, kind, name):
-        record = await run_sync(face.shelf.get, kind, name, version)
-        await run_sync(face.shelf.put, kind, name, version, {**record["properties"], "isArchived": is_archived})
+    assets = FaceAssets(face)
+    for record in await run_sync(assets.versions, kind, name):
+        await run_sync(assets.put, kind, name, record["version"], {**record["properties"], "isArchived": is_archived})
     return answer(await run_sync(_container, face, scope_of(request), kind, name))
 
 
 @router.get("/{kind:kind}")
 async def list_names(kind: str, request: Request, face: FaceOf) -> Response:
     """All names of a kind."""
-    names = await run_sync(face.shelf.names, kind)
+    names = await run_sync(FaceAssets(face).names, kind)
     return answer({"value": [await run_sync(_container, face, scope_of(request), kind, name) for name in names]})
 
 
 def _container(face: Face, scope: str, kind: str, name: str) -> dict[str, Any]:
-    versions = face.shelf.versions(kind, name)
-    if not versions:
+    records = FaceAssets(face).versions(kind, name)
+    if not records:
         raise NotFound(f"There is nothing called {name[:80]!r} among the {kind}.")
-    latest = face.shelf.get(kind, name, versions[0])
-    properties = {"latestVersion": versions[0], "nextVersion": _next(versions), "isArchived": False, "tags": {}}
+    latest, versions = records[0], [record["version"] for record in records]
+    is_archived = all(record["properties"].get("isArchived") for record in records)
+    properties = {"latestVersion": versions[0], "nextVersion": _next(versions), "isArchived": is_archived, "tags": {}}
     more = {key: latest["properties"][key] for key in ("description", "dataType") if key in latest["properties"]}
     return {
         "id": f"{scope}/{kind}/{name}",
@@ -129,17 +143,23 @@ def _next(versions: list[str]) -> str:
 
 
 def _versions(face: Face, scope: str, kind: str, name: str) -> list[dict[str, Any]]:
-    return [_shown(face, scope, kind, name, version) for version in face.shelf.versions(kind, name)]
+    return [_answer_of(record, scope, kind, name) for record in FaceAssets(face).versions(kind, name)]
 
 
 def _shown(face: Face, scope: str, kind: str, name: str, version: str) -> dict[str, Any]:
-    record = face.shelf.get(kind, name, version if version != LATEST else face.shelf.resolved(kind, name, LATEST))
+    assets = FaceAssets(face)
+    if version == LATEST:
+        version = next((record["version"] for record in assets.versions(kind, name)), version)
+    return _answer_of(assets.get(kind, name, version), scope, kind, name)
+
+
+def _answer_of(record: dict[str, Any], scope: str, kind: str, name: str) -> dict[str, Any]:
     return {
         "id": f"{scope}/{kind}/{name}/versions/{record['version']}",
         "name": record["version"],
         "type": f"{_KIND}/{kind}/versions",
         "systemData": _dates(record["created"]),
-        "properties": {"isAnonymous": False, "isArchived": False, "tags": {}, "properties": {}, **record["properties"]},
+        "properties": {**_ALWAYS, **(_OF_MODELS if kind == "models" else {}), **record["properties"]},
     }
 
 

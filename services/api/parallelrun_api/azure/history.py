@@ -70,6 +70,17 @@ async def list_children(name: str, request: Request, face: FaceOf) -> Response:
     return answer(await face.context.job_lists.run(key, encoded))
 
 
+@router.get(_HISTORY + "/runs/{name}/serviceinstances/{node}")
+async def list_services(name: str, request: Request, face: FaceOf) -> Response:
+    """Where people look at a job."""
+    job = await run_sync(_job, face, name)
+    instances = {
+        key: {"type": value["jobServiceType"], "endpoint": value["endpoint"], "status": status_of(job)}
+        for key, value in services(request, job).items()
+    }
+    return answer({"instances": instances})
+
+
 @router.post(_HISTORY + "/rundata", name="read_run")
 async def run_data(request: Request, face: FaceOf) -> Response:
     """A job, with ids of its outputs."""

@@ -8,7 +8,7 @@ from urllib.parse import unquote, urlsplit
 from parallelrun_api.azure.blobs.names import UPLOADS, checked_blob, checked_container
 from parallelrun_api.azure.documents import component_document
 from parallelrun_api.azure.door import BLOBS
-from parallelrun_api.azure.ids import Version, version_of
+from parallelrun_api.azure.ids import version_of
 from parallelrun_api.azure.workspace import ACCOUNT
 from parallelrun_core.assets.names import Asset, Names
 from parallelrun_core.errors import NotFound
@@ -54,7 +54,7 @@ class FaceNames:
             type=kind,
             name=version.name,
             version=record["version"],
-            content=self._content(version, record["properties"]),
+            content=self.content(version.kind, record["properties"]),
             created=record["created"],
         )
 
@@ -75,15 +75,16 @@ class FaceNames:
         path = path.rstrip("/")
         return str(self._blobs.file(UPLOADS, checked_blob(path)) if path else self._blobs.folder / UPLOADS)
 
-    def _content(self, version: Version, properties: dict[str, Any]) -> dict[str, Any]:
-        match version.kind:
+    def content(self, kind: str, properties: dict[str, Any]) -> dict[str, Any]:
+        """What an asset that the client has sent is, as documents have it."""
+        match kind:
             case "codes":
                 return {"path": self.place(str(properties.get("codeUri", "")))}
             case "data":
                 return {"type": properties.get("dataType"), "path": self.place(str(properties.get("dataUri", "")))}
             case "models":
-                kind = str(properties.get("modelType") or "custom_model")
-                return {"type": _MODELS.get(kind, kind), "path": self.place(str(properties.get("modelUri", "")))}
+                model = str(properties.get("modelType") or "custom_model")
+                return {"type": _MODELS.get(model, model), "path": self.place(str(properties.get("modelUri", "")))}
             case "environments":
                 return _environment(properties)
         return {"type": "parallel", "document": component_document(properties.get("componentSpec") or {})}

@@ -18,7 +18,9 @@ from parallelrun_core.folder.layout import PRIVATE_FILE, PRIVATE_FOLDER
 
 KINDS: Final = ("codes", "data", "models", "environments", "components")
 LATEST: Final = "latest"
-CHANGEABLE: Final = ("description", "tags", "isArchived", "properties", "stage")
+CHANGEABLE: Final = ("description", "tags", "isArchived", "properties", "stage", "provisioningState")
+_EMPTY: Final[tuple[object, ...]] = (None, False, "", {}, [])
+"""Values that the client sends for what is not there, or leaves out."""
 _MOST: Final = 10_000
 """Versions of one name that are listed."""
 
@@ -37,7 +39,7 @@ class Shelf:
         """
         path = self._file(kind, name, version)
         path.parent.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
-        fixed = {key: value for key, value in properties.items() if key not in CHANGEABLE and value is not None}
+        fixed = {key: value for key, value in properties.items() if key not in CHANGEABLE and value not in _EMPTY}
         record = {"created": time.time(), "properties": fixed}
         try:
             write_once(path, json.dumps(record).encode(), mode=PRIVATE_FILE)

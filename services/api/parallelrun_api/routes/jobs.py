@@ -47,6 +47,13 @@ _SPEC: Final[dict[str, Any]] = {
             "properties": {"type": {"enum": ["pipeline", "parallel", "command"]}},
         },
         {
+            "title": "A batch deployment of Azure ML",
+            "description": "With the data of an invocation as `inputs`; see docs/compatibility.md.",
+            "type": "object",
+            "required": ["endpoint_name", "inputs"],
+            "properties": {"endpoint_name": {"type": "string"}, "inputs": {"type": "object"}},
+        },
+        {
             "title": "A v1 document of Azure ML",
             "description": "`parallel_run_config`, with the arguments of its step beside it.",
             "type": "object",
@@ -120,7 +127,8 @@ async def submit(
             job_id = await run_sync(context.submissions.accept, upload, key)
             await context.registrar.register(job_id)
     job = await run_sync(context.jobs.submitted, job_id)
-    return json_answer(job, 202, {"Location": job.links.self, "ETag": etag(job)})
+    text = job.model_dump_json()
+    return encoded_answer(text, 202, {"Location": job.links.self, "ETag": etag(job, text)})
 
 
 @router.get("/jobs", summary="List jobs", response_model=JobPage, responses=problems(429))
@@ -162,15 +170,20 @@ async def get_job(
     if_none_match: Annotated[str | None, Header(description="The ETag that the client has.")] = None,
 ) -> Response:
     """One job. With `wait`, the answer comes once its `version` is above `since`, it has ended, or the time is over."""
-    job = await run_sync(context.jobs.get, job_id)
+    job, text = await run_sync(_encoded, context, job_id)
     if wait > 0 and job.version <= since and not await run_sync(context.jobs.has_ended, job_id):
         context.check_streams()
         await _wait_for_change(context, job_id, since, min(wait, LONGEST_WAIT_S))
-        job = await run_sync(context.jobs.get, job_id)
-    tag = etag(job)
+        job, text = await run_sync(_encoded, context, job_id)
+    tag = etag(job, text)
     if if_none_match is not None and matches(if_none_match, tag):
         return Response(status_code=304, headers={"ETag": tag, "Cache-Control": "no-store"})
-    return json_answer(job, headers={"ETag": tag})
+    return encoded_answer(text, headers={"ETag": tag})
+
+
+def _encoded(context: Context, job_id: str) -> tuple[Job, str]:
+    job = context.jobs.get(job_id)
+    return job, job.model_dump_json()
 
 
 async def _wait_for_change(context: Context, job_id: str, since: int, wait_s: float) -> None:

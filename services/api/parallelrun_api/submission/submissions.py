@@ -38,6 +38,7 @@ from parallelrun_core.folder.job_folder import JobFolder, JobRecord
 from parallelrun_core.folder.takeover import take_over
 from parallelrun_core.ids import new_job_id
 from parallelrun_core.output_claims import claim_of
+from parallelrun_core.prepared import job_of
 from parallelrun_core.service import failpoints, telemetry
 from parallelrun_core.spec import PipelineSpec
 from parallelrun_core.spec.pipeline_steps import leaf_steps, with_steps
@@ -117,7 +118,7 @@ class Submissions:
         prepared = self._prepare(new_job_id(), upload)
         if prepared.earlier is not None:
             raise InvalidInput.at("/resume_from", "a job that is made later can't take over from another one")
-        return self._record("", upload, prepared)
+        return self._record(upload, prepared)
 
     def begin_day(self) -> None:
         """Prepare for idempotency keys, and remove those that need not be kept any longer.
@@ -184,7 +185,7 @@ class Submissions:
             is_alone: no other request can be about to create this job, too.
         """
         folder = JobFolder(self._root, job_id)
-        record = self._record(job_id, upload, prepared)
+        record = job_of(self._record(upload, prepared), job_id, submitted=time.time())
         try:
             if is_alone and prepared.earlier is None:
                 folder.create(record)
@@ -207,10 +208,10 @@ class Submissions:
         )
         failpoints.reach("api.accepted")
 
-    def _record(self, job_id: str, upload: Upload, prepared: _Prepared) -> JobRecord:
+    def _record(self, upload: Upload, prepared: _Prepared) -> JobRecord:
         return JobRecord(
-            job_id=job_id,
-            submitted=time.time(),
+            job_id="",
+            submitted=0.0,
             code=prepared.code,
             spec=prepared.spec,
             notes=[str(note) for note in upload.reading.notes],

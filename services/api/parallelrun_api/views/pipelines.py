@@ -6,7 +6,7 @@ decided about steps, and how a job has ended. What may change of all jobs comes 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
@@ -40,14 +40,17 @@ class Submitted:
     """What was decided about its steps, by the names of the files."""
     paths: dict[str, str] = field(default_factory=dict)
     """Of its outputs, as far as they are known, with the job that made each."""
+    steps: dict[str, tuple[Any, models.PipelineStep]] = field(default_factory=dict)
+    """As they were shown last, each with what that was made of."""
 
     @cached_property
     def spec(self) -> PipelineSpec:
         return self.record.pipeline_spec()
 
     @cached_property
-    def order(self) -> Sequence[str]:
-        return self.spec.order()
+    def needs(self) -> dict[str, list[str]]:
+        """The steps in an order in which they can run, each with those that it needs."""
+        return {name: sorted(self.spec.steps[name].needs()) for name in self.spec.order()}
 
     @cached_property
     def mask(self) -> Mask:
@@ -99,7 +102,7 @@ class Pipelines:
         jobs = sorted({each[-1].job for each in records.values()} - {""})
         statuses = self._registry.statuses(jobs) if is_redis_there else {}
         known = standings(folder, pipeline.spec, records=records, end=partial(self._end_of, statuses))
-        steps = [_step(name, pipeline, known[name], statuses) for name in pipeline.order]
+        steps = [_step(name, pipeline, known[name], statuses) for name in pipeline.needs]
         return steps, [*self._outputs(pipeline, known)]
 
     def _decisions(self, folder: JobFolder, pipeline: Submitted) -> Mapping[str, list[StepRecord]]:
@@ -143,16 +146,26 @@ class Pipelines:
 
 
 def _step(name: str, pipeline: Submitted, standing: Standing, statuses: Mapping[str, JobStatus]) -> models.PipelineStep:
-    step = pipeline.spec.steps[name]
     job = standing.job_id if standing.state not in (StepState.WAITING, StepState.SKIPPED) else ""
-    status, result = statuses.get(job), standing.result if job else None
-    now = result or status
+    result = standing.result if job else None
+    status = statuses.get(job) if result is None else None
+    live = (status.version, status.state, status.started) if status is not None else None
+    made_of = (standing.state, standing.record, result, live)
+    shown = pipeline.steps.get(name)
+    if shown is None or shown[0] != made_of:
+        shown = pipeline.steps[name] = made_of, _shown(name, pipeline, standing, job, result or status)
+    return shown[1]
+
+
+def _shown(
+    name: str, pipeline: Submitted, standing: Standing, job: str, now: JobStatus | JobResult | None
+) -> models.PipelineStep:
     return models.PipelineStep(
         name=name,
-        type=step.type,
+        type=pipeline.spec.steps[name].type,
         state=standing.state,
         reused=bool(job) and standing.is_reused,
-        needs=sorted(step.needs()),
+        needs=pipeline.needs[name],
         job=job or None,
         link=f"/v1/jobs/{job}" if job else None,
         job_state=(now.state if now else JobState.QUEUED) if job else None,

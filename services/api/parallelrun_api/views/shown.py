@@ -62,9 +62,13 @@ def job_of(
     )
 
 
-def etag(job: models.Job) -> str:
-    """Changes whenever the job does, also when its result is recorded after it has reached a terminal state."""
-    steps = f"-{crc32(''.join(step.model_dump_json() for step in job.steps).encode()):x}" if job.steps else ""
+def etag(job: models.Job, encoded: str) -> str:
+    """Changes whenever the job does, also when its result is recorded after it has reached a terminal state.
+
+    Args:
+        encoded: the answer with it, for what changes of the steps of a pipeline.
+    """
+    steps = f"-{crc32(encoded.encode()):x}" if job.steps else ""
     return f'"{job.version}-{job.state}-{int(job.ended is not None)}{int(job.output is not None)}{steps}"'
 
 

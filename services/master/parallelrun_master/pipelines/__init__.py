@@ -3,6 +3,8 @@
 turn.py        one turn, from drawing a term to leaving it
 led.py         the pipeline in one turn: what its folder says, and what is done about it
 steps.py       begins a step: the job that runs it, or why there is none
+reuse.py       whether an equal step has made its outputs already
+passing_on.py  what the pipeline's logs take over of those of a step
 truths.py      what the conditions of steps are about
 ending.py      how a pipeline ends: its result, its failure, and its counts
 reports.py     what people read about it below `logs`

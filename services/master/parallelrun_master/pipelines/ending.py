@@ -10,6 +10,7 @@ import msgspec
 from parallelrun_core.errors import Conflict, NotFound
 from parallelrun_core.failure import JobFailure
 from parallelrun_core.folder.job_folder import JobFolder, JobResult
+from parallelrun_core.folder.metrics import last_values
 from parallelrun_core.pipelines.standing import Standing
 from parallelrun_core.progress import Progress
 from parallelrun_core.service import failpoints
@@ -50,6 +51,7 @@ class Ending:
             progress=summed(known),
             warnings=_warnings(known),
             failure=status.failure,
+            metrics=last_values(self._folder.logs),
         )
         self._reports.conclude(result, known)
         self._folder.conclude(result, generation=self._queue.generation)

@@ -15,7 +15,9 @@ from parallelrun_core.pipelines.standing import Standing, standings
 from parallelrun_core.states import JobState, StepState
 from parallelrun_core.store.registry import Registry
 from parallelrun_master.pipelines.ending import Ending
+from parallelrun_master.pipelines.passing_on import pass_on_from
 from parallelrun_master.pipelines.reports import PipelineReports
+from parallelrun_master.pipelines.reuse import offer
 from parallelrun_master.pipelines.steps import Steps
 from parallelrun_master.pipelines.truths import truths
 from parallelrun_master.policy.next_steps import Next, next_steps
@@ -54,7 +56,7 @@ class LedPipeline:
             self._check_jobs(known)
             self._show(known)
             following = self._following(known, state)
-            if following.end is not None:
+            if following.end is not None and not following.skip:  # what is skipped is recorded before the end
                 end = JobState.FAILED if state is JobState.FAILED else following.end
                 self._ending.conclude(end, known)
                 return True
@@ -133,8 +135,17 @@ class LedPipeline:
             if before.get(name, StepState.WAITING.value) != each.state:
                 event = {"step": name, "state": each.state, "job_id": each.job_id, "why": _why(each)}
                 self._queue.announce("step", msgspec.json.encode(event))
-                self._reports.stands(name, each)
+                self._note(name, each, known)
         self._queue.show_steps(now)
+
+    def _note(self, name: str, standing: Standing, known: Mapping[str, Standing]) -> None:
+        """A step stands otherwise than before: say so, and take what is to be kept of a job that has ended."""
+        self._reports.stands(name, standing)
+        step = self._spec.steps[name]
+        if standing.result is not None and standing.state.has_ended:
+            pass_on_from(name, step, JobFolder(self._folder.root, standing.job_id), self._folder.logs)
+        if standing.state is StepState.COMPLETED:
+            offer(self._folder, step, standing, known)
 
 
 def _is_failure(standing: Standing) -> bool:

@@ -26,6 +26,7 @@ from parallelrun_core.states import JobState
 from parallelrun_core.storage.stores import storage_of
 from parallelrun_core.store.registry import Registry
 from parallelrun_core.store.rq.wake import ask_for_leader
+from parallelrun_master.pipelines.reuse import finished_before, key_of
 from parallelrun_master.pipelines.truths import truth_of
 from parallelrun_master.policy.next_steps import Skip
 
@@ -78,6 +79,7 @@ class Steps:
                 job_generation=earlier.job_generation + 1,
                 retry_failed=self._retries(name, earlier),
                 upon=earlier.record.upon,
+                key=earlier.record.key,
             )
         else:
             try:
@@ -85,10 +87,22 @@ class Steps:
             except (InvalidInput, NotFound) as error:
                 self._decide(name, "fail", why=_in_words(error))
                 return
-            made = {each: known[each].made for each in sorted(self._spec.steps[name].needs())}
-            record = self._decide(name, "start", job=job.job_id, upon=made)
+            record = self._started(name, job, known)
         failpoints.reach("step.decided")
         self.carry_out(record, known)
+
+    def _started(self, name: str, job: JobRecord, known: Mapping[str, Standing]) -> StepRecord:
+        """The decision to run a step, or to reuse what an equal one has made."""
+        step = self._spec.steps[name]
+        upon = {each: known[each].made for each in sorted(step.needs())}
+        key = key_of(self._folder, step, job, known)
+        earlier = finished_before(self._folder, job, key) if key and not self._spec.force_rerun else None
+        if earlier is None:
+            return self._decide(name, "start", job=job.job_id, upon=upon, key=key)
+        why = "an equal step has made them: the same code, settings and inputs"
+        return self._decide(
+            name, "reuse", job=earlier.job_id, job_generation=earlier.generation, upon=upon, key=key, why=why
+        )
 
     def carry_out(self, record: StepRecord, known: Mapping[str, Standing]) -> None:
         """Do what was decided; again, it changes nothing but to finish what was interrupted."""
@@ -143,6 +157,7 @@ class Steps:
         job_generation: int = 0,
         retry_failed: bool = False,
         upon: dict[str, str] | None = None,
+        key: str = "",
         why: str = "",
         is_failure: bool = False,
     ) -> StepRecord:
@@ -155,6 +170,7 @@ class Steps:
             job_generation=job_generation,
             retry_failed=retry_failed,
             upon=upon or {},
+            key=key,
             why=why,
             is_failure=is_failure,
         )

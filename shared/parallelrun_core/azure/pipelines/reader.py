@@ -126,7 +126,14 @@ def _after(step: RawStep, types: Mapping[str, Any], findings: Findings) -> tuple
 
 
 def _read_one(step: RawStep, scope: PipelineScope, findings: Findings) -> tuple[StepDraft, Step]:
-    scope = replace(scope, job_name=label(f"{scope.job_name}-{step.name}"), later={}, outputs_to={}, origins={})
+    scope = replace(
+        scope,
+        job_name=label(f"{scope.job_name}-{step.name}"),
+        unique_name=f"{scope.unique_name}-{step.name}",
+        later={},
+        outputs_to={},
+        origins={},
+    )
     if step.kind == "pipeline":
         return _read_nested(step, scope, findings)
     read = read_step(step, scope, findings)
@@ -157,6 +164,7 @@ def _read_nested(step: RawStep, scope: PipelineScope, findings: Findings) -> tup
     inside = PipelineScope(
         findings,
         job_name=scope.job_name,
+        unique_name=scope.unique_name,
         default_datastore=header.default_datastore or scope.default_datastore,
         inputs={name: _inside(name, fields, scope.later) for name, fields in inputs.items()},
         outputs=outputs,

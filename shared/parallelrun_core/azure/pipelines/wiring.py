@@ -20,7 +20,6 @@ OWN: Final = "own"
 IF_ELSE: Final = "if_else"
 _KINDS: Final = ("parallel", "command", "pipeline", IF_ELSE)
 _NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,127}")
-_OWN_FIELDS: Final = ("entry_script", "command")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +52,8 @@ def kind_of(fields: Mapping[str, Any]) -> str:
         return str(fields["type"]).lower()
     if CONFIG in fields:
         return V1
-    if "component" not in fields and any(name in fields for name in _OWN_FIELDS):
-        return OWN
+    if "component" not in fields and ("entry_script" in fields or "command" in fields):
+        return OWN if "entry_script" in fields or "environment" not in fields else "command"  # which Azure ML requires
     return ""
 
 
@@ -90,6 +89,7 @@ def _raw_step(name: str, fields: Any, location: Location, names: list[str], find
     if fields.get("component") is not None:
         problems = Findings(names=findings.names)
         component, own = open_component(fields["component"], location.below("component"), problems)
+        findings.notes += problems.notes
         of_component = str(component.get("type") or kind_of(fields) or "parallel").lower()
         if kind_of(fields) not in ("", of_component):
             message = f"the step is of type {kind_of(fields)!r}, and its component of type {of_component!r}"
@@ -116,7 +116,7 @@ def output_types(step: RawStep, parents: Mapping[str, Mapping[str, Any]]) -> dic
     types = {}
     for name in names:
         key = same_name(str(name), given)
-        said = [_type(given.get(key), parents) if key is not None else "", _type(declared.get(name), parents)]
+        said = [_type(declared.get(name), parents), _type(given.get(key), parents) if key is not None else ""]
         kind = next(filter(None, said), "uri_folder")
         types[str(name)] = "uri_folder" if kind in MODEL_TYPES else kind
     return types

@@ -1,0 +1,156 @@
+"""The assets of this server as the client knows them: those that it has sent, and those that others have made.
+
+What the client registers with a name is made an asset like any other: the command line, jobs in every form and the
+site know it. Its code and what it names without a name of its own belong to this face alone.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from parallelrun_api.azure.documents import component_document
+from parallelrun_api.azure.ids import version_of
+from parallelrun_api.azure.resolving import FaceNames
+from parallelrun_core.assets.contents import keep_code
+from parallelrun_core.assets.names import code_called
+from parallelrun_core.errors import NotFound
+
+if TYPE_CHECKING:
+    from parallelrun_api.assets.models import Asset
+    from parallelrun_api.azure.face import Face
+
+SHARED: Final = {"data": "data", "models": "model", "environments": "environment", "components": "component"}
+"""The kinds that are assets beyond this face, by what the client calls them."""
+_MOST: Final = 1000
+_DEEPEST: Final = 12
+_CURATED: Final[dict[str, Any]] = {"created": 0.0, "properties": {"image": "curated"}}
+
+
+class FaceAssets:
+    """Versions of assets. Safe to share between threads."""
+
+    def __init__(self, face: Face) -> None:
+        self._face = face
+        self._assets = face.context.assets
+        self._names = FaceNames(face.shelf, face.blobs, face.context.assets.names)
+
+    def put(self, kind: str, name: str, version: str, properties: dict[str, Any]) -> None:
+        """Store a version, durably.
+
+        Raises:
+            InvalidInput: it is none, or names what jobs may not use.
+            Conflict: the version has another content.
+        """
+        is_shared = kind in SHARED and not properties.get("isAnonymous")
+        if is_shared:
+            self._assets.create(SHARED[kind], name, version, self._document(kind, properties), None)
+        self._face.shelf.put(kind, name, version, properties)
+        if is_shared and isinstance(properties.get("isArchived"), bool):
+            self._assets.set_archived(SHARED[kind], name, version, is_archived=properties["isArchived"])
+
+    def get(self, kind: str, name: str, version: str) -> dict[str, Any]:
+        """One version: `version`, `created` in seconds since the epoch, and `properties`.
+
+        Raises:
+            NotFound: there is none.
+        """
+        try:
+            return self._face.shelf.get(kind, name, version)
+        except NotFound:
+            if kind not in SHARED:
+                raise
+        try:
+            return _as_sent(kind, self._assets.get(SHARED[kind], name, version))
+        except NotFound:
+            if not _is_curated(kind, name):
+                raise
+        return {**_CURATED, "version": version}
+
+    def versions(self, kind: str, name: str) -> list[dict[str, Any]]:
+        """All versions of a name, the newest first; none if there is no such name."""
+        shelf = self._face.shelf
+        known = {each: shelf.get(kind, name, each) for each in shelf.versions(kind, name)}
+        if kind in SHARED:
+            with suppress(NotFound):
+                page = self._assets.versions(SHARED[kind], name, after="", limit=_MOST, with_archived=True)
+                known = {each.version: _as_sent(kind, each) for each in page.items} | known
+        if not known and _is_curated(kind, name):
+            return [{**_CURATED, "version": "1"}]
+        return sorted(known.values(), key=lambda each: float(each["created"]), reverse=True)
+
+    def names(self, kind: str) -> list[str]:
+        """All names of a kind, in order."""
+        there = set(self._face.shelf.names(kind))
+        if kind in SHARED:
+            page = self._assets.page(SHARED[kind], after="", limit=_MOST, with_archived=True)
+            there |= {each.name for each in page.items}
+        return sorted(there)
+
+    def _document(self, kind: str, properties: dict[str, Any]) -> dict[str, Any]:
+        """The document that a user would have written."""
+        said = {"description": properties.get("description"), "tags": properties.get("tags")}
+        about = {key: value for key, value in said.items() if value}
+        if kind == "components":
+            document = component_document(properties.get("componentSpec") or {})
+            document = {key: value for key, value in document.items() if key not in ("name", "version")}
+            return {**about, **self._whole(document, 0)}
+        content = self._names.content(kind, properties)
+        return {**about, **content}
+
+    def _whole(self, part: dict[str, Any], depth: int) -> dict[str, Any]:
+        """A part of a component in which nothing refers to what only this face knows."""
+        made = dict(part)
+        if isinstance(code := made.get("code"), str) and version_of(code) is not None:
+            folder = self._names.asset("code", code).content["path"]
+            made["code"] = code_called(keep_code(self._face.context.settings.root, Path(folder)))
+        environment = made.get("environment")
+        if isinstance(environment, str) and (named := version_of(environment)) is not None:
+            record = self._face.shelf.get(*named)
+            if record["properties"].get("isAnonymous"):
+                made["environment"] = self._names.content("environments", record["properties"])
+        component = made.get("component")
+        if isinstance(component, str) and (named := version_of(component)) is not None and depth < _DEEPEST:
+            made["component"] = self._whole(self._names.asset("component", component).content["document"], depth + 1)
+        if isinstance(made.get("task"), dict):
+            made["task"] = self._whole(made["task"], depth)
+        if isinstance(made.get("jobs"), dict):
+            made["jobs"] = {
+                name: self._whole(step, depth) if isinstance(step, dict) else step
+                for name, step in made["jobs"].items()
+            }
+        return made
+
+
+def _is_curated(kind: str, name: str) -> bool:
+    """Whether this is an environment of Azure ML's own, which every workspace has: a job that names one that nobody
+    here knows is run by the nodes' own Python."""
+    return kind == "environments" and name.lower().startswith("azureml-")
+
+
+def _as_sent(kind: str, asset: Asset) -> dict[str, Any]:
+    """An asset that was made in another way, as the client would have sent it."""
+    content = asset.content
+    common = {
+        "description": asset.description,
+        "tags": asset.tags,
+        "properties": asset.properties,
+        "isArchived": asset.archived,
+    }
+    of_kind: dict[str, Any] = {}
+    match kind:
+        case "data":
+            of_kind = {"dataUri": content.get("path"), "dataType": content.get("type") or "uri_folder"}
+        case "models":
+            of_kind = {"modelUri": content.get("path"), "modelType": content.get("type") or "custom_model"}
+        case "environments":
+            import yaml
+
+            conda = content.get("conda_file")
+            of_kind = {"image": content.get("image"), "condaFile": yaml.safe_dump(conda) if conda else None}
+        case "components":
+            of_kind = {"componentSpec": {"name": asset.name, "version": asset.version, **content.get("document", {})}}
+    created = datetime.fromisoformat(asset.created).timestamp()
+    return {"version": asset.version, "created": created, "properties": {**common, **of_kind}}

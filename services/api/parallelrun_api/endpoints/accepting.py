@@ -1,0 +1,252 @@
+"""Accepts endpoints, deployments and invocations: submissions of jobs that are stored already, but for their data."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+import msgspec
+
+from parallelrun_api.endpoints import models
+from parallelrun_api.submission.checks import PathChecks
+from parallelrun_api.submission.code import store_code, store_steps_code
+from parallelrun_api.submission.step_problems import StepProblems
+from parallelrun_api.submission.upload import Upload
+from parallelrun_api.views.shown import rfc3339
+from parallelrun_core.assets.names import code_called
+from parallelrun_core.azure.findings import Note
+from parallelrun_core.endpoints.document import DeploymentReading, checked_name, read_deployment, read_endpoint
+from parallelrun_core.endpoints.invoking import job_document, read_invocation
+from parallelrun_core.endpoints.records import Deployment, Endpoint, Slot
+from parallelrun_core.endpoints.store import EndpointStore
+from parallelrun_core.errors import CorruptLog, InvalidInput, NewerSchema, NotFound
+from parallelrun_core.masking import masked_spec
+from parallelrun_core.reading import Reading, read_job
+from parallelrun_core.service import telemetry
+from parallelrun_core.spec import JobSpec, PipelineSpec
+from parallelrun_core.spec.pipeline_steps import known_part, leaf_steps, with_steps
+
+if TYPE_CHECKING:
+    from parallelrun_api.submission.submissions import Submissions
+    from parallelrun_core.assets.names import Names
+
+log = telemetry.logger()
+
+
+class Endpoints:
+    """Batch endpoints of a server. Safe to share between threads."""
+
+    def __init__(
+        self,
+        root: Path,
+        submissions: Submissions,
+        checks: PathChecks,
+        *,
+        names: Names | None,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._root = root
+        self._submissions = submissions
+        self._checks = checks
+        self._names = names
+        self._clock = clock
+        self._store = EndpointStore(root)
+
+    def all(self) -> list[models.BatchEndpoint]:
+        """All endpoints, by name; one that can't be read is left out, and logged."""
+        shown = []
+        for name in self._store.names():
+            try:
+                shown.append(self.get(name))
+            except (CorruptLog, NewerSchema, NotFound) as error:
+                log.warning("endpoint_unreadable", endpoint=name, error=error.message)
+        return shown
+
+    def get(self, name: str) -> models.BatchEndpoint:
+        """One endpoint. Raises NotFound."""
+        endpoint = self._store.get(name)
+        return models.BatchEndpoint(
+            name=endpoint.name,
+            display_name=endpoint.display_name,
+            description=endpoint.description,
+            tags=endpoint.tags,
+            default_deployment=endpoint.default_deployment,
+            deployments=self._store.deployments(name),
+            created=rfc3339(endpoint.made),
+            modified=rfc3339(endpoint.at),
+        )
+
+    def put(self, name: str, document: object) -> tuple[models.BatchEndpoint, bool]:
+        """Define an endpoint, or define it anew, durably; returns it, and whether it is new.
+
+        Raises:
+            InvalidInput: something is wrong with it.
+        """
+        reading, now = read_endpoint(document, name=name), self._clock()
+        try:
+            last = self._store.get(name)
+        except NotFound:
+            last = None
+        default = reading.default_deployment
+        endpoint = Endpoint(
+            name=name,
+            made=last.made if last else now,
+            at=now,
+            default_deployment=default if default is not None else last.default_deployment if last else "",
+            display_name=reading.display_name,
+            description=reading.description,
+            tags=reading.tags,
+        )
+        if endpoint.default_deployment and endpoint.default_deployment not in self._store.deployments(name):
+            hint = "define the deployment first"
+            message = f"there is no deployment {endpoint.default_deployment!r}"
+            raise InvalidInput.at("/defaults/deployment_name", message, hint)
+        self._store.put(endpoint)
+        return self.get(name), last is None
+
+    def remove(self, name: str) -> None:
+        """Forget an endpoint with its deployments; their jobs stay. Raises NotFound."""
+        self._store.remove(name)
+
+    def deployments(self, endpoint: str) -> list[models.BatchDeployment]:
+        """The deployments of an endpoint, by name. Raises NotFound."""
+        self._store.get(endpoint)
+        return [self.deployment(endpoint, name) for name in self._store.deployments(endpoint)]
+
+    def deployment(self, endpoint: str, name: str) -> models.BatchDeployment:
+        """One deployment. Raises NotFound."""
+        return _shown(self._store.deployment(endpoint, name))
+
+    def put_deployment(
+        self, endpoint: str, name: str, document: object, code: IO[bytes] | None, *, is_default: bool
+    ) -> tuple[models.BatchDeployment, bool]:
+        """Define a deployment, or define it anew, durably; returns it, and whether it is new.
+
+        Args:
+            code: a zip of its code; None: the document names a folder.
+            is_default: invoke it when a request names none.
+
+        Raises:
+            NotFound: there is no such endpoint.
+            InvalidInput: something is wrong with it.
+        """
+        given, now = self._store.get(endpoint), self._clock()
+        last = name in self._store.deployments(endpoint)
+        reading = self._read(document, endpoint, name)
+        deployment = Deployment(
+            name=name,
+            endpoint=endpoint,
+            made=self._store.deployment(endpoint, name).made if last else now,
+            at=now,
+            type="pipeline" if isinstance(reading.reading.spec, PipelineSpec) else "model",
+            job=self._job(reading.reading, code),
+            slots=reading.slots,
+            notes=[str(note) for note in reading.reading.notes],
+            description=reading.description,
+            tags=reading.tags,
+        )
+        self._store.put_deployment(deployment)
+        if is_default:
+            self._store.put(msgspec.structs.replace(given, default_deployment=name, at=now))
+        return _shown(deployment), not last
+
+    def remove_deployment(self, endpoint: str, name: str) -> None:
+        """Forget a deployment; its jobs stay. Raises NotFound."""
+        self._store.remove_deployment(endpoint, name)
+        given = self._store.get(endpoint)
+        if given.default_deployment == name:
+            self._store.put(msgspec.structs.replace(given, default_deployment="", at=self._clock()))
+
+    def invoke(self, name: str, document: object, key: str) -> str:
+        """Make a job of a deployment and what is given, durably; returns its id. It is not yet registered.
+
+        Args:
+            key: calling again with the same one and the same document gives the same job.
+
+        Raises:
+            NotFound: there is no such endpoint or deployment.
+            InvalidInput, Conflict: it can't be accepted.
+            KeyReused: the key was used for something else.
+            RedisError: Redis is away; nothing has happened.
+        """
+        endpoint, given = self._store.get(name), read_invocation(document)
+        called = given.deployment_name or endpoint.default_deployment
+        if not called:
+            there = ", ".join(self._store.deployments(name)) or "none"
+            message = "the endpoint has no default deployment, and the request names none"
+            raise InvalidInput.at("/deployment_name", message, f"it has {there}")
+        deployment = self._store.deployment(name, called)
+        reading = read_job(job_document(deployment, given), names=self._names)
+        made = Note("", f"made by the deployment {called!r} of the batch endpoint {name!r}")
+        notes = (*(Note("", note) for note in deployment.notes), *reading.notes, made)
+        asked = json.dumps(["invoke", name, document], sort_keys=True, default=str)
+        upload = Upload(
+            reading=replace(reading, notes=notes), code=None, sha256=hashlib.sha256(asked.encode()).hexdigest()
+        )
+        return self._submissions.accept(upload, key)
+
+    def _read(self, document: object, endpoint: str, name: str) -> DeploymentReading:
+        """A deployment in Azure ML's form, or as a client sends it that has read the files beside it."""
+        if not isinstance(document, dict) or "job" not in document:
+            return read_deployment(document, name=name, endpoint=endpoint, names=self._names)
+        known = {"name", "endpoint_name", "description", "tags", "job", "slots"}
+        for field in document:
+            if field not in known:
+                raise InvalidInput.at(f"/{field}", "unknown field", f"known are {', '.join(sorted(known))}")
+        try:
+            slots = msgspec.convert(document.get("slots") or {}, dict[str, Slot])
+            tags = msgspec.convert(document.get("tags") or {}, dict[str, str])
+        except msgspec.ValidationError as error:
+            raise InvalidInput.at("/slots", str(error)) from error
+        return DeploymentReading(
+            name=checked_name(document.get("name"), name, "/name"),
+            endpoint=checked_name(document.get("endpoint_name"), endpoint, "/endpoint_name"),
+            description=str(document.get("description") or ""),
+            tags=tags,
+            reading=read_job(document["job"], names=self._names),
+            slots=slots,
+        )
+
+    def _job(self, reading: Reading, code: IO[bytes] | None) -> dict[str, Any]:
+        """What is kept of the job: its code is in the store, and what is known of its paths is checked."""
+        spec = reading.spec
+        if isinstance(spec, JobSpec):
+            with reading.locating_problems():
+                self._checks.check(known_part(spec), has_zip=code is not None)
+                snapshot = store_code(self._root, spec, code)
+            return {**spec.model_dump(mode="json", exclude_unset=True), "code": code_called(snapshot)}
+        with reading.locating_problems():
+            steps = leaf_steps(spec)
+        problems = StepProblems(reading)
+        for step in steps:
+            with problems.of(step.names):
+                self._checks.check_step(step.known(), has_zip=code is not None)
+        problems.check()
+        snapshots = store_steps_code(self._root, steps, code, problems)
+        return with_steps(
+            spec.model_dump(mode="json", exclude_unset=True),
+            lambda names, step: {**step, "job": {**step["job"], "code": code_called(snapshots[names])}},
+        )
+
+
+def _shown(deployment: Deployment) -> models.BatchDeployment:
+    return models.BatchDeployment(
+        name=deployment.name,
+        endpoint=deployment.endpoint,
+        type=deployment.type,
+        description=deployment.description,
+        tags=deployment.tags,
+        inputs={
+            name: models.DeploymentInput(type=slot.type, default=slot.default)
+            for name, slot in deployment.slots.items()
+        },
+        created=rfc3339(deployment.made),
+        modified=rfc3339(deployment.at),
+        notes=deployment.notes,
+        spec=masked_spec(deployment.job),
+    )

@@ -1,0 +1,81 @@
+"""Outputs of a job that has completed become assets, once, whoever says so and however often."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final
+
+from parallelrun_core.assets.catalog import Catalog
+from parallelrun_core.assets.names import MODEL_TYPES, Asset
+from parallelrun_core.errors import Conflict, ParallelRunError
+from parallelrun_core.folder.files import write_once
+from parallelrun_core.folder.layout import PRIVATE_FILE, PRIVATE_FOLDER
+from parallelrun_core.spec.fields import Output
+from parallelrun_core.storage.location import is_url
+
+_MADE: Final = "made"
+_MOST_TRIES: Final = 1000
+
+
+def register_outputs(
+    root: Path, job_id: str, outputs: Mapping[str, Output], paths: Mapping[str, str]
+) -> tuple[list[Asset], list[str]]:
+    """Make assets of those outputs of a job that name one. Again, for the same job, it makes nothing more.
+
+    Args:
+        paths: where each output is.
+
+    Returns:
+        The assets, and why others could not be made, for people.
+
+    Raises:
+        OSError: the volume can't be written.
+    """
+    made, refused = [], []
+    for name, output in outputs.items():
+        if output.asset is None:
+            continue
+        what = f"The output {name!r} is not registered as {output.asset.name!r}"
+        if not is_url(paths[name]) and not os.path.exists(paths[name]):
+            refused.append(f"{what}: nothing was written there.")
+            continue
+        kind = "model" if output.asset.type in MODEL_TYPES else "data"
+        maker = {"job": job_id, "output": name, **({"version": output.asset.version} if output.asset.version else {})}
+        content = {"type": output.asset.type, "path": paths[name], "made_by": maker}
+        try:
+            made.append(add_made(Catalog(root), kind, output.asset.name, content))
+        except ParallelRunError as error:
+            refused.append(f"{what}: {error.message}")
+    return made, refused
+
+
+def add_made(catalog: Catalog, kind: str, name: str, content: dict[str, Any]) -> Asset:
+    """The version for an output: the one that its job asks for, else the one that was chosen for it first.
+
+    Raises:
+        Conflict: there is such a version with another content.
+    """
+    if version := content["made_by"].get("version"):
+        return catalog.add(kind, name, content, version=version)[0]
+    for attempt in range(_MOST_TRIES):
+        chosen = _chosen(catalog, kind, name, content, attempt)
+        with suppress(Conflict):  # somebody else has made it since
+            return catalog.add(kind, name, content, version=chosen)[0]
+    raise Conflict(f"Too many versions of {kind} {name!r} are being created.")
+
+
+def _chosen(catalog: Catalog, kind: str, name: str, content: dict[str, Any], attempt: int) -> str:
+    """The version that is to be this output's: whoever asks for the same one, also after another has died, gets the
+    same answer."""
+    maker = f"{content['made_by']['job']}/{content['made_by']['output']}"
+    folder = catalog.folder_of(kind, name) / _MADE
+    folder.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
+    path = folder / f"{hashlib.sha256(maker.encode()).hexdigest()}.{attempt}"
+    with suppress(FileExistsError):
+        if not path.exists():
+            write_once(path, catalog.next_version(kind, name).encode(), mode=PRIVATE_FILE)
+    return path.read_text(encoding="ascii")

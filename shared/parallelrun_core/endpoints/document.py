@@ -1,0 +1,193 @@
+"""Documents of endpoints and deployments, as Azure ML has them (reference §3.9).
+
+A deployment is read as if it were invoked, with placeholders for what an invocation gives: so all that is wrong with it
+is said when it is defined.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from pydantic import Field, ValidationError
+
+from parallelrun_core.assets.names import Names
+from parallelrun_core.azure.batch_deployment import DATA, invoked, is_of_pipeline
+from parallelrun_core.endpoints.records import NAME_PATTERN, PLACE, Slot
+from parallelrun_core.errors import InvalidInput
+from parallelrun_core.reading import Reading, read_job
+from parallelrun_core.spec.document import load_document
+from parallelrun_core.spec.fields import Strict
+from parallelrun_core.spec.pipeline_steps import later_path
+from parallelrun_core.spec.problems import problem_of
+
+_NAME: Final = "1 to 128 letters, digits, '_' and '-', not beginning with '-'"
+_DATA_TYPES: Final = ("uri_folder", "uri_file", "mltable")
+_NAMED: Final = "azureml:"
+
+
+class EndpointDocument(Strict):
+    """The fields of a document of an endpoint."""
+
+    schema_: Any = Field(default=None, alias="$schema")
+    name: str | None = None
+    display_name: str | None = None
+    description: str | None = None
+    tags: dict[str, str] | None = None
+    properties: dict[str, Any] | None = None
+    auth_mode: str | None = None
+    defaults: dict[str, str] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class EndpointReading:
+    """What a document of an endpoint says."""
+
+    name: str
+    display_name: str
+    description: str
+    tags: dict[str, str]
+    default_deployment: str | None
+    """None: it doesn't say."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeploymentReading:
+    """What a document of a deployment says."""
+
+    name: str
+    endpoint: str
+    description: str
+    tags: dict[str, str]
+    reading: Reading
+    """Its job, with placeholders for what an invocation gives."""
+    slots: dict[str, Slot] = field(default_factory=dict)
+    """Of a pipeline."""
+
+
+def read_endpoint(document: object, *, name: str = "") -> EndpointReading:
+    """The endpoint that a document describes.
+
+    Args:
+        name: what it must be called; then the document need not say so.
+
+    Raises:
+        InvalidInput: with one problem for each wrong field.
+    """
+    if not isinstance(document, dict):
+        raise InvalidInput.at("", "the document of an endpoint is a mapping")
+    try:
+        given = EndpointDocument.model_validate(document)
+    except ValidationError as error:
+        raise InvalidInput(problems=tuple(problem_of(EndpointDocument, each) for each in error.errors())) from None
+    unknown = set(given.defaults or {}) - {"deployment_name"}
+    if unknown:
+        raise InvalidInput.at(f"/defaults/{sorted(unknown)[0]}", "unknown field", "deployment_name is known")
+    return EndpointReading(
+        name=checked_name(given.name, name, "/name"),
+        display_name=given.display_name or "",
+        description=given.description or "",
+        tags=given.tags or {},
+        default_deployment=(given.defaults or {}).get("deployment_name"),
+    )
+
+
+def read_deployment(
+    document: object, *, name: str = "", endpoint: str = "", folder: Path | None = None, names: Names | None = None
+) -> DeploymentReading:
+    """The deployment that a document describes.
+
+    Args:
+        name, endpoint: what it must be called, and whose it must be; then the document need not say so.
+        folder: of its relative paths. None: it came over the network, without files beside it.
+        names: where names of assets are looked up.
+
+    Raises:
+        InvalidInput: with one problem for each wrong field.
+    """
+    if not isinstance(document, dict):
+        raise InvalidInput.at("", "the document of a deployment is a mapping")
+    called = checked_name(document.get("name"), name, "/name")
+    whose = checked_name(document.get("endpoint_name"), endpoint, "/endpoint_name")
+    document = {**document, "name": called, "endpoint_name": whose}
+    if is_of_pipeline(document):
+        slots = _slots(document, folder, names)
+        places = {each: _place(each, slot) for each, slot in slots.items()}
+    else:
+        slots, places = {}, {DATA: {"path": _path(DATA)}}
+    reading = read_job(invoked(document, inputs=places), folder=folder, names=names)
+    description, tags = document.get("description"), document.get("tags")
+    return DeploymentReading(
+        name=called,
+        endpoint=whose,
+        description=str(description or ""),
+        tags={str(key): str(value) for key, value in tags.items()} if isinstance(tags, dict) else {},
+        reading=reading,
+        slots=slots,
+    )
+
+
+def checked_name(given: object, wanted: str, pointer: str) -> str:
+    """A name that is safe in a path and a URL.
+
+    Raises:
+        InvalidInput: it isn't, or is another one than it must be.
+    """
+    called = given if given is not None else wanted
+    if not isinstance(called, str) or not re.fullmatch(NAME_PATTERN, called):
+        raise InvalidInput.at(pointer, f"must be {_NAME}" if called else "this field is required")
+    if wanted and called != wanted:
+        raise InvalidInput.at(pointer, f"it is another name than {wanted!r}", "leave it out, or change one of them")
+    return called
+
+
+def _slots(document: Mapping[str, Any], folder: Path | None, names: Names | None) -> dict[str, Slot]:
+    """What an invocation of a pipeline gives: its inputs that are data or texts. Numbers are those of the document."""
+    declared = _declared(document, folder, names)
+    given = document.get("inputs") if isinstance(document.get("inputs"), dict) else {}
+    slots = {}
+    for name, one in declared.items():
+        default = given.get(name, one.get("path", one.get("default"))) if given is not None else None
+        default = default.get("path") if isinstance(default, dict) else default
+        kind = str(one.get("type", "uri_folder"))
+        if kind in _DATA_TYPES or kind == "string":
+            slots[name] = Slot(type=kind, default=None if default is None else str(default))
+        elif default is None and not one.get("optional"):
+            message = f"the input {name!r} is a {kind}, which an invocation can't give"
+            raise InvalidInput.at(
+                f"/inputs/{name}", message, f"give it a value in the deployment: inputs: {{{name}: …}}"
+            )
+    return slots
+
+
+def _declared(document: Mapping[str, Any], folder: Path | None, names: Names | None) -> dict[str, dict[str, Any]]:
+    """The inputs of the pipeline: those that its component declares, or that its job definition has."""
+    pipeline = document.get("component", document.get("job_definition"))
+    if isinstance(pipeline, str) and pipeline.startswith(_NAMED) and names is not None:
+        pipeline = names.asset("component", pipeline).content["document"]
+    elif isinstance(pipeline, str) and folder is not None:
+        try:
+            pipeline = load_document((folder / pipeline.removeprefix("file:")).read_bytes())
+        except OSError:
+            pipeline = None  # told by whoever reads it for its steps
+    inputs = pipeline.get("inputs") if isinstance(pipeline, dict) else None
+    inputs = inputs if isinstance(inputs, dict) else {}
+    return {
+        str(name): one if isinstance(one, dict) else {"type": _type_of(one), "default": one}
+        for name, one in inputs.items()
+    }
+
+
+def _type_of(value: object) -> str:
+    return "string" if isinstance(value, str) else "number"
+
+
+def _place(name: str, slot: Slot) -> Any:
+    return {"path": _path(name), "type": slot.type} if slot.is_data else PLACE.format(name)
+
+
+def _path(name: str) -> str:
+    return later_path(PLACE.format(name))

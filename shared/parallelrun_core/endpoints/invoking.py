@@ -1,0 +1,185 @@
+"""A deployment and what an invocation gives become the document of a job."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from pydantic import Field, ValidationError
+
+from parallelrun_core.azure.batch_deployment import DATA, MODEL
+from parallelrun_core.endpoints.records import PLACE, Deployment
+from parallelrun_core.errors import InvalidInput
+from parallelrun_core.problems import Problems
+from parallelrun_core.spec.fields import Strict
+from parallelrun_core.spec.pipeline_steps import later_path
+from parallelrun_core.spec.problems import problem_of
+
+_SAME: Final = (
+    "mini_batch_size", "instance_count", "max_concurrency_per_instance", "output_action", "error_threshold",
+    "logging_level", "tags",
+)  # fmt: skip
+"""Settings of a model's invocation that a job spec has under the same names."""
+_OF_BOTH: Final = frozenset(
+    {"deployment_name", "input", "inputs", "outputs", "job_name", "experiment_name", "tags", "input_type"}
+)
+
+
+class RetrySettings(Strict):
+    """As a deployment has them."""
+
+    max_retries: int | None = Field(default=None, ge=0)
+    timeout: float | None = Field(default=None, gt=0)
+    """In seconds."""
+
+
+class Invocation(Strict):
+    """What is given to an endpoint: data, and settings that are other ones than the deployment's."""
+
+    deployment_name: str = ""
+    """By default, the endpoint's default deployment."""
+    input: str | dict[str, Any] | None = None
+    """The data, if there is one input: a path, a URL, a place in a datastore, a data asset; or a mapping with `path`
+    and `type`."""
+    input_type: str | None = None
+    """Of `input`: `uri_folder`, `uri_file` or `mltable`."""
+    inputs: dict[str, Any] = Field(default_factory=dict)
+    """The same by name; of a pipeline also texts."""
+    outputs: dict[str, Any] = Field(default_factory=dict)
+    """Where outputs are to be, by name: a path, or a mapping with `path`. A model has one."""
+    output_path: str | None = None
+    """The folder of the output of a model."""
+    output_file_name: str | None = None
+    mini_batch_size: int | str | None = None
+    instance_count: int | None = None
+    max_concurrency_per_instance: int | None = None
+    output_action: str | None = None
+    error_threshold: int | None = None
+    logging_level: str | None = None
+    retry_settings: RetrySettings | None = None
+    environment_variables: dict[str, str] = Field(default_factory=dict)
+    """Beside those of the deployment."""
+    job_name: str | None = None
+    """A label for people."""
+    experiment_name: str | None = None
+    """Has no effect."""
+    tags: dict[str, str] | None = None
+
+
+def read_invocation(document: object) -> Invocation:
+    """The invocation that a document describes.
+
+    Raises:
+        InvalidInput: with one problem for each wrong field.
+    """
+    if not isinstance(document, dict):
+        raise InvalidInput.at("", "an invocation is a mapping", "{input: PATH}")
+    try:
+        given = Invocation.model_validate(document)
+    except ValidationError as error:
+        raise InvalidInput(problems=tuple(problem_of(Invocation, each) for each in error.errors())) from None
+    if given.input is not None and given.inputs:
+        raise InvalidInput.at("/input", "inputs are given, too", "leave one of them out")
+    return given
+
+
+def job_document(deployment: Deployment, given: Invocation) -> dict[str, Any]:
+    """The document of the job that an invocation makes.
+
+    Raises:
+        InvalidInput: with one problem for each thing that this deployment can't take.
+    """
+    document = _of_pipeline(deployment, given) if deployment.type == "pipeline" else _of_model(deployment, given)
+    if given.job_name:
+        document["name"] = given.job_name
+    if given.tags:
+        document["tags"] = {**deployment.job.get("tags", {}), **given.tags}
+    return document
+
+
+def _of_model(deployment: Deployment, given: Invocation) -> dict[str, Any]:
+    job = deployment.job
+    data = {name: _as_input(value) for name, value in (given.inputs or _single(given)).items()}
+    problems = Problems()
+    if not data:
+        problems.wrong("/input", "an invocation gives the data", "a path, a URL, or a data asset")
+    if MODEL in data:
+        problems.wrong(f"/inputs/{MODEL}", f"{MODEL!r} is the deployment's own model", f"call the data {DATA!r}")
+    if len(given.outputs) > 1:
+        problems.wrong("/outputs", "a deployment of a model has one output", "leave the others out")
+    problems.check()
+    own = {name: value for name, value in job.get("inputs", {}).items() if name == MODEL}
+    document = {**job, "inputs": {**own, **data}, "input_data": list(data)}
+    document |= {name: value for name in _SAME if (value := getattr(given, name)) is not None}
+    output = given.output_path or next((_as_input(value).get("path") for value in given.outputs.values()), None)
+    if output:
+        document["output"] = output
+    if given.output_file_name:
+        document["append_row_file_name"] = given.output_file_name
+    retries = given.retry_settings or RetrySettings()
+    if retries.max_retries is not None:
+        document["run_max_try"] = retries.max_retries + 1
+    if retries.timeout is not None:
+        document["run_invocation_timeout"] = retries.timeout
+    if given.environment_variables:
+        document["environment_variables"] = {**job.get("environment_variables", {}), **given.environment_variables}
+    return document
+
+
+def _of_pipeline(deployment: Deployment, given: Invocation) -> dict[str, Any]:
+    problems = Problems()
+    for name in sorted(given.model_fields_set - _OF_BOTH):
+        problems.wrong(f"/{name}", "this has no meaning for a deployment of a pipeline", "its steps have settings")
+    inputs = given.inputs
+    if given.input is not None:
+        data = [name for name, slot in deployment.slots.items() if slot.is_data]
+        if len(data) != 1:
+            problems.wrong("/input", f"this pipeline has {len(data)} inputs that are data", "use inputs: {NAME: …}")
+        inputs = dict.fromkeys(data, _single(given)[DATA])
+    for name in sorted(set(inputs) - set(deployment.slots)):
+        known = ", ".join(deployment.slots) or "none"
+        problems.wrong(f"/inputs/{name}", "an invocation can't give this input", f"it can give {known}")
+    texts: dict[str, str] = {}
+    for name, slot in deployment.slots.items():
+        value = inputs.get(name, slot.default)
+        value = _as_input(value).get("path") if slot.is_data and value is not None else value
+        if value is None:
+            problems.wrong(f"/inputs/{name}", "this input is required", f"it is a {slot.type}")
+        elif not isinstance(value, str | int | float):
+            problems.wrong(f"/inputs/{name}", f"must be a {slot.type}")
+        else:
+            if slot.is_data:
+                texts[later_path(PLACE.format(name))] = str(value)
+            texts[PLACE.format(name)] = str(value)
+    outputs = dict(deployment.job.get("outputs", {}))
+    for name, value in given.outputs.items():
+        if name not in outputs:
+            problems.wrong(f"/outputs/{name}", "the pipeline has no such output", ", ".join(outputs) or "it has none")
+        else:
+            outputs[name] = {**outputs[name], "path": _as_input(value).get("path")}
+    problems.check()
+    filled: dict[str, Any] = _filled({**deployment.job, "outputs": outputs}, texts)
+    return filled
+
+
+def _single(given: Invocation) -> dict[str, Any]:
+    if given.input is None:
+        return {}
+    value = _as_input(given.input)
+    return {DATA: {**value, "type": given.input_type} if given.input_type else value}
+
+
+def _as_input(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {"path": value}
+
+
+def _filled(part: Any, texts: Mapping[str, str]) -> Any:
+    match part:
+        case dict():
+            return {key: _filled(value, texts) for key, value in part.items()}
+        case list() | tuple():
+            return [_filled(value, texts) for value in part]
+        case str():
+            for placeholder, text in texts.items():
+                part = part.replace(placeholder, text)
+    return part

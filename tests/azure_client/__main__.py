@@ -1,0 +1,126 @@
+"""`python -m tests.azure_client --environments FOLDER RELEASE…`: scripts for Azure ML run against an embedded cluster.
+
+Each release of azure-ai-ml has an environment of its own, in which nothing of ours is installed. It runs the scripts as
+they are, with what `parallelrun azure-env` prints in its environment.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from parallelrun.embedded.cluster import Cluster
+
+FOLDER: Final = Path(__file__).parent
+SCRIPTS: Final = FOLDER / "scripts"
+DRIVER: Final = FOLDER / "driver.py"
+RELEASE_S: Final = 420.0
+"""What all scripts of a release may take, on a machine that does other things."""
+
+
+@dataclass(frozen=True)
+class Ran:
+    """How one script has ended."""
+
+    release: str
+    script: str
+    took_s: float
+    error: str
+
+
+def names() -> list[str]:
+    """The scripts, in order."""
+    return sorted(path.name for path in SCRIPTS.glob("*.py"))
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run everything; returns the exit code."""
+    parser = argparse.ArgumentParser(prog="python -m tests.azure_client")
+    parser.add_argument("--environments", type=Path, required=True)
+    parser.add_argument("--scripts", nargs="*", default=names())
+    parser.add_argument("releases", nargs="+")
+    given = parser.parse_args(argv)
+    began = time.monotonic()
+    home = Path(tempfile.mkdtemp(prefix="pr-azure-client-"))
+    os.environ["XDG_STATE_HOME"] = str(home / "state")
+    with Cluster(home / "cluster", nodes=1, processes=2) as cluster:
+        server = {"PARALLELRUN_URL": cluster.url, "PARALLELRUN_TOKEN": cluster.token}
+        variables = {**os.environ, **server}
+        printed = _command(variables, "--json")
+        try:
+            environment = {**os.environ, **json.loads(printed)}
+            with ThreadPoolExecutor(2) as pool:
+                of_each = pool.map(
+                    lambda release: run(release, given.environments, given.scripts, home, environment), given.releases
+                )
+                ran = [each for of_release in of_each for each in of_release]
+        finally:
+            _command(variables, "--stop")
+    return _report(ran, given.releases, time.monotonic() - began, home)
+
+
+def run(release: str, environments: Path, scripts: Sequence[str], home: Path, environment: dict[str, str]) -> list[Ran]:
+    """Run scripts one after the other in one process: importing the client takes longer than most of them."""
+    work = home / release
+    shutil.copytree(SCRIPTS, work)
+    (work / "config.json").write_text(
+        json.dumps({"subscription_id": "a", "resource_group": "b", "workspace_name": f"w{release.replace('.', '-')}"})
+    )
+    python = (environments / release / "bin" / "python").absolute()
+    log = home / f"{release}.log"
+    with log.open("wb") as output:
+        process = subprocess.run(
+            [python, "-W", "ignore", DRIVER, home / f"{release}.json", *scripts],
+            cwd=work,
+            env={**environment, "VIRTUAL_ENV": "", "PYTHONPATH": ""},
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            timeout=RELEASE_S,
+            check=False,
+        )
+    try:
+        ended = json.loads((home / f"{release}.json").read_text())
+    except FileNotFoundError:
+        ended = []
+    known = {each["script"]: Ran(release, each["script"], each["took_s"], each["error"]) for each in ended}
+    lost = f"the process ended with {process.returncode}: {log.read_text(errors='replace')[-2000:]}"
+    return [known.get(script, Ran(release, script, 0.0, lost)) for script in scripts]
+
+
+def _command(variables: dict[str, str], *options: str) -> str:
+    command = [sys.executable, "-m", "parallelrun", "azure-env", *options]
+    done = subprocess.run(command, env=variables, capture_output=True, text=True, timeout=120, check=False)
+    if done.returncode:
+        raise SystemExit(f"azure-env {' '.join(options)}: {done.stderr}")
+    return done.stdout
+
+
+def _report(ran: Sequence[Ran], releases: Sequence[str], took_s: float, home: Path) -> int:
+    failed = [each for each in ran if each.error]
+    for each in ran:
+        state = "failed" if each.error else "passed"
+        print(f"azure-ai-ml {each.release} {each.script:20} {state} in {each.took_s:.1f} s")
+    for each in failed:
+        print(f"\n== azure-ai-ml {each.release}, {each.script}\n{each.error}")
+    if failed:
+        print(f"\nthe logs are in {home}")
+    else:
+        shutil.rmtree(home, ignore_errors=True)
+    passed = len(ran) - len(failed)
+    print(f"azure_client releases={len(releases)} scripts={len(ran)} passed={passed} seconds={took_s:.0f}")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
