@@ -40,6 +40,8 @@ if TYPE_CHECKING:
     from parallelrun.metrics import log_metric
     from parallelrun.models import (
         Asset,
+        BatchDeployment,
+        BatchEndpoint,
         Datastore,
         Failure,
         Fire,
@@ -60,6 +62,8 @@ if TYPE_CHECKING:
 __all__ = [
     "ApiError",
     "Asset",
+    "BatchDeployment",
+    "BatchEndpoint",
     "Client",
     "Cluster",
     "ClusterFailed",
@@ -111,6 +115,8 @@ __all__ = [
 
 _MODULES = {
     "Asset": "models",
+    "BatchDeployment": "models",
+    "BatchEndpoint": "models",
     "Client": "client",
     "Cluster": "embedded.cluster",
     "Datastore": "models",

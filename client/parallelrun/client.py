@@ -14,6 +14,7 @@ import os
 from typing import Self
 
 from parallelrun.assets import Assets
+from parallelrun.batch_endpoints import BatchDeployments, BatchEndpoints
 from parallelrun.datastores import Datastores
 from parallelrun.errors import ConnectionFailed
 from parallelrun.jobs import Jobs
@@ -54,6 +55,8 @@ class Client:
         self.nodes = Nodes(self._transport)
         self.datastores = Datastores(self._transport)
         self.schedules = Schedules(self._transport)
+        self.batch_endpoints = BatchEndpoints(self._transport)
+        self.batch_deployments = BatchDeployments(self._transport)
         self.data = Assets(self._transport, "data")
         self.models = Assets(self._transport, "model")
         self.environments = Assets(self._transport, "environment")

@@ -12,6 +12,8 @@ from parallelrun_core.states import TERMINAL
 
 __all__ = [
     "Asset",
+    "BatchDeployment",
+    "BatchEndpoint",
     "Datastore",
     "Failure",
     "Fire",
@@ -312,3 +314,35 @@ class Schedule(msgspec.Struct, kw_only=True, frozen=True):
     """What became of the last time."""
     job: dict[str, Any] = {}
     """What its jobs are: `name`, `type`, `notes`, `spec`."""
+
+
+class BatchEndpoint(msgspec.Struct, kw_only=True, frozen=True):
+    """A batch endpoint as it was when the server answered."""
+
+    name: str
+    display_name: str = ""
+    description: str = ""
+    tags: dict[str, str] = {}
+    default_deployment: str = ""
+    """The deployment that is invoked when a request names none; empty: it must name one."""
+    deployments: list[str] = []
+    created: str | None = None
+    modified: str | None = None
+
+
+class BatchDeployment(msgspec.Struct, kw_only=True, frozen=True):
+    """A deployment of a batch endpoint as it was when the server answered."""
+
+    name: str
+    endpoint: str = ""
+    type: str = "model"
+    """model or pipeline."""
+    description: str = ""
+    tags: dict[str, str] = {}
+    inputs: dict[str, dict[str, Any]] = {}
+    """Of a pipeline, what an invocation gives: `type`, and `default` if there is one. A model takes any data."""
+    created: str | None = None
+    modified: str | None = None
+    notes: list[str] = []
+    spec: dict[str, Any] = {}
+    """Its job, with placeholders for what an invocation gives."""

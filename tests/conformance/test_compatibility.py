@@ -29,6 +29,11 @@ from parallelrun_core.azure.v2_models import (
     Step,
     Task,
 )
+from parallelrun_core.endpoints.document import EndpointDocument
+from parallelrun_core.endpoints.invoking import Invocation
+from parallelrun_core.schedules.document import ScheduleDocument
+from parallelrun_core.schedules.trigger import CronTrigger, RecurrenceTrigger
+from parallelrun_core.schedules.trigger import Pattern as RecurrencePattern
 from parallelrun_core.spec.expressions import UNIQUE_NAME
 from tests.conformance.documents import COMPONENT, PIPELINE, changed, make_folder, problems, read
 
@@ -55,6 +60,11 @@ EXPECTED = {
     "Outputs": names_of(GivenOutput),
     "Program arguments of the engine": {f"--{name}" for name in OPTIONS},
     "Batch deployments": names_of(Deployment),
+    "Batch endpoints": names_of(EndpointDocument),
+    "Invocations": names_of(Invocation),
+    "Schedules": names_of(ScheduleDocument),
+    "Triggers": names_of(CronTrigger, RecurrenceTrigger),
+    "Patterns of recurrences": names_of(RecurrencePattern),
     "ParallelRunConfig": names_of(Config),
     "ParallelRunStep": names_of(StepDocument),
 }

@@ -15,6 +15,7 @@ import typer
 
 from parallelrun.cli.asset import KINDS, commands_for
 from parallelrun.cli.azure_env import azure_env
+from parallelrun.cli.batch_endpoint import batch_deployment, batch_endpoint
 from parallelrun.cli.cluster import down, up
 from parallelrun.cli.datastore import datastore
 from parallelrun.cli.doctor import doctor
@@ -45,6 +46,8 @@ app.command("redis-acl")(redis_acl)
 app.command("azure-env")(azure_env)
 app.add_typer(job, name="job")
 app.add_typer(schedule, name="schedule")
+app.add_typer(batch_endpoint, name="batch-endpoint")
+app.add_typer(batch_deployment, name="batch-deployment")
 app.add_typer(node, name="node")
 app.add_typer(datastore, name="datastore")
 for kind in KINDS:

@@ -29,7 +29,9 @@ _DATA_TYPES: Final = ("uri_folder", "uri_file", "mltable")
 _NAMED: Final = "azureml:"
 
 
-class _EndpointDocument(Strict):
+class EndpointDocument(Strict):
+    """The fields of a document of an endpoint."""
+
     schema_: Any = Field(default=None, alias="$schema")
     name: str | None = None
     display_name: str | None = None
@@ -78,9 +80,9 @@ def read_endpoint(document: object, *, name: str = "") -> EndpointReading:
     if not isinstance(document, dict):
         raise InvalidInput.at("", "the document of an endpoint is a mapping")
     try:
-        given = _EndpointDocument.model_validate(document)
+        given = EndpointDocument.model_validate(document)
     except ValidationError as error:
-        raise InvalidInput(problems=tuple(problem_of(_EndpointDocument, each) for each in error.errors())) from None
+        raise InvalidInput(problems=tuple(problem_of(EndpointDocument, each) for each in error.errors())) from None
     unknown = set(given.defaults or {}) - {"deployment_name"}
     if unknown:
         raise InvalidInput.at(f"/defaults/{sorted(unknown)[0]}", "unknown field", "deployment_name is known")

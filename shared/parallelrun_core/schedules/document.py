@@ -38,7 +38,9 @@ _REFERENCE: Final = "azureml:"
 _JOB: Final = "/create_job"
 
 
-class _Document(Strict):
+class ScheduleDocument(Strict):
+    """The fields of a document."""
+
     schema_: Any = Field(default=None, alias="$schema")
     type: Literal["schedule"] | None = None
     name: str | None = None
@@ -102,16 +104,16 @@ def read_schedule(
     )
 
 
-def _checked(document: object, name: str) -> _Document:
+def _checked(document: object, name: str) -> ScheduleDocument:
     if not isinstance(document, dict):
         raise InvalidInput.at("", "a schedule is a mapping of settings", "see docs/schedules.md")
     for action in _OTHER_ACTIONS:
         if action in document:
             raise InvalidInput.at(f"/{action}", "a schedule makes jobs, and nothing else", "create_job")
     try:
-        given = _Document.model_validate(document)
+        given = ScheduleDocument.model_validate(document)
     except ValidationError as error:
-        raise InvalidInput(problems=tuple(problem_of(_Document, each) for each in error.errors())) from None
+        raise InvalidInput(problems=tuple(problem_of(ScheduleDocument, each) for each in error.errors())) from None
     called = given.name or name
     if not re.fullmatch(NAME_PATTERN, called):
         raise InvalidInput.at("/name", _NAME if called else "this field is required")

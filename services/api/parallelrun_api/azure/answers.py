@@ -41,6 +41,16 @@ def answer(value: object, status: int = 200) -> Response:
     )
 
 
+def begun(value: dict[str, Any]) -> Response:
+    """The answer to the begin of something that takes a while, for which clients poll: it has ended already, and they
+    see that at once. Earlier releases can't read an answer that is the only one.
+    """
+    unfinished = {**value, "properties": {**value["properties"], "provisioningState": "Creating"}}
+    made = answer(unfinished, 201)
+    made.headers["x-ms-retry-after-ms"] = "50"
+    return made
+
+
 def refusal(error: Exception) -> Response | None:
     """The answer to an error, as the service would give it; None when it is a bug."""
     problem = problem_of(error)

@@ -1,0 +1,173 @@
+"""Batch endpoints and their deployments: named jobs over data that whoever calls them gives."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import quote
+
+import msgspec
+
+from parallelrun.models import BatchDeployment, BatchEndpoint, Job
+from parallelrun.resource import as_model, pages
+from parallelrun.sending import UPLOAD_TIMEOUT_S, body_of, without_its_code
+from parallelrun.transport import Transport
+
+_PATH: Final = "/v1/batch-endpoints"
+
+Definition = Mapping[str, Any] | str | Path
+
+
+class BatchEndpoints:
+    """The batch endpoints of a server."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    def create(self, definition: Definition | None = None, *, name: str = "") -> BatchEndpoint:
+        """Define a batch endpoint, or define it anew; its deployments stay.
+
+        Args:
+            definition: its document, or the path of a file with it, as YAML or JSON, as Azure ML has them. It may be
+                missing.
+            name: what it is called, if the document doesn't say.
+
+        Raises:
+            InvalidInput: something is wrong with it. Nothing was sent.
+        """
+        from parallelrun.spec_file import read_file
+        from parallelrun_core.endpoints.document import read_endpoint
+
+        if definition is None or isinstance(definition, Mapping):
+            document: Any = dict(definition or {})
+            called = read_endpoint(document, name=name).name
+        else:
+            with read_file(definition) as (document, _):
+                called = read_endpoint(document, name=name).name
+        answer = self._transport.request("PUT", _path(called), body=lambda: {"json": document}, idempotent=True)
+        return as_model(answer, BatchEndpoint)
+
+    def list(self) -> list[BatchEndpoint]:
+        """All of them, by name."""
+        return list(pages(self._transport, _PATH, BatchEndpoint))
+
+    def get(self, name: str) -> BatchEndpoint:
+        """One of them. Raises NotFound."""
+        return as_model(self._transport.request("GET", _path(name), idempotent=True), BatchEndpoint)
+
+    def delete(self, name: str) -> None:
+        """Forget a batch endpoint with its deployments. Their jobs stay. Raises NotFound."""
+        self._transport.request("DELETE", _path(name), idempotent=False)
+
+    def invoke(
+        self,
+        name: str,
+        data: str | Mapping[str, Any] | None = None,
+        *,
+        inputs: Mapping[str, Any] | None = None,
+        deployment_name: str = "",
+        idempotency_key: str | None = None,
+        **settings: Any,
+    ) -> Job:
+        """Make a job of a deployment and data.
+
+        Args:
+            data: if there is one input: a path on the server, a URL, a place in a datastore, a data asset; or a mapping
+                with `path` and `type`.
+            inputs: the same by name, if there are several.
+            deployment_name: by default, the endpoint's default deployment.
+            idempotency_key: calling again with the same one gives the same job. Random by default, so that a request
+                whose answer was lost can be repeated.
+            settings: what else docs/batch-endpoints.md has, such as `mini_batch_size` or `output_path`.
+
+        Raises:
+            NotFound: there is no such endpoint or deployment.
+            InvalidRequest: the server refuses what is given.
+        """
+        given = {"deployment_name": deployment_name, "input": data, "inputs": dict(inputs or {}), **settings}
+        body = {key: value for key, value in given.items() if value not in (None, "", {})}
+        answer = self._transport.request(
+            "POST",
+            f"{_path(name)}:invoke",
+            idempotent=True,
+            headers={"Idempotency-Key": idempotency_key or secrets.token_hex(16)},
+            body=lambda: {"json": body},
+            read_timeout_s=UPLOAD_TIMEOUT_S,
+        )
+        return as_model(answer, Job)
+
+
+class BatchDeployments:
+    """The deployments of a server's batch endpoints."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    def create(
+        self,
+        definition: Definition,
+        *,
+        name: str = "",
+        endpoint_name: str = "",
+        set_default: bool = False,
+        upload_code: bool = True,
+    ) -> BatchDeployment:
+        """Define a deployment, or define it anew, with its code as it is now.
+
+        Args:
+            definition: its document, or the path of a file with it, as YAML or JSON, as Azure ML has them. Relative
+                paths start from the folder of that file, or from the current folder.
+            name, endpoint_name: what it is called, and whose it is, if the document doesn't say.
+            set_default: invoke it when a request names none.
+            upload_code: send its code. Otherwise the server reads it at the same path, now.
+
+        Raises:
+            InvalidInput: something is wrong with it. Nothing was sent.
+            NotFound: there is no such endpoint.
+            InvalidRequest: the server refuses it, as for a path that jobs may not use.
+        """
+        from parallelrun.names import names_of
+        from parallelrun.spec_file import read_file
+        from parallelrun_core.endpoints.document import read_deployment
+
+        names = names_of(self._transport)
+        if isinstance(definition, Mapping):
+            here = Path.cwd()
+            given = read_deployment(dict(definition), name=name, endpoint=endpoint_name, folder=here, names=names(here))
+        else:
+            with read_file(definition) as (document, folder):
+                given = read_deployment(document, name=name, endpoint=endpoint_name, folder=folder, names=names(folder))
+        job, folders = without_its_code(given.reading.spec, upload_code=upload_code)
+        body = {"description": given.description, "tags": given.tags, "job": job}
+        body["slots"] = msgspec.to_builtins(given.slots)
+        with body_of(body, folders) as sent:
+            answer = self._transport.request(
+                "PUT",
+                _path(given.endpoint, given.name),
+                params={"default": "true"} if set_default else None,
+                idempotent=True,
+                body=sent,
+                read_timeout_s=UPLOAD_TIMEOUT_S,
+            )
+        made = as_model(answer, BatchDeployment)
+        # The server received the spec, not the document, so it doesn't know all notes on the document.
+        return msgspec.structs.replace(made, notes=[*map(str, given.reading.notes)] or made.notes)
+
+    def list(self, endpoint_name: str) -> list[BatchDeployment]:
+        """Those of an endpoint, by name. Raises NotFound."""
+        return list(pages(self._transport, f"{_path(endpoint_name)}/deployments", BatchDeployment))
+
+    def get(self, name: str, endpoint_name: str) -> BatchDeployment:
+        """One of them. Raises NotFound."""
+        return as_model(self._transport.request("GET", _path(endpoint_name, name), idempotent=True), BatchDeployment)
+
+    def delete(self, name: str, endpoint_name: str) -> None:
+        """Forget a deployment. Its jobs stay. Raises NotFound."""
+        self._transport.request("DELETE", _path(endpoint_name, name), idempotent=False)
+
+
+def _path(endpoint: str, deployment: str = "") -> str:
+    path = f"{_PATH}/{quote(endpoint, safe='')}"
+    return f"{path}/deployments/{quote(deployment, safe='')}" if deployment else path

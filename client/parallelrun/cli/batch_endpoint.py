@@ -1,0 +1,214 @@
+"""`parallelrun batch-endpoint …` and `parallelrun batch-deployment …`"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from parallelrun.cli.output import Format, FormatOption
+from parallelrun.cli.server import Token, Url, connect
+
+batch_endpoint = typer.Typer(
+    help="Named jobs of a server, over data that whoever calls them gives.", no_args_is_help=True, rich_markup_mode=None
+)
+batch_deployment = typer.Typer(help="The deployments of batch endpoints.", no_args_is_help=True, rich_markup_mode=None)
+
+Name = Annotated[str, typer.Argument(metavar="NAME", show_default=False)]
+NameOption = Annotated[str, typer.Option("--name", "-n", help="Its name, if the file doesn't say.")]
+OfEndpoint = Annotated[
+    str, typer.Option("--endpoint-name", "-e", metavar="ENDPOINT", help="The batch endpoint.", show_default=False)
+]
+FileOption = Annotated[
+    Path | None, typer.Option("--file", "-f", help="The document, as YAML or JSON.", show_default=False)
+]
+
+
+@batch_endpoint.command("create")
+def create_endpoint(file: FileOption = None, name: NameOption = "", url: Url = "", token: Token = "") -> None:
+    """Define a batch endpoint, or define it anew, and print its name."""
+    with connect(url, token) as client:
+        made = client.batch_endpoints.create(file, name=name)
+    print(made.name)
+
+
+@batch_endpoint.command("list")
+def list_endpoints(form: FormatOption = Format.TABLE, url: Url = "", token: Token = "") -> None:
+    """List all batch endpoints."""
+    from parallelrun.cli.output import show_list
+
+    with connect(url, token) as client:
+        show_list(
+            client.batch_endpoints.list(),
+            form,
+            name=lambda each: each.name,
+            columns=[
+                ("NAME", lambda each: each.name),
+                ("DEFAULT", lambda each: each.default_deployment),
+                ("DEPLOYMENTS", lambda each: ", ".join(each.deployments)),
+                ("DESCRIPTION", lambda each: each.description),
+            ],
+        )
+
+
+@batch_endpoint.command("show")
+def show_endpoint(name: Name, form: FormatOption = Format.TABLE, url: Url = "", token: Token = "") -> None:
+    """Show one batch endpoint."""
+    from parallelrun.cli.output import show_one
+
+    with connect(url, token) as client:
+        shown = client.batch_endpoints.get(name)
+    lines = [
+        ("name", shown.name),
+        ("description", shown.description),
+        ("default", shown.default_deployment),
+        ("deployments", ", ".join(shown.deployments)),
+        ("modified", shown.modified),
+    ]
+    show_one(shown, form, name=shown.name, lines=lines)
+
+
+@batch_endpoint.command("delete")
+def delete_endpoint(name: Name, url: Url = "", token: Token = "") -> None:
+    """Forget a batch endpoint with its deployments. Their jobs stay."""
+    with connect(url, token) as client:
+        client.batch_endpoints.delete(name)
+
+
+@batch_endpoint.command()
+def invoke(
+    name: Name,
+    *,
+    data: Annotated[
+        list[str] | None,
+        typer.Option("--input", metavar="[NAME=]DATA", help="A path on the server, a URL, a data asset. Repeatable."),
+    ] = None,
+    input_type: Annotated[str, typer.Option(help="uri_folder, uri_file or mltable.")] = "",
+    deployment_name: Annotated[str, typer.Option("--deployment-name", "-d", help="Not the default one.")] = "",
+    output_path: Annotated[str, typer.Option(help="The folder of the output.")] = "",
+    output_file_name: Annotated[str, typer.Option(help="The file with the rows of the output.")] = "",
+    mini_batch_size: Annotated[str, typer.Option(help="Not that of the deployment.")] = "",
+    instance_count: Annotated[int | None, typer.Option(min=1, help="Not that of the deployment.")] = None,
+    job_name: Annotated[str, typer.Option(help="A label of the job.")] = "",
+    idempotency_key: Annotated[
+        str, typer.Option(metavar="KEY", help="Invoking again with the same key gives the same job.")
+    ] = "",
+    follow: Annotated[bool, typer.Option("--stream", help="Follow the job until it ends.")] = False,
+    url: Url = "",
+    token: Token = "",
+) -> None:
+    """Make a job of a deployment and data, and print the job's id."""
+    from parallelrun.cli.job import follow_job
+
+    settings: dict[str, Any] = {
+        "output_path": output_path,
+        "output_file_name": output_file_name,
+        "mini_batch_size": int(mini_batch_size) if mini_batch_size.isdecimal() else mini_batch_size,
+        "instance_count": instance_count,
+        "job_name": job_name,
+    }
+    with connect(url, token) as client:
+        made = client.batch_endpoints.invoke(
+            name,
+            deployment_name=deployment_name,
+            idempotency_key=idempotency_key or None,
+            **_inputs(data or [], input_type),
+            **settings,
+        )
+        print(made.id, flush=True)
+        if follow:
+            raise typer.Exit(follow_job(client, made))
+
+
+def _inputs(given: list[str], kind: str) -> dict[str, Any]:
+    """What the options give, as the client takes it."""
+    from parallelrun_core.spec.fields import NAME
+    from parallelrun_core.storage.supported import absolute_path
+
+    def of(place: str) -> Any:
+        path = absolute_path(place, Path.cwd())
+        return {"path": path, "type": kind} if kind else path
+
+    named: dict[str, Any] = {}
+    for each in given:
+        name, equals, place = each.partition("=")
+        if equals and NAME.fullmatch(name):
+            named[name] = of(place)
+        elif len(given) == 1:
+            return {"data": of(each)}
+        else:
+            raise typer.BadParameter(f"{each!r} is not NAME=DATA, which several inputs must be")
+    return {"inputs": named}
+
+
+@batch_deployment.command("create")
+def create_deployment(
+    *,
+    file: Annotated[Path, typer.Option("--file", "-f", help="The document, as YAML or JSON.", show_default=False)],
+    name: NameOption = "",
+    endpoint_name: OfEndpoint = "",
+    set_default: Annotated[bool, typer.Option("--set-default", help="Invoke it when a request names none.")] = False,
+    url: Url = "",
+    token: Token = "",
+) -> None:
+    """Define a deployment, or define it anew, and print its name."""
+    from parallelrun.cli.output import say_notes
+
+    with connect(url, token) as client:
+        made = client.batch_deployments.create(file, name=name, endpoint_name=endpoint_name, set_default=set_default)
+    say_notes(made.notes)
+    print(made.name)
+
+
+@batch_deployment.command("list")
+def list_deployments(
+    endpoint_name: OfEndpoint, form: FormatOption = Format.TABLE, url: Url = "", token: Token = ""
+) -> None:
+    """List the deployments of a batch endpoint."""
+    from parallelrun.cli.output import show_list
+
+    with connect(url, token) as client:
+        show_list(
+            client.batch_deployments.list(endpoint_name),
+            form,
+            name=lambda each: each.name,
+            columns=[
+                ("NAME", lambda each: each.name),
+                ("TYPE", lambda each: each.type),
+                ("MODIFIED", lambda each: each.modified),
+                ("DESCRIPTION", lambda each: each.description),
+            ],
+        )
+
+
+@batch_deployment.command("show")
+def show_deployment(
+    name: Name, endpoint_name: OfEndpoint, form: FormatOption = Format.TABLE, url: Url = "", token: Token = ""
+) -> None:
+    """Show one deployment."""
+    from parallelrun.cli.output import show_one
+
+    with connect(url, token) as client:
+        shown = client.batch_deployments.get(name, endpoint_name)
+    inputs = [
+        f"{each}: {slot.get('type')}" + (f" ({slot['default']})" if slot.get("default") is not None else "")
+        for each, slot in shown.inputs.items()
+    ]
+    lines = [
+        ("name", shown.name),
+        ("endpoint", shown.endpoint),
+        ("type", shown.type),
+        ("description", shown.description),
+        ("inputs", "\n".join(inputs)),
+        ("modified", shown.modified),
+        ("notes", "\n".join(shown.notes)),
+    ]
+    show_one(shown, form, name=shown.name, lines=lines)
+
+
+@batch_deployment.command("delete")
+def delete_deployment(name: Name, endpoint_name: OfEndpoint, url: Url = "", token: Token = "") -> None:
+    """Forget a deployment. Its jobs stay."""
+    with connect(url, token) as client:
+        client.batch_deployments.delete(name, endpoint_name)
