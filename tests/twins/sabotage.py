@@ -161,6 +161,10 @@ def _decided_by_each(schedule: Any, fire: Any, due: Any) -> Any:
     return fire
 
 
+def _as_it_came(name: str) -> str:
+    return name
+
+
 def _some_job_id(*_: Any) -> Any:
     from parallelrun_core.ids import new_job_id
 
@@ -241,6 +245,10 @@ MECHANISMS: Final[dict[str, tuple[Line | Step, ...]]] = {
     "disk.tell_damage": (Step("parallelrun_core.folder.record_log:RecordReader._pass_over", always(False)),),
     # The check of rows that come from another job, or from a journal.
     "disk.check_rows": (Step("parallelrun_core.folder.takeover:has_rows", always(True)),),
+    # What the face for Azure ML's client makes of the API token, and how it takes names of blobs.
+    "azure.tokens": (Step("parallelrun_api.azure.credentials:is_valid", always(True)),),
+    "azure.signatures": (Step("parallelrun_api.azure.credentials:allows", always(True)),),
+    "azure.names": (Step("parallelrun_api.azure.blobs.routes:checked_blob", _as_it_came),),
     # The check of the Host header.
     "api.host": (Step("parallelrun_api.http.auth:Guard._check_host", nothing),),
     # That who is removed from the file of tokens has none any more.
