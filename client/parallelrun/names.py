@@ -33,8 +33,8 @@ def names_at(url: str, token: str) -> NamesFor:
     ConnectionFailed."""
 
     def opened() -> AbstractContextManager[Transport]:
-        from parallelrun.client import server_to_use
         from parallelrun.transport import Transport
+        from parallelrun.which_server import server_to_use
 
         return closing(Transport(*server_to_use(url, token)))
 
