@@ -24,6 +24,7 @@ from parallelrun_core.folder.job_folder import JobFolder, JobRecord, JobResult
 from parallelrun_core.folder.layout import code_store
 from parallelrun_core.ids import new_job_id
 from parallelrun_core.launching import launch
+from parallelrun_core.path_rule import Places
 from parallelrun_core.pipelines.standing import standings
 from parallelrun_core.spec import JobSpec, PipelineSpec
 from parallelrun_core.store.connection import connect
@@ -230,7 +231,9 @@ class Cluster:
         ask_for_leader(self.redis, job_id)
         return job_id
 
-    def submit_pipeline(self, script: str, steps: dict[str, dict[str, Any]], **settings: object) -> str:
+    def submit_pipeline(
+        self, script: str, steps: dict[str, dict[str, Any]], *, places: Places | None = None, **settings: object
+    ) -> str:
         """Submit a pipeline as the API would; returns its id.
 
         Args:
@@ -238,7 +241,9 @@ class Cluster:
         """
         made = {name: self._step(script, step) for name, step in steps.items()}
         spec = PipelineSpec.parse({"steps": made, **settings})
-        record = JobRecord(job_id=new_job_id(), submitted=time.time(), code="", spec=spec.model_dump(mode="json"))
+        record = JobRecord(
+            job_id=new_job_id(), submitted=time.time(), code="", spec=spec.model_dump(mode="json"), places=places
+        )
         launch(self.redis, self.root, record)
         return record.job_id
 
@@ -250,7 +255,8 @@ class Cluster:
             inner = {name: self._step(script, each) for name, each in job["steps"].items()}
             return {**step, "job": {**job, "steps": inner}}
         code = snapshots.snapshot_folder(self.code(step.pop("script", script)), code_store(self.root))
-        return {**step, "job": {"entry_script": "entry.py", **step["job"]}, "code": code}
+        entry = {} if step["type"] == "command" else {"entry_script": "entry.py"}
+        return {**step, "job": {**entry, **step["job"]}, "code": code}
 
     def step_jobs(self, pipeline: str) -> dict[str, str]:
         """The jobs of a pipeline's steps, as far as there are any, by the names of the steps."""

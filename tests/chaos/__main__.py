@@ -1,4 +1,6 @@
-"""The long run: `python -m tests.chaos --seeds N`, with `--store` for inputs and outputs in an object store."""
+"""The long run: `python -m tests.chaos --seeds N`, with `--store` for inputs and outputs in an object store, and with
+`--pipelines` for pipelines of five steps in place of single jobs.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +8,7 @@ import argparse
 from collections import Counter
 from contextlib import ExitStack
 
-from tests.chaos import scenarios
+from tests.chaos import pipelines, scenarios
 from tests.chaos.places import InStore
 from tests.object_servers import SeaweedFS
 
@@ -17,7 +19,12 @@ def main() -> int:
     parser.add_argument("--seeds", type=int, default=30)
     parser.add_argument("--first", type=int, default=1)
     parser.add_argument("--store", action="store_true", help="inputs and outputs are in an object store")
+    parser.add_argument("--pipelines", action="store_true", help="pipelines of five steps, in place of single jobs")
     options = parser.parse_args()
+    return _pipelines(options) if options.pipelines else _jobs(options)
+
+
+def _jobs(options: argparse.Namespace) -> int:
     total: Counter[str] = Counter()
     with ExitStack() as stack:
         server = stack.enter_context(SeaweedFS()) if options.store else None
@@ -34,6 +41,20 @@ def main() -> int:
         f"redis_restarts={total['redis_restarts']} missing={total['missing']} doubled={total['doubled']}"
     )
     return 1 if total["missing"] or total["doubled"] or total["other"] else 0
+
+
+def _pipelines(options: argparse.Namespace) -> int:
+    total: Counter[str] = Counter()
+    for seed in range(options.first, options.first + options.seeds):
+        report = pipelines.kills(seed=seed)
+        total.update(report.faults)
+        total["problems"] += len(report.problems)
+        print(f"seed={seed} {dict(report.faults)} {report.problems or 'clean'}", flush=True)
+    print(
+        f"chaos_pipelines seeds={options.seeds} kills={total['kills']} pauses={total['pauses']} "
+        f"redis_restarts={total['redis_restarts']} problems={total['problems']}"
+    )
+    return 1 if total["problems"] else 0
 
 
 if __name__ == "__main__":

@@ -212,6 +212,17 @@ def test_a_command_that_is_canceled_ends_at_once(cluster: Cluster) -> None:
     assert cluster.result(job).state is JobState.CANCELED
 
 
+def test_commands_run_side_by_side_wherever_a_slot_is_free() -> None:
+    """Each waits for the other, and a node has room for only one of them."""
+    with Cluster(nodes=2, slots=1) as cluster:
+        here = cluster.home / "here"
+        here.mkdir()
+        command = f"touch {here}/$AZUREML_RUN_ID; until [ $(ls {here} | wc -l) = 2 ]; do sleep 0.05; done"
+        jobs = [cluster.submit_command(command) for _ in range(2)]
+        assert [cluster.result(job).state for job in jobs] == [JobState.COMPLETED] * 2
+        assert {outcome_of(cluster, job).node for job in jobs} == set(cluster.nodes)
+
+
 def test_a_command_whose_node_dies_runs_on_another_one() -> None:
     with Cluster(nodes=2, slots=1, lease_s=2) as cluster:
         pids = cluster.home / "pids"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 from parallelrun_core.cancelling import cancel
 from parallelrun_core.folder.decisions import read_outcomes
 from parallelrun_core.folder.job_folder import Reopening
+from parallelrun_core.path_rule import Places
 from parallelrun_core.reopening import next_generation, reopen
 from parallelrun_core.states import JobState
 from parallelrun_core.store.rq.wake import ask_for_leader
@@ -215,13 +217,17 @@ def test_a_redis_that_forgets_everything_costs_no_step() -> None:
 
 
 def test_an_equal_step_reuses_what_was_made_until_an_input_changes() -> None:
-    with Cluster(slots=2) as cluster:
+    check_reuse()
+
+
+def check_reuse(*, without: str = "") -> None:
+    with Cluster(slots=2, without=without) as cluster:
         data = cluster.home / "in"
         data.mkdir()
         (data / "a.txt").write_text("a")
         steps = {"first": reading(data), "second": after("first")}
 
-        def run(**settings: object) -> tuple[str, dict[str, str]]:
+        def run(**settings: Any) -> tuple[str, dict[str, str]]:
             pipeline = cluster.submit_pipeline(ROWS, steps, **settings)
             result = cluster.result(pipeline)
             assert result.state is JobState.COMPLETED, result.failure
@@ -289,3 +295,31 @@ def test_a_step_passes_its_logs_and_metrics_on_to_the_pipeline() -> None:
         logs = cluster.folder(pipeline).logs
         assert "has completed" in (logs / "train" / "job_result.txt").read_text()
         assert result.metrics == {"train_loss": 0.5}
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can run workers as other users")
+def test_workers_of_all_steps_are_the_same_user_and_read_each_others_outputs() -> None:
+    script = """
+import os
+def run(mini_batch):
+    rows = [str(os.getuid())]
+    for path in mini_batch:
+        with open(path) as file:
+            rows += file.read().split()
+    return rows
+"""
+    with Cluster(slots=2, worker_uids="20000-59999") as cluster:
+        cluster.files(1).chmod(0o755)
+        places = Places(roots=[str(cluster.home)], are_jobs_apart=True)
+        inner = {"each": {"job": after("")["job"], "inputs_from": {"data": {"input": "data", "type": "uri_file"}}}}
+        outputs = {"rows": {"type": "uri_file", "of": {"step": "each", "output": "rows"}}}
+        nested = {"type": "pipeline", "job": {"steps": inner, "outputs": outputs}}
+        nested["inputs_from"] = {"data": {"step": "first", "output": "rows", "type": "uri_file"}}
+        steps = {"first": reading(cluster.files(1)), "nested": nested, "last": after("nested")}
+        pipeline = cluster.submit_pipeline(script, steps, places=places)
+        result = cluster.result(pipeline)
+        assert result.state is JobState.COMPLETED, result.failure
+        rows = cluster.output(cluster.result(cluster.step_jobs(pipeline)["last"]))
+        assert len(rows) == 3
+        assert len(set(rows)) == 1
+        assert 20000 <= int(rows[0]) < 60000

@@ -152,6 +152,17 @@ def test_where_jobs_are_users_of_their_own_only_a_job_itself_reads_its_outputs(p
         assert "give that job an output with a path" in refused.hint
 
 
+def test_a_step_reads_the_outputs_of_its_own_pipeline_and_of_no_other_job(places: Path) -> None:
+    sibling, foreign, own = (JOB.replace("0", digit) for digit in "123")
+    apart = Places(roots=[str(places / "in")], are_jobs_apart=True, jobs=[sibling])
+    rule = PathRule(places / "root", apart, own)
+    outputs = {job: f"{places}/root/jobs/{job}/outputs/x" for job in (own, sibling, foreign)}
+
+    assert [rule.refusal(path) is None for path in outputs.values()] == [True, True, False]
+    assert [rule.refusal(path, is_written=True) is None for path in outputs.values()] == [True, False, False]
+    assert rule.refusal(f"{places}/root/jobs/{sibling}/logs/x") is not None
+
+
 @pytest.mark.integration
 @pytest.mark.parametrize("are_apart", [True, False])
 def test_an_api_is_told_whether_jobs_are_users_of_their_own(are_apart: bool, redis_url: str, tmp_path: Path) -> None:

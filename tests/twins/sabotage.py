@@ -161,10 +161,18 @@ def _decided_by_each(schedule: Any, fire: Any, due: Any) -> Any:
     return fire
 
 
+def _as_it_came(name: str) -> str:
+    return name
+
+
 def _some_job_id(*_: Any) -> Any:
     from parallelrun_core.ids import new_job_id
 
     return new_job_id()
+
+
+def _replacing(path: Path, data: bytes, **_: Any) -> None:
+    path.write_bytes(data)
 
 
 class Line(NamedTuple):
@@ -241,6 +249,10 @@ MECHANISMS: Final[dict[str, tuple[Line | Step, ...]]] = {
     "disk.tell_damage": (Step("parallelrun_core.folder.record_log:RecordReader._pass_over", always(False)),),
     # The check of rows that come from another job, or from a journal.
     "disk.check_rows": (Step("parallelrun_core.folder.takeover:has_rows", always(True)),),
+    # What the face for Azure ML's client makes of the API token, and how it takes names of blobs.
+    "azure.tokens": (Step("parallelrun_api.azure.credentials:is_valid", always(True)),),
+    "azure.signatures": (Step("parallelrun_api.azure.credentials:allows", always(True)),),
+    "azure.names": (Step("parallelrun_api.azure.blobs.routes:checked_blob", _as_it_came),),
     # The check of the Host header.
     "api.host": (Step("parallelrun_api.http.auth:Guard._check_host", nothing),),
     # That who is removed from the file of tokens has none any more.
@@ -310,6 +322,16 @@ MECHANISMS: Final[dict[str, tuple[Line | Step, ...]]] = {
     ),
     # What makes the job upon which a master has decided that was killed then.
     "fire.completed": (Step("parallelrun_master.schedules.firing:Firing._go_on", nothing),),
+    # What lets a turn of a pipeline go on for which something happens just when it ends.
+    "turns.wakes": (Line("lead", "if (redis.call('HGET', KEYS[1], 'wakes') or '0') ~= ARGV[5] then return 2 end", ""),),
+    # What makes two turns that start a step start the same job.
+    "steps.derived": (Step("parallelrun_master.pipelines.steps:job_id_from", _some_job_id),),
+    # What makes them do what one of them has decided.
+    "steps.first": (Step("parallelrun_core.pipelines.records:write_once", _replacing),),
+    # What has a step run anew when what it was made of has changed.
+    "steps.upon": (Step("parallelrun_core.pipelines.standing:is_upon", always(True)),),
+    # What tells the contents of two inputs apart.
+    "reuse.content": (Step("parallelrun_master.pipelines.reuse:_content", always("the same")),),
     # That a job fails when its command has failed.
     "command.decides": (Step("parallelrun_master.policy.completion:over_threshold", nothing),),
     # The end of what a dead worker has left behind outside its process group.

@@ -29,14 +29,17 @@ def file(place: Place) -> Iterator[Finding]:
         return
     try:
         reading = _read(place.job_file)
-        yield ok(f"{place.job_file} describes the job {reading.job.name!r}")
+        jobs = list(reading.jobs())
+        what = f"the pipeline {reading.spec.name!r} of {len(jobs):,} jobs" if reading.pipeline else "the job "
+        yield ok(f"{place.job_file} describes {what}{'' if reading.pipeline else repr(reading.spec.name)}")
         for note in reading.notes:
             yield warn(str(note), "see docs/compatibility.md")
-        with reading.locating_problems():
-            check_paths(reading.job)
-            plan_inputs(reading.job, fetches=False)
-        script = f", entry script ({reading.job.entry_script})" if reading.job.entry_script else ""
-        yield ok(f"code{script} and inputs are there")
+        for path, each in jobs:
+            with each.locating_problems():
+                check_paths(each.job)
+                plan_inputs(each.job, fetches=False)
+            script = f", entry script ({each.job.entry_script})" if each.job.entry_script else ""
+            yield ok(f"{_of(path)}code{script} and inputs are there")
     except InvalidInput as error:
         for problem in error.problems:
             where = ": ".join(filter(None, (problem.place, problem.pointer))) or str(place.job_file)
@@ -45,8 +48,8 @@ def file(place: Place) -> Iterator[Finding]:
 
 def inputs(place: Place) -> Iterator[Finding]:
     """How many files there are."""
-    spec = _spec(place)
-    for name, given in spec.data_inputs() if spec else ():
+    named = [(f"{_of(path)}input {name}", given) for path, job in jobs_of(place) for name, given in job.data_inputs()]
+    for name, given in named:
         storage = storage_of(given.path)
         if not storage.is_near:
             continue  # said by `stores`
@@ -58,17 +61,12 @@ def inputs(place: Place) -> Iterator[Finding]:
             if time.monotonic() > end:
                 more = " or more"
                 break
-        yield ok(f"input {name}: {count:,}{more} file{'' if count == 1 else 's'}")
+        yield ok(f"{name}: {count:,}{more} file{'' if count == 1 else 's'}")
 
 
 def outputs(place: Place) -> Iterator[Finding]:
     """Whether what it names for its results can be written."""
-    spec = _spec(place)
-    if spec is None:
-        return
-    named = [("output", spec.output, False)]
-    named += [(f"outputs.{name}", each.path, each.type == "uri_file") for name, each in spec.outputs.items()]
-    for name, path, is_file in named:
+    for name, path, is_file in (each for of, job in jobs_of(place) for each in outputs_of(of, job)):
         if path and is_url(path) and not storage_of(path).output_trouble(path, is_file=is_file):
             continue  # said by `stores`
         trouble = storage_of(path).output_trouble(path, is_file=is_file) if path else None
@@ -80,9 +78,13 @@ def outputs(place: Place) -> Iterator[Finding]:
 
 def environment(place: Place) -> Iterator[Finding]:
     """Whether the packages that it asks for can be had, as seen from here."""
-    spec = _spec(place)
-    if spec is None or not spec.environment.is_own:
-        return
+    own = {(*job.environment.requirements, job.environment.python): job for _, job in jobs_of(place)}
+    for spec in own.values():
+        if spec.environment.is_own:
+            yield _resolved(spec)
+
+
+def _resolved(spec: JobSpec) -> Finding:
     asked = spec.environment
     import uv
 
@@ -97,12 +99,10 @@ def environment(place: Place) -> Iterator[Finding]:
                 cwd=scratch, capture_output=True, text=True, timeout=_RESOLVE_S, check=False, stdin=subprocess.DEVNULL,
             )  # fmt: skip
         except subprocess.TimeoutExpired:
-            yield warn(f"its {len(asked.requirements)} requirements were not resolved in {_RESOLVE_S:g} s", _LATER)
-            return
+            return warn(f"its {len(asked.requirements)} requirements were not resolved in {_RESOLVE_S:g} s", _LATER)
     if done.returncode:
-        yield warn(f"its environment can't be resolved from here: {' '.join(done.stderr.split())[:500]}", _LATER)
-    else:
-        yield ok(f"its {len(asked.requirements)} requirements can be resolved")
+        return warn(f"its environment can't be resolved from here: {' '.join(done.stderr.split())[:500]}", _LATER)
+    return ok(f"its {len(asked.requirements)} requirements can be resolved")
 
 
 _LATER: Final = "the nodes build it with their own indexes; if they fail, too, mend the names and versions"
@@ -115,12 +115,25 @@ def _read(path: Path) -> Reading:
     return read_job_file(path, names=own_names)
 
 
-def _spec(place: Place) -> JobSpec | None:
-    """The job; None if there is none, or `file` says why it can't be read."""
+def jobs_of(place: Place) -> list[tuple[str, JobSpec]]:
+    """The job, or those of a pipeline, each with its path there and as far as it is known; none if there is no file, or
+    `file` says why it can't be read.
+    """
     try:
-        return _read(place.job_file).job if place.job_file else None
+        return [(path, each.job) for path, each in _read(place.job_file).jobs()] if place.job_file else []
     except InvalidInput:
-        return None
+        return []
+
+
+def outputs_of(path: str, job: JobSpec) -> list[tuple[str, str, bool]]:
+    """What a job, or one of a pipeline, names for its results: what it is called, where it is, whether it is a file."""
+    of = _of(path)
+    named = [(f"{of}outputs.{name}", each.path, each.type == "uri_file") for name, each in job.outputs.items()]
+    return [(f"{of}output", job.output, False), *named]
+
+
+def _of(path: str) -> str:
+    return f"{path}: " if path else ""
 
 
 CHECKS: Final[tuple[Check, ...]] = (file, inputs, outputs, environment)

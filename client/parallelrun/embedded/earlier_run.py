@@ -13,9 +13,10 @@ from parallelrun_core.errors import InvalidInput
 from parallelrun_core.folder.decisions import read_decisions
 from parallelrun_core.folder.files import link_or_copy
 from parallelrun_core.folder.job_folder import JobFolder, JobResult, recorded_jobs
-from parallelrun_core.folder.layout import JOURNALS, LOGS, OUTPUTS
+from parallelrun_core.folder.layout import JOURNALS, LOGS, OUTPUTS, finished_steps, jobs_of
+from parallelrun_core.pipelines.standing import standings
 from parallelrun_core.progress import Progress
-from parallelrun_core.states import JobState
+from parallelrun_core.states import JobState, StepState
 
 _NOT_NEEDED = (LOGS, OUTPUTS, JOURNALS)
 
@@ -50,17 +51,26 @@ def check_nothing_is_lost(folder: Path) -> None:
     if result is not None and result.state is JobState.COMPLETED:
         _check_handed_over(job)
         return
-    done = sum(outcome.status == "done" for outcome in read_decisions(job.path))
+    done = _finished(job)
     if done:
+        what = ("step", "steps") if job.record().is_pipeline else ("mini-batch", "mini-batches")
         raise InvalidInput.at(
             "--output",
-            f"{folder} holds {done:,} mini-batch{'es' if done > 1 else ''} that an earlier run has finished",
+            f"{folder} holds {done:,} {what[done > 1]} that an earlier run has finished",
             f"run only the rest, into another folder, with --resume-from {folder}, or start over with --overwrite",
         )
 
 
 def _check_handed_over(job: JobFolder) -> None:
-    if job.outputs.is_dir() and any(job.outputs.iterdir()) and not is_handed_over(job.root.parent):
+    if is_handed_over(job.root.parent):
+        return
+    if job.record().is_pipeline:
+        raise InvalidInput.at(
+            "--output",
+            f"{jobs_of(job.root)} holds outputs of steps that an earlier run could not hand over",
+            "move them to where you want them, or start over with --overwrite",
+        )
+    if job.outputs.is_dir() and any(job.outputs.iterdir()):
         raise InvalidInput.at(
             "--output",
             f"{job.outputs} holds outputs that an earlier run could not hand over",
@@ -69,14 +79,36 @@ def _check_handed_over(job: JobFolder) -> None:
 
 
 def _job_in(folder: Path) -> JobFolder | None:
-    """The job whose working data is below a run's folder; next to it may be the job that it took over from."""
+    """The job whose working data is below a run's folder; next to it may be the job that it took over from, and the
+    jobs of its steps."""
     root = Layout(home=folder.absolute() / WORKING_DATA / "cluster").root
-    return max(recorded_jobs(root), key=lambda job: job.job_id, default=None)
+    submitted = (job for job in recorded_jobs(root) if job.record().parent is None)
+    return max(submitted, key=lambda job: job.job_id, default=None)
 
 
 def has_finished_work(job: JobFolder) -> bool:
-    """Whether some of its mini-batches are done, which another run could take over."""
-    return any(outcome.status == "done" for outcome in read_decisions(job.path))
+    """Whether some of its mini-batches or steps are done, which another run could take over."""
+    return _finished(job) > 0
+
+
+def _finished(job: JobFolder) -> int:
+    """How many of its mini-batches are done; of a pipeline, how many of its steps."""
+    record = job.record()
+    if record.is_pipeline:
+        known = standings(job, record.pipeline_spec())
+        return sum(standing.state is StepState.COMPLETED for standing in known.values())
+    return sum(outcome.status == "done" for outcome in read_decisions(job.path))
+
+
+def copy_all_into(job: JobFolder, root: Path) -> None:
+    """Copy the jobs of a pipeline and of its steps into a cluster with this root folder, as jobs that have ended.
+
+    What steps have made is there then, for equal ones of another pipeline to reuse.
+    """
+    for each in recorded_jobs(job.root):
+        _copy_into(each, root, left_out=(LOGS, JOURNALS))
+    if finished_steps(job.root).is_dir():
+        shutil.copytree(finished_steps(job.root), finished_steps(root), dirs_exist_ok=True)
 
 
 def copy_into(job: JobFolder, root: Path) -> None:
@@ -84,9 +116,12 @@ def copy_into(job: JobFolder, root: Path) -> None:
 
     A run that was killed could not record the end of its job. Nothing works for it any more, so it counts as canceled.
     """
+    _copy_into(job, root, left_out=_NOT_NEEDED)
 
+
+def _copy_into(job: JobFolder, root: Path, *, left_out: tuple[str, ...]) -> None:
     def leave_out(folder: str, names: list[str]) -> list[str]:
-        return [name for name in names if name in _NOT_NEEDED] if Path(folder) == job.path else []
+        return [name for name in names if name in left_out] if Path(folder) == job.path else []
 
     temporary = JobFolder(root, f".bringing-{job.job_id}")  # a master would resume a job without a result
     shutil.copytree(job.path, temporary.path, copy_function=link_or_copy, ignore=leave_out, symlinks=True)

@@ -236,7 +236,8 @@ class _LocalRun:
         with self._display as display, self._cluster as cluster, cluster.client() as client:
             datastores.give_to(cluster.layout.root)
             if self._earlier is not None:
-                earlier_run.copy_into(self._earlier, cluster.layout.root)
+                bring = earlier_run.copy_into if isinstance(self._places, RunPlaces) else earlier_run.copy_all_into
+                bring(self._earlier, cluster.layout.root)
             job = client.jobs.create(self._places.spec, upload_code=False)
             self._job_id = job.id
             try:
@@ -300,13 +301,14 @@ def _with_outputs(result: RunResult, rows: str, outputs: Mapping[str, str]) -> R
 
 def _places_of(reading: Reading, options: RunOptions, earlier: JobFolder | None) -> RunPlaces | PipelinePlaces:
     """Where the run writes, and the job or pipeline with the nodes and workers of this run."""
+    if earlier is not None and earlier.record().is_pipeline is not (reading.pipeline is not None):
+        kinds = ("a single job", "a pipeline")
+        before, now = (kinds[each] for each in (earlier.record().is_pipeline, reading.pipeline is not None))
+        raise InvalidInput.at("--resume-from", f"the earlier run was of {before}, and this one is of {now}")
     if reading.pipeline is not None:
-        if earlier is not None:
-            hint = "leave it out: what has completed there is run again"
-            raise InvalidInput.at("--resume-from", "a run of a pipeline can't take over from an earlier one", hint)
         spec = with_jobs(reading.pipeline, lambda job: {**job, **_changes(job, options)})
         jobs = [job.job for _, job in reading.jobs()]
-        return PipelinePlaces(spec, jobs, folder=options.folder, overwrite=options.overwrite)
+        return PipelinePlaces(spec, jobs, folder=options.folder, overwrite=options.overwrite, earlier=earlier)
     job = reading.job.model_copy(update=_changes({"instance_count": reading.job.instance_count}, options))
     if earlier is not None:
         job = job.model_copy(update={"resume_from": earlier.job_id})

@@ -15,7 +15,7 @@ from parallelrun.embedded import earlier_run
 from parallelrun.embedded.run_folder import RunFolder
 from parallelrun.embedded.run_places import check_apart, default_folder
 from parallelrun.local_folder import local_folder
-from parallelrun_core.errors import NotFound
+from parallelrun_core.errors import InvalidInput, NotFound
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.pipelines.outputs import maker_of
 from parallelrun_core.pipelines.standing import standings
@@ -32,6 +32,7 @@ class PipelinePlaces:
         jobs: its steps, as far as they are known.
         folder: gets its outputs and logs; by default `NAME-TIME` in the current folder.
         overwrite: replace what an earlier run has left there.
+        earlier: the pipeline of an earlier run, of which this one may reuse steps.
 
     Raises:
         InvalidInput: a step would read what is written there, or something is there that is not to be replaced. Nothing
@@ -39,11 +40,19 @@ class PipelinePlaces:
     """
 
     def __init__(
-        self, spec: PipelineSpec, jobs: Sequence[JobSpec], *, folder: str | Path | None, overwrite: bool
+        self,
+        spec: PipelineSpec,
+        jobs: Sequence[JobSpec],
+        *,
+        folder: str | Path | None,
+        overwrite: bool,
+        earlier: JobFolder | None = None,
     ) -> None:
         place = Path(local_folder(folder, "--output") if folder else default_folder(spec.name)).absolute()
         for job in jobs:
             check_apart(str(place), job)
+        if earlier is not None and earlier.path.is_relative_to(place):
+            raise InvalidInput.at("--output", f"{place} is the folder of the earlier run", "name another folder")
         if not overwrite:
             earlier_run.check_nothing_is_lost(place)
         self.spec = spec

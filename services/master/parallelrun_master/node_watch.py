@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING
 
 from parallelrun_core.outcome import Outcome
@@ -9,7 +10,8 @@ from parallelrun_core.service.telemetry import logger
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.states import NodeState
 from parallelrun_core.store.leader_queue import LeaderQueue
-from parallelrun_core.store.nodes import Nodes
+from parallelrun_core.store.nodes import NodeInfo, Nodes
+from parallelrun_master.policy.placing import Place, chosen
 
 if TYPE_CHECKING:
     from parallelrun_master.settings import MasterSettings
@@ -72,7 +74,7 @@ class NodeWatch:
         self.slots = max(1, sum(min(info.slots, most or info.slots) for info in ready))
         self.workers = sum(min(info.slots, most or info.slots) for info in nodes)
         if self._spec.instance_count is not None:
-            self._assign([info.node for info in ready], self._spec.instance_count)
+            self._assign([self._place(info, time.monotonic()) for info in ready], self._spec.instance_count)
         mine = [info for info in ready if self._assigned is None or info.node in self._assigned]
         taken = [info.busy >= info.slots and self._queue.job_id not in info.workers for info in mine]
         self.are_taken = len(taken) >= (self._spec.instance_count or 1) and all(taken)
@@ -85,11 +87,14 @@ class NodeWatch:
             )
         return lost
 
-    def _assign(self, ready: list[str], count: int) -> None:
-        """Leave the job the nodes that it has, replace those that are gone, up to the number that it asks for."""
-        present = [node for node in self._assigned or [] if node in ready]
-        chosen = (present + [node for node in ready if node not in present])[:count]
-        if chosen != self._assigned or not self._is_assigned:
-            self._queue.assign(chosen or ["-"])
-            self._assigned, self._is_assigned = chosen, True
-            self.alive = min(self.alive, len(chosen))
+    def _place(self, info: NodeInfo, now: float) -> Place:
+        is_used = self._queue.job_id in info.workers or self._preparing.get(info.node, 0.0) > now
+        return Place(info.node, has_room=info.busy < info.slots, is_used=is_used)
+
+    def _assign(self, ready: list[Place], count: int) -> None:
+        """Choose the nodes of the job, up to the number that it asks for."""
+        names = sorted(chosen(self._queue.job_id, ready, self._assigned or (), count))
+        if names != self._assigned or not self._is_assigned:
+            self._queue.assign(names or ["-"])
+            self._assigned, self._is_assigned = names, True
+            self.alive = min(self.alive, len(names))

@@ -12,11 +12,14 @@ from typing import TYPE_CHECKING, Any
 import httpx
 import pytest
 
+from parallelrun_api.routes.events import masked_data
 from parallelrun_core.folder.job_folder import JobFolder, JobRecord, Parent
 from parallelrun_core.ids import job_id_from
 from parallelrun_core.launching import launch
+from parallelrun_core.masking import Mask
 from parallelrun_core.pipelines.records import StepRecord, write_record
 from parallelrun_core.states import JobState
+from parallelrun_core.store.event_stream import Event, EventId
 from tests.integration.api.conftest import ENTRY_SCRIPT, Site, footprint
 from tests.integration.api.server import Master
 
@@ -288,3 +291,23 @@ def test_a_step_cannot_take_over_from_an_earlier_job(api: httpx.Client, site: Si
     made = api.post("/v1/jobs", json=pipeline(only=step(site))).json()["id"]
     answer = api.post("/v1/jobs", json=site.spec(resume_from=made))
     assert "is a pipeline" in problems(answer)["/resume_from"]
+
+
+def test_the_job_of_a_step_cannot_go_on_by_itself_while_its_pipeline_runs(
+    api: httpx.Client, site: Site, root: Path, redis: Redis, master: Master
+) -> None:
+    job = api.post("/v1/jobs", json=pipeline(only=step(site))).json()["id"]
+    child = begun(redis, root, job, "only")
+    master.begin(child)
+    master.end(child, JobState.FAILED)
+    for verb in ("resume", "retry"):
+        answer = api.post(f"/v1/jobs/{child}:{verb}")
+        assert answer.status_code == 409
+        assert job in answer.json()["detail"]
+
+
+def test_what_a_pipeline_tells_of_its_steps_is_masked() -> None:
+    told = {"step": "score", "state": "failed", "job_id": "", "why": "it said a long secret"}
+    spec = {"type": "pipeline", "steps": {"score": {"job": {"environment_variables": {"A": "a long secret"}}}}}
+    data = masked_data(Event(EventId(1, 0), "step", json.dumps(told)), Mask(spec))
+    assert json.loads(data) == {**told, "why": "it said ***"}

@@ -192,3 +192,22 @@ def test_a_pipeline_runs_here_with_one_command(file: Path, tmp_path: Path, capsy
     assert main(["run", str(file), "--output", str(tmp_path / "out2")]) == 2
     assert f"{file}:4: /inputs/words/path: there is no" in capsys.readouterr().err
     assert not (tmp_path / "out2").exists()
+
+
+def test_another_run_reuses_what_is_equal_and_runs_changed_code(
+    file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (file.parent / "shout" / "shout.py").write_text(SHOUT.replace('"bad" in', '"!" in'))
+    first = tmp_path / "first"
+    assert main(["run", str(file), "--output", str(first)]) == 3
+    assert f"add --resume-from {first}" in capsys.readouterr().err
+    assert main(["run", str(file), "--output", str(first)]) == 1
+    assert "holds 1 step that an earlier run has finished" in capsys.readouterr().err
+
+    (file.parent / "shout" / "shout.py").write_text(SHOUT)
+    second = tmp_path / "second"
+    assert main(["run", str(file), "--output", str(second), "--resume-from", str(first)]) == 0
+    said = capsys.readouterr().err
+    assert "prepare: completed: reuses the outputs of job_" in said
+    assert "completed in" in said
+    assert (second / "count" / "total" / "lines.txt").read_text().strip() == "3"

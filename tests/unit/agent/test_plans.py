@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from parallelrun_agent.settings import AgentSettings
+from parallelrun_agent.workers import models
 from parallelrun_agent.workers.gpus import GpuPool
 from parallelrun_agent.workers.plans import PlanMaker
 from parallelrun_core.assets.catalog import Catalog
@@ -104,8 +105,18 @@ def test_the_only_model_is_in_a_folder_of_its_own_under_its_name(file: str, is_a
     assert folder.is_relative_to(tmp_path / "work") != is_alone
 
 
+def test_a_large_model_of_mlflow_is_used_where_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = tmp_path / "store" / "weights"
+    model.mkdir(parents=True)
+    (model / "MLmodel").write_text("large")
+    (tmp_path / "store" / "other").touch()
+    monkeypatch.setattr(models, "_MOST_COPIED_BYTES", 4)
+    plans = plans_for(tmp_path, {"data": "/in", "m": {"path": str(model), "model": "mlflow_model"}})
+    assert plans.next_plan("node-1").environment["AZUREML_MODEL_DIR"] == str(tmp_path / "store")
+
+
 @pytest.mark.parametrize(
-    "models",
+    "given",
     [
         {},
         {"a": {"path": "/a"}},
@@ -114,10 +125,10 @@ def test_the_only_model_is_in_a_folder_of_its_own_under_its_name(file: str, is_a
     ],
 )
 def test_without_exactly_one_model_here_there_is_no_such_folder(
-    models: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    given: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("AZUREML_MODEL_DIR", raising=False)
-    plan = plans_for(tmp_path, {"data": "/in", **models}).next_plan("node-1")
+    plan = plans_for(tmp_path, {"data": "/in", **given}).next_plan("node-1")
     assert "AZUREML_MODEL_DIR" not in plan.environment
 
 

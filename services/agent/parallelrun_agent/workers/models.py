@@ -21,8 +21,8 @@ from parallelrun_core.storage.location import is_url
 
 MODEL_DIR: Final = "AZUREML_MODEL_DIR"
 _FOLDER: Final = ".model"
-_MOST_COPIED: Final = 2_000
-_MOST_COPIED_BYTES: Final = 256 << 20
+_MOST_COPIED: Final = 500
+_MOST_COPIED_BYTES: Final = 128 << 20
 _ASKS: Final = (b"azureml.core", b"get_model_path")
 """What is in the code of a script that may ask for a registered model."""
 _MOST_FILES: Final = 200
@@ -52,7 +52,8 @@ def view_of_script(
 
 def model_folder(spec: JobSpec, paths: Mapping[str, str], local: Path, user: WorkerUser) -> dict[str, str]:
     """The variable AZUREML_MODEL_DIR of a job with exactly one input that is a model: a folder on this node with
-    nothing in it but the model, under its own name (reference §3.7). Empty for any other job.
+    nothing in it but the model, under its own name (reference §3.7). Beside a large model of MLflow, which would have
+    to be copied, may be other things. Empty for any other job.
 
     Raises:
         OSError: the folder can't be made.
@@ -65,14 +66,15 @@ def model_folder(spec: JobSpec, paths: Mapping[str, str], local: Path, user: Wor
     if is_url(path):  # with mode `direct`, nothing brings it here
         return {}
     model, called = Path(path), own.rstrip("/").rpartition("/")[2] or "model"
-    with user.acting():
-        if model.name == called and _is_alone(model):
+    with user.acting():  # what the user of the job can't read, it doesn't get
+        needs_copy = (model / "MLmodel").is_file()
+        if model.name == called and (_is_alone(model) or (needs_copy and not _is_small(model))):
             return {MODEL_DIR: str(model.parent)}
     folder = local / _FOLDER
     user.make(folder)
-    with user.acting():  # what the user of the job can't read, it doesn't get
+    with user.acting():
         if not os.path.lexists(folder / called):
-            if _is_small_mlflow_model(model):
+            if needs_copy:  # MLflow loads nothing through a link
                 shutil.copytree(model, folder / called)
             else:
                 (folder / called).symlink_to(model)
@@ -89,10 +91,8 @@ def _is_alone(model: Path) -> bool:
         return False
 
 
-def _is_small_mlflow_model(model: Path) -> bool:
-    """Whether it must be copied, because MLflow loads nothing through a link; and can be, while leases are renewed."""
-    if not (model / "MLmodel").is_file():
-        return False
+def _is_small(model: Path) -> bool:
+    """Whether it can be copied while leases must be renewed."""
     files = list(_files(model))
     return len(files) <= _MOST_COPIED and sum(path.stat().st_size for path in files) <= _MOST_COPIED_BYTES
 

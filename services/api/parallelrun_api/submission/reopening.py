@@ -14,7 +14,7 @@ from typing import Final
 from parallelrun_api.submission.output_claims import check_nobody_else_writes
 from parallelrun_core.errors import Conflict, InvalidInput, Unavailable
 from parallelrun_core.folder.decisions import read_decisions
-from parallelrun_core.folder.job_folder import JobFolder, JobResult, Reopening, job_folder
+from parallelrun_core.folder.job_folder import JobFolder, JobRecord, JobResult, Reopening, job_folder
 from parallelrun_core.reopening import next_generation, reopen
 from parallelrun_core.service import telemetry
 from parallelrun_core.states import JobState
@@ -85,6 +85,7 @@ class Reopenings:
         state = self._registry.state(folder.job_id)
         if state is not None and not state.is_terminal:
             raise Conflict(f"Job {folder.job_id} is {state}: only a job that has ended can be reopened.")
+        self._check_parent(record)
         check_nobody_else_writes(folder, record, self._registry)
         self._wait_until_retired(folder.job_id)
         reopening = Reopening(
@@ -98,6 +99,18 @@ class Reopenings:
         # Not under the name of the first call: RQ may still be removing its entry.
         self._call_leader(folder.job_id, f"again-{folder.generation()}")
         log.info("job_reopened", job_id=folder.job_id, generation=folder.generation(), retry_failed=retry_failed)
+
+    def _check_parent(self, record: JobRecord) -> None:
+        """Make sure that no pipeline is at work that has seen the end of this job, and goes by it.
+
+        Raises:
+            Conflict: there is one.
+        """
+        if record.parent is not None and not JobFolder(self._root, record.parent.job_id).has_ended:
+            raise Conflict(
+                f"Job {record.job_id} is the step {record.parent.step!r} of the pipeline {record.parent.job_id}, which "
+                "has not ended: wait for it, or cancel it; then resume or retry it as a whole."
+            )
 
     def _wait_until_retired(self, job_id: str) -> None:
         """Wait until the leader has recorded the end and cleaned up: later, it would clean up the new generation.

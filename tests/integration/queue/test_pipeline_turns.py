@@ -1,0 +1,116 @@
+"""The turns of a pipeline on a real Redis: no wake is lost between two of them, and those that race do no harm."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from parallelrun_core.folder.job_folder import JobFolder, JobRecord, JobResult
+from parallelrun_core.ids import new_job_id
+from parallelrun_core.launching import launch
+from parallelrun_core.pipelines.records import read_records
+from parallelrun_core.progress import Progress
+from parallelrun_core.spec import PipelineSpec
+from parallelrun_core.states import JobState
+from parallelrun_core.store.keys import JobKeys
+from parallelrun_core.store.leader_queue import LeaderQueue
+from parallelrun_core.store.registry import Registry
+from parallelrun_core.store.rq.entries import LEAD, queue
+from parallelrun_core.store.turns import wake, wakes
+from parallelrun_master.pipelines.turn import PATROL_MS, PipelineTurn
+from parallelrun_master.settings import MasterSettings
+
+if TYPE_CHECKING:
+    from redis import Redis
+
+pytestmark = pytest.mark.integration
+
+STEP = {"type": "command", "job": {"command": "true"}}
+
+
+def pipeline(redis: Redis, root: Path, steps: dict[str, Any]) -> JobFolder:
+    spec = PipelineSpec.parse({"steps": steps})
+    record = JobRecord(job_id=new_job_id(), submitted=time.time(), code="", spec=spec.model_dump(mode="json"))
+    launch(redis, root, record)
+    return JobFolder(root, record.job_id)
+
+
+def take_turn(redis: Redis, folder: JobFolder) -> None:
+    PipelineTurn(redis, folder, folder.record(), MasterSettings(root=folder.root)).run()
+
+
+def end(redis: Redis, folder: JobFolder, state: JobState = JobState.COMPLETED) -> None:
+    """What the leader of a step's job does last."""
+    folder.conclude(JobResult(job_id=folder.job_id, state=state, started=1.0, ended=2.0, progress=Progress()))
+    parent = folder.record().parent
+    assert parent is not None
+    wake(redis, parent.job_id)
+
+
+def jobs_in(root: Path) -> set[str]:
+    return {path.name for path in (root / "jobs").glob("job_*")}
+
+
+def test_a_wake_that_comes_while_a_turn_ends_lets_it_go_on(redis: Redis, tmp_path: Path) -> None:
+    folder = pipeline(redis, tmp_path, {"one": STEP})
+    turn = LeaderQueue(redis, folder.job_id)
+    turn.acquire("token", ttl_ms=5000, folder_term=0)
+    seen = wakes(redis, folder.job_id)
+    wake(redis, folder.job_id)
+    assert not turn.wait("token", pause_ms=PATROL_MS, wakes=seen)
+    assert turn.wait("token", pause_ms=PATROL_MS, wakes=seen + 1)
+
+
+def test_nobody_is_asked_to_lead_a_pipeline_that_waits_until_it_is_woken(redis: Redis, tmp_path: Path) -> None:
+    folder = pipeline(redis, tmp_path, {"one": STEP, "two": {**STEP, "after": ["one"]}})
+    take_turn(redis, folder)
+    assert Registry(redis).has_leader(folder.job_id), "a master would ask for a leader each second"
+    entries = queue(redis, LEAD)
+    before = entries.count
+    (child,) = jobs_in(tmp_path) - {folder.job_id}
+    end(redis, JobFolder(tmp_path, child))
+    wake(redis, folder.job_id)
+    assert entries.count == before + 1, "one turn sees both wakes"
+    assert entries.job_ids[0].startswith(f"lead-{folder.job_id}-after-"), "turns are short, and come first"
+    take_turn(redis, folder)
+    assert len(jobs_in(tmp_path)) == 3
+
+
+def test_two_turns_at_once_start_each_step_once(redis: Redis, tmp_path: Path) -> None:
+    folder = pipeline(redis, tmp_path, {"one": STEP, "two": STEP})
+    take_turn(redis, folder)
+    redis.delete(JobKeys(folder.job_id).leader)
+    for job in jobs_in(tmp_path) - {folder.job_id}:
+        Registry(redis).forget(job)  # the second one starts again what it doesn't find
+    take_turn(redis, folder)
+    assert len(jobs_in(tmp_path)) == 3
+    records = read_records(folder)
+    assert {record.job for (record,) in records.values()} == jobs_in(tmp_path) - {folder.job_id}
+
+
+def test_a_pipeline_that_redis_does_not_know_is_not_woken(redis: Redis, tmp_path: Path) -> None:
+    folder = pipeline(redis, tmp_path, {"one": STEP})
+    Registry(redis).forget(folder.job_id)
+    wake(redis, folder.job_id)
+    assert Registry(redis).state(folder.job_id) is None
+    assert not redis.exists(JobKeys(folder.job_id).job)
+
+
+def test_the_end_of_the_last_step_ends_the_pipeline_and_takes_it_off_the_list(redis: Redis, tmp_path: Path) -> None:
+    folder = pipeline(redis, tmp_path, {"one": STEP, "two": STEP})
+    take_turn(redis, folder)
+    first, second = sorted(jobs_in(tmp_path) - {folder.job_id})
+    end(redis, JobFolder(tmp_path, first))
+    take_turn(redis, folder)
+    assert folder.result() is None
+    end(redis, JobFolder(tmp_path, second), JobState.FAILED)
+    take_turn(redis, folder)
+    result = folder.result()
+    assert result is not None
+    assert result.state is JobState.FAILED
+    registry = Registry(redis)
+    assert registry.status(folder.job_id).state is JobState.FAILED
+    assert not registry.is_active(folder.job_id)

@@ -1,0 +1,28 @@
+"""What the proofs find when the face for Azure ML's client admits what it should not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.security import test_azure_face as face
+from tests.security.azure_target import azure_target
+from tests.twins.sabotage import expect_failure
+
+pytestmark = pytest.mark.integration
+
+
+def test_a_face_that_believes_every_token_is_found(redis_url: str, tmp_path: Path) -> None:
+    with azure_target(tmp_path, redis_url, without="azure.tokens") as target, expect_failure():
+        face.check_tokens(target)
+
+
+def test_a_face_that_believes_every_signature_is_found(redis_url: str, tmp_path: Path) -> None:
+    with azure_target(tmp_path, redis_url, without="azure.signatures") as target, expect_failure():
+        face.check_signatures(target)
+
+
+def test_a_face_that_takes_every_name_for_a_path_is_found(redis_url: str, tmp_path: Path) -> None:
+    with azure_target(tmp_path / "root", redis_url, without="azure.names") as target, expect_failure():
+        face.check_names(target)
