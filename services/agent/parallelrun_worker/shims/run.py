@@ -197,6 +197,21 @@ class Run:
         return f"Run(Experiment: {self.experiment.name}, Id: {self.id})"
 
 
+class Experiment:
+    """What a job belongs to: a name."""
+
+    def __init__(self, workspace: Any = None, name: str = "", **_: Any) -> None:
+        self.workspace = workspace or Workspace()
+        self.name = name
+
+    def start_logging(self, **_: Any) -> Run:
+        """The job that this process works for."""
+        return Run.get_context()
+
+    def submit(self, *_: Any, **_named: Any) -> Any:
+        raise not_here("Experiment.submit", "submit jobs with parallelrun.Client().jobs.create(…)")
+
+
 class _OfflineRun(Run):
     """The one outside of a job."""
 
