@@ -38,7 +38,6 @@ def names_at(server: Callable[[], tuple[str, str]]) -> NamesFor:
 
     def opened() -> AbstractContextManager[Transport]:
         from parallelrun.transport import Transport
-        from parallelrun.which_server import server_to_use
 
         return closing(Transport(*server()))
 

@@ -235,18 +235,3 @@ class Inputs(dict):  # type: ignore[type-arg]
 
 def get_run(experiment: Any, run_id: str, **_: Any) -> Run:
     raise not_here("azureml.core.get_run", "ask the server: parallelrun.Client().jobs.get(id)")
-
-
-class Experiment:
-    """What a job belongs to: a name."""
-
-    def __init__(self, workspace: Any = None, name: str = "", **_: Any) -> None:
-        self.workspace = workspace or Workspace()
-        self.name = name
-
-    def start_logging(self, **_: Any) -> Any:
-        """The job that this process works for."""
-        return Run.get_context()
-
-    def submit(self, *_: Any, **_named: Any) -> Any:
-        raise not_here("Experiment.submit", "submit jobs with parallelrun.Client().jobs.create(…)")
