@@ -120,6 +120,11 @@ class OutputFileDatasetConfig(StepData):
 
     def __init__(self, name: str | None = None, destination: Any = None, **_: Any) -> None:
         super().__init__(name, _place(destination, name or "output"))
+        self._asset = ""
+
+    def fields(self) -> dict[str, Any]:
+        """The fields of the output as in a job file."""
+        return {**super().fields(), **({"asset": {"name": self._asset}} if self._asset else {})}
 
     def as_upload(self, overwrite: bool = False, source_globs: Any = None) -> Self:
         """The same."""
@@ -130,7 +135,8 @@ class OutputFileDatasetConfig(StepData):
         return self
 
     def register_on_complete(self, name: str, **_: Any) -> Self:
-        """The same: it is registered under no name."""
+        """The same; it becomes data of this name when its step has completed."""
+        self._asset = name
         return self
 
 

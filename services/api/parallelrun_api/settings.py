@@ -40,7 +40,7 @@ class ApiSettings(ServiceSettings):
     allowed_roots: str = ""
     """Folders, separated by ':', below which code, inputs and outputs of jobs must lie, and URLs of object stores, such
     as s3://bucket/prefix or s3:// for all of them. By default everything when listening on a loopback address, else
-    nothing. Of the root folder, jobs can use the outputs of other jobs only."""
+    nothing. Of the root folder, jobs can use the outputs of other jobs and the files of assets only."""
     closed_folders: str = ""
     """More folders, separated by ':', whose files jobs can't use though they are below an allowed one."""
     jobs_apart: bool = False

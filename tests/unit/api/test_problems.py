@@ -22,6 +22,7 @@ from parallelrun_api.http import errors as http_errors
 from parallelrun_api.http.token import Token
 from parallelrun_api.settings import ApiSettings
 from parallelrun_core import errors
+from parallelrun_core.assets.names import UnknownAsset, UnknownVersion
 from parallelrun_core.store.connection import ServerUnable
 
 
@@ -43,6 +44,8 @@ EXPECTED = {
     errors.UnsafePath: (422, "unsafe_path"),
     errors.Unauthorized: (401, "unauthorized"),
     errors.NotFound: (404, "not_found"),
+    UnknownAsset: (404, "unknown_asset"),
+    UnknownVersion: (404, "unknown_version"),
     errors.Conflict: (409, "conflict"),
     errors.Unavailable: (503, "unavailable"),
     errors.NewerSchema: (409, "newer_schema"),

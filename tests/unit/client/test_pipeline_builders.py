@@ -140,3 +140,8 @@ def test_data_without_a_writer_and_steps_without_their_pipeline_are_refused() ->
         read_spec(Pipeline(steps=[script("one", data)]))
     with pytest.raises(InvalidInput, match="an input 'data' already"):
         script("two", inputs=[data, PipelineData("data")])
+
+
+def test_what_is_registered_on_completion_names_its_asset() -> None:
+    data = OutputFileDatasetConfig("prepared").register_on_complete("kept")
+    assert data.fields()["asset"] == {"name": "kept"}

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from parallelrun_worker.metrics import MetricLog
 from parallelrun_worker.shims.dataset import Dataset
 from parallelrun_worker.shims.job import about_job, file_called, job_id, not_here
-from parallelrun_worker.shims.workspace import Experiment, Workspace
+from parallelrun_worker.shims.workspace import Workspace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -195,6 +195,21 @@ class Run:
 
     def __repr__(self) -> str:
         return f"Run(Experiment: {self.experiment.name}, Id: {self.id})"
+
+
+class Experiment:
+    """What a job belongs to: a name."""
+
+    def __init__(self, workspace: Any = None, name: str = "", **_: Any) -> None:
+        self.workspace = workspace or Workspace()
+        self.name = name
+
+    def start_logging(self, **_: Any) -> Run:
+        """The job that this process works for."""
+        return Run.get_context()
+
+    def submit(self, *_: Any, **_named: Any) -> Any:
+        raise not_here("Experiment.submit", "submit jobs with parallelrun.Client().jobs.create(…)")
 
 
 class _OfflineRun(Run):

@@ -68,23 +68,6 @@ class Keyvault:
         return os.environ[name]
 
 
-class Experiment:
-    """What a job belongs to: a name."""
-
-    def __init__(self, workspace: Any = None, name: str = "", **_: Any) -> None:
-        self.workspace = workspace or Workspace()
-        self.name = name
-
-    def start_logging(self, **_: Any) -> Any:
-        """The job that this process works for."""
-        from parallelrun_worker.shims.run import Run
-
-        return Run.get_context()
-
-    def submit(self, *_: Any, **_named: Any) -> Any:
-        raise not_here("Experiment.submit", "submit jobs with parallelrun.Client().jobs.create(…)")
-
-
 class Datastore:
     """Places in object stores, which scripts reach as inputs and outputs."""
 

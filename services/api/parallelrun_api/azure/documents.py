@@ -93,7 +93,7 @@ def _command(sent: Mapping[str, Any]) -> dict[str, Any]:
         "inputs": _inputs(sent.get("inputs")) or None,
         "outputs": outputs or None,
         "resources": {"instance_count": count} if count else None,
-        "limits": {"timeout": _seconds(timeout)} if timeout else None,
+        "limits": {"timeout": seconds_of(timeout)} if timeout else None,
         "distribution": _distribution(distribution) if isinstance(distribution, Mapping) else None,
         "identity": _identity(sent.get("identity")),
     }
@@ -214,7 +214,7 @@ def _distribution(given: Mapping[str, Any]) -> dict[str, Any]:
     return {"type": kind, **({"process_count_per_instance": count} if count else {})}
 
 
-def _seconds(text: object) -> int:
+def seconds_of(text: object) -> int:
     """A duration of ISO 8601, such as PT1H, in seconds.
 
     Raises:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from parallelrun_api.azure import assets, history, identity, jobs, rest, schedules, workspace
+from parallelrun_api.azure import assets, endpoints, history, identity, jobs, rest, schedules, workspace
 from parallelrun_api.azure.blobs import routes as blobs
 from parallelrun_api.azure.blobs.store import BlobStore
 from parallelrun_api.azure.door import BLOBS, PREFIX, AzureDoor
@@ -34,6 +34,6 @@ def install(app: FastAPI, context: Context, token: Token) -> AzureDoor:
         shelf=Shelf(settings.root),
         names=Names(settings.root),
     )
-    for module in (identity, workspace, blobs, jobs, history, assets, schedules, rest):
+    for module in (identity, workspace, blobs, jobs, history, assets, schedules, endpoints, rest):
         app.include_router(module.router)
     return AzureDoor(token)

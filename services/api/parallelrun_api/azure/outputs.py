@@ -6,7 +6,7 @@ import os
 import stat
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from parallelrun_api.views.files import ServedFolder
 from parallelrun_core.errors import NotFound
@@ -18,6 +18,10 @@ from parallelrun_core.storage.location import is_url
 
 if TYPE_CHECKING:
     from parallelrun_api.azure.face import Face
+    from parallelrun_core.folder.job_folder import JobRecord
+
+ROWS: Final = "score"
+"""What the service calls the output of a batch endpoint's job: here, that of each job with rows and no named output."""
 
 
 def types_of(face: Face, job_id: str, name: str) -> dict[str, str]:
@@ -30,6 +34,8 @@ def types_of(face: Face, job_id: str, name: str) -> dict[str, str]:
     own = {
         key: str((each or {}).get("type") or "uri_folder") for key, each in (record.spec.get("outputs") or {}).items()
     }
+    if _has_only_rows(record):
+        return {ROWS: "uri_folder"}
     aliases = _aliases(face, job_id, name, is_pipeline=record.is_pipeline)
     if aliases is None:
         return own
@@ -43,19 +49,30 @@ def served_output(face: Face, job_id: str, name: str, output: str) -> ServedFold
         NotFound: there is no such output, it is not here, or it leads to where jobs may not write.
     """
     folder = face.context.jobs.folder(job_id)
-    aliases = _aliases(face, job_id, name, is_pipeline=folder.record().is_pipeline)
+    record = folder.record()
+    if output == ROWS and _has_only_rows(record):
+        spec = record.job_spec()
+        return _served(face, folder.output_file(spec) if spec.output else str(folder.outputs))
+    aliases = _aliases(face, job_id, name, is_pipeline=record.is_pipeline)
     if aliases is not None:
         key = same_name(output, aliases)
         if key is None:
             raise NotFound(f"Job {name[:80]} has no output {output[:80]!r}.")
         output = aliases[key]
-    path = output_path(folder, output)
-    if is_url(path):
-        raise NotFound(f"The output {output[:80]!r} is in an object store, at {path}.")
-    return _served(face, Path(path))
+    return _served(face, output_path(folder, output))
 
 
-def _served(face: Face, path: Path) -> ServedFolder:
+def _has_only_rows(record: JobRecord) -> bool:
+    """Whether a job has no output with a name, but a file of rows."""
+    if record.is_pipeline or record.spec.get("outputs"):
+        return False
+    return record.job_spec().writes_rows
+
+
+def _served(face: Face, place: str) -> ServedFolder:
+    if is_url(place):
+        raise NotFound(f"The output is in an object store, at {place}.")
+    path = Path(place)
     root, names = face.context.settings.root, face.context.folder_names
     try:
         is_file = stat.S_ISREG(os.lstat(path).st_mode)

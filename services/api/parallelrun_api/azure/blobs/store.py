@@ -36,6 +36,7 @@ _ABANDONED_S: Final = 24 * 3600
 _COPY_BYTES: Final = 1 << 20
 _FILE: Final = 0o644
 _FOLDER: Final = 0o755
+_WAY_THROUGH: Final = 0o711
 
 
 class OverQuota(InvalidInput):
@@ -209,7 +210,9 @@ class BlobStore:
 
     def _make_folders(self, folder: Path) -> None:
         """Create the folders of a blob, which workers pass through and can read."""
-        make_store(self.folder)
+        if not self.folder.exists():
+            make_store(self.folder)
+            self.folder.chmod(_WAY_THROUGH)  # whatever the umask
         missing = [each for each in (folder, *folder.parents) if each.is_relative_to(self.folder) and not each.exists()]
         for each in reversed(missing):
             with suppress(FileExistsError):

@@ -3,7 +3,7 @@
 _NAMES = {
     "Dataset": "dataset",
     "Datastore": "workspace",
-    "Experiment": "workspace",
+    "Experiment": "run",
     "Model": "model",
     "Run": "run",
     "Workspace": "workspace",

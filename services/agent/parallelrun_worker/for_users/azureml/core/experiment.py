@@ -1,5 +1,5 @@
 """`Experiment`, under the name that scripts import it by."""
 
-from parallelrun_worker.shims.workspace import Experiment
+from parallelrun_worker.shims.run import Experiment
 
 __all__ = ["Experiment"]

@@ -1,0 +1,108 @@
+"""From the deployments and invocations that the client sends to the documents that users write."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from parallelrun_api.azure.documents import seconds_of
+from parallelrun_core.errors import InvalidInput
+
+_ACTIONS: Final = {"appendrow": "append_row", "summaryonly": "summary_only"}
+_PLAIN: Final = {
+    "maxConcurrencyPerInstance": "max_concurrency_per_instance",
+    "miniBatchSize": "mini_batch_size",
+    "outputFileName": "output_file_name",
+    "errorThreshold": "error_threshold",
+    "environmentVariables": "environment_variables",
+}
+_ONLY_KEYS: Final = ("UriFolder", "UriFile")
+"""What the client calls the data if there is one input, which then has no name."""
+_OF_TYPES: Final = {"urifolder": "uri_folder", "urifile": "uri_file"}
+
+
+def deployment_document(sent: Mapping[str, Any]) -> dict[str, Any]:
+    """The document of a deployment that a client has sent.
+
+    Raises:
+        InvalidInput: it is none.
+    """
+    common = {"description": sent.get("description") or ""}
+    configured = sent.get("deploymentConfiguration")
+    if isinstance(configured, Mapping):
+        component = configured.get("componentId")
+        asset = component.get("assetId") if isinstance(component, Mapping) else component
+        settings = {
+            key.rpartition(".")[2]: value
+            for key, value in (configured.get("settings") or {}).items()
+            if value is not None and key.rpartition(".")[2] in ("default_compute", "default_datastore")
+        }
+        return {**common, "type": "pipeline", "component": _id(asset), "settings": settings}
+    code, model = sent.get("codeConfiguration"), sent.get("model")
+    document = {
+        **common,
+        "type": "model",
+        "model": _id(model.get("assetId")) if isinstance(model, Mapping) else None,
+        "code_configuration": _code(code) if isinstance(code, Mapping) else None,
+        "environment": _id(sent.get("environmentId")),
+        "resources": _resources(sent.get("resources")),
+        "settings": _settings(sent),
+    }
+    return {key: value for key, value in document.items() if value is not None}
+
+
+def data_given(sent: Mapping[str, Any]) -> dict[str, Any]:
+    """What a client gives to an endpoint, in the words of an invocation.
+
+    Raises:
+        InvalidInput: it is no data.
+    """
+    data = sent.get("inputData") or {}
+    if not isinstance(data, Mapping):
+        raise InvalidInput.at("/properties/inputData", "it is a mapping")
+    inputs = {name: _given(value) for name, value in data.items()}
+    outputs = {name: _given(value) for name, value in (sent.get("outputData") or {}).items()}
+    given: dict[str, Any] = {"outputs": outputs} if outputs else {}
+    if len(inputs) == 1 and (only := next(iter(inputs))) in _ONLY_KEYS:
+        return {**given, "input": inputs[only]}
+    return {**given, "inputs": inputs} if inputs else given
+
+
+def _given(value: object) -> object:
+    if not isinstance(value, Mapping):
+        return value
+    kind = str(value.get("jobInputType") or value.get("jobOutputType") or "")
+    if kind.lower() == "literal":
+        return value.get("value")
+    known = _OF_TYPES.get(kind.lower(), kind)
+    fields = {"path": value.get("uri"), "type": known or None}
+    return {key: each for key, each in fields.items() if each is not None}
+
+
+def _code(sent: Mapping[str, Any]) -> dict[str, Any]:
+    return {"code": _id(sent.get("codeId")), "scoring_script": sent.get("scoringScript")}
+
+
+def _resources(sent: object) -> dict[str, Any] | None:
+    count = sent.get("instanceCount") if isinstance(sent, Mapping) else None
+    return {"instance_count": count} if count else None
+
+
+def _settings(sent: Mapping[str, Any]) -> dict[str, Any]:
+    settings = {ours: sent[theirs] for theirs, ours in _PLAIN.items() if sent.get(theirs) not in (None, {})}
+    if action := sent.get("outputAction"):
+        settings["output_action"] = _ACTIONS.get(str(action).lower(), str(action))
+    if level := sent.get("loggingLevel"):
+        settings["logging_level"] = str(level).upper()
+    retries = sent.get("retrySettings")
+    if isinstance(retries, Mapping):
+        timeout = retries.get("timeout")
+        given = {"max_retries": retries.get("maxRetries"), "timeout": seconds_of(timeout) if timeout else None}
+        settings["retry_settings"] = {key: value for key, value in given.items() if value is not None}
+    return settings
+
+
+def _id(given: object) -> str | None:
+    if not isinstance(given, str) or not given:
+        return None
+    return f"azureml:{given}" if given.startswith("/") else given

@@ -1,0 +1,171 @@
+"""Batch endpoints and their deployments: defined, shown, deleted, and invoked with data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from anyio.to_thread import run_sync
+from fastapi import APIRouter, Request, Response
+
+from parallelrun_api.azure.answers import FaceRoute, answer, begun
+from parallelrun_api.azure.deployments import data_given, deployment_document
+from parallelrun_api.azure.face import WORKSPACE, Face, FaceOf, own_url, scope_of
+from parallelrun_api.azure.job_answers import status_of
+from parallelrun_api.azure.resolving import FaceNames
+from parallelrun_api.azure.sent import Sent
+from parallelrun_api.endpoints.accepting import Endpoints
+from parallelrun_api.submission.checks import PathChecks
+from parallelrun_api.submission.upload import read_document
+from parallelrun_core.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from parallelrun_api.endpoints.models import BatchDeployment, BatchEndpoint
+
+router = APIRouter(prefix=WORKSPACE, include_in_schema=False, route_class=FaceRoute)
+
+_KIND: Final = "Microsoft.MachineLearningServices/workspaces/batchEndpoints"
+_ENDPOINT: Final = "/batchEndpoints/{name}"
+_DEPLOYMENT: Final = _ENDPOINT + "/deployments/{deployment}"
+
+
+@router.get("/batchEndpoints")
+async def list_endpoints(request: Request, face: FaceOf) -> Response:
+    """All batch endpoints."""
+    endpoints = await run_sync(face.context.endpoints.all)
+    return answer({"value": [_endpoint_answer(request, each) for each in endpoints]})
+
+
+@router.get(_ENDPOINT)
+async def get_endpoint(name: str, request: Request, face: FaceOf) -> Response:
+    """One batch endpoint."""
+    return answer(_endpoint_answer(request, await run_sync(face.context.endpoints.get, name)))
+
+
+@router.put(_ENDPOINT, name="put_batch_endpoint")
+async def put_endpoint(name: str, request: Request, face: FaceOf) -> Response:
+    """Define a batch endpoint, or define it anew."""
+    sent, properties = _sent_in(await read_document(request))
+    default = (properties.get("defaults") or {}).get("deploymentName")
+    document = {
+        "description": properties.get("description") or "",
+        "tags": sent.get("tags") or {},
+        **({"defaults": {"deployment_name": default}} if default else {}),
+    }
+    made, _ = await run_sync(face.context.endpoints.put, name, document)
+    return begun(_endpoint_answer(request, made))
+
+
+@router.delete(_ENDPOINT, name="delete_batch_endpoint")
+async def delete_endpoint(name: str, face: FaceOf) -> Response:
+    """Forget a batch endpoint; its jobs stay."""
+    await run_sync(face.context.endpoints.remove, name)
+    return Response(status_code=200)
+
+
+@router.get(_ENDPOINT + "/deployments")
+async def list_deployments(name: str, request: Request, face: FaceOf) -> Response:
+    """The deployments of a batch endpoint."""
+    there = await run_sync(face.context.endpoints.deployments, name)
+    return answer({"value": [await run_sync(_deployment_answer, face, request, each) for each in there]})
+
+
+@router.get(_DEPLOYMENT)
+async def get_deployment(name: str, deployment: str, request: Request, face: FaceOf) -> Response:
+    """One deployment."""
+    made = await run_sync(face.context.endpoints.deployment, name, deployment)
+    return answer(await run_sync(_deployment_answer, face, request, made))
+
+
+@router.put(_DEPLOYMENT, name="put_batch_deployment")
+async def put_deployment(name: str, deployment: str, request: Request, face: FaceOf) -> Response:
+    """Define a deployment, or define it anew."""
+    sent, properties = _sent_in(await read_document(request))
+    document = {**deployment_document(properties), "tags": sent.get("tags") or {}}
+
+    def put() -> BatchDeployment:
+        made, _ = _accepting(face).put_deployment(name, deployment, document, None, is_default=False)
+        _remembered(face).put(f"{name}.{deployment}"[:200], dict(properties))
+        return made
+
+    return begun(_deployment_answer(face, request, await run_sync(put)))
+
+
+@router.delete(_DEPLOYMENT, name="delete_batch_deployment")
+async def delete_deployment(name: str, deployment: str, face: FaceOf) -> Response:
+    """Forget a deployment; its jobs stay."""
+    await run_sync(face.context.endpoints.remove_deployment, name, deployment)
+    return Response(status_code=200)
+
+
+@router.post(_ENDPOINT + "/jobs", name="invoke_batch_endpoint")
+async def invoke(name: str, request: Request, face: FaceOf) -> Response:
+    """Make a job of a deployment and the data that are given."""
+    _, properties = _sent_in(await read_document(request))
+    given = data_given(properties)
+    if deployment := request.headers.get("azureml-model-deployment"):
+        given["deployment_name"] = deployment
+    context = face.context
+    job_id = await run_sync(_accepting(face).invoke, name, given, "")
+    await run_sync(lambda: face.names.change(job_id, is_batch=True))
+    await context.registrar.register(job_id)
+    job = await run_sync(context.jobs.submitted, job_id)
+    made = {
+        "id": f"{scope_of(request)}/jobs/{job_id}",
+        "name": job_id,
+        "type": "Microsoft.MachineLearningServices/workspaces/batchEndpoints/jobs",
+        "properties": {"status": status_of(job), "name": job_id},
+    }
+    return answer(made, 201)
+
+
+def _sent_in(document: object) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+    properties = document.get("properties") if isinstance(document, dict) else None
+    if not isinstance(document, dict) or not isinstance(properties, dict):
+        raise InvalidInput.at("/properties", "it has properties")
+    return document, properties
+
+
+def _accepting(face: Face) -> Endpoints:
+    """What accepts deployments and data that name what only this face knows."""
+    context, settings = face.context, face.context.settings
+    checks = PathChecks(root=settings.root, places=settings.places)
+    names = FaceNames(face.shelf, face.blobs, context.assets.names)
+    return Endpoints(settings.root, context.submissions, checks, names=names)
+
+
+def _remembered(face: Face) -> Sent:
+    return Sent(face.context.settings.root, "deployments")
+
+
+def _endpoint_answer(request: Request, endpoint: BatchEndpoint) -> dict[str, Any]:
+    scope = scope_of(request)
+    return {
+        "id": f"{scope}/batchEndpoints/{endpoint.name}",
+        "name": endpoint.name,
+        "type": _KIND,
+        "location": "local",
+        "tags": endpoint.tags,
+        "properties": {
+            "authMode": "AADToken",
+            "description": endpoint.description,
+            "defaults": {"deploymentName": endpoint.default_deployment or None},
+            "properties": {},
+            "provisioningState": "Succeeded",
+            "scoringUri": f"{own_url(request)}{scope}/batchEndpoints/{endpoint.name}/jobs",
+            "swaggerUri": None,
+        },
+    }
+
+
+def _deployment_answer(face: Face, request: Request, deployment: BatchDeployment) -> dict[str, Any]:
+    sent = _remembered(face).get(f"{deployment.endpoint}.{deployment.name}"[:200])
+    return {
+        "id": f"{scope_of(request)}/batchEndpoints/{deployment.endpoint}/deployments/{deployment.name}",
+        "name": deployment.name,
+        "type": f"{_KIND}/deployments",
+        "location": "local",
+        "tags": deployment.tags,
+        "systemData": {"createdAt": deployment.created, "createdBy": "parallelrun", "createdByType": "User"},
+        "properties": {"outputAction": "AppendRow", "properties": {}, **sent, "provisioningState": "Succeeded"},
+    }

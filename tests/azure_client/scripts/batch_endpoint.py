@@ -1,0 +1,55 @@
+"""A model is deployed behind a batch endpoint, which is invoked with data."""
+
+import time
+from pathlib import Path
+
+from azure.ai.ml import Input, MLClient
+from azure.ai.ml.constants import AssetTypes, BatchDeploymentOutputAction
+from azure.ai.ml.entities import (
+    BatchDeployment,
+    BatchEndpoint,
+    BatchRetrySettings,
+    CodeConfiguration,
+    Environment,
+    Model,
+)
+from azure.identity import DefaultAzureCredential
+
+ml_client = MLClient.from_config(credential=DefaultAzureCredential())
+name = f"scoring-{time.time_ns()}"
+
+model = Path("batch-model")
+model.mkdir(exist_ok=True)
+(model / "weights.txt").write_text("0.5\n")
+
+ml_client.begin_create_or_update(BatchEndpoint(name=name, description="scores words")).result()
+deployment = BatchDeployment(
+    name="first",
+    endpoint_name=name,
+    model=Model(path="batch-model", type=AssetTypes.CUSTOM_MODEL, name=f"weights-{time.time_ns()}"),
+    code_configuration=CodeConfiguration(code="./src", scoring_script="score.py"),
+    environment=Environment(image="mcr.microsoft.com/azureml/openmpi4.1.0-ubuntu20.04"),
+    compute="cpu-cluster",
+    instance_count=1,
+    max_concurrency_per_instance=2,
+    mini_batch_size=2,
+    output_action=BatchDeploymentOutputAction.APPEND_ROW,
+    output_file_name="predictions.csv",
+    retry_settings=BatchRetrySettings(max_retries=1, timeout=60),
+)
+ml_client.begin_create_or_update(deployment).result()
+endpoint = ml_client.batch_endpoints.get(name)
+endpoint.defaults = {"deployment_name": "first"}
+ml_client.begin_create_or_update(endpoint).result()
+assert name in [each.name for each in ml_client.batch_endpoints.list()]
+assert [each.name for each in ml_client.batch_deployments.list(endpoint_name=name)] == ["first"]
+
+job = ml_client.batch_endpoints.invoke(endpoint_name=name, input=Input(type=AssetTypes.URI_FOLDER, path="./data"))
+ml_client.jobs.stream(job.name)
+assert ml_client.jobs.get(job.name).status == "Completed"
+(scoring,) = ml_client.jobs.list(parent_job_name=job.name)
+ml_client.jobs.download(scoring.name, output_name="score", download_path="out-batch")
+(rows,) = Path("out-batch").rglob("predictions.csv")
+assert sorted(rows.read_text().split()) == [f"part{n}.txt,{n}" for n in range(1, 5)]
+
+ml_client.batch_endpoints.begin_delete(name).result()
