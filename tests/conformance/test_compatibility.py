@@ -15,6 +15,7 @@ from pydantic import BaseModel
 
 from parallelrun_core.azure.batch_deployment import Deployment
 from parallelrun_core.azure.options import OPTIONS
+from parallelrun_core.azure.pipelines.conditions import IfElse
 from parallelrun_core.azure.v1 import Config, StepDocument
 from parallelrun_core.azure.v2_command import CommandComponent, CommandStep, Distribution, Limits
 from parallelrun_core.azure.v2_models import (
@@ -52,6 +53,7 @@ EXPECTED = {
     "Command jobs and steps": names_of(CommandStep, CommandComponent),
     "limits": names_of(Limits),
     "distribution": names_of(Distribution),
+    "Conditions": names_of(IfElse),
     "resources": names_of(Resources),
     "retry_settings": names_of(RetrySettings),
     "task": names_of(Task),

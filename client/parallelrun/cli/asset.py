@@ -51,9 +51,15 @@ def _add_create(group: typer.Typer, kind: str) -> None:
     @group.command()
     def create(
         *,
-        file: Annotated[Path, typer.Option("--file", "-f", help="Its document, as YAML or JSON.", show_default=False)],
+        file: Annotated[
+            Path | None, typer.Option("--file", "-f", help="Its document, as YAML or JSON.", show_default=False)
+        ] = None,
         name: Name = "",
         version: AnyVersion = "",
+        path: Annotated[str, typer.Option("--path", metavar="PATH", help="Where it is.", show_default=False)] = "",
+        kind_of: Annotated[
+            str, typer.Option("--type", metavar="TYPE", help="As in a document, such as mltable.", show_default=False)
+        ] = "",
         assignments: Assignments = None,
         no_upload: Annotated[
             bool, typer.Option("--no-upload", help="Don't copy local files: everybody reads them where they are.")
@@ -65,9 +71,11 @@ def _add_create(group: typer.Typer, kind: str) -> None:
         """Make a version, and print what a job's document calls it. Without a version, it is the next number."""
         from parallelrun.cli.output import say
 
-        changes = _changes(assignments or (), name=name, version=version)
+        if file is None and not (name and (path or assignments)):
+            raise typer.BadParameter("give the document, or for data and models --name and --path", param_hint="--file")
+        changes = _changes(assignments or (), name=name, version=version, path=_here(path), type=kind_of)
         with _assets(kind, url, token, local=local) as (assets, where):
-            made = assets.create(file, changes=changes, upload=not no_upload)
+            made = assets.create(file or {}, changes=changes, upload=not no_upload)
         print(made.id)
         path = f"{made.path}, " if made.path and kind != "component" else ""
         say(f"{path}{where}")
@@ -171,6 +179,13 @@ def _changes(assignments: list[str] | tuple[()], **given: str) -> dict[str, Any]
             raise InvalidInput.at("--set", f"{assignment!r}: only whole fields can be set", "as in --set version=2")
         set_field(changes, assignment)
     return changes | {field: value for field, value in given.items() if value}
+
+
+def _here(path: str) -> str:
+    """A path of the command line, which starts from the current folder."""
+    from parallelrun_core.storage.supported import absolute_path
+
+    return absolute_path(path, Path.cwd())
 
 
 def _lines(asset: Asset) -> Iterator[tuple[str, object]]:

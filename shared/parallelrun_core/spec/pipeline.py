@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, Final, Literal, Self
 
-from pydantic import Field, ValidationError, model_validator
+from pydantic import ConfigDict, Field, ValidationError, model_validator
 
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.spec.fields import AnyInput, Output, Strict
@@ -24,14 +24,20 @@ _STEP: Final = r"^[A-Za-z0-9_][A-Za-z0-9_-]{0,127}$"
 StepName = Annotated[str, Field(pattern=_STEP)]
 
 
-class StepOutput(Strict):
+class _Deferred(Strict):
+    """A model that is built on first use: whoever has no pipelines does without."""
+
+    model_config = ConfigDict(defer_build=True)
+
+
+class StepOutput(_Deferred):
     """An output of a step of the same pipeline."""
 
     step: StepName
     output: str = Field(min_length=1, max_length=255)
 
 
-class _LaterInput(Strict):
+class _LaterInput(_Deferred):
     """An input whose path is known only when the step begins."""
 
     type: Literal["uri_folder", "uri_file", "mltable"] = "uri_folder"
@@ -57,7 +63,7 @@ class PipelineInput(_LaterInput):
     input: str = Field(min_length=1, max_length=255)
 
 
-class Condition(Strict):
+class Condition(_Deferred):
     """Which steps run depends on a truth value, which is known when the step `of` has completed."""
 
     of: StepOutput | bool
@@ -66,7 +72,7 @@ class Condition(Strict):
     """The value with which the step runs; with the other one, it is skipped."""
 
 
-class Step(Strict):
+class Step(_Deferred):
     """A job of the pipeline."""
 
     type: Literal["parallel", "command", "pipeline"]
@@ -115,11 +121,13 @@ class Step(Strict):
 class PipelineOutput(Output):
     """An output of the pipeline: that of a step, at this path if it has one."""
 
+    model_config = ConfigDict(defer_build=True)
+
     of: StepOutput | None = None
     """The output of a step that it is; None: no step writes it."""
 
 
-class PipelineSpec(Strict):
+class PipelineSpec(_Deferred):
     """One pipeline, with all expressions resolved but the paths of what its steps are going to write."""
 
     type: Literal["pipeline"] = "pipeline"

@@ -12,7 +12,20 @@ from typing import Any, Final
 import pytest
 import yaml
 
-from parallelrun import Client, Cluster, Job
+from parallelrun import (
+    Client,
+    Cluster,
+    Environment,
+    Input,
+    Job,
+    OutputFileDatasetConfig,
+    ParallelRunConfig,
+    ParallelRunStep,
+    Pipeline,
+    PipelineData,
+    PipelineParameter,
+    PythonScriptStep,
+)
 from parallelrun_core.folder.job_folder import JobFolder
 from tests.conformance.pipelines.documents import DOCUMENTS, HERE, NOT_RUN
 
@@ -150,3 +163,31 @@ def test_a_step_is_reused_unless_something_differs(
     second = site.ended(site.client.jobs.create(document).id)
     assert (first.state, second.state, second.step("say").reused) == ("completed", "completed", is_reused)
     assert (second.step("say").job == first.step("say").job) is is_reused
+
+
+def test_a_pipeline_of_v1_runs_with_the_values_of_its_parameters(site: Site, tmp_path: Path) -> None:
+    raw, prepared, scores = (
+        Input(path=str(site.documents / "data")),
+        OutputFileDatasetConfig("all"),
+        PipelineData("rows"),
+    )
+    (tmp_path / "prepare.py").write_text(
+        "import shutil, sys\nshutil.copytree(sys.argv[1], sys.argv[2], dirs_exist_ok=True)\n"
+        "print(sys.argv[3], file=open(sys.argv[2] + '/given.txt', 'w'))\n"
+    )
+    given = PipelineParameter("given", "nothing")
+    prepare = PythonScriptStep(
+        "prepare.py", "prepare", [raw, prepared, given], inputs=[raw], source_directory=str(tmp_path)
+    )
+    config = ParallelRunConfig(
+        environment=Environment("e"), entry_script="score.py", source_directory=str(site.documents / "src"),
+        error_threshold=-1, output_action="append_row", compute_target="c", node_count=2, mini_batch_size="1",
+    )  # fmt: skip
+    score = ParallelRunStep("score", config, [prepared.as_input("files")], output=scores, arguments=["--limit", given])
+    pipeline = Pipeline(steps=[score]).submitted_with({"given": "this"})
+    assert prepare.wires.outputs == [prepared]
+
+    outcome = site.outcome(site.ended(site.client.jobs.create(pipeline).id))
+    rows = "given.txt this this\none.txt one this\ntwo.txt two this\n"
+    assert outcome["state"] == "completed"
+    assert outcome["steps"]["score"] == {"state": "completed", "made": {"rows": {"parallel_run_step.txt": rows}}}

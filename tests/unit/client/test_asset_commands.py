@@ -54,6 +54,13 @@ def test_a_local_folder_may_stay_where_it_is(capsys: pytest.CaptureFixture[str],
     assert not (folder / "state" / "parallelrun" / "asset_files").exists()
 
 
+def test_a_document_is_not_needed_for_a_path(capsys: pytest.CaptureFixture[str], folder: Path) -> None:
+    assert out(capsys, "data create --name table --version 2 --type mltable --path images") == "azureml:table:2\n"
+    shown = json.loads(out(capsys, "data show -n table -o json"))["content"]
+    assert (shown["type"], Path(shown["path"]).name) == ("mltable", "images")
+    assert out(capsys, "model create --name far --path s3://bucket/model") == "azureml:far:1\n"
+
+
 def test_each_type_has_its_own_names(capsys: pytest.CaptureFixture[str], folder: Path) -> None:
     (folder / "environment.yml").write_text("name: sk\nconda_file: {dependencies: [python=3.11]}\n")
     (folder / "component.yml").write_text("name: c\ntype: command\ncommand: echo\nenvironment: azureml:sk\n")
@@ -72,6 +79,8 @@ def test_each_type_has_its_own_names(capsys: pytest.CaptureFixture[str], folder:
         ("data create -f data.yml --set a.b=1", ExitCode.USAGE, "only whole fields"),
         ("data show --name images", ExitCode.USAGE, "there is no data of this name"),
         ("data show", ExitCode.USAGE, "--name"),
+        ("data create", ExitCode.USAGE, "--name and --path"),
+        ("data create --name x --path nothing", ExitCode.INVALID_SPEC, "there is no file or folder"),
     ],
 )
 def test_what_is_wrong_is_said_in_words(
