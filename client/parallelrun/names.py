@@ -28,15 +28,18 @@ def names_of(transport: Transport) -> NamesFor:
     return lambda folder: Lazily(lambda: _of_server(lambda: nullcontext(transport), folder))
 
 
-def names_at(url: str, token: str) -> NamesFor:
+def names_at(server: Callable[[], tuple[str, str]]) -> NamesFor:
     """The same, of a server that is connected to only if a document has a name; looking it up may then raise
-    ConnectionFailed."""
+    ConnectionFailed.
+
+    Args:
+        server: its URL and token.
+    """
 
     def opened() -> AbstractContextManager[Transport]:
-        from parallelrun.client import server_to_use
         from parallelrun.transport import Transport
 
-        return closing(Transport(*server_to_use(url, token)))
+        return closing(Transport(*server()))
 
     return lambda folder: Lazily(lambda: _of_server(opened, folder))
 

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import httpx
 import pytest
 
 from parallelrun_core.code.snapshots import snapshot_folder, snapshot_nothing
@@ -339,3 +340,28 @@ def test_a_job_that_is_due_is_made_once_also_when_the_master_dies_meanwhile(poin
 def test_what_a_dead_master_has_decided_is_lost_if_nobody_goes_on(tmp_path: Path) -> None:
     with expect_failure():
         a_master_dies_at("fire.decided", tmp_path / "reached", "fire.completed")
+
+
+@pytest.mark.slow
+def test_a_pipeline_is_made_and_led_like_any_other() -> None:
+    step = {"type": "command", "compute": "azureml:cpu", "environment": "azureml:any:1"}
+    folder = {"type": "uri_folder"}
+    made = {**step, "command": "echo ${{name}} > ${{outputs.out}}/a.txt", "outputs": {"out": folder}}
+    used = {**step, "command": "cat ${{inputs.of}}/a.txt", "inputs": {"of": "${{parent.jobs.make.outputs.out}}"}}
+    with Cluster(api=True) as cluster:
+        start = moment(time.time() + 2).replace(microsecond=0).isoformat()
+        document = {
+            "trigger": {"type": "recurrence", "frequency": "hour", "interval": 1, "start_time": start},
+            "create_job": {"type": "pipeline", "jobs": {"make": made, "use": used}},
+        }
+        answer = httpx.put(f"{cluster.api_url}/v1/schedules/nightly", json=document)
+        assert answer.status_code == 201, answer.text
+        cluster.until(lambda: len(fires(cluster.root)) == 1, "it fires")
+        _, fire = next(ScheduleStore(cluster.root).of("nightly").fires())
+        result = cluster.result(fire.job_id)
+        assert result.state is JobState.COMPLETED, result.failure
+        commands = [
+            JobFolder(cluster.root, job_id).record().spec.get("command", "") for job_id in job_ids(cluster.root)
+        ]
+        assert len(commands) == 3
+        assert any(f"echo {fire.job_id}" in command for command in commands)

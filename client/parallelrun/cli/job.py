@@ -47,9 +47,10 @@ def create(
     from parallelrun.errors import InvalidInput
     from parallelrun.names import names_at
     from parallelrun.spec_file import input_assignments, read_job_file
+    from parallelrun.which_server import server_to_use
 
     changes = [*(assignments or ()), *input_assignments(inputs or ())]
-    reading = read_job_file(file, changes, names_at(url, token))
+    reading = read_job_file(file, changes, names_at(lambda: server_to_use(url, token)))
     say_notes(reading.notes)
     if resume_from and reading.pipeline is not None:
         hint = (

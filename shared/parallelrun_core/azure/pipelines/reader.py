@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any
 
 from parallelrun_core.azure import bindings
 from parallelrun_core.azure.bindings import LATER, Fields, Later, PipelineScope
@@ -21,8 +21,7 @@ from parallelrun_core.errors import InvalidInput
 from parallelrun_core.spec.expressions import same_name
 from parallelrun_core.spec.fields import Input
 from parallelrun_core.spec.pipeline import PipelineInput, Step, StepInput, StepOutput
-
-_MAX_DEPTH: Final = 10
+from parallelrun_core.spec.pipeline_steps import MAX_DEPTH
 
 
 def read_pipeline(document: Mapping[str, Any], location: Location, findings: Findings) -> PipelineDraft:
@@ -145,8 +144,8 @@ def _read_one(step: RawStep, scope: PipelineScope, findings: Findings) -> tuple[
 
 def _read_nested(step: RawStep, scope: PipelineScope, findings: Findings) -> tuple[StepDraft, Step]:
     """A step that is a pipeline: by its component, or by its own steps."""
-    if scope.depth >= _MAX_DEPTH:
-        findings.wrong(step.location.pointer, f"pipelines are more than {_MAX_DEPTH} deep in each other")
+    if scope.depth + 1 >= MAX_DEPTH:
+        findings.wrong(step.location.pointer, f"pipelines are nested more than {MAX_DEPTH} deep")
         findings.check()
     header = _nested_header(step, findings)
     inner, where = (
