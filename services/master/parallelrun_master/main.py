@@ -27,7 +27,7 @@ from parallelrun_core.store.connection import connect, server_run_id, without_pa
 from parallelrun_core.store.fitness import wait_for_fit_redis
 from parallelrun_core.store.registry import Registry
 from parallelrun_core.store.rq.entries import LEAD
-from parallelrun_core.store.rq.wake import ask_for_leader
+from parallelrun_core.store.rq.wake import ask_for_leader, waiting_for_leader
 from parallelrun_core.store.rq.workers import RqWorkers
 from parallelrun_master.last_resort import end_damaged
 from parallelrun_master.lead import lead
@@ -92,8 +92,11 @@ class Master:
 
     def _ask_for_leaders(self) -> None:
         """Make sure that each job that can be read has a leader."""
-        for job_id in self._registry.active_jobs():
-            if self._registry.has_leader(job_id, longest_ms=longest_ms(self._settings.leader_ms)):
+        longest = longest_ms(self._settings.leader_ms)
+        unled = self._registry.without_leader(self._registry.active_jobs(), longest_ms=longest)
+        waiting = waiting_for_leader(self._redis) if unled else ()
+        for job_id in unled:
+            if job_id in waiting:  # there may be hundreds, and all places taken
                 continue
             with self._skipping_unreadable(job_id), self._ending_damaged(job_id):
                 record = JobFolder(self._settings.root, job_id).record()

@@ -19,7 +19,9 @@ from parallelrun_core.store.keys import JobKeys
 from parallelrun_core.store.leader_queue import LeaderQueue
 from parallelrun_core.store.registry import Registry
 from parallelrun_core.store.rq.entries import LEAD, queue
+from parallelrun_core.store.rq.wake import waiting_for_leader
 from parallelrun_core.store.turns import wake, wakes
+from parallelrun_master.main import Master
 from parallelrun_master.pipelines.turn import PATROL_MS, PipelineTurn
 from parallelrun_master.settings import MasterSettings
 
@@ -89,6 +91,19 @@ def test_two_turns_at_once_start_each_step_once(redis: Redis, tmp_path: Path) ->
     assert len(jobs_in(tmp_path)) == 3
     records = read_records(folder)
     assert {record.job for (record,) in records.values()} == jobs_in(tmp_path) - {folder.job_id}
+
+
+def test_jobs_that_wait_for_a_place_are_asked_for_only_once(redis: Redis, tmp_path: Path) -> None:
+    folder = pipeline(redis, tmp_path, {"one": STEP, "two": STEP})
+    take_turn(redis, folder)
+    assert waiting_for_leader(redis) >= jobs_in(tmp_path)
+    registry, jobs = Registry(redis), sorted(jobs_in(tmp_path))
+    assert registry.without_leader(jobs) == [job for job in jobs if job != folder.job_id]
+    before = queue(redis, LEAD).job_ids
+    master = Master(MasterSettings(root=tmp_path))
+    master._redis, master._registry = redis, registry
+    master._ask_for_leaders()
+    assert queue(redis, LEAD).job_ids == before
 
 
 def test_a_pipeline_that_redis_does_not_know_is_not_woken(redis: Redis, tmp_path: Path) -> None:

@@ -21,6 +21,11 @@ def ask_for_leader(redis: Redis, job_id: str, *, attempt: str = "0") -> None:
     _wake(redis, LEAD, job_id, f"lead-{job_id}-{attempt}")
 
 
+def waiting_for_leader(redis: Redis) -> set[str]:
+    """The jobs that wait in the queue until a master has a place for their leaders, or for their next turns."""
+    return {entry_id.removeprefix("lead-").partition("-")[0] for entry_id in queue(redis, LEAD).job_ids}
+
+
 def ask_for_turn(redis: Redis, job_id: str, *, term: int) -> None:
     """Let a master take the next turn of a pipeline, before it leads any job that waits: turns are short.
 
