@@ -10,19 +10,18 @@ with Client() as client:  # the server at PARALLELRUN_URL, or the cluster that `
 
 from __future__ import annotations
 
-import os
 from typing import Self
 
 from parallelrun.assets import Assets
 from parallelrun.batch_endpoints import BatchDeployments, BatchEndpoints
 from parallelrun.datastores import Datastores
-from parallelrun.errors import ConnectionFailed
 from parallelrun.jobs import Jobs
 from parallelrun.logs import Logs
 from parallelrun.nodes import Nodes
 from parallelrun.outputs import Outputs
 from parallelrun.schedules import Schedules
 from parallelrun.transport import RetryPolicy, Transport
+from parallelrun.which_server import server_to_use
 
 
 class Client:
@@ -75,22 +74,3 @@ class Client:
 
     def __exit__(self, *exc: object) -> None:
         self.close()
-
-
-def server_to_use(url: str = "", token: str = "") -> tuple[str, str]:
-    """The URL and token of a server: what is given, else the environment's, else of the cluster in the background.
-
-    Raises:
-        ConnectionFailed: there is none of these.
-    """
-    url = url or os.environ.get("PARALLELRUN_URL", "")
-    if url:
-        return url, token or os.environ.get("PARALLELRUN_TOKEN", "")
-    from parallelrun.embedded.background import running
-
-    cluster = running()
-    if cluster is None:
-        raise ConnectionFailed(
-            "No server given: pass its URL, set PARALLELRUN_URL, or start one with `parallelrun up`."
-        )
-    return cluster.url, token or cluster.token

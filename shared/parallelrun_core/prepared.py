@@ -11,6 +11,7 @@ from typing import Any, Final
 import msgspec
 
 from parallelrun_core.folder.job_folder import JobRecord
+from parallelrun_core.spec import JobSpec
 from parallelrun_core.spec.expressions import UNIQUE_NAME
 
 JOB_ID: Final = UNIQUE_NAME
@@ -33,6 +34,11 @@ def job_of(
     notes = [*prepared.notes, *([note] if note else [])]
     spec = _filled(prepared.spec, values)
     return msgspec.structs.replace(prepared, job_id=job_id, submitted=submitted, spec=spec, notes=notes)
+
+
+def named(spec: JobSpec, job_id: str) -> JobSpec:
+    """A spec with the id of the job in its texts."""
+    return JobSpec.model_validate(_filled(spec.model_dump(mode="json"), {JOB_ID: job_id}))
 
 
 def _filled(part: Any, values: Mapping[str, str]) -> Any:

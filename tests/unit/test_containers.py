@@ -217,6 +217,8 @@ def test_what_is_installed_is_locked_by_hash_and_names_no_host(name: str) -> Non
 def test_the_locked_files_agree() -> None:
     pinned: dict[str, set[str]] = {}
     for name in LOCKED:
+        if name.startswith("azure-client"):  # releases of somebody else, each in an environment of its own
+            continue
         for package, version in re.findall(
             r"^([a-z0-9-]+)==(\S+)", (ROOT / "requirements" / name).read_text(encoding="utf-8"), re.MULTILINE
         ):

@@ -208,9 +208,10 @@ def _lines(asset: Asset) -> Iterator[tuple[str, object]]:
 @contextmanager
 def _assets(kind: str, url: str, token: str, *, local: bool) -> Iterator[tuple[AnyAssets, str]]:
     """The assets that are meant, and where they are."""
-    from parallelrun.client import Client, server_to_use
+    from parallelrun.client import Client
     from parallelrun.embedded.assets import OwnAssets
     from parallelrun.errors import ConnectionFailed
+    from parallelrun.which_server import server_to_use
 
     of_this_machine = "for `parallelrun run` on this machine"
     if local:

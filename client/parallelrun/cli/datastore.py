@@ -91,9 +91,10 @@ def _details(definition: dict[str, object]) -> Iterator[tuple[str, object]]:
 @contextmanager
 def _datastores(url: str, token: str, *, local: bool) -> Iterator[tuple[AnyDatastores, str]]:
     """The datastores that are meant, and what they are called."""
-    from parallelrun.client import Client, server_to_use
+    from parallelrun.client import Client
     from parallelrun.embedded.datastores import OwnDatastores
     from parallelrun.errors import ConnectionFailed
+    from parallelrun.which_server import server_to_use
 
     of_this_machine = "for `parallelrun run` on this machine"
     if local:

@@ -44,10 +44,10 @@ def create(
 ) -> None:
     """Submit a job, and print its id."""
     from parallelrun.cli.output import say, say_notes
-    from parallelrun.client import server_to_use
     from parallelrun.errors import InvalidInput
     from parallelrun.names import names_at
     from parallelrun.spec_file import input_assignments, read_job_file
+    from parallelrun.which_server import server_to_use
 
     changes = [*(assignments or ()), *input_assignments(inputs or ())]
     reading = read_job_file(file, changes, names_at(lambda: server_to_use(url, token)))

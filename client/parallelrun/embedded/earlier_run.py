@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import shutil
 import time
+from contextlib import suppress
 from pathlib import Path
 
 from parallelrun.embedded.lock import is_locked
 from parallelrun.embedded.run_folder import WORKING_DATA, is_handed_over
 from parallelrun.embedded.services import Layout
-from parallelrun_core.errors import InvalidInput
+from parallelrun_core.errors import CorruptLog, InvalidInput
 from parallelrun_core.folder.decisions import read_decisions
 from parallelrun_core.folder.files import link_or_copy
 from parallelrun_core.folder.job_folder import JobFolder, JobResult, recorded_jobs
@@ -53,7 +54,7 @@ def check_nothing_is_lost(folder: Path) -> None:
         return
     done = _finished(job)
     if done:
-        what = ("step", "steps") if job.record().is_pipeline else ("mini-batch", "mini-batches")
+        what = ("step", "steps") if _is_pipeline(job) else ("mini-batch", "mini-batches")
         raise InvalidInput.at(
             "--output",
             f"{folder} holds {done:,} {what[done > 1]} that an earlier run has finished",
@@ -64,7 +65,7 @@ def check_nothing_is_lost(folder: Path) -> None:
 def _check_handed_over(job: JobFolder) -> None:
     if is_handed_over(job.root.parent):
         return
-    if job.record().is_pipeline:
+    if _is_pipeline(job):
         raise InvalidInput.at(
             "--output",
             f"{jobs_of(job.root)} holds outputs of steps that an earlier run could not hand over",
@@ -82,8 +83,20 @@ def _job_in(folder: Path) -> JobFolder | None:
     """The job whose working data is below a run's folder; next to it may be the job that it took over from, and the
     jobs of its steps."""
     root = Layout(home=folder.absolute() / WORKING_DATA / "cluster").root
-    submitted = (job for job in recorded_jobs(root) if job.record().parent is None)
+    submitted = (job for job in recorded_jobs(root) if not _is_step(job))
     return max(submitted, key=lambda job: job.job_id, default=None)
+
+
+def _is_step(job: JobFolder) -> bool:
+    with suppress(CorruptLog):  # all else of it may still be whole, and is not to be discarded
+        return job.record().parent is not None
+    return False
+
+
+def _is_pipeline(job: JobFolder) -> bool:
+    with suppress(CorruptLog):
+        return job.record().is_pipeline
+    return False
 
 
 def has_finished_work(job: JobFolder) -> bool:
@@ -93,9 +106,8 @@ def has_finished_work(job: JobFolder) -> bool:
 
 def _finished(job: JobFolder) -> int:
     """How many of its mini-batches are done; of a pipeline, how many of its steps."""
-    record = job.record()
-    if record.is_pipeline:
-        known = standings(job, record.pipeline_spec())
+    if _is_pipeline(job):
+        known = standings(job, job.record().pipeline_spec())
         return sum(standing.state is StepState.COMPLETED for standing in known.values())
     return sum(outcome.status == "done" for outcome in read_decisions(job.path))
 

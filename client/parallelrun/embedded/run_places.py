@@ -14,6 +14,7 @@ from parallelrun.embedded.run_folder import RunFolder
 from parallelrun.local_folder import place_for_results
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.folder.job_folder import JobFolder
+from parallelrun_core.prepared import named
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.storage.globs import Pattern
 from parallelrun_core.storage.location import is_url
@@ -65,7 +66,7 @@ class RunPlaces:
         """
         # Everything in it: scripts also write files that are no named output (`EntryScript().output_dir`). But not what
         # a concatenator was writing when it died, which the cluster may not have removed before it stopped.
-        spec = job.record().job_spec()  # with the names that need the job's id
+        spec = named(self.spec, job.job_id)
         rows = job.output_file(spec)
         unfinished = [] if is_url(rows) else storage_of(rows).unfinished(rows, job.job_id)
         made = sorted(path for path in job.outputs.iterdir() if str(path) not in unfinished)
@@ -80,8 +81,8 @@ class RunPlaces:
             old = next((each for each in moved if not is_url(path) and Path(path).is_relative_to(each)), None)
             return path if old is None else str(moved[old] / Path(path).relative_to(old))
 
-        named = job.output_paths(spec).items()
-        outputs = {name: place(path) for name, path in named if name != spec.append_row_to}
+        own = job.output_paths(spec).items()
+        outputs = {name: place(path) for name, path in own if name != spec.append_row_to}
         if not spec.writes_rows:
             return "", outputs
         self.folder.correct_log("job_result.txt", rows, place(rows))

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from parallelrun import Client, ConnectionFailed
-from parallelrun.client import server_to_use
 from parallelrun.embedded import background
 from parallelrun.embedded.background import BackgroundCluster
+from parallelrun.which_server import server_to_use
 
 HERE = BackgroundCluster(url="http://127.0.0.1:1", token="of-here", pid=1, home="/h", started="today")
 

@@ -69,12 +69,12 @@ def scheduler(folder: Path, listing: Slow, monkeypatch: pytest.MonkeyPatch, pati
     return Scheduler(folder, JobSpec.parse(SPEC), 1, patience_s=patience_s)
 
 
-def step_until(scheduler: Scheduler, is_so: Callable[[], bool]) -> None:
+def step_until(scheduler: Scheduler, is_so: Callable[[], bool], budget_s: float = 0.005) -> None:
     until = time.monotonic() + PATIENCE_S
     while not is_so():
         assert time.monotonic() < until
         before = time.monotonic()
-        scheduler.step(0.005)
+        scheduler.step(budget_s)
         assert time.monotonic() - before < 5, "a leader hears of nothing meanwhile"
 
 
@@ -184,7 +184,7 @@ def test_what_an_mltable_names_is_cut_by_one_thread_at_a_time(tmp_path: Path, mo
     monkeypatch.setattr(LocalStorage, "files", lambda *_, **__: listing)
     inputs = {"a": {"path": str(tmp_path / "in"), "type": "mltable"}}
     leads = Scheduler(tmp_path / "job", JobSpec.parse({**SPEC, "inputs": inputs}), 1, patience_s=PATIENCE_S)
-    step_until(leads, listing.is_asked.is_set)
+    step_until(leads, listing.is_asked.is_set, PATIENCE_S)  # in one step, or the leader itself would do the rest
 
     leads.step(0.005)
     listing.go_on.set()

@@ -47,15 +47,18 @@ OF_PATHS = {
 LIBRARIES = {"glob", "shutil", "tempfile"}
 
 THE_CODE = "the code and the job file are the submitter's own, on this machine"
+AN_ENTRY_SCRIPT = "it runs in a worker, to which its inputs were brought"
 THE_JOB_FOLDER = "the job folder stays on the shared volume"
 ALLOWED = {
-    ("client/parallelrun/spec_file.py", "read_job_file"): THE_CODE,
-    ("client/parallelrun/spec_file.py", "check_paths"): THE_CODE,
+    ("client/parallelrun/spec_file.py", "_content"): THE_CODE,
+    ("client/parallelrun/spec_file.py", "_trouble_with_code"): THE_CODE,
     (
         "client/parallelrun/spec_file.py",
         "_suggestion",
     ): "a name that is nearly right is only looked for on this machine",
     ("shared/parallelrun_core/azure/environment.py", "read_file"): THE_CODE,
+    ("shared/parallelrun_core/azure/mlflow_scoring/score_mlflow_model.py", "init"): AN_ENTRY_SCRIPT,
+    ("shared/parallelrun_core/azure/mlflow_scoring/score_mlflow_model.py", "read"): AN_ENTRY_SCRIPT,
     ("shared/parallelrun_core/mltable/plan.py", "load_plans"): THE_JOB_FOLDER,
     ("services/concatenator/parallelrun_concatenator/parts.py", "__init__"): THE_JOB_FOLDER,
     ("services/concatenator/parallelrun_concatenator/parts.py", "_read"): THE_JOB_FOLDER,
