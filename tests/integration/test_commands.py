@@ -10,6 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from parallelrun import Client, Conflict, InvalidRequest, JobFailed
@@ -226,14 +227,16 @@ def test_commands_run_side_by_side_wherever_a_slot_is_free() -> None:
 def test_a_command_whose_node_dies_runs_on_another_one() -> None:
     with Cluster(nodes=2, slots=1, lease_s=2) as cluster:
         pids = cluster.home / "pids"
-        job = cluster.submit_command(f"echo $$ >> {pids}; [ $(wc -l < {pids}) = 2 ] || sleep {_NEVER_S}")
+        command = f"cat {pids} > new; echo $$ >> new; cp new {pids}.$$; mv {pids}.$$ {pids}"
+        job = cluster.submit_command(f"{command}; [ $(wc -l < {pids}) = 2 ] || exec sleep {_NEVER_S}")
         cluster.until(pids.exists, "the command runs")
-        first = next(name for name in cluster.nodes if Logs(cluster.folder(job).logs).of_node(name).exists())
-        cluster.kill(first)
+        above = {process.pid for process in psutil.Process(int(pids.read_text())).parents()}
+        cluster.kill(next(name for name in cluster.nodes if cluster.processes[name].pid in above))
         result = cluster.result(job)
         assert result.state is JobState.COMPLETED
         assert result.progress.lost == 1
-        end(pids.read_text().split()[:1])
+        first, _ = pids.read_text().split()
+        cluster.until(lambda: not is_running(first), "the first one has died with its node")
 
 
 def test_a_command_is_submitted_with_code_or_without_and_retried_over_the_api(tmp_path: Path) -> None:

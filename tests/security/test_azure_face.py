@@ -229,3 +229,20 @@ def test_a_code_that_names_a_place_outside_is_refused(target: AzureTarget) -> No
         document = job(f"azureml:{version.removeprefix('/azure')}", good)
         status, value = target.call("PUT", f"{WORKSPACE}/jobs/evil{number}", document)
         assert status == 400, value
+
+
+def test_no_answer_has_the_value_of_an_environment_variable(target: AzureTarget) -> None:
+    assert target.upload("variables/main.py", b"def run(mini_batch):\n    return mini_batch\n") == 201
+    version = f"{WORKSPACE}/codes/variables/versions/1"
+    uri = "https://h/azure/blob/store/azureml-blobstore/variables"
+    assert target.call("PUT", version, {"properties": {"codeUri": uri}})[0] == 201
+    code = f"azureml:{version.removeprefix('/azure')}"
+    document = json.loads(json.dumps(job(code, "azureml://datastores/workspaceblobstore/paths/variables")))
+    document["properties"]["jobs"]["step"]["environment_variables"] = {"KEY": "a-secret-of-the-user"}
+
+    status, made = target.call("PUT", f"{WORKSPACE}/jobs/variables", document)
+    assert status == 201, made
+    for path in (f"{WORKSPACE}/jobs/variables", f"{WORKSPACE}/jobs"):
+        assert "a-secret-of-the-user" not in json.dumps(target.call("GET", path)[1])
+    assert "a-secret-of-the-user" not in json.dumps(made)
+    assert target.call("PUT", f"{WORKSPACE}/jobs/again", {"properties": made["properties"]})[0] == 400

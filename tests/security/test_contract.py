@@ -25,13 +25,14 @@ WAITS = "import time\ndef run(mini_batch):\n    time.sleep(600)\n"
 
 
 def jobs_in_all_states(cluster: Cluster) -> tuple[list[str], list[str]]:
-    """Ids of jobs that have ended, and of others: completed, with failures, failed, running, queued."""
+    """Ids of jobs that have ended, and of others: completed, with failures, failed, a pipeline, running, queued."""
     inputs = cluster.files(4)
     job = {"inputs": inputs, "mini_batch_size": 1, "run_max_try": 1}
     ended = [
         cluster.submit("def run(mini_batch):\n    return ['row']\n", inputs=inputs),
         cluster.submit(FAILS_AT_TWO, **job),  # type: ignore[arg-type]
         cluster.submit(FAILS_AT_TWO, error_threshold=0, **job),  # type: ignore[arg-type]
+        cluster.submit_pipeline(FAILS_AT_TWO, {"only": {"job": {"inputs": {"data": {"path": str(inputs)}}}}}),
     ]
     for job_id in ended:
         cluster.result(job_id)

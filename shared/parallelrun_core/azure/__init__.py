@@ -3,10 +3,13 @@
 findings.py       problems and notes, gathered while a document is read
 draft.py          the job spec in the making
 v2_models.py      the fields of a v2 parallel step, component and pipeline
-v2.py             a pipeline of one parallel step, or a parallel component, becomes a job
+v2.py             a pipeline of one parallel step, or a component by itself, becomes a job
+pipelines         pipelines of several steps
+components.py     the component that a step refers to: in its place, in a file, or known by a name
 v2_reader.py      what is read in the same way of all steps
 v2_step.py        a parallel step
 v2_command.py     a command step, or a command job by itself
+scope.py          the context in which a step is read: its pipeline's inputs, outputs and other steps
 bindings.py       inputs and outputs of a pipeline and its step, and what they are bound to
 literals.py       inputs that are numbers, strings or truth values
 environment.py    the Python of the workers that a document asks for

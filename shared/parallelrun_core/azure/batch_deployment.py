@@ -24,6 +24,7 @@ from parallelrun_core.azure.environment import read_environment, read_file
 from parallelrun_core.azure.findings import Findings, Location, as_mapping, quoted
 from parallelrun_core.azure.named import named_code
 from parallelrun_core.azure.part import Part
+from parallelrun_core.azure.scope import PipelineScope
 from parallelrun_core.azure.v2_models import MODEL_TYPES, Count, Label, Resources, RetrySettings, Threshold
 from parallelrun_core.azure.v2_reader import note_placing
 from parallelrun_core.azure.v2_step import StepReader
@@ -321,7 +322,7 @@ def _put_data(deployment: Deployment, location: Location, draft: Draft, findings
 
 
 def _put_output(deployment: Deployment, location: Location, draft: Draft, findings: Findings) -> None:
-    scope = bindings.PipelineScope(findings)
+    scope = PipelineScope(findings)
     outputs = bindings.pipeline_outputs(deployment.outputs or {}, scope, location)
     if len(outputs) > 1:
         message = f"a deployment of a model has one folder for its output, not {len(outputs)}: {quoted(outputs)}"

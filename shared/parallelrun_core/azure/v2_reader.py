@@ -13,6 +13,7 @@ from parallelrun_core.azure.draft import Draft
 from parallelrun_core.azure.environment import read_environment
 from parallelrun_core.azure.findings import Findings, Location, as_mapping
 from parallelrun_core.azure.named import named_code
+from parallelrun_core.azure.scope import Fields, PipelineScope
 from parallelrun_core.azure.v2_models import Identity, Resources
 from parallelrun_core.spec.expressions import same_name
 
@@ -32,9 +33,9 @@ class V2Reader(ABC):
     def __init__(self, findings: Findings, *, default: str, is_step: bool = False) -> None:
         self.findings = findings
         self.draft = Draft(default=default, is_step=is_step)
-        self.scope = bindings.PipelineScope(findings)
-        self._inputs: dict[str, bindings.Fields] = {}
-        self._outputs: dict[str, bindings.Fields] = {}
+        self.scope = PipelineScope(findings)
+        self._inputs: dict[str, Fields] = {}
+        self._outputs: dict[str, Fields] = {}
 
     def put_labels(self, name: Any, description: Any, tags: Any, location: Location) -> None:
         text = label(name)

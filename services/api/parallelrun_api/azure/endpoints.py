@@ -12,6 +12,7 @@ from parallelrun_api.azure.answers import FaceRoute, answer, begun
 from parallelrun_api.azure.deployments import data_given, deployment_document
 from parallelrun_api.azure.face import WORKSPACE, Face, FaceOf, own_url, scope_of
 from parallelrun_api.azure.job_answers import status_of
+from parallelrun_api.azure.masking import check_not_masked, masked
 from parallelrun_api.azure.resolving import FaceNames
 from parallelrun_api.azure.sent import Sent
 from parallelrun_api.endpoints.accepting import Endpoints
@@ -81,6 +82,7 @@ async def get_deployment(name: str, deployment: str, request: Request, face: Fac
 async def put_deployment(name: str, deployment: str, request: Request, face: FaceOf) -> Response:
     """Define a deployment, or define it anew."""
     sent, properties = _sent_in(await read_document(request))
+    check_not_masked(properties)
     document = {**deployment_document(properties), "tags": sent.get("tags") or {}}
 
     def put() -> BatchDeployment:
@@ -159,7 +161,7 @@ def _endpoint_answer(request: Request, endpoint: BatchEndpoint) -> dict[str, Any
 
 
 def _deployment_answer(face: Face, request: Request, deployment: BatchDeployment) -> dict[str, Any]:
-    sent = _remembered(face).get(f"{deployment.endpoint}.{deployment.name}"[:200])
+    sent = masked(_remembered(face).get(f"{deployment.endpoint}.{deployment.name}"[:200]))
     return {
         "id": f"{scope_of(request)}/batchEndpoints/{deployment.endpoint}/deployments/{deployment.name}",
         "name": deployment.name,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from parallelrun_api.azure.face import own_url, scope_of
+from parallelrun_api.azure.masking import masked
 from parallelrun_core.states import JobState
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ def job_answer(face: Face, request: Request, job: Job, *, name: str = "") -> dic
         name: that by which it was asked for; by default, the one that its client has given to it.
     """
     known = face.names.of(job.id)
-    sent = {**(known.get("sent") or _like_sent(job)), **known.get("changed", {})}
+    sent = masked({**(known.get("sent") or _like_sent(job)), **known.get("changed", {})})
     shown = name or known.get("name") or job.id
     properties = {
         **sent,

@@ -13,6 +13,7 @@ from parallelrun_api.azure.answers import FaceRoute, answer
 from parallelrun_api.azure.documents import document_of
 from parallelrun_api.azure.face import WORKSPACE, Face, FaceOf, own_url
 from parallelrun_api.azure.job_answers import job_answer
+from parallelrun_api.azure.masking import check_not_masked
 from parallelrun_api.azure.names import checked_name
 from parallelrun_api.azure.resolving import FaceNames
 from parallelrun_api.http.paging import clamped, decode_token, encode_token
@@ -102,6 +103,7 @@ def change(face: Face, job_id: str, sent: dict[str, Any]) -> None:
 
 def _upload(face: Face, sent: dict[str, Any]) -> Upload:
     """A submission, as if its user had sent the document."""
+    check_not_masked(sent)
     document = document_of(sent)
     names = FaceNames(face.shelf, face.blobs, face.context.assets.names)
     digest = hashlib.sha256(json.dumps(sent, sort_keys=True).encode()).hexdigest()

@@ -11,6 +11,7 @@ from fastapi import APIRouter, Request, Response
 from parallelrun_api.azure.answers import FaceRoute, NotSupported, answer, begun
 from parallelrun_api.azure.documents import document_of
 from parallelrun_api.azure.face import WORKSPACE, Face, FaceOf, scope_of
+from parallelrun_api.azure.masking import check_not_masked, masked
 from parallelrun_api.azure.resolving import FaceNames
 from parallelrun_api.azure.sent import Sent
 from parallelrun_api.schedules.accepting import Schedules
@@ -123,7 +124,8 @@ def _put(face: Face, name: str, sent: dict[str, Any]) -> Revision:
     is_enabled = sent.get("isEnabled", True) is not False
     before = _sent(face).get(name)
     schedules = face.context.schedules
-    if not before or _meant(before) != _meant(sent):
+    if not before or masked(_meant(before)) != masked(_meant(sent)):
+        check_not_masked(sent)
         _accepting(face).put(name, _with_job_id(face, schedule_document(sent)), None)
         _sent(face).put(name, sent)
     return schedules.enable(name, is_enabled=is_enabled)
@@ -157,7 +159,7 @@ def _sent(face: Face) -> Sent:
 
 
 def _answer_of(face: Face, scope: str, name: str, revision: Revision) -> dict[str, Any]:
-    sent = _sent(face).get(name) or _like_sent(revision)
+    sent = masked(_sent(face).get(name) or _like_sent(revision))
     return {
         "id": f"{scope}/schedules/{name}",
         "name": name,

@@ -12,10 +12,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final, Literal
 
-from parallelrun_core.azure.bindings import Fields, parent_key, step_output
+from parallelrun_core.azure.bindings import parent_key, step_output
 from parallelrun_core.azure.findings import Findings, quoted
 from parallelrun_core.azure.part import Part
 from parallelrun_core.azure.pipelines.wiring import IF_ELSE, RawStep
+from parallelrun_core.azure.scope import Fields
 from parallelrun_core.azure.v2_models import Label
 from parallelrun_core.spec.expressions import is_expression, only_expression, same_name, step_reference
 from parallelrun_core.spec.pipeline import Condition, StepOutput

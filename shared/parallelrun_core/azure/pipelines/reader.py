@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import Any
 
 from parallelrun_core.azure import bindings
-from parallelrun_core.azure.bindings import LATER, Fields, Later, PipelineScope
 from parallelrun_core.azure.components import open_component
 from parallelrun_core.azure.findings import Findings, Location, as_mapping
 from parallelrun_core.azure.pipelines.conditions import conditions_of
@@ -15,6 +14,7 @@ from parallelrun_core.azure.pipelines.draft import PipelineDraft, StepDraft, kno
 from parallelrun_core.azure.pipelines.header import Header, read_header
 from parallelrun_core.azure.pipelines.steps import OF_THE_STEP, names_after, read_step
 from parallelrun_core.azure.pipelines.wiring import IF_ELSE, RawStep, output_types, raw_steps
+from parallelrun_core.azure.scope import LATER, Fields, Later, PipelineScope
 from parallelrun_core.azure.v2_models import Pipeline
 from parallelrun_core.azure.v2_reader import label
 from parallelrun_core.errors import InvalidInput
