@@ -26,7 +26,7 @@ from tests.object_servers.s3 import KEY, SECRET
 
 STORAGE = ObjectStorage()
 URL = "azureml://datastores/images/paths"
-pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("object-stores")]
+pytestmark = [pytest.mark.integration, pytest.mark.xdist_group(__name__)]
 
 
 class Node:

@@ -18,7 +18,7 @@ from tests.integration.test_reopen import submit
 from tests.object_servers import Moto, ObjectServer
 from tests.twins import sabotage
 
-pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("object-stores")]
+pytestmark = [pytest.mark.integration, pytest.mark.xdist_group(__name__)]
 
 WRITES = """
 import os, signal, sys, time

@@ -22,7 +22,7 @@ from tests.object_servers import ObjectServer, SeaweedFS, require_programs
 from tests.store_proxy import StoreProxy
 from tests.twins import sabotage
 
-pytestmark = [pytest.mark.integration, pytest.mark.slow, pytest.mark.xdist_group("object-stores")]
+pytestmark = [pytest.mark.integration, pytest.mark.slow, pytest.mark.xdist_group(__name__)]
 SIZE = 20_000
 SCRIPT = """
 import os, time, zlib

@@ -20,7 +20,7 @@ from tests.object_servers import ObjectServer, SeaweedFS
 
 STORAGE = ObjectStorage()
 # One at a time: each of its servers takes many ports, and some of them by itself.
-pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("object-stores")]
+pytestmark = [pytest.mark.integration, pytest.mark.xdist_group(__name__)]
 
 
 def listed(url: str, *below: str) -> list[str]:

@@ -12,7 +12,7 @@ import pytest
 from tests.integration.storage.conftest import Bucket
 from tests.object_servers import Moto, ObjectServer
 
-pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("object-stores")]
+pytestmark = [pytest.mark.integration, pytest.mark.xdist_group(__name__)]
 SCRIPT = """
 import os, sys
 

@@ -26,7 +26,7 @@ from tests.integration.storage.conftest import Bucket
 from tests.object_servers import Moto, ObjectServer, require_programs
 from tests.store_proxy import StoreProxy
 
-pytestmark = [pytest.mark.integration, pytest.mark.slow, pytest.mark.xdist_group("object-stores")]
+pytestmark = [pytest.mark.integration, pytest.mark.slow, pytest.mark.xdist_group(__name__)]
 
 SCRIPT = "def run(mini_batch):\n    return [open(path).read()[:1] for path in mini_batch]\n"
 COUNT, SIZE = 7, 1000

@@ -22,7 +22,7 @@ from tests.integration.storage.tables import Make, avro, delta, lines, parquet, 
 from tests.object_servers import Moto, ObjectServer, require_programs
 from tests.twins.sabotage import expect_failure
 
-pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("object-stores")]
+pytestmark = [pytest.mark.integration, pytest.mark.xdist_group(__name__)]
 
 
 @pytest.fixture(scope="module")
