@@ -1,0 +1,177 @@
+"""Jobs, with the steps of pipelines, and pages of them."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import Field
+
+from parallelrun_api.models.answer import JOB_ID_EXAMPLE, TIME_EXAMPLE, Answer, Time
+from parallelrun_core.states import JobState, StepState
+
+
+class Progress(Answer):
+    """How far a job is. Counts are mini-batches, unless the name says otherwise."""
+
+    scheduled: int = 0
+    """Found so far; the total once `listing_done`."""
+    listing_done: bool = False
+    published: int = 0
+    running: int = 0
+    """With a worker: at most one each, though agents hold more."""
+    preparing: int = 0
+    """Nodes that are building the Python environment of the workers."""
+    done: int = 0
+    failed: int = 0
+    empty: int = 0
+    """Those of `done` without any item: ranges of a table in which no record begins."""
+    resumed: int = 0
+    """Those of `done` whose rows were taken over from an earlier job (`resume_from`)."""
+    retried: int = 0
+    """Tries that failed and were followed by another."""
+    lost: int = 0
+    """Deliveries that ended because their node was lost."""
+    bytes_shuffled: int = 0
+    """Progress of grouping a table's rows by keys before it is cut; of `bytes_to_shuffle`."""
+    bytes_to_shuffle: int = 0
+    items_scheduled: int = 0
+    """Found so far; for a table, the rows that were read."""
+    items_done: int = 0
+    items_failed: int = 0
+    rows: int = 0
+    bytes_concatenated: int = 0
+    bytes_to_concatenate: int = 0
+
+
+class ErrorCount(Answer):
+    """Tries that failed in the same way: with the same type of exception, at the same line of the user's code."""
+
+    category: str
+    message: str
+    """Of the first of them."""
+    count: int
+    sample_mini_batches: list[int] = Field(default=[])
+    log: str = ""
+    """The log that has the first of them in full: a path below `links.logs`."""
+
+
+class Failure(Answer):
+    """Why a job failed."""
+
+    code: str = Field(examples=["error_threshold"])
+    summary: str
+    error_category: str = ""
+    """Of the first cause."""
+    first_cause: str = ""
+    traceback: str = ""
+    sample_mini_batches: list[int] = Field(default=[])
+    log: str = ""
+    """The log to open first: a path below `links.logs`."""
+    hint: str = ""
+    errors: list[ErrorCount] = Field(default=[])
+    """The five most frequent errors."""
+
+
+class OutputFile(Answer):
+    """The file with all rows."""
+
+    path: str
+    bytes: int
+    sha256: str
+    order: str
+    """`sorted`, or `listing` when an input folder was too large to be sorted."""
+
+
+JobType = Literal["parallel", "command", "pipeline"]
+
+
+class ParentStep(Answer):
+    """Which step of which pipeline a job is."""
+
+    job: str = Field(examples=[JOB_ID_EXAMPLE])
+    step: str = Field(examples=["score"])
+
+
+class PipelineStep(Answer):
+    """One step of a pipeline."""
+
+    name: str = Field(examples=["score"])
+    type: JobType
+    state: StepState
+    reused: bool = False
+    """It has not run: `job` is an earlier one, which did the same, and whose outputs are taken."""
+    needs: list[str] = Field(default=[])
+    """The steps that must have ended before it can begin."""
+    job: str | None = Field(default=None, examples=[JOB_ID_EXAMPLE])
+    """The job that runs it, once there is one."""
+    link: str | None = None
+    """The path of that job."""
+    job_state: JobState | None = None
+    progress: Progress | None = None
+    started: Time | None = None
+    ended: Time | None = None
+    why: str = ""
+    """Why it has failed, is skipped, or was run again."""
+
+
+class NamedOutput(Answer):
+    """One output of a pipeline."""
+
+    name: str
+    type: Literal["uri_folder", "uri_file"]
+    step: str | None
+    """The step that makes it; null: none does."""
+    path: str | None
+    """The folder, file or URL, once the job that makes it has begun."""
+
+
+class Links(Answer):
+    """Paths with more about a job."""
+
+    self: str
+    events: str
+    mini_batches: str
+    logs: str
+    outputs: str
+    metrics: str
+    cancel: str
+
+
+class Job(Answer):
+    """One job."""
+
+    id: str = Field(examples=[JOB_ID_EXAMPLE])
+    type: JobType
+    name: str
+    state: JobState
+    version: int
+    """Grows with every change that a watcher may want to see; that of a pipeline not with the progress of its steps."""
+    parent: ParentStep | None = None
+    """The pipeline of which it is a step, if it is one."""
+    submitted: Time = Field(examples=[TIME_EXAMPLE])
+    started: Time | None = None
+    ended: Time | None = None
+    progress: Progress
+    failure: Failure | None = None
+    output: OutputFile | None = None
+    warnings: list[str] = Field(default=[])
+    """Warnings about the output of a completed job: rows with line breaks, columns that differ, …"""
+    metrics: dict[str, bool | int | float | str | None] = Field(default={})
+    """Of a job that has ended: the last value of each metric that its script has logged, of the first fifty."""
+    spec: dict[str, Any]
+    """What was submitted; the values of `environment_variables` are masked. In a list of jobs, without `steps`."""
+    steps: list[PipelineStep] = Field(default=[])
+    """Of a pipeline, in an order in which they can run; not in a list of jobs."""
+    outputs: list[NamedOutput] = Field(default=[])
+    """Of a pipeline; not in a list of jobs."""
+    notes: list[str] = Field(default=[])
+    """Fields of the submitted document that have no effect here, or work differently than in Azure ML."""
+    links: Links
+
+
+class JobPage(Answer):
+    """Some of the jobs, newest first."""
+
+    items: list[Job]
+    next_page_token: str | None = None
+    """Pass it as `page_token` for the jobs that follow; null: there are none."""

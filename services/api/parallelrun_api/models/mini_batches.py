@@ -1,0 +1,51 @@
+"""Mini-batches of a job."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from parallelrun_api.models.answer import Answer, Time
+
+
+class MiniBatchFailure(Answer):
+    """Why a mini-batch failed."""
+
+    category: str = Field(examples=["RUN_EXCEPTION"])
+    message: str
+    traceback: str = ""
+
+
+class MiniBatch(Answer):
+    """One mini-batch. One that is `ready` or `running` has few fields yet."""
+
+    id: int
+    status: Literal["done", "failed", "running", "ready"]
+    tries: int | None = None
+    """Since the job began, or was last reopened."""
+    node: str | None = None
+    process: str | None = None
+    items: int | None = None
+    rows: int | None = None
+    failed_items: int | None = None
+    started: Time | None = None
+    elapsed_s: float | None = None
+    """From the hand-over by the agent to the result."""
+    run_s: float | None = None
+    """In `run()` itself."""
+    process_s: float | None = None
+    """In `run()` and around it, in the worker."""
+    peak_memory_bytes: int | None = None
+    """The most memory that the worker process had meanwhile."""
+    read_bytes: int | None = None
+    """What the worker process read by system calls meanwhile. Mini-batches that follow each other within milliseconds
+    are measured together: see `Peak Memory (MB)` and `Read (MB)` in docs/logs.md."""
+    failure: MiniBatchFailure | None = None
+
+
+class MiniBatchPage(Answer):
+    """Some of a job's mini-batches. A page may hold fewer than asked for, and still not be the last."""
+
+    items: list[MiniBatch]
+    next_page_token: str | None = None

@@ -1,0 +1,64 @@
+"""Nodes of the cluster, and what they find out about themselves."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from parallelrun_api.models.answer import Answer, Time
+from parallelrun_core.states import NodeState
+
+
+class Finding(Answer):
+    """What a node has found out about itself."""
+
+    level: Literal["ok", "warn", "bad"]
+    what: str
+    todo: str
+    """What to do about it; empty if nothing is to be done."""
+
+
+class NodeCheck(Answer):
+    """A node's answer to a request to check itself."""
+
+    id: str
+    """Of the request."""
+    findings: list[Finding]
+    """What is not as it should be, and what of the paths of the request can be read there."""
+
+
+class NodeCheckAsked(Answer):
+    """All nodes were asked."""
+
+    id: str
+    """Nodes that have answered show a `check` with this id, after some seconds."""
+
+
+class Node(Answer):
+    """One node."""
+
+    node: str
+    host: str
+    slots: int
+    """Workers that it runs at the same time."""
+    busy: int
+    state: NodeState
+    version: str
+    started: Time
+    jobs: list[str]
+    """The jobs that it works for."""
+    workers_apart: bool
+    """Whether user code runs as another user than the agent."""
+    memory_bytes: int
+    """All that the node has; 0: an agent of an earlier release doesn't say."""
+    disk_free_bytes: int
+    """Free where its workers have their working folders."""
+    clock_ahead_s: float
+    """How far its clock is ahead of Redis'; negative: behind."""
+    check: NodeCheck | None
+    """Its answer to the last `:check`, for a minute."""
+
+
+class NodeList(Answer):
+    """All nodes, by name."""
+
+    items: list[Node]
