@@ -12,7 +12,8 @@ from typing import Any, Self
 from benchmarks.measure import cpu_seconds, own_cpu_seconds
 from parallelrun.client import Client
 from parallelrun.embedded.cluster import Cluster
-from parallelrun_core.folder.job_folder import JobFolder, JobResult
+from parallelrun_core.folder.job_folder import JobFolder
+from parallelrun_core.folder.records import JobResult
 
 NODE = "node1"
 

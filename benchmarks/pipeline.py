@@ -22,7 +22,8 @@ from benchmarks.jobs import Jobs
 from benchmarks.measure import Spread
 from benchmarks.noop import SCRIPT
 from benchmarks.stage import Stage
-from parallelrun_core.folder.job_folder import JobFolder, JobRecord
+from parallelrun_core.folder.job_folder import JobFolder
+from parallelrun_core.folder.records import JobRecord
 from parallelrun_core.ids import new_job_id
 from parallelrun_core.launching import launch
 from parallelrun_core.spec import PipelineSpec

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from parallelrun.embedded.redis_server import RedisServer, find_binary
-from parallelrun_core.folder.job_folder import JobFolder, JobRecord
+from parallelrun_core.folder.job_folder import JobFolder
+from parallelrun_core.folder.records import JobRecord
 from parallelrun_core.ids import new_job_id
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.store.connection import connect_directly

@@ -20,8 +20,9 @@ import psutil
 
 from parallelrun.embedded.cluster import reserve_port
 from parallelrun_core.code import snapshots
-from parallelrun_core.folder.job_folder import JobFolder, JobRecord, JobResult
+from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.layout import code_store
+from parallelrun_core.folder.records import JobRecord, JobResult
 from parallelrun_core.ids import new_job_id
 from parallelrun_core.launching import launch
 from parallelrun_core.path_rule import Places

@@ -10,7 +10,8 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from parallelrun_core.errors import Conflict, NotFound
-from parallelrun_core.folder.job_folder import JobFolder, JobRecord
+from parallelrun_core.folder.job_folder import JobFolder
+from parallelrun_core.folder.records import JobRecord
 from parallelrun_core.launching import register
 from parallelrun_core.pipelines.standing import standings
 from parallelrun_core.service import failpoints

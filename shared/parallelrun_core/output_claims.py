@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from parallelrun_core.folder.job_folder import JobFolder, JobRecord
+from parallelrun_core.folder.job_folder import JobFolder
+from parallelrun_core.folder.records import JobRecord
 from parallelrun_core.spec.pipeline_steps import LeafStep, leaf_steps
 from parallelrun_core.store.registry import BETWEEN_OUTPUTS
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import msgspec
 
-from parallelrun_core.folder.job_folder import JobRecord
+from parallelrun_core.folder.records import JobRecord
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.spec.expressions import UNIQUE_NAME
 

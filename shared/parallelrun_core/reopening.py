@@ -9,7 +9,8 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from parallelrun_core.errors import Conflict
-from parallelrun_core.folder.job_folder import JobFolder, Reopening
+from parallelrun_core.folder.job_folder import JobFolder
+from parallelrun_core.folder.records import Reopening
 from parallelrun_core.output_claims import claim_of
 from parallelrun_core.store.registry import Registry
 

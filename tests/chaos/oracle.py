@@ -11,8 +11,9 @@ from pathlib import Path
 
 from parallelrun_core import message
 from parallelrun_core.folder.decisions import read_decisions
-from parallelrun_core.folder.job_folder import JobFolder, JobResult
+from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.manifest import read_manifest
+from parallelrun_core.folder.records import JobResult
 
 ENTRY_SCRIPT = """
 import os, random, time, zlib

@@ -9,7 +9,7 @@ from functools import partial
 import pytest
 
 from parallelrun_core.folder.decisions import read_outcomes
-from parallelrun_core.folder.job_folder import JobRecord
+from parallelrun_core.folder.records import JobRecord
 from parallelrun_core.folder.takeover import take_over
 from parallelrun_core.ids import new_job_id
 from parallelrun_core.spec import JobSpec

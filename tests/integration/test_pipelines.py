@@ -11,7 +11,7 @@ import pytest
 
 from parallelrun_core.cancelling import cancel
 from parallelrun_core.folder.decisions import read_outcomes
-from parallelrun_core.folder.job_folder import Reopening
+from parallelrun_core.folder.records import Reopening
 from parallelrun_core.path_rule import Places
 from parallelrun_core.reopening import next_generation, reopen
 from parallelrun_core.states import JobState

@@ -15,7 +15,7 @@ import pytest
 
 from parallelrun import Client, Conflict, InvalidRequest
 from parallelrun_core.folder.decisions import read_outcomes
-from parallelrun_core.folder.job_folder import Reopening
+from parallelrun_core.folder.records import Reopening
 from parallelrun_core.states import JobState
 from parallelrun_core.store.rq.wake import ask_for_leader
 from tests.cluster import Cluster

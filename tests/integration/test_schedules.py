@@ -12,8 +12,9 @@ import httpx
 import pytest
 
 from parallelrun_core.code.snapshots import snapshot_folder, snapshot_nothing
-from parallelrun_core.folder.job_folder import JobFolder, JobRecord, JobResult
+from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.layout import code_store, job_ids, make_store
+from parallelrun_core.folder.records import JobRecord, JobResult
 from parallelrun_core.ids import new_job_id
 from parallelrun_core.prepared import JOB_ID, TRIGGER_TIME
 from parallelrun_core.progress import Progress

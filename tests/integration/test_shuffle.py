@@ -13,7 +13,7 @@ from typing import Any
 import psutil
 import pytest
 
-from parallelrun_core.folder.job_folder import JobResult
+from parallelrun_core.folder.records import JobResult
 from parallelrun_core.states import JobState
 from tests.cluster import Cluster
 from tests.integration.test_reopen import reopen

@@ -19,7 +19,8 @@ from parallelrun_concatenator.segments import Segment, SegmentTable
 from parallelrun_core.errors import CorruptLog
 from parallelrun_core.folder import decisions, schema, takeover, term_log
 from parallelrun_core.folder.decisions import DecisionWriter, read_decisions
-from parallelrun_core.folder.job_folder import JobFolder, JobRecord
+from parallelrun_core.folder.job_folder import JobFolder
+from parallelrun_core.folder.records import JobRecord
 from parallelrun_core.message import Piece
 from parallelrun_core.outcome import Outcome
 from parallelrun_core.store import errors

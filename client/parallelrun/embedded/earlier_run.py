@@ -13,8 +13,9 @@ from parallelrun.embedded.services import Layout
 from parallelrun_core.errors import CorruptLog, InvalidInput
 from parallelrun_core.folder.decisions import read_decisions
 from parallelrun_core.folder.files import link_or_copy
-from parallelrun_core.folder.job_folder import JobFolder, JobResult, recorded_jobs
+from parallelrun_core.folder.job_folder import JobFolder, recorded_jobs
 from parallelrun_core.folder.layout import JOURNALS, LOGS, OUTPUTS, finished_steps, jobs_of
+from parallelrun_core.folder.records import JobResult
 from parallelrun_core.pipelines.standing import standings
 from parallelrun_core.progress import Progress
 from parallelrun_core.states import JobState, StepState

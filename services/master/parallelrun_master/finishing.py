@@ -11,9 +11,9 @@ import msgspec
 from parallelrun_core.errors import ParallelRunError
 from parallelrun_core.failure import JobFailure
 from parallelrun_core.folder.decisions import Decided
-from parallelrun_core.folder.job_folder import JobResult
 from parallelrun_core.folder.manifest import last_closing
 from parallelrun_core.folder.metrics import last_values
+from parallelrun_core.folder.records import JobResult
 from parallelrun_core.service import failpoints
 from parallelrun_core.states import JobState
 from parallelrun_core.storage.location import is_url

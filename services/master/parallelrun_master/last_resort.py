@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from parallelrun_core.errors import Conflict, CorruptLog, NotFound
-from parallelrun_core.folder.job_folder import JobFolder, JobResult
+from parallelrun_core.folder.job_folder import JobFolder
+from parallelrun_core.folder.records import JobResult
 from parallelrun_core.folder.unreadable import UNREADABLE
 from parallelrun_core.states import JobState
 from parallelrun_core.store.leader_queue import LeaderQueue

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 from parallelrun_core.errors import CorruptLog, Fenced, NewerSchema
 from parallelrun_core.folder.decisions import LostRows
 from parallelrun_core.folder.disk_trouble import is_full, may_pass
-from parallelrun_core.folder.job_folder import JobFolder, JobRecord
+from parallelrun_core.folder.job_folder import JobFolder
+from parallelrun_core.folder.records import JobRecord
 from parallelrun_core.folder.takeover import lost_rows
 from parallelrun_core.masking import Mask
 from parallelrun_core.service import failpoints

@@ -10,8 +10,9 @@ import msgspec
 
 from parallelrun_core.errors import Conflict, NotFound
 from parallelrun_core.failure import JobFailure
-from parallelrun_core.folder.job_folder import JobFolder, JobRecord, Reopening
+from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.manifest import Closing
+from parallelrun_core.folder.records import JobRecord, Reopening
 from parallelrun_core.states import JobState
 from parallelrun_core.store.registry import Registry
 from parallelrun_master.leadership import Leadership

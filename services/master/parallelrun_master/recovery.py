@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Final
 
 from parallelrun_core.errors import CorruptLog
 from parallelrun_core.folder.decisions import LostRows
-from parallelrun_core.folder.job_folder import JobFolder, JobRecord
+from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.manifest import Closing, last_closing, read_length
+from parallelrun_core.folder.records import JobRecord
 from parallelrun_master.journals import recover_journals
 from parallelrun_master.leadership import Leadership
 from parallelrun_master.led_job import LedJob

@@ -29,13 +29,11 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Final
 
 import msgspec
-from pydantic import ValidationError
 
 from parallelrun_core.errors import Conflict, CorruptLog, NotFound
-from parallelrun_core.failure import JobFailure
 from parallelrun_core.folder.files import sync_folder, write_once
 from parallelrun_core.folder.layout import (
     PRIVATE_FILE,
@@ -46,135 +44,17 @@ from parallelrun_core.folder.layout import (
     jobs_of,
     make_store,
 )
-from parallelrun_core.folder.schema import SCHEMA, decode, encode
+from parallelrun_core.folder.records import CancelRequest, JobRecord, JobResult, Reopening, Resumed
+from parallelrun_core.folder.schema import decode, encode
 from parallelrun_core.ids import checked_job_id
-from parallelrun_core.path_rule import PathRule, Places
+from parallelrun_core.path_rule import PathRule
 from parallelrun_core.paths import within
-from parallelrun_core.progress import Progress
 from parallelrun_core.service import failpoints
-from parallelrun_core.spec import JobSpec, PipelineSpec
-from parallelrun_core.states import JobState
+from parallelrun_core.spec import JobSpec
 from parallelrun_core.storage.location import below, is_url
 from parallelrun_core.storage.stores import storage_of
 
 _BESIDE: Final = ".creating-"
-
-Spec = TypeVar("Spec", JobSpec, PipelineSpec)
-
-
-class Resumed(msgspec.Struct, kw_only=True, frozen=True):
-    """What a job has taken over from an earlier one."""
-
-    job_id: str
-    mini_batches: int
-    rows: int
-    bytes: int
-    """Of rows, as they are in the part files."""
-
-
-class Parent(msgspec.Struct, kw_only=True, frozen=True):
-    """The pipeline of which a job is a step."""
-
-    job_id: str
-    step: str
-    """Its name there."""
-    owner: str
-    """The outermost pipeline: all of its workers are the same user, so that they can read what others wrote."""
-
-
-class JobRecord(msgspec.Struct, kw_only=True, frozen=True):
-    """`job.json`: what was submitted."""
-
-    schema: int = SCHEMA
-    job_id: str
-    submitted: float
-    code: str
-    """Name of the snapshot below `code/`: its sha256."""
-    spec: dict[str, Any]
-    notes: list[str] = []
-    """What ParallelRun does not do of the submitted document, or not as Azure ML does."""
-    resumed: Resumed | None = None
-    places: Places | None = None
-    """Where its paths may be; None if an earlier release has accepted it."""
-    parent: Parent | None = None
-    """The pipeline of which it is a step; None: somebody has submitted it."""
-
-    @property
-    def is_pipeline(self) -> bool:
-        """Whether it has steps, and no mini-batches."""
-        return self.spec.get("type") == "pipeline"
-
-    @property
-    def owner(self) -> str:
-        """The job by whose id the user of its workers is chosen."""
-        return self.parent.owner if self.parent is not None else self.job_id
-
-    def pipeline_spec(self) -> PipelineSpec:
-        """The spec of a pipeline, without the fields that a later release has added.
-
-        Raises:
-            CorruptLog: a field is not valid.
-        """
-        return self._read(PipelineSpec)
-
-    def job_spec(self) -> JobSpec:
-        """The spec of a job that is no pipeline, without the fields that a later release has added.
-
-        Raises:
-            CorruptLog: a field is not valid.
-        """
-        return self._read(JobSpec)
-
-    def _read(self, kind: type[Spec]) -> Spec:
-        try:
-            return kind.model_validate(self.spec, extra="ignore")
-        except ValidationError as error:
-            fields = ", ".join("/".join(map(str, details["loc"])) or "spec" for details in error.errors())
-            raise CorruptLog(f"The spec of job {self.job_id} can't be read by this release: {fields}.") from error
-
-
-class JobResult(msgspec.Struct, kw_only=True, frozen=True):
-    """`result.json`: how it ended."""
-
-    schema: int = SCHEMA
-    job_id: str
-    state: JobState
-    started: float | None
-    ended: float
-    progress: Progress
-    output: str = ""
-    """Path of the output file; empty when there is none."""
-    output_bytes: int = 0
-    output_sha256: str = ""
-    order: str = ""
-    """`sorted`, or `listing` when a folder was too large to be sorted."""
-    warnings: list[str] = []
-    """What a user should know about the output, though the job has completed."""
-    failure: JobFailure | None = None
-    metrics: dict[str, bool | int | float | str | None] = {}
-    """The last value of each metric that was logged, up to a number of them (metrics.py)."""
-
-
-class Reopening(msgspec.Struct, kw_only=True, frozen=True):
-    """`reopened.<generation>.json`: a job that had ended goes on, with its old plan."""
-
-    schema: int = SCHEMA
-    generation: int
-    at: float
-    retry_failed: bool
-    """Whether mini-batches that failed are tried again; otherwise only those without a decision are run."""
-    mini_batches: list[int] | None = None
-    """Only these of the failed ones; all of them when None."""
-    accept_changed_inputs: bool = False
-    """Continue even if files were changed or removed since they were scheduled."""
-
-
-class CancelRequest(msgspec.Struct, kw_only=True, frozen=True):
-    """`cancel.<generation>.json`: the user wants this generation canceled, whatever Redis knows of it."""
-
-    schema: int = SCHEMA
-    generation: int
-    at: float
 
 
 @dataclass(frozen=True, slots=True)

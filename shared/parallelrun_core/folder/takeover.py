@@ -22,9 +22,10 @@ from parallelrun_core.errors import CorruptLog
 from parallelrun_core.folder.decisions import DecisionWriter, LostRows, read_decisions
 from parallelrun_core.folder.files import link_or_copy, sync_file, sync_folder
 from parallelrun_core.folder.intact import has_rows
-from parallelrun_core.folder.job_folder import JobFolder, Resumed
+from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.layout import Layout
 from parallelrun_core.folder.manifest import ManifestWriter, read_closing, read_manifest
+from parallelrun_core.folder.records import Resumed
 from parallelrun_core.message import decode
 from parallelrun_core.outcome import Outcome
 

@@ -9,7 +9,7 @@ import msgspec
 from pydantic import ValidationError
 
 from parallelrun_core.errors import CorruptLog, InvalidInput
-from parallelrun_core.folder.job_folder import JobRecord
+from parallelrun_core.folder.records import JobRecord
 from parallelrun_core.folder.schema import SCHEMA
 from parallelrun_core.ids import job_id_at
 from parallelrun_core.schedules.occurrences import Occurrences

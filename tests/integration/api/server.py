@@ -21,7 +21,8 @@ import msgspec
 
 from parallelrun_core.failure import JobFailure
 from parallelrun_core.folder.decisions import DecisionWriter
-from parallelrun_core.folder.job_folder import JobFolder, JobResult
+from parallelrun_core.folder.job_folder import JobFolder
+from parallelrun_core.folder.records import JobResult
 from parallelrun_core.outcome import Failure, Outcome
 from parallelrun_core.progress import Progress
 from parallelrun_core.states import JobState

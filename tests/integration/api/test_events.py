@@ -22,7 +22,8 @@ from parallelrun_api.context import build_context
 from parallelrun_api.routes import events
 from parallelrun_api.settings import ApiSettings
 from parallelrun_api.views.feeds import Feeds
-from parallelrun_core.folder.job_folder import JobFolder, JobRecord
+from parallelrun_core.folder.job_folder import JobFolder
+from parallelrun_core.folder.records import JobRecord
 from parallelrun_core.ids import new_job_id
 from parallelrun_core.progress import Progress
 from parallelrun_core.states import JobState

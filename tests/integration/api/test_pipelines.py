@@ -13,7 +13,8 @@ import httpx
 import pytest
 
 from parallelrun_api.routes.events import masked_data
-from parallelrun_core.folder.job_folder import JobFolder, JobRecord, Parent
+from parallelrun_core.folder.job_folder import JobFolder
+from parallelrun_core.folder.records import JobRecord, Parent
 from parallelrun_core.ids import job_id_from
 from parallelrun_core.launching import launch
 from parallelrun_core.masking import Mask

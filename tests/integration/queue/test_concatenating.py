@@ -24,8 +24,9 @@ from parallelrun_concatenator.output import Merged, Output
 from parallelrun_concatenator.segments import SegmentTable
 from parallelrun_concatenator.settings import ConcatenatorSettings
 from parallelrun_core.folder.decisions import DecisionWriter, LostRows
-from parallelrun_core.folder.job_folder import JobFolder, JobRecord, JobResult, Reopening
+from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.manifest import ManifestWriter
+from parallelrun_core.folder.records import JobRecord, JobResult, Reopening
 from parallelrun_core.progress import Progress
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.states import JobState

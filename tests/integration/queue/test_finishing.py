@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from parallelrun_core.folder.decisions import read_decisions
-from parallelrun_core.folder.job_folder import JobFolder, JobResult, Reopening
+from parallelrun_core.folder.job_folder import JobFolder
+from parallelrun_core.folder.records import JobResult, Reopening
 from parallelrun_core.progress import Progress
 from parallelrun_core.states import JobState
 from parallelrun_core.store.concatenation_lock import acquire_concatenation, release_concatenation

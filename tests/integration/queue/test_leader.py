@@ -13,8 +13,9 @@ import pytest
 from redis.exceptions import ConnectionError
 
 from parallelrun_core.folder.decisions import LostRows, read_decisions
-from parallelrun_core.folder.job_folder import JobFolder, JobResult, Reopening, Resumed
+from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.manifest import ManifestWriter
+from parallelrun_core.folder.records import JobResult, Reopening, Resumed
 from parallelrun_core.folder.schema import encode
 from parallelrun_core.message import encode_files
 from parallelrun_core.progress import Progress

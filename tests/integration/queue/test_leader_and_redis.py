@@ -17,8 +17,9 @@ from redis.exceptions import ConnectionError
 from parallelrun_api.submission.reopening import Reopenings
 from parallelrun_core.failure import JobFailure
 from parallelrun_core.folder.decisions import Decided, DecisionWriter, read_decisions
-from parallelrun_core.folder.job_folder import JobFolder, JobResult
+from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.manifest import ManifestWriter
+from parallelrun_core.folder.records import JobResult
 from parallelrun_core.ids import new_job_id
 from parallelrun_core.message import encode_files
 from parallelrun_core.outcome import Outcome

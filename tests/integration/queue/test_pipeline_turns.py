@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from parallelrun_core.folder.job_folder import JobFolder, JobRecord, JobResult
+from parallelrun_core.folder.job_folder import JobFolder
+from parallelrun_core.folder.records import JobRecord, JobResult
 from parallelrun_core.ids import new_job_id
 from parallelrun_core.launching import launch
 from parallelrun_core.pipelines.records import read_records

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from parallelrun_core.folder.decisions import read_decisions
-from parallelrun_core.folder.job_folder import JobResult
 from parallelrun_core.folder.manifest import read_manifest
+from parallelrun_core.folder.records import JobResult
 from parallelrun_core.outcome import Outcome
 from parallelrun_core.states import JobState
 from tests.cluster import Cluster

@@ -20,8 +20,9 @@ from parallelrun_agent.staging.place import StagePlace
 from parallelrun_agent.workers.gpus import GpuPool
 from parallelrun_agent.workers.orphans import Orphans
 from parallelrun_core.code import snapshots
-from parallelrun_core.folder.job_folder import JobFolder, JobRecord, Reopening
+from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.layout import code_store
+from parallelrun_core.folder.records import JobRecord, Reopening
 from parallelrun_core.leasing import MAX_REPORTS, Mode, Reports, Turn
 from parallelrun_core.message import encode_files
 from parallelrun_core.outcome import Outcome

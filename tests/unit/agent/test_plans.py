@@ -12,7 +12,8 @@ from parallelrun_agent.workers import models
 from parallelrun_agent.workers.gpus import GpuPool
 from parallelrun_agent.workers.plans import PlanMaker
 from parallelrun_core.assets.catalog import Catalog
-from parallelrun_core.folder.job_folder import JobFolder, JobRecord
+from parallelrun_core.folder.job_folder import JobFolder
+from parallelrun_core.folder.records import JobRecord
 from parallelrun_core.spec import JobSpec
 
 

@@ -24,7 +24,8 @@ from parallelrun_agent.users.worker_user import SAME_USER, WorkerUser
 from parallelrun_agent.workers import plans
 from parallelrun_agent.workers.gpus import GpuPool
 from parallelrun_agent.workers.orphans import Orphans
-from parallelrun_core.folder.job_folder import JobFolder, JobRecord
+from parallelrun_core.folder.job_folder import JobFolder
+from parallelrun_core.folder.records import JobRecord
 from parallelrun_core.ids import new_job_id
 from parallelrun_core.spec import Environment, JobSpec
 from tests.twins.sabotage import expect_failure, replaced

@@ -22,7 +22,8 @@ from parallelrun_agent.work_finder import WorkFinder
 from parallelrun_agent.workers.gpus import GpuPool
 from parallelrun_agent.workers.orphans import Orphans
 from parallelrun_core.folder import unreadable
-from parallelrun_core.folder.job_folder import JobFolder, JobRecord
+from parallelrun_core.folder.job_folder import JobFolder
+from parallelrun_core.folder.records import JobRecord
 from parallelrun_core.states import JobState
 from parallelrun_core.store.registry import Registry
 from tests.unit.core.factories import open_descriptors

@@ -14,7 +14,8 @@ from parallelrun_agent.workers import processes
 from parallelrun_agent.workers.gpus import VARIABLE, GpuPool
 from parallelrun_agent.workers.plans import PlanMaker, WorkerPlan
 from parallelrun_agent.workers.processes import WorkerProcesses
-from parallelrun_core.folder.job_folder import JobFolder, JobRecord
+from parallelrun_core.folder.job_folder import JobFolder
+from parallelrun_core.folder.records import JobRecord
 from parallelrun_core.spec import JobSpec
 
 

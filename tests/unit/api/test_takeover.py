@@ -9,7 +9,8 @@ import pytest
 
 from parallelrun_api.submission.takeover import earlier_job
 from parallelrun_core.errors import Conflict, InvalidInput
-from parallelrun_core.folder.job_folder import JobFolder, JobRecord, JobResult
+from parallelrun_core.folder.job_folder import JobFolder
+from parallelrun_core.folder.records import JobRecord, JobResult
 from parallelrun_core.mltable.plan import plan_inputs, save_plans
 from parallelrun_core.progress import Progress
 from parallelrun_core.spec import JobSpec

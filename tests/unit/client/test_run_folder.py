@@ -13,7 +13,8 @@ from parallelrun.embedded.lock import FolderLock, is_locked
 from parallelrun.embedded.run_folder import RunFolder
 from parallelrun.embedded.services import Layout
 from parallelrun.errors import InvalidInput
-from parallelrun_core.folder.job_folder import JobFolder, JobResult
+from parallelrun_core.folder.job_folder import JobFolder
+from parallelrun_core.folder.records import JobResult
 from parallelrun_core.progress import Progress
 from parallelrun_core.states import JobState
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from parallelrun_core.errors import InvalidInput
-from parallelrun_core.folder.job_folder import JobRecord
+from parallelrun_core.folder.records import JobRecord
 from parallelrun_core.spec import JobSpec
 
 

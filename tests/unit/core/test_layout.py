@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from parallelrun_core.folder.job_folder import JobFolder, JobRecord, recorded_jobs
+from parallelrun_core.folder.job_folder import JobFolder, recorded_jobs
 from parallelrun_core.folder.layout import Layout, job_ids
+from parallelrun_core.folder.records import JobRecord
 from parallelrun_core.ids import new_job_id
 
 

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from parallelrun_core.errors import CorruptLog
-from parallelrun_core.folder.job_folder import JobFolder, JobRecord, JobResult, Parent, Reopening
+from parallelrun_core.folder.job_folder import JobFolder
+from parallelrun_core.folder.records import JobRecord, JobResult, Parent, Reopening
 from parallelrun_core.ids import job_id_from, new_job_id
 from parallelrun_core.pipelines.records import Action, StepRecord, read_records, write_record
 from parallelrun_core.pipelines.standing import standings

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from parallelrun_core.folder.job_folder import JobRecord
+from parallelrun_core.folder.records import JobRecord
 from parallelrun_core.prepared import JOB_ID, TRIGGER_TIME, job_of
 
 

@@ -15,7 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from parallelrun_core.errors import InvalidInput, Problem
-from parallelrun_core.folder.job_folder import JobFolder, JobRecord
+from parallelrun_core.folder.job_folder import JobFolder
+from parallelrun_core.folder.records import JobRecord
 from parallelrun_core.spec import JobSpec, load_document, set_field
 from parallelrun_core.spec.arguments import engine_arguments, input_arguments
 from parallelrun_core.spec.fields import MiniBatchSize, size_meant

@@ -16,8 +16,9 @@ import pytest
 from parallelrun_core.errors import CorruptLog
 from parallelrun_core.folder import takeover
 from parallelrun_core.folder.decisions import DecisionWriter, read_decisions, read_outcomes
-from parallelrun_core.folder.job_folder import JobFolder, JobRecord, abandoned
+from parallelrun_core.folder.job_folder import JobFolder, abandoned
 from parallelrun_core.folder.manifest import ManifestWriter, read_closing, read_manifest
+from parallelrun_core.folder.records import JobRecord
 from parallelrun_core.folder.takeover import lost_rows, take_over
 from parallelrun_core.message import encode_files
 from parallelrun_core.outcome import Outcome

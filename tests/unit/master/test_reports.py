@@ -11,7 +11,7 @@ import pytest
 
 from parallelrun_core.failure import JobFailure
 from parallelrun_core.folder.engine_log import EngineLog
-from parallelrun_core.folder.job_folder import JobResult
+from parallelrun_core.folder.records import JobResult
 from parallelrun_core.masking import Mask
 from parallelrun_core.outcome import Failure
 from parallelrun_core.phases import Phase

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from parallelrun_core.folder.job_folder import JobRecord
+from parallelrun_core.folder.records import JobRecord
 from parallelrun_core.schedules.policy import Outcome
 from parallelrun_core.schedules.records import Fire, Revision, shown
 

@@ -20,8 +20,9 @@ from parallelrun_agent.workers.local_folder import throw_away
 from parallelrun_agent.workers.models import model_folder, view_of_script
 from parallelrun_agent.workers.secrets import secret_values
 from parallelrun_agent.workers.survivors import MARK, mark
-from parallelrun_core.folder.job_folder import JobFolder, JobRecord
+from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.layout import Logs
+from parallelrun_core.folder.records import JobRecord
 from parallelrun_core.masking import Mask
 from parallelrun_core.row_format import row_format
 from parallelrun_core.service.telemetry import logger

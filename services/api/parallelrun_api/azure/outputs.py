@@ -18,7 +18,7 @@ from parallelrun_core.storage.location import is_url
 
 if TYPE_CHECKING:
     from parallelrun_api.azure.face import Face
-    from parallelrun_core.folder.job_folder import JobRecord
+    from parallelrun_core.folder.records import JobRecord
 
 ROWS: Final = "score"
 """What the service calls the output of a batch endpoint's job: here, that of each job with rows and no named output."""

@@ -14,7 +14,8 @@ from parallelrun_api.submission.checks import PathChecks
 from parallelrun_api.submission.key_claims import KeyClaims
 from parallelrun_api.submission.upload import Upload
 from parallelrun_core.errors import InvalidInput, NotFound
-from parallelrun_core.folder.job_folder import JobFolder, JobRecord, job_folder
+from parallelrun_core.folder.job_folder import JobFolder, job_folder
+from parallelrun_core.folder.records import JobRecord
 from parallelrun_core.ids import new_job_id
 from parallelrun_core.output_claims import claim_of
 from parallelrun_core.prepared import JOB_ID, TRIGGER_TIME, job_of

@@ -14,7 +14,8 @@ from typing import Final
 from parallelrun_api.submission.output_claims import check_nobody_else_writes
 from parallelrun_core.errors import Conflict, InvalidInput, Unavailable
 from parallelrun_core.folder.decisions import read_decisions
-from parallelrun_core.folder.job_folder import JobFolder, JobRecord, JobResult, Reopening, job_folder
+from parallelrun_core.folder.job_folder import JobFolder, job_folder
+from parallelrun_core.folder.records import JobRecord, JobResult, Reopening
 from parallelrun_core.reopening import next_generation, reopen
 from parallelrun_core.service import telemetry
 from parallelrun_core.states import JobState

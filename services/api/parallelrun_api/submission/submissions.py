@@ -34,7 +34,8 @@ from parallelrun_api.submission.takeover import earlier_job
 from parallelrun_api.submission.upload import Upload
 from parallelrun_core.errors import Conflict, InvalidInput, NotFound
 from parallelrun_core.folder.files import sync_folder
-from parallelrun_core.folder.job_folder import JobFolder, JobRecord
+from parallelrun_core.folder.job_folder import JobFolder
+from parallelrun_core.folder.records import JobRecord
 from parallelrun_core.folder.takeover import take_over
 from parallelrun_core.ids import new_job_id
 from parallelrun_core.output_claims import claim_of

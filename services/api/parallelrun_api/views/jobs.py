@@ -12,8 +12,9 @@ from parallelrun_api.views.latest import Latest
 from parallelrun_api.views.pipelines import Pipelines
 from parallelrun_api.views.shown import job_of
 from parallelrun_core.errors import CorruptLog, NewerSchema, NotFound
-from parallelrun_core.folder.job_folder import JobFolder, JobRecord, JobResult, job_folder
+from parallelrun_core.folder.job_folder import JobFolder, job_folder
 from parallelrun_core.folder.layout import job_ids
+from parallelrun_core.folder.records import JobRecord, JobResult
 from parallelrun_core.folder.unreadable import SkippedJobs
 from parallelrun_core.ids import is_from
 from parallelrun_core.masking import masked_spec

@@ -12,7 +12,8 @@ from parallelrun_api.models import OutputElsewhere
 from parallelrun_api.views.files import ServedFolder, ServedFolders
 from parallelrun_api.views.folder_names import FolderNames
 from parallelrun_core.errors import NotFound
-from parallelrun_core.folder.job_folder import JobFolder, JobRecord
+from parallelrun_core.folder.job_folder import JobFolder
+from parallelrun_core.folder.records import JobRecord
 from parallelrun_core.path_rule import PathRule, resolve
 from parallelrun_core.pipelines.outputs import maker_of
 from parallelrun_core.pipelines.standing import standings

@@ -15,7 +15,7 @@ from parallelrun_core.states import JobState
 
 if TYPE_CHECKING:
     from parallelrun_core.failure import JobFailure
-    from parallelrun_core.folder.job_folder import JobRecord, JobResult
+    from parallelrun_core.folder.records import JobRecord, JobResult
     from parallelrun_core.store.registry import JobStatus
 
 

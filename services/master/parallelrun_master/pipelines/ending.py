@@ -9,8 +9,9 @@ import msgspec
 
 from parallelrun_core.errors import Conflict, NotFound
 from parallelrun_core.failure import JobFailure
-from parallelrun_core.folder.job_folder import JobFolder, JobResult
+from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.metrics import last_values
+from parallelrun_core.folder.records import JobResult
 from parallelrun_core.pipelines.standing import Standing
 from parallelrun_core.progress import Progress
 from parallelrun_core.service import failpoints

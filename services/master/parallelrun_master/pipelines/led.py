@@ -10,7 +10,8 @@ import msgspec
 
 from parallelrun_core.cancelling import cancel
 from parallelrun_core.errors import Conflict, Fenced, NotFound
-from parallelrun_core.folder.job_folder import JobFolder, JobRecord
+from parallelrun_core.folder.job_folder import JobFolder
+from parallelrun_core.folder.records import JobRecord
 from parallelrun_core.pipelines.standing import Standing, standings
 from parallelrun_core.states import JobState, StepState
 from parallelrun_core.store.registry import Registry

@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Mapping
 
 from parallelrun_core.folder.engine_log import EngineLog
-from parallelrun_core.folder.job_folder import JobFolder, JobResult
+from parallelrun_core.folder.job_folder import JobFolder
+from parallelrun_core.folder.records import JobResult
 from parallelrun_core.pipelines.standing import Standing
 from parallelrun_core.spec.pipeline import PipelineSpec
 from parallelrun_core.states import StepState

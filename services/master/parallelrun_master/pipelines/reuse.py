@@ -14,7 +14,8 @@ from collections.abc import Mapping
 from typing import Final
 
 from parallelrun_core.errors import ParallelRunError
-from parallelrun_core.folder.job_folder import JobFolder, JobRecord
+from parallelrun_core.folder.job_folder import JobFolder
+from parallelrun_core.folder.records import JobRecord
 from parallelrun_core.path_rule import PathRule
 from parallelrun_core.pipelines.finished import FinishedStep, add_finished, finished_with
 from parallelrun_core.pipelines.outputs import job_of_output, maker_of

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Final, TypeVar
 import msgspec
 
 from parallelrun_core.errors import Conflict, InvalidInput, NotFound
-from parallelrun_core.folder.job_folder import JobFolder, JobRecord, Parent, Reopening
+from parallelrun_core.folder.job_folder import JobFolder
+from parallelrun_core.folder.records import JobRecord, Parent, Reopening
 from parallelrun_core.ids import job_id_from
 from parallelrun_core.launching import launch, register
 from parallelrun_core.path_rule import Places

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Final
 
 from parallelrun_core.errors import CorruptLog, Fenced, NewerSchema
 from parallelrun_core.folder.disk_trouble import is_full, may_pass
-from parallelrun_core.folder.job_folder import JobFolder, JobRecord
+from parallelrun_core.folder.job_folder import JobFolder
+from parallelrun_core.folder.records import JobRecord
 from parallelrun_core.masking import Mask
 from parallelrun_core.service import failpoints
 from parallelrun_core.store.connection import CONNECTION_ERRORS

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from parallelrun_core.folder.engine_log import EngineLog
-from parallelrun_core.folder.job_folder import JobFolder, JobResult
+from parallelrun_core.folder.job_folder import JobFolder
+from parallelrun_core.folder.records import JobResult
 from parallelrun_core.folder.storage_report import StorageReport
 from parallelrun_core.masking import Mask
 from parallelrun_core.progress import Progress

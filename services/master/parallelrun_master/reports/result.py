@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from parallelrun_core.failure import JobFailure
-from parallelrun_core.folder.job_folder import JobResult
 from parallelrun_core.folder.layout import Logs
+from parallelrun_core.folder.records import JobResult
 from parallelrun_core.progress import Progress
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.states import JobState
