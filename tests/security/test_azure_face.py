@@ -221,14 +221,45 @@ def test_a_job_reads_what_was_uploaded_and_nothing_beside_it(target: AzureTarget
         assert "ParallelRun's own files" in value["error"]["message"]
 
 
-def test_a_code_that_names_a_place_outside_is_refused(target: AzureTarget) -> None:
-    good = "azureml://datastores/workspaceblobstore/paths/code"
-    for number, uri in enumerate(["https://h/azure/blob/store/../x", "https://h/azure/blob/store/azureml/%2e%2e/x"]):
+OUTSIDE = [
+    "https://h/azure/blob/store/../x", "https://h/azure/blob/store/azureml/%2e%2e/x", "{root}/azure", "{root}",
+    "{root}/..", "{link}", "relative", "", "azureml://datastores/workspaceblobstore/paths/../../azure",
+]  # fmt: skip
+
+
+def check_codes(target: AzureTarget, link: Path) -> None:
+    """No version of code is of files that jobs may not read, nor is a component that names one."""
+    link.symlink_to(target.root / "azure")
+    for number, place in enumerate(OUTSIDE):
         version = f"{WORKSPACE}/codes/evil{number}/versions/1"
-        assert target.call("PUT", version, {"properties": {"codeUri": uri}})[0] == 201
-        document = job(f"azureml:{version.removeprefix('/azure')}", good)
-        status, value = target.call("PUT", f"{WORKSPACE}/jobs/evil{number}", document)
-        assert status == 400, value
+        uri = place.format(root=target.root, link=link)
+        status, value = target.call("PUT", version, {"properties": {"codeUri": uri}})
+        assert status == 400, (uri, value)
+        assert value["error"]["details"], uri
+        assert target.call("GET", version)[0] == 404
+
+
+def test_a_code_that_names_a_place_outside_is_refused(target: AzureTarget, tmp_path: Path) -> None:
+    check_codes(target, tmp_path / "link")
+
+
+def test_no_component_copies_what_its_code_has_come_to_lead_to(target: AzureTarget, tmp_path: Path) -> None:
+    folder = tmp_path / "code"
+    folder.mkdir()
+    (folder / "main.py").write_text("")
+    version = f"{WORKSPACE}/codes/moved/versions/1"
+    assert target.call("PUT", version, {"properties": {"codeUri": str(folder)}})[0] == 201
+    (folder / "main.py").unlink()
+    folder.rmdir()
+    folder.symlink_to(target.root / "azure")
+
+    code = f"azureml:{version.removeprefix('/azure')}"
+    component = {"name": "c", "type": "command", "command": "true", "code": code, "environment": "azureml:e:1"}
+    sent = {"properties": {"componentSpec": component}}
+    status, value = target.call("PUT", f"{WORKSPACE}/components/c/versions/1", sent)
+
+    assert status == 400, value
+    assert "ParallelRun's own files" in value["error"]["message"]
 
 
 def test_no_answer_has_the_value_of_an_environment_variable(target: AzureTarget) -> None:
