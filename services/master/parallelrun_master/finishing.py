@@ -167,8 +167,11 @@ class Finishing:
     def _show_end(self, end: JobState) -> None:
         """Set the recorded state on Redis: a leader may have died before it did, or Redis have forgotten it since."""
         state = self._job.state()
-        if state is JobState.PROCESSING and end is JobState.COMPLETED:
-            self._job.move(JobState.FINALIZING)
+        if end is JobState.COMPLETED:
+            if state is JobState.QUEUED:
+                self._job.move(JobState.PROCESSING)
+            if state in (JobState.QUEUED, JobState.PROCESSING):
+                self._job.move(JobState.FINALIZING)
         if state is not end:
             self._job.move(end)
 
