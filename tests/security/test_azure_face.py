@@ -186,6 +186,29 @@ def test_uploads_have_a_quota(redis_url: str, tmp_path: Path) -> None:
         assert target.upload("b", b"x" * 900, "&comp=block&blockid=YQ==") == 413
 
 
+def test_no_body_is_longer_than_room_was_kept_for(redis_url: str, tmp_path: Path) -> None:
+    with azure_target(tmp_path, redis_url, "--max-upload-bytes", "1000") as target:
+        path = f"{UPLOADS}/long?{target.signature()}"
+        for head in (b"Content-Length: 0\r\nTransfer-Encoding: chunked", b"Transfer-Encoding: chunked"):
+            sent = b"PUT %b HTTP/1.1\r\nHost: 127.0.0.1\r\n%b\r\n\r\n" % (path.encode(), head)
+            answer = target.send(sent + b"400\r\n" + b"x" * 0x400 + b"\r\n0\r\n\r\n")
+            assert answer.startswith(b"HTTP/1.1 400 "), answer
+        assert [each for each in (tmp_path / "uploads").rglob("*") if each.is_file()] == []
+
+
+def test_uploads_that_break_off_take_no_room(redis_url: str, tmp_path: Path) -> None:
+    with azure_target(tmp_path, redis_url, "--max-upload-bytes", "1000") as target:
+        path = f"{UPLOADS}/broken?{target.signature()}"
+        for _ in range(3):
+            target.send(
+                b"PUT %b HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 900\r\n\r\nx" % path.encode(), ends=True
+            )
+        deadline = time.monotonic() + 20
+        while target.upload("whole", b"x" * 900) != 201:
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+
+
 def test_a_name_that_leads_here_by_dns_gets_nothing(target: AzureTarget) -> None:
     headers = {"Host": "evil.example", "Authorization": f"Bearer {target.token()}"}
 

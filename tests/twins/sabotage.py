@@ -334,7 +334,9 @@ MECHANISMS: Final[dict[str, tuple[Line | Step, ...]]] = {
     # What has a step run anew when what it was made of has changed.
     "steps.upon": (Step("parallelrun_core.pipelines.standing:is_upon", always(True)),),
     # What tells the contents of two inputs apart.
-    "reuse.content": (Step("parallelrun_master.pipelines.reuse:_content", always("the same")),),
+    "reuse.content": (Step("parallelrun_master.pipelines.reuse:content_of", always("the same")),),
+    # What tells what a step has made from what another one has put in its place.
+    "reuse.outputs": (Step("parallelrun_master.pipelines.reuse:content_of_outputs", always("the same")),),
     # That a job fails when its command has failed.
     "command.decides": (Step("parallelrun_master.policy.completion:over_threshold", nothing),),
     # The end of what a dead worker has left behind outside its process group.

@@ -12,6 +12,7 @@ from tests.integration.queue import test_pipeline_turns as turns
 from tests.security import test_paths as paths
 from tests.twins.sabotage import expect_failure, without
 from tests.unit.core import test_pipelines as steps
+from tests.unit.master import test_reuse as reuse
 
 if TYPE_CHECKING:
     from redis import Redis
@@ -54,3 +55,8 @@ def test_a_step_that_reads_the_outputs_of_any_job_is_found(tmp_path: Path) -> No
 def test_reuse_that_does_not_look_at_the_inputs_is_found() -> None:
     with expect_failure():
         pipelines.check_reuse(without="reuse.content")
+
+
+def test_reuse_of_what_another_run_has_put_in_its_place_is_found(tmp_path: Path) -> None:
+    with without("reuse.outputs"), expect_failure():
+        reuse.test_an_output_that_is_not_what_the_step_has_made_is_not_reused(tmp_path, reuse.overwritten)

@@ -12,6 +12,7 @@ import os
 import secrets
 import shutil
 import stat
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -59,7 +60,9 @@ class BlobStore:
         self._beside: Final = root / "azure" / "blobs"
         self._max_bytes = max_bytes
         self._clock = clock
+        self._lock = threading.Lock()
         self._used = 0
+        self._reserved = 0
         self._counted_at = float("-inf")
 
     def file(self, container: str, blob: str) -> Path:
@@ -85,19 +88,48 @@ class BlobStore:
         finally:
             path.unlink(missing_ok=True)
 
-    def check_room(self, more_bytes: int) -> None:
-        """Make sure that so much more may be uploaded.
+    @contextmanager
+    def room(self, more_bytes: int) -> Iterator[None]:
+        """Keep room for so much more while it is written; what is not written in the end is free again.
 
         Raises:
-            OverQuota: it may not.
+            OverQuota: there is none.
+        """
+        self.reserve(more_bytes)
+        written = 0
+        try:
+            yield
+            written = more_bytes
+        finally:
+            self.release(more_bytes, written=written)
+
+    def reserve(self, more_bytes: int) -> None:
+        """Keep room for so much more, until `release`.
+
+        Raises:
+            OverQuota: there is none.
         """
         if self._clock() > self._counted_at + _COUNT_EVERY_S:
             self.clean_up()
-            self._used, self._counted_at = _bytes_below(self.folder) + _bytes_below(self._beside), self._clock()
-        if self._used + more_bytes > self._max_bytes:
-            message = f"all uploads together may have {self._max_bytes:,} bytes, and have {self._used:,}"
-            raise OverQuota.at("body", message, "remove what no job needs any more from the folder uploads")
-        self._used += more_bytes
+            used = _bytes_below(self.folder) + _bytes_below(self._beside)
+            with self._lock:
+                self._used, self._counted_at = used, self._clock()
+        with self._lock:
+            taken = self._used + self._reserved
+            if taken + more_bytes > self._max_bytes:
+                message = f"all uploads together may have {self._max_bytes:,} bytes, and have {taken:,}"
+                raise OverQuota.at("body", message, "remove what no job needs any more from the folder uploads")
+            self._reserved += more_bytes
+
+    def release(self, reserved: int, *, written: int) -> None:
+        """End what `reserve` has begun.
+
+        Args:
+            written: how much of it is there now.
+        """
+        with self._lock:
+            self._reserved -= reserved
+            self._used += written
 
     def put(self, container: str, blob: str, file: IO[bytes]) -> None:
         """Make what was received a blob, in place of one of the same name.
@@ -146,8 +178,8 @@ class BlobStore:
         paths = [folder / _digest(block) for block in blocks]
         # A block may be named many times: what that makes counts before any of it is written.
         try:
-            self.check_room(sum(path.stat().st_size for path in paths))
-            with self.incoming() as whole:
+            size = sum(path.stat().st_size for path in paths)
+            with self.room(size), self.incoming() as whole:
                 for path in paths:
                     with path.open("rb") as part:
                         shutil.copyfileobj(part, whole, _COPY_BYTES)
