@@ -191,9 +191,7 @@ def test_a_turn_of_an_earlier_generation_starts_nothing(redis: Redis, tmp_path: 
     assert jobs_in(tmp_path) == {folder.job_id}
 
 
-def test_nobody_is_told_that_a_pipeline_is_canceled_whose_completion_is_being_recorded(
-    redis: Redis, tmp_path: Path
-) -> None:
+def test_a_pipeline_can_not_be_canceled_while_its_completion_is_being_recorded(redis: Redis, tmp_path: Path) -> None:
     folder, refused = pipeline(redis, tmp_path, {"one": STEP}), list[Conflict]()
     take_turn(redis, folder)
     end(redis, the_job_in(folder))
