@@ -128,6 +128,31 @@ def test_a_signature_opens_one_container_for_a_time(target: AzureTarget) -> None
     check_signatures(target)
 
 
+def test_the_files_of_a_version_never_change(target: AzureTarget) -> None:
+    version = f"{WORKSPACE}/codes/fixed/versions/1"
+
+    def reference() -> tuple[str, str]:
+        status, value = target.call("POST", f"{version}/startPendingUpload", {})
+        assert status == 200, value
+        uri, _, query = value["blobReferenceForConsumption"]["credential"]["sasUri"].partition("?")
+        return uri.partition("127.0.0.1")[2].partition("/")[2], query
+
+    path, before = reference()
+    code, headers = f"/{path}/src/main.py", {"x-ms-blob-type": "BlockBlob"}
+    assert target.ask("PUT", f"{code}?{before}", b"first", headers)[0] == 201
+    uri = f"https://h/{path}/src"
+    assert target.call("PUT", version, {"properties": {"codeUri": uri}})[0] == 201
+
+    _, after = reference()
+    for what in ("", "&comp=block&blockid=YQ==", "&comp=metadata"):
+        assert target.ask("PUT", f"{code}?{before}{what}", b"second", headers)[0] == 409
+        assert target.ask("PUT", f"{code}?{after}{what}", b"second", headers)[0] == 403
+    blocks = b"<BlockList></BlockList>"
+    assert target.ask("PUT", f"{code}?{before}&comp=blocklist", blocks)[0] == 409
+    assert target.ask("GET", f"{code}?{after}") == (200, b"first")
+    assert target.call("PUT", version, {"properties": {"codeUri": uri, "tags": {"a": "b"}}})[0] == 201
+
+
 def test_what_jobs_have_written_can_only_be_read(target: AzureTarget) -> None:
     assert target.upload("azureml/job/x", b"x") == 403
     path = f"/azure/blob/store/azureml/ExperimentRun/dcid.x/logs/a.txt?{target.signature('workspaceartifactstore')}"

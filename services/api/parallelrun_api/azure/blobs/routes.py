@@ -13,7 +13,7 @@ from fastapi import APIRouter, Request, Response
 
 from parallelrun_api.azure.answers import FaceRoute, NotSupported
 from parallelrun_api.azure.blobs import listing
-from parallelrun_api.azure.blobs.names import UPLOADS, checked_blob, checked_container
+from parallelrun_api.azure.blobs.names import OF_VERSIONS, UPLOADS, checked_blob, checked_container
 from parallelrun_api.azure.blobs.places import open_blob
 from parallelrun_api.azure.blobs.store import MAX_BODY_BYTES, check_is_file
 from parallelrun_api.azure.door import BLOBS
@@ -30,7 +30,7 @@ router = APIRouter(prefix=BLOBS.rstrip("/"), include_in_schema=False, route_clas
 _META: Final = "x-ms-meta-"
 _MAX_BLOCK_LIST: Final = 8 << 20
 _WRITE_AT_ONCE: Final = 1 << 20
-_WRITABLE: Final = (UPLOADS, "code-")
+_WRITABLE: Final = (UPLOADS, OF_VERSIONS)
 """Containers that can be written to, or what their names begin with: the others are views of jobs."""
 
 
@@ -66,6 +66,7 @@ async def write_blob(container: str, blob: str, request: Request, face: FaceOf) 
     container, blob = checked_container(container), checked_blob(blob)
     if not container.startswith(_WRITABLE) or blob.startswith("azureml/"):
         raise Forbidden("This place shows what jobs have written; it can't be written to.")
+    await run_sync(face.blobs.check_not_closed, container)
     match request.query_params.get("comp", ""):
         case "metadata":
             await run_sync(face.blobs.set_metadata, container, blob, _metadata(request.headers))

@@ -21,7 +21,7 @@ from typing import IO, Final
 
 from parallelrun_core.errors import Conflict, InvalidInput, NotFound
 from parallelrun_core.folder.files import replace_file, sync_file, sync_folder
-from parallelrun_core.folder.layout import PRIVATE_FOLDER, make_store, uploads_of
+from parallelrun_core.folder.layout import PRIVATE_FILE, PRIVATE_FOLDER, make_store, uploads_of
 from parallelrun_core.paths import open_beneath
 from parallelrun_core.service import telemetry
 
@@ -35,6 +35,8 @@ _MAX_BLOCK_ID: Final = 200
 _COUNT_EVERY_S: Final = 60.0
 _ABANDONED_S: Final = 24 * 3600
 _COPY_BYTES: Final = 1 << 20
+_KEPT: Final = frozenset({"blocks", "metadata", "closed"})
+"""What is beside the blobs and belongs to no upload that is going on."""
 _FILE: Final = 0o644
 _FOLDER: Final = 0o755
 _WAY_THROUGH: Final = 0o711
@@ -131,12 +133,33 @@ class BlobStore:
             self._reserved -= reserved
             self._used += written
 
+    def close(self, container: str) -> None:
+        """From now on, nothing in a container changes; durable when this returns."""
+        folder = self._closed(container).parent
+        self._make(folder)
+        self._closed(container).touch(mode=PRIVATE_FILE)
+        sync_folder(folder)
+
+    def is_closed(self, container: str) -> bool:
+        """Whether nothing in a container changes any more."""
+        return self._closed(container).exists()
+
+    def check_not_closed(self, container: str) -> None:
+        """Make sure that a container can still be written to.
+
+        Raises:
+            Conflict: it can't.
+        """
+        if self.is_closed(container):
+            raise Conflict("These are the files of a version that there is: a version never changes.")
+
     def put(self, container: str, blob: str, file: IO[bytes]) -> None:
         """Make what was received a blob, in place of one of the same name.
 
         Raises:
-            Conflict: a folder has that name, or a file the name of a folder above it.
+            Conflict: a folder has that name, or a file the name of a folder above it; or the container is closed.
         """
+        self.check_not_closed(container)
         file.flush()
         path = self.file(container, blob)
         try:
@@ -220,7 +243,7 @@ class BlobStore:
             with suppress(FileNotFoundError):
                 for path in folder.iterdir():
                     with suppress(FileNotFoundError):
-                        if path.name not in ("blocks", "metadata"):
+                        if path.name not in _KEPT:
                             self._remove_if_old(path)
 
     def _remove_if_old(self, path: Path) -> None:
@@ -236,6 +259,9 @@ class BlobStore:
 
     def _metadata(self, container: str, blob: str) -> Path:
         return self._beside / "metadata" / f"{_digest(f'{container}/{blob}')}.json"
+
+    def _closed(self, container: str) -> Path:
+        return self._beside / "closed" / container
 
     def _make(self, folder: Path) -> None:
         folder.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
