@@ -128,6 +128,31 @@ def test_a_signature_opens_one_container_for_a_time(target: AzureTarget) -> None
     check_signatures(target)
 
 
+def test_the_files_of_a_version_never_change(target: AzureTarget) -> None:
+    version = f"{WORKSPACE}/codes/fixed/versions/1"
+
+    def reference() -> tuple[str, str]:
+        status, value = target.call("POST", f"{version}/startPendingUpload", {})
+        assert status == 200, value
+        uri, _, query = value["blobReferenceForConsumption"]["credential"]["sasUri"].partition("?")
+        return uri.partition("127.0.0.1")[2].partition("/")[2], query
+
+    path, before = reference()
+    code, headers = f"/{path}/src/main.py", {"x-ms-blob-type": "BlockBlob"}
+    assert target.ask("PUT", f"{code}?{before}", b"first", headers)[0] == 201
+    uri = f"https://h/{path}/src"
+    assert target.call("PUT", version, {"properties": {"codeUri": uri}})[0] == 201
+
+    _, after = reference()
+    for what in ("", "&comp=block&blockid=YQ==", "&comp=metadata"):
+        assert target.ask("PUT", f"{code}?{before}{what}", b"second", headers)[0] == 409
+        assert target.ask("PUT", f"{code}?{after}{what}", b"second", headers)[0] == 403
+    blocks = b"<BlockList></BlockList>"
+    assert target.ask("PUT", f"{code}?{before}&comp=blocklist", blocks)[0] == 409
+    assert target.ask("GET", f"{code}?{after}") == (200, b"first")
+    assert target.call("PUT", version, {"properties": {"codeUri": uri, "tags": {"a": "b"}}})[0] == 201
+
+
 def test_what_jobs_have_written_can_only_be_read(target: AzureTarget) -> None:
     assert target.upload("azureml/job/x", b"x") == 403
     path = f"/azure/blob/store/azureml/ExperimentRun/dcid.x/logs/a.txt?{target.signature('workspaceartifactstore')}"
@@ -184,6 +209,29 @@ def test_uploads_have_a_quota(redis_url: str, tmp_path: Path) -> None:
         assert target.upload("a", b"x" * 900) == 201
         assert target.upload("b", b"x" * 900) == 413
         assert target.upload("b", b"x" * 900, "&comp=block&blockid=YQ==") == 413
+
+
+def test_no_body_is_longer_than_room_was_kept_for(redis_url: str, tmp_path: Path) -> None:
+    with azure_target(tmp_path, redis_url, "--max-upload-bytes", "1000") as target:
+        path = f"{UPLOADS}/long?{target.signature()}"
+        for head in (b"Content-Length: 0\r\nTransfer-Encoding: chunked", b"Transfer-Encoding: chunked"):
+            sent = b"PUT %b HTTP/1.1\r\nHost: 127.0.0.1\r\n%b\r\n\r\n" % (path.encode(), head)
+            answer = target.send(sent + b"400\r\n" + b"x" * 0x400 + b"\r\n0\r\n\r\n")
+            assert answer.startswith(b"HTTP/1.1 400 "), answer
+        assert [each for each in (tmp_path / "uploads").rglob("*") if each.is_file()] == []
+
+
+def test_uploads_that_break_off_take_no_room(redis_url: str, tmp_path: Path) -> None:
+    with azure_target(tmp_path, redis_url, "--max-upload-bytes", "1000") as target:
+        path = f"{UPLOADS}/broken?{target.signature()}"
+        for _ in range(3):
+            target.send(
+                b"PUT %b HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 900\r\n\r\nx" % path.encode(), ends=True
+            )
+        deadline = time.monotonic() + 20
+        while target.upload("whole", b"x" * 900) != 201:
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
 
 
 def test_a_name_that_leads_here_by_dns_gets_nothing(target: AzureTarget) -> None:

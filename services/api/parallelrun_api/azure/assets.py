@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -11,6 +10,7 @@ from fastapi import APIRouter, Request, Response
 from starlette.convertors import StringConvertor, register_url_convertor
 
 from parallelrun_api.azure.answers import FaceRoute, answer
+from parallelrun_api.azure.blobs.names import container_of
 from parallelrun_api.azure.catalog import FaceAssets
 from parallelrun_api.azure.face import WORKSPACE, Face, FaceOf, scope_of
 from parallelrun_api.azure.ids import without_prefix
@@ -79,10 +79,11 @@ async def put_version(kind: str, name: str, version: str, request: Request, face
 
 @router.post(_VERSION + "/startPendingUpload", name="hand_out_signature")
 async def start_upload(kind: str, name: str, version: str, request: Request, face: FaceOf) -> Response:
-    """Where the content of a version is to be uploaded: a container of its own."""
-    container = f"code-{hashlib.sha256(f'{kind}/{name}/{version}'.encode()).hexdigest()[:32]}"
+    """Where the content of a version is to be uploaded: a container of its own, to read only once there is one."""
+    container = container_of(kind, name, version)
     uri = blob_url(request, container)
-    signed = f"{uri}?{signature_of(face, request, container, 'rw')}"
+    rights = "r" if await run_sync(face.blobs.is_closed, container) else "rw"
+    signed = f"{uri}?{signature_of(face, request, container, rights)}"
     return answer(
         {
             "pendingUploadId": None,

@@ -11,6 +11,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from parallelrun_api.azure.blobs.names import container_of
 from parallelrun_api.azure.documents import component_document
 from parallelrun_api.azure.ids import version_of
 from parallelrun_api.azure.resolving import FaceNames
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 SHARED: Final = {"data": "data", "models": "model", "environments": "environment", "components": "component"}
 """The kinds that are assets beyond this face, by what the client calls them."""
+_OF_FILES: Final = frozenset({"codes", "data", "models"})
 _MOST: Final = 1000
 _DEEPEST: Final = 12
 _CURATED: Final[dict[str, Any]] = {"created": 0.0, "properties": {"image": "curated"}}
@@ -52,6 +54,8 @@ class FaceAssets:
         if is_shared:
             self._assets.create(SHARED[kind], name, version, self._document(kind, properties), None)
         self._face.shelf.put(kind, name, version, properties)
+        if kind in _OF_FILES:
+            self._face.blobs.close(container_of(kind, name, version))
         if is_shared and isinstance(properties.get("isArchived"), bool):
             self._assets.set_archived(SHARED[kind], name, version, is_archived=properties["isArchived"])
 
