@@ -161,9 +161,7 @@ def test_the_end_of_the_last_step_ends_the_pipeline_and_takes_it_off_the_list(re
     assert not registry.is_active(folder.job_id)
 
 
-def test_what_needs_an_output_that_a_condition_in_a_nested_pipeline_has_skipped_is_skipped(
-    redis: Redis, tmp_path: Path
-) -> None:
+def test_what_needs_an_output_that_a_nested_pipeline_has_skipped_is_skipped(redis: Redis, tmp_path: Path) -> None:
     made = {"said": {"type": "uri_file"}}
     say = {**STEP, "job": {"command": "true", "outputs": made}, "conditions": [{"of": False}]}
     inner = {"steps": {"say": say}, "outputs": {"said": {"type": "uri_file", "of": {"step": "say", "output": "said"}}}}

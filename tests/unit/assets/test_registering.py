@@ -48,7 +48,7 @@ def test_what_a_job_has_made_in_a_later_generation_is_another_version(tmp_path: 
     assert "a version never changes" in refused
 
 
-def test_a_catalog_that_can_not_be_written_is_told_and_one_that_can_not_for_now_is_waited_for(tmp_path: Path) -> None:
+def test_a_catalog_that_can_not_be_written_is_told_or_waited_for(tmp_path: Path) -> None:
     (tmp_path / "assets").touch()
     made, (refused,) = register(tmp_path, JOB)
     assert made == []
