@@ -325,3 +325,33 @@ def test_no_answer_has_the_value_of_an_environment_variable(target: AzureTarget)
         assert "a-secret-of-the-user" not in json.dumps(target.call("GET", path)[1])
     assert "a-secret-of-the-user" not in json.dumps(made)
     assert target.call("PUT", f"{WORKSPACE}/jobs/again", {"properties": made["properties"]})[0] == 400
+
+
+def test_what_is_remembered_of_a_job_has_limits(target: AzureTarget) -> None:
+    assert target.upload("labels/main.py", b"def run(mini_batch):\n    return mini_batch\n") == 201
+    version = f"{WORKSPACE}/codes/labels/versions/1"
+    uri = "https://h/azure/blob/store/azureml-blobstore/labels"
+    assert target.call("PUT", version, {"properties": {"codeUri": uri}})[0] == 201
+    code = f"azureml:{version.removeprefix('/azure')}"
+    document = job(code, "azureml://datastores/workspaceblobstore/paths/labels")
+    assert target.call("PUT", f"{WORKSPACE}/jobs/labels", document)[0] == 201
+    run = f"/azure/history/v1.0{WORKSPACE.removeprefix('/azure')}/runs/labels"
+
+    answers = [target.call("PATCH", run, {"tags": {f"tag{number}": "x" * 30_000}}) for number in range(5)]
+    assert [status for status, _ in answers] == [200, 200, 400, 400, 400], answers
+    assert "65,536" in answers[-1][1]["error"]["message"]
+    deep: dict[str, object] = {}
+    for _ in range(900):
+        deep = {"x": deep}
+    for method, path in (("PATCH", run), ("PUT", f"{WORKSPACE}/jobs/deep"), ("PUT", f"{WORKSPACE}/schedules/deep")):
+        status, value = target.call(method, path, {"properties": deep, "tags": {}})
+        assert status == 400, (path, value)
+        assert "64 levels" in value["error"]["message"]
+    assert target.call("GET", run)[0] == 200
+
+
+def test_a_number_of_thousands_of_digits_is_refused(target: AzureTarget) -> None:
+    for most in ("9" * 5000, "-1", "x"):
+        assert target.call("GET", f"{WORKSPACE}/codes/x/versions?$top={most}")[0] == 400
+    timeout = {"jobType": "Command", "command": "true", "limits": {"timeout": f"PT{'9' * 5000}S"}}
+    assert target.call("PUT", f"{WORKSPACE}/jobs/long", {"properties": timeout})[0] == 400

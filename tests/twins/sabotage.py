@@ -329,6 +329,8 @@ MECHANISMS: Final[dict[str, tuple[Line | Step, ...]]] = {
     "steps.derived": (Step("parallelrun_master.pipelines.steps:job_id_from", _some_job_id),),
     # What makes them do what one of them has decided.
     "steps.first": (Step("parallelrun_core.pipelines.records:write_once", _replacing),),
+    # What ends a turn that was paused until another one began.
+    "turns.fenced": (Step("parallelrun_master.pipelines.led:LedPipeline._check_turn", nothing),),
     # What has a step run anew when what it was made of has changed.
     "steps.upon": (Step("parallelrun_core.pipelines.standing:is_upon", always(True)),),
     # What tells the contents of two inputs apart.

@@ -30,6 +30,12 @@ def test_steps_whose_jobs_have_any_id_are_found_to_start_twice(redis: Redis, tmp
         turns.test_two_turns_at_once_start_each_step_once(redis, tmp_path)
 
 
+@pytest.mark.integration
+def test_a_turn_that_goes_on_after_a_pause_is_found(redis: Redis, tmp_path: Path) -> None:
+    with without("turns.fenced"), expect_failure():
+        turns.test_a_turn_that_was_paused_until_another_one_began_starts_nothing(redis, tmp_path)
+
+
 def test_a_decision_that_replaces_an_earlier_one_is_found(tmp_path: Path) -> None:
     with without("steps.first"), expect_failure():
         steps.test_of_two_decisions_about_a_step_the_first_counts(steps.Made(tmp_path))

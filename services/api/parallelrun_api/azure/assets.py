@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -11,12 +12,12 @@ from starlette.convertors import StringConvertor, register_url_convertor
 
 from parallelrun_api.azure.answers import FaceRoute, answer
 from parallelrun_api.azure.blobs.names import container_of
+from parallelrun_api.azure.bodies import read_body
 from parallelrun_api.azure.catalog import FaceAssets
 from parallelrun_api.azure.face import WORKSPACE, Face, FaceOf, scope_of
 from parallelrun_api.azure.ids import without_prefix
 from parallelrun_api.azure.shelf import KINDS, LATEST
 from parallelrun_api.azure.workspace import blob_url, signature_of
-from parallelrun_api.submission.upload import read_document
 from parallelrun_core.errors import InvalidInput, NotFound
 
 
@@ -41,6 +42,7 @@ _KIND: Final = "Microsoft.MachineLearningServices/workspaces"
 _ALWAYS: Final[dict[str, Any]] = {"isAnonymous": False, "isArchived": False, "tags": {}, "properties": {}}
 _OF_MODELS: Final[dict[str, Any]] = {"flavors": {}}
 """What the client expects of each version."""
+_NUMBER: Final = re.compile("[0-9]{1,9}")
 _HASH: Final = "hash_sha256"
 _ASSET: Final = "/{kind:kind}/{name:asset}"
 _VERSION: Final = _ASSET + "/versions/{version}"
@@ -52,12 +54,14 @@ async def list_versions(kind: str, name: str, request: Request, face: FaceOf) ->
     wanted = request.query_params.get("hash", "")
     view = request.query_params.get("listViewType", "ActiveOnly")
     most = request.query_params.get("$top", "")
+    if most and not _NUMBER.fullmatch(most):
+        raise InvalidInput.at("/query/$top", "it is a number of at most nine digits")
     items = await run_sync(_versions, face, scope_of(request), kind, name)
     if wanted:
         items = [item for item in items if item["properties"].get("properties", {}).get(_HASH) == wanted]
     archived = {"ActiveOnly": (False,), "ArchivedOnly": (True,)}.get(view, (False, True))
     items = [item for item in items if bool(item["properties"].get("isArchived")) in archived]
-    return answer({"value": items[: int(most)] if most.isdecimal() else items})
+    return answer({"value": items[: int(most)] if most else items})
 
 
 @router.get(_VERSION)
@@ -69,7 +73,7 @@ async def get_version(kind: str, name: str, version: str, request: Request, face
 @router.put(_VERSION, name="put_asset")
 async def put_version(kind: str, name: str, version: str, request: Request, face: FaceOf) -> Response:
     """Store a version. It never changes; its description, its tags and whether it is archived may."""
-    document = await read_document(request)
+    document = await read_body(request)
     properties = document.get("properties") if isinstance(document, dict) else None
     if not isinstance(properties, dict):
         raise InvalidInput.at("/properties", "a version has properties")
@@ -106,7 +110,7 @@ async def get_container(kind: str, name: str, request: Request, face: FaceOf) ->
 @router.put(_ASSET, name="put_asset")
 async def put_container(kind: str, name: str, request: Request, face: FaceOf) -> Response:
     """Archive or restore all versions of a name."""
-    document = await read_document(request)
+    document = await read_body(request)
     properties = document.get("properties") if isinstance(document, dict) else None
     is_archived = bool((properties or {}).get("isArchived"))
     assets = FaceAssets(face)

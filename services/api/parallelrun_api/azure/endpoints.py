@@ -9,6 +9,7 @@ from anyio.to_thread import run_sync
 from fastapi import APIRouter, Request, Response
 
 from parallelrun_api.azure.answers import FaceRoute, answer, begun
+from parallelrun_api.azure.bodies import read_body
 from parallelrun_api.azure.deployments import data_given, deployment_document
 from parallelrun_api.azure.face import WORKSPACE, Face, FaceOf, own_url, scope_of
 from parallelrun_api.azure.job_answers import status_of
@@ -17,7 +18,6 @@ from parallelrun_api.azure.resolving import FaceNames
 from parallelrun_api.azure.sent import Sent
 from parallelrun_api.endpoints.accepting import Endpoints
 from parallelrun_api.submission.checks import PathChecks
-from parallelrun_api.submission.upload import read_document
 from parallelrun_core.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ async def get_endpoint(name: str, request: Request, face: FaceOf) -> Response:
 @router.put(_ENDPOINT, name="put_batch_endpoint")
 async def put_endpoint(name: str, request: Request, face: FaceOf) -> Response:
     """Define a batch endpoint, or define it anew."""
-    sent, properties = _sent_in(await read_document(request))
+    sent, properties = _sent_in(await read_body(request))
     default = (properties.get("defaults") or {}).get("deploymentName")
     document = {
         "description": properties.get("description") or "",
@@ -81,7 +81,7 @@ async def get_deployment(name: str, deployment: str, request: Request, face: Fac
 @router.put(_DEPLOYMENT, name="put_batch_deployment")
 async def put_deployment(name: str, deployment: str, request: Request, face: FaceOf) -> Response:
     """Define a deployment, or define it anew."""
-    sent, properties = _sent_in(await read_document(request))
+    sent, properties = _sent_in(await read_body(request))
     check_not_masked(properties)
     document = {**deployment_document(properties), "tags": sent.get("tags") or {}}
 
@@ -103,7 +103,7 @@ async def delete_deployment(name: str, deployment: str, face: FaceOf) -> Respons
 @router.post(_ENDPOINT + "/jobs", name="invoke_batch_endpoint")
 async def invoke(name: str, request: Request, face: FaceOf) -> Response:
     """Make a job of a deployment and the data that are given."""
-    _, properties = _sent_in(await read_document(request))
+    _, properties = _sent_in(await read_body(request))
     given = data_given(properties)
     if deployment := request.headers.get("azureml-model-deployment"):
         given["deployment_name"] = deployment
