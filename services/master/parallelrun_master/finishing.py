@@ -216,7 +216,8 @@ class Finishing:
         from parallelrun_core.assets.registering import register_outputs
 
         paths = job.folder.output_paths(job.spec)
-        made, refused = register_outputs(job.folder.root, job.job_id, job.spec.outputs, paths)
+        generation = job.queue.generation
+        made, refused = register_outputs(job.folder.root, job.job_id, job.spec.outputs, paths, generation)
         for asset in made:
             job.reports.say(f"The output {asset.content['made_by']['output']!r} is registered as {asset.id}.")
         return refused

@@ -161,6 +161,34 @@ def test_the_end_of_the_last_step_ends_the_pipeline_and_takes_it_off_the_list(re
     assert not registry.is_active(folder.job_id)
 
 
+def test_what_needs_an_output_that_a_nested_pipeline_has_skipped_is_skipped(redis: Redis, tmp_path: Path) -> None:
+    made = {"said": {"type": "uri_file"}}
+    say = {**STEP, "job": {"command": "true", "outputs": made}, "conditions": [{"of": False}]}
+    inner = {"steps": {"say": say}, "outputs": {"said": {"type": "uri_file", "of": {"step": "say", "output": "said"}}}}
+    of = {"step": "inner", "output": "said"}
+    folder = pipeline(
+        redis,
+        tmp_path,
+        {
+            "inner": {"type": "pipeline", "job": inner},
+            "read": {**STEP, "inputs_from": {"said": {**of, "type": "uri_file"}}},
+            "ask": {**STEP, "conditions": [{"of": of}]},
+        },
+    )
+    take_turn(redis, folder)
+    (child,) = jobs_in(tmp_path) - {folder.job_id}
+    take_turn(redis, JobFolder(tmp_path, child))
+    take_turn(redis, folder)
+    result = folder.result()
+    assert result is not None
+    assert (result.state, result.failure) == (JobState.COMPLETED, None)
+    records = read_records(folder)
+    for name in ("read", "ask"):
+        (record,) = records[name]
+        assert (record.action, record.is_failure) == ("skip", False)
+        assert "The step 'say' of the pipeline" in record.why
+
+
 def test_a_turn_that_was_paused_until_another_one_began_starts_nothing(redis: Redis, tmp_path: Path) -> None:
     folder = pipeline(redis, tmp_path, {"one": STEP, "two": STEP})
     with at("step.decided", lambda: another_leads(redis, folder)):

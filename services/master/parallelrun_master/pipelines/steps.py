@@ -15,7 +15,7 @@ from parallelrun_core.folder.records import JobRecord, Parent, Reopening
 from parallelrun_core.ids import job_id_from
 from parallelrun_core.launching import launch, register
 from parallelrun_core.path_rule import Places
-from parallelrun_core.pipelines.outputs import job_of_output, output_path
+from parallelrun_core.pipelines.outputs import SkippedOutput, job_of_output, output_path
 from parallelrun_core.pipelines.records import Action, StepRecord, write_record
 from parallelrun_core.pipelines.standing import Standing, is_upon
 from parallelrun_core.reopening import let_go_on, reopen
@@ -91,6 +91,9 @@ class Steps:
         else:
             try:
                 job = self._job(name, known)
+            except SkippedOutput as error:
+                self._decide(name, "skip", why=f"it needs what a step has not made: {error}")
+                return
             except (InvalidInput, NotFound) as error:
                 self._decide(name, "fail", why=_in_words(error))
                 return
@@ -193,6 +196,7 @@ class Steps:
         """The job that runs a step.
 
         Raises:
+            SkippedOutput: a condition has skipped the step of a nested pipeline that makes one of its inputs.
             InvalidInput, NotFound: there can't be one, as the message says.
         """
         step = self._spec.steps[name]
