@@ -28,6 +28,11 @@ ROUTES = [
     ("POST", f"{WORKSPACE}/codes/x/versions/1/startPendingUpload"),
     ("GET", f"/azure/history/v1.0{WORKSPACE.removeprefix('/azure')}/runs/x/details"),
     ("POST", f"/azure/history/v1.0{WORKSPACE.removeprefix('/azure')}/rundata"),
+    ("GET", f"{WORKSPACE}/data"),
+    ("GET", f"{WORKSPACE}/data/x/versions"),
+    ("GET", f"{WORKSPACE}/schedules"),
+    ("GET", f"{WORKSPACE}/batchEndpoints"),
+    ("GET", f"{WORKSPACE}/batchEndpoints/x/deployments"),
     ("GET", "/azure/nowhere"),
     ("GET", "/azure"),
 ]

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 import yaml
 
+from parallelrun_core.errors import ParallelRunError
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.states import JobState
 from parallelrun_core.tracking.mlflow_run import begin_run, checked_uri, end_run, variables_of
@@ -91,3 +94,52 @@ def test_what_only_mlflow_understands_is_left_to_it(folder: JobFolder) -> None:
 def test_an_address_has_no_credentials_and_is_whole(uri: str) -> None:
     with pytest.raises(ValueError, match=r"credentials|absolute"):
         checked_uri(uri)
+
+
+def _fifo(path: Path) -> None:
+    os.mkfifo(path)
+
+
+def _link(path: Path) -> None:
+    (path.parents[3] / "secret").write_text('{"secret": "s3"}')
+    path.symlink_to(path.parents[3] / "secret")
+
+
+def _second_name(path: Path) -> None:
+    (path.parents[3] / "secret").write_text('{"secret": "s3"}')
+    path.hardlink_to(path.parents[3] / "secret")
+
+
+def _too_much(path: Path) -> None:
+    path.write_text('{"secret": "s3"}' + " " * (1 << 20))
+
+
+def _endless(path: Path) -> None:
+    path.symlink_to("/dev/zero")
+
+
+@pytest.mark.parametrize("put", [_fifo, _link, _second_name, _too_much, _endless])
+def test_what_a_script_puts_in_place_of_a_run_is_neither_waited_for_nor_read(
+    put: Callable[[Path], None], folder: JobFolder, tmp_path: Path
+) -> None:
+    runs = tmp_path / "runs"
+    run_id = begin(folder, str(runs))
+    (path,) = runs.glob(f"*/{run_id}/meta.yaml")
+    path.unlink()
+    put(path)
+    before = path.lstat()
+    with ThreadPoolExecutor(1) as leader, pytest.raises((OSError, ParallelRunError)):
+        leader.submit(end_run, folder, JobState.COMPLETED, {}).result(timeout=20)
+    assert path.lstat() == before
+
+
+def test_a_node_that_comes_later_writes_nothing_where_workers_may_write(folder: JobFolder, tmp_path: Path) -> None:
+    runs, elsewhere = tmp_path / "runs", tmp_path / "elsewhere"
+    run_id = begin(folder, str(runs))
+    (run,) = runs.glob(f"*/{run_id}")
+    (run / "tags").rename(run / "away")
+    elsewhere.mkdir()
+    (run / "tags").symlink_to(elsewhere)
+    assert begin(folder, str(runs)) == run_id
+    assert not list(elsewhere.iterdir())
+    assert [path.name for path in run.parent.iterdir() if path.is_dir()] == [run_id]
