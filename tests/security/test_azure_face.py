@@ -28,6 +28,11 @@ ROUTES = [
     ("POST", f"{WORKSPACE}/codes/x/versions/1/startPendingUpload"),
     ("GET", f"/azure/history/v1.0{WORKSPACE.removeprefix('/azure')}/runs/x/details"),
     ("POST", f"/azure/history/v1.0{WORKSPACE.removeprefix('/azure')}/rundata"),
+    ("GET", f"{WORKSPACE}/data"),
+    ("GET", f"{WORKSPACE}/data/x/versions"),
+    ("GET", f"{WORKSPACE}/schedules"),
+    ("GET", f"{WORKSPACE}/batchEndpoints"),
+    ("GET", f"{WORKSPACE}/batchEndpoints/x/deployments"),
     ("GET", "/azure/nowhere"),
     ("GET", "/azure"),
 ]
@@ -308,6 +313,22 @@ def test_no_component_copies_what_its_code_has_come_to_lead_to(target: AzureTarg
 
     assert status == 400, value
     assert "ParallelRun's own files" in value["error"]["message"]
+
+
+def test_components_in_components_have_only_so_many_steps(target: AzureTarget) -> None:
+    command = {"name": "b0", "type": "command", "command": "true", "environment": "azureml:e:1"}
+    version = f"{WORKSPACE}/components/b0/versions/1"
+    sent = {"properties": {"componentSpec": command, "isAnonymous": True}}
+    assert target.call("PUT", version, sent)[0] == 201
+    for name in ("b1", "b2"):
+        below = f"azureml:{version.removeprefix('/azure')}"
+        jobs = {f"step{number}": {"component": below} for number in range(70)}
+        version = f"{WORKSPACE}/components/{name}/versions/1"
+        component = {"name": name, "type": "pipeline", "jobs": jobs}
+        sent = {"properties": {"componentSpec": component, "isAnonymous": name == "b1"}}
+        status, value = target.call("PUT", version, sent)
+        assert status == (201 if name == "b1" else 400), value
+    assert "more than 4,000 steps" in value["error"]["message"]
 
 
 def test_no_answer_has_the_value_of_an_environment_variable(target: AzureTarget) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any, Final
 
 from anyio.to_thread import run_sync
@@ -56,7 +57,9 @@ async def list_versions(kind: str, name: str, request: Request, face: FaceOf) ->
     most = request.query_params.get("$top", "")
     if most and not _NUMBER.fullmatch(most):
         raise InvalidInput.at("/query/$top", "it is a number of at most nine digits")
-    items = await run_sync(_versions, face, scope_of(request), kind, name)
+    scope = scope_of(request)
+    read = partial(_versions, face, scope, kind, name)
+    items = await face.context.job_lists.run(("azure", "versions", scope, kind, name), read)
     if wanted:
         items = [item for item in items if item["properties"].get("properties", {}).get(_HASH) == wanted]
     archived = {"ActiveOnly": (False,), "ArchivedOnly": (True,)}.get(view, (False, True))
@@ -122,8 +125,12 @@ async def put_container(kind: str, name: str, request: Request, face: FaceOf) ->
 @router.get("/{kind:kind}")
 async def list_names(kind: str, request: Request, face: FaceOf) -> Response:
     """All names of a kind."""
-    names = await run_sync(FaceAssets(face).names, kind)
-    return answer({"value": [await run_sync(_container, face, scope_of(request), kind, name) for name in names]})
+    scope = scope_of(request)
+
+    def listed() -> list[dict[str, Any]]:
+        return [_container(face, scope, kind, name) for name in FaceAssets(face).names(kind)]
+
+    return answer({"value": await face.context.job_lists.run(("azure", "names", scope, kind), listed)})
 
 
 def _container(face: Face, scope: str, kind: str, name: str) -> dict[str, Any]:

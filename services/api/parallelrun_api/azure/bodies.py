@@ -36,7 +36,7 @@ def check_depth(document: object) -> None:
         InvalidInput: it is nested too deep.
     """
     level: list[object] = [document]
-    for _ in range(MAX_DEPTH + 1):
+    for _ in range(MAX_DEPTH):
         parts = chain.from_iterable(_parts(each) for each in level)
         level = list({id(part): part for part in parts if isinstance(part, dict | list)}.values())
         if not level:

@@ -17,6 +17,7 @@ from parallelrun_api.azure.ids import version_of
 from parallelrun_api.azure.resolving import FaceNames
 from parallelrun_core.assets.contents import keep_code
 from parallelrun_core.assets.names import code_called, stored_code
+from parallelrun_core.azure.scope import Budget
 from parallelrun_core.errors import InvalidInput, NotFound
 from parallelrun_core.path_rule import PathRule
 from parallelrun_core.storage.stores import storage_of
@@ -104,7 +105,7 @@ class FaceAssets:
         if kind == "components":
             document = component_document(properties.get("componentSpec") or {})
             document = {key: value for key, value in document.items() if key not in ("name", "version")}
-            return {**about, **self._whole(document, 0)}
+            return {**about, **self._whole(document, 0, Budget())}
         content = self._names.content(kind, properties)
         return {**about, **content}
 
@@ -124,7 +125,7 @@ class FaceAssets:
         if trouble is not None:
             raise InvalidInput.at("/properties/codeUri", trouble.message, trouble.hint)
 
-    def _whole(self, part: dict[str, Any], depth: int) -> dict[str, Any]:
+    def _whole(self, part: dict[str, Any], depth: int, budget: Budget) -> dict[str, Any]:
         """A part of a component in which nothing refers to what only this face knows."""
         made = dict(part)
         if isinstance(code := made.get("code"), str) and version_of(code) is not None:
@@ -137,12 +138,14 @@ class FaceAssets:
                 made["environment"] = self._names.content("environments", record["properties"])
         component = made.get("component")
         if isinstance(component, str) and (named := version_of(component)) is not None and depth < _DEEPEST:
-            made["component"] = self._whole(self._names.asset("component", component).content["document"], depth + 1)
+            document = self._names.asset("component", component).content["document"]
+            made["component"] = self._whole(document, depth + 1, budget)
         if isinstance(made.get("task"), dict):
-            made["task"] = self._whole(made["task"], depth)
+            made["task"] = self._whole(made["task"], depth, budget)
         if isinstance(made.get("jobs"), dict):
+            budget.take(len(made["jobs"]), "/properties/componentSpec/jobs")
             made["jobs"] = {
-                name: self._whole(step, depth) if isinstance(step, dict) else step
+                name: self._whole(step, depth, budget) if isinstance(step, dict) else step
                 for name, step in made["jobs"].items()
             }
         return made

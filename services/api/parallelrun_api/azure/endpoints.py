@@ -33,7 +33,8 @@ _DEPLOYMENT: Final = _ENDPOINT + "/deployments/{deployment}"
 @router.get("/batchEndpoints")
 async def list_endpoints(request: Request, face: FaceOf) -> Response:
     """All batch endpoints."""
-    endpoints = await run_sync(face.context.endpoints.all)
+    key = ("azure", "endpoints")
+    endpoints = await face.context.job_lists.run(key, face.context.endpoints.all)
     return answer({"value": [_endpoint_answer(request, each) for each in endpoints]})
 
 
@@ -67,8 +68,11 @@ async def delete_endpoint(name: str, face: FaceOf) -> Response:
 @router.get(_ENDPOINT + "/deployments")
 async def list_deployments(name: str, request: Request, face: FaceOf) -> Response:
     """The deployments of a batch endpoint."""
-    there = await run_sync(face.context.endpoints.deployments, name)
-    return answer({"value": [await run_sync(_deployment_answer, face, request, each) for each in there]})
+
+    def listed() -> list[dict[str, Any]]:
+        return [_deployment_answer(face, request, each) for each in face.context.endpoints.deployments(name)]
+
+    return answer({"value": await face.context.job_lists.run(("azure", "deployments", request.url.path), listed)})
 
 
 @router.get(_DEPLOYMENT)

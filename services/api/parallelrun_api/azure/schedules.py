@@ -63,7 +63,8 @@ async def list_schedules(request: Request, face: FaceOf) -> Response:
             if revision is not None and revision.is_enabled in wanted
         ]
 
-    return answer({"value": await run_sync(listed)})
+    key = ("azure", "schedules", scope_of(request), wanted)
+    return answer({"value": await face.context.job_lists.run(key, listed)})
 
 
 @router.delete("/schedules/{name}", name="delete_schedule")
