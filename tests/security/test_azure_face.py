@@ -28,6 +28,11 @@ ROUTES = [
     ("POST", f"{WORKSPACE}/codes/x/versions/1/startPendingUpload"),
     ("GET", f"/azure/history/v1.0{WORKSPACE.removeprefix('/azure')}/runs/x/details"),
     ("POST", f"/azure/history/v1.0{WORKSPACE.removeprefix('/azure')}/rundata"),
+    ("GET", f"{WORKSPACE}/data"),
+    ("GET", f"{WORKSPACE}/data/x/versions"),
+    ("GET", f"{WORKSPACE}/schedules"),
+    ("GET", f"{WORKSPACE}/batchEndpoints"),
+    ("GET", f"{WORKSPACE}/batchEndpoints/x/deployments"),
     ("GET", "/azure/nowhere"),
     ("GET", "/azure"),
 ]
@@ -128,6 +133,31 @@ def test_a_signature_opens_one_container_for_a_time(target: AzureTarget) -> None
     check_signatures(target)
 
 
+def test_the_files_of_a_version_never_change(target: AzureTarget) -> None:
+    version = f"{WORKSPACE}/codes/fixed/versions/1"
+
+    def reference() -> tuple[str, str]:
+        status, value = target.call("POST", f"{version}/startPendingUpload", {})
+        assert status == 200, value
+        uri, _, query = value["blobReferenceForConsumption"]["credential"]["sasUri"].partition("?")
+        return uri.partition("127.0.0.1")[2].partition("/")[2], query
+
+    path, before = reference()
+    code, headers = f"/{path}/src/main.py", {"x-ms-blob-type": "BlockBlob"}
+    assert target.ask("PUT", f"{code}?{before}", b"first", headers)[0] == 201
+    uri = f"https://h/{path}/src"
+    assert target.call("PUT", version, {"properties": {"codeUri": uri}})[0] == 201
+
+    _, after = reference()
+    for what in ("", "&comp=block&blockid=YQ==", "&comp=metadata"):
+        assert target.ask("PUT", f"{code}?{before}{what}", b"second", headers)[0] == 409
+        assert target.ask("PUT", f"{code}?{after}{what}", b"second", headers)[0] == 403
+    blocks = b"<BlockList></BlockList>"
+    assert target.ask("PUT", f"{code}?{before}&comp=blocklist", blocks)[0] == 409
+    assert target.ask("GET", f"{code}?{after}") == (200, b"first")
+    assert target.call("PUT", version, {"properties": {"codeUri": uri, "tags": {"a": "b"}}})[0] == 201
+
+
 def test_what_jobs_have_written_can_only_be_read(target: AzureTarget) -> None:
     assert target.upload("azureml/job/x", b"x") == 403
     path = f"/azure/blob/store/azureml/ExperimentRun/dcid.x/logs/a.txt?{target.signature('workspaceartifactstore')}"
@@ -186,6 +216,29 @@ def test_uploads_have_a_quota(redis_url: str, tmp_path: Path) -> None:
         assert target.upload("b", b"x" * 900, "&comp=block&blockid=YQ==") == 413
 
 
+def test_no_body_is_longer_than_room_was_kept_for(redis_url: str, tmp_path: Path) -> None:
+    with azure_target(tmp_path, redis_url, "--max-upload-bytes", "1000") as target:
+        path = f"{UPLOADS}/long?{target.signature()}"
+        for head in (b"Content-Length: 0\r\nTransfer-Encoding: chunked", b"Transfer-Encoding: chunked"):
+            sent = b"PUT %b HTTP/1.1\r\nHost: 127.0.0.1\r\n%b\r\n\r\n" % (path.encode(), head)
+            answer = target.send(sent + b"400\r\n" + b"x" * 0x400 + b"\r\n0\r\n\r\n")
+            assert answer.startswith(b"HTTP/1.1 400 "), answer
+        assert [each for each in (tmp_path / "uploads").rglob("*") if each.is_file()] == []
+
+
+def test_uploads_that_break_off_take_no_room(redis_url: str, tmp_path: Path) -> None:
+    with azure_target(tmp_path, redis_url, "--max-upload-bytes", "1000") as target:
+        path = f"{UPLOADS}/broken?{target.signature()}"
+        for _ in range(3):
+            target.send(
+                b"PUT %b HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 900\r\n\r\nx" % path.encode(), ends=True
+            )
+        deadline = time.monotonic() + 20
+        while target.upload("whole", b"x" * 900) != 201:
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+
+
 def test_a_name_that_leads_here_by_dns_gets_nothing(target: AzureTarget) -> None:
     headers = {"Host": "evil.example", "Authorization": f"Bearer {target.token()}"}
 
@@ -221,14 +274,61 @@ def test_a_job_reads_what_was_uploaded_and_nothing_beside_it(target: AzureTarget
         assert "ParallelRun's own files" in value["error"]["message"]
 
 
-def test_a_code_that_names_a_place_outside_is_refused(target: AzureTarget) -> None:
-    good = "azureml://datastores/workspaceblobstore/paths/code"
-    for number, uri in enumerate(["https://h/azure/blob/store/../x", "https://h/azure/blob/store/azureml/%2e%2e/x"]):
+OUTSIDE = [
+    "https://h/azure/blob/store/../x", "https://h/azure/blob/store/azureml/%2e%2e/x", "{root}/azure", "{root}",
+    "{root}/..", "{link}", "relative", "", "azureml://datastores/workspaceblobstore/paths/../../azure",
+]  # fmt: skip
+
+
+def check_codes(target: AzureTarget, link: Path) -> None:
+    """No version of code is of files that jobs may not read, nor is a component that names one."""
+    link.symlink_to(target.root / "azure")
+    for number, place in enumerate(OUTSIDE):
         version = f"{WORKSPACE}/codes/evil{number}/versions/1"
-        assert target.call("PUT", version, {"properties": {"codeUri": uri}})[0] == 201
-        document = job(f"azureml:{version.removeprefix('/azure')}", good)
-        status, value = target.call("PUT", f"{WORKSPACE}/jobs/evil{number}", document)
-        assert status == 400, value
+        uri = place.format(root=target.root, link=link)
+        status, value = target.call("PUT", version, {"properties": {"codeUri": uri}})
+        assert status == 400, (uri, value)
+        assert value["error"]["details"], uri
+        assert target.call("GET", version)[0] == 404
+
+
+def test_a_code_that_names_a_place_outside_is_refused(target: AzureTarget, tmp_path: Path) -> None:
+    check_codes(target, tmp_path / "link")
+
+
+def test_no_component_copies_what_its_code_has_come_to_lead_to(target: AzureTarget, tmp_path: Path) -> None:
+    folder = tmp_path / "code"
+    folder.mkdir()
+    (folder / "main.py").write_text("")
+    version = f"{WORKSPACE}/codes/moved/versions/1"
+    assert target.call("PUT", version, {"properties": {"codeUri": str(folder)}})[0] == 201
+    (folder / "main.py").unlink()
+    folder.rmdir()
+    folder.symlink_to(target.root / "azure")
+
+    code = f"azureml:{version.removeprefix('/azure')}"
+    component = {"name": "c", "type": "command", "command": "true", "code": code, "environment": "azureml:e:1"}
+    sent = {"properties": {"componentSpec": component}}
+    status, value = target.call("PUT", f"{WORKSPACE}/components/c/versions/1", sent)
+
+    assert status == 400, value
+    assert "ParallelRun's own files" in value["error"]["message"]
+
+
+def test_components_in_components_have_only_so_many_steps(target: AzureTarget) -> None:
+    command = {"name": "b0", "type": "command", "command": "true", "environment": "azureml:e:1"}
+    version = f"{WORKSPACE}/components/b0/versions/1"
+    sent = {"properties": {"componentSpec": command, "isAnonymous": True}}
+    assert target.call("PUT", version, sent)[0] == 201
+    for name in ("b1", "b2"):
+        below = f"azureml:{version.removeprefix('/azure')}"
+        jobs = {f"step{number}": {"component": below} for number in range(70)}
+        version = f"{WORKSPACE}/components/{name}/versions/1"
+        component = {"name": name, "type": "pipeline", "jobs": jobs}
+        sent = {"properties": {"componentSpec": component, "isAnonymous": name == "b1"}}
+        status, value = target.call("PUT", version, sent)
+        assert status == (201 if name == "b1" else 400), value
+    assert "more than 4,000 steps" in value["error"]["message"]
 
 
 def test_no_answer_has_the_value_of_an_environment_variable(target: AzureTarget) -> None:
@@ -246,3 +346,33 @@ def test_no_answer_has_the_value_of_an_environment_variable(target: AzureTarget)
         assert "a-secret-of-the-user" not in json.dumps(target.call("GET", path)[1])
     assert "a-secret-of-the-user" not in json.dumps(made)
     assert target.call("PUT", f"{WORKSPACE}/jobs/again", {"properties": made["properties"]})[0] == 400
+
+
+def test_what_is_remembered_of_a_job_has_limits(target: AzureTarget) -> None:
+    assert target.upload("labels/main.py", b"def run(mini_batch):\n    return mini_batch\n") == 201
+    version = f"{WORKSPACE}/codes/labels/versions/1"
+    uri = "https://h/azure/blob/store/azureml-blobstore/labels"
+    assert target.call("PUT", version, {"properties": {"codeUri": uri}})[0] == 201
+    code = f"azureml:{version.removeprefix('/azure')}"
+    document = job(code, "azureml://datastores/workspaceblobstore/paths/labels")
+    assert target.call("PUT", f"{WORKSPACE}/jobs/labels", document)[0] == 201
+    run = f"/azure/history/v1.0{WORKSPACE.removeprefix('/azure')}/runs/labels"
+
+    answers = [target.call("PATCH", run, {"tags": {f"tag{number}": "x" * 30_000}}) for number in range(5)]
+    assert [status for status, _ in answers] == [200, 200, 400, 400, 400], answers
+    assert "65,536" in answers[-1][1]["error"]["message"]
+    deep: dict[str, object] = {}
+    for _ in range(900):
+        deep = {"x": deep}
+    for method, path in (("PATCH", run), ("PUT", f"{WORKSPACE}/jobs/deep"), ("PUT", f"{WORKSPACE}/schedules/deep")):
+        status, value = target.call(method, path, {"properties": deep, "tags": {}})
+        assert status == 400, (path, value)
+        assert "64 levels" in value["error"]["message"]
+    assert target.call("GET", run)[0] == 200
+
+
+def test_a_number_of_thousands_of_digits_is_refused(target: AzureTarget) -> None:
+    for most in ("9" * 5000, "-1", "x"):
+        assert target.call("GET", f"{WORKSPACE}/codes/x/versions?$top={most}")[0] == 400
+    timeout = {"jobType": "Command", "command": "true", "limits": {"timeout": f"PT{'9' * 5000}S"}}
+    assert target.call("PUT", f"{WORKSPACE}/jobs/long", {"properties": timeout})[0] == 400

@@ -249,10 +249,11 @@ MECHANISMS: Final[dict[str, tuple[Line | Step, ...]]] = {
     "disk.tell_damage": (Step("parallelrun_core.folder.record_log:RecordReader._pass_over", always(False)),),
     # The check of rows that come from another job, or from a journal.
     "disk.check_rows": (Step("parallelrun_core.folder.takeover:has_rows", always(True)),),
-    # What the face for Azure ML's client makes of the API token, and how it takes names of blobs.
+    # What the face for Azure ML's client makes of the API token, and how it takes names of blobs and folders of code.
     "azure.tokens": (Step("parallelrun_api.azure.credentials:is_valid", always(True)),),
     "azure.signatures": (Step("parallelrun_api.azure.credentials:allows", always(True)),),
     "azure.names": (Step("parallelrun_api.azure.blobs.routes:checked_blob", _as_it_came),),
+    "azure.codes": (Step("parallelrun_api.azure.catalog:FaceAssets._check_code", nothing),),
     # The check of the Host header.
     "api.host": (Step("parallelrun_api.http.auth:Guard._check_host", nothing),),
     # That who is removed from the file of tokens has none any more.
@@ -328,10 +329,14 @@ MECHANISMS: Final[dict[str, tuple[Line | Step, ...]]] = {
     "steps.derived": (Step("parallelrun_master.pipelines.steps:job_id_from", _some_job_id),),
     # What makes them do what one of them has decided.
     "steps.first": (Step("parallelrun_core.pipelines.records:write_once", _replacing),),
+    # What ends a turn that was paused until another one began.
+    "turns.fenced": (Step("parallelrun_master.pipelines.led:LedPipeline._check_turn", nothing),),
     # What has a step run anew when what it was made of has changed.
     "steps.upon": (Step("parallelrun_core.pipelines.standing:is_upon", always(True)),),
     # What tells the contents of two inputs apart.
-    "reuse.content": (Step("parallelrun_master.pipelines.reuse:_content", always("the same")),),
+    "reuse.content": (Step("parallelrun_master.pipelines.reuse:content_of", always("the same")),),
+    # What tells what a step has made from what another one has put in its place.
+    "reuse.outputs": (Step("parallelrun_master.pipelines.reuse:content_of_outputs", always("the same")),),
     # That a job fails when its command has failed.
     "command.decides": (Step("parallelrun_master.policy.completion:over_threshold", nothing),),
     # The end of what a dead worker has left behind outside its process group.

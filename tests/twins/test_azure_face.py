@@ -26,3 +26,8 @@ def test_a_face_that_believes_every_signature_is_found(redis_url: str, tmp_path:
 def test_a_face_that_takes_every_name_for_a_path_is_found(redis_url: str, tmp_path: Path) -> None:
     with azure_target(tmp_path / "root", redis_url, without="azure.names") as target, expect_failure():
         face.check_names(target)
+
+
+def test_a_face_that_takes_every_folder_for_code_is_found(redis_url: str, tmp_path: Path) -> None:
+    with azure_target(tmp_path / "root", redis_url, without="azure.codes") as target, expect_failure():
+        face.check_codes(target, tmp_path / "link")

@@ -12,6 +12,7 @@ from tests.integration.queue import test_pipeline_turns as turns
 from tests.security import test_paths as paths
 from tests.twins.sabotage import expect_failure, without
 from tests.unit.core import test_pipelines as steps
+from tests.unit.master import test_reuse as reuse
 
 if TYPE_CHECKING:
     from redis import Redis
@@ -27,6 +28,12 @@ def test_a_turn_that_ends_without_counting_wakes_is_found(redis: Redis, tmp_path
 def test_steps_whose_jobs_have_any_id_are_found_to_start_twice(redis: Redis, tmp_path: Path) -> None:
     with without("steps.derived"), expect_failure():
         turns.test_two_turns_at_once_start_each_step_once(redis, tmp_path)
+
+
+@pytest.mark.integration
+def test_a_turn_that_goes_on_after_a_pause_is_found(redis: Redis, tmp_path: Path) -> None:
+    with without("turns.fenced"), expect_failure():
+        turns.test_a_turn_that_was_paused_until_another_one_began_starts_nothing(redis, tmp_path)
 
 
 def test_a_decision_that_replaces_an_earlier_one_is_found(tmp_path: Path) -> None:
@@ -48,3 +55,8 @@ def test_a_step_that_reads_the_outputs_of_any_job_is_found(tmp_path: Path) -> No
 def test_reuse_that_does_not_look_at_the_inputs_is_found() -> None:
     with expect_failure():
         pipelines.check_reuse(without="reuse.content")
+
+
+def test_reuse_of_what_another_run_has_put_in_its_place_is_found(tmp_path: Path) -> None:
+    with without("reuse.outputs"), expect_failure():
+        reuse.test_an_output_that_is_not_what_the_step_has_made_is_not_reused(tmp_path, reuse.overwritten)

@@ -160,15 +160,19 @@ class Finishing:
             from parallelrun_core.tracking.mlflow_run import end_run
 
             try:
-                end_run(self._job.folder, state, self._settings.mlflow_credentials())
+                settings = self._settings
+                end_run(self._job.folder, state, settings.mlflow_credentials(), settings.mlflow_tracking_uri)
             except (OSError, ParallelRunError) as error:
                 self._job.log.warning("mlflow_unreachable", error=str(error))
 
     def _show_end(self, end: JobState) -> None:
         """Set the recorded state on Redis: a leader may have died before it did, or Redis have forgotten it since."""
         state = self._job.state()
-        if state is JobState.PROCESSING and end is JobState.COMPLETED:
-            self._job.move(JobState.FINALIZING)
+        if end is JobState.COMPLETED:
+            if state is JobState.QUEUED:
+                self._job.move(JobState.PROCESSING)
+            if state in (JobState.QUEUED, JobState.PROCESSING):
+                self._job.move(JobState.FINALIZING)
         if state is not end:
             self._job.move(end)
 
@@ -213,7 +217,8 @@ class Finishing:
         from parallelrun_core.assets.registering import register_outputs
 
         paths = job.folder.output_paths(job.spec)
-        made, refused = register_outputs(job.folder.root, job.job_id, job.spec.outputs, paths)
+        generation = job.queue.generation
+        made, refused = register_outputs(job.folder.root, job.job_id, job.spec.outputs, paths, generation)
         for asset in made:
             job.reports.say(f"The output {asset.content['made_by']['output']!r} is registered as {asset.id}.")
         return refused

@@ -12,6 +12,7 @@ from typing import Any, Final
 from parallelrun_core.assets.catalog import Catalog
 from parallelrun_core.assets.names import MODEL_TYPES, Asset
 from parallelrun_core.errors import Conflict, ParallelRunError
+from parallelrun_core.folder.disk_trouble import may_pass
 from parallelrun_core.folder.files import write_once
 from parallelrun_core.folder.layout import PRIVATE_FILE, PRIVATE_FOLDER
 from parallelrun_core.spec.fields import Output
@@ -22,18 +23,19 @@ _MOST_TRIES: Final = 1000
 
 
 def register_outputs(
-    root: Path, job_id: str, outputs: Mapping[str, Output], paths: Mapping[str, str]
+    root: Path, job_id: str, outputs: Mapping[str, Output], paths: Mapping[str, str], generation: int = 0
 ) -> tuple[list[Asset], list[str]]:
-    """Make assets of those outputs of a job that name one. Again, for the same job, it makes nothing more.
+    """Make assets of those outputs of a job that name one. Again, for the same generation, it makes nothing more.
 
     Args:
         paths: where each output is.
+        generation: the one in which the job has completed: another one has made something else.
 
     Returns:
         The assets, and why others could not be made, for people.
 
     Raises:
-        OSError: the volume can't be written.
+        OSError: the volume can't be written for now.
     """
     made, refused = [], []
     for name, output in outputs.items():
@@ -44,12 +46,18 @@ def register_outputs(
             refused.append(f"{what}: nothing was written there.")
             continue
         kind = "model" if output.asset.type in MODEL_TYPES else "data"
-        maker = {"job": job_id, "output": name, **({"version": output.asset.version} if output.asset.version else {})}
+        maker: dict[str, Any] = {"job": job_id, "output": name}
+        maker |= {"version": output.asset.version} if output.asset.version else {}
+        maker |= {"generation": generation} if generation else {}
         content = {"type": output.asset.type, "path": paths[name], "made_by": maker}
         try:
             made.append(add_made(Catalog(root), kind, output.asset.name, content))
         except ParallelRunError as error:
             refused.append(f"{what}: {error.message}")
+        except OSError as error:
+            if may_pass(error):
+                raise
+            refused.append(f"{what}: {error}.")
     return made, refused
 
 
@@ -71,7 +79,9 @@ def add_made(catalog: Catalog, kind: str, name: str, content: dict[str, Any]) ->
 def _chosen(catalog: Catalog, kind: str, name: str, content: dict[str, Any], attempt: int) -> str:
     """The version that is to be this output's: whoever asks for the same one, also after another has died, gets the
     same answer."""
-    maker = f"{content['made_by']['job']}/{content['made_by']['output']}"
+    made_by = content["made_by"]
+    again = f".{made_by['generation']}" if "generation" in made_by else ""
+    maker = f"{made_by['job']}{again}/{made_by['output']}"
     folder = catalog.folder_of(kind, name) / _MADE
     folder.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
     path = folder / f"{hashlib.sha256(maker.encode()).hexdigest()}.{attempt}"

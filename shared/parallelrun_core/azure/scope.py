@@ -7,7 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
 from parallelrun_core.azure.findings import Findings
+from parallelrun_core.errors import InvalidInput
 from parallelrun_core.spec.expressions import UNIQUE_NAME
+from parallelrun_core.spec.pipeline_steps import MAX_STEPS_READ
 
 Fields = dict[str, Any]
 """One input or output, as the job spec has it, with `LATER` if its path is not known yet."""
@@ -24,6 +26,28 @@ class Later(NamedTuple):
     """The step whose output it is; empty: an input of the pipeline itself."""
     name: str
     """Of that output or input."""
+
+
+class TooLarge(InvalidInput):
+    """Pipelines are in pipelines without an end, or have too many steps: nothing more of them is read."""
+
+
+@dataclass
+class Budget:
+    """How many steps may still be read: a component that has itself as its steps would have no end of them."""
+
+    steps: int = MAX_STEPS_READ
+
+    def take(self, steps: int, pointer: str) -> None:
+        """Count the steps of a pipeline, before any of them is read.
+
+        Raises:
+            TooLarge: there were too many, with those of all pipelines before.
+        """
+        self.steps -= steps
+        if self.steps < 0:
+            message = f"it has more than {MAX_STEPS_READ:,} steps with those of the pipelines in it"
+            raise TooLarge.at(pointer, message, "make several pipelines of it")
 
 
 @dataclass
@@ -47,6 +71,8 @@ class PipelineScope:
     """The pointer of its outputs."""
     depth: int = 0
     """In how many other pipelines this one is."""
+    budget: Budget = field(default_factory=Budget)
+    """One for all pipelines of a document."""
     steps: Mapping[str, Mapping[str, str]] | None = None
     """The type of each output of each step; None: the step is the only one."""
     later: dict[str, Later] = field(default_factory=dict)

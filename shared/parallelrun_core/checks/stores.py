@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import secrets
+import stat
 from collections.abc import Iterator, Sequence
 from typing import Final
 
@@ -38,6 +40,8 @@ def readable(name: str, path: str) -> Finding:
         folder, names = next(iter(storage.files(path)), (b"", []))
         if not names:
             return bad(f"{name}: {path} can be asked for, and has no objects", "mend the URL, or put objects there")
+        if not (is_url(path) or stat.S_ISREG(os.stat(folder + b"/" + names[0]).st_mode)):
+            return bad(f"{name}: {path} is neither a file nor a folder", "give one with data")
         with storage.open(folder + b"/" + names[0]) as first:
             first.read(1)
     except (OSError, ValueError, InvalidInput) as error:

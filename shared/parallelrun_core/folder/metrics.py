@@ -11,7 +11,6 @@ import os
 import stat
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from operator import attrgetter
 from pathlib import Path
 from typing import Any, Final
 
@@ -25,10 +24,22 @@ from parallelrun_core.paths import open_beneath
 MAX_NAMES: Final = 500
 MAX_POINTS: Final = 500
 """Of each metric: the last ones."""
+_MAX_WEIGHT: Final = 16 << 20
+"""Bytes of memory that all points may take; each metric has an equal share of them."""
 _MAX_FILES: Final = 4_096
 _MAX_BYTES: Final = 32 << 20
 """Of all files together."""
+_MAX_LINES: Final = 500_000
+"""Of all files together."""
+_MAX_LINE: Final = 36 << 10
+"""What a worker writes at most, and a longer name of a pipeline."""
+_MAX_DEPTH: Final = 32
+"""Lists and mappings in each other."""
 _MAX_NAME: Final = 255
+_CHUNK: Final = 256 << 10
+_WEIGHTS: Final = {b"{": 200, b"[": 100, b":": 100, b",": 64}
+"""Bytes of memory that a value may take for each of these in its text."""
+_OF_A_POINT: Final = 300
 _MAX_RECORDED: Final = 50
 _MAX_TEXT: Final = 200
 
@@ -66,18 +77,6 @@ class Metric:
     def last(self) -> Value:
         return self.points[-1].value
 
-    def add(self, point: Point) -> None:
-        """One more, in any order; `trim` before the points are read."""
-        self.count += 1
-        self.points.append(point)
-        if len(self.points) > 2 * MAX_POINTS:
-            self.trim()
-
-    def trim(self) -> None:
-        """Sort the points, and forget the earliest if there are too many."""
-        self.points.sort(key=attrgetter("time"))
-        del self.points[:-MAX_POINTS]
-
 
 @dataclass
 class Metrics:
@@ -85,7 +84,7 @@ class Metrics:
 
     metrics: dict[str, Metric] = field(default_factory=dict)
     left_out: int = 0
-    """Values that are not in these: there were too many."""
+    """Values that are not in these, at least: there were too many, or they were too large."""
 
 
 def last_values(logs: Path) -> dict[str, bool | int | float | str | None]:
@@ -101,23 +100,61 @@ def last_values(logs: Path) -> dict[str, bool | int | float | str | None]:
 
 
 def read_metrics(logs: Path) -> Metrics:
-    """All metrics of a job, sorted by name."""
-    read = Metrics()
-    for line in _lines(logs):
-        read.left_out += line.dropped
+    """All metrics of a job, sorted by name. Takes some MiB at most, whatever is in the files."""
+    gathered: dict[str, _Gathered] = {}
+    left_out = 0
+    for line, weight in _lines(logs):
+        left_out += line.dropped
         if not line.name:
             continue
-        metric = read.metrics.get(line.name)
-        if metric is None and len(read.metrics) < MAX_NAMES:
-            metric = read.metrics[line.name] = Metric(line.name)
-        if metric is None:
-            read.left_out += 1
+        if line.name not in gathered:
+            if len(gathered) >= MAX_NAMES:
+                left_out += 1
+                continue
+            gathered[line.name] = _Gathered()
+            for each in gathered.values():
+                each.trim_if_much(_MAX_WEIGHT // len(gathered))
+        gathered[line.name].add(line, weight, _MAX_WEIGHT // len(gathered))
+    read = Metrics(left_out=left_out)
+    for name, each in sorted(gathered.items()):
+        each.trim(_MAX_WEIGHT // len(gathered))
+        if each.points:
+            read.metrics[name] = Metric(name, each.count, [point for point, _ in each.points])
         else:
-            metric.add(line)
-    for metric in read.metrics.values():
-        metric.trim()
-    read.metrics = dict(sorted(read.metrics.items()))
+            read.left_out += each.count
     return read
+
+
+@dataclass
+class _Gathered:
+    """The points of one metric, while more are read."""
+
+    count: int = 0
+    points: list[tuple[Point, int]] = field(default_factory=list)
+    """Each with its weight."""
+    weight: int = 0
+
+    def add(self, point: Point, weight: int, share: int) -> None:
+        """One more, in any order; `trim` before the points are read."""
+        self.count += 1
+        self.points.append((point, weight))
+        self.weight += weight
+        self.trim_if_much(share)
+
+    def trim_if_much(self, share: int) -> None:
+        if len(self.points) > 2 * MAX_POINTS or self.weight > 2 * share:
+            self.trim(share)
+
+    def trim(self, share: int) -> None:
+        """Sort the points, and forget the earliest ones if they are too many, or take more memory than they may."""
+        self.points.sort(key=lambda held: held[0].time)
+        kept = self.weight = 0
+        for _, weight in reversed(self.points[-MAX_POINTS:]):
+            if self.weight + weight > share:
+                break
+            kept += 1
+            self.weight += weight
+        del self.points[: len(self.points) - kept]
 
 
 def pass_on(logs: Path, parent_logs: Path, *, step: str, prefix: str = "") -> None:
@@ -139,19 +176,50 @@ def pass_on(logs: Path, parent_logs: Path, *, step: str, prefix: str = "") -> No
         replace_file(path, b"\n".join(lines) + b"\n")
 
 
-def _lines(logs: Path) -> Iterator[_Line]:
+def _lines(logs: Path) -> Iterator[tuple[_Line, int]]:
+    """What is in the files, each line with its weight. Lines that are too long, or that there are too many of, are
+    counted only."""
     decoder = msgspec.json.Decoder(_Line)
-    left = _MAX_BYTES
+    left, lines_left = _MAX_BYTES, _MAX_LINES
     for source, name in _files(logs):
-        data = _content(logs, f"user/metrics/{source}/{name}", left)
-        left -= len(data)
-        for text in data.splitlines():
+        process = name.removesuffix(".jsonl")
+        for text, is_rest in _texts(logs, f"user/metrics/{source}/{name}"):
+            lines_left -= 1
+            left -= len(text)
+            if left < 0 or lines_left < 0:
+                yield _Line(dropped=1), 0
+                return
+            if is_rest:
+                continue
+            if len(text) == _MAX_LINE:
+                yield _Line(dropped=1), 0
+                continue
             try:
                 line = decoder.decode(text)
             except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
                 continue
-            if len(line.name) <= _MAX_NAME:
-                yield msgspec.structs.replace(line, source=source, process=name.removesuffix(".jsonl"))
+            if _is_deep(text, line.value):
+                yield _Line(dropped=1), 0
+            elif len(line.name) <= _MAX_NAME:
+                yield msgspec.structs.replace(line, source=source, process=process), _weight(text)
+
+
+def _weight(text: bytes) -> int:
+    """About how many bytes of memory the point takes whose text this is; rather too many."""
+    is_wide = not text.isascii() or b"\\u" in text
+    parts = sum(text.count(sign) * weight for sign, weight in _WEIGHTS.items())
+    return _OF_A_POINT + (4 if is_wide else 1) * len(text) + parts
+
+
+def _is_deep(text: bytes, value: Value) -> bool:
+    """Whether more lists and mappings are in each other than whoever writes the value again can bear."""
+    if text.count(b"[") + text.count(b"{") <= _MAX_DEPTH:
+        return False
+    level = [value]
+    for _ in range(_MAX_DEPTH):
+        groups = (each if isinstance(each, list) else each.values() for each in level if isinstance(each, list | dict))
+        level = [each for group in groups for each in group]
+    return bool(level)
 
 
 def _files(logs: Path) -> Iterator[tuple[str, str]]:
@@ -181,18 +249,23 @@ def _names(logs: Path, folder: str) -> list[str]:
         os.close(fd)
 
 
-def _content(logs: Path, path: str, limit: int) -> bytes:
-    """What is in a file, if it is a regular one that has no other name; at most so many bytes."""
+def _texts(logs: Path, path: str) -> Iterator[tuple[bytes, bool]]:
+    """The lines of a file, if it is a regular one that has no other name; long ones in pieces, and whether a piece is
+    not the first one."""
     try:
         fd = open_beneath(logs, path)
     except (NotFound, UnsafePath):
-        return b""
+        return
     try:
         status = os.fstat(fd)
         if not stat.S_ISREG(status.st_mode) or status.st_nlink > 1:
-            return b""
-        return os.pread(fd, min(limit, status.st_size), 0)
+            return
+        with open(fd, "rb", buffering=_CHUNK, closefd=False) as file:
+            is_rest = False
+            while text := file.readline(_MAX_LINE):
+                yield text, is_rest
+                is_rest = not text.endswith(b"\n")
     except OSError:
-        return b""
+        return
     finally:
         os.close(fd)

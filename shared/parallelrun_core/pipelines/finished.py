@@ -1,7 +1,7 @@
 """Which steps have completed, by what they were made of: `reuse/<key>/<job id>.json`, on the volume.
 
-A step with the same key would make the same outputs. An entry says only that a job has made them once; whether they are
-still there is found out when they are wanted.
+A step with the same key would make the same outputs. An entry says only that a job has made them once, and what was in
+them; whether they are still that is found out when they are wanted.
 """
 
 from __future__ import annotations
@@ -25,6 +25,8 @@ class FinishedStep(msgspec.Struct, kw_only=True, frozen=True):
     job_id: str
     generation: int
     at: float
+    content: str = ""
+    """Identifies what was in its outputs; empty in an entry of an earlier release, which says nothing then."""
 
 
 def add_finished(root: Path, key: str, finished: FinishedStep) -> None:

@@ -6,10 +6,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from parallelrun_core.errors import CorruptLog
+from parallelrun_core.failure import JobFailure
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.records import JobResult, Reopening
 from parallelrun_core.folder.schema import decode
 from parallelrun_core.pipelines.records import StepRecord, read_records
+from parallelrun_core.progress import Progress
 from parallelrun_core.spec.pipeline import PipelineSpec
 from parallelrun_core.states import JobState, StepState
 
@@ -70,7 +73,7 @@ def standings(
         end: what is asked how a job has ended.
 
     Raises:
-        CorruptLog: a decision, or the result of a job, can't be read.
+        CorruptLog: a decision can't be read. A step of which the job's result can't be read has failed.
         NewerSchema: a newer release has written one of them.
     """
     records = read_records(folder) if records is None else records
@@ -101,11 +104,25 @@ def _by(record: StepRecord, root: Path, end: Callable[[JobFolder, int], tuple[in
             return Standing(state=StepState.SKIPPED, record=record)
         case "fail":
             return Standing(state=StepState.FAILED, record=record)
-    generation, result = end(JobFolder(root, record.job), record.job_generation)
+    try:
+        generation, result = end(JobFolder(root, record.job), record.job_generation)
+    except CorruptLog as error:
+        generation, result = record.job_generation, _damaged(record, str(error))
     if record.action == "reuse":
         return Standing(state=StepState.COMPLETED, record=record, result=result, job_generation=record.job_generation)
     state = StepState.RUNNING if result is None else _ENDED[result.state]
     return Standing(state=state, record=record, result=result, job_generation=generation)
+
+
+def _damaged(record: StepRecord, why: str) -> JobResult | None:
+    """What stands in for a result that can't be read; of a job whose outputs are only reused, none is needed."""
+    if record.action == "reuse":
+        return None
+    hint = "put that file back, for instance from a backup; or resume the pipeline, which runs the step again"
+    failure = JobFailure(code="JOB_DAMAGED", summary=f"How the job has ended can't be read: {why}", hint=hint)
+    return JobResult(
+        job_id=record.job, state=JobState.FAILED, started=None, ended=record.at, progress=Progress(), failure=failure
+    )
 
 
 def _still_holds(

@@ -3,6 +3,7 @@
 job.py             `JobSpec`: all fields, and the rules between them
 pipeline.py        `PipelineSpec`: jobs that depend on each other
 command.py         jobs with a shell command in place of an entry script
+shell_words.py     what a command's expressions become, whatever quotes are around them
 fields.py          types of some fields: inputs, outputs, environment, sizes
 user_arguments.py  `program_arguments`: the user's part of the entry script's `sys.argv`
 arguments.py       what the engine puts around it

@@ -6,15 +6,14 @@ retries mini-batches needs to know nothing of commands.
 
 from __future__ import annotations
 
-import re
-import shlex
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from parallelrun_core.spec.expressions import filled, same_name, without_absent_parts
+from parallelrun_core.spec.expressions import same_name, with_literals, without_absent_parts
 from parallelrun_core.spec.fields import Input, Output, ValueInput
 from parallelrun_core.spec.problems import at
 from parallelrun_core.spec.secrets import reference_to
+from parallelrun_core.spec.shell_words import Variable, path_or_variable, with_values
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -39,7 +38,10 @@ _OF_SCRIPTS: Final = (
     "allowed_failed_percent", "speculative_execution", "look_ahead", "logging_level", "profiling_module", "resume_from",
 )  # fmt: skip
 """Fields that mean nothing with a command."""
-_TOKEN: Final = re.compile(r"\$\{\{.*?\}\}|\\.|['\"]|(?<![^\s;&|()])#[^\n]*", re.DOTALL)
+_INPUT: Final = "AZURE_ML_INPUT_"
+_OUTPUT: Final = "AZURE_ML_OUTPUT_"
+_NOT_READ: Final = "\0"
+"""What a dollar sign is meanwhile that begins no expression, as in a literal: neither texts nor literals have it."""
 
 
 def with_settings(document: Mapping[str, Any]) -> dict[str, Any]:
@@ -80,42 +82,34 @@ def shell_text(
 ) -> str:  # fmt: skip
     """A command for a shell, without its `$[[…]]` parts for absent inputs, and with the values of all expressions.
 
-    A literal is inserted as it is (reference §2.2), so it may be several words. A path stays one word, and is quoted if
-    it must be. A secret is the environment variable of its name, so that its value is in no list of processes.
+    A literal is inserted as it is (reference §2.2), so it may be several words. A path stays one word, and is never
+    read as anything else: where one of its characters means something to a shell, the variable with it is
+    inserted instead (`command_variables`). So it is with a secret, whose value is then in no list of processes.
 
     Args:
         paths: of named outputs, which depend on the job's folder; one that is missing has its own.
 
     Raises:
-        ValueError: an expression can't be resolved.
+        ValueError: an expression can't be resolved, or there is a path where it can't be one word.
     """
-    quote = ""
 
-    def value_of(kind: str, name: str) -> str:
+    def value_of(kind: str, name: str) -> str | Variable:
         if kind == "secrets":
-            return _requoted(f'"${{{reference_to(name, secrets)}}}"', quote)
+            return Variable(reference_to(name, secrets))
         named: Mapping[str, object] = inputs if kind == "inputs" else outputs
         key = same_name(name, named)
         if key is None:
             raise ValueError(f"${{{{{kind}.{name}}}}} is not one of the {kind} ({', '.join(named)})")
         if kind == "outputs":
-            return _path(paths.get(key) or outputs[key].path, quote)
+            own = outputs[key].path or outputs[key].file_name or key
+            return path_or_variable(paths.get(key) or outputs[key].path, f"{_OUTPUT}{key}", own)
         given = inputs[key]
-        return str(given.value) if isinstance(given, ValueInput) else _path(given.path, quote)
+        return str(given.value) if isinstance(given, ValueInput) else path_or_variable(given.path, f"{_INPUT}{key}")
 
-    text = without_absent_parts(text, inputs)
-    done, at_ = [], 0
-    while token := _TOKEN.search(text, at_):
-        done.append(text[at_ : token.start()])
-        word, at_ = token[0], token.end()
-        if word[0] == "#" and quote:
-            word, at_ = "#", token.start() + 1
-        elif word[0] == "$":
-            word = filled(word, value_of)
-        elif word in ("'", '"', "\\'"):
-            quote = _after(word, quote)
-        done.append(word)
-    return "".join([*done, text[at_:]])
+    literals = {name: str(given.value) for name, given in inputs.items() if isinstance(given, ValueInput)}
+    head, end, tail = without_absent_parts(text, inputs).rpartition("}}")
+    text = with_literals(head + end, literals, _NOT_READ) + tail.replace("${{", _NOT_READ + "{{")
+    return with_values(text, value_of).replace(_NOT_READ, "$")
 
 
 def command_variables(inputs: Mapping[str, Input | ValueInput], paths: Mapping[str, str]) -> dict[str, str]:
@@ -125,25 +119,6 @@ def command_variables(inputs: Mapping[str, Input | ValueInput], paths: Mapping[s
         paths: of named outputs.
     """
     values = {name: str(given.value) if isinstance(given, ValueInput) else given.path for name, given in inputs.items()}
-    return {f"AZURE_ML_INPUT_{name}": value for name, value in values.items()} | {
-        f"AZURE_ML_OUTPUT_{name}": path for name, path in paths.items()
+    return {f"{_INPUT}{name}": value for name, value in values.items()} | {
+        f"{_OUTPUT}{name}": path for name, path in paths.items()
     }
-
-
-def _after(word: str, quote: str) -> str:
-    """Which quotes are open after this one. A backslash means nothing within single quotes."""
-    if word == "\\'":
-        return "" if quote == "'" else quote
-    if quote:
-        return "" if quote == word else quote
-    return word
-
-
-def _path(path: str, quote: str) -> str:
-    quoted = shlex.quote(path)
-    return path if quoted == path else _requoted(quoted, quote)
-
-
-def _requoted(quoted: str, quote: str) -> str:
-    """A quoted word where quotes are open: they are closed before it, and opened again."""
-    return f"{quote}{quoted}{quote}"

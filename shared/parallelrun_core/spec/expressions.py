@@ -86,12 +86,34 @@ def filled(text: str, value_of: Callable[[str, str], str]) -> str:
         ValueError: an expression can't be resolved.
     """
 
+    return _EXPRESSION.sub(lambda found: value_of(*own_reference(found[1])), text)
+
+
+def own_reference(expression: str) -> tuple[str, str]:
+    """The kind and the name of what an expression refers to that is a job's own, given what is between its braces.
+
+    Raises:
+        ValueError: it is something else.
+    """
+    meant = reference(expression)
+    if meant is None or meant.of_parent:
+        names = "${{inputs.NAME}} nor ${{outputs.NAME}} nor ${{secrets.NAME}}"
+        raise ValueError(f"${{{{{expression}}}}} is neither {names}")
+    return meant.kind, meant.name
+
+
+def with_literals(text: str, literals: Mapping[str, str], dollar: str) -> str:
+    """The text with the inputs in it that are literals; other expressions stay.
+
+    Args:
+        literals: their texts.
+        dollar: what stands before the braces of expressions that are in the literals, which are none.
+    """
+
     def fill(found: re.Match[str]) -> str:
         meant = reference(found[1])
-        if meant is None or meant.of_parent:
-            names = "${{inputs.NAME}} nor ${{outputs.NAME}} nor ${{secrets.NAME}}"
-            raise ValueError(f"{found[0]} is neither {names}")
-        return value_of(meant.kind, meant.name)
+        key = same_name(meant.name, literals) if meant and meant.kind == "inputs" and not meant.of_parent else None
+        return found[0] if key is None else literals[key].replace("${{", dollar + "{{")
 
     return _EXPRESSION.sub(fill, text)
 

@@ -17,6 +17,8 @@ MAX_DEPTH: Final = 8
 """Pipelines in pipelines."""
 MAX_STEPS_IN_ALL: Final = 2000
 """Steps of a pipeline, with those of the pipelines in it."""
+MAX_STEPS_READ: Final = 2 * MAX_STEPS_IN_ALL
+"""The same, with the steps that are pipelines themselves."""
 _LATER: Final = "/.parallelrun-later/"
 """What the path of an input begins with, here, that is known only once another step has ended."""
 

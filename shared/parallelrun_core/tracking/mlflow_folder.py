@@ -5,7 +5,12 @@ Ids follow from names, so whoever comes first makes the same. JSON is YAML, and 
 
 from __future__ import annotations
 
+import errno
 import json
+import os
+import secrets
+import shutil
+import stat
 import time
 from collections.abc import Mapping
 from contextlib import suppress
@@ -13,10 +18,17 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final
 
+from parallelrun_core.errors import NotFound, ParallelRunError
 from parallelrun_core.folder.files import replace_file, write_once
+from parallelrun_core.paths import open_beneath
 
 META: Final = "meta.yaml"
 PARTS: Final = ("artifacts", "metrics", "params", "tags")
+_NAME: Final = "mlflow.runName"
+_JOB: Final = "parallelrun.job_id"
+FILES: Final = (META, f"tags/{_NAME}", f"tags/{_JOB}")
+"""The folders and files that a run has from its begin."""
+_MAX_BYTES: Final = 1 << 20
 _STATUSES: Final = {"RUNNING": 1, "FINISHED": 3, "FAILED": 4, "KILLED": 5}
 
 
@@ -29,8 +41,8 @@ def run_in(root: Path, job_id: str, experiment: str, name: str) -> tuple[str, Pa
     number = _experiment_in(root, experiment)
     run_id = sha256(job_id.encode()).hexdigest()[:32]
     folder = root / number / run_id
-    for part in PARTS:
-        (folder / part).mkdir(parents=True, exist_ok=True)
+    if os.path.lexists(folder):  # and workers may have written there
+        return run_id, folder
     now = round(time.time() * 1000)
     fields: dict[str, Any] = {
         "artifact_uri": (folder / "artifacts").as_uri(), "end_time": None, "entry_point_name": "",
@@ -38,24 +50,34 @@ def run_in(root: Path, job_id: str, experiment: str, name: str) -> tuple[str, Pa
         "source_name": "", "source_type": 4, "source_version": "", "start_time": now,
         "status": _STATUSES["RUNNING"], "tags": [], "user_id": "parallelrun",
     }  # fmt: skip
-    for tag, value in (("mlflow.runName", name), ("parallelrun.job_id", job_id)):
+    beside = root / number / f".{run_id}.{secrets.token_hex(6)}"
+    try:
+        for part in PARTS:
+            (beside / part).mkdir(parents=True)
+        for file, data in zip(FILES, (_yaml(fields), name.encode(), job_id.encode()), strict=True):
+            write_once(beside / file, data)
         with suppress(FileExistsError):
-            write_once(folder / "tags" / tag, value.encode())
-    with suppress(FileExistsError):
-        write_once(folder / META, _yaml(fields))
+            beside.rename(folder)
+    except OSError as error:
+        if error.errno != errno.ENOTEMPTY:  # another was first
+            raise
+    finally:
+        shutil.rmtree(beside, ignore_errors=True)
     return run_id, folder
 
 
 def end_in(root: Path, run_id: str, status: str) -> None:
-    """Record how a run has ended. MLflow's own client may have written the file anew meanwhile.
+    """Record how a run has ended. MLflow's own client may have written the file anew meanwhile, and a script may have
+    put anything in its place.
 
     Raises:
         OSError: it can't be written.
+        ParallelRunError: it is no plain file, or too large.
     """
     from parallelrun_core.spec.document import load_document
 
     for path in root.glob(f"*/{run_id}/{META}"):
-        fields = load_document(path.read_bytes())
+        fields = load_document(_content(root, path))
         if isinstance(fields, dict):
             ended = {"status": _STATUSES[status], "end_time": round(time.time() * 1000)}
             replace_file(path, _yaml({**fields, **ended}))
@@ -68,8 +90,8 @@ def _experiment_in(root: Path, name: str) -> str:
     own = str(int(sha256(name.encode()).hexdigest()[:15], 16)).rjust(18, "1")
     if not (root / own / META).exists():
         for path in root.glob(f"*/{META}"):
-            with suppress(OSError, ValueError):
-                known = load_document(path.read_bytes())
+            with suppress(OSError, ValueError, ParallelRunError):
+                known = load_document(_content(root, path))
                 if isinstance(known, dict) and str(known.get("name")) == name:
                     return path.parent.name
     folder = root / own
@@ -82,6 +104,20 @@ def _experiment_in(root: Path, name: str) -> str:
     with suppress(FileExistsError):
         write_once(folder / META, _yaml(fields))
     return own
+
+
+def is_plain(status: os.stat_result) -> bool:
+    """Whether it is a file with one name."""
+    return stat.S_ISREG(status.st_mode) and status.st_nlink == 1
+
+
+def _content(root: Path, path: Path) -> bytes:
+    fd = open_beneath(root, str(path.relative_to(root)))
+    with open(fd, "rb") as file:
+        status = os.fstat(fd)
+        if not is_plain(status) or status.st_size > _MAX_BYTES:
+            raise NotFound(f"{path} is no plain file of at most {_MAX_BYTES:,} bytes.")
+        return file.read(_MAX_BYTES)
 
 
 def _yaml(fields: Mapping[str, Any]) -> bytes:

@@ -14,11 +14,12 @@ import pytest
 
 from parallelrun_api.routes.events import masked_data
 from parallelrun_core.folder.job_folder import JobFolder
-from parallelrun_core.folder.records import JobRecord, Parent
+from parallelrun_core.folder.records import JobRecord, JobResult, Parent
 from parallelrun_core.ids import job_id_from
 from parallelrun_core.launching import launch
 from parallelrun_core.masking import Mask
 from parallelrun_core.pipelines.records import StepRecord, write_record
+from parallelrun_core.progress import Progress
 from parallelrun_core.states import JobState
 from parallelrun_core.store.event_stream import Event, EventId
 from tests.integration.api.conftest import ENTRY_SCRIPT, Site, footprint
@@ -184,9 +185,11 @@ def begun(redis: Redis, root: Path, job: str, name: str) -> str:
     child = job_id_from(job, name, "0")
     decide(root, job, name, action="start", job=child)
     given = parent.pipeline_spec().steps[name]
-    spec = given.job_spec(dict.fromkeys(given.inputs_from, "/data")).model_dump(mode="json")
+    paths = dict.fromkeys(given.inputs_from, "/data")
+    spec = given.pipeline_spec(paths) if given.type == "pipeline" else given.job_spec(paths)
+    document = spec.model_dump(mode="json")
     record = JobRecord(
-        job_id=child, submitted=time.time(), code=given.code, spec=spec, places=parent.places,
+        job_id=child, submitted=time.time(), code=given.code, spec=document, places=parent.places,
         parent=Parent(job_id=job, step=name, owner=job),
     )  # fmt: skip
     launch(redis, root, record)
@@ -305,6 +308,22 @@ def test_the_job_of_a_step_cannot_go_on_by_itself_while_its_pipeline_runs(
         answer = api.post(f"/v1/jobs/{child}:{verb}")
         assert answer.status_code == 409
         assert job in answer.json()["detail"]
+
+
+def test_nor_while_a_pipeline_around_its_pipeline_runs(
+    api: httpx.Client, site: Site, root: Path, redis: Redis, master: Master
+) -> None:
+    outer = {"type": "pipeline", "job": {"steps": {"deep": step(site)}}}
+    job = api.post("/v1/jobs", json=pipeline(inner=outer)).json()["id"]
+    inner = begun(redis, root, job, "inner")
+    child = begun(redis, root, inner, "deep")
+    master.begin(child)
+    master.end(child, JobState.FAILED)
+    ends = JobResult(job_id=inner, state=JobState.COMPLETED, started=1.0, ended=2.0, progress=Progress())
+    JobFolder(root, inner).conclude(ends)
+    answer = api.post(f"/v1/jobs/{child}:retry")
+    assert answer.status_code == 409
+    assert f"the pipeline {job}, which has not ended" in answer.json()["detail"]
 
 
 def test_what_a_pipeline_tells_of_its_steps_is_masked() -> None:

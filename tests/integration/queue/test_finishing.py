@@ -37,7 +37,7 @@ pytestmark = [
 ]
 
 
-@pytest.mark.parametrize("state", [JobState.CANCELED, JobState.FAILED, JobState.FINALIZING])
+@pytest.mark.parametrize("state", [JobState.CANCELED, JobState.FAILED, JobState.FINALIZING, JobState.QUEUED])
 def test_who_takes_over_once_the_end_is_recorded_waits_for_agents_and_cleans_up(
     led: Callable[..., Led], state: JobState
 ) -> None:

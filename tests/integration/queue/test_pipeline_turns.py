@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from unittest.mock import patch
 
 import pytest
+from redis.exceptions import ConnectionError as RedisGone
 
+from parallelrun_core.cancelling import cancel
+from parallelrun_core.errors import Conflict
 from parallelrun_core.folder.job_folder import JobFolder
-from parallelrun_core.folder.records import JobRecord, JobResult
+from parallelrun_core.folder.records import JobRecord, JobResult, Reopening
 from parallelrun_core.ids import new_job_id
 from parallelrun_core.launching import launch
+from parallelrun_core.masking import Mask
 from parallelrun_core.pipelines.records import read_records
 from parallelrun_core.progress import Progress
+from parallelrun_core.reopening import reopen
+from parallelrun_core.service import failpoints
 from parallelrun_core.spec import PipelineSpec
 from parallelrun_core.states import JobState
 from parallelrun_core.store.keys import JobKeys
@@ -22,7 +31,9 @@ from parallelrun_core.store.registry import Registry
 from parallelrun_core.store.rq.entries import LEAD, queue
 from parallelrun_core.store.rq.wake import waiting_for_leader
 from parallelrun_core.store.turns import wake, wakes
+from parallelrun_master.leadership import Leadership
 from parallelrun_master.main import Master
+from parallelrun_master.pipelines.led import LedPipeline
 from parallelrun_master.pipelines.turn import PATROL_MS, PipelineTurn
 from parallelrun_master.settings import MasterSettings
 
@@ -55,6 +66,24 @@ def end(redis: Redis, folder: JobFolder, state: JobState = JobState.COMPLETED) -
 
 def jobs_in(root: Path) -> set[str]:
     return {path.name for path in (root / "jobs").glob("job_*")}
+
+
+@contextmanager
+def at(point: str, happens: Callable[[], object]) -> Iterator[None]:
+    """Something happens when a turn gets there."""
+    with patch.object(failpoints, "reach", lambda name: happens() if name == point else None):
+        yield
+
+
+def another_leads(redis: Redis, folder: JobFolder) -> None:
+    """The lease of a turn that was paused runs out, and the next turn begins."""
+    redis.delete(JobKeys(folder.job_id).leader)
+    assert LeaderQueue(redis, folder.job_id).acquire("another", ttl_ms=60_000, folder_term=0)
+
+
+def the_job_in(folder: JobFolder) -> JobFolder:
+    (job,) = jobs_in(folder.root) - {folder.job_id}
+    return JobFolder(folder.root, job)
 
 
 def test_a_wake_that_comes_while_a_turn_ends_lets_it_go_on(redis: Redis, tmp_path: Path) -> None:
@@ -130,3 +159,119 @@ def test_the_end_of_the_last_step_ends_the_pipeline_and_takes_it_off_the_list(re
     registry = Registry(redis)
     assert registry.status(folder.job_id).state is JobState.FAILED
     assert not registry.is_active(folder.job_id)
+
+
+def test_what_needs_an_output_that_a_nested_pipeline_has_skipped_is_skipped(redis: Redis, tmp_path: Path) -> None:
+    made = {"said": {"type": "uri_file"}}
+    say = {**STEP, "job": {"command": "true", "outputs": made}, "conditions": [{"of": False}]}
+    inner = {"steps": {"say": say}, "outputs": {"said": {"type": "uri_file", "of": {"step": "say", "output": "said"}}}}
+    of = {"step": "inner", "output": "said"}
+    folder = pipeline(
+        redis,
+        tmp_path,
+        {
+            "inner": {"type": "pipeline", "job": inner},
+            "read": {**STEP, "inputs_from": {"said": {**of, "type": "uri_file"}}},
+            "ask": {**STEP, "conditions": [{"of": of}]},
+        },
+    )
+    take_turn(redis, folder)
+    (child,) = jobs_in(tmp_path) - {folder.job_id}
+    take_turn(redis, JobFolder(tmp_path, child))
+    take_turn(redis, folder)
+    result = folder.result()
+    assert result is not None
+    assert (result.state, result.failure) == (JobState.COMPLETED, None)
+    records = read_records(folder)
+    for name in ("read", "ask"):
+        (record,) = records[name]
+        assert (record.action, record.is_failure) == ("skip", False)
+        assert "The step 'say' of the pipeline" in record.why
+
+
+def test_a_turn_that_was_paused_until_another_one_began_starts_nothing(redis: Redis, tmp_path: Path) -> None:
+    folder = pipeline(redis, tmp_path, {"one": STEP, "two": STEP})
+    with at("step.decided", lambda: another_leads(redis, folder)):
+        take_turn(redis, folder)
+    assert jobs_in(tmp_path) == {folder.job_id}
+    assert len(read_records(folder)) == 1, "it has decided more"
+
+
+def test_a_turn_that_was_paused_until_another_one_began_records_no_end(redis: Redis, tmp_path: Path) -> None:
+    folder = pipeline(redis, tmp_path, {"one": STEP})
+    take_turn(redis, folder)
+    end(redis, the_job_in(folder))
+    with at("finish.before_result", lambda: another_leads(redis, folder)):
+        take_turn(redis, folder)
+    assert folder.result() is None
+
+
+def test_a_turn_of_an_earlier_generation_starts_nothing(redis: Redis, tmp_path: Path) -> None:
+    """The pipeline was ended and let go on while it was paused, which Redis is yet to hear."""
+    folder = pipeline(redis, tmp_path, {"one": STEP})
+
+    def goes_on() -> None:
+        folder.conclude(JobResult(job_id=folder.job_id, state=JobState.FAILED, started=1, ended=2, progress=Progress()))
+        folder.reopen(Reopening(generation=1, at=3.0, retry_failed=False))
+
+    with at("step.decided", goes_on):
+        take_turn(redis, folder)
+    assert jobs_in(tmp_path) == {folder.job_id}
+
+
+def test_a_pipeline_can_not_be_canceled_while_its_completion_is_being_recorded(redis: Redis, tmp_path: Path) -> None:
+    folder, refused = pipeline(redis, tmp_path, {"one": STEP}), list[Conflict]()
+    take_turn(redis, folder)
+    end(redis, the_job_in(folder))
+
+    def is_canceled() -> None:
+        try:
+            cancel(redis, folder)
+        except Conflict as error:
+            refused.append(error)
+
+    with at("finish.before_result", is_canceled):
+        take_turn(redis, folder)
+    result = folder.result()
+    assert result is not None
+    assert (result.state, len(refused)) == (JobState.COMPLETED, 1)
+    assert Registry(redis).state(folder.job_id) is JobState.COMPLETED
+
+
+def test_the_next_turn_records_the_completion_that_one_has_begun_to_record(redis: Redis, tmp_path: Path) -> None:
+    folder = pipeline(redis, tmp_path, {"one": STEP})
+    take_turn(redis, folder)
+    end(redis, the_job_in(folder))
+
+    def dies() -> None:
+        raise RedisGone
+
+    with at("finish.before_result", dies), pytest.raises(RedisGone):
+        take_turn(redis, folder)
+    redis.delete(JobKeys(folder.job_id).leader)
+    take_turn(redis, folder)
+    result = folder.result()
+    assert result is not None
+    assert result.state is JobState.COMPLETED
+    assert not Registry(redis).is_active(folder.job_id)
+
+
+def test_a_step_that_can_only_go_on_soon_is_tried_again_also_after_a_wake(redis: Redis, tmp_path: Path) -> None:
+    folder, registry = pipeline(redis, tmp_path, {"one": STEP}), Registry(redis)
+    take_turn(redis, folder)
+    child = the_job_in(folder)
+    leads = LeaderQueue(redis, child.job_id)
+    leads.acquire("child", ttl_ms=60_000, folder_term=0)
+    registry.move(child.job_id, JobState.FAILED)
+    end(redis, child, JobState.FAILED)
+    take_turn(redis, folder)
+    reopen(registry, folder, Reopening(generation=1, at=3.0, retry_failed=True))
+    leadership = Leadership(redis, folder, MasterSettings(root=tmp_path), Mask({}))
+    assert leadership.acquire()
+    led = LedPipeline(redis, folder, folder.record(), leadership)
+    for _ in range(2):
+        assert not led.step()
+        assert led.is_pending, "its job is still being cleaned up"
+    registry.retire(child.job_id, term=leads.term)
+    assert not led.step()
+    assert (led.is_pending, child.generation()) == (False, 1)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 
+from parallelrun_core.assets import registering
 from parallelrun_core.assets.catalog import Catalog
 from parallelrun_core.assets.registering import register_outputs
 from parallelrun_core.spec.fields import Output, OutputAsset
@@ -19,9 +22,11 @@ def output(version: str = "", kind: str = "uri_folder") -> dict[str, Output]:
     return {"rows": Output(asset=OutputAsset(name="scores", version=version, type=kind))}  # type: ignore[arg-type]
 
 
-def register(root: Path, job: str, version: str = "", kind: str = "uri_folder") -> tuple[list[str], list[str]]:
+def register(
+    root: Path, job: str, version: str = "", kind: str = "uri_folder", generation: int = 0
+) -> tuple[list[str], list[str]]:
     (place := root / "jobs" / job / "rows").mkdir(parents=True, exist_ok=True)
-    made, refused = register_outputs(root, job, output(version, kind), {"rows": str(place)})
+    made, refused = register_outputs(root, job, output(version, kind), {"rows": str(place)}, generation)
     return [asset.id for asset in made], refused
 
 
@@ -30,6 +35,27 @@ def test_an_output_is_registered_once_however_often_a_leader_does_it(tmp_path: P
     assert register(tmp_path, OTHER) == (["azureml:scores:2"], [])
     assert register(tmp_path, JOB) == (["azureml:scores:1"], [])
     assert len(Catalog(tmp_path).versions("data", "scores")) == 2
+
+
+def test_what_a_job_has_made_in_a_later_generation_is_another_version(tmp_path: Path) -> None:
+    assert register(tmp_path, JOB) == (["azureml:scores:1"], [])
+    for _ in range(2):
+        assert register(tmp_path, JOB, generation=1) == (["azureml:scores:2"], [])
+        assert register(tmp_path, JOB) == (["azureml:scores:1"], [])
+    assert register(tmp_path, JOB, "7") == (["azureml:scores:7"], [])
+    made, (refused,) = register(tmp_path, JOB, "7", generation=1)
+    assert made == []
+    assert "a version never changes" in refused
+
+
+def test_a_catalog_that_can_not_be_written_is_told_or_waited_for(tmp_path: Path) -> None:
+    (tmp_path / "assets").touch()
+    made, (refused,) = register(tmp_path, JOB)
+    assert made == []
+    assert "'rows' is not registered as 'scores'" in refused
+    full = OSError(errno.ENOSPC, "no room")
+    with patch.object(registering, "add_made", side_effect=full), pytest.raises(OSError, match="no room"):
+        register(tmp_path, JOB)
 
 
 def test_leaders_that_register_at_the_same_time_make_one_version_for_each_job(tmp_path: Path) -> None:

@@ -9,11 +9,13 @@ import pytest
 
 from parallelrun_core.assets.catalog import Catalog
 from parallelrun_core.assets.document import pinned
+from parallelrun_core.assets.names import Asset
 from parallelrun_core.assets.resolving import names_in
 from parallelrun_core.assets.site import Site, read_site
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.reading import read_job
 from parallelrun_core.spec import Input, JobSpec
+from parallelrun_core.spec.pipeline_steps import MAX_STEPS_READ
 
 PARALLEL: dict[str, Any] = {
     "type": "parallel",
@@ -64,6 +66,37 @@ def test_a_registered_component_runs_in_a_pipeline(catalog: Catalog) -> None:
     reading = read_job(document, names=names_in(catalog, Site))
     assert reading.spec.inputs["data"] == Input(path="/data/images", asset="azureml:images:1")
     assert "azureml:score:5" in " ".join(map(str, reading.notes))
+
+
+@pytest.mark.parametrize("inner", ["itself", "the next one", "nothing"])
+def test_components_without_an_end_are_looked_up_only_so_often(
+    catalog: Catalog, monkeypatch: pytest.MonkeyPatch, inner: str
+) -> None:
+    for depth in range(8):
+        name = f"c{depth}"
+        below = name if inner == "itself" else f"c{depth + 1}"
+        jobs: dict[str, Any] = {f"step{n}": {"component": f"azureml:{below}:1"} for n in range(40)}
+        if depth >= 5 and inner != "itself":
+            jobs = {"only": {"type": "command", "command": "true", "environment": "azureml:e@latest"}}
+            jobs = jobs if inner == "the next one" else {}
+        document = {"type": "pipeline", "name": name, "jobs": jobs}
+        catalog.add("component", name, {"type": "pipeline", "document": document}, version="1")
+    names, looked_up = names_in(catalog, Site), 0
+    look_up = names.asset
+
+    def counted(kind: str, text: str) -> Asset:
+        nonlocal looked_up
+        looked_up += 1
+        assert looked_up <= MAX_STEPS_READ + 1
+        return look_up(kind, text)
+
+    monkeypatch.setattr(names, "asset", counted)
+    with pytest.raises(InvalidInput) as refused:
+        read_job({"type": "pipeline", "jobs": {"one": {"component": "azureml:c0:1"}}}, names=names)
+    (problem,) = refused.value.problems
+    said = "pipelines are nested more than 8 deep" if inner == "itself" else "it has more than 4,000 steps"
+    assert said in problem.message
+    assert problem.pointer.startswith("/jobs/one/")
 
 
 def test_our_own_form_may_have_names_too(catalog: Catalog) -> None:

@@ -113,8 +113,8 @@ def test_blocks_become_a_blob_in_the_order_of_their_list(store: BlobStore) -> No
 
 
 def test_a_block_that_is_named_a_thousand_times_counts_a_thousand_times(store: BlobStore) -> None:
-    store.check_room(200)
-    stage(store, "bomb", "a", b"x" * 200)
+    with store.room(200):
+        stage(store, "bomb", "a", b"x" * 200)
 
     with pytest.raises(OverQuota):
         store.commit(CONTAINER, "bomb", ["a"] * 5)
@@ -123,14 +123,26 @@ def test_a_block_that_is_named_a_thousand_times_counts_a_thousand_times(store: B
 
 
 def test_all_uploads_together_have_a_limit(store: BlobStore, tmp_path: Path) -> None:
-    store.check_room(600)
-    put(store, "a", b"x" * 600)
+    with store.room(600):
+        put(store, "a", b"x" * 600)
 
     with pytest.raises(OverQuota):
-        store.check_room(600)
+        store.reserve(600)
     with pytest.raises(OverQuota):
-        BlobStore(tmp_path, max_bytes=1000).check_room(600)
-    store.check_room(400)
+        BlobStore(tmp_path, max_bytes=1000).reserve(600)
+    store.reserve(400)
+
+
+def test_room_that_was_kept_for_an_upload_that_broke_off_is_free_again(tmp_path: Path) -> None:
+    now = [0.0]
+    store = BlobStore(tmp_path, max_bytes=1000, clock=lambda: now[0])
+    with pytest.raises(ConnectionError), store.room(900):
+        raise ConnectionError
+
+    with store.room(900):
+        now[0] += 3600  # everything is counted anew, and what is still coming is not there yet
+        with pytest.raises(OverQuota):
+            store.reserve(101)
 
 
 def test_what_was_given_up_is_removed_after_a_day(tmp_path: Path) -> None:

@@ -10,6 +10,10 @@ import pytest
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.folder.records import JobRecord
 from parallelrun_core.spec import JobSpec
+from parallelrun_core.spec.command import command_variables
+
+HOSTILE = '/in/$(echo run>&2)/`echo run>&2`/${HOME} it\'s "a"\\ -f*\n;echo run>&2'
+SHELLS = ("/bin/sh", "/bin/bash")
 
 
 def problems(document: object) -> dict[str, str]:
@@ -20,10 +24,18 @@ def problems(document: object) -> dict[str, str]:
 
 def printed(command: str, **fields: Any) -> list[str]:
     """What a shell makes of a command that prints its words, one on each line."""
-    text = JobSpec.parse({"command": command, **fields}).shell_command()
-    environment = {"PASSWORD": "p w$d"}
-    done = subprocess.run(["/bin/sh", "-c", text], check=True, capture_output=True, text=True, env=environment)
-    return done.stdout.splitlines()
+    return said(command, "/bin/sh", **fields).splitlines()
+
+
+def said(command: str, shell: str, **fields: Any) -> str:
+    """What a command prints."""
+    spec = JobSpec.parse({"command": command, **fields})
+    environment = {"PASSWORD": "p w$d", **command_variables(spec.inputs, {})}
+    done = subprocess.run(
+        [shell, "-c", spec.shell_command()], check=False, capture_output=True, text=True, env=environment
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout
 
 
 def test_a_command_is_one_mini_batch_without_data_that_is_tried_once() -> None:
@@ -99,6 +111,67 @@ def test_a_path_is_one_word_whatever_quotes_are_around_it(path: str) -> None:
     command = "printf '%s\\n' ${{inputs.data}} '${{inputs.data}}/a' \"${{inputs.data}}/b\" --x=${{inputs.data}}"
     wanted = [path, f"{path}/a", f"{path}/b", f"--x={path}"]
     assert printed(command, inputs={"data": {"path": path}}) == wanted
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+@pytest.mark.parametrize(
+    "command, wanted",
+    [
+        ("printf %s ${{inputs.x}}", "{}"),
+        ('printf %s "a ${{inputs.x}} b"', "a {} b"),
+        ("printf %s 'a ${{inputs.x}} b'", "a {} b"),
+        ('printf %s "$(printf %s ${{inputs.x}})"', "{}"),
+        ("""printf %s "$(printf %s "${{inputs.x}}" '${{inputs.x}}')" """, "{}{}"),
+        ('printf %s "$(printf %s "$( (printf %s ${{inputs.x}}) )")" "${{inputs.x}}"', "{}{}"),
+        ('x=`printf %s ${{inputs.x}}`; printf %s "$x" ${{inputs.x}}', "{}{}"),
+        ('printf %s "`printf %s ${{inputs.x}}`" ${{inputs.x}}', "{}{}"),
+        ("cat <<EOF >/dev/null\ndon't\nEOF\nprintf %s '${{inputs.x}}'", "{}"),
+        ("cat <<-'E F' >/dev/null\n$(\n\tE F\nprintf %s ${{inputs.x}}", "{}"),
+        ('y=${{inputs.x}}; printf %s "$(( 1 + (2) ))$y"', "3{}"),
+        ('y=a"}"; printf %s "${y:-"}"}" "${{inputs.x}}"', 'a}}{}'),
+        ("(exit 0); case a in a) printf %s ${{inputs.x}};; esac", "{}"),
+        ("printf %s ${{inputs.quote}} ${{inputs.x}}'", " {}"),
+    ],
+)  # fmt: skip
+def test_a_path_is_never_run_wherever_it_stands(shell: str, command: str, wanted: str) -> None:
+    given = {"x": HOSTILE, "quote": {"value": "'"}}
+    assert said(command, shell, inputs=given) == wanted.format(*[HOSTILE] * 2)
+
+
+def test_a_path_is_never_run_after_the_quotes_of_bash() -> None:
+    command = r"printf %s $'a\'b'${{inputs.x}} $'\t${{inputs.x}}\t' $" '"${{inputs.x}}"'
+    assert said(command, "/bin/bash", inputs={"x": HOSTILE}) == f"a'b{HOSTILE}\t{HOSTILE}\t{HOSTILE}"
+
+
+@pytest.mark.parametrize(
+    "command, where",
+    [
+        ("cat <<EOF\n${{inputs.x}}\nEOF", "here-document"),
+        ("python - <<'EOF'\nopen('${{inputs.x}}')\nEOF", "here-document"),
+        ("echo $((1 ${{inputs.x}}))", "arithmetic"),
+        ("((a = ${{inputs.x}}))", "arithmetic"),
+        ("echo $[1${{inputs.x}}]", "[…]"),
+        ("a[${{inputs.x}}]=1", "subscript"),
+        ("echo ${a:${{inputs.x}}}", "within ${…}"),
+        ("bash -c 'ls ${{inputs.x}}'", "after -c"),
+        ("/usr/bin/python3.11 -c \"open('${{inputs.x}}')\"", "after -c"),
+        ("eval ls ${{inputs.x}}", "eval"),
+        ('echo "$(case a in a) ls ${{inputs.x}};; esac)"', "after `case`"),
+    ],
+)
+def test_a_path_that_is_not_plain_is_refused_where_it_is_no_word(command: str, where: str) -> None:
+    found = problems({"command": command, "inputs": {"x": "/in/$(id)/f"}})
+    assert where in found["/command"]
+    assert (
+        where
+        in problems({"command": command.replace("inputs", "outputs"), "outputs": {"x": {"path": "/a b"}}})["/command"]
+    )
+    assert "/in/f-1.csv" in JobSpec.parse({"command": command, "inputs": {"x": "/in/f-1.csv"}}).shell_command()
+
+
+def test_expressions_in_a_literal_are_none() -> None:
+    given = {"x": "/a b", "literal": {"value": "'${{inputs.x}}'"}}
+    assert printed("echo ${{inputs.literal}} ${{inputs.x}}", inputs=given) == ["${{inputs.x}} /a b"]
 
 
 def test_quotes_in_comments_and_after_backslashes_open_nothing() -> None:

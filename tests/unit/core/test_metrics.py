@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -68,7 +69,61 @@ def test_no_more_is_read_than_may_be(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert read.left_out == 80
     assert read.metrics["m0"].last == 0
     monkeypatch.setattr(metrics, "_MAX_BYTES", 100)
-    assert sum(metric.count for metric in read_metrics(tmp_path).metrics.values()) < 5
+    read = read_metrics(tmp_path)
+    assert sum(metric.count for metric in read.metrics.values()) < 5
+    assert read.left_out == 1
+
+
+def line(name: str, value: str) -> str:
+    return f'{{"time": 1, "name": "{name}", "value": {value}}}\n'
+
+
+EVIL = {
+    "one line": ("[", 4 << 20),
+    "empty lines": ("\n", 4 << 20),
+    "lists": (line("lists", f"[{'[],' * 10_000}[]]"), 140),
+    "lists of many names": ("".join(line(f"m{n}", f"[{'[1],' * 100}[]]") for n in range(490)), 8),
+    "small values": ("".join(f'{{"name": "m{n}"}}\n' for n in range(490)), 250),
+}
+
+
+@pytest.mark.parametrize("evil", EVIL)
+def test_files_that_are_made_to_be_large_take_little_memory(tmp_path: Path, evil: str) -> None:
+    text, times = EVIL[evil]
+    write(tmp_path, "node0", "q").write_text(text * times)
+    write(tmp_path, "node0", "p", {"time": 9.0, "name": "a", "value": 1})
+    tracemalloc.start()
+    try:
+        read = read_metrics(tmp_path)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert read.metrics["a"].last == 1
+    assert peak < 32 << 20
+    if evil in ("one line", "empty lines"):
+        assert read.left_out == 1
+
+
+def test_lines_that_are_too_long_or_too_deep_are_left_out_and_others_are_read(tmp_path: Path) -> None:
+    deep = line("deep", "[" * 33 + "]" * 33)
+    long = json.dumps({"time": 1.0, "name": "long", "value": "x" * (64 << 10)})
+    flat = {"time": 1.0, "name": "flat", "value": [[[1]]] * 20}
+    write(tmp_path, "node0", "p", deep.rstrip(), long, flat)
+    read = read_metrics(tmp_path)
+    assert read.left_out == 2
+    assert read.metrics["flat"].last == [[[1]]] * 20
+    assert list(read.metrics) == ["flat"]
+
+
+def test_the_last_values_are_kept_when_they_are_too_large_together(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(metrics, "_MAX_WEIGHT", 100_000)
+    write(tmp_path, "node0", "p", *({"time": float(n), "name": "m", "value": f"{n}" * 1000} for n in range(100)))
+    metric = read_metrics(tmp_path).metrics["m"]
+    assert metric.count == 100
+    assert 20 < len(metric.points) < 60
+    assert metric.last == "99" * 1000
 
 
 def test_a_pipeline_gets_the_metrics_of_a_step(tmp_path: Path) -> None:

@@ -86,6 +86,18 @@ def test_steps_stand_as_was_decided_and_as_their_jobs_have_ended(made: Made) -> 
     assert made.states() == [StepState.FAILED, StepState.SKIPPED]
 
 
+def test_a_step_whose_end_is_damaged_has_failed_and_says_why(made: Made) -> None:
+    child = made.run("a")
+    path = child.layout.result(0)
+    path.write_bytes(path.read_bytes().replace(b"completed", b"compleled"))
+    standing = standings(made.folder, made.spec)["a"]
+    assert standing.state is StepState.FAILED
+    assert standing.result is not None
+    assert standing.result.failure is not None
+    assert standing.result.failure.code == "JOB_DAMAGED"
+    assert str(path) in standing.result.failure.summary
+
+
 def test_in_a_new_generation_what_completed_holds_and_the_rest_waits(made: Made) -> None:
     child = made.run("a")
     made.run("b", JobState.FAILED, upon={"a": f"{child.job_id}/0"})

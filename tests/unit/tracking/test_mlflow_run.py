@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 import yaml
 
+from parallelrun_core.errors import ParallelRunError
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.states import JobState
 from parallelrun_core.tracking.mlflow_run import begin_run, checked_uri, end_run, variables_of
@@ -30,7 +33,7 @@ def test_a_server_is_asked_for_one_run_and_told_how_the_job_has_ended(folder: Jo
         assert [begin(folder, server.uri), begin(folder, server.uri)] == ["run0", "run0"]
         folder.layout.tracked_run.unlink()  # whoever has begun it died before it was recorded
         assert begin(folder, server.uri) == "run0"
-        end_run(folder, JobState.CANCELED, {})
+        end_run(folder, JobState.CANCELED, {}, "")
         assert list(server.experiments) == ["petals"]
         (run,) = server.runs.values()
         assert (run["status"], run["name"], run["job_id"]) == ("KILLED", "score many", folder.job_id)
@@ -55,6 +58,16 @@ def test_credentials_are_those_that_mlflow_reads(folder: JobFolder) -> None:
         assert "quiet" not in folder.layout.tracked_run.read_text()
 
 
+def test_credentials_are_told_to_no_server_that_only_the_job_folder_names(folder: JobFolder) -> None:
+    credentials = {"MLFLOW_TRACKING_TOKEN": "quiet"}
+    with tracking_server(token="quiet") as server:
+        begin(folder, server.uri, **credentials)
+        with pytest.raises(OSError, match="401"):
+            end_run(folder, JobState.COMPLETED, credentials, "https://tracking.example")
+        end_run(folder, JobState.COMPLETED, credentials, server.uri)
+        assert [run["status"] for run in server.runs.values()] == ["FINISHED"]
+
+
 def test_a_folder_has_what_the_file_store_of_mlflow_has(folder: JobFolder, tmp_path: Path) -> None:
     runs = tmp_path / "runs"
     run_id = begin(folder, str(runs))
@@ -66,7 +79,7 @@ def test_a_folder_has_what_the_file_store_of_mlflow_has(folder: JobFolder, tmp_p
     assert (run / "tags" / "mlflow.runName").read_text() == "score many"
     meta = yaml.safe_load((run / "meta.yaml").read_text())
     assert (meta["run_id"], meta["experiment_id"], meta["status"]) == (run_id, experiment.name, 1)
-    end_run(folder, JobState.FAILED, {})
+    end_run(folder, JobState.FAILED, {}, "")
     meta = yaml.safe_load((run / "meta.yaml").read_text())
     assert (meta["status"], meta["lifecycle_stage"]) == (4, "active")
     assert meta["end_time"] >= meta["start_time"]
@@ -81,7 +94,7 @@ def test_an_experiment_that_mlflow_has_made_is_used(folder: JobFolder, tmp_path:
 
 def test_what_only_mlflow_understands_is_left_to_it(folder: JobFolder) -> None:
     assert begin(folder, "sqlite:////tmp/runs.db") == ""
-    end_run(folder, JobState.COMPLETED, {})
+    end_run(folder, JobState.COMPLETED, {}, "")
     assert variables_of("databricks://x", "petals", "") == {
         "MLFLOW_TRACKING_URI": "databricks://x", "MLFLOW_EXPERIMENT_NAME": "petals",
     }  # fmt: skip
@@ -91,3 +104,52 @@ def test_what_only_mlflow_understands_is_left_to_it(folder: JobFolder) -> None:
 def test_an_address_has_no_credentials_and_is_whole(uri: str) -> None:
     with pytest.raises(ValueError, match=r"credentials|absolute"):
         checked_uri(uri)
+
+
+def _fifo(path: Path) -> None:
+    os.mkfifo(path)
+
+
+def _link(path: Path) -> None:
+    (path.parents[3] / "secret").write_text('{"secret": "s3"}')
+    path.symlink_to(path.parents[3] / "secret")
+
+
+def _second_name(path: Path) -> None:
+    (path.parents[3] / "secret").write_text('{"secret": "s3"}')
+    path.hardlink_to(path.parents[3] / "secret")
+
+
+def _too_much(path: Path) -> None:
+    path.write_text('{"secret": "s3"}' + " " * (1 << 20))
+
+
+def _endless(path: Path) -> None:
+    path.symlink_to("/dev/zero")
+
+
+@pytest.mark.parametrize("put", [_fifo, _link, _second_name, _too_much, _endless])
+def test_what_a_script_puts_in_place_of_a_run_is_neither_waited_for_nor_read(
+    put: Callable[[Path], None], folder: JobFolder, tmp_path: Path
+) -> None:
+    runs = tmp_path / "runs"
+    run_id = begin(folder, str(runs))
+    (path,) = runs.glob(f"*/{run_id}/meta.yaml")
+    path.unlink()
+    put(path)
+    before = path.lstat()
+    with ThreadPoolExecutor(1) as leader, pytest.raises((OSError, ParallelRunError)):
+        leader.submit(end_run, folder, JobState.COMPLETED, {}, "").result(timeout=20)
+    assert path.lstat() == before
+
+
+def test_a_node_that_comes_later_writes_nothing_where_workers_may_write(folder: JobFolder, tmp_path: Path) -> None:
+    runs, elsewhere = tmp_path / "runs", tmp_path / "elsewhere"
+    run_id = begin(folder, str(runs))
+    (run,) = runs.glob(f"*/{run_id}")
+    (run / "tags").rename(run / "away")
+    elsewhere.mkdir()
+    (run / "tags").symlink_to(elsewhere)
+    assert begin(folder, str(runs)) == run_id
+    assert not list(elsewhere.iterdir())
+    assert [path.name for path in run.parent.iterdir() if path.is_dir()] == [run_id]

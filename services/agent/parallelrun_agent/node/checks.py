@@ -24,7 +24,7 @@ _MOST_SAID: Final = 300
 
 
 class NodeChecks:
-    """Answers requests, one after the other.
+    """Answers requests, one at a time. What comes meanwhile waits until it is asked for again.
 
     Args:
         root: the folder that all services share.
@@ -33,6 +33,7 @@ class NodeChecks:
     def __init__(self, root: Path) -> None:
         self._place = Place(root=root)
         self._asked = ""
+        self._thread: threading.Thread | None = None
         self._answer: tuple[float, CheckAnswer] | None = None
 
     @property
@@ -43,9 +44,10 @@ class NodeChecks:
 
     def ask(self, request: CheckRequest) -> None:
         """Begin to answer a request that is new."""
-        if request.id != self._asked:
+        if request.id != self._asked and (self._thread is None or not self._thread.is_alive()):
             self._asked = request.id
-            threading.Thread(target=self._run, args=(request,), name="checks", daemon=True).start()
+            self._thread = threading.Thread(target=self._run, args=(request,), name="checks", daemon=True)
+            self._thread.start()
 
     def _run(self, request: CheckRequest) -> None:
         said = list(map(_shortened, (*_troubles(self._place), *_readable(request.paths, self._place))))

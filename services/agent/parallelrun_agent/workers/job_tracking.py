@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import stat
 import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -11,7 +13,9 @@ from parallelrun_agent.settings import AgentSettings
 from parallelrun_agent.users.worker_user import WorkerUser
 from parallelrun_core.errors import ParallelRunError
 from parallelrun_core.folder.job_folder import JobFolder
+from parallelrun_core.paths import open_beneath
 from parallelrun_core.service.telemetry import logger
+from parallelrun_core.tracking.mlflow_folder import FILES, PARTS, is_plain
 
 log = logger()
 
@@ -57,9 +61,22 @@ class JobTracking:
 
 
 def _share(run: Path, user: WorkerUser) -> None:
-    """Let workers that are other users write into the folder of a run."""
-    if user.is_other:
-        for folder in (run, *(each for each in run.iterdir() if each.is_dir())):
-            user.share(folder, _PARTS_MODE)
-        for file in (each for each in run.rglob("*") if each.is_file()):
-            user.share(file, _FILE_MODE)
+    """Let workers that are other users write into the folder of a run. Those of another node may be at work there, so
+    nothing else is shared than what a run has from its begin, and no link is followed to it.
+
+    Raises:
+        OSError, ParallelRunError: something else is there.
+    """
+    if not user.is_other:
+        return
+    user.share(run, _PARTS_MODE)
+    for name in (*PARTS, *FILES):
+        fd = open_beneath(run.parent, f"{run.name}/{name}", os.O_PATH)
+        try:
+            status = os.fstat(fd)
+            if stat.S_ISDIR(status.st_mode):
+                user.share_open(fd, _PARTS_MODE)
+            elif is_plain(status):
+                user.share_open(fd, _FILE_MODE)
+        finally:
+            os.close(fd)

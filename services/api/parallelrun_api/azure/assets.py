@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
+import re
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any, Final
 
 from anyio.to_thread import run_sync
@@ -11,12 +12,13 @@ from fastapi import APIRouter, Request, Response
 from starlette.convertors import StringConvertor, register_url_convertor
 
 from parallelrun_api.azure.answers import FaceRoute, answer
+from parallelrun_api.azure.blobs.names import container_of
+from parallelrun_api.azure.bodies import read_body
 from parallelrun_api.azure.catalog import FaceAssets
 from parallelrun_api.azure.face import WORKSPACE, Face, FaceOf, scope_of
 from parallelrun_api.azure.ids import without_prefix
 from parallelrun_api.azure.shelf import KINDS, LATEST
 from parallelrun_api.azure.workspace import blob_url, signature_of
-from parallelrun_api.submission.upload import read_document
 from parallelrun_core.errors import InvalidInput, NotFound
 
 
@@ -41,6 +43,7 @@ _KIND: Final = "Microsoft.MachineLearningServices/workspaces"
 _ALWAYS: Final[dict[str, Any]] = {"isAnonymous": False, "isArchived": False, "tags": {}, "properties": {}}
 _OF_MODELS: Final[dict[str, Any]] = {"flavors": {}}
 """What the client expects of each version."""
+_NUMBER: Final = re.compile("[0-9]{1,9}")
 _HASH: Final = "hash_sha256"
 _ASSET: Final = "/{kind:kind}/{name:asset}"
 _VERSION: Final = _ASSET + "/versions/{version}"
@@ -52,12 +55,16 @@ async def list_versions(kind: str, name: str, request: Request, face: FaceOf) ->
     wanted = request.query_params.get("hash", "")
     view = request.query_params.get("listViewType", "ActiveOnly")
     most = request.query_params.get("$top", "")
-    items = await run_sync(_versions, face, scope_of(request), kind, name)
+    if most and not _NUMBER.fullmatch(most):
+        raise InvalidInput.at("/query/$top", "it is a number of at most nine digits")
+    scope = scope_of(request)
+    read = partial(_versions, face, scope, kind, name)
+    items = await face.context.job_lists.run(("azure", "versions", scope, kind, name), read)
     if wanted:
         items = [item for item in items if item["properties"].get("properties", {}).get(_HASH) == wanted]
     archived = {"ActiveOnly": (False,), "ArchivedOnly": (True,)}.get(view, (False, True))
     items = [item for item in items if bool(item["properties"].get("isArchived")) in archived]
-    return answer({"value": items[: int(most)] if most.isdecimal() else items})
+    return answer({"value": items[: int(most)] if most else items})
 
 
 @router.get(_VERSION)
@@ -69,7 +76,7 @@ async def get_version(kind: str, name: str, version: str, request: Request, face
 @router.put(_VERSION, name="put_asset")
 async def put_version(kind: str, name: str, version: str, request: Request, face: FaceOf) -> Response:
     """Store a version. It never changes; its description, its tags and whether it is archived may."""
-    document = await read_document(request)
+    document = await read_body(request)
     properties = document.get("properties") if isinstance(document, dict) else None
     if not isinstance(properties, dict):
         raise InvalidInput.at("/properties", "a version has properties")
@@ -79,10 +86,11 @@ async def put_version(kind: str, name: str, version: str, request: Request, face
 
 @router.post(_VERSION + "/startPendingUpload", name="hand_out_signature")
 async def start_upload(kind: str, name: str, version: str, request: Request, face: FaceOf) -> Response:
-    """Where the content of a version is to be uploaded: a container of its own."""
-    container = f"code-{hashlib.sha256(f'{kind}/{name}/{version}'.encode()).hexdigest()[:32]}"
+    """Where the content of a version is to be uploaded: a container of its own, to read only once there is one."""
+    container = container_of(kind, name, version)
     uri = blob_url(request, container)
-    signed = f"{uri}?{signature_of(face, request, container, 'rw')}"
+    rights = "r" if await run_sync(face.blobs.is_closed, container) else "rw"
+    signed = f"{uri}?{signature_of(face, request, container, rights)}"
     return answer(
         {
             "pendingUploadId": None,
@@ -105,7 +113,7 @@ async def get_container(kind: str, name: str, request: Request, face: FaceOf) ->
 @router.put(_ASSET, name="put_asset")
 async def put_container(kind: str, name: str, request: Request, face: FaceOf) -> Response:
     """Archive or restore all versions of a name."""
-    document = await read_document(request)
+    document = await read_body(request)
     properties = document.get("properties") if isinstance(document, dict) else None
     is_archived = bool((properties or {}).get("isArchived"))
     assets = FaceAssets(face)
@@ -117,8 +125,12 @@ async def put_container(kind: str, name: str, request: Request, face: FaceOf) ->
 @router.get("/{kind:kind}")
 async def list_names(kind: str, request: Request, face: FaceOf) -> Response:
     """All names of a kind."""
-    names = await run_sync(FaceAssets(face).names, kind)
-    return answer({"value": [await run_sync(_container, face, scope_of(request), kind, name) for name in names]})
+    scope = scope_of(request)
+
+    def listed() -> list[dict[str, Any]]:
+        return [_container(face, scope, kind, name) for name in FaceAssets(face).names(kind)]
+
+    return answer({"value": await face.context.job_lists.run(("azure", "names", scope, kind), listed)})
 
 
 def _container(face: Face, scope: str, kind: str, name: str) -> dict[str, Any]:

@@ -11,12 +11,16 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from parallelrun_api.azure.blobs.names import container_of
 from parallelrun_api.azure.documents import component_document
 from parallelrun_api.azure.ids import version_of
 from parallelrun_api.azure.resolving import FaceNames
 from parallelrun_core.assets.contents import keep_code
-from parallelrun_core.assets.names import code_called
-from parallelrun_core.errors import NotFound
+from parallelrun_core.assets.names import code_called, stored_code
+from parallelrun_core.azure.scope import Budget
+from parallelrun_core.errors import InvalidInput, NotFound
+from parallelrun_core.path_rule import PathRule
+from parallelrun_core.storage.stores import storage_of
 
 if TYPE_CHECKING:
     from parallelrun_api.assets.models import Asset
@@ -24,6 +28,7 @@ if TYPE_CHECKING:
 
 SHARED: Final = {"data": "data", "models": "model", "environments": "environment", "components": "component"}
 """The kinds that are assets beyond this face, by what the client calls them."""
+_OF_FILES: Final = frozenset({"codes", "data", "models"})
 _MOST: Final = 1000
 _DEEPEST: Final = 12
 _CURATED: Final[dict[str, Any]] = {"created": 0.0, "properties": {"image": "curated"}}
@@ -45,9 +50,13 @@ class FaceAssets:
             Conflict: the version has another content.
         """
         is_shared = kind in SHARED and not properties.get("isAnonymous")
+        if kind == "codes":
+            self._check_code(self._names.content(kind, properties)["path"])
         if is_shared:
             self._assets.create(SHARED[kind], name, version, self._document(kind, properties), None)
         self._face.shelf.put(kind, name, version, properties)
+        if kind in _OF_FILES:
+            self._face.blobs.close(container_of(kind, name, version))
         if is_shared and isinstance(properties.get("isArchived"), bool):
             self._assets.set_archived(SHARED[kind], name, version, is_archived=properties["isArchived"])
 
@@ -96,16 +105,32 @@ class FaceAssets:
         if kind == "components":
             document = component_document(properties.get("componentSpec") or {})
             document = {key: value for key, value in document.items() if key not in ("name", "version")}
-            return {**about, **self._whole(document, 0)}
+            return {**about, **self._whole(document, 0, Budget())}
         content = self._names.content(kind, properties)
         return {**about, **content}
 
-    def _whole(self, part: dict[str, Any], depth: int) -> dict[str, Any]:
+    def _kept(self, path: str) -> str:
+        """What a component calls a folder of code, which is copied."""
+        self._check_code(path)
+        return code_called(keep_code(self._face.context.settings.root, Path(path)))
+
+    def _check_code(self, path: str) -> None:
+        """Make sure that jobs may read this folder, wherever links lead, with all that is in it.
+
+        Raises:
+            InvalidInput: they may not.
+        """
+        settings = self._face.context.settings
+        trouble = storage_of(path).place_trouble(path, PathRule(settings.root, settings.places), pattern=())
+        if trouble is not None:
+            raise InvalidInput.at("/properties/codeUri", trouble.message, trouble.hint)
+
+    def _whole(self, part: dict[str, Any], depth: int, budget: Budget) -> dict[str, Any]:
         """A part of a component in which nothing refers to what only this face knows."""
         made = dict(part)
         if isinstance(code := made.get("code"), str) and version_of(code) is not None:
-            folder = self._names.asset("code", code).content["path"]
-            made["code"] = code_called(keep_code(self._face.context.settings.root, Path(folder)))
+            path = self._names.asset("code", code).content["path"]
+            made["code"] = path if stored_code(path) else self._kept(path)
         environment = made.get("environment")
         if isinstance(environment, str) and (named := version_of(environment)) is not None:
             record = self._face.shelf.get(*named)
@@ -113,12 +138,14 @@ class FaceAssets:
                 made["environment"] = self._names.content("environments", record["properties"])
         component = made.get("component")
         if isinstance(component, str) and (named := version_of(component)) is not None and depth < _DEEPEST:
-            made["component"] = self._whole(self._names.asset("component", component).content["document"], depth + 1)
+            document = self._names.asset("component", component).content["document"]
+            made["component"] = self._whole(document, depth + 1, budget)
         if isinstance(made.get("task"), dict):
-            made["task"] = self._whole(made["task"], depth)
+            made["task"] = self._whole(made["task"], depth, budget)
         if isinstance(made.get("jobs"), dict):
+            budget.take(len(made["jobs"]), "/properties/componentSpec/jobs")
             made["jobs"] = {
-                name: self._whole(step, depth) if isinstance(step, dict) else step
+                name: self._whole(step, depth, budget) if isinstance(step, dict) else step
                 for name, step in made["jobs"].items()
             }
         return made

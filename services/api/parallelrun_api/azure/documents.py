@@ -19,7 +19,7 @@ _MODES: Final = {
 }  # fmt: skip
 _LITERAL: Final = "literal"
 _IDENTITIES: Final = {"amltoken": "aml_token", "managed": "managed", "useridentity": "user_identity"}
-_DURATION: Final = re.compile(r"P(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+)(?:\.\d*)?S)?)?")
+_DURATION: Final = re.compile(r"P(?:(\d{1,9})D)?(?:T(?:(\d{1,9})H)?(?:(\d{1,9})M)?(?:(\d{1,9})(?:\.\d*)?S)?)?")
 _DEFAULT_OUTPUT: Final = "default"
 _MAX_DEPTH: Final = 12
 _LABELS: Final = {"displayName": "display_name", "experimentName": "experiment_name", "description": "description"}
@@ -222,6 +222,6 @@ def seconds_of(text: object) -> int:
     """
     match = _DURATION.fullmatch(str(text))
     if match is None or not any(match.groups()):
-        raise InvalidInput.at("/properties/limits/timeout", f"{text!r} is not a duration, such as PT1H")
+        raise InvalidInput.at("/properties/limits/timeout", f"{str(text)[:80]!r} is not a duration, such as PT1H")
     days, hours, minutes, seconds = (int(each or 0) for each in match.groups())
     return ((days * 24 + hours) * 60 + minutes) * 60 + seconds

@@ -9,6 +9,7 @@ from anyio.to_thread import run_sync
 from fastapi import APIRouter, Request, Response
 
 from parallelrun_api.azure.answers import FaceRoute, answer, begun
+from parallelrun_api.azure.bodies import read_body
 from parallelrun_api.azure.deployments import data_given, deployment_document
 from parallelrun_api.azure.face import WORKSPACE, Face, FaceOf, own_url, scope_of
 from parallelrun_api.azure.job_answers import status_of
@@ -17,7 +18,6 @@ from parallelrun_api.azure.resolving import FaceNames
 from parallelrun_api.azure.sent import Sent
 from parallelrun_api.endpoints.accepting import Endpoints
 from parallelrun_api.submission.checks import PathChecks
-from parallelrun_api.submission.upload import read_document
 from parallelrun_core.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -33,7 +33,8 @@ _DEPLOYMENT: Final = _ENDPOINT + "/deployments/{deployment}"
 @router.get("/batchEndpoints")
 async def list_endpoints(request: Request, face: FaceOf) -> Response:
     """All batch endpoints."""
-    endpoints = await run_sync(face.context.endpoints.all)
+    key = ("azure", "endpoints")
+    endpoints = await face.context.job_lists.run(key, face.context.endpoints.all)
     return answer({"value": [_endpoint_answer(request, each) for each in endpoints]})
 
 
@@ -46,7 +47,7 @@ async def get_endpoint(name: str, request: Request, face: FaceOf) -> Response:
 @router.put(_ENDPOINT, name="put_batch_endpoint")
 async def put_endpoint(name: str, request: Request, face: FaceOf) -> Response:
     """Define a batch endpoint, or define it anew."""
-    sent, properties = _sent_in(await read_document(request))
+    sent, properties = _sent_in(await read_body(request))
     default = (properties.get("defaults") or {}).get("deploymentName")
     document = {
         "description": properties.get("description") or "",
@@ -67,8 +68,11 @@ async def delete_endpoint(name: str, face: FaceOf) -> Response:
 @router.get(_ENDPOINT + "/deployments")
 async def list_deployments(name: str, request: Request, face: FaceOf) -> Response:
     """The deployments of a batch endpoint."""
-    there = await run_sync(face.context.endpoints.deployments, name)
-    return answer({"value": [await run_sync(_deployment_answer, face, request, each) for each in there]})
+
+    def listed() -> list[dict[str, Any]]:
+        return [_deployment_answer(face, request, each) for each in face.context.endpoints.deployments(name)]
+
+    return answer({"value": await face.context.job_lists.run(("azure", "deployments", request.url.path), listed)})
 
 
 @router.get(_DEPLOYMENT)
@@ -81,7 +85,7 @@ async def get_deployment(name: str, deployment: str, request: Request, face: Fac
 @router.put(_DEPLOYMENT, name="put_batch_deployment")
 async def put_deployment(name: str, deployment: str, request: Request, face: FaceOf) -> Response:
     """Define a deployment, or define it anew."""
-    sent, properties = _sent_in(await read_document(request))
+    sent, properties = _sent_in(await read_body(request))
     check_not_masked(properties)
     document = {**deployment_document(properties), "tags": sent.get("tags") or {}}
 
@@ -103,7 +107,7 @@ async def delete_deployment(name: str, deployment: str, face: FaceOf) -> Respons
 @router.post(_ENDPOINT + "/jobs", name="invoke_batch_endpoint")
 async def invoke(name: str, request: Request, face: FaceOf) -> Response:
     """Make a job of a deployment and the data that are given."""
-    _, properties = _sent_in(await read_document(request))
+    _, properties = _sent_in(await read_body(request))
     given = data_given(properties)
     if deployment := request.headers.get("azureml-model-deployment"):
         given["deployment_name"] = deployment

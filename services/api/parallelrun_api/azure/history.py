@@ -12,6 +12,7 @@ from fastapi import APIRouter, Request, Response
 from parallelrun_api.azure.answers import FaceRoute, answer
 from parallelrun_api.azure.blobs.names import ARTIFACTS, EXECUTION_LOG, OF_LOGS, OF_OUTPUTS
 from parallelrun_api.azure.blobs.places import logs_by_name
+from parallelrun_api.azure.bodies import read_body
 from parallelrun_api.azure.children import children_of
 from parallelrun_api.azure.door import PREFIX
 from parallelrun_api.azure.face import WORKSPACE, Face, FaceOf, scope_of
@@ -19,7 +20,6 @@ from parallelrun_api.azure.job_answers import job_answer, services, status_of
 from parallelrun_api.azure.jobs import change
 from parallelrun_api.azure.outputs import types_of
 from parallelrun_api.azure.workspace import blob_url, signature_of
-from parallelrun_api.submission.upload import read_document
 from parallelrun_core.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ async def list_services(name: str, request: Request, face: FaceOf) -> Response:
 @router.post(_HISTORY + "/rundata", name="read_run")
 async def run_data(request: Request, face: FaceOf) -> Response:
     """A job, with ids of its outputs."""
-    name = _text(await read_document(request), "runId")
+    name = _text(await read_body(request), "runId")
     job = await run_sync(_job, face, name)
     run = await run_sync(_run, face, request, job, name)
     types = await run_sync(types_of, face, job.id, name)
@@ -100,7 +100,7 @@ async def run_data(request: Request, face: FaceOf) -> Response:
 @router.patch(_HISTORY + "/runs/{name}", name="change_run")
 async def change_run(name: str, request: Request, face: FaceOf) -> Response:
     """Change the labels of a job, or archive or restore it."""
-    document = await read_document(request)
+    document = await read_body(request)
     if not isinstance(document, dict):
         raise InvalidInput.at("", "a change is a mapping")
     sent = {key: document.get(key) for key in ("displayName", "description", "tags", "properties")}
@@ -116,7 +116,7 @@ async def change_run(name: str, request: Request, face: FaceOf) -> Response:
 @router.post(_DATA + "/dataversion/batchGetResolvedUris", name="resolve_uris")
 async def resolve_uris(request: Request, face: FaceOf) -> Response:
     """Where outputs are, in the default datastore."""
-    document = await read_document(request)
+    document = await read_body(request)
     ids = document.get("values") if isinstance(document, dict) else None
     if not isinstance(ids, list) or len(ids) > _MOST_ASSETS:
         raise InvalidInput.at("/values", f"a list of at most {_MOST_ASSETS:,} ids")

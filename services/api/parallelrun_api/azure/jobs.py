@@ -10,6 +10,7 @@ from anyio.to_thread import run_sync
 from fastapi import APIRouter, Request, Response
 
 from parallelrun_api.azure.answers import FaceRoute, answer
+from parallelrun_api.azure.bodies import check_labels, read_body
 from parallelrun_api.azure.documents import document_of
 from parallelrun_api.azure.face import WORKSPACE, Face, FaceOf, own_url
 from parallelrun_api.azure.job_answers import job_answer
@@ -17,7 +18,7 @@ from parallelrun_api.azure.masking import check_not_masked
 from parallelrun_api.azure.names import checked_name
 from parallelrun_api.azure.resolving import FaceNames
 from parallelrun_api.http.paging import clamped, decode_token, encode_token
-from parallelrun_api.submission.upload import Upload, read_document
+from parallelrun_api.submission.upload import Upload
 from parallelrun_api.views.jobs import Wanted
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.reading import read_job
@@ -32,7 +33,7 @@ _CHANGEABLE: Final = ("displayName", "description", "tags", "properties")
 async def put_job(name: str, request: Request, face: FaceOf) -> Response:
     """Submit a job; with the name of one that there is, change its labels, or archive or restore it."""
     checked_name(name)
-    document = await read_document(request)
+    document = await read_body(request)
     sent = document.get("properties") if isinstance(document, dict) else None
     if not isinstance(sent, dict):
         raise InvalidInput.at("/properties", "a job has properties")
@@ -91,10 +92,16 @@ async def cancel_job(name: str, request: Request, face: FaceOf) -> Response:
 
 
 def change(face: Face, job_id: str, sent: dict[str, Any]) -> None:
-    """Change what may change of a job: its labels, and whether it is archived."""
+    """Change what may change of a job: its labels, and whether it is archived.
+
+    Raises:
+        NotFound: there is no such job.
+        InvalidInput: that would be more than is remembered.
+    """
     face.context.jobs.folder(job_id).record()
     before = face.names.of(job_id)
     changed = {**before.get("changed", {}), **{key: sent[key] for key in _CHANGEABLE if sent.get(key) is not None}}
+    check_labels(changed)
     fields: dict[str, Any] = {"changed": changed}
     if isinstance(sent.get("isArchived"), bool):
         fields["is_archived"] = sent["isArchived"]

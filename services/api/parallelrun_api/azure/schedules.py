@@ -9,6 +9,7 @@ from anyio.to_thread import run_sync
 from fastapi import APIRouter, Request, Response
 
 from parallelrun_api.azure.answers import FaceRoute, NotSupported, answer, begun
+from parallelrun_api.azure.bodies import read_body
 from parallelrun_api.azure.documents import document_of
 from parallelrun_api.azure.face import WORKSPACE, Face, FaceOf, scope_of
 from parallelrun_api.azure.masking import check_not_masked, masked
@@ -16,7 +17,6 @@ from parallelrun_api.azure.resolving import FaceNames
 from parallelrun_api.azure.sent import Sent
 from parallelrun_api.schedules.accepting import Schedules
 from parallelrun_api.submission.checks import PathChecks
-from parallelrun_api.submission.upload import read_document
 from parallelrun_api.views.shown import rfc3339
 from parallelrun_core.errors import InvalidInput
 
@@ -34,7 +34,7 @@ _VIEWS: Final = {"EnabledOnly": (True,), "DisabledOnly": (False,)}
 @router.put("/schedules/{name}", name="put_schedule")
 async def put_schedule(name: str, request: Request, face: FaceOf) -> Response:
     """Define a schedule, or define it anew; one that is only enabled or disabled stays what it is."""
-    document = await read_document(request)
+    document = await read_body(request)
     sent = document.get("properties") if isinstance(document, dict) else None
     if not isinstance(sent, dict):
         raise InvalidInput.at("/properties", "a schedule has properties")
@@ -63,7 +63,8 @@ async def list_schedules(request: Request, face: FaceOf) -> Response:
             if revision is not None and revision.is_enabled in wanted
         ]
 
-    return answer({"value": await run_sync(listed)})
+    key = ("azure", "schedules", scope_of(request), wanted)
+    return answer({"value": await face.context.job_lists.run(key, listed)})
 
 
 @router.delete("/schedules/{name}", name="delete_schedule")

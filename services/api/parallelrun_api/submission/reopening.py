@@ -102,16 +102,20 @@ class Reopenings:
         log.info("job_reopened", job_id=folder.job_id, generation=folder.generation(), retry_failed=retry_failed)
 
     def _check_parent(self, record: JobRecord) -> None:
-        """Make sure that no pipeline is at work that has seen the end of this job, and goes by it.
+        """Make sure that no pipeline around it is at work: that has seen the end of this job, and goes by it.
 
         Raises:
             Conflict: there is one.
         """
-        if record.parent is not None and not JobFolder(self._root, record.parent.job_id).has_ended:
-            raise Conflict(
-                f"Job {record.job_id} is the step {record.parent.step!r} of the pipeline {record.parent.job_id}, which "
-                "has not ended: wait for it, or cancel it; then resume or retry it as a whole."
-            )
+        job_id, parent = record.job_id, record.parent
+        while parent is not None:
+            folder = JobFolder(self._root, parent.job_id)
+            if not folder.has_ended:
+                raise Conflict(
+                    f"Job {job_id} is the step {parent.step!r} of the pipeline {parent.job_id}, which has not ended: "
+                    "wait for it, or cancel it; then resume or retry it as a whole."
+                )
+            job_id, parent = parent.job_id, folder.record().parent
 
     def _wait_until_retired(self, job_id: str) -> None:
         """Wait until the leader has recorded the end and cleaned up: later, it would clean up the new generation.

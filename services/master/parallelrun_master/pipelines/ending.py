@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Final
 
 import msgspec
@@ -26,22 +26,40 @@ _MOST_WARNINGS: Final = 50
 
 
 class Ending:
-    """Concludes one pipeline, and retires it."""
+    """Concludes one pipeline, and retires it.
+
+    Args:
+        check_turn: raises `Fenced` when the pipeline is no longer the caller's to lead.
+    """
 
     def __init__(
-        self, folder: JobFolder, spec: PipelineSpec, queue: LeaderQueue, registry: Registry, reports: PipelineReports
+        self,
+        folder: JobFolder,
+        spec: PipelineSpec,
+        queue: LeaderQueue,
+        registry: Registry,
+        reports: PipelineReports,
+        *,
+        check_turn: Callable[[], object],
     ) -> None:
         self._folder = folder
         self._spec = spec
         self._queue = queue
         self._registry = registry
         self._reports = reports
+        self._check_turn = check_turn
 
     def conclude(self, state: JobState, known: Mapping[str, Standing]) -> None:
-        """Record how the pipeline has ended, now that none of its steps runs."""
+        """Record how the pipeline has ended, now that none of its steps runs.
+
+        Raises:
+            Fenced: another turn has begun, which does it.
+        """
         job_id = self._folder.job_id
         if state is JobState.FAILED:
             self._move(JobState.FAILED, failure_of(_bad(known)))
+        elif state is JobState.COMPLETED:
+            self._move(JobState.FINALIZING)  # so nobody is told from now on that it is canceled
         status = self._registry.status(job_id)
         failpoints.reach("finish.before_result")
         result = JobResult(
@@ -54,6 +72,7 @@ class Ending:
             failure=status.failure,
             metrics=last_values(self._folder.logs),
         )
+        self._check_turn()
         self._reports.conclude(result, known)
         self._folder.conclude(result, generation=self._queue.generation)
         failpoints.reach("finish.after_result")

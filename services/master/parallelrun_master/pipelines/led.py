@@ -35,12 +35,23 @@ class LedPipeline:
         self._redis = redis
         self._folder = folder
         self._spec = record.pipeline_spec()
+        self._leadership = leadership
         self._queue = leadership.queue
         self._queue.generation = folder.generation()
         self._registry = Registry(redis)
         self._reports = PipelineReports(folder, leadership.term)
-        self._steps = Steps(redis, folder, record, self._spec, self._reports, generation=self._queue.generation)
-        self._ending = Ending(folder, self._spec, self._queue, self._registry, self._reports)
+        self._steps = Steps(
+            redis,
+            folder,
+            record,
+            self._spec,
+            self._reports,
+            check_turn=self._check_turn,
+            generation=self._queue.generation,
+        )
+        self._ending = Ending(
+            folder, self._spec, self._queue, self._registry, self._reports, check_turn=self._check_turn
+        )
         self._has_checked = False
 
     def step(self) -> bool:
@@ -51,12 +62,16 @@ class LedPipeline:
         """
         if self._folder.result() is not None:
             return True
+        self._has_checked = self._has_checked and not self.is_pending  # what is pending is tried again
         state, self._steps.is_pending = self._begun(), False
         while True:
             known = standings(self._folder, self._spec)
             self._check_jobs(known)
             self._show(known)
             following = self._following(known, state)
+            if state is JobState.FINALIZING and following.end is None:  # the disk has lost the end of a step
+                state = self._moved(JobState.PROCESSING)
+                continue
             if following.end is not None and not following.skip:  # what is skipped is recorded before the end
                 end = JobState.FAILED if state is JobState.FAILED else following.end
                 self._ending.conclude(end, known)
@@ -72,6 +87,16 @@ class LedPipeline:
     def retire(self) -> None:
         """The result is recorded: show it, and clean up."""
         self._ending.retire()
+
+    def _check_turn(self) -> None:
+        """Make sure, before something is decided or done, that this turn was not paused until another one began.
+
+        Raises:
+            Fenced: it was, or the pipeline goes on in a later generation.
+        """
+        self._leadership.renew()
+        if (generation := self._folder.generation()) != self._queue.generation:
+            raise Fenced(f"generation {generation} has begun")
 
     def _begun(self) -> JobState:
         """The state of the pipeline, which is processing from its first turn on."""
@@ -102,7 +127,7 @@ class LedPipeline:
             {name: each.state for name, each in known.items()},
             truths(self._folder, self._spec, known),
             frozenset(failures),
-            is_canceled=state is not JobState.PROCESSING,
+            is_canceled=state.is_terminal,
         )
 
     def _is_changed(self, following: Next, known: Mapping[str, Standing]) -> bool:
@@ -111,6 +136,8 @@ class LedPipeline:
             self._steps.skip(name, skip)
         for name in following.begin:
             self._steps.begin(name, known)
+        if following.cancel:
+            self._check_turn()
         for name in following.cancel:
             with suppress(Conflict, NotFound):  # it is about to end
                 cancel(self._redis, JobFolder(self._folder.root, known[name].job_id))

@@ -1,7 +1,7 @@
 """Whether a step needs to run at all: one that is equal to a step which has completed takes over its outputs.
 
-Equal are the code, all fields that can matter, and the content of all inputs: of files, by their names, sizes and
-times (or tags, in a store); of what another step has made, by its hash, or by the job that has made it.
+Equal are the code, all fields that can matter, and the content of all inputs: of files, as `contents.py` tells them
+apart; of what another step has made, by its hash, or by the job that has made it.
 """
 
 from __future__ import annotations
@@ -15,8 +15,7 @@ from typing import Final
 
 from parallelrun_core.errors import ParallelRunError
 from parallelrun_core.folder.job_folder import JobFolder
-from parallelrun_core.folder.records import JobRecord
-from parallelrun_core.path_rule import PathRule
+from parallelrun_core.folder.records import JobRecord, JobResult
 from parallelrun_core.pipelines.finished import FinishedStep, add_finished, finished_with
 from parallelrun_core.pipelines.outputs import job_of_output, maker_of
 from parallelrun_core.pipelines.standing import Standing
@@ -24,15 +23,11 @@ from parallelrun_core.spec.fields import Input
 from parallelrun_core.spec.pipeline import Step, StepInput
 from parallelrun_core.states import JobState
 from parallelrun_core.storage.stores import storage_of
+from parallelrun_master.pipelines.contents import Unknown, content_of, content_of_outputs
 
-_MOST_FILES: Final = 20_000
-_MOST_S: Final = 10.0
-"""An input that takes longer to compare than this: to run the step may take as long, and a turn is short."""
+_MOST_S: Final = 20.0
+"""How long jobs are compared that have made the outputs of one step: a turn is short."""
 _FOR_PEOPLE: Final = {"name", "description", "tags", "experiment", "code", "inputs"}
-
-
-class Unknown(Exception):
-    """It can't be known whether two steps are equal."""
 
 
 def key_of(folder: JobFolder, step: Step, job: JobRecord, known: Mapping[str, Standing]) -> str:
@@ -48,7 +43,7 @@ def key_of(folder: JobFolder, step: Step, job: JobRecord, known: Mapping[str, St
     spec = job.job_spec()
     if not spec.outputs and not spec.writes_rows:
         return ""  # it is run for what else it does
-    rule = PathRule(folder.root, job.places, job.job_id) if job.places is not None else None
+    rule = JobFolder(folder.root, job.job_id).path_rule(job)
     try:
         inputs = {}
         for name, given in sorted(spec.inputs.items()):
@@ -57,7 +52,7 @@ def key_of(folder: JobFolder, step: Step, job: JobRecord, known: Mapping[str, St
             if isinstance(later, StepInput):
                 inputs[name]["content"] = _made(JobFolder(folder.root, known[later.step].job_id), later.output)
             elif isinstance(given, Input):
-                inputs[name]["content"] = _content(given, rule)
+                inputs[name]["content"] = content_of(given, rule)
     except (Unknown, OSError, ParallelRunError):
         return ""
     fields = {name: value for name, value in job.spec.items() if name not in _FOR_PEOPLE}
@@ -75,39 +70,18 @@ def _made(folder: JobFolder, output: str) -> str:
     return f"job:{maker.job_id}/{maker.generation()}/{name}"
 
 
-def _content(given: Input, rule: PathRule | None) -> str:
-    """Identifies the files that a path stands for, by where they are, their sizes and times.
-
-    Raises:
-        Unknown: there are too many, or their versions are not known.
-    """
-    if given.type == "mltable":
-        raise Unknown("it may name files that are elsewhere")
-    storage, digest = storage_of(given.path), hashlib.sha256()
-    top, names = storage.split(given.path)
-    count, until = 0, time.monotonic() + _MOST_S
-    listing = storage.files(top, names, rule)
-    for where, files in listing:
-        versions = listing.versions or [storage.version(where + b"/" + file if where else file) for file in files]
-        for file, version in zip(files, versions, strict=True):
-            count += 1
-            if not version.is_known or count > _MOST_FILES or time.monotonic() > until:
-                raise Unknown(given.path)
-            digest.update(repr((where, file, version.size_bytes, version.modified, version.tag)).encode())
-    if not count:
-        raise Unknown(given.path)
-    return f"files:{digest.hexdigest()}"
-
-
 def finished_before(folder: JobFolder, job: JobRecord, key: str) -> FinishedStep | None:
-    """A job that has made the outputs of a step, if they are all still there and may be read."""
+    """A job that has made the outputs of a step, if they are all still what it has made and may be read."""
+    until = time.monotonic() + _MOST_S
     for finished in finished_with(folder.root, key):
         made = JobFolder(folder.root, finished.job_id)
         try:
             if _is_whole(made, finished, job):
                 return finished
-        except (OSError, ParallelRunError):
-            continue
+        except (Unknown, OSError, ParallelRunError):
+            pass
+        if time.monotonic() > until:
+            break
     return None
 
 
@@ -115,12 +89,17 @@ def _is_whole(made: JobFolder, finished: FinishedStep, job: JobRecord) -> bool:
     result, record = made.result(), made.record()
     if result is None or result.state is not JobState.COMPLETED or made.generation() != finished.generation:
         return False
-    spec = record.job_spec()
-    paths = [*made.output_paths(spec).values(), *([result.output] if result.output else [])]
+    paths = _outputs(made, record, result)
     is_apart = job.places is not None and job.places.are_jobs_apart and record.owner != job.owner
     if is_apart and any(job_of_output(made.root, path) for path in paths):
         return False  # workers of other users can't read it
-    return all(storage_of(path).is_there(path) or storage_of(path).is_folder(path) for path in paths)
+    return finished.content == content_of_outputs(paths, made.path_rule(record))
+
+
+def _outputs(made: JobFolder, record: JobRecord, result: JobResult) -> list[str]:
+    spec = record.job_spec()
+    rows = [made.output_file(spec)] if result.output else []
+    return list(dict.fromkeys([*made.output_paths(spec).values(), *rows]))
 
 
 def offer(folder: JobFolder, step: Step, standing: Standing, known: Mapping[str, Standing]) -> None:
@@ -131,6 +110,14 @@ def offer(folder: JobFolder, step: Step, standing: Standing, known: Mapping[str,
     if result.progress.failed or result.progress.items_failed:
         return
     child = JobFolder(folder.root, record.job)
-    if key_of(folder, step, child.record(), known) == record.key:
-        finished = FinishedStep(job_id=record.job, generation=standing.job_generation, at=result.ended)
-        add_finished(folder.root, record.key, finished)
+    job = child.record()
+    if key_of(folder, step, job, known) != record.key:
+        return
+    try:
+        if result.output and storage_of(result.output).version(result.output).size_bytes != result.output_bytes:
+            return  # somebody has replaced the rows since
+        content = content_of_outputs(_outputs(child, job, result), child.path_rule(job))
+    except (Unknown, OSError, ParallelRunError):
+        return
+    finished = FinishedStep(job_id=record.job, generation=standing.job_generation, at=result.ended, content=content)
+    add_finished(folder.root, record.key, finished)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final, TypeVar
 
@@ -15,7 +15,7 @@ from parallelrun_core.folder.records import JobRecord, Parent, Reopening
 from parallelrun_core.ids import job_id_from
 from parallelrun_core.launching import launch, register
 from parallelrun_core.path_rule import Places
-from parallelrun_core.pipelines.outputs import job_of_output, output_path
+from parallelrun_core.pipelines.outputs import SkippedOutput, job_of_output, output_path
 from parallelrun_core.pipelines.records import Action, StepRecord, write_record
 from parallelrun_core.pipelines.standing import Standing, is_upon
 from parallelrun_core.reopening import let_go_on, reopen
@@ -43,7 +43,11 @@ AnyOutput = TypeVar("AnyOutput", Output, PipelineOutput)
 
 
 class Steps:
-    """Begins the steps of one pipeline, in one generation of it."""
+    """Begins the steps of one pipeline, in one generation of it.
+
+    Args:
+        check_turn: raises `Fenced` when the pipeline is no longer the caller's to lead.
+    """
 
     def __init__(
         self,
@@ -53,6 +57,7 @@ class Steps:
         spec: PipelineSpec,
         reports: PipelineReports,
         *,
+        check_turn: Callable[[], object],
         generation: int,
     ) -> None:
         self._redis = redis
@@ -60,6 +65,7 @@ class Steps:
         self._record = record
         self._spec = spec
         self._reports = reports
+        self._check_turn = check_turn
         self._generation = generation
         self._reopening = folder.reopenings()[-1] if generation else None
         self.is_pending = False
@@ -85,6 +91,9 @@ class Steps:
         else:
             try:
                 job = self._job(name, known)
+            except SkippedOutput as error:
+                self._decide(name, "skip", why=f"it needs what a step has not made: {error}")
+                return
             except (InvalidInput, NotFound) as error:
                 self._decide(name, "fail", why=_in_words(error))
                 return
@@ -106,7 +115,12 @@ class Steps:
         )
 
     def carry_out(self, record: StepRecord, known: Mapping[str, Standing]) -> None:
-        """Do what was decided; again, it changes nothing but to finish what was interrupted."""
+        """Do what was decided; again, it changes nothing but to finish what was interrupted.
+
+        Raises:
+            Fenced: another turn has begun, which does it.
+        """
+        self._check_turn()
         child = JobFolder(self._folder.root, record.job)
         if record.action == "start" and not child.has_record:
             launch(self._redis, self._folder.root, self._job(record.step, known, record.generation))
@@ -162,6 +176,7 @@ class Steps:
         why: str = "",
         is_failure: bool = False,
     ) -> StepRecord:
+        self._check_turn()
         record = StepRecord(
             step=name,
             generation=self._generation,
@@ -181,6 +196,7 @@ class Steps:
         """The job that runs a step.
 
         Raises:
+            SkippedOutput: a condition has skipped the step of a nested pipeline that makes one of its inputs.
             InvalidInput, NotFound: there can't be one, as the message says.
         """
         step = self._spec.steps[name]

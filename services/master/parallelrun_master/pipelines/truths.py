@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import errno
+import os
+import stat
 from collections.abc import Mapping
 from typing import Final
 
 from parallelrun_core.errors import InvalidInput, NotFound, UnsafePath
+from parallelrun_core.folder.disk_trouble import may_pass
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.path_rule import PathRule
-from parallelrun_core.pipelines.outputs import output_path
+from parallelrun_core.pipelines.outputs import maker_of
 from parallelrun_core.pipelines.standing import Standing
 from parallelrun_core.spec.pipeline import PipelineSpec, StepOutput
 from parallelrun_core.states import StepState
@@ -37,31 +41,53 @@ def truths(folder: JobFolder, spec: PipelineSpec, known: Mapping[str, Standing])
     return values
 
 
-def truth_of(folder: JobFolder, of: StepOutput, known: Mapping[str, Standing], rule: PathRule | None = None) -> bool:
+def truth_of(folder: JobFolder, of: StepOutput, known: Mapping[str, Standing]) -> bool:
     """The value in an output of a step that has completed.
 
     Raises:
-        InvalidInput, NotFound: there is none, as the message says.
+        InvalidInput, NotFound: there is none, or it can't be read, as the message says.
         OSError: it can't be read for now.
     """
-    job = JobFolder(folder.root, known[of.step].job_id)
-    path = output_path(job, of.output)
+    maker, name = maker_of(JobFolder(folder.root, known[of.step].job_id), of.output)
+    record = maker.record()
+    path, what = maker.output_paths(record.job_spec())[name], f"the output {of.output!r} of the step {of.step!r}"
     try:
-        with storage_of(path).open(_only_file(path), rule) as file:
-            text = file.read(_MOST_BYTES).decode(errors="replace").strip()
+        text = _text(path, maker.path_rule(record)).decode(errors="replace").strip()
     except (FileNotFoundError, IsADirectoryError, UnsafePath) as error:
-        raise NotFound(f"the output {of.output!r} of the step {of.step!r} is no file: {path}") from error
+        raise NotFound(f"{what} is no file: {path}") from error
+    except OSError as error:
+        if may_pass(error):
+            raise
+        raise NotFound(f"{what} can't be read: {error.strerror or error}: {path}") from error
     if (value := _TRUTHS.get(text.lower())) is None:
-        raise InvalidInput.at("", f"the output {of.output!r} of the step {of.step!r} is neither true nor false: {path}")
+        raise InvalidInput.at("", f"{what} is neither true nor false: {path}")
     return value
 
 
-def _only_file(path: str) -> str:
+def _text(path: str, rule: PathRule | None) -> bytes:
+    """The beginning of a file. What a worker has put there may be anything: a pipe would wait for a writer."""
+    storage = storage_of(path)
+    if not storage.is_near:
+        with storage.open(path, rule) as file:
+            return file.read(_MOST_BYTES)
+    path = _only_file(path, rule)
+    fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        if rule is not None:
+            rule.check_opened(fd, os.fsencode(path))
+        if not stat.S_ISREG(os.fstat(fd).st_mode):
+            raise OSError(errno.EINVAL, "it is no ordinary file")
+        return os.read(fd, _MOST_BYTES)
+    finally:
+        os.close(fd)
+
+
+def _only_file(path: str, rule: PathRule | None) -> str:
     """The path, or, if it is a folder with one file, that file."""
     storage = storage_of(path)
-    if not storage.is_near or not storage.is_folder(path):
+    if not storage.is_folder(path):
         return path
-    files = [name for folder, names in storage.files(path) for name in ((folder + b"/" + each) for each in names)]
+    files = [folder + b"/" + name for folder, names in storage.files(path, rule=rule) for name in names]
     if len(files) != 1:
         raise NotFound(f"{path} holds {len(files)} files, and not the one that is true or false")
-    return files[0].decode()
+    return os.fsdecode(files[0])

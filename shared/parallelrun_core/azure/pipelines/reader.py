@@ -14,7 +14,7 @@ from parallelrun_core.azure.pipelines.draft import PipelineDraft, StepDraft, kno
 from parallelrun_core.azure.pipelines.header import Header, read_header
 from parallelrun_core.azure.pipelines.steps import OF_THE_STEP, names_after, read_step
 from parallelrun_core.azure.pipelines.wiring import IF_ELSE, RawStep, output_types, raw_steps
-from parallelrun_core.azure.scope import LATER, Fields, Later, PipelineScope
+from parallelrun_core.azure.scope import LATER, Fields, Later, PipelineScope, TooLarge
 from parallelrun_core.azure.v2_models import Pipeline
 from parallelrun_core.azure.v2_reader import label
 from parallelrun_core.errors import InvalidInput
@@ -84,6 +84,7 @@ def _put_header(header: Header, name: str, draft: PipelineDraft, location: Locat
 def _read(document: Mapping[str, Any], location: Location, scope: PipelineScope, findings: Findings) -> PipelineDraft:
     """A pipeline, whose inputs and outputs are those of the scope."""
     jobs = as_mapping(document.get("jobs"), location.at("jobs"), findings)
+    scope.budget.take(len(jobs), location.at("jobs"))
     raw = raw_steps(jobs, location.below("jobs"), findings)
     findings.check()  # or steps would be missing, to which others are bound
     types = {step.name: output_types(step, scope.outputs) for step in raw.values() if step.kind != IF_ELSE}
@@ -98,6 +99,8 @@ def _read(document: Mapping[str, Any], location: Location, scope: PipelineScope,
             drafts[step.name], read = _read_one(step, replace(scope, findings=own, steps=types), own)
             after = _after(step, types, own)
             steps[step.name] = read.model_copy(update={"after": after, "conditions": conditions.get(step.name, ())})
+        except TooLarge:
+            raise
         except InvalidInput as error:  # all of them are told
             own.problems = list(error.problems)
         findings.problems += own.problems
@@ -145,8 +148,7 @@ def _read_one(step: RawStep, scope: PipelineScope, findings: Findings) -> tuple[
 def _read_nested(step: RawStep, scope: PipelineScope, findings: Findings) -> tuple[StepDraft, Step]:
     """A step that is a pipeline: by its component, or by its own steps."""
     if scope.depth + 1 >= MAX_DEPTH:
-        findings.wrong(step.location.pointer, f"pipelines are nested more than {MAX_DEPTH} deep")
-        findings.check()
+        raise TooLarge.at(step.location.pointer, f"pipelines are nested more than {MAX_DEPTH} deep")
     header = _nested_header(step, findings)
     inner, where = (
         (step.component, step.component_at) if step.component_at is not None else (step.fields, step.location)
@@ -170,6 +172,7 @@ def _read_nested(step: RawStep, scope: PipelineScope, findings: Findings) -> tup
         inputs_at=step.location.at("inputs"),
         outputs_at=step.location.at("outputs"),
         depth=scope.depth + 1,
+        budget=scope.budget,
     )
     draft = _read(inner, where, inside, findings)
     _put_header(header, label(header.fields.display_name or step.name), draft, step.location)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from typing import Final
 
@@ -12,6 +13,8 @@ UPLOADS: Final = "azureml-blobstore"
 """The container of the default datastore: what clients upload, and the outputs of jobs below `azureml/`."""
 ARTIFACTS: Final = "azureml"
 """The container of the datastore with the logs of jobs."""
+OF_VERSIONS: Final = "code-"
+"""What the containers begin with that have the files of one version of an asset each."""
 OF_OUTPUTS: Final = "azureml/"
 OF_LOGS: Final = "ExperimentRun/dcid."
 EXECUTION_LOG: Final = "logs/azureml/executionlogs.txt"
@@ -30,6 +33,11 @@ def checked_container(name: str) -> str:
     if not _CONTAINER.fullmatch(name):
         raise InvalidInput.at("container", f"{name[:80]!r} is not the name of a container")
     return name
+
+
+def container_of(kind: str, name: str, version: str) -> str:
+    """The container with the files of a version of an asset, if a client uploads them as that version's."""
+    return OF_VERSIONS + hashlib.sha256(f"{kind}/{name}/{version}".encode()).hexdigest()[:32]
 
 
 def checked_blob(name: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from email.utils import formatdate
 from io import FileIO
-from typing import TYPE_CHECKING, Final
+from typing import IO, TYPE_CHECKING, Final
 from xml.etree.ElementTree import ParseError
 
 from anyio.to_thread import run_sync
@@ -13,7 +13,7 @@ from fastapi import APIRouter, Request, Response
 
 from parallelrun_api.azure.answers import FaceRoute, NotSupported
 from parallelrun_api.azure.blobs import listing
-from parallelrun_api.azure.blobs.names import UPLOADS, checked_blob, checked_container
+from parallelrun_api.azure.blobs.names import OF_VERSIONS, UPLOADS, checked_blob, checked_container
 from parallelrun_api.azure.blobs.places import open_blob
 from parallelrun_api.azure.blobs.store import MAX_BODY_BYTES, check_is_file
 from parallelrun_api.azure.door import BLOBS
@@ -30,7 +30,7 @@ router = APIRouter(prefix=BLOBS.rstrip("/"), include_in_schema=False, route_clas
 _META: Final = "x-ms-meta-"
 _MAX_BLOCK_LIST: Final = 8 << 20
 _WRITE_AT_ONCE: Final = 1 << 20
-_WRITABLE: Final = (UPLOADS, "code-")
+_WRITABLE: Final = (UPLOADS, OF_VERSIONS)
 """Containers that can be written to, or what their names begin with: the others are views of jobs."""
 
 
@@ -66,6 +66,7 @@ async def write_blob(container: str, blob: str, request: Request, face: FaceOf) 
     container, blob = checked_container(container), checked_blob(blob)
     if not container.startswith(_WRITABLE) or blob.startswith("azureml/"):
         raise Forbidden("This place shows what jobs have written; it can't be written to.")
+    await run_sync(face.blobs.check_not_closed, container)
     match request.query_params.get("comp", ""):
         case "metadata":
             await run_sync(face.blobs.set_metadata, container, blob, _metadata(request.headers))
@@ -82,32 +83,62 @@ async def write_blob(container: str, blob: str, request: Request, face: FaceOf) 
 
 
 async def _receive(face: Face, container: str, blob: str, request: Request, block: str | None = None) -> None:
-    declared = request.headers.get("content-length", "")
-    if not declared.isdecimal() or len(declared) > 15:
-        raise InvalidInput.at("/header/content-length", "the length of the body must be given")
-    length = int(declared)
-    if length > MAX_BODY_BYTES:
-        raise BodyTooLarge(f"The body has {length:,} bytes; at most {MAX_BODY_BYTES:,} are accepted at once.")
+    length = _declared_length(request)
     if block is None and request.headers.get("x-ms-blob-type", "BlockBlob") != "BlockBlob":
         raise NotSupported("Only block blobs can be written.")
     if request.headers.get("if-none-match") == "*" and face.blobs.file(container, blob).exists():
         message = f"There is a blob {blob[:200]!r} already."
         raise AlreadyThere(message, headers={"x-ms-error-code": "BlobAlreadyExists"})
-    await run_sync(face.blobs.check_room, length)
-    with face.blobs.incoming() as file:
-        buffer = bytearray()
-        async for chunk in request.stream():
-            buffer += chunk
-            if len(buffer) >= _WRITE_AT_ONCE:
-                await run_sync(file.write, bytes(buffer))
-                buffer.clear()
-        await run_sync(file.write, bytes(buffer))
-        if block is not None:
-            await run_sync(face.blobs.stage, container, blob, block, file)
-        else:
-            await run_sync(face.blobs.put, container, blob, file)
-            if metadata := _metadata(request.headers):
-                await run_sync(face.blobs.set_metadata, container, blob, metadata)
+    await run_sync(face.blobs.reserve, length)
+    written = 0
+    try:
+        with face.blobs.incoming() as file:
+            await _write(file, request, length)
+            if block is not None:
+                await run_sync(face.blobs.stage, container, blob, block, file)
+            else:
+                await run_sync(face.blobs.put, container, blob, file)
+            written = length
+    finally:
+        face.blobs.release(length, written=written)
+    if block is None and (metadata := _metadata(request.headers)):
+        await run_sync(face.blobs.set_metadata, container, blob, metadata)
+
+
+def _declared_length(request: Request) -> int:
+    """How long the body is, by what the request says.
+
+    Raises:
+        InvalidInput: it doesn't say.
+        BodyTooLarge: it is too long.
+    """
+    declared = request.headers.get("content-length", "")
+    if not declared.isdecimal() or len(declared) > 15 or "transfer-encoding" in request.headers:
+        message = "the length of the body must be given, and nothing but that"
+        raise InvalidInput.at("/header/content-length", message, "no Transfer-Encoding")
+    length = int(declared)
+    if length > MAX_BODY_BYTES:
+        raise BodyTooLarge(f"The body has {length:,} bytes; at most {MAX_BODY_BYTES:,} are accepted at once.")
+    return length
+
+
+async def _write(file: IO[bytes], request: Request, length: int) -> None:
+    """Write the body, as far as room is kept for it.
+
+    Raises:
+        BodyTooLarge: there is more.
+    """
+    buffer = bytearray()
+    left = length
+    async for chunk in request.stream():
+        left -= len(chunk)
+        if left < 0:
+            raise BodyTooLarge(f"The body has more than the {length:,} bytes that were declared.")
+        buffer += chunk
+        if len(buffer) >= _WRITE_AT_ONCE:
+            await run_sync(file.write, bytes(buffer))
+            buffer.clear()
+    await run_sync(file.write, bytes(buffer))
 
 
 async def _commit(face: Face, container: str, blob: str, request: Request) -> None:

@@ -12,6 +12,7 @@ import os
 import secrets
 import shutil
 import stat
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -20,7 +21,7 @@ from typing import IO, Final
 
 from parallelrun_core.errors import Conflict, InvalidInput, NotFound
 from parallelrun_core.folder.files import replace_file, sync_file, sync_folder
-from parallelrun_core.folder.layout import PRIVATE_FOLDER, make_store, uploads_of
+from parallelrun_core.folder.layout import PRIVATE_FILE, PRIVATE_FOLDER, make_store, uploads_of
 from parallelrun_core.paths import open_beneath
 from parallelrun_core.service import telemetry
 
@@ -34,6 +35,8 @@ _MAX_BLOCK_ID: Final = 200
 _COUNT_EVERY_S: Final = 60.0
 _ABANDONED_S: Final = 24 * 3600
 _COPY_BYTES: Final = 1 << 20
+_KEPT: Final = frozenset({"blocks", "metadata", "closed"})
+"""What is beside the blobs and belongs to no upload that is going on."""
 _FILE: Final = 0o644
 _FOLDER: Final = 0o755
 _WAY_THROUGH: Final = 0o711
@@ -59,7 +62,9 @@ class BlobStore:
         self._beside: Final = root / "azure" / "blobs"
         self._max_bytes = max_bytes
         self._clock = clock
+        self._lock = threading.Lock()
         self._used = 0
+        self._reserved = 0
         self._counted_at = float("-inf")
 
     def file(self, container: str, blob: str) -> Path:
@@ -85,26 +90,76 @@ class BlobStore:
         finally:
             path.unlink(missing_ok=True)
 
-    def check_room(self, more_bytes: int) -> None:
-        """Make sure that so much more may be uploaded.
+    @contextmanager
+    def room(self, more_bytes: int) -> Iterator[None]:
+        """Keep room for so much more while it is written; what is not written in the end is free again.
 
         Raises:
-            OverQuota: it may not.
+            OverQuota: there is none.
+        """
+        self.reserve(more_bytes)
+        written = 0
+        try:
+            yield
+            written = more_bytes
+        finally:
+            self.release(more_bytes, written=written)
+
+    def reserve(self, more_bytes: int) -> None:
+        """Keep room for so much more, until `release`.
+
+        Raises:
+            OverQuota: there is none.
         """
         if self._clock() > self._counted_at + _COUNT_EVERY_S:
             self.clean_up()
-            self._used, self._counted_at = _bytes_below(self.folder) + _bytes_below(self._beside), self._clock()
-        if self._used + more_bytes > self._max_bytes:
-            message = f"all uploads together may have {self._max_bytes:,} bytes, and have {self._used:,}"
-            raise OverQuota.at("body", message, "remove what no job needs any more from the folder uploads")
-        self._used += more_bytes
+            used = _bytes_below(self.folder) + _bytes_below(self._beside)
+            with self._lock:
+                self._used, self._counted_at = used, self._clock()
+        with self._lock:
+            taken = self._used + self._reserved
+            if taken + more_bytes > self._max_bytes:
+                message = f"all uploads together may have {self._max_bytes:,} bytes, and have {taken:,}"
+                raise OverQuota.at("body", message, "remove what no job needs any more from the folder uploads")
+            self._reserved += more_bytes
+
+    def release(self, reserved: int, *, written: int) -> None:
+        """End what `reserve` has begun.
+
+        Args:
+            written: how much of it is there now.
+        """
+        with self._lock:
+            self._reserved -= reserved
+            self._used += written
+
+    def close(self, container: str) -> None:
+        """From now on, nothing in a container changes; durable when this returns."""
+        folder = self._closed(container).parent
+        self._make(folder)
+        self._closed(container).touch(mode=PRIVATE_FILE)
+        sync_folder(folder)
+
+    def is_closed(self, container: str) -> bool:
+        """Whether nothing in a container changes any more."""
+        return self._closed(container).exists()
+
+    def check_not_closed(self, container: str) -> None:
+        """Make sure that a container can still be written to.
+
+        Raises:
+            Conflict: it can't.
+        """
+        if self.is_closed(container):
+            raise Conflict("These are the files of a version that there is: a version never changes.")
 
     def put(self, container: str, blob: str, file: IO[bytes]) -> None:
         """Make what was received a blob, in place of one of the same name.
 
         Raises:
-            Conflict: a folder has that name, or a file the name of a folder above it.
+            Conflict: a folder has that name, or a file the name of a folder above it; or the container is closed.
         """
+        self.check_not_closed(container)
         file.flush()
         path = self.file(container, blob)
         try:
@@ -146,8 +201,8 @@ class BlobStore:
         paths = [folder / _digest(block) for block in blocks]
         # A block may be named many times: what that makes counts before any of it is written.
         try:
-            self.check_room(sum(path.stat().st_size for path in paths))
-            with self.incoming() as whole:
+            size = sum(path.stat().st_size for path in paths)
+            with self.room(size), self.incoming() as whole:
                 for path in paths:
                     with path.open("rb") as part:
                         shutil.copyfileobj(part, whole, _COPY_BYTES)
@@ -188,7 +243,7 @@ class BlobStore:
             with suppress(FileNotFoundError):
                 for path in folder.iterdir():
                     with suppress(FileNotFoundError):
-                        if path.name not in ("blocks", "metadata"):
+                        if path.name not in _KEPT:
                             self._remove_if_old(path)
 
     def _remove_if_old(self, path: Path) -> None:
@@ -204,6 +259,9 @@ class BlobStore:
 
     def _metadata(self, container: str, blob: str) -> Path:
         return self._beside / "metadata" / f"{_digest(f'{container}/{blob}')}.json"
+
+    def _closed(self, container: str) -> Path:
+        return self._beside / "closed" / container
 
     def _make(self, folder: Path) -> None:
         folder.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
