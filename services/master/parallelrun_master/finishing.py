@@ -160,7 +160,8 @@ class Finishing:
             from parallelrun_core.tracking.mlflow_run import end_run
 
             try:
-                end_run(self._job.folder, state, self._settings.mlflow_credentials())
+                settings = self._settings
+                end_run(self._job.folder, state, settings.mlflow_credentials(), settings.mlflow_tracking_uri)
             except (OSError, ParallelRunError) as error:
                 self._job.log.warning("mlflow_unreachable", error=str(error))
 

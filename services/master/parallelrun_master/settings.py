@@ -16,3 +16,5 @@ class MasterSettings(ReadsStores):
 
     leaders: int = Field(default=8, ge=1, le=256)
     """Jobs that this master can lead at the same time."""
+    mlflow_tracking_uri: str = ""
+    """That of the agents. This master's credentials for MLflow are sent to no other server."""

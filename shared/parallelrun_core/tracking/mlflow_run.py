@@ -73,8 +73,11 @@ def begin_run(
     return recorded.run_id if recorded.uri == uri else run_id, None
 
 
-def end_run(folder: JobFolder, state: JobState, environment: Mapping[str, str]) -> None:
+def end_run(folder: JobFolder, state: JobState, environment: Mapping[str, str], uri: str) -> None:
     """Record with MLflow how the job has ended. Nothing, if it has no run.
+
+    Args:
+        environment: its credentials, which are told to no other server than that of `uri`.
 
     Raises:
         OSError: the server or the folder can't be reached, or refuses.
@@ -86,7 +89,7 @@ def end_run(folder: JobFolder, state: JobState, environment: Mapping[str, str]) 
     if (place := _folder_of(run.uri)) is not None:
         end_in(place, run.run_id, _STATUS[state])
     else:
-        MlflowServer(run.uri, environment).end(run.run_id, _STATUS[state])
+        MlflowServer(run.uri, environment if run.uri == uri else {}).end(run.run_id, _STATUS[state])
 
 
 def variables_of(uri: str, experiment: str, run_id: str) -> dict[str, str]:

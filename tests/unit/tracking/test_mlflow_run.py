@@ -33,7 +33,7 @@ def test_a_server_is_asked_for_one_run_and_told_how_the_job_has_ended(folder: Jo
         assert [begin(folder, server.uri), begin(folder, server.uri)] == ["run0", "run0"]
         folder.layout.tracked_run.unlink()  # whoever has begun it died before it was recorded
         assert begin(folder, server.uri) == "run0"
-        end_run(folder, JobState.CANCELED, {})
+        end_run(folder, JobState.CANCELED, {}, "")
         assert list(server.experiments) == ["petals"]
         (run,) = server.runs.values()
         assert (run["status"], run["name"], run["job_id"]) == ("KILLED", "score many", folder.job_id)
@@ -58,6 +58,16 @@ def test_credentials_are_those_that_mlflow_reads(folder: JobFolder) -> None:
         assert "quiet" not in folder.layout.tracked_run.read_text()
 
 
+def test_credentials_are_told_to_no_server_that_only_the_job_folder_names(folder: JobFolder) -> None:
+    credentials = {"MLFLOW_TRACKING_TOKEN": "quiet"}
+    with tracking_server(token="quiet") as server:
+        begin(folder, server.uri, **credentials)
+        with pytest.raises(OSError, match="401"):
+            end_run(folder, JobState.COMPLETED, credentials, "https://tracking.example")
+        end_run(folder, JobState.COMPLETED, credentials, server.uri)
+        assert [run["status"] for run in server.runs.values()] == ["FINISHED"]
+
+
 def test_a_folder_has_what_the_file_store_of_mlflow_has(folder: JobFolder, tmp_path: Path) -> None:
     runs = tmp_path / "runs"
     run_id = begin(folder, str(runs))
@@ -69,7 +79,7 @@ def test_a_folder_has_what_the_file_store_of_mlflow_has(folder: JobFolder, tmp_p
     assert (run / "tags" / "mlflow.runName").read_text() == "score many"
     meta = yaml.safe_load((run / "meta.yaml").read_text())
     assert (meta["run_id"], meta["experiment_id"], meta["status"]) == (run_id, experiment.name, 1)
-    end_run(folder, JobState.FAILED, {})
+    end_run(folder, JobState.FAILED, {}, "")
     meta = yaml.safe_load((run / "meta.yaml").read_text())
     assert (meta["status"], meta["lifecycle_stage"]) == (4, "active")
     assert meta["end_time"] >= meta["start_time"]
@@ -84,7 +94,7 @@ def test_an_experiment_that_mlflow_has_made_is_used(folder: JobFolder, tmp_path:
 
 def test_what_only_mlflow_understands_is_left_to_it(folder: JobFolder) -> None:
     assert begin(folder, "sqlite:////tmp/runs.db") == ""
-    end_run(folder, JobState.COMPLETED, {})
+    end_run(folder, JobState.COMPLETED, {}, "")
     assert variables_of("databricks://x", "petals", "") == {
         "MLFLOW_TRACKING_URI": "databricks://x", "MLFLOW_EXPERIMENT_NAME": "petals",
     }  # fmt: skip
@@ -129,7 +139,7 @@ def test_what_a_script_puts_in_place_of_a_run_is_neither_waited_for_nor_read(
     put(path)
     before = path.lstat()
     with ThreadPoolExecutor(1) as leader, pytest.raises((OSError, ParallelRunError)):
-        leader.submit(end_run, folder, JobState.COMPLETED, {}).result(timeout=20)
+        leader.submit(end_run, folder, JobState.COMPLETED, {}, "").result(timeout=20)
     assert path.lstat() == before
 
 
