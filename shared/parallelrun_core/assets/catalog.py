@@ -20,7 +20,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import msgspec
 
@@ -45,12 +45,20 @@ _MOST_TRIES: Final = 1000
 _SHOWN: Final = 20
 
 
-class _Version(msgspec.Struct, kw_only=True, frozen=True):
+class _Head(msgspec.Struct, kw_only=True, frozen=True):
+    """A version without its content, which may be large."""
+
     schema: int = SCHEMA
     number: int
     """Its place among the versions of the asset, by when they were created."""
     created: float
+
+
+class _Version(_Head, kw_only=True, frozen=True):
     content: dict[str, Any]
+
+
+_Record = TypeVar("_Record", _Head, _Version)
 
 
 class About(msgspec.Struct, kw_only=True, frozen=True):
@@ -86,14 +94,19 @@ class Catalog:
 
     def versions(self, kind: str, name: str, *, with_archived: bool = False) -> list[Asset]:
         """The versions of an asset, the one that was created last first; none if there is no such asset."""
-        read = [(each, self._read(kind, name, each)) for each in self._versions(kind, name)]
-        read.sort(key=lambda pair: (pair[1].number, pair[1].created, pair[0]), reverse=True)
-        assets = (self._asset(kind, name, version, record) for version, record in read)
-        return [asset for asset in assets if with_archived or not asset.is_archived]
+        ordered = self.ordered(kind, name, with_archived=with_archived)
+        return [self._asset(kind, name, each, self._read(kind, name, each)) for each in ordered]
+
+    def ordered(self, kind: str, name: str, *, with_archived: bool = False) -> list[str]:
+        """The names of these versions; no more than one of them is in memory at a time."""
+        heads = [(each, self._read_as(_Head, kind, name, each)) for each in self._versions(kind, name)]
+        heads.sort(key=lambda pair: (pair[1].number, pair[1].created, pair[0]), reverse=True)
+        return [each for each, _ in heads if with_archived or not self._is_archived(kind, name, each)]
 
     def latest(self, kind: str, name: str, *, with_archived: bool = False) -> Asset | None:
         """The version that was created last; None if there is none, or all are archived."""
-        return next(iter(self.versions(kind, name, with_archived=with_archived)), None)
+        ordered = self.ordered(kind, name, with_archived=with_archived)
+        return self.get(kind, name, ordered[0]) if ordered else None
 
     def get(self, kind: str, name: str, version: str) -> Asset:
         """One version, archived or not.
@@ -238,14 +251,19 @@ class Catalog:
         path = self._of(kind, name) / "versions" / f"{version}.json"
         if path.exists():
             raise FileExistsError(path)
-        number = max((self._read(kind, name, each).number for each in self._versions(kind, name)), default=0) + 1
+        number = (
+            max((self._read_as(_Head, kind, name, each).number for each in self._versions(kind, name)), default=0) + 1
+        )
         record = _Version(number=number, created=time.time(), content=content)
         write_once(path, encode(record), mode=PRIVATE_FILE)
 
     def _read(self, kind: str, name: str, version: str) -> _Version:
+        return self._read_as(_Version, kind, name, version)
+
+    def _read_as(self, what: type[_Record], kind: str, name: str, version: str) -> _Record:
         path = self._of(kind, name) / "versions" / f"{version}.json"
         try:
-            return decode(path.read_bytes(), _Version, path)
+            return decode(path.read_bytes(), what, path)
         except FileNotFoundError as error:
             raise self._unknown_version(kind, name, version) from error
 
@@ -268,8 +286,12 @@ class Catalog:
             description=about.description,
             tags=about.tags,
             properties=about.properties,
-            is_archived=(folder / "archived" / version).exists() or (folder / _ALL).exists(),
+            is_archived=self._is_archived(kind, name, version),
         )
+
+    def _is_archived(self, kind: str, name: str, version: str) -> bool:
+        folder = self._of(kind, name)
+        return (folder / "archived" / version).exists() or (folder / _ALL).exists()
 
     def _describe(self, kind: str, name: str, version: str, about: About) -> None:
         if about != NOTHING_SAID:
@@ -286,7 +308,7 @@ class Catalog:
             raise UnknownAsset.called(name, f"there is no {kind} of this name", self.hint(kind, name))
 
     def _unknown_version(self, kind: str, name: str, version: str) -> UnknownVersion:
-        there = [asset.version for asset in self.versions(kind, name, with_archived=True)]
+        there = self.ordered(kind, name, with_archived=True)
         shown = ", ".join(there[:_SHOWN]) + (" …" if len(there) > _SHOWN else "")
         return UnknownVersion.called(version, f"the {kind} {name!r} has no such version", f"it has {shown}")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -62,6 +63,22 @@ def test_latest_is_what_was_created_last_and_is_not_archived(tmp_path: Path) -> 
     assert catalog.labelled("data", "images", "latest").version == "zebra"
     catalog.set_archived("data", "images", "2", is_archived=False)
     assert catalog.labelled("data", "images", "latest").version == "2"
+
+
+def test_the_latest_of_many_large_versions_takes_the_memory_of_one(tmp_path: Path) -> None:
+    catalog = Catalog(tmp_path)
+    for number in range(30):
+        add(catalog, content={**IMAGES, "path": f"/{number}/" + "x" * (1 << 20)})
+    tracemalloc.start()
+    try:
+        latest = catalog.latest("data", "images")
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert latest is not None
+    assert latest.version == "30"
+    assert peak < 8 << 20
+    assert catalog.ordered("data", "images") == [str(number) for number in range(30, 0, -1)]
 
 
 def test_what_is_archived_is_hidden_and_found_by_its_name(tmp_path: Path) -> None:

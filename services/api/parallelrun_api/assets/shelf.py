@@ -88,15 +88,16 @@ class Shelf:
 
     def versions(self, kind: str, name: str, *, after: str, limit: int, with_archived: bool) -> AssetPage:
         """Some versions of an asset, the newest first. Raises NotFound if there is no such asset."""
-        there = self._catalog.versions(kind, name, with_archived=with_archived)
+        there = self._catalog.ordered(kind, name, with_archived=with_archived)
         if not there:
             self._catalog.labelled(kind, name, LATEST)  # raises, if there is no such asset
-        begin = next((index + 1 for index, each in enumerate(there) if each.version == after), 0)
+        begin = next((index + 1 for index, each in enumerate(there) if each == after), 0)
         if after and not begin:
             raise InvalidInput.at("/query/page_token", f"there is no version {after[:50]!r} any more", "begin anew")
-        items = there[begin : begin + limit]
-        more = items[-1].version if begin + limit < len(there) else None
-        return AssetPage(items=[_shown(each) for each in items], next_page_token=more)
+        chosen = there[begin : begin + limit]
+        more = chosen[-1] if begin + limit < len(there) else None
+        items = [self.get(kind, name, each) for each in chosen]
+        return AssetPage(items=items, next_page_token=more)
 
     def get(self, kind: str, name: str, version: str) -> Asset:
         """One version. Raises NotFound."""
