@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from msgspec.structs import replace
 
-from parallelrun_api.submission import submissions
+from parallelrun_api.submission import code as submitted_code
 from parallelrun_api.submission.key_claims import KeyClaims
 from parallelrun_concatenator.output import Leaving
 from parallelrun_concatenator.parts import Parts, Sink
@@ -246,7 +246,7 @@ def site(tmp_path: Path) -> Site:
 def test_an_answer_before_the_code_is_on_the_disk_is_found(
     tmp_path: Path, site: Site, redis: Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(submissions, "_sync_tree", nothing)
+    monkeypatch.setattr(submitted_code, "sync_tree", nothing)
     with expect_failure():
         accept.test_what_is_accepted_is_on_the_disk_with_its_code(tmp_path, site, redis, monkeypatch)
 

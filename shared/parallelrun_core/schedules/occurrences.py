@@ -59,8 +59,14 @@ class ByTheClock:
         day = wall_time(since, self.zone).date()
         # What a day before has may come later, where a clock has jumped over midnight.
         day, latest, left = day - _DAY if day > date.min else day, since, _HORIZON
+        kept, following = list[datetime](), self._of(day)
         while left and day < date.max:
-            for due in self._of(day):
+            kept = sorted({*kept, *following})
+            following = self._of(day + _DAY)
+            # Where clocks are put back over midnight, a day begins before the one before it has ended.
+            ready = [due for due in kept if not following or due < following[0]]
+            kept = kept[len(ready) :]
+            for due in ready:
                 if self.last is not None and due > self.last:
                     return
                 if due > latest:

@@ -21,7 +21,7 @@ from parallelrun_core.code.entry_script_check import check_entry_script
 from parallelrun_core.code.snapshots import snapshot_folder, snapshot_nothing, snapshot_zip
 from parallelrun_core.code.stored import add_snapshot, list_of
 from parallelrun_core.errors import InvalidInput
-from parallelrun_core.folder.files import sync_file, sync_folder
+from parallelrun_core.folder.files import sync_file, sync_folder, sync_tree
 from parallelrun_core.folder.layout import code_store, make_store
 from parallelrun_core.paths import relative_parts
 from parallelrun_core.spec import JobSpec
@@ -126,7 +126,7 @@ def _check_script(folder: Path, spec: JobSpec) -> None:
 def _move(beside: Path, names: Sequence[str], store: Path) -> None:
     """Put snapshots into the store, durably: a job must not outlive its code."""
     for name in names:
-        _sync_tree(beside / name)
+        sync_tree(beside / name)
         sync_file(list_of(beside / name))
     sync_folder(beside)
     for name in names:
@@ -144,11 +144,3 @@ def _folder_beside(store: Path) -> Iterator[Path]:
         yield beside
     finally:
         shutil.rmtree(beside, ignore_errors=True)
-
-
-def _sync_tree(folder: Path) -> None:
-    """Return once a folder and all in it would survive a power cut."""
-    for current, _, names in os.walk(folder, topdown=False):
-        for name in names:
-            sync_file(Path(current) / name)
-        sync_folder(Path(current))
