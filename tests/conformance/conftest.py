@@ -1,0 +1,12 @@
+"""What documents mean depends on no server, also where one was in the same process."""
+
+from __future__ import annotations
+
+import pytest
+
+from parallelrun_core.datastores import here
+
+
+@pytest.fixture(autouse=True)
+def _without_datastores(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(here, "_PLACES", [])
