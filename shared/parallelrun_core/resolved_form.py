@@ -10,11 +10,12 @@ from typing import Any
 
 from parallelrun_core.azure.draft import Draft
 from parallelrun_core.azure.findings import Findings, Location, as_mapping, quoted
-from parallelrun_core.azure.pipelines.draft import PipelineDraft, StepDraft, known_part
+from parallelrun_core.azure.pipelines.draft import PipelineDraft, StepDraft
 from parallelrun_core.azure.scope import STAND_IN
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.spec import JobSpec, PipelineSpec
 from parallelrun_core.spec.pipeline import PipelineInput, Step, StepInput, StepOutput
+from parallelrun_core.spec.pipeline_steps import known_part
 
 
 def is_resolved(document: Mapping[Any, Any]) -> bool:

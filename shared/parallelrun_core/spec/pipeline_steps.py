@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Final, TypeVar
 
@@ -42,9 +42,14 @@ class LeafStep:
         return known_part(self.spec)
 
 
-def known_part(spec: JobSpec) -> JobSpec:
-    """A spec without the inputs whose paths are not known yet: for checks only."""
-    later = {name for name, given in spec.inputs.items() if is_later(given)}
+def known_part(spec: JobSpec, later: Container[str] | None = None) -> JobSpec:
+    """A spec without the inputs whose paths are not known yet: for checks of what is there when it is submitted.
+
+    Args:
+        later: their names; by default, those that stand for an output of another step.
+    """
+    if later is None:
+        later = {name for name, given in spec.inputs.items() if is_later(given)}
     return spec.model_copy(
         update={
             "inputs": {name: given for name, given in spec.inputs.items() if name not in later},

@@ -15,7 +15,6 @@ from parallelrun_core.folder.records import JobResult
 from parallelrun_core.pipelines.standing import Standing
 from parallelrun_core.progress import Progress
 from parallelrun_core.service import failpoints
-from parallelrun_core.spec.pipeline import PipelineSpec
 from parallelrun_core.states import JobState, StepState
 from parallelrun_core.store.leader_queue import LeaderQueue
 from parallelrun_core.store.registry import Registry
@@ -35,7 +34,6 @@ class Ending:
     def __init__(
         self,
         folder: JobFolder,
-        spec: PipelineSpec,
         queue: LeaderQueue,
         registry: Registry,
         reports: PipelineReports,
@@ -43,7 +41,6 @@ class Ending:
         check_turn: Callable[[], object],
     ) -> None:
         self._folder = folder
-        self._spec = spec
         self._queue = queue
         self._registry = registry
         self._reports = reports

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -44,10 +43,3 @@ class PipelineDraft:
             findings.take(error, self.origins, self.default)
         findings.check()
         raise AssertionError("a pipeline is wrong without a problem")
-
-
-def known_part(spec: JobSpec, later: Container[str]) -> JobSpec:
-    """The job without the inputs that other steps make: for checks of what is there when it is submitted."""
-    inputs = {name: given for name, given in spec.inputs.items() if name not in later}
-    data = tuple(name for name in spec.input_data if name not in later)
-    return spec.model_copy(update={"inputs": inputs, "input_data": data})

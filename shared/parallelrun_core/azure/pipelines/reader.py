@@ -10,7 +10,7 @@ from parallelrun_core.azure import bindings
 from parallelrun_core.azure.components import open_component
 from parallelrun_core.azure.findings import Findings, Location, as_mapping
 from parallelrun_core.azure.pipelines.conditions import conditions_of
-from parallelrun_core.azure.pipelines.draft import PipelineDraft, StepDraft, known_part
+from parallelrun_core.azure.pipelines.draft import PipelineDraft, StepDraft
 from parallelrun_core.azure.pipelines.header import Header, read_header
 from parallelrun_core.azure.pipelines.steps import OF_THE_STEP, names_after, read_step
 from parallelrun_core.azure.pipelines.wiring import IF_ELSE, RawStep, output_types, raw_steps
@@ -21,7 +21,7 @@ from parallelrun_core.errors import InvalidInput
 from parallelrun_core.spec.expressions import same_name
 from parallelrun_core.spec.fields import Input
 from parallelrun_core.spec.pipeline import PipelineInput, Step, StepInput, StepOutput
-from parallelrun_core.spec.pipeline_steps import MAX_DEPTH
+from parallelrun_core.spec.pipeline_steps import MAX_DEPTH, known_part
 
 
 def read_pipeline(document: Mapping[str, Any], location: Location, findings: Findings) -> PipelineDraft:
