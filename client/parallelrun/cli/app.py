@@ -20,6 +20,7 @@ from parallelrun.cli.cluster import down, up
 from parallelrun.cli.datastore import datastore
 from parallelrun.cli.doctor import doctor
 from parallelrun.cli.exit_codes import ExitCode
+from parallelrun.cli.init import init
 from parallelrun.cli.interrupts import Terminated, raise_on_sigterm
 from parallelrun.cli.job import job
 from parallelrun.cli.node import node
@@ -38,6 +39,7 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 app.command("run")(run_command)
+app.command("init")(init)
 app.command("up")(up)
 app.command("down")(down)
 app.command("doctor")(doctor)
