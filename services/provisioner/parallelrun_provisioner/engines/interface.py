@@ -59,7 +59,10 @@ class LaunchRefused(EngineError):
 
 
 class Engine(Protocol):
-    """An engine, for one compute, made as `Engine(compute, surroundings)`. Calls block, for seconds at most, and may come from one thread only."""
+    """An engine, for one compute, made as `Engine(compute, surroundings)`.
+
+    Calls block, for seconds at most, and may come from one thread only.
+    """
 
     def plan(self, launch: Launch) -> str:
         """Exactly what `launch` would send, as text for people: arguments, a script, a manifest. Asks nobody."""
