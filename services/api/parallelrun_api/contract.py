@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
+from pydantic import BaseModel
 
 from parallelrun_api.models import Problem
 from parallelrun_api.routes.computes import SCHEMAS as COMPUTES
@@ -45,9 +46,9 @@ def document(app: FastAPI) -> dict[str, Any]:
     )
     components = whole.setdefault("components", {})
     schemas = components.setdefault("schemas", {})
-    defined = {model.__name__: model for model in OF_TYPE.values()}
+    defined: dict[str, type[BaseModel]] = {model.__name__: model for model in OF_TYPE.values()}
     defined |= {title: model_of(kind) for kind, title in COMPUTES.items()}
-    others = [(model.__name__, model) for model in (JobSpec, PipelineSpec, Problem)]
+    others: list[tuple[str, type[BaseModel]]] = [(model.__name__, model) for model in (JobSpec, PipelineSpec, Problem)]
     for title, model in [*others, *defined.items()]:
         schema = {**model.model_json_schema(ref_template=_REF), "title": title}
         for name, each in {**schema.pop("$defs", {}), title: schema}.items():

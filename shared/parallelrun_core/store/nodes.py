@@ -47,6 +47,16 @@ class Asked(NamedTuple):
     """Finish what runs, return the rest, and end."""
 
 
+class NodePressure(msgspec.Struct, kw_only=True, frozen=True):
+    """The part of the last minute, 0 to 1, in which something on a node waited for a resource (PSI)."""
+
+    of: str
+    """`cgroup`: in that of the agent, as in its container; `machine`: anywhere on it."""
+    cpu: float
+    io: float
+    memory: float
+
+
 class NodeInfo(msgspec.Struct, kw_only=True, frozen=True):
     """An agent's description of its node."""
 
@@ -71,6 +81,8 @@ class NodeInfo(msgspec.Struct, kw_only=True, frozen=True):
     """Free where its workers have their working folders."""
     sent: float = 0.0
     """When it said this, by its own clock."""
+    pressure: NodePressure | None = None
+    """Unknown if its kernel doesn't measure it, or an earlier release doesn't."""
     check: CheckAnswer | None = None
     """The answer to the last request, for a while."""
     compute: str = ""
