@@ -5,6 +5,7 @@ schema with descriptions can only be made from pydantic's models, which other se
 """
 
 from parallelrun_api.models.cluster import Datastore, DatastoreList, Health
+from parallelrun_api.models.computes import Compute, ComputeList
 from parallelrun_api.models.files import FileEntry, FileList, OutputElsewhere
 from parallelrun_api.models.jobs import (
     ErrorCount,
@@ -25,6 +26,8 @@ from parallelrun_api.models.problems import Problem, ProblemEntry
 from parallelrun_api.models.reports import Metric, MetricPoint, MetricReport, StorageReport, StorageRequests
 
 __all__ = [
+    "Compute",
+    "ComputeList",
     "Datastore",
     "DatastoreList",
     "ErrorCount",
