@@ -167,7 +167,7 @@ def test_one_thing_comes_in_the_same_forms(capsys: pytest.CaptureFixture[str]) -
 
 
 SILENT = {"down", "redis-acl", "job open", "job stream", "schedule enable", "schedule disable"}
-"""What prints no data, an address, or a file for another program. So does what deletes, labels, archives or restores."""
+"""What prints no data, an address, or a file for another program. So does what deletes, labels, archives, restores."""
 
 
 def commands(group: Any, name: str = "") -> Iterator[tuple[str, Any]]:
