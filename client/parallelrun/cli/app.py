@@ -33,7 +33,6 @@ app = typer.Typer(
     epilog="Exit codes: 0 completed, 1 usage, 2 invalid spec, 3 job failed, 4 job canceled, 5 server unreachable, "
     "6 timeout, 130 interrupted.",
     context_settings={"help_option_names": ["--help", "-h"]},
-    add_completion=False,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,

@@ -3,11 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
+from pathlib import Path
 from typing import Protocol
 
 from parallelrun_core.computes.launch import Launch
+
+
+@dataclass(frozen=True, kw_only=True)
+class Surroundings:
+    """What an engine is told of the cluster that its nodes are for."""
+
+    cluster: str
+    """Marks the engine's objects as those of this cluster: at most 40 letters, digits and '-'; never another one."""
+    root: Path
+    """The folder that all services share, as the provisioner sees it."""
+    redis_url: str
+    """Redis as the provisioner reaches it, without a secret."""
+    agent_secret: str = field(default="", repr=False)
+    """The password of agents on Redis; empty: they need none."""
 
 
 class Standing(StrEnum):
@@ -44,7 +59,10 @@ class LaunchRefused(EngineError):
 
 
 class Engine(Protocol):
-    """An engine, for one compute. Calls block, for seconds at most, and may come from one thread only."""
+    """An engine, for one compute, made as `Engine(compute, surroundings)`.
+
+    Calls block, for seconds at most, and may come from one thread only.
+    """
 
     def plan(self, launch: Launch) -> str:
         """Exactly what `launch` would send, as text for people: arguments, a script, a manifest. Asks nobody."""
