@@ -5,6 +5,7 @@ schema with descriptions can only be made from pydantic's models, which other se
 """
 
 from parallelrun_api.models.cluster import Datastore, DatastoreList, Health
+from parallelrun_api.models.computes import Compute, ComputeList
 from parallelrun_api.models.files import FileEntry, FileList, OutputElsewhere
 from parallelrun_api.models.jobs import (
     ErrorCount,
@@ -20,11 +21,13 @@ from parallelrun_api.models.jobs import (
     Progress,
 )
 from parallelrun_api.models.mini_batches import MiniBatch, MiniBatchFailure, MiniBatchPage
-from parallelrun_api.models.nodes import Finding, Node, NodeCheck, NodeCheckAsked, NodeList
+from parallelrun_api.models.nodes import Finding, Node, NodeCheck, NodeCheckAsked, NodeList, NodePressure
 from parallelrun_api.models.problems import Problem, ProblemEntry
 from parallelrun_api.models.reports import Metric, MetricPoint, MetricReport, StorageReport, StorageRequests
 
 __all__ = [
+    "Compute",
+    "ComputeList",
     "Datastore",
     "DatastoreList",
     "ErrorCount",
@@ -48,6 +51,7 @@ __all__ = [
     "NodeCheck",
     "NodeCheckAsked",
     "NodeList",
+    "NodePressure",
     "OutputElsewhere",
     "OutputFile",
     "ParentStep",
