@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from parallelrun_core.words import in_one_line
 from parallelrun_provisioner.engines.interface import EngineError, LaunchRefused
-
-if TYPE_CHECKING:
-    from docker import APIClient
 
 _TIMEOUT_S: Final = 20
 _LONGEST: Final = 500
@@ -18,17 +15,14 @@ _LONGEST: Final = 500
 
 
 class Connection:
-    """A client of the Engine that `DOCKER_HOST` names, as for Docker's own tools.
-
-    Answers of the Engine are those of its API (`docker.APIClient`).
-    """
+    """A client of the Engine that `DOCKER_HOST` names, as for Docker's own tools."""
 
     def __init__(self) -> None:
-        self._client: APIClient | None = None
+        self._client: Any = None
 
     @contextmanager
-    def asking(self) -> Iterator[APIClient]:
-        """The client, for some calls.
+    def asking(self) -> Iterator[Any]:
+        """The client, a `docker.APIClient`, for some calls. Its types, in a package of others, lack many of them.
 
         Raises:
             EngineError: the Engine doesn't answer, or refuses. Its errors of class APIError are for `refusing`.
@@ -36,10 +30,11 @@ class Connection:
         import docker
         import requests
         from docker.errors import APIError, DockerException
+        from docker.utils import kwargs_from_env
 
         try:
             if self._client is None:
-                self._client = docker.APIClient(version="auto", timeout=_TIMEOUT_S, **docker.utils.kwargs_from_env())
+                self._client = docker.APIClient(version="auto", timeout=_TIMEOUT_S, **kwargs_from_env())
             yield self._client
         except APIError as error:
             raise EngineError(words_of(error)) from error
@@ -51,6 +46,23 @@ class Connection:
         if self._client is not None:
             self._client.close()
             self._client = None
+
+
+def post(client: Any, path: str, body: dict[str, Any], headers: dict[str, str]) -> None:
+    """Ask for something in the Engine's own words, where the library knows not all of them.
+
+    Raises:
+        APIError: of the library, as its own calls do.
+    """
+    import requests
+    from docker.errors import create_api_error_from_http_exception
+
+    url = f"{client.base_url}/v{client.api_version}{path}"
+    response = client.post(url, json=body, headers=headers, timeout=_TIMEOUT_S)
+    try:
+        response.raise_for_status()
+    except requests.HTTPError as error:
+        create_api_error_from_http_exception(error)
 
 
 @contextmanager
@@ -66,7 +78,7 @@ def refusing() -> Iterator[None]:
 
 def words_of(error: Any) -> str:
     """What the Engine says of an error."""
-    return shortened(error.explanation or str(error))
+    return shortened(str(error.explanation or error))
 
 
 def shortened(text: str) -> str:

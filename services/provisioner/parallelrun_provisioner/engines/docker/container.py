@@ -51,8 +51,8 @@ def environment(compute: Containers, settings: DockerSettings, launch: Launch) -
         **compute.environment_variables,
         **({"PARALLELRUN_SLOTS": str(slots)} if slots else {}),
         **launch.environment,
-        "PARALLELRUN_RUN_AS": settings.user,
-        "PARALLELRUN_WORKER_UIDS": settings.worker_uids,
+        **({"PARALLELRUN_RUN_AS": settings.user} if settings.user else {}),
+        **({"PARALLELRUN_WORKER_UIDS": settings.worker_uids} if settings.worker_uids else {}),
         **({"PARALLELRUN_REDIS_SECRET_FILE": f"{SECRET_FOLDER}/secret"} if settings.redis_secret else {}),
     }
 

@@ -6,11 +6,11 @@ import json
 import time
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from parallelrun_core.computes.kinds.docker import Compute
 from parallelrun_core.computes.launch import Launch
-from parallelrun_provisioner.engines.docker.client import Connection, refusing, shortened
+from parallelrun_provisioner.engines.docker.client import Connection, refusing, shortened, words_of
 from parallelrun_provisioner.engines.docker.container import CLUSTER, COMPUTE, LAUNCH, container
 from parallelrun_provisioner.engines.docker.fetching import Fetches
 from parallelrun_provisioner.engines.docker.settings import DockerSettings, words
@@ -21,9 +21,6 @@ from parallelrun_provisioner.engines.interface import (
     Standing,
     Surroundings,
 )
-
-if TYPE_CHECKING:
-    from docker import APIClient
 
 _STANDING: Final = {"running": Standing.RUNNING, "paused": Standing.RUNNING, "restarting": Standing.PENDING}
 _STARTED_WITHIN_S: Final = 30.0
@@ -67,7 +64,7 @@ class Engine:
             )
         return container(self._compute, self._settings, self._surroundings.cluster, launch)
 
-    def _create(self, client: APIClient, launch: Launch, body: dict[str, Any]) -> None:
+    def _create(self, client: Any, launch: Launch, body: dict[str, Any]) -> None:
         from docker.errors import APIError, ImageNotFound
 
         try:
@@ -77,9 +74,9 @@ class Engine:
             self._waiting[launch.id] = launch, body["Image"]
             return
         except APIError as error:
-            if error.status_code != 409 or not self._is_ours_to_start(client, launch):
-                with refusing():
-                    raise
+            if error.status_code != 409 or not self._is_ours(client.inspect_container(launch.id)):
+                raise LaunchRefused(words_of(error)) from error
+            if client.inspect_container(launch.id)["State"]["Status"] != "created":
                 return
         try:
             with refusing():
@@ -91,11 +88,9 @@ class Engine:
                 client.remove_container(launch.id, v=True, force=True)
             raise
 
-    def _is_ours_to_start(self, client: APIClient, launch: Launch) -> bool:
-        """Whether the container of that name is this launch's, and was created and not started."""
-        there = client.inspect_container(launch.id)
-        is_ours = there["Config"]["Labels"].get(CLUSTER) == self._surroundings.cluster
-        return is_ours and there["State"]["Status"] == "created"
+    def _is_ours(self, there: dict[str, Any]) -> bool:
+        """Whether a container is a node of this cluster: another one may have the same name."""
+        return bool((there["Config"]["Labels"] or {}).get(CLUSTER) == self._surroundings.cluster)
 
     def nodes(self) -> Sequence[EngineNode]:
         with self._connection.asking() as client:
@@ -107,7 +102,7 @@ class Engine:
     def _marks(self) -> list[str]:
         return [f"{CLUSTER}={self._surroundings.cluster}", f"{COMPUTE}={self._compute.name}"]
 
-    def _node(self, client: APIClient, listed: dict[str, Any]) -> EngineNode:
+    def _node(self, client: Any, listed: dict[str, Any]) -> EngineNode:
         launch_id = listed["Labels"][LAUNCH]
         standing = _STANDING.get(listed["State"])
         if standing is not None:
@@ -116,7 +111,7 @@ class Engine:
             return EngineNode(launch_id=launch_id, standing=Standing.PENDING, words="created")
         return _ended(client, launch_id, listed["Id"])
 
-    def _fetched(self, client: APIClient) -> Iterator[EngineNode]:
+    def _fetched(self, client: Any) -> Iterator[EngineNode]:
         """Those that wait for their image; what is there by now is launched."""
         for launch, image in list(self._waiting.values()):
             fetch = self._fetches.of(image)
@@ -145,9 +140,9 @@ class Engine:
                 with suppress(NotFound):
                     self._end(client, launch_id)
 
-    def _end(self, client: APIClient, launch_id: str) -> None:
+    def _end(self, client: Any, launch_id: str) -> None:
         there = client.inspect_container(launch_id)
-        if there["Config"]["Labels"].get(CLUSTER) != self._surroundings.cluster:
+        if not self._is_ours(there):
             return
         if not there["State"]["Running"]:
             client.remove_container(launch_id, v=True, force=True)
@@ -158,7 +153,7 @@ class Engine:
             client.kill(launch_id, signal="SIGTERM")
             self._kill_at[launch_id] = time.monotonic() + self._compute.stop_seconds
 
-    def _kill_overdue(self, client: APIClient) -> None:
+    def _kill_overdue(self, client: Any) -> None:
         from docker.errors import APIError
 
         for launch_id in [each for each, at in self._kill_at.items() if time.monotonic() >= at]:
@@ -170,7 +165,7 @@ class Engine:
         self._connection.close()
 
 
-def _ended(client: APIClient, launch_id: str, container_id: str) -> EngineNode:
+def _ended(client: Any, launch_id: str, container_id: str) -> EngineNode:
     from docker.errors import NotFound
 
     try:
@@ -183,7 +178,7 @@ def _ended(client: APIClient, launch_id: str, container_id: str) -> EngineNode:
     )
 
 
-def _why(client: APIClient, container_id: str, state: dict[str, Any], code: int) -> str:
+def _why(client: Any, container_id: str, state: dict[str, Any], code: int) -> str:
     """Why a container has ended, or was never started."""
     if state["Status"] == "created":
         return shortened(state["Error"] or "it was created and never started")

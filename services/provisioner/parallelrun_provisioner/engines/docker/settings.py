@@ -60,10 +60,11 @@ class DockerSettings(BaseSettings):
     a swarm the name of its secret. Empty: none is needed."""
     kit: str = ""
     """The image with the agent for nodes of other images; empty: jobs can't name images."""
-    user: str = Field(default="10001:10001", pattern=r"^[1-9]\d*:[1-9]\d*$")
-    """User and group of the nodes' agents; they start as root, to be able to start workers as other users."""
+    user: str = Field(default="10001:10001", pattern=r"^([1-9]\d*:[1-9]\d*)?$")
+    """User and group of the nodes' agents; they start as root, to be able to start workers as other users. Empty: they
+    stay root without its rights, where an engine without root runs as the owner of the volumes."""
     worker_uids: str = "20000-59999"
-    """Users that workers may be, one for each job."""
+    """Users that workers may be, one for each job. Empty: they are the agent's."""
     registries: Path | None = None
     """Folder with a file for each registry that asks for a password: JSON with `username` and `password`."""
 
@@ -90,4 +91,3 @@ class DockerSettings(BaseSettings):
 def words(text: str) -> list[str]:
     """The entries of a list."""
     return [word.strip() for word in text.split(",") if word.strip()]
-

@@ -5,19 +5,16 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from parallelrun_core.computes.kinds.swarm import Compute
 from parallelrun_core.computes.launch import Launch
-from parallelrun_provisioner.engines.docker.client import Connection, refusing, shortened
+from parallelrun_provisioner.engines.docker.client import Connection, post, shortened, words_of
 from parallelrun_provisioner.engines.docker.container import CLUSTER, COMPUTE, LAUNCH
 from parallelrun_provisioner.engines.docker.fetching import read_login
 from parallelrun_provisioner.engines.docker.settings import DockerSettings
 from parallelrun_provisioner.engines.interface import EngineNode, LaunchRefused, Standing, Surroundings
 from parallelrun_provisioner.engines.swarm.service import service
-
-if TYPE_CHECKING:
-    from docker import APIClient
 
 _ENDED: Final = frozenset({"complete", "failed", "rejected", "shutdown", "orphaned", "remove"})
 _TAKEN: Final = frozenset({"shutdown", "orphaned", "remove"})
@@ -47,11 +44,11 @@ class Engine:
                 body = self._service(launch, _secret_id(client, self._settings.redis_secret))
             headers = {"X-Registry-Auth": _header(login)} if login else {}
             try:
-                _create(client, body, headers)
+                # The library's own function knows only passwords of this user's own registries.
+                post(client, "/services/create", body, headers)
             except APIError as error:
                 if error.status_code != 409 or not self._is_ours(client, launch.id):
-                    with refusing():
-                        raise
+                    raise LaunchRefused(words_of(error)) from error
 
     def _service(self, launch: Launch, secret_id: str = "") -> dict[str, Any]:
         if self._surroundings.agent_secret and not self._settings.redis_secret:
@@ -81,22 +78,12 @@ class Engine:
                     if self._is_ours(client, launch_id):
                         client.remove_service(launch_id)
 
-    def _is_ours(self, client: APIClient, launch_id: str) -> bool:
+    def _is_ours(self, client: Any, launch_id: str) -> bool:
         labels = client.inspect_service(launch_id)["Spec"]["Labels"]
         return bool(labels.get(CLUSTER) == self._surroundings.cluster)
 
     def close(self) -> None:
         self._connection.close()
-
-
-def _create(client: APIClient, body: dict[str, Any], headers: dict[str, str]) -> None:
-    """Ask for a service.
-
-    Not by the library's own function, which knows neither all fields nor the password of a registry that isn't among
-    the user's own.
-    """
-    url = client._url("/services/create")
-    client._result(client._post_json(url, data=body, headers=headers), True)
 
 
 def _header(login: dict[str, str]) -> str:
@@ -105,7 +92,7 @@ def _header(login: dict[str, str]) -> str:
     return str(encode_header(login), "ascii")
 
 
-def _secret_id(client: APIClient, name: str) -> str:
+def _secret_id(client: Any, name: str) -> str:
     for secret in client.secrets(filters={"name": name}):
         if secret["Spec"]["Name"] == name:
             return str(secret["ID"])

@@ -75,7 +75,7 @@ def _memory(target: str, size_bytes: int) -> dict[str, Any]:
 
 
 def _secret(settings: DockerSettings, secret_id: str) -> dict[str, Any]:
-    uid, gid = settings.user.split(":")
+    uid, _, gid = (settings.user or "0:0").partition(":")
     file = {"Name": f"{SECRET_FOLDER}/secret", "UID": uid, "GID": gid, "Mode": _OWNER_READS}
     return {"SecretID": secret_id, "SecretName": settings.redis_secret, "File": file}
 
