@@ -17,17 +17,23 @@ def drawn(shown: Snapshot, *, height: int = 60, width: int = 120) -> list[str]:
     return [line.rstrip() for line in stream.getvalue().splitlines()]
 
 
-def running(**fields: object) -> Job:
+def running() -> Job:
     progress = Progress(
         scheduled=100, listing_done=True, done=40, failed=3, running=4, items_scheduled=1000, items_done=400
     )
-    return Job(id="job_1", name="words", state="processing", progress=progress, **fields)  # type: ignore[arg-type]
+    return Job(id="job_1", name="words", state="processing", progress=progress)
 
 
-def lane(number: int, **fields: object) -> Lane:
+def lane(number: int, failed_tries: int = 0) -> Lane:
     return Lane(
-        node="n\x1b1", process=f"p{number}", tries=1200, run=[2.0, 0.0], init=[0.0, 2.0], load=[0.0, 0.0], **fields
-    )  # type: ignore[arg-type]
+        node="n\x1b1",
+        process=f"p{number}",
+        tries=1200,
+        failed_tries=failed_tries,
+        run=[2.0, 0.0],
+        init=[0.0, 2.0],
+        load=[0.0, 0.0],
+    )
 
 
 def test_a_running_job_is_on_one_screen() -> None:
