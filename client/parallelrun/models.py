@@ -14,6 +14,7 @@ __all__ = [
     "Asset",
     "BatchDeployment",
     "BatchEndpoint",
+    "Compute",
     "Datastore",
     "Failure",
     "Fire",
@@ -159,6 +160,10 @@ class MiniBatch(msgspec.Struct, kw_only=True, frozen=True):
     peak_memory_bytes: int | None = None
     """The most memory that the worker had meanwhile; docs/logs.md says how this and `read_bytes` are measured."""
     read_bytes: int | None = None
+    minor_page_faults: int | None = None
+    major_page_faults: int | None = None
+    voluntary_context_switches: int | None = None
+    involuntary_context_switches: int | None = None
     failure: dict[str, Any] | None = None
     """`category`, `message`, `traceback`."""
 
@@ -200,6 +205,16 @@ class NodeCheck(msgspec.Struct, kw_only=True, frozen=True):
     findings: list[Finding] = []
 
 
+class NodePressure(msgspec.Struct, kw_only=True, frozen=True):
+    """The part of the last minute, 0 to 1, in which something on a node waited for a resource (PSI)."""
+
+    of: str
+    """`cgroup`: in that of its agent, as in a container; `machine`: anywhere on it."""
+    cpu: float = 0.0
+    io: float = 0.0
+    memory: float = 0.0
+
+
 class Node(msgspec.Struct, kw_only=True, frozen=True):
     """One node of the cluster."""
 
@@ -222,6 +237,12 @@ class Node(msgspec.Struct, kw_only=True, frozen=True):
     """Free where its workers have their working folders."""
     clock_ahead_s: float = 0.0
     """How far its clock is ahead of Redis'."""
+    compute: str = ""
+    """The compute that it belongs to; empty: none."""
+    ends_at: str | None = None
+    """When its engine is going to end it."""
+    pressure: NodePressure | None = None
+    """None: its kernel doesn't measure it."""
     check: NodeCheck | None = None
     """Its answer to the last `check`, for a minute."""
 
@@ -236,6 +257,20 @@ class RemoteFile(msgspec.Struct, kw_only=True, frozen=True):
     path: str
     bytes: int
     modified: str | None = None
+
+
+class Compute(msgspec.Struct, kw_only=True, frozen=True):
+    """A named pool of like nodes."""
+
+    name: str
+    type: str
+    """The kind: the engine that has its nodes."""
+    min_instances: int = 0
+    max_instances: int = 1
+    is_default: bool = False
+    """Whether it runs the jobs that name no compute."""
+    definition: dict[str, Any] = {}
+    """As it was given, without what is the same as by default."""
 
 
 class Datastore(msgspec.Struct, kw_only=True, frozen=True):

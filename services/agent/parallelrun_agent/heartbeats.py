@@ -11,6 +11,7 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING
 
 from parallelrun_agent.node.checks import NodeChecks
+from parallelrun_agent.node.waits import Waits
 from parallelrun_agent.node_job import NodeJob
 from parallelrun_agent.settings import AgentSettings
 from parallelrun_core.ids import new_session
@@ -33,6 +34,8 @@ class Heartbeats:
 
     def __init__(self, redis: Redis, settings: AgentSettings, jobs: Mapping[str, NodeJob]) -> None:
         self.is_draining = False
+        self.is_asked_to_leave = False
+        """Whether somebody wants the node to end."""
         self._nodes = Nodes(redis)
         self._settings = settings
         self._jobs = jobs
@@ -40,6 +43,7 @@ class Heartbeats:
         self._version = version("parallelrun")
         self._started = time.time()
         self._checks = NodeChecks(settings.root)
+        self._waits = Waits()
         self._interval = Every(settings.lease_seconds / _BEATS_PER_LEASE)
         self._reported_state = ""
         self._reported_check: CheckAnswer | None = None
@@ -75,12 +79,16 @@ class Heartbeats:
                 sent=time.time(),
                 workers_apart=settings.uids is not None,
                 workers={job_id: len(job.workers) for job_id, job in jobs.items() if job.workers},
+                pressure=self._waits.now(),
                 check=answer,
+                compute=settings.compute,
+                ends_at=settings.ends_at,
             ),
             lease_ms=settings.lease_ms,
         )
-        if asked is not None:
-            self._checks.ask(asked)
+        if asked.check is not None:
+            self._checks.ask(asked.check)
+        self.is_asked_to_leave = asked.leave
         self._reported_state, self._reported_check = state, answer
 
     def leave(self) -> None:

@@ -20,6 +20,7 @@ from parallelrun_api.http.sessions import Sessions
 from parallelrun_api.http.token import Token
 from parallelrun_api.routes import (
     assets,
+    computes,
     datastores,
     endpoints,
     events,
@@ -73,7 +74,7 @@ def create_app(context: Context, token: Token, audit: Audit | None = None) -> Fa
     app.openapi = lambda: document(app)  # type: ignore[method-assign]
     modules = (
         jobs, reopening, schedules, endpoints, events, mini_batches, tiles, files, log_lines, metrics, storage, nodes,
-        datastores, assets, session, operations,
+        computes, datastores, assets, session, operations,
     )  # fmt: skip
     for module in modules:
         app.include_router(module.router)

@@ -5,6 +5,7 @@ schema with descriptions can only be made from pydantic's models, which other se
 """
 
 from parallelrun_api.models.cluster import Datastore, DatastoreList, Health
+from parallelrun_api.models.computes import Compute, ComputeList
 from parallelrun_api.models.files import FileEntry, FileList, OutputElsewhere
 from parallelrun_api.models.jobs import (
     ErrorCount,
@@ -21,7 +22,7 @@ from parallelrun_api.models.jobs import (
 )
 from parallelrun_api.models.log_lines import LogLine, LogLines
 from parallelrun_api.models.mini_batches import MiniBatch, MiniBatchFailure, MiniBatchPage, MiniBatchTries, MiniBatchTry
-from parallelrun_api.models.nodes import Finding, Node, NodeCheck, NodeCheckAsked, NodeList
+from parallelrun_api.models.nodes import Finding, Node, NodeCheck, NodeCheckAsked, NodeList, NodePressure
 from parallelrun_api.models.problems import Problem, ProblemEntry
 from parallelrun_api.models.reports import Metric, MetricPoint, MetricReport, StorageReport, StorageRequests
 from parallelrun_api.models.session import Session, SignInCode
@@ -44,6 +45,8 @@ from parallelrun_api.models.tiles import (
 __all__ = [
     "Compared",
     "Comparison",
+    "Compute",
+    "ComputeList",
     "Datastore",
     "DatastoreList",
     "EffectiveSetting",
@@ -77,6 +80,7 @@ __all__ = [
     "NodeCheck",
     "NodeCheckAsked",
     "NodeList",
+    "NodePressure",
     "OutputElsewhere",
     "OutputFile",
     "ParentStep",
