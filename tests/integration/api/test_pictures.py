@@ -224,8 +224,9 @@ def test_log_lines_with_a_text(api: httpx.Client, root: Path, job_id: str) -> No
     (logs / "user" / "two.txt").write_text("x" * 3_000_000 + "\nneedle\n" + "needle\n" * 3)
     (logs / "other.txt").write_text("needle\n")
 
-    def found(query: str) -> list[tuple[str, int, int]]:
-        items, token = [], ""
+    def lines_with(query: str) -> list[tuple[str, int, int]]:
+        items: list[dict[str, Any]] = []
+        token: str | None = ""
         while token is not None:
             page = api.get(f"/v1/jobs/{job_id}/log-lines?text=needle&{query}&page_token={token}").json()
             items += page["items"]
@@ -233,13 +234,13 @@ def test_log_lines_with_a_text(api: httpx.Client, root: Path, job_id: str) -> No
         assert all(len(item["text"]) <= 1000 for item in items)
         return [(item["path"], item["line"], item["offset"]) for item in items]
 
-    assert found("path=user/one") == [("user/one.txt", 2, 6)]
-    everywhere = found("limit=2")
+    assert lines_with("path=user/one") == [("user/one.txt", 2, 6)]
+    everywhere = lines_with("limit=2")
     assert everywhere[:2] == [("other.txt", 1, 0), ("user/one.txt", 2, 6)]
     assert everywhere[2:] == [("user/two.txt", 2 + each, 3_000_001 + 7 * each) for each in range(4)]
     shown = api.get(f"/v1/jobs/{job_id}/log-lines?text=NEEDLE&any_case=true&path=user/one").json()["items"]
     assert shown[0]["text"] == r"A needle \x1b[1m"
-    assert found("path=nowhere") == []
+    assert lines_with("path=nowhere") == []
 
 
 def test_a_pipeline_has_none_of_it(api: httpx.Client, site: Site) -> None:
