@@ -1,6 +1,7 @@
 // The page begins here.
 
 import { render } from "preact";
+import { signInByLink } from "./api/session";
 import { startKeys } from "./shell/keys";
 import { startRouter } from "./shell/router";
 import { Studio } from "./shell/studio";
@@ -15,4 +16,4 @@ import "./css/print.css";
 startTheme();
 startRouter();
 startKeys();
-render(<Studio />, document.getElementById("app")!);
+void signInByLink().then(() => render(<Studio />, document.getElementById("app")!));

@@ -84,7 +84,7 @@ class Tab:
     def settle(self) -> None:
         """Wait until what is shown has been loaded."""
         self.page.locator("h1").first.wait_for(state="attached", timeout=READY_MS)
-        self.page.wait_for_function("!document.querySelector('.loading')", timeout=READY_MS)
+        self.page.locator(".loading").first.wait_for(state="detached", timeout=READY_MS)
 
     def resize(self, width: int, height: int) -> None:
         self.page.set_viewport_size({"width": width, "height": height})
@@ -110,7 +110,12 @@ Scheme = Literal["light", "dark"]
 
 @contextmanager
 def tab(
-    browser: Browser, url: str, *, scheme: Scheme = "light", cookies: list[Any] | None = None, size: tuple[int, int] = WIDE
+    browser: Browser,
+    url: str,
+    *,
+    scheme: Scheme = "light",
+    cookies: list[Any] | None = None,
+    size: tuple[int, int] = WIDE,
 ) -> Iterator[Tab]:
     """A tab of a browser of its own; nothing of it is left afterwards."""
     context = browser.new_context(color_scheme=scheme, viewport={"width": size[0], "height": size[1]})
@@ -120,13 +125,18 @@ def tab(
     page.set_default_timeout(READY_MS)
     opened = Tab(page, url)
     page.on("pageerror", lambda error: opened.troubles.append(f"script: {error}"))
-    page.on("dialog", lambda dialog: (opened.troubles.append(f"dialog: {dialog.message}"), dialog.dismiss()))
+    page.on("dialog", lambda dialog: _dismiss(opened, dialog))
     page.on("request", lambda request: _check_origin(opened, request.url))
     page.on("console", lambda message: _check_message(opened, message.type, message.text))
     try:
         yield opened
     finally:
         context.close()
+
+
+def _dismiss(opened: Tab, dialog: Any) -> None:
+    opened.troubles.append(f"dialog: {dialog.message}")
+    dialog.dismiss()
 
 
 def _check_origin(opened: Tab, url: str) -> None:

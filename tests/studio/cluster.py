@@ -61,6 +61,14 @@ class Studio:
         connection.close()
         return {"name": name, "value": value, "url": self.url}
 
+    def live(self) -> str:
+        """A job that is at work: a new one if the last one has ended."""
+        job = self.jobs.get("live", "")
+        if not job or self.cluster.folder(job).has_ended:
+            job = self.jobs["live"] = self.submit_slow()
+            self.cluster.until(lambda: self.cluster.registry.status(job).progress.done > 3, "it is at work", 60)
+        return job
+
     def submit_slow(self, files: int = 400) -> str:
         """A job that runs for long enough to look at it."""
         return self.cluster.submit(
@@ -75,7 +83,12 @@ def studio() -> Iterator[Studio]:
         files = cluster.files(60)
         jobs = {
             "good": cluster.submit(
-                GOOD, inputs=files, name="good one", mini_batch_size=1, tags={"team": HOSTILE}, resource_monitor_interval=1
+                GOOD,
+                inputs=files,
+                name="good one",
+                mini_batch_size=1,
+                tags={"team": HOSTILE},
+                resource_monitor_interval=1,
             ),
             "broken": cluster.submit(
                 BROKEN, inputs=files, name="broken one", mini_batch_size=1, error_threshold=2, run_max_try=2

@@ -1,11 +1,13 @@
-"""Every view, live and after the end: what axe says in both color schemes, and whether it fits a narrow window.
+"""Every view, of jobs that run and that have ended: what axe says in both color schemes, nothing from elsewhere,
+and room for all of it in a narrow window.
 
 Pictures of all are in build/studio-screenshots afterwards, to be looked through by people.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final, Literal
 
 import pytest
 
@@ -13,14 +15,25 @@ from tests.studio.chromium import NARROW, SCREENSHOTS, WIDE, Tab, tab
 from tests.studio.cluster import Studio
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from playwright.sync_api import Browser
 
 pytestmark = [pytest.mark.integration, pytest.mark.slow, pytest.mark.xdist_group("studio"), pytest.mark.timeout(300)]
 
-PAGES = {"jobs": "/jobs", "nodes": "/nodes"}
-TABS = ["", "mini-batches", "timeline", "logs"]
+SCHEMES: Final[tuple[Literal["light", "dark"], ...]] = ("light", "dark")
+VIEWS: Final = {
+    "jobs": "/jobs",
+    "nodes": "/nodes",
+    "lost": "/nothing/here",
+    "ended-overview": "/jobs/{good}",
+    "ended-mini-batches": "/jobs/{good}/mini-batches?id=7",
+    "ended-timeline": "/jobs/{good}/timeline",
+    "ended-logs": "/jobs/{good}/logs",
+    "failed-overview": "/jobs/{broken}",
+    "live-overview": "/jobs/{live}",
+    "live-mini-batches": "/jobs/{live}/mini-batches?shade=time",
+    "live-timeline": "/jobs/{live}/timeline",
+    "live-logs": "/jobs/{live}/logs?path=user/stdout/node000/process000.stdout.txt",
+}
 
 
 @pytest.fixture(scope="module")
@@ -30,36 +43,18 @@ def opened(browser: Browser, shown: Studio) -> Iterator[Tab]:
         yield opened
 
 
-@pytest.fixture(scope="module")
-def live(shown: Studio) -> Iterator[str]:
-    """A job that is at work."""
-    job = shown.submit_slow()
-    Studio.cluster.until(lambda: shown.cluster.registry.status(job).progress.done > 3, "it is at work", 60)
-    yield job
-
-
-def check(opened: Tab, name: str, path: str) -> None:
-    """Look at a view in both color schemes and both widths."""
+@pytest.mark.parametrize("name", VIEWS)
+def test_a_view_is_for_everybody_and_comes_from_here(opened: Tab, shown: Studio, name: str) -> None:
     opened.troubles.clear()
     opened.resize(*WIDE)
     opened.page.emulate_media(color_scheme="light")
-    opened.open(path)
-    for scheme in ("light", "dark"):
-        opened.page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type] # a literal, in order
-        opened.resize(*WIDE)
+    opened.open(VIEWS[name].format_map({**shown.jobs, "live": shown.live()}))
+    for scheme in SCHEMES:
+        opened.page.emulate_media(color_scheme=scheme)
         assert opened.violations() == [], f"{name} in {scheme}"
-        opened.page.screenshot(path=SCREENSHOTS / f"{name}-1280-{scheme}.png", full_page=True)
-        opened.resize(*NARROW)
-        assert opened.overflow() <= 0, f"{name} is wider than a narrow window"
-        opened.page.screenshot(path=SCREENSHOTS / f"{name}-390-{scheme}.png", full_page=True)
+        for size in (WIDE, NARROW):
+            opened.resize(*size)
+            assert opened.overflow() <= 0, f"{name} is wider than a window of {size[0]}"
+            opened.page.screenshot(path=SCREENSHOTS / f"{name}-{size[0]}-{scheme}.png", full_page=True)
+        opened.resize(*WIDE)
     assert opened.troubles == []
-
-
-@pytest.mark.parametrize("name", PAGES)
-def test_pages(opened: Tab, name: str) -> None:
-    check(opened, name, PAGES[name])
-
-
-@pytest.mark.parametrize("part", TABS)
-def test_parts_of_a_job_that_has_ended(opened: Tab, shown: Studio, part: str) -> None:
-    check(opened, f"ended-{part or 'overview'}", f"/jobs/{shown.jobs['good']}/{part}")

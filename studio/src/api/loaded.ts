@@ -45,6 +45,20 @@ export function useLoaded<T>(key: string, load: (signal: AbortSignal) => Promise
   return { value: own.value, problem: own.problem, reload };
 }
 
+const READ_ON_MS = 200;
+
+/** The same for what the server reads bit by bit: it is asked again until all of the job's records are in the answer. */
+export function usePicture<T extends { read_share: number }>(key: string, load: (signal: AbortSignal) => Promise<T>, revision: unknown = 0): Loaded<T> {
+  const loaded = useLoaded(key, load, revision);
+  const { value } = loaded;
+  useEffect(() => {
+    if (!value || value.read_share >= 1) return;
+    const timer = setTimeout(loaded.reload, READ_ON_MS);
+    return () => clearTimeout(timer);
+  }, [value]);
+  return loaded;
+}
+
 /** Whether asking again may help by itself: the server is away, or starts. */
 function isPassing(problem: Problem): boolean {
   return problem.status === 0 || problem.status >= 500;

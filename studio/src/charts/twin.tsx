@@ -32,7 +32,7 @@ export function Twin({ caption, columns, rows, children }: Props): JSX.Element {
 
 export function DataTable({ caption, columns, rows }: { caption: string; columns: Column[]; rows: ComponentChildren[][] }): JSX.Element {
   return (
-    <div class="scroll" tabIndex={0} role="region" aria-label={caption}>
+    <div class="scroll" tabIndex={0} role="region" aria-label={`Table: ${caption}`}>
       <table>
         <caption class="unseen">{caption}</caption>
         <thead>

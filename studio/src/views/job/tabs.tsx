@@ -5,7 +5,9 @@ import type { Job } from "../../api/types";
 import type { TabProps } from "./job_page";
 import { Logs } from "./logs/logs";
 import { MiniBatches } from "./mini_batches/mini_batches";
+import { Outputs } from "./outputs";
 import { Overview } from "./overview/overview";
+import { Parameters } from "./parameters";
 import { TimelineTab } from "./timeline/timeline_tab";
 
 export interface Tab {
@@ -19,7 +21,11 @@ const OF_MINI_BATCHES: Tab[] = [
   { path: "mini-batches", title: "Mini-batches", view: MiniBatches },
   { path: "timeline", title: "Timeline", view: TimelineTab },
 ];
-const OF_ALL: Tab[] = [{ path: "logs", title: "Logs", view: Logs }];
+const OF_ALL: Tab[] = [
+  { path: "logs", title: "Logs", view: Logs },
+  { path: "outputs", title: "Outputs", view: Outputs },
+  { path: "parameters", title: "Parameters", view: Parameters },
+];
 
 export function tabsOf(job: Job): Tab[] {
   return [OVERVIEW, ...(job.type === "pipeline" ? [] : OF_MINI_BATCHES), ...OF_ALL];

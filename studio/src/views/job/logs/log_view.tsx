@@ -12,6 +12,7 @@ import { Card } from "../../../parts/card";
 import { Copy } from "../../../parts/copy";
 import { Icon } from "../../../parts/icon";
 import { Empty, Loading, Trouble } from "../../../parts/notice";
+import { ask } from "../../../shell/router";
 import { bytes, percent } from "../../../words/numbers";
 import { linkToLog } from "../links";
 
@@ -44,23 +45,39 @@ export function LogView({ job, path, isEmpty, at }: Props): JSX.Element {
       },
     );
   useEffect(() => {
-    void load((signal) => isEmpty ? Promise.resolve(NOTHING) : openPart(job.id, path, at, signal));
-    return () => abort.current.abort();
-  }, []);
+    if (at !== undefined) follow(false);
+    if (part?.lines.some(({ offset }) => offset === at)) return;
+    void load((signal) => (isEmpty ? Promise.resolve(NOTHING) : openPart(job.id, path, at, signal)));
+  }, [at]);
+  useEffect(() => () => abort.current.abort(), []);
   useEffect(() => {
     if (part && follows && !isOver(job)) void load((signal) => readOn(job.id, path, part, signal));
   }, [round]);
   useLayoutEffect(() => {
     const own = box.current;
     if (!own || !part) return;
-    if (at !== undefined && !follows) own.querySelector(".named")?.scrollIntoView({ block: "center" });
-    else if (follows) own.scrollTop = own.scrollHeight;
+    if (follows) own.scrollTop = own.scrollHeight;
   }, [part, follows]);
+  useLayoutEffect(() => {
+    const [own, named] = [box.current, box.current?.querySelector<HTMLElement>(".named")];
+    if (!own || !named || follows || isInSight(named, own)) return;
+    own.scrollTop = named.offsetTop - own.offsetTop - own.clientHeight / 2;
+  }, [part, at, follows]);
 
   const scrolled = (): void => {
     const own = box.current!;
     const isAtEnd = own.scrollHeight - own.scrollTop - own.clientHeight < 30;
     if (follows && !isAtEnd) follow(false);
+  };
+  const press = (event: KeyboardEvent): void => {
+    const by = { j: 1, k: -1 }[event.key];
+    const lines = part?.lines ?? [];
+    if (by === undefined || !lines.length) return;
+    const now = lines.findIndex(({ offset }) => offset === at);
+    const next = now < 0 ? (by > 0 ? 0 : lines.length - 1) : now + by;
+    name(lines[Math.max(0, Math.min(lines.length - 1, next))]!.offset);
+    event.preventDefault();
+    event.stopPropagation();
   };
   const earlier = async (): Promise<void> => {
     const before = box.current!.scrollHeight;
@@ -69,17 +86,17 @@ export function LogView({ job, path, isEmpty, at }: Props): JSX.Element {
   };
 
   return (
-    <Card title={path} kind="log" aside={<Tools job={job} path={path} part={part} follows={follows} follow={follow} />}>
+    <Card title={path} kind="log" aside={<Tools job={job} path={path} part={part} at={at} follows={follows} follow={follow} />}>
       {problem && <Trouble problem={problem} />}
       {!part && !problem && <Loading />}
       {part && (
-        <div class="log-lines" ref={box} tabIndex={0} role="region" aria-label={`Lines of ${path}`} onScroll={scrolled}>
+        <div class="log-lines" ref={box} tabIndex={0} role="region" aria-label={`Lines of ${path}. j and k choose one.`} onScroll={scrolled} onKeyDown={press}>
           {part.begin > 0 && (
             <button type="button" class="quiet" onClick={() => void earlier()}>
               Show earlier lines
             </button>
           )}
-          {part.lines.length ? <Lines job={job} path={path} part={part} at={at} /> : <Empty>It is empty.</Empty>}
+          {part.lines.length ? <Lines part={part} at={at} /> : <Empty>It is empty.</Empty>}
           {part.end < part.size && (
             <button type="button" class="quiet" onClick={() => void load((signal) => readOn(job.id, path, part, signal))}>
               Show later lines
@@ -95,11 +112,12 @@ interface ToolsProps {
   job: Job;
   path: string;
   part: LogPart | undefined;
+  at: number | undefined;
   follows: boolean;
   follow: (isOn: boolean) => void;
 }
 
-function Tools({ job, path, part, follows, follow }: ToolsProps): JSX.Element {
+function Tools({ job, path, part, at, follows, follow }: ToolsProps): JSX.Element {
   return (
     <>
       {part && (
@@ -113,6 +131,11 @@ function Tools({ job, path, part, follows, follow }: ToolsProps): JSX.Element {
           {follows ? "Following" : "Follow"}
         </button>
       )}
+      {at !== undefined && (
+        <Copy text={location.origin + linkToLog(job.id, path, at)} label="Copy a link to the chosen line">
+          Link to the line
+        </Copy>
+      )}
       <a class="button bare" href={filePath(job.id, "logs", path)} download aria-label="Download this log" title="Download this log">
         <Icon name="down" />
       </a>
@@ -121,15 +144,19 @@ function Tools({ job, path, part, follows, follow }: ToolsProps): JSX.Element {
   );
 }
 
-/** Each line leads to itself: its mark at the left is a link that can be sent to somebody. */
-function Lines({ job, path, part, at }: { job: Job; path: string; part: LogPart; at: number | undefined }): JSX.Element {
+const name = (offset: number): void => ask({ at: String(offset) });
+
+function isInSight(line: HTMLElement, within: HTMLElement): boolean {
+  const top = line.offsetTop - within.offsetTop;
+  return top >= within.scrollTop && top + line.offsetHeight <= within.scrollTop + within.clientHeight;
+}
+
+/** The line that is chosen is in the address, which can be sent to somebody. */
+function Lines({ part, at }: { part: LogPart; at: number | undefined }): JSX.Element {
   return (
     <ol>
       {part.lines.map(({ offset, text }) => (
-        <li key={offset} class={offset === at ? "named" : ""} aria-current={offset === at ? "true" : undefined}>
-          <a href={linkToLog(job.id, path, offset)} aria-label={`Link to the line at byte ${offset}`}>
-            ¶
-          </a>
+        <li key={offset} class={offset === at ? "named" : ""} aria-current={offset === at ? "true" : undefined} onClick={() => name(offset)}>
           <code>{text}</code>
         </li>
       ))}

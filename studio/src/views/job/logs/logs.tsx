@@ -30,7 +30,7 @@ export function Logs({ job, live }: TabProps): JSX.Element {
               <LogList job={job} files={items} current={path} hasMore={next_page_token !== null} />
             </div>
             {path ? (
-              <LogView key={`${path} ${at ?? ""} ${isEmpty}`} job={job} path={path} isEmpty={isEmpty} at={at && /^\d{1,15}$/.test(at) ? Number(at) : undefined} />
+              <LogView key={`${path} ${isEmpty}`} job={job} path={path} isEmpty={isEmpty} at={at && /^\d{1,15}$/.test(at) ? Number(at) : undefined} />
             ) : (
               <Empty>There are no logs yet.</Empty>
             )}

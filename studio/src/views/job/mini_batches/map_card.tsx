@@ -3,7 +3,7 @@
 import type { JSX } from "preact";
 import { useRef } from "preact/hooks";
 import { getJson } from "../../../api/http";
-import { useLoaded } from "../../../api/loaded";
+import { usePicture } from "../../../api/loaded";
 import { jobPath } from "../../../api/paths";
 import type { Job } from "../../../api/types";
 import type { Tiles } from "../../../api/types_of_tiles";
@@ -30,7 +30,7 @@ export function MapCard({ job, revision, range, onOpen }: Props): JSX.Element {
   const box = useRef<HTMLDivElement>(null);
   const room = roomFor(useWidth(box));
   const path = jobPath(job.id, "/tiles", { first: range.first || undefined, end: range.end, buckets: room });
-  const tiles = useLoaded(path, (signal) => getJson<Tiles>(path, signal), revision);
+  const tiles = usePicture(path, (signal) => getJson<Tiles>(path, signal), revision);
   const shade: Shade = place.value.query.get("shade") === "time" ? "time" : "state";
   const isZoomed = range.first > 0 || range.end !== undefined;
   const back = (): void => ask({ first: undefined, end: undefined });

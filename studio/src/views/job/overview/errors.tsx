@@ -2,7 +2,7 @@
 
 import type { JSX } from "preact";
 import { getJson } from "../../../api/http";
-import { useLoaded } from "../../../api/loaded";
+import { usePicture } from "../../../api/loaded";
 import { jobPath } from "../../../api/paths";
 import type { Job } from "../../../api/types";
 import type { KindsOfErrors } from "../../../api/types_of_tiles";
@@ -11,7 +11,7 @@ import { counted } from "../../../words/numbers";
 import { linkToLog, linkToMiniBatch } from "../links";
 
 export function Errors({ job, revision }: { job: Job; revision: number }): JSX.Element | null {
-  const { value } = useLoaded(job.id, (signal) => getJson<KindsOfErrors>(jobPath(job.id, "/errors"), signal), revision);
+  const { value } = usePicture(job.id, (signal) => getJson<KindsOfErrors>(jobPath(job.id, "/errors"), signal), revision);
   if (!value?.items.length) return null;
   return (
     <Card title="Errors" kind="wide" aside={<span class="sub">{counted(value.count, "try", "tries")} failed</span>}>

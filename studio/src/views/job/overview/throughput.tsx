@@ -2,7 +2,7 @@
 
 import type { JSX } from "preact";
 import { getJson } from "../../../api/http";
-import { useLoaded } from "../../../api/loaded";
+import { usePicture } from "../../../api/loaded";
 import { jobPath } from "../../../api/paths";
 import type { Job } from "../../../api/types";
 import type { Throughput } from "../../../api/types_of_tiles";
@@ -20,7 +20,7 @@ export function ThroughputCard({ job, revision }: { job: Job; revision: number }
   const seconds = job.started ? secondsBetween(job.started, job.ended ?? Date.now()) : 0;
   const points = Math.max(FEWEST_POINTS, Math.min(MOST_POINTS, Math.round(seconds)));
   const path = jobPath(job.id, "/throughput", { points });
-  const loaded = useLoaded(job.id, (signal) => getJson<Throughput>(path, signal), revision);
+  const loaded = usePicture(job.id, (signal) => getJson<Throughput>(path, signal), revision);
   return (
     <Card title="Throughput">
       <Shown of={loaded}>{(throughput) => <Chart throughput={throughput} />}</Shown>
