@@ -18,6 +18,7 @@ from parallelrun_api.http.auth import OPEN_PATHS, Guard
 from parallelrun_api.http.requests import RequestScope
 from parallelrun_api.http.token import Token
 from parallelrun_api.routes import (
+    advice,
     assets,
     datastores,
     endpoints,
@@ -66,8 +67,8 @@ def create_app(context: Context, token: Token, audit: Audit | None = None) -> Fa
     app.state.context = context
     app.openapi = lambda: document(app)  # type: ignore[method-assign]
     modules = (
-        jobs, reopening, schedules, endpoints, events, mini_batches, files, metrics, storage, nodes, datastores, assets,
-        operations,
+        jobs, advice, reopening, schedules, endpoints, events, mini_batches, files, metrics, storage, nodes, datastores,
+        assets, operations,
     )  # fmt: skip
     for module in modules:
         app.include_router(module.router)

@@ -4,6 +4,14 @@ Progress and failures are those of `parallelrun_core`, field by field, which `te
 schema with descriptions can only be made from pydantic's models, which other services shall not need.
 """
 
+from parallelrun_api.models.advice import (
+    Advice,
+    AdviceBasis,
+    AdviceCurve,
+    AdviceFinding,
+    Change,
+    CurvePoint,
+)
 from parallelrun_api.models.cluster import Datastore, DatastoreList, Health
 from parallelrun_api.models.files import FileEntry, FileList, OutputElsewhere
 from parallelrun_api.models.jobs import (
@@ -25,6 +33,12 @@ from parallelrun_api.models.problems import Problem, ProblemEntry
 from parallelrun_api.models.reports import Metric, MetricPoint, MetricReport, StorageReport, StorageRequests
 
 __all__ = [
+    "Advice",
+    "AdviceBasis",
+    "AdviceCurve",
+    "AdviceFinding",
+    "Change",
+    "CurvePoint",
     "Datastore",
     "DatastoreList",
     "ErrorCount",
