@@ -159,6 +159,10 @@ class MiniBatch(msgspec.Struct, kw_only=True, frozen=True):
     peak_memory_bytes: int | None = None
     """The most memory that the worker had meanwhile; docs/logs.md says how this and `read_bytes` are measured."""
     read_bytes: int | None = None
+    minor_page_faults: int | None = None
+    major_page_faults: int | None = None
+    voluntary_context_switches: int | None = None
+    involuntary_context_switches: int | None = None
     failure: dict[str, Any] | None = None
     """`category`, `message`, `traceback`."""
 
@@ -200,6 +204,16 @@ class NodeCheck(msgspec.Struct, kw_only=True, frozen=True):
     findings: list[Finding] = []
 
 
+class NodePressure(msgspec.Struct, kw_only=True, frozen=True):
+    """The part of the last minute, 0 to 1, in which something on a node waited for a resource (PSI)."""
+
+    of: str
+    """`cgroup`: in that of its agent, as in a container; `machine`: anywhere on it."""
+    cpu: float = 0.0
+    io: float = 0.0
+    memory: float = 0.0
+
+
 class Node(msgspec.Struct, kw_only=True, frozen=True):
     """One node of the cluster."""
 
@@ -222,6 +236,8 @@ class Node(msgspec.Struct, kw_only=True, frozen=True):
     """Free where its workers have their working folders."""
     clock_ahead_s: float = 0.0
     """How far its clock is ahead of Redis'."""
+    pressure: NodePressure | None = None
+    """None: its kernel doesn't measure it."""
     check: NodeCheck | None = None
     """Its answer to the last `check`, for a minute."""
 

@@ -51,6 +51,14 @@ class Use(msgspec.Struct, array_like=True, frozen=True, gc=False):
     """The most memory that the worker had; 0: unknown."""
     read_bytes: int = -1
     """What the worker read by system calls; -1: unknown."""
+    minor_faults: int = -1
+    """Pages of memory that it was given without reading a disk; -1: unknown, as in the next three."""
+    major_faults: int = -1
+    """Pages that had to be read from a disk first."""
+    voluntary_switches: int = -1
+    """How often a thread of it waited: for a disk, a lock, another process."""
+    involuntary_switches: int = -1
+    """How often a thread of it had to leave its CPU to others."""
 
 
 class Place(msgspec.Struct, array_like=True, frozen=True, gc=False):

@@ -57,7 +57,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     with Cluster(home / "cluster", nodes=1, processes=2) as cluster:
         server = {"PARALLELRUN_URL": cluster.url, "PARALLELRUN_TOKEN": cluster.token}
         variables = {**os.environ, **server}
-        printed = _command(variables, "--json")
+        printed = _command(variables, "-o", "json")
         try:
             environment = {**os.environ, **json.loads(printed)}
             with ThreadPoolExecutor(2) as pool:

@@ -91,7 +91,10 @@ def test_the_readme_repeats_what_other_pages_say() -> None:
 @pytest.mark.parametrize("page", ["architecture.md", "protocol.md", "promises.md"])
 def test_every_file_that_is_named_can_be_opened(page: str) -> None:
     """Their paths are abbreviated: `core/x.py` is `shared/parallelrun_core/x.py`."""
-    services = {name: f"services/{name}/parallelrun_{name}" for name in ("agent", "api", "concatenator", "master")}
+    services = {
+        name: f"services/{name}/parallelrun_{name}"
+        for name in ("agent", "api", "concatenator", "master", "provisioner")
+    }
     homes = {"core": "shared/parallelrun_core", "worker": "services/agent/parallelrun_worker", **services}
     named = re.findall(rf"`({'|'.join(homes)})/([\w./]+)`", (DOCS / page).read_text())
     missing = [f"{home}/{path}" for home, path in named if not (ROOT / homes[home] / path).exists()]

@@ -20,6 +20,7 @@ PACKAGES = {
     "services/api": {"parallelrun_api"},
     "services/concatenator": {"parallelrun_concatenator"},
     "services/master": {"parallelrun_master"},
+    "services/provisioner": {"parallelrun_provisioner"},
     "shared": {"parallelrun_core"},
 }
 WORKER = ROOT / "services" / "agent" / "parallelrun_worker"
@@ -95,8 +96,8 @@ def test_a_policy_does_no_io_and_rests_on_nothing_of_ours_that_does(policy: str)
     assert [" -> ".join(graph.find_shortest_chain(policy, name, as_packages=True) or ()) for name in used & IO] == []
 
 
-def test_there_are_policies_in_agent_and_master() -> None:
-    assert POLICIES == ["parallelrun_agent.policy", "parallelrun_master.policy"]
+def test_there_are_policies_in_agent_master_and_provisioner() -> None:
+    assert POLICIES == ["parallelrun_agent.policy", "parallelrun_master.policy", "parallelrun_provisioner.policy"]
 
 
 def test_no_name_of_a_test_is_longer_than_a_sentence_that_one_reads_at_a_glance() -> None:

@@ -17,17 +17,18 @@ from tests.unit.core.factories import outcome
 from tests.unit.master.factories import rows_of
 
 ROOT = Path(__file__).parents[2]
-FIELD = ("    read_bytes: int = -1\n", "    read_bytes: int = -1\n    waited_s: float = 0\n")
+LAST = "    involuntary_switches: int = -1\n"
+FIELD = (LAST, LAST + "    waited_s: float = 0\n")
 ONE_MORE = {
-    "services/agent/parallelrun_worker/meter.py": [("Use(peak_bytes=peak, ", "Use(waited_s=2.5, peak_bytes=peak, ")],
+    "services/agent/parallelrun_worker/meter.py": [("peak_bytes=peak,\n", "peak_bytes=peak, waited_s=2.5,\n")],
     "services/agent/parallelrun_worker/frames.py": [FIELD],
     "shared/parallelrun_core/outcome.py": [FIELD],
     "services/master/parallelrun_master/reports/columns.py": [
-        ('"Read (MB)")\n', '"Read (MB)", "Waited (s)")\n'),
-        (',{read_mb}"', ',{read_mb},{use.waited_s:.1f}"'),
+        ('    "Involuntary Context Switches",\n', '    "Involuntary Context Switches", "Waited (s)",\n'),
+        ("for count in counts)))", 'for count in counts), f"{use.waited_s:.1f}"))'),
     ],
 }
-"""All that is changed for a third measurement, which is no integer."""
+"""All that is changed for one more measurement, which is no integer."""
 A_TRY = """
 import sys
 from pathlib import Path
@@ -87,8 +88,9 @@ def test_outcomes_of_releases_with_fewer_or_more_measurements_are_read() -> None
     uses = {
         Use(): whole[:-1],
         Use(1000): [*whole[:-1], [1000]],
-        Use(1000, 2000): [*whole[:-1], [1000, 2000, 3.5, "more"], "a later field"],
+        Use(1000, 2000): [*whole[:-1], [1000, 2000]],
+        Use(1000, 2000, 3, 4, 5, 6): [*whole[:-1], [1000, 2000, 3, 4, 5, 6, 7.5, "more"], "a later field"],
     }
     raw = msgspec.json.encode(list(uses.values()))
     assert decode_list(raw) == [msgspec.structs.replace(written, use=use) for use in uses]
-    assert [each.mini_batch for each in decode_places(raw)] == [7, 7, 7]
+    assert [each.mini_batch for each in decode_places(raw)] == [7, 7, 7, 7]

@@ -20,6 +20,7 @@ from parallelrun.cli.cluster import down, up
 from parallelrun.cli.datastore import datastore
 from parallelrun.cli.doctor import doctor
 from parallelrun.cli.exit_codes import ExitCode
+from parallelrun.cli.init import init
 from parallelrun.cli.interrupts import Terminated, raise_on_sigterm
 from parallelrun.cli.job import job
 from parallelrun.cli.node import node
@@ -33,12 +34,12 @@ app = typer.Typer(
     epilog="Exit codes: 0 completed, 1 usage, 2 invalid spec, 3 job failed, 4 job canceled, 5 server unreachable, "
     "6 timeout, 130 interrupted.",
     context_settings={"help_option_names": ["--help", "-h"]},
-    add_completion=False,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
 app.command("run")(run_command)
+app.command("init")(init)
 app.command("up")(up)
 app.command("down")(down)
 app.command("doctor")(doctor)

@@ -64,19 +64,20 @@ def _add_create(group: typer.Typer, kind: str) -> None:
         no_upload: Annotated[
             bool, typer.Option("--no-upload", help="Don't copy local files: everybody reads them where they are.")
         ] = False,
+        form: FormatOption = Format.TABLE,
         local: Local = False,
         url: Url = "",
         token: Token = "",
     ) -> None:
         """Make a version, and print what a job's document calls it. Without a version, it is the next number."""
-        from parallelrun.cli.output import say
+        from parallelrun.cli.output import say, show_change
 
         if file is None and not (name and (path or assignments)):
             raise typer.BadParameter("give the document, or for data and models --name and --path", param_hint="--file")
         changes = _changes(assignments or (), name=name, version=version, path=_here(path), type=kind_of)
         with _assets(kind, url, token, local=local) as (assets, where):
             made = assets.create(file or {}, changes=changes, upload=not no_upload)
-        print(made.id)
+        show_change(made, form, name=made.id)
         path = f"{made.path}, " if made.path and kind != "component" else ""
         say(f"{path}{where}")
 

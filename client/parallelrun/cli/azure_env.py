@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from parallelrun.cli.output import Format, FormatOption
 from parallelrun.cli.server import Token, Url
 
 
@@ -18,14 +19,13 @@ def azure_env(
         bool, typer.Option("--config", help="Also write a config.json here, unless there is one.")
     ] = False,
     stop: Annotated[bool, typer.Option("--stop", help="End what was started for this server.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="As a JSON object, for programs.")] = False,
+    form: FormatOption = Format.TABLE,
 ) -> None:
     """Print the environment with which azure-ai-ml uses this server: eval "$(parallelrun azure-env)"."""
-    import json
     import shlex
 
     from parallelrun.azure import environment
-    from parallelrun.cli.output import say
+    from parallelrun.cli.output import dump, say
     from parallelrun.which_server import server_to_use
 
     url, token = server_to_use(url, token)
@@ -35,8 +35,8 @@ def azure_env(
     variables = environment.variables(url, token)
     if config:
         say(f"the workspace is in {environment.write_config(Path.cwd())}")
-    if as_json:
-        print(json.dumps(variables, indent=2))
+    if form in (Format.JSON, Format.YAML):
+        dump(variables, form)
         return
     for name, value in variables.items():
         print(f"export {name}={shlex.quote(value)}")

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from parallelrun.cli import completion
 from parallelrun.cli.output import Format, FormatOption
 from parallelrun.cli.server import Token, Url, connect
 
@@ -16,9 +17,18 @@ batch_endpoint = typer.Typer(
 batch_deployment = typer.Typer(help="The deployments of batch endpoints.", no_args_is_help=True, rich_markup_mode=None)
 
 Name = Annotated[str, typer.Argument(metavar="NAME", show_default=False)]
+OneEndpoint = Annotated[str, typer.Argument(metavar="NAME", show_default=False, autocompletion=completion.endpoints)]
 NameOption = Annotated[str, typer.Option("--name", "-n", help="Its name, if the file doesn't say.")]
 OfEndpoint = Annotated[
-    str, typer.Option("--endpoint-name", "-e", metavar="ENDPOINT", help="The batch endpoint.", show_default=False)
+    str,
+    typer.Option(
+        "--endpoint-name",
+        "-e",
+        metavar="ENDPOINT",
+        help="The batch endpoint.",
+        show_default=False,
+        autocompletion=completion.endpoints,
+    ),
 ]
 FileOption = Annotated[
     Path | None, typer.Option("--file", "-f", help="The document, as YAML or JSON.", show_default=False)
@@ -26,11 +36,19 @@ FileOption = Annotated[
 
 
 @batch_endpoint.command("create")
-def create_endpoint(file: FileOption = None, name: NameOption = "", url: Url = "", token: Token = "") -> None:
+def create_endpoint(
+    file: FileOption = None,
+    name: NameOption = "",
+    form: FormatOption = Format.TABLE,
+    url: Url = "",
+    token: Token = "",
+) -> None:
     """Define a batch endpoint, or define it anew, and print its name."""
+    from parallelrun.cli.output import show_change
+
     with connect(url, token) as client:
         made = client.batch_endpoints.create(file, name=name)
-    print(made.name)
+    show_change(made, form, name=made.name)
 
 
 @batch_endpoint.command("list")
@@ -53,7 +71,7 @@ def list_endpoints(form: FormatOption = Format.TABLE, url: Url = "", token: Toke
 
 
 @batch_endpoint.command("show")
-def show_endpoint(name: Name, form: FormatOption = Format.TABLE, url: Url = "", token: Token = "") -> None:
+def show_endpoint(name: OneEndpoint, form: FormatOption = Format.TABLE, url: Url = "", token: Token = "") -> None:
     """Show one batch endpoint."""
     from parallelrun.cli.output import show_one
 
@@ -70,7 +88,7 @@ def show_endpoint(name: Name, form: FormatOption = Format.TABLE, url: Url = "", 
 
 
 @batch_endpoint.command("delete")
-def delete_endpoint(name: Name, url: Url = "", token: Token = "") -> None:
+def delete_endpoint(name: OneEndpoint, url: Url = "", token: Token = "") -> None:
     """Forget a batch endpoint with its deployments. Their jobs stay."""
     with connect(url, token) as client:
         client.batch_endpoints.delete(name)
@@ -78,7 +96,7 @@ def delete_endpoint(name: Name, url: Url = "", token: Token = "") -> None:
 
 @batch_endpoint.command()
 def invoke(
-    name: Name,
+    name: OneEndpoint,
     *,
     data: Annotated[
         list[str] | None,
@@ -95,11 +113,13 @@ def invoke(
         str, typer.Option(metavar="KEY", help="Invoking again with the same key gives the same job.")
     ] = "",
     follow: Annotated[bool, typer.Option("--stream", help="Follow the job until it ends.")] = False,
+    form: FormatOption = Format.TABLE,
     url: Url = "",
     token: Token = "",
 ) -> None:
     """Make a job of a deployment and data, and print the job's id."""
     from parallelrun.cli.job import follow_job
+    from parallelrun.cli.output import show_change
 
     settings: dict[str, Any] = {
         "output_path": output_path,
@@ -116,7 +136,7 @@ def invoke(
             **_inputs(data or [], input_type),
             **settings,
         )
-        print(made.id, flush=True)
+        show_change(made, form, name=made.id)
         if follow:
             raise typer.Exit(follow_job(client, made))
 
@@ -149,16 +169,17 @@ def create_deployment(
     name: NameOption = "",
     endpoint_name: OfEndpoint = "",
     set_default: Annotated[bool, typer.Option("--set-default", help="Invoke it when a request names none.")] = False,
+    form: FormatOption = Format.TABLE,
     url: Url = "",
     token: Token = "",
 ) -> None:
     """Define a deployment, or define it anew, and print its name."""
-    from parallelrun.cli.output import say_notes
+    from parallelrun.cli.output import say_notes, show_change
 
     with connect(url, token) as client:
         made = client.batch_deployments.create(file, name=name, endpoint_name=endpoint_name, set_default=set_default)
     say_notes(made.notes)
-    print(made.name)
+    show_change(made, form, name=made.name)
 
 
 @batch_deployment.command("list")

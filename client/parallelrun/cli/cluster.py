@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from parallelrun.cli.output import Format, FormatOption
+
 
 def up(
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port of the API on 127.0.0.1; 0: any free one.")] = 8080,
@@ -15,9 +17,10 @@ def up(
     root: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Folder for its data.", show_default="below the home folder")
     ] = None,
+    form: FormatOption = Format.TABLE,
 ) -> None:
     """Start a cluster in the background on this machine, and print the URL of its API."""
-    from parallelrun.cli.output import say
+    from parallelrun.cli.output import dump, say
     from parallelrun.embedded.background import running, start
     from parallelrun_core.service.state_folder import state_folder
 
@@ -28,7 +31,10 @@ def up(
         home = (root or state_folder() / "cluster").absolute()
         cluster = start(home, port=port, nodes=nodes, processes=processes)
         say(f"A cluster is running with {nodes} node{'s' if nodes > 1 else ''}; its data is in {home}.")
-    print(cluster.url)
+    if form in (Format.JSON, Format.YAML):  # without its token
+        dump({"url": cluster.url, "folder": cluster.home, "pid": cluster.pid, "started": cluster.started}, form)
+    else:
+        print(cluster.url)
     say("submit a job:  parallelrun job create -f job.yml --stream")
     say("stop it:       parallelrun down")
 

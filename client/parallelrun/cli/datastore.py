@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from parallelrun.cli import completion
 from parallelrun.cli.output import Format, FormatOption
 from parallelrun.cli.server import Token, Url
 
@@ -21,7 +22,7 @@ datastore = typer.Typer(
     rich_markup_mode=None,
 )
 
-Name = Annotated[str, typer.Argument(metavar="NAME", show_default=False)]
+Name = Annotated[str, typer.Argument(metavar="NAME", show_default=False, autocompletion=completion.datastores)]
 Local = Annotated[bool, typer.Option("--local", help="Those of `parallelrun run`, also when there is a server.")]
 
 
@@ -29,16 +30,17 @@ Local = Annotated[bool, typer.Option("--local", help="Those of `parallelrun run`
 def create(
     *,
     file: Annotated[Path, typer.Option("--file", "-f", help="The definition, as YAML or JSON.", show_default=False)],
+    form: FormatOption = Format.TABLE,
     local: Local = False,
     url: Url = "",
     token: Token = "",
 ) -> None:
     """Define a datastore, or define it anew, and print its name."""
-    from parallelrun.cli.output import say
+    from parallelrun.cli.output import say, show_change
 
     with _datastores(url, token, local=local) as (place, where):
         defined = place.create(file)
-    print(defined.name)
+    show_change(defined, form, name=defined.name)
     say(f"{defined.location}, {where}")
     say(f"name what is in it as azureml://datastores/{defined.name}/paths/PATH")
 

@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from parallelrun.cli.completion import one_of
 from parallelrun.cli.exit_codes import ExitCode, of_state
 from parallelrun.cli.job_files import JobId, download, logs
 from parallelrun.cli.output import Format, FormatOption
 from parallelrun.cli.server import Token, Url, connect
+from parallelrun_core.states import JobState
 
 if TYPE_CHECKING:
     from parallelrun.client import Client
@@ -39,11 +41,12 @@ def create(
     idempotency_key: Annotated[
         str, typer.Option(metavar="KEY", help="Submitting again with the same key gives the same job.")
     ] = "",
+    form: FormatOption = Format.TABLE,
     url: Url = "",
     token: Token = "",
 ) -> None:
     """Submit a job, and print its id."""
-    from parallelrun.cli.output import say, say_notes
+    from parallelrun.cli.output import say, say_notes, show_change
     from parallelrun.errors import InvalidInput
     from parallelrun.names import names_at
     from parallelrun.spec_file import input_assignments, read_job_file
@@ -61,7 +64,7 @@ def create(
     with connect(url, token) as client:
         with reading.locating_problems():
             created = client.jobs.create(spec, idempotency_key=idempotency_key or None)
-        print(created.id, flush=True)
+        show_change(created, form, name=created.id)
         if resumed := getattr(spec, "resume_from", ""):
             say(f"{created.progress.resumed:,} mini-batches were taken over from {resumed}")
         if stream:
@@ -75,7 +78,7 @@ def create(
 @job.command("list")
 def list_jobs(
     *,
-    status: Annotated[str, typer.Option(help="Only jobs in this state.")] = "",
+    status: Annotated[str, typer.Option(help="Only jobs in this state.", autocompletion=one_of(*JobState))] = "",
     parent: Annotated[str, typer.Option(metavar="ID", help="Only the jobs of the steps of this pipeline.")] = "",
     steps: Annotated[bool, typer.Option("--steps", help="Also jobs of steps of pipelines.")] = False,
     limit: Annotated[int, typer.Option(min=1, help="The maximum number of jobs.")] = 50,
@@ -109,7 +112,13 @@ def list_jobs(
 def list_mini_batches(
     job_id: JobId,
     *,
-    status: Annotated[str, typer.Option(help="ready, running, done or failed; by default done and failed.")] = "",
+    status: Annotated[
+        str,
+        typer.Option(
+            help="ready, running, done or failed; by default done and failed.",
+            autocompletion=one_of("ready", "running", "done", "failed"),
+        ),
+    ] = "",
     limit: Annotated[int | None, typer.Option(min=1, help="The maximum number.", show_default="all")] = None,
     form: FormatOption = Format.TABLE,
     url: Url = "",
@@ -210,15 +219,18 @@ def stream(job_id: JobId, url: Url = "", token: Token = "") -> None:
 def cancel(
     job_id: JobId,
     wait: Annotated[bool, typer.Option("--wait", help="Return when the job has ended.")] = False,
+    form: FormatOption = Format.TABLE,
     url: Url = "",
     token: Token = "",
 ) -> None:
     """Stop a job. Running work is discarded, and there will be no output."""
+    from parallelrun.cli.output import show_change
+
     with connect(url, token) as client:
         canceled = client.jobs.cancel(job_id)
         if wait:
             canceled = client.jobs.wait(job_id, raise_on_failure=False)
-    print(f"{canceled.id} {canceled.state}")
+    show_change(canceled, form, name=canceled.id, text=f"{canceled.id} {canceled.state}")
 
 
 AcceptChanged = Annotated[
@@ -233,6 +245,7 @@ def resume(
     *,
     accept_changed_inputs: AcceptChanged = False,
     follow: FollowOption = False,
+    form: FormatOption = Format.TABLE,
     url: Url = "",
     token: Token = "",
 ) -> None:
@@ -242,7 +255,7 @@ def resume(
     """
     with connect(url, token) as client:
         reopened = client.jobs.resume(job_id, accept_changed_inputs=accept_changed_inputs)
-        _say_which_code(reopened)
+        _show_reopened(reopened, form)
         if follow:
             raise typer.Exit(follow_job(client, reopened))
 
@@ -258,6 +271,7 @@ def retry(
     ] = "",
     accept_changed_inputs: AcceptChanged = False,
     follow: FollowOption = False,
+    form: FormatOption = Format.TABLE,
     url: Url = "",
     token: Token = "",
 ) -> None:
@@ -271,15 +285,15 @@ def retry(
         raise typer.BadParameter(f"{mini_batches!r} is not a list of numbers such as 4,9") from error
     with connect(url, token) as client:
         reopened = client.jobs.retry(job_id, mini_batches=numbers, accept_changed_inputs=accept_changed_inputs)
-        _say_which_code(reopened)
+        _show_reopened(reopened, form)
         if follow:
             raise typer.Exit(follow_job(client, reopened))
 
 
-def _say_which_code(reopened: Job) -> None:
-    from parallelrun.cli.output import say
+def _show_reopened(reopened: Job, form: Format) -> None:
+    from parallelrun.cli.output import say, show_change
 
-    print(f"{reopened.id} {reopened.state}")
+    show_change(reopened, form, name=reopened.id, text=f"{reopened.id} {reopened.state}")
     say(f"it runs the code as submitted on {reopened.submitted}; to run changed code, create a new job with")
     say(f"  parallelrun job create -f JOB.yml --resume-from {reopened.id}")
 

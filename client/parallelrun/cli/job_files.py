@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from parallelrun.cli import completion
 from parallelrun.cli.output import Format, FormatOption
 from parallelrun.cli.server import Token, Url, connect
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 _PRINTED: Final = ("stdout", "stderr")
 
-JobId = Annotated[str, typer.Argument(metavar="ID", show_default=False)]
+JobId = Annotated[str, typer.Argument(metavar="ID", show_default=False, autocompletion=completion.jobs)]
 
 
 def logs(
@@ -28,6 +29,7 @@ def logs(
         typer.Argument(
             help="The log to print; stdout or stderr: what the workers' own code printed. Without it, all are listed.",
             show_default=False,
+            autocompletion=completion.logs,
         ),
     ] = "",
     *,
@@ -87,23 +89,26 @@ def download(
     folder: Annotated[
         str | None, typer.Option("--path", "-p", metavar="DIR", help="Folder for the files.", show_default="./ID")
     ] = None,
+    form: FormatOption = Format.TABLE,
     url: Url = "",
     token: Token = "",
 ) -> None:
     """Download all outputs of a job, and print their paths. Continues an interrupted download."""
-    from parallelrun.cli.output import say
+    from parallelrun.cli.output import dump, say
     from parallelrun.errors import NotFound
     from parallelrun.local_folder import local_folder
     from parallelrun_core.words import visible
 
     target = local_folder(folder, "--path") if folder else Path(job_id)
     with connect(url, token) as client:
-        is_any, elsewhere = False, dict[str, str]()
+        places, elsewhere = list[str](), dict[str, str]()
         for place in client.outputs.download_all(job_id, target, on_elsewhere=elsewhere.update):
-            print(visible(str(place), lines=False), flush=True)
-            is_any = True
+            places.append(str(place))
+            if form in (Format.TABLE, Format.NAME):
+                print(visible(str(place), lines=False), flush=True)
         for where in elsewhere.values():
             say(visible(f"in an object store, to be fetched from there: {where}", lines=False))
-            is_any = True
-        if not is_any:
+        if form in (Format.JSON, Format.YAML):
+            dump({"files": places, "elsewhere": elsewhere}, form)
+        if not places and not elsewhere:
             raise NotFound(f"Job {job_id} has no outputs; its state is {client.jobs.get(job_id).state}.", status=404)

@@ -64,10 +64,20 @@ def show_one(thing: msgspec.Struct, form: Format, *, name: str, lines: Sequence[
         dump(msgspec.to_builtins(thing), form)
 
 
+def show_change(thing: msgspec.Struct, form: Format, *, name: str, text: str = "") -> None:
+    """Print what a command has made or changed: as `list` and `show` do, or for people in one short line."""
+    if form is Format.TABLE:
+        print(text or name, flush=True)
+    elif form is Format.NAME:
+        print(name, flush=True)
+    else:
+        dump(msgspec.to_builtins(thing), form)
+
+
 def dump(data: object, form: Format) -> None:
     """Print plain data as JSON or YAML."""
     if form is Format.JSON:
-        print(json.dumps(data, indent=2))
+        print(json.dumps(data, indent=2), flush=True)
     else:
         import yaml
 

@@ -11,6 +11,7 @@ import typer
 
 from parallelrun.cli.exit_codes import ExitCode, of_state
 from parallelrun.cli.interrupts import Terminated
+from parallelrun.cli.output import Format
 
 if TYPE_CHECKING:
     from parallelrun.embedded.local_run import RunEnd, RunResult
@@ -52,6 +53,7 @@ def run_command(
         Path | None,
         typer.Option(metavar="DIR", help="Take over what the earlier run in DIR has finished, and run only the rest."),
     ] = None,
+    form: Annotated[Format, typer.Option("--format", "-o", help="The form of what is printed.")] = Format.TABLE,
 ) -> None:
     """Run one job on this machine, on a temporary cluster, and write output and logs to DIR."""
     from parallelrun.cli.output import say, say_notes
@@ -81,7 +83,7 @@ def run_command(
         for note in getattr(error, "__notes__", ()):
             say(note)
         raise
-    _print_places(end.result)
+    _print_places(end.result, form)
     raise typer.Exit(_exit_code(end))
 
 
@@ -111,10 +113,16 @@ def _code_of_what_failed(job: Job, reading: Reading) -> str:
     return codes.get(failed, "")
 
 
-def _print_places(result: RunResult) -> None:
-    """Print on stdout where everything is."""
+def _print_places(result: RunResult, form: Format) -> None:
+    """Print on stdout where everything is; for programs, the job as well."""
     from parallelrun_core.words import visible
 
+    if form in (Format.JSON, Format.YAML):
+        _dump(result, form)
+        return
+    if form is Format.NAME:
+        print(result.job.id)
+        return
     if rows := result.output or result.output_url:
         print(visible(f"output: {rows}", lines=False))
     for name, path in {**result.outputs, **result.output_urls}.items():
@@ -123,6 +131,23 @@ def _print_places(result: RunResult) -> None:
         print(visible(f"registered: {asset}", lines=False))
     if result.logs:
         print(visible(f"logs: {result.logs}", lines=False))
+
+
+def _dump(result: RunResult, form: Format) -> None:
+    import msgspec
+
+    from parallelrun.cli.output import dump
+
+    outputs = {**result.outputs, **result.output_urls}
+    data = {
+        "job": msgspec.to_builtins(result.job),
+        "output": str(result.output or result.output_url) or None,
+        "outputs": {name: str(place) for name, place in outputs.items()},
+        "registered": [*result.registered],
+        "logs": str(result.logs) if result.logs else None,
+        "working_data": str(result.working_data) if result.working_data else None,
+    }
+    dump(data, form)
 
 
 def _exit_code(end: RunEnd) -> ExitCode:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from parallelrun.cli import completion
 from parallelrun.cli.output import Format, FormatOption
 from parallelrun.cli.server import Token, Url, connect
 
@@ -17,23 +18,24 @@ schedule = typer.Typer(
     help="Jobs of a server that are made when they are due.", no_args_is_help=True, rich_markup_mode=None
 )
 
-Name = Annotated[str, typer.Argument(metavar="NAME", show_default=False)]
+Name = Annotated[str, typer.Argument(metavar="NAME", show_default=False, autocompletion=completion.schedules)]
 
 
 @schedule.command()
 def create(
     *,
     file: Annotated[Path, typer.Option("--file", "-f", help="The document, as YAML or JSON.", show_default=False)],
+    form: FormatOption = Format.TABLE,
     url: Url = "",
     token: Token = "",
 ) -> None:
     """Define a schedule, or define it anew, and print its name."""
-    from parallelrun.cli.output import say, say_notes
+    from parallelrun.cli.output import say, say_notes, show_change
 
     with connect(url, token) as client:
         made = client.schedules.create(file)
     say_notes(made.job.get("notes", []))
-    print(made.name)
+    show_change(made, form, name=made.name)
     say(f"next: {_next(made)}")
 
 
@@ -107,15 +109,17 @@ def disable(name: Name, url: Url = "", token: Token = "") -> None:
 def trigger(
     name: Name,
     follow: Annotated[bool, typer.Option("--stream", help="Follow the job until it ends.")] = False,
+    form: FormatOption = Format.TABLE,
     url: Url = "",
     token: Token = "",
 ) -> None:
     """Make one of its jobs now, and print the job's id."""
     from parallelrun.cli.job import follow_job
+    from parallelrun.cli.output import show_change
 
     with connect(url, token) as client:
         made = client.schedules.trigger(name)
-        print(made.id, flush=True)
+        show_change(made, form, name=made.id)
         if follow:
             raise typer.Exit(follow_job(client, made))
 

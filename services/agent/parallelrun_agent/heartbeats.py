@@ -11,6 +11,7 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING
 
 from parallelrun_agent.node.checks import NodeChecks
+from parallelrun_agent.node.waits import Waits
 from parallelrun_agent.node_job import NodeJob
 from parallelrun_agent.settings import AgentSettings
 from parallelrun_core.ids import new_session
@@ -40,6 +41,7 @@ class Heartbeats:
         self._version = version("parallelrun")
         self._started = time.time()
         self._checks = NodeChecks(settings.root)
+        self._waits = Waits()
         self._interval = Every(settings.lease_seconds / _BEATS_PER_LEASE)
         self._reported_state = ""
         self._reported_check: CheckAnswer | None = None
@@ -75,6 +77,7 @@ class Heartbeats:
                 sent=time.time(),
                 workers_apart=settings.uids is not None,
                 workers={job_id: len(job.workers) for job_id, job in jobs.items() if job.workers},
+                pressure=self._waits.now(),
                 check=answer,
             ),
             lease_ms=settings.lease_ms,

@@ -95,6 +95,14 @@ class Use(NamedTuple):
     """The most memory that the process had; 0: unknown."""
     read_bytes: int = -1
     """What it read by system calls; -1: unknown."""
+    minor_faults: int = -1
+    """Pages of memory that it was given without reading a disk; -1: unknown, as in the next three."""
+    major_faults: int = -1
+    """Pages that had to be read from a disk first."""
+    voluntary_switches: int = -1
+    """How often a thread of it waited: for a disk, a lock, another process."""
+    involuntary_switches: int = -1
+    """How often a thread of it had to leave its CPU to others."""
 
 
 USE = struct.Struct("<" + "".join({int: "q", float: "d"}[kind] for kind in get_type_hints(Use).values()))

@@ -1,4 +1,4 @@
-"""What tries use of memory and input, as the kernel counts it for the process.
+"""What tries use of memory and input, and what they wait for, as the kernel counts it for the process.
 
 To ask for it takes tens of microseconds, as long as a mini-batch without work. So tries that follow each other at once
 are measured together: the first of them that ends `_EVERY_S` after the last measurement is given all that the group has
@@ -9,8 +9,12 @@ from __future__ import annotations
 
 import os
 import time
+from typing import TYPE_CHECKING
 
 from parallelrun_worker.frames import TICKET, Use, pack_use
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 _EVERY_S = 0.02
 _MAX_STATUS = 1 << 14
@@ -33,6 +37,8 @@ class Meter:
         self.unmeasured = pack_use(Use())
         """Of a try that ends before: the memory that the process had after the last measurement, nothing read."""
         self._read = self._tickets = 0
+        self._counts = (0, 0, 0, 0)
+        self._count: Callable[[], tuple[int, int, int, int]]
         self._status = self._io = self._clear_refs = -1
         self._clear_refs_id = (-1, -1)
 
@@ -43,6 +49,7 @@ class Meter:
         self._clear_refs = _opened("/proc/self/clear_refs", os.O_WRONLY)
         if self._clear_refs >= 0:
             self._clear_refs_id = _identity(self._clear_refs)
+        self._count = _counter()
         self.measure(0)
         self.due_at = 0.0
 
@@ -57,13 +64,22 @@ class Meter:
             io = os.pread(self._io, 512, 0)
             peak, read = _number_after(b"VmHWM:", status) << 10, _number_after(b"rchar:", io)
             remaining = _number_after(b"VmRSS:", status) << 10 if self._begin_peak_anew() else peak
+            minor, major, voluntary, involuntary = counts = self._count()
         except (OSError, ValueError, IndexError):
             self.unmeasured, self.due_at = pack_use(Use()), float("inf")
             return self.unmeasured
         own = self.own_bytes + len(status) + (tickets - self._tickets) * TICKET.size
-        used = Use(peak_bytes=peak, read_bytes=max(0, read - self._read - own))
-        self._read, self._tickets, self.own_bytes = read, tickets, len(io)
-        self.unmeasured = pack_use(Use(peak_bytes=remaining, read_bytes=0))
+        minor_before, major_before, voluntary_before, involuntary_before = self._counts
+        used = Use(
+            peak_bytes=peak,
+            read_bytes=max(0, read - self._read - own),
+            minor_faults=minor - minor_before,
+            major_faults=major - major_before,
+            voluntary_switches=voluntary - voluntary_before,
+            involuntary_switches=involuntary - involuntary_before,
+        )
+        self._read, self._counts, self._tickets, self.own_bytes = read, counts, tickets, len(io)
+        self.unmeasured = pack_use(Use(remaining, 0, 0, 0, 0, 0))
         self.due_at = time.perf_counter() + _EVERY_S
         return pack_use(used)
 
@@ -80,6 +96,23 @@ class Meter:
             pass  # the kernel doesn't let us
         self._clear_refs = -1
         return False
+
+
+def _counter() -> Callable[[], tuple[int, int, int, int]]:
+    """A function that counts the last four of `Use` since the process began, in all of its threads: in a microsecond.
+
+    The module `resource` would do, but its name is a script's to give to a module of its own.
+    """
+    import ctypes
+
+    longs = (ctypes.c_long * 64)()  # as on every 64-bit Linux: 18 of them, and what a C library may reserve
+    getrusage = ctypes.PyDLL(None).getrusage  # which keeps the interpreter's lock: it would have to wait for it again
+
+    def count() -> tuple[int, int, int, int]:
+        getrusage(0, longs)
+        return longs[8], longs[9], longs[16], longs[17]
+
+    return count
 
 
 def _identity(fd: int) -> tuple[int, int]:

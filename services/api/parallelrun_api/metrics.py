@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -121,6 +121,14 @@ class ClusterCollector(Collector):
             "state",
             {"busy": busy, "idle": sum(info.slots for info in alive) - busy},
         )
+        known = [info.pressure for info in alive if info.pressure is not None]
+        if known:
+            yield _gauges(
+                "parallelrun_node_pressure_max",
+                "The part of the last minute in which something waited for it, on the node where that is most (PSI).",
+                "resource",
+                {name: max(getattr(each, name) for each in known) for name in ("cpu", "io", "memory")},
+            )
 
 
 class ConnectionCollector(Collector):
@@ -148,7 +156,7 @@ def _gauge(name: str, text: str, value: float) -> GaugeMetricFamily:
     return GaugeMetricFamily(name, text, value=value)
 
 
-def _gauges(name: str, text: str, label: str, values: dict[str, int]) -> GaugeMetricFamily:
+def _gauges(name: str, text: str, label: str, values: Mapping[str, float]) -> GaugeMetricFamily:
     family = GaugeMetricFamily(name, text, labels=[label])
     for value, count in values.items():
         family.add_metric([value], count)

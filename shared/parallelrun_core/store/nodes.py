@@ -38,6 +38,16 @@ class CheckAnswer(msgspec.Struct, kw_only=True, frozen=True):
     """Of what is not as it should be, and what of these paths can be read."""
 
 
+class NodePressure(msgspec.Struct, kw_only=True, frozen=True):
+    """The part of the last minute, 0 to 1, in which something on a node waited for a resource (PSI)."""
+
+    of: str
+    """`cgroup`: in that of the agent, as in its container; `machine`: anywhere on it."""
+    cpu: float
+    io: float
+    memory: float
+
+
 class NodeInfo(msgspec.Struct, kw_only=True, frozen=True):
     """An agent's description of its node."""
 
@@ -62,6 +72,8 @@ class NodeInfo(msgspec.Struct, kw_only=True, frozen=True):
     """Free where its workers have their working folders."""
     sent: float = 0.0
     """When it said this, by its own clock."""
+    pressure: NodePressure | None = None
+    """Unknown if its kernel doesn't measure it, or an earlier release doesn't."""
     check: CheckAnswer | None = None
     """The answer to the last request, for a while."""
     clock_ahead_s: float = 0.0

@@ -39,7 +39,7 @@ def all_pages(api: httpx.Client, job_id: str, query: str) -> tuple[list[dict[str
 
 def test_what_is_told_of_one(api: httpx.Client, job_id: str, master: Master) -> None:
     failed = outcome(7, status="failed", tries=3, rows=0, failure=RUN_FAILED)
-    master.decide(job_id, 1, [[outcome(3, rows=8, use=Use(50_000_000, 0))], [failed]])
+    master.decide(job_id, 1, [[outcome(3, rows=8, use=Use(50_000_000, 0, 9, 8, 7))], [failed]])
 
     done, other = api.get(f"/v1/jobs/{job_id}/mini-batches").json()["items"]
 
@@ -58,6 +58,10 @@ def test_what_is_told_of_one(api: httpx.Client, job_id: str, master: Master) -> 
         "process_s": 0.45,
         "peak_memory_bytes": 50_000_000,
         "read_bytes": 0,
+        "minor_page_faults": 9,
+        "major_page_faults": 8,
+        "voluntary_context_switches": 7,
+        "involuntary_context_switches": None,
         "failure": None,
     }
     assert (other["status"], other["tries"], other["failed_items"]) == ("failed", 3, 10)

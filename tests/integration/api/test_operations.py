@@ -15,7 +15,7 @@ import pytest
 
 from parallelrun_core.states import JobState, NodeState
 from parallelrun_core.store.connection import connect
-from parallelrun_core.store.nodes import NodeInfo, Nodes
+from parallelrun_core.store.nodes import NodeInfo, NodePressure, Nodes
 from parallelrun_core.store.registry import Registry
 from tests.integration.api.conftest import Site
 from tests.integration.api.server import ApiServer, Master
@@ -34,9 +34,13 @@ class TestNodes:
         def info(node: str, state: NodeState = NodeState.READY) -> NodeInfo:
             return NodeInfo(
                 node=node, session=f"{node}-1", host="h", pid=1, slots=4, busy=2, state=state, version="0.1.0",
-                started=1_763_700_000.0, jobs=[JOB],
+                started=1_763_700_000.0, jobs=[JOB], pressure=pressures.get(node),
             )  # fmt: skip
 
+        pressures = {
+            "a": NodePressure(of="cgroup", cpu=0.25, io=0.5, memory=0.0),
+            "b": NodePressure(of="machine", cpu=0.75, io=0.0, memory=0.0),
+        }
         nodes_known = Nodes(redis)
         nodes_known.beat(info("b"), lease_ms=60_000)
         nodes_known.beat(info("a", NodeState.DRAINING), lease_ms=60_000)
@@ -52,7 +56,10 @@ class TestNodes:
             ("d", "disk_full", 2),
         ]
         assert nodes[0]["started"] == "2025-11-21T04:40:00.000Z"
+        assert [node["pressure"] and node["pressure"]["cpu"] for node in nodes] == [0.25, 0.75, None, None]
         metrics = api.get("/metrics").text
+        assert 'parallelrun_node_pressure_max{resource="cpu"} 0.75' in metrics
+        assert 'parallelrun_node_pressure_max{resource="io"} 0.5' in metrics
         for state in NodeState:
             assert f'parallelrun_agents{{state="{state}"}} 1.0' in metrics
         assert 'parallelrun_slots{state="idle"} 6.0' in metrics

@@ -35,7 +35,7 @@ def server_with_front(state: Path, root: Path, redis_url: str) -> Iterator[tuple
     with ApiServer(root, redis_url, "--token", TOKEN) as server:
         url = f"http://127.0.0.1:{server.port}"
         try:
-            yield server, json.loads(azure_env(state, url, "--json").stdout)
+            yield server, json.loads(azure_env(state, url, "-o", "json").stdout)
         finally:
             azure_env(state, url, "--stop")
 
@@ -59,7 +59,7 @@ def test_a_shell_gets_a_way_to_the_server_and_a_token_there(redis_url: str, tmp_
 def test_the_front_is_shared_private_and_only_of_this_machine(redis_url: str, tmp_path: Path) -> None:
     state = tmp_path / "state"
     with server_with_front(state, tmp_path / "root", redis_url) as (server, variables):
-        again = json.loads(azure_env(state, f"http://127.0.0.1:{server.port}", "--json").stdout)
+        again = json.loads(azure_env(state, f"http://127.0.0.1:{server.port}", "-o", "json").stdout)
         folder = state / "parallelrun" / "azure"
         private = [path for path in folder.rglob("*") if path.name != "ca-bundle.pem" and path.is_file()]
         names = subprocess.run(

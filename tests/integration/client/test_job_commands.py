@@ -127,6 +127,23 @@ def test_create_prints_the_id_and_on_stderr_what_next(
     assert b'"name": "other"' in api.requests[0].body
 
 
+def test_what_is_made_or_changed_comes_in_the_form_of_what_is_shown(
+    api: FakeApi, capsys: pytest.CaptureFixture[str], job_file: str
+) -> None:
+    api.on("POST", "/v1/jobs", Answer.of(JOB, 202))
+    for verb in ("cancel", "resume", "retry"):
+        api.on("POST", f"/v1/jobs/job_1:{verb}", Answer.of(JOB, 202))
+    api.on("GET", "/v1/jobs/job_1", Answer.of(JOB))
+
+    def shown(*line: str) -> object:
+        assert main(["job", *line, "-o", "json"]) == 0
+        return json.loads(capsys.readouterr().out)
+
+    job = shown("show", "job_1")
+    assert job == shown("create", "-f", job_file) == shown("cancel", "job_1")
+    assert job == shown("resume", "job_1") == shown("retry", "job_1")
+
+
 def test_create_can_follow_at_once(api: FakeApi, capsys: pytest.CaptureFixture[str], job_file: str) -> None:
     api.on("POST", "/v1/jobs", Answer.of(JOB, 202))
     api.on("GET", "/v1/jobs/job_1", Answer.of(FAILED))

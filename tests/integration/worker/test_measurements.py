@@ -53,6 +53,34 @@ def run(mini_batch):
 """
 
 
+def test_what_a_mini_batch_waits_for_and_touches_is_counted(start: Start) -> None:
+    harness = start("""
+        import time
+        from busy import be_busy
+        def run(mini_batch):
+            if mini_batch[0] == "waits":
+                for _ in range(300):
+                    time.sleep(0.0001)
+            elif mini_batch[0] == "touches":
+                bytearray(64 << 20)[::4096] = bytes(64 << 8)
+            be_busy()
+            return ["row"]
+    """, modules=MODULES).ready()  # fmt: skip
+    for number, what in enumerate(("nothing", "waits", "touches")):
+        harness.run(what, mini_batch=number)
+    nothing, waits, touches = harness.results()
+    assert nothing["voluntary_switches"] < 100
+    assert waits["voluntary_switches"] >= 300
+    assert touches["minor_faults"] > 16, "pages may be huge ones"
+    assert all(result["major_faults"] >= 0 and result["involuntary_switches"] >= 0 for result in harness.results())
+
+
+def test_a_modules_own_name_stays_free(start: Start) -> None:
+    harness = start("import resource\ndef run(items): return [resource.MINE]", modules={"resource": "MINE = 1"}).ready()
+    assert harness.run("x").rows == b"1\n"
+    assert harness.results()[0]["voluntary_switches"] >= 0
+
+
 @needs_clear_refs
 def test_the_peak_of_a_mini_batch_is_not_that_of_the_one_before(start: Start) -> None:
     harness = start(ALLOCATE, modules=MODULES).ready()

@@ -28,9 +28,14 @@ def test_even_a_short_job_has_one_row_in_each_table(tmp_path: Path) -> None:
         "Utc Time", "Cpu Percent", "Memory Total (MB)", "Memory Available (MB)", "Memory Used (MB)",
         "Memory Used Percent", "Disk Io Read Count", "Disk Io Write Count", "Disk Io Read (MB)", "Disk Io Write (MB)",
         "Network Sent (MB)", "Network Recv (MB)", "# of TCP Connections", "# of UDP Connections",
+        "Pressure Of", "Cpu Pressure (s)", "Cpu Pressure Full (s)", "Io Pressure (s)", "Io Pressure Full (s)",
+        "Memory Pressure (s)", "Memory Pressure Full (s)", "Cpu Limit", "Throttled Periods", "Throttled (s)",
+        "Page Faults", "Major Page Faults", "Context Switches", "Oom Kills",
     ]  # fmt: skip
     assert 0 < float(node["Memory Used (MB)"]) < float(node["Memory Total (MB)"])
     assert 0 <= float(node["Cpu Percent"]) <= 100
+    assert int(node["Page Faults"]) > int(node["Major Page Faults"]) >= 0
+    assert int(node["Context Switches"]) > 0
     (worker,) = rows_of(tmp_path / "processes_resource_usage.csv")
     assert (worker["Process"], worker["Pid"]) == ("process000", str(os.getpid()))
     assert float(worker["Memory Rss (MB)"]) > 1

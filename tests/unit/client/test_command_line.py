@@ -1,16 +1,19 @@
 """The command line's own part: usage errors, exit codes, forms of output. No server is involved."""
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+import typer
 import yaml
 
 from parallelrun.cli import main
+from parallelrun.cli.app import app
 from parallelrun.cli.errors import exit_code_of, lines_about
 from parallelrun.cli.exit_codes import ExitCode, of_state
-from parallelrun.cli.output import Format, show_list, show_one
+from parallelrun.cli.output import Format, show_change, show_list, show_one
 from parallelrun.errors import (
     ClusterFailed,
     ConnectionFailed,
@@ -161,6 +164,35 @@ def test_one_thing_comes_in_the_same_forms(capsys: pytest.CaptureFixture[str]) -
     assert shown(Format.TABLE) == "id:      job_1\nfailure: a\n         b\n"
     assert shown(Format.NAME) == "job_1\n"
     assert json.loads(shown(Format.JSON))["state"] == "failed"
+
+
+SILENT = {"down", "redis-acl", "job stream", "schedule enable", "schedule disable"}
+"""What prints no data, or a file for another program. So does what deletes, labels, archives or restores."""
+
+
+def commands(group: Any, name: str = "") -> Iterator[tuple[str, Any]]:
+    """All commands with their names."""
+    for each, command in group.commands.items():
+        yield from commands(command, f"{name}{each} ") if hasattr(command, "commands") else [(name + each, command)]
+
+
+def test_whatever_prints_data_prints_it_in_the_same_forms() -> None:
+    without = {
+        name
+        for name, command in commands(typer.main.get_command(app))
+        if name.split()[-1] not in ("delete", "label", "archive", "restore")
+        and not any("-o" in param.opts for param in command.params)
+    }
+    assert without == SILENT
+
+
+def test_a_change_is_one_line_or_what_was_changed(capsys: pytest.CaptureFixture[str]) -> None:
+    def shown(form: Format) -> str:
+        show_change(job("canceled"), form, name="job_1", text="job_1 canceled")
+        return capsys.readouterr().out
+
+    assert (shown(Format.TABLE), shown(Format.NAME)) == ("job_1 canceled\n", "job_1\n")
+    assert json.loads(shown(Format.JSON)) == yaml.safe_load(shown(Format.YAML))
 
 
 def test_a_tail_without_a_log_is_refused(capsys: pytest.CaptureFixture[str]) -> None:

@@ -20,6 +20,7 @@ from parallelrun_agent.node.usage import (
     NODE_COLUMNS,
     PROCESS_COLUMNS,
     Cpu,
+    KernelCounters,
     ProcessTable,
     disk_rows,
     node_row,
@@ -75,23 +76,25 @@ class ResourceMonitor:
     def _watch(self) -> None:
         self._cpu.percent()
         self._processes.refresh()
+        kernel = KernelCounters()
         sample_at = time.monotonic() + min(_FIRST_SAMPLE_S, self._interval_s)
         dump_at = time.monotonic() + _PROCESSES_EVERY_S
         while not self._stopped.wait(max(0.0, min(sample_at, dump_at) - time.monotonic())):
             now = time.monotonic()
             if now >= sample_at:
                 sample_at = now + self._interval_s
-                self._sample()
+                self._sample(kernel)
             if now >= dump_at:
                 dump_at = now + _PROCESSES_EVERY_S
                 self._dump()
-        self._sample()
+        self._sample(kernel)
 
-    def _sample(self) -> None:
+    def _sample(self, kernel: KernelCounters) -> None:
         now = datetime.now(UTC).isoformat(timespec="microseconds").removesuffix("+00:00")
         # The system may refuse any of these, once or for good.
         with suppress(OSError, psutil.Error, RuntimeError):
-            self._add("node_resource_usage.csv", NODE_COLUMNS, [[now, *node_row(self._cpu.percent())]])
+            row = [now, *node_row(self._cpu.percent()), *kernel.cells()]
+            self._add("node_resource_usage.csv", NODE_COLUMNS, [row])
         with suppress(OSError, psutil.Error, RuntimeError):
             self._add("node_disk_usage.csv", DISK_COLUMNS, [[now, *row] for row in disk_rows()])
         with suppress(OSError, psutil.Error, RuntimeError):

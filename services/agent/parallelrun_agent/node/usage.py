@@ -10,7 +10,10 @@ from typing import Final, NamedTuple
 
 import psutil
 
+from parallelrun_agent.node.cgroups import PROC, counted, read
+from parallelrun_agent.node.memory import OomWatch
 from parallelrun_agent.node.proc import Stat, process_ids, stat_of
+from parallelrun_agent.node.waits import RESOURCES, Waits
 from parallelrun_core.words import csv_cell, in_one_line
 
 _MB = 1 << 20
@@ -21,6 +24,9 @@ NODE_COLUMNS = (
     "Utc Time", "Cpu Percent", "Memory Total (MB)", "Memory Available (MB)", "Memory Used (MB)", "Memory Used Percent",
     "Disk Io Read Count", "Disk Io Write Count", "Disk Io Read (MB)", "Disk Io Write (MB)", "Network Sent (MB)",
     "Network Recv (MB)", "# of TCP Connections", "# of UDP Connections",
+    "Pressure Of", "Cpu Pressure (s)", "Cpu Pressure Full (s)", "Io Pressure (s)", "Io Pressure Full (s)",
+    "Memory Pressure (s)", "Memory Pressure Full (s)", "Cpu Limit", "Throttled Periods", "Throttled (s)",
+    "Page Faults", "Major Page Faults", "Context Switches", "Oom Kills",
 )  # fmt: skip
 DISK_COLUMNS = (
     "Utc Time", "Device", "Mount Point", "File System", "Total (MB)", "Used (MB)", "Free (MB)", "Used Percent",
@@ -61,6 +67,37 @@ def node_row(cpu_percent: float) -> list[str]:
         str(_connections("tcp")),
         str(_connections("udp")),
     ]
+
+
+class KernelCounters:
+    """What the kernel counts of waiting and of memory, as cells: the last ones of `NODE_COLUMNS`.
+
+    They are sums since the machine has started, or the cgroup was made. What a kernel doesn't count is empty.
+    """
+
+    def __init__(self) -> None:
+        self._waits = Waits()
+        self._oom = OomWatch()
+
+    def cells(self) -> list[str]:
+        pressures = [self._waits.pressure(each) for each in RESOURCES]
+        pressure = [f"{s:.3f}" for each in pressures if each for s in (each.some_s, each.full_s)]
+        limits = ["", "", ""]
+        if throttling := self._waits.throttling():
+            limits = [f"{throttling.limit:.2f}", str(throttling.periods), f"{throttling.throttled_s:.3f}"]
+        memory, kills = read(PROC / "vmstat"), self._oom.kills
+        counts = [
+            counted(memory, "pgfault"),
+            counted(memory, "pgmajfault"),
+            counted(read(PROC / "stat"), "ctxt"),
+            kills,
+        ]
+        return [
+            self._waits.of if pressure else "",
+            *(pressure if all(pressures) else [""] * (2 * len(RESOURCES))),
+            *limits,
+            *("" if count is None else str(count) for count in counts),
+        ]
 
 
 def _connections(kind: str) -> int:

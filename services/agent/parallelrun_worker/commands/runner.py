@@ -113,8 +113,16 @@ class CommandRunner(Runner):
 
     def _used(self, tickets: int) -> bytes:
         """What the command has used, as far as its processes were waited for."""
-        used = frames.Use(*frames.USE.unpack(self._meter.measure(tickets)))
-        return frames.pack_use(used._replace(peak_bytes=max(used.peak_bytes, self._ended.peak_bytes)))
+        used, ended = frames.Use(*frames.USE.unpack(self._meter.measure(tickets))), self._ended
+        return frames.pack_use(
+            used._replace(
+                peak_bytes=max(used.peak_bytes, ended.peak_bytes),
+                minor_faults=ended.minor_faults,
+                major_faults=ended.major_faults,
+                voluntary_switches=ended.voluntary_switches,
+                involuntary_switches=ended.involuntary_switches,
+            )
+        )
 
     def _described(self, error: BaseException) -> bytes:
         if isinstance(error, CommandFailed):

@@ -27,6 +27,10 @@ class End(NamedTuple):
     """Its exit code; negative: the signal that ended it."""
     cpu_s: float
     peak_bytes: int
+    minor_faults: int = 0
+    major_faults: int = 0
+    voluntary_switches: int = 0
+    involuntary_switches: int = 0
 
 
 def run(text: str, *, folder: str, environment: Mapping[str, str], stdout: int, stderr: int) -> End:
@@ -58,7 +62,10 @@ def run(text: str, *, folder: str, environment: Mapping[str, str], stdout: int, 
         ended, status, used = os.wait4(-1, 0)
         if ended == pid:  # others are daemons, which have become children of this process
             code = os.WEXITSTATUS(status) if os.WIFEXITED(status) else -os.WTERMSIG(status)
-            return End(code, used.ru_utime + used.ru_stime, used.ru_maxrss << 10)
+            return End(
+                code, used.ru_utime + used.ru_stime, used.ru_maxrss << 10,
+                used.ru_minflt, used.ru_majflt, used.ru_nvcsw, used.ru_nivcsw,
+            )  # fmt: skip
 
 
 def end_what_is_left() -> None:

@@ -28,7 +28,7 @@ from parallelrun_api.models.jobs import (
     Progress,
 )
 from parallelrun_api.models.mini_batches import MiniBatch, MiniBatchFailure, MiniBatchPage
-from parallelrun_api.models.nodes import Finding, Node, NodeCheck, NodeCheckAsked, NodeList
+from parallelrun_api.models.nodes import Finding, Node, NodeCheck, NodeCheckAsked, NodeList, NodePressure
 from parallelrun_api.models.problems import Problem, ProblemEntry
 from parallelrun_api.models.reports import Metric, MetricPoint, MetricReport, StorageReport, StorageRequests
 
@@ -62,6 +62,7 @@ __all__ = [
     "NodeCheck",
     "NodeCheckAsked",
     "NodeList",
+    "NodePressure",
     "OutputElsewhere",
     "OutputFile",
     "ParentStep",

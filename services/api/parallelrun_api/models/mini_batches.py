@@ -41,6 +41,14 @@ class MiniBatch(Answer):
     read_bytes: int | None = None
     """What the worker process read by system calls meanwhile. Mini-batches that follow each other within milliseconds
     are measured together: see `Peak Memory (MB)` and `Read (MB)` in docs/logs.md."""
+    minor_page_faults: int | None = None
+    """Pages of memory that the worker process was given meanwhile without reading a disk."""
+    major_page_faults: int | None = None
+    """Pages that had to be read from a disk first."""
+    voluntary_context_switches: int | None = None
+    """How often a thread of it waited meanwhile: for a disk, a lock, another process."""
+    involuntary_context_switches: int | None = None
+    """How often a thread of it had to leave its CPU to others."""
     failure: MiniBatchFailure | None = None
 
 

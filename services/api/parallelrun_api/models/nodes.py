@@ -33,6 +33,16 @@ class NodeCheckAsked(Answer):
     """Nodes that have answered show a `check` with this id, after some seconds."""
 
 
+class NodePressure(Answer):
+    """The part of the last minute, 0 to 1, in which something waited for a resource, as the kernel tells it (PSI)."""
+
+    of: str
+    """`cgroup`: of all in the agent's cgroup, such as its container; `machine`: of the whole machine."""
+    cpu: float
+    io: float
+    memory: float
+
+
 class Node(Answer):
     """One node."""
 
@@ -54,6 +64,8 @@ class Node(Answer):
     """Free where its workers have their working folders."""
     clock_ahead_s: float
     """How far its clock is ahead of Redis'; negative: behind."""
+    pressure: NodePressure | None
+    """What its processes wait for; null if its kernel doesn't measure that."""
     check: NodeCheck | None
     """Its answer to the last `:check`, for a minute."""
 

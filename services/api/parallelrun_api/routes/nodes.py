@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from parallelrun_api.context import Ctx
 from parallelrun_api.http.answers import json_answer
-from parallelrun_api.models import Finding, Node, NodeCheck, NodeCheckAsked, NodeList
+from parallelrun_api.models import Finding, Node, NodeCheck, NodeCheckAsked, NodeList, NodePressure
 from parallelrun_api.routes.responses import problems
 from parallelrun_api.views.shown import rfc3339
 from parallelrun_core.checks.stores import refusals
@@ -58,6 +58,11 @@ def _check(answer: CheckAnswer) -> NodeCheck:
     return NodeCheck(id=answer.id, findings=said)
 
 
+def _pressure(info: NodeInfo) -> NodePressure | None:
+    known = info.pressure
+    return NodePressure(of=known.of, cpu=known.cpu, io=known.io, memory=known.memory) if known else None
+
+
 def _node(info: NodeInfo, is_alive: bool) -> Node:
     return Node(
         node=info.node,
@@ -72,5 +77,6 @@ def _node(info: NodeInfo, is_alive: bool) -> Node:
         memory_bytes=info.memory_bytes,
         disk_free_bytes=info.disk_free_bytes,
         clock_ahead_s=info.clock_ahead_s if is_alive else 0.0,
+        pressure=_pressure(info) if is_alive else None,
         check=_check(info.check) if is_alive and info.check is not None else None,
     )

@@ -127,7 +127,11 @@ def _decided(outcome: Outcome, mask: Mask) -> MiniBatch:
         run_s=outcome.run_s,
         process_s=outcome.process_s,
         peak_memory_bytes=use.peak_bytes or None,
-        read_bytes=use.read_bytes if use.read_bytes >= 0 else None,
+        read_bytes=_known(use.read_bytes),
+        minor_page_faults=_known(use.minor_faults),
+        major_page_faults=_known(use.major_faults),
+        voluntary_context_switches=_known(use.voluntary_switches),
+        involuntary_context_switches=_known(use.involuntary_switches),
         failure=MiniBatchFailure(
             category=failure.category,
             message=mask.printable(failure.message),
@@ -136,3 +140,7 @@ def _decided(outcome: Outcome, mask: Mask) -> MiniBatch:
         if failure
         else None,
     )
+
+
+def _known(count: int) -> int | None:
+    return count if count >= 0 else None

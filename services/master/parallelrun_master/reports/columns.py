@@ -36,7 +36,10 @@ _COLUMNS = (
     _Column("Error Message", "%s"),
     _Column("Mini-batch Detail", "%s", "%s"),
 )
-_OF_USE = ("Peak Memory (MB)", "Read (MB)")
+_OF_USE = (
+    "Peak Memory (MB)", "Read (MB)", "Minor Page Faults", "Major Page Faults", "Voluntary Context Switches",
+    "Involuntary Context Switches",
+)  # fmt: skip
 """The last columns. `cells_of_use` makes their cells, in this order."""
 COLUMNS = (*(column.name for column in _COLUMNS), *_OF_USE)
 HEADER = ",".join(COLUMNS) + "\n"
@@ -61,7 +64,8 @@ def cells_of_use(use: Use, known: dict[Use, str]) -> str:
     read_mb = f"{read / _MB:.6f}" if read >= 0 else ""
     if len(known) >= _MAX_KNOWN:
         known.clear()
-    known[use] = cells = f"{peak_mb},{read_mb}"
+    counts = (use.minor_faults, use.major_faults, use.voluntary_switches, use.involuntary_switches)
+    known[use] = cells = ",".join((peak_mb, read_mb, *(str(count) if count >= 0 else "" for count in counts)))
     return cells
 
 

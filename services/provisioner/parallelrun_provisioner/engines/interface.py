@@ -1,0 +1,95 @@
+"""What the provisioner asks of an engine: few, polled, repeatable calls, whose answers may lag behind."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import Protocol
+
+from parallelrun_core.computes.launch import Launch
+
+
+@dataclass(frozen=True, kw_only=True)
+class Surroundings:
+    """What an engine is told of the cluster that its nodes are for."""
+
+    cluster: str
+    """Marks the engine's objects as those of this cluster: at most 40 letters, digits and '-'; never another one."""
+    root: Path
+    """The folder that all services share, as the provisioner sees it."""
+    redis_url: str
+    """Redis as the provisioner reaches it, without a secret."""
+    agent_secret: str = field(default="", repr=False)
+    """The password of agents on Redis; empty: they need none."""
+
+
+class Standing(StrEnum):
+    """How an engine's object stands; whether its agent works, Redis knows."""
+
+    PENDING = "pending"
+    """Accepted, and not running yet: waiting for room, for an image."""
+    RUNNING = "running"
+    ENDED = "ended"
+    """Its process has ended, for whatever reason."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class EngineNode:
+    """An object of the engine that is a node of ours, in whatever state: found by our marks on it, never by address."""
+
+    launch_id: str
+    standing: Standing
+    words: str = ""
+    """The engine's own words on why it waits or has ended; empty: it has none."""
+    exit_code: int | None = None
+    ends_at: float | None = None
+    """When the engine is going to end it, in seconds since the epoch, as by a limit on its time."""
+    was_preempted: bool = False
+    """Whether the engine, not the node, wanted its end."""
+
+
+class EngineError(Exception):
+    """The engine doesn't answer, or not as expected; it may later. Its text is for people, without secrets."""
+
+
+class LaunchRefused(EngineError):
+    """The engine refuses this node: asking again in the same way will not help soon. Its text says why."""
+
+
+class Engine(Protocol):
+    """An engine, for one compute, made as `Engine(compute, surroundings)`.
+
+    Calls block, for seconds at most, and may come from one thread only.
+    """
+
+    def plan(self, launch: Launch) -> str:
+        """Exactly what `launch` would send, as text for people: arguments, a script, a manifest. Asks nobody."""
+
+    def launch(self, launch: Launch) -> None:
+        """Ask for a node, and return without waiting for it. Again with the same id: nothing happens.
+
+        Raises:
+            LaunchRefused: no such node can be had.
+            EngineError: it is unknown whether there is going to be one; `nodes` will tell.
+        """
+
+    def nodes(self) -> Sequence[EngineNode]:
+        """All objects of this cluster and compute that the engine has, those that have ended included.
+
+        Raises:
+            EngineError: unknown.
+        """
+
+    def terminate(self, launch_ids: Collection[str]) -> None:
+        """End these, if they are there, and remove what is left of them. Waiting for their end is not its task.
+
+        A node that still runs gets SIGTERM first, and the time that the engine gives.
+
+        Raises:
+            EngineError: some may be there still; it is safe to ask again.
+        """
+
+    def close(self) -> None:
+        """Free connections."""

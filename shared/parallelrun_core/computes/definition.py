@@ -1,0 +1,51 @@
+"""What a compute is: how many nodes it may have, how long an idle one stays, and what a node is.
+
+The fields of the first block are those of Azure ML's `amlcompute`; what is below `kinds` belongs to
+one engine.
+"""
+
+from __future__ import annotations
+
+from typing import Final, Literal, Self
+
+from pydantic import Field, StrictBool, model_validator
+
+from parallelrun_core.spec.fields import Strict
+
+NAME_PATTERN: Final = r"^[A-Za-z][A-Za-z0-9-]{0,30}[A-Za-z0-9]$"
+"""A name is part of the names of an engine's objects, which most engines limit to 63 letters, digits and '-'."""
+IDLE_S: Final = 120.0
+
+
+class Compute(Strict):
+    """What the computes of all kinds have."""
+
+    name: str = Field(pattern=NAME_PATTERN, examples=["cpu-cluster"])
+    description: str = Field(default="", max_length=4096)
+    tags: dict[str, str] = Field(default_factory=dict)
+    size: str = Field(default="", max_length=256)
+    """A name for people; what a node is, the fields of the engine say."""
+    min_instances: int = Field(default=0, ge=0, le=100_000)
+    """Nodes that are there also when no job needs them."""
+    max_instances: int = Field(default=1, ge=1, le=100_000)
+    """Nodes that it never exceeds."""
+    idle_time_before_scale_down: float = Field(default=IDLE_S, ge=0, le=86_400)
+    """Seconds that a node without work stays."""
+    tier: Literal["dedicated", "low_priority"] = "dedicated"
+
+    slots: int | None = Field(default=None, ge=1, le=4096)
+    """Workers that run on a node at the same time; as many as it has CPUs when not set."""
+    cpus: float | None = Field(default=None, gt=0, le=4096)
+    """CPUs of a node; what the engine gives when not set."""
+    memory_bytes: int | None = Field(default=None, ge=1 << 20)
+    """Memory of a node; what the engine gives when not set."""
+    gpus: int = Field(default=0, ge=0, le=1024)
+    """GPUs of a node."""
+    is_default: StrictBool = False
+    """Whether it runs the jobs that name no compute. At most one does; if none does, nodes without a compute do."""
+
+    @model_validator(mode="after")
+    def _has_room(self) -> Self:
+        if self.min_instances > self.max_instances:
+            raise ValueError("min_instances must not be more than max_instances")
+        return self

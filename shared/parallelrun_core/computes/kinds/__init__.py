@@ -1,0 +1,20 @@
+"""The kinds of computes: one module each, named like the kind, with a class `Compute`: the fields of its engine.
+
+A kind whose nodes the provisioner starts also has a module or a package of this name in
+`parallelrun_provisioner.engines`. There is no list of the kinds: adding one is adding these two.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pkgutil import iter_modules
+
+from parallelrun_core.computes.definition import Compute
+
+
+def kinds() -> dict[str, type[Compute]]:
+    """The definitions of all kinds, by the type that users write."""
+    return {
+        module.name: import_module(f"{__name__}.{module.name}").Compute  # a class of each module
+        for module in iter_modules(__path__)
+    }
