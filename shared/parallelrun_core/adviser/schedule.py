@@ -171,10 +171,13 @@ def _lanes(evidence: Evidence, ends_s: Floats) -> list[Lane]:
         init = inits.get(evidence.processes[process])
         first = float(tries.started_s[mine].min())
         ready = min(first, init.started_s + init.seconds) if init is not None else first
-        begun = min(ready, init.started_s) if init is not None else ready
-        node = int(tries.node[mine][0])
-        spans.setdefault(node, []).append((begun, float(ends_s[mine].max())))
-        spans[node][-1] = (ready, spans[node][-1][1])
+        spans.setdefault(int(tries.node[mine][0]), []).append((ready, float(ends_s[mine].max())))
+    busy = {evidence.processes[process] for process in np.unique(tries.process)}
+    numbers = {name: number for number, name in enumerate(evidence.nodes)}
+    for name, init in inits.items():  # those that had nothing to do
+        if name not in busy and init.node in numbers:
+            ready = init.started_s + init.seconds
+            spans.setdefault(numbers[init.node], []).append((ready, max(ready, evidence.seconds)))
     return [Lane(node, ready) for node, each in sorted(spans.items()) for ready in _places(each)]
 
 

@@ -57,8 +57,8 @@ def _slow(case: Case) -> Iterator[Finding]:
             for node in slow
         ],
         change=Change(
-            text="See what else runs there, and its disk and memory (logs/sys/perf). Replace it, or stop its agent: its "
-            "mini-batches go to the others."
+            text="See what else runs there, and its disk and memory (logs/sys/perf). Replace it, or stop its agent: "
+            "its mini-batches go to the others."
         ),
         nodes=shown,
     )

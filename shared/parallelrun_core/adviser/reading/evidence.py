@@ -45,7 +45,7 @@ def evidence_of(folder: JobFolder) -> Evidence:
     return Evidence(
         job_id=folder.job_id,
         tries=read.tries,
-        nodes=read.nodes,
+        nodes=list(dict.fromkeys([*read.nodes, *(init.node for init in inits)])),
         processes=read.processes,
         categories=read.categories,
         seconds=max(_last_end(read.tries), result.ended - begun if result is not None else 0.0),

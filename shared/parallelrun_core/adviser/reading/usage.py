@@ -37,7 +37,7 @@ def _rows(path: Path) -> list[Row]:
 def _use(rows: list[Row], workers: list[Row]) -> NodeUse:
     total, left = _last(rows, "Memory Total (MB)"), _least(rows, "Memory Available (MB)")
     return NodeUse(
-        cpus=_last(rows, "Cpu Limit") or _last(rows, "Cpus"),
+        cpus=min(filter(None, (_last(rows, "Cpu Limit"), _last(rows, "Cpus"))), default=None),
         cpu_share=_mean(rows, "Cpu Percent"),
         throttled=_rate(rows, "Throttled (s)"),
         memory_bytes=total * _MB if total else None,
