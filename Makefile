@@ -186,9 +186,9 @@ damage: setup ## Damage each kind of file of a job, with and without its leader 
 	@$(BIN)/python -m tests.damage --kinds "$(KINDS)"
 
 .PHONY: azure-client
-azure-client: setup ## Let Azure ML's own Python client, unmodified, drive a cluster; in releases of several years
+azure-client: setup ## Let Azure ML's own Python client, in several releases, drive a cluster (CONTAINERS=1: ours of compose, too)
 	@$(MAKE) --no-print-directory -j 3 $(AZURE_READY)
-	@$(BIN)/python -m tests.azure_client --environments $(AZURE_VENVS) $(AZURE_CLIENTS)
+	@$(BIN)/python -m tests.azure_client --environments $(AZURE_VENVS) $(if $(CONTAINERS),--containers) $(AZURE_CLIENTS)
 
 $(AZURE_VENVS)/%/ready: requirements/azure-client-%.txt
 	@echo "Setting up $(@D) (about half a minute the first time)"

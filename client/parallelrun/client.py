@@ -14,6 +14,7 @@ from typing import Self
 
 from parallelrun.assets import Assets
 from parallelrun.batch_endpoints import BatchDeployments, BatchEndpoints
+from parallelrun.computes import Computes
 from parallelrun.datastores import Datastores
 from parallelrun.jobs import Jobs
 from parallelrun.logs import Logs
@@ -52,6 +53,7 @@ class Client:
         self.logs = Logs(self._transport)
         self.outputs = Outputs(self._transport)
         self.nodes = Nodes(self._transport)
+        self.computes = Computes(self._transport)
         self.datastores = Datastores(self._transport)
         self.schedules = Schedules(self._transport)
         self.batch_endpoints = BatchEndpoints(self._transport)

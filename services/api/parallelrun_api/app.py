@@ -20,6 +20,7 @@ from parallelrun_api.http.token import Token
 from parallelrun_api.routes import (
     advice,
     assets,
+    computes,
     datastores,
     endpoints,
     events,
@@ -67,8 +68,8 @@ def create_app(context: Context, token: Token, audit: Audit | None = None) -> Fa
     app.state.context = context
     app.openapi = lambda: document(app)  # type: ignore[method-assign]
     modules = (
-        jobs, advice, reopening, schedules, endpoints, events, mini_batches, files, metrics, storage, nodes, datastores,
-        assets, operations,
+        jobs, advice, reopening, schedules, endpoints, events, mini_batches, files, metrics, storage, nodes, computes,
+        datastores, assets, operations,
     )  # fmt: skip
     for module in modules:
         app.include_router(module.router)

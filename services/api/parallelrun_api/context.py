@@ -11,6 +11,7 @@ from anyio import CapacityLimiter
 from fastapi import Depends, Request
 
 from parallelrun_api.assets.shelf import Shelf
+from parallelrun_api.computes import Computes
 from parallelrun_api.datastores import Datastores
 from parallelrun_api.endpoints.accepting import Endpoints
 from parallelrun_api.http.connections import ConnectionLimits, Connections
@@ -55,6 +56,7 @@ class Context:
     cancels: Cancels
     reopenings: Reopenings
     registrar: Registrar
+    computes: Computes
     datastores: Datastores
     assets: Shelf
     schedules: Schedules
@@ -130,6 +132,7 @@ def build_context(settings: ApiSettings) -> Context:
         cancels=Cancels(settings.root, client),
         reopenings=Reopenings(settings.root, registry, partial(_call_leader, client)),
         registrar=Registrar(submissions, jobs, registry),
+        computes=Computes(settings.root, registry),
         datastores=Datastores(settings.root, settings.places, registry),
         assets=assets,
         schedules=schedules,

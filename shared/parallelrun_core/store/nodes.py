@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import secrets
-from typing import TYPE_CHECKING, Final
+from collections.abc import Collection
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 
@@ -36,6 +37,14 @@ class CheckAnswer(msgspec.Struct, kw_only=True, frozen=True):
     """Of the request."""
     findings: list[Finding]
     """Of what is not as it should be, and what of these paths can be read."""
+
+
+class Asked(NamedTuple):
+    """What a node is asked to do, over and over until it has done so."""
+
+    check: CheckRequest | None
+    leave: bool
+    """Finish what runs, return the rest, and end."""
 
 
 class NodePressure(msgspec.Struct, kw_only=True, frozen=True):
@@ -76,6 +85,10 @@ class NodeInfo(msgspec.Struct, kw_only=True, frozen=True):
     """Unknown if its kernel doesn't measure it, or an earlier release doesn't."""
     check: CheckAnswer | None = None
     """The answer to the last request, for a while."""
+    compute: str = ""
+    """The compute that it belongs to; empty: none."""
+    ends_at: float = 0.0
+    """When its engine is going to end it, in seconds since the epoch; 0: not by itself."""
     clock_ahead_s: float = 0.0
     """How far its clock is ahead of Redis', as the reader of the list finds out."""
 
@@ -86,13 +99,13 @@ class Nodes:
     def __init__(self, redis: Redis) -> None:
         self._redis = redis
         self._beat = script(redis, "beat")
-        self._keys = [keys.NODES, keys.NODES_ALIVE, keys.NODES_CHECK]
+        self._keys = [keys.NODES, keys.NODES_ALIVE, keys.NODES_CHECK, keys.NODES_DRAINING]
 
-    def beat(self, info: NodeInfo, *, lease_ms: int) -> CheckRequest | None:
-        """Record that a node is alive; returns what it is asked to check, over and over for a while."""
+    def beat(self, info: NodeInfo, *, lease_ms: int) -> Asked:
+        """Record that a node is alive; returns what it is asked to do."""
         described = msgspec.json.encode(msgspec.structs.replace(info, lease_ms=lease_ms))
-        asked = self._beat(keys=self._keys, args=[info.node, described, lease_ms])
-        return msgspec.json.decode(asked, type=CheckRequest) if asked else None
+        check, leave = self._beat(keys=self._keys, args=[info.node, described, lease_ms])
+        return Asked(msgspec.json.decode(check, type=CheckRequest) if check else None, bool(leave))
 
     def remove(self, node: str) -> None:
         """Take a node off the list: it has shut down in order."""
@@ -103,6 +116,20 @@ class Nodes:
         request = CheckRequest(id=secrets.token_hex(8), paths=paths[:MOST_PATHS])
         self._redis.set(keys.NODES_CHECK, msgspec.json.encode(request), ex=_ASKED_S)
         return request.id
+
+    def ask_to_leave(self, nodes: Collection[str]) -> None:
+        """Let these nodes finish what they run, return the rest, and end; it stands until `asked_no_more`."""
+        if nodes:
+            self._redis.sadd(keys.NODES_DRAINING, *nodes)
+
+    def asked_to_leave(self) -> set[str]:
+        """The nodes of which that stands, whether they are there or not."""
+        return {raw.decode() for raw in self._redis.smembers(keys.NODES_DRAINING)}  # type: ignore[union-attr]
+
+    def asked_no_more(self, nodes: Collection[str]) -> None:
+        """Forget that these were asked to leave: they are gone."""
+        if nodes:
+            self._redis.srem(keys.NODES_DRAINING, *nodes)
 
     def all(self) -> list[tuple[NodeInfo, bool]]:
         """All known nodes, by name, and whether each is alive."""

@@ -94,7 +94,7 @@ def test_every_reference_leads_somewhere(document: dict[str, Any]) -> None:
         (models.Change, advice.Change),
         (models.AdviceCurve, advice.Curve),
         (models.CurvePoint, advice.Point),
-    ],  # fmt: skip
+    ],
 )
 def test_what_is_shown_is_what_is_kept(shown: type[models.Progress], kept: type[msgspec.Struct]) -> None:
     assert list(shown.model_fields) == [field.name for field in msgspec.structs.fields(kept)]

@@ -13,6 +13,7 @@ from parallelrun_api.models.advice import (
     CurvePoint,
 )
 from parallelrun_api.models.cluster import Datastore, DatastoreList, Health
+from parallelrun_api.models.computes import Compute, ComputeList
 from parallelrun_api.models.files import FileEntry, FileList, OutputElsewhere
 from parallelrun_api.models.jobs import (
     ErrorCount,
@@ -38,6 +39,8 @@ __all__ = [
     "AdviceCurve",
     "AdviceFinding",
     "Change",
+    "Compute",
+    "ComputeList",
     "CurvePoint",
     "Datastore",
     "DatastoreList",
