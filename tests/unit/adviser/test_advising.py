@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 
+import numpy as np
 import pytest
 
 from parallelrun_core.adviser.evidence import Evidence, Settings
@@ -27,7 +28,9 @@ def test_nothing_is_said_of_a_job_that_is_fine() -> None:
 
 def test_nothing_is_said_of_a_job_that_has_hardly_begun() -> None:
     assert advice(went([1.0])).findings == []
-    nothing = advice(Evidence(tries=went([1.0]).tries.where([]), nodes=[], processes=[], seconds=0))
+    nothing = advice(
+        Evidence(tries=went([1.0]).tries.where(np.zeros(0, dtype=np.int64)), nodes=[], processes=[], seconds=0)
+    )
     assert (nothing.basis, nothing.findings) == (None, [])
 
 
