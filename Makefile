@@ -200,6 +200,10 @@ $(AZURE_VENVS)/%/ready: requirements/azure-client-%.txt
 	} >$(@D)/setup.log 2>&1 || { tail -n 30 $(@D)/setup.log; echo "make: failed; the whole log is in $(@D)/setup.log"; exit 1; } >&2
 	@touch $@
 
+.PHONY: engine-test
+engine-test: setup ## Run jobs on nodes that an engine provides, and kill those nodes (E=docker)
+	@$(BIN)/python -m tests.engines $(E)
+
 .PHONY: up
 up: ## Start the services in containers, and wait until they are ready (AGENTS=2 nodes)
 	@docker compose up -d --wait --build --scale agent=$(AGENTS)
@@ -214,8 +218,8 @@ lock: ## Lock the newest versions that fit together, in requirements/
 	@$(LOCK_VENV)/bin/python -m pip install --quiet --disable-pip-version-check --upgrade uv
 	@mkdir -p requirements
 	@# The largest set is solved first, and the others take their versions from it.
-	@$(UV_COMPILE) --upgrade --extra dev --extra examples --extra tables --extra stores pyproject.toml requirements/build.in --output-file requirements/dev.txt >/dev/null
-	@$(UV_COMPILE) --constraint requirements/dev.txt --extra tables --extra stores pyproject.toml --output-file requirements/runtime.txt >/dev/null
+	@$(UV_COMPILE) --upgrade --extra dev --extra docker --extra examples --extra tables --extra stores pyproject.toml requirements/build.in --output-file requirements/dev.txt >/dev/null
+	@$(UV_COMPILE) --constraint requirements/dev.txt --extra docker --extra tables --extra stores pyproject.toml --output-file requirements/runtime.txt >/dev/null
 	@$(UV_COMPILE) --constraint requirements/dev.txt --extra examples pyproject.toml --output-file requirements/examples.txt >/dev/null
 	@$(UV_COMPILE) --constraint requirements/dev.txt requirements/build.in --output-file requirements/build.txt >/dev/null
 	@for release in $(AZURE_CLIENTS); do \

@@ -74,7 +74,7 @@ def test_the_worker_starts_with_the_standard_library_alone() -> None:
 
 
 def test_the_core_starts_without_the_heavy_libraries() -> None:
-    """Every service of every node pays for what the core imports; nobody but who asks for advice imports the adviser."""
+    """Every service of every node pays for what the core imports, but only who asks for advice for the adviser."""
     loaded = modules_loaded_by("parallelrun_core", but="parallelrun_core.adviser.")
 
     assert loaded & FROM_THE_USERS_ENVIRONMENT == set()

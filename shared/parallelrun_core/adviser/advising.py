@@ -7,7 +7,7 @@ import numpy as np
 from parallelrun_core.adviser.advice import Advice, Basis, Thresholds
 from parallelrun_core.adviser.duration import duration, percent
 from parallelrun_core.adviser.evidence import Evidence
-from parallelrun_core.adviser.findings import ALL
+from parallelrun_core.adviser.findings.all import ALL
 from parallelrun_core.adviser.findings.case import Case
 from parallelrun_core.adviser.replay import lower_bound
 from parallelrun_core.adviser.schedule import Schedule

@@ -217,4 +217,11 @@ class Submissions:
             spec=prepared.spec,
             notes=[str(note) for note in upload.reading.notes],
             places=self._checks.places,
+            origins=_origins(upload),
         )
+
+
+def _origins(upload: Upload) -> dict[str, str]:
+    """Where each setting was given."""
+    reading = upload.reading
+    return {name: reading.origins.get(name, f"{reading.default}/{name}") for name in upload.spec.model_fields_set}

@@ -42,7 +42,7 @@ def curve_for(folder: JobFolder, what_if: str, price: float | None) -> str:
 
 def _evidence(folder: JobFolder) -> Evidence:
     # Numpy is imported with the first question.
-    from parallelrun_core.adviser.reading import evidence_of
+    from parallelrun_core.adviser.reading.evidence import evidence_of
 
     if folder.record().is_pipeline:
         raise Conflict(f"Job {folder.job_id} is a pipeline: ask for advice on the job of one of its `steps`.")
