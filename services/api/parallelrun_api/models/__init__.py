@@ -20,18 +20,40 @@ from parallelrun_api.models.jobs import (
     PipelineStep,
     Progress,
 )
-from parallelrun_api.models.mini_batches import MiniBatch, MiniBatchFailure, MiniBatchPage
+from parallelrun_api.models.log_lines import LogLine, LogLines
+from parallelrun_api.models.mini_batches import MiniBatch, MiniBatchFailure, MiniBatchPage, MiniBatchTries, MiniBatchTry
 from parallelrun_api.models.nodes import Finding, Node, NodeCheck, NodeCheckAsked, NodeList, NodePressure
 from parallelrun_api.models.problems import Problem, ProblemEntry
 from parallelrun_api.models.reports import Metric, MetricPoint, MetricReport, StorageReport, StorageRequests
+from parallelrun_api.models.session import Session, SignInCode
+from parallelrun_api.models.settings import EffectiveSetting, EffectiveSettings
+from parallelrun_api.models.tiles import (
+    Compared,
+    Comparison,
+    Figures,
+    KindOfError,
+    KindsOfErrors,
+    Lane,
+    SettingOfTwo,
+    SlowTry,
+    Throughput,
+    Tiles,
+    Timeline,
+    TrySpans,
+)
 
 __all__ = [
+    "Compared",
+    "Comparison",
     "Compute",
     "ComputeList",
     "Datastore",
     "DatastoreList",
+    "EffectiveSetting",
+    "EffectiveSettings",
     "ErrorCount",
     "Failure",
+    "Figures",
     "FileEntry",
     "FileList",
     "Finding",
@@ -39,13 +61,20 @@ __all__ = [
     "Job",
     "JobPage",
     "JobType",
+    "KindOfError",
+    "KindsOfErrors",
+    "Lane",
     "Links",
+    "LogLine",
+    "LogLines",
     "Metric",
     "MetricPoint",
     "MetricReport",
     "MiniBatch",
     "MiniBatchFailure",
     "MiniBatchPage",
+    "MiniBatchTries",
+    "MiniBatchTry",
     "NamedOutput",
     "Node",
     "NodeCheck",
@@ -59,6 +88,14 @@ __all__ = [
     "Problem",
     "ProblemEntry",
     "Progress",
+    "Session",
+    "SettingOfTwo",
+    "SignInCode",
+    "SlowTry",
     "StorageReport",
     "StorageRequests",
+    "Throughput",
+    "Tiles",
+    "Timeline",
+    "TrySpans",
 ]
