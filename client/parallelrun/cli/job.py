@@ -333,9 +333,6 @@ def follow_job(client: Client, job: Job) -> ExitCode:
 
 job.command()(logs)
 job.command()(download)
-<<<<<<< HEAD
 job.command()(advise)
-=======
 job.command()(top)
 job.command("open")(open_page)
->>>>>>> main
