@@ -120,7 +120,7 @@ class TestSession:
             "a.1.b",
         ):
             browser.cookies.clear()
-            headers = {"Cookie": f"{name}={wrong}".encode()}
+            headers = {b"Cookie": f"{name}={wrong}".encode()}
             assert browser.get("/v1/jobs", headers=headers).status_code == 401, wrong
         assert browser.get("/v1/jobs", headers={"Cookie": f"{name}={value}"}).status_code == 200
 
