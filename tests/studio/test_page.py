@@ -37,7 +37,7 @@ def test_a_token_signs_in_once_and_no_script_can_read_what_stands_for_it(browser
         page.keyboard.press("Enter")
         page.get_by_role("heading", name="good one").wait_for()
         (cookie,) = page.context.cookies()
-        assert cookie["httpOnly"] and cookie["sameSite"] == "Strict"
+        assert (cookie["httpOnly"], cookie["sameSite"]) == (True, "Strict")
         assert page.evaluate("[document.cookie, localStorage.length + sessionStorage.length]") == ["", 0]
         page.reload()
         page.get_by_role("heading", name="good one").wait_for()
