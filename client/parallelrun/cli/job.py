@@ -10,6 +10,7 @@ import typer
 from parallelrun.cli.completion import one_of
 from parallelrun.cli.exit_codes import ExitCode, of_state
 from parallelrun.cli.job_files import JobId, download, logs
+from parallelrun.cli.job_insight import stacks
 from parallelrun.cli.output import Format, FormatOption
 from parallelrun.cli.server import Token, Url, connect
 from parallelrun_core.states import JobState
@@ -331,3 +332,4 @@ def follow_job(client: Client, job: Job) -> ExitCode:
 
 job.command()(logs)
 job.command()(download)
+job.command()(stacks)

@@ -82,8 +82,11 @@ class Heartbeats:
             ),
             lease_ms=settings.lease_ms,
         )
-        if asked is not None:
-            self._checks.ask(asked)
+        if asked.check is not None:
+            self._checks.ask(asked.check)
+        for request in asked.stacks:
+            if request.job_id in jobs:
+                jobs[request.job_id].show_stacks(request)
         self._reported_state, self._reported_check = state, answer
 
     def leave(self) -> None:

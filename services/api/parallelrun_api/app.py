@@ -30,6 +30,7 @@ from parallelrun_api.routes import (
     operations,
     reopening,
     schedules,
+    stacks,
     storage,
 )
 
@@ -66,8 +67,8 @@ def create_app(context: Context, token: Token, audit: Audit | None = None) -> Fa
     app.state.context = context
     app.openapi = lambda: document(app)  # type: ignore[method-assign]
     modules = (
-        jobs, reopening, schedules, endpoints, events, mini_batches, files, metrics, storage, nodes, datastores, assets,
-        operations,
+        jobs, reopening, schedules, endpoints, events, mini_batches, files, metrics, storage, stacks, nodes,
+        datastores, assets, operations,
     )  # fmt: skip
     for module in modules:
         app.include_router(module.router)

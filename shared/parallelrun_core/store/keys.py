@@ -26,6 +26,9 @@ NODES_ALIVE: Final = PREFIX + "nodes:alive"
 NODES_CHECK: Final = PREFIX + "nodes:check"
 """string with a time to live: JSON of the last request that all nodes check themselves."""
 
+NODES_STACKS: Final = PREFIX + "nodes:stacks"
+"""hash with a time to live: job → JSON of the last request that nodes show where its workers are."""
+
 KNOWN: Final = PREFIX + "known"
 """string: there once a master has claimed to check that Redis knows all jobs that have a folder."""
 

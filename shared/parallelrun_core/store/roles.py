@@ -14,7 +14,16 @@ from hashlib import sha1, sha256
 from typing import Final
 
 from parallelrun_core.store import script_texts
-from parallelrun_core.store.keys import ACTIVE_JOBS, AGENTS, NODES, NODES_ALIVE, NODES_CHECK, PREFIX, JobKeys
+from parallelrun_core.store.keys import (
+    ACTIVE_JOBS,
+    AGENTS,
+    NODES,
+    NODES_ALIVE,
+    NODES_CHECK,
+    NODES_STACKS,
+    PREFIX,
+    JobKeys,
+)
 
 
 class Role(StrEnum):
@@ -69,7 +78,7 @@ _RIGHTS: Final[dict[Role, _Rights]] = {
     ),
     # It runs next to the code of users: what it doesn't need is not there for them either.
     Role.AGENT: _Rights(
-        (f"{AGENTS}*", ACTIVE_JOBS, NODES, NODES_ALIVE, NODES_CHECK),
+        (f"{AGENTS}*", ACTIVE_JOBS, NODES, NODES_ALIVE, NODES_CHECK, NODES_STACKS),
         f"{_CONNECTING} exists get hdel hexists hget hgetall hincrby hmget hset llen lpop lpush sismember xadd zadd "
         "zrange zrangebyscore zrank zrem",
         ("beat", "peek", "reassert", "turn"),

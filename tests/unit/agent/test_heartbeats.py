@@ -12,13 +12,18 @@ import pytest
 from parallelrun_agent.heartbeats import Heartbeats
 from parallelrun_agent.settings import AgentSettings
 from parallelrun_core.states import NodeState
-from parallelrun_core.store.nodes import NodeInfo, Nodes
+from parallelrun_core.store.nodes import Asked, NodeInfo, Nodes
 
 
 @pytest.fixture
 def sent(monkeypatch: pytest.MonkeyPatch) -> list[NodeInfo]:
     beats: list[NodeInfo] = []
-    monkeypatch.setattr(Nodes, "beat", lambda _, info, lease_ms: beats.append(info))
+
+    def beat(_: Nodes, info: NodeInfo, *, lease_ms: int) -> Asked:
+        beats.append(info)
+        return Asked(None, [])
+
+    monkeypatch.setattr(Nodes, "beat", beat)
     return beats
 
 

@@ -23,6 +23,14 @@ from parallelrun_api.models.mini_batches import MiniBatch, MiniBatchFailure, Min
 from parallelrun_api.models.nodes import Finding, Node, NodeCheck, NodeCheckAsked, NodeList, NodePressure
 from parallelrun_api.models.problems import Problem, ProblemEntry
 from parallelrun_api.models.reports import Metric, MetricPoint, MetricReport, StorageReport, StorageRequests
+from parallelrun_api.models.stacks import (
+    NodeStacks,
+    StackFrame,
+    StacksAsked,
+    StacksReport,
+    ThreadStack,
+    WorkerStacks,
+)
 
 __all__ = [
     "Datastore",
@@ -49,6 +57,7 @@ __all__ = [
     "NodeCheckAsked",
     "NodeList",
     "NodePressure",
+    "NodeStacks",
     "OutputElsewhere",
     "OutputFile",
     "ParentStep",
@@ -56,6 +65,11 @@ __all__ = [
     "Problem",
     "ProblemEntry",
     "Progress",
+    "StackFrame",
+    "StacksAsked",
+    "StacksReport",
     "StorageReport",
     "StorageRequests",
+    "ThreadStack",
+    "WorkerStacks",
 ]
