@@ -186,9 +186,9 @@ damage: setup ## Damage each kind of file of a job, with and without its leader 
 	@$(BIN)/python -m tests.damage --kinds "$(KINDS)"
 
 .PHONY: azure-client
-azure-client: setup ## Let Azure ML's own Python client, unmodified, drive a cluster; in releases of several years
+azure-client: setup ## Let Azure ML's own Python client, in several releases, drive a cluster (CONTAINERS=1: ours of compose, too)
 	@$(MAKE) --no-print-directory -j 3 $(AZURE_READY)
-	@$(BIN)/python -m tests.azure_client --environments $(AZURE_VENVS) $(AZURE_CLIENTS)
+	@$(BIN)/python -m tests.azure_client --environments $(AZURE_VENVS) $(if $(CONTAINERS),--containers) $(AZURE_CLIENTS)
 
 $(AZURE_VENVS)/%/ready: requirements/azure-client-%.txt
 	@echo "Setting up $(@D) (about half a minute the first time)"
@@ -199,6 +199,10 @@ $(AZURE_VENVS)/%/ready: requirements/azure-client-%.txt
 		{ $(@D)/bin/python -m compileall -q -x '/tests?/' $(@D)/lib || true; } ; \
 	} >$(@D)/setup.log 2>&1 || { tail -n 30 $(@D)/setup.log; echo "make: failed; the whole log is in $(@D)/setup.log"; exit 1; } >&2
 	@touch $@
+
+.PHONY: engine-test
+engine-test: setup ## Run jobs on nodes that an engine provides, and kill those nodes (E=docker)
+	@$(BIN)/python -m tests.engines $(E)
 
 .PHONY: up
 up: ## Start the services in containers, and wait until they are ready (AGENTS=2 nodes)
@@ -214,8 +218,8 @@ lock: ## Lock the newest versions that fit together, in requirements/
 	@$(LOCK_VENV)/bin/python -m pip install --quiet --disable-pip-version-check --upgrade uv
 	@mkdir -p requirements
 	@# The largest set is solved first, and the others take their versions from it.
-	@$(UV_COMPILE) --upgrade --extra dev --extra examples --extra tables --extra stores pyproject.toml requirements/build.in --output-file requirements/dev.txt >/dev/null
-	@$(UV_COMPILE) --constraint requirements/dev.txt --extra tables --extra stores pyproject.toml --output-file requirements/runtime.txt >/dev/null
+	@$(UV_COMPILE) --upgrade --extra dev --extra docker --extra examples --extra tables --extra stores pyproject.toml requirements/build.in --output-file requirements/dev.txt >/dev/null
+	@$(UV_COMPILE) --constraint requirements/dev.txt --extra docker --extra tables --extra stores pyproject.toml --output-file requirements/runtime.txt >/dev/null
 	@$(UV_COMPILE) --constraint requirements/dev.txt --extra examples pyproject.toml --output-file requirements/examples.txt >/dev/null
 	@$(UV_COMPILE) --constraint requirements/dev.txt requirements/build.in --output-file requirements/build.txt >/dev/null
 	@for release in $(AZURE_CLIENTS); do \

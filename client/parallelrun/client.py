@@ -14,11 +14,13 @@ from typing import Self
 
 from parallelrun.assets import Assets
 from parallelrun.batch_endpoints import BatchDeployments, BatchEndpoints
+from parallelrun.computes import Computes
 from parallelrun.datastores import Datastores
 from parallelrun.jobs import Jobs
 from parallelrun.logs import Logs
 from parallelrun.nodes import Nodes
 from parallelrun.outputs import Outputs
+from parallelrun.pictures import Pictures
 from parallelrun.schedules import Schedules
 from parallelrun.transport import RetryPolicy, Transport
 from parallelrun.which_server import server_to_use
@@ -51,7 +53,9 @@ class Client:
         self.jobs = Jobs(self._transport)
         self.logs = Logs(self._transport)
         self.outputs = Outputs(self._transport)
+        self.pictures = Pictures(self._transport)
         self.nodes = Nodes(self._transport)
+        self.computes = Computes(self._transport)
         self.datastores = Datastores(self._transport)
         self.schedules = Schedules(self._transport)
         self.batch_endpoints = BatchEndpoints(self._transport)
@@ -64,6 +68,14 @@ class Client:
     def is_ready(self) -> bool:
         """Whether the server can accept jobs right now; False if it doesn't answer. One short try."""
         return self._transport.is_answered("/readyz")
+
+    def sign_in_code(self) -> str:
+        """A code that signs in one browser to the server's page, once, within ten minutes, in place of the token.
+
+        Raises:
+            NotFound: the server is of an earlier release.
+        """
+        return str(self._transport.request("POST", "/v1/session:code", idempotent=False)["code"])
 
     def close(self) -> None:
         """Close all connections."""

@@ -14,6 +14,7 @@ __all__ = [
     "Asset",
     "BatchDeployment",
     "BatchEndpoint",
+    "Compute",
     "Datastore",
     "Failure",
     "Fire",
@@ -236,6 +237,10 @@ class Node(msgspec.Struct, kw_only=True, frozen=True):
     """Free where its workers have their working folders."""
     clock_ahead_s: float = 0.0
     """How far its clock is ahead of Redis'."""
+    compute: str = ""
+    """The compute that it belongs to; empty: none."""
+    ends_at: str | None = None
+    """When its engine is going to end it."""
     pressure: NodePressure | None = None
     """None: its kernel doesn't measure it."""
     check: NodeCheck | None = None
@@ -252,6 +257,20 @@ class RemoteFile(msgspec.Struct, kw_only=True, frozen=True):
     path: str
     bytes: int
     modified: str | None = None
+
+
+class Compute(msgspec.Struct, kw_only=True, frozen=True):
+    """A named pool of like nodes."""
+
+    name: str
+    type: str
+    """The kind: the engine that has its nodes."""
+    min_instances: int = 0
+    max_instances: int = 1
+    is_default: bool = False
+    """Whether it runs the jobs that name no compute."""
+    definition: dict[str, Any] = {}
+    """As it was given, without what is the same as by default."""
 
 
 class Datastore(msgspec.Struct, kw_only=True, frozen=True):

@@ -20,6 +20,7 @@ class HttpUser:
     """Plain requests to one API; `with` it."""
 
     def __init__(self, url: str, token: str) -> None:
+        self.token = token
         self.client = httpx.Client(
             base_url=url, headers={"Authorization": f"Bearer {token}"}, timeout=_WAIT_S + 20, trust_env=False
         )

@@ -1,7 +1,8 @@
-"""`python -m tests.azure_client --environments FOLDER RELEASE…`: scripts for Azure ML run against an embedded cluster.
+"""`python -m tests.azure_client --environments FOLDER RELEASE…`: scripts for Azure ML run against a cluster.
 
 Each release of azure-ai-ml has an environment of its own, in which nothing of ours is installed. It runs the scripts as
-they are, with what `parallelrun azure-env` prints in its environment.
+they are, with what `parallelrun azure-env` prints in its environment. With `--containers`, the first release also plays
+them against the cluster of docker-compose.yml.
 """
 
 from __future__ import annotations
@@ -16,11 +17,12 @@ import tempfile
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from parallelrun.embedded.cluster import Cluster
+from tests.azure_client.servers import Server, containers, embedded
 
 FOLDER: Final = Path(__file__).parent
 SCRIPTS: Final = FOLDER / "scripts"
@@ -33,6 +35,7 @@ RELEASE_S: Final = 420.0
 class Ran:
     """How one script has ended."""
 
+    server: str
     release: str
     script: str
     took_s: float
@@ -49,25 +52,35 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.azure_client")
     parser.add_argument("--environments", type=Path, required=True)
     parser.add_argument("--scripts", nargs="*", default=names())
+    parser.add_argument("--containers", action="store_true")
     parser.add_argument("releases", nargs="+")
     given = parser.parse_args(argv)
     began = time.monotonic()
     home = Path(tempfile.mkdtemp(prefix="pr-azure-client-"))
+    home.chmod(0o755)  # containers read inputs in it, as another user
     os.environ["XDG_STATE_HOME"] = str(home / "state")
-    with Cluster(home / "cluster", nodes=1, processes=2) as cluster:
-        server = {"PARALLELRUN_URL": cluster.url, "PARALLELRUN_TOKEN": cluster.token}
-        variables = {**os.environ, **server}
+    ran = _play(embedded(home), given.releases, given, home / "processes")
+    if given.containers:
+        ran += _play(containers(home), given.releases[:1], given, home / "containers")
+    return _report(ran, given.releases, time.monotonic() - began, home)
+
+
+def _play(
+    server: AbstractContextManager[Server], releases: Sequence[str], given: argparse.Namespace, home: Path
+) -> list[Ran]:
+    home.mkdir()
+    with server as there:
+        variables = {**os.environ, "PARALLELRUN_URL": there.url, "PARALLELRUN_TOKEN": there.token}
         printed = _command(variables, "-o", "json")
         try:
             environment = {**os.environ, **json.loads(printed)}
             with ThreadPoolExecutor(2) as pool:
                 of_each = pool.map(
-                    lambda release: run(release, given.environments, given.scripts, home, environment), given.releases
+                    lambda release: run(release, given.environments, given.scripts, home, environment), releases
                 )
-                ran = [each for of_release in of_each for each in of_release]
+                return [each for of_release in of_each for each in of_release]
         finally:
             _command(variables, "--stop")
-    return _report(ran, given.releases, time.monotonic() - began, home)
 
 
 def run(release: str, environments: Path, scripts: Sequence[str], home: Path, environment: dict[str, str]) -> list[Ran]:
@@ -93,9 +106,9 @@ def run(release: str, environments: Path, scripts: Sequence[str], home: Path, en
         ended = json.loads((home / f"{release}.json").read_text())
     except FileNotFoundError:
         ended = []
-    known = {each["script"]: Ran(release, each["script"], each["took_s"], each["error"]) for each in ended}
+    known = {each["script"]: Ran(home.name, release, each["script"], each["took_s"], each["error"]) for each in ended}
     lost = f"the process ended with {process.returncode}: {log.read_text(errors='replace')[-2000:]}"
-    return [known.get(script, Ran(release, script, 0.0, lost)) for script in scripts]
+    return [known.get(script, Ran(home.name, release, script, 0.0, lost)) for script in scripts]
 
 
 def _command(variables: dict[str, str], *options: str) -> str:
@@ -110,9 +123,9 @@ def _report(ran: Sequence[Ran], releases: Sequence[str], took_s: float, home: Pa
     failed = [each for each in ran if each.error]
     for each in ran:
         state = "failed" if each.error else "passed"
-        print(f"azure-ai-ml {each.release} {each.script:20} {state} in {each.took_s:.1f} s")
+        print(f"azure-ai-ml {each.release} {each.server:10} {each.script:20} {state} in {each.took_s:.1f} s")
     for each in failed:
-        print(f"\n== azure-ai-ml {each.release}, {each.script}\n{each.error}")
+        print(f"\n== azure-ai-ml {each.release}, {each.server}, {each.script}\n{each.error}")
     if failed:
         print(f"\nthe logs are in {home}")
     else:

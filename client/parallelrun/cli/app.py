@@ -17,9 +17,11 @@ from parallelrun.cli.asset import KINDS, commands_for
 from parallelrun.cli.azure_env import azure_env
 from parallelrun.cli.batch_endpoint import batch_deployment, batch_endpoint
 from parallelrun.cli.cluster import down, up
+from parallelrun.cli.compute import compute
 from parallelrun.cli.datastore import datastore
 from parallelrun.cli.doctor import doctor
 from parallelrun.cli.exit_codes import ExitCode
+from parallelrun.cli.init import init
 from parallelrun.cli.interrupts import Terminated, raise_on_sigterm
 from parallelrun.cli.job import job
 from parallelrun.cli.node import node
@@ -38,6 +40,7 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 app.command("run")(run_command)
+app.command("init")(init)
 app.command("up")(up)
 app.command("down")(down)
 app.command("doctor")(doctor)
@@ -48,6 +51,7 @@ app.add_typer(schedule, name="schedule")
 app.add_typer(batch_endpoint, name="batch-endpoint")
 app.add_typer(batch_deployment, name="batch-deployment")
 app.add_typer(node, name="node")
+app.add_typer(compute, name="compute")
 app.add_typer(datastore, name="datastore")
 for kind in KINDS:
     app.add_typer(commands_for(kind), name=kind)

@@ -67,7 +67,7 @@ def exit_code_of(error: Exception) -> ExitCode:
     match error:
         case InvalidInput():
             # What the user typed is wrong, not what the job file says.
-            typed = any(problem.pointer.startswith("--") for problem in error.problems)
+            typed = any(problem.pointer.startswith("--") or problem.pointer.isupper() for problem in error.problems)
             return ExitCode.USAGE if typed else ExitCode.INVALID_SPEC
         case InvalidRequest() if error.problems:
             return ExitCode.INVALID_SPEC

@@ -51,6 +51,7 @@ class Agent:
         self._work = WorkFinder(self._link.redis, settings, context, self._jobs)
         self._heartbeats = Heartbeats(self._link.redis, settings, self._jobs)
         self._is_stopping = False
+        self._leave_at = _time_to_leave(settings)
         self._drain_by = float("inf")
         """When to leave, whatever isn't finished; infinite: not at all."""
         self._check_s = min(_CHECK_EVERY_S, settings.poll_seconds, settings.lease_seconds / _CHECKS_PER_LEASE)
@@ -85,6 +86,8 @@ class Agent:
                 for job in self._jobs.values():
                     job.check_time(now)
                 self._heartbeats.check_state()
+                if now >= self._leave_at or self._heartbeats.is_asked_to_leave:
+                    self._is_stopping = True
             if now >= self._link.retry_at:
                 self._call_redis(now)
             if self._is_stopping and (not self._jobs or now > self._drain_by):
@@ -172,3 +175,10 @@ class Agent:
         except CONNECTION_ERRORS as error:
             log.warning("redis_away", error=str(error))
         log.info("stopped")
+
+
+def _time_to_leave(settings: AgentSettings) -> float:
+    """When to drain by itself, on the monotonic clock, so that all is over when the node is ended; infinite: never."""
+    if not settings.ends_at:
+        return float("inf")
+    return time.monotonic() + settings.ends_at - time.time() - settings.grace_seconds - 2 * _DRAIN_MARGIN_S

@@ -34,6 +34,8 @@ class Heartbeats:
 
     def __init__(self, redis: Redis, settings: AgentSettings, jobs: Mapping[str, NodeJob]) -> None:
         self.is_draining = False
+        self.is_asked_to_leave = False
+        """Whether somebody wants the node to end."""
         self._nodes = Nodes(redis)
         self._settings = settings
         self._jobs = jobs
@@ -79,6 +81,8 @@ class Heartbeats:
                 workers={job_id: len(job.workers) for job_id, job in jobs.items() if job.workers},
                 pressure=self._waits.now(),
                 check=answer,
+                compute=settings.compute,
+                ends_at=settings.ends_at,
             ),
             lease_ms=settings.lease_ms,
         )
@@ -87,6 +91,7 @@ class Heartbeats:
         for request in asked.stacks:
             if request.job_id in jobs:
                 jobs[request.job_id].show_stacks(request)
+        self.is_asked_to_leave = asked.leave
         self._reported_state, self._reported_check = state, answer
 
     def leave(self) -> None:

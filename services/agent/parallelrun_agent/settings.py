@@ -13,6 +13,7 @@ from pydantic import Field, field_validator
 
 from parallelrun_agent.users.choice import Uids
 from parallelrun_agent.users.worker_user import WorkerUser
+from parallelrun_core.computes.launch import COMPUTE_NAME
 from parallelrun_core.ids import checked_node
 from parallelrun_core.service.settings import ReadsStores
 
@@ -31,6 +32,11 @@ class AgentSettings(ReadsStores):
 
     node: str = Field(default_factory=_default_node)
     """Name of this node; unique in the cluster."""
+    compute: str = ""
+    """The compute that this node belongs to: it works for that one's jobs only. Empty: for jobs without a compute."""
+    ends_at: float = Field(default=0.0, ge=0)
+    """When the node is going to be ended, in seconds since the epoch, as by the limit of a batch system: it leaves in
+    time. 0: not known."""
     slots: int = Field(default_factory=lambda: len(os.sched_getaffinity(0)), ge=1, le=4096)
     """Workers that run at the same time; as many as there are CPUs when not set."""
     gpus: int | None = Field(default=None, ge=0, le=1024)
@@ -74,6 +80,13 @@ class AgentSettings(ReadsStores):
     @classmethod
     def _safe_node(cls, value: str) -> str:
         return checked_node(value)
+
+    @field_validator("compute")
+    @classmethod
+    def _is_a_compute(cls, value: str) -> str:
+        if value and not re.fullmatch(COMPUTE_NAME, value):
+            raise ValueError(f"{value!r} can't be the name of a compute")
+        return value
 
     @field_validator("mlflow_tracking_uri")
     @classmethod

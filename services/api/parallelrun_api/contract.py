@@ -6,8 +6,11 @@ from typing import Any, Final
 
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
+from pydantic import BaseModel
 
 from parallelrun_api.models import Problem
+from parallelrun_api.routes.computes import SCHEMAS as COMPUTES
+from parallelrun_core.computes.kinds import model_of
 from parallelrun_core.datastores.definition import OF_TYPE
 from parallelrun_core.spec import JobSpec, PipelineSpec
 
@@ -32,23 +35,28 @@ def document(app: FastAPI) -> dict[str, Any]:
         tags=[
             {"name": "jobs", "description": "Submit, follow, cancel."},
             {"name": "files", "description": "Logs and outputs."},
+            {"name": "computes", "description": "Named pools of nodes."},
             {"name": "datastores", "description": "Named places in object stores."},
             {"name": "assets", "description": "Names for data, models, environments, components and code."},
             {"name": "schedules", "description": "Jobs that are made when they are due."},
             {"name": "batch endpoints", "description": "Jobs over data that whoever calls them gives."},
             {"name": "nodes", "description": "Where mini-batches run."},
+            {"name": "session", "description": "Sign a browser in and out."},
             {"name": "operations", "description": "For those who run the server."},
         ],
     )
     components = whole.setdefault("components", {})
     schemas = components.setdefault("schemas", {})
-    for model in (JobSpec, PipelineSpec, Problem, *OF_TYPE.values()):
-        schema = model.model_json_schema(ref_template=_REF)
-        for name, each in {**schema.pop("$defs", {}), model.__name__: schema}.items():
+    defined: dict[str, type[BaseModel]] = {model.__name__: model for model in OF_TYPE.values()}
+    defined |= {title: model_of(kind) for kind, title in COMPUTES.items()}
+    others: list[tuple[str, type[BaseModel]]] = [(model.__name__, model) for model in (JobSpec, PipelineSpec, Problem)]
+    for title, model in [*others, *defined.items()]:
+        schema = {**model.model_json_schema(ref_template=_REF), "title": title}
+        for name, each in {**schema.pop("$defs", {}), title: schema}.items():
             if schemas.setdefault(name, each) != each:
                 raise ValueError(f"two models have the name {name}: a client would take one for the other")
-    for model in OF_TYPE.values():
-        schemas[model.__name__]["required"].remove("name")  # the path has it
+    for title in defined:
+        schemas[title]["required"].remove("name")  # the path has it
     for unused in ("HTTPValidationError", "ValidationError"):
         schemas.pop(unused, None)
     components["schemas"] = dict(sorted(schemas.items()))

@@ -10,10 +10,10 @@ from typing import Final, Literal, Self
 
 from pydantic import Field, StrictBool, model_validator
 
+from parallelrun_core.computes.launch import COMPUTE_NAME
 from parallelrun_core.spec.fields import Strict
 
-NAME_PATTERN: Final = r"^[A-Za-z][A-Za-z0-9-]{0,30}[A-Za-z0-9]$"
-"""A name is part of the names of an engine's objects, which most engines limit to 63 letters, digits and '-'."""
+NAME_PATTERN: Final = f"^{COMPUTE_NAME}$"
 IDLE_S: Final = 120.0
 
 

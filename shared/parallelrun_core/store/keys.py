@@ -26,6 +26,9 @@ NODES_ALIVE: Final = PREFIX + "nodes:alive"
 NODES_CHECK: Final = PREFIX + "nodes:check"
 """string with a time to live: JSON of the last request that all nodes check themselves."""
 
+NODES_DRAINING: Final = PREFIX + "nodes:draining"
+"""set: nodes that shall finish what they run, and leave."""
+
 NODES_STACKS: Final = PREFIX + "nodes:stacks"
 """hash with a time to live: job → JSON of the last request that nodes show where its workers are."""
 

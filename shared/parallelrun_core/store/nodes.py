@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
@@ -46,13 +47,6 @@ class StacksRequest(msgspec.Struct, kw_only=True, frozen=True):
     """How long it stands, by the clock of Redis."""
 
 
-class Asked(NamedTuple):
-    """What a node is asked, over and over for a while."""
-
-    check: CheckRequest | None
-    stacks: list[StacksRequest]
-
-
 class CheckAnswer(msgspec.Struct, kw_only=True, frozen=True):
     """What a node has found out."""
 
@@ -60,6 +54,16 @@ class CheckAnswer(msgspec.Struct, kw_only=True, frozen=True):
     """Of the request."""
     findings: list[Finding]
     """Of what is not as it should be, and what of these paths can be read."""
+
+
+class Asked(NamedTuple):
+    """What a node is asked to do, over and over until it has done so."""
+
+    check: CheckRequest | None
+    leave: bool
+    """Finish what runs, return the rest, and end."""
+    stacks: list[StacksRequest]
+    """Show these, once."""
 
 
 class NodePressure(msgspec.Struct, kw_only=True, frozen=True):
@@ -100,6 +104,10 @@ class NodeInfo(msgspec.Struct, kw_only=True, frozen=True):
     """Unknown if its kernel doesn't measure it, or an earlier release doesn't."""
     check: CheckAnswer | None = None
     """The answer to the last request, for a while."""
+    compute: str = ""
+    """The compute that it belongs to; empty: none."""
+    ends_at: float = 0.0
+    """When its engine is going to end it, in seconds since the epoch; 0: not by itself."""
     clock_ahead_s: float = 0.0
     """How far its clock is ahead of Redis', as the reader of the list finds out."""
 
@@ -110,14 +118,15 @@ class Nodes:
     def __init__(self, redis: Redis) -> None:
         self._redis = redis
         self._beat = script(redis, "beat")
-        self._keys = [keys.NODES, keys.NODES_ALIVE, keys.NODES_CHECK, keys.NODES_STACKS]
+        self._keys = [keys.NODES, keys.NODES_ALIVE, keys.NODES_CHECK, keys.NODES_DRAINING, keys.NODES_STACKS]
 
     def beat(self, info: NodeInfo, *, lease_ms: int) -> Asked:
-        """Record that a node is alive; returns what it is asked."""
+        """Record that a node is alive; returns what it is asked to do."""
         described = msgspec.json.encode(msgspec.structs.replace(info, lease_ms=lease_ms))
-        check, *stacks = self._beat(keys=self._keys, args=[info.node, described, lease_ms])
+        check, leave, *stacks = self._beat(keys=self._keys, args=[info.node, described, lease_ms])
         return Asked(
             msgspec.json.decode(check, type=CheckRequest) if check else None,
+            bool(leave),
             [msgspec.json.decode(each, type=StacksRequest) for each in stacks],
         )
 
@@ -146,6 +155,20 @@ class Nodes:
         self._redis.hset(keys.NODES_STACKS, job_id, msgspec.json.encode(request))
         self._redis.expire(keys.NODES_STACKS, 2 * _STACKS_S)
         return request.id
+
+    def ask_to_leave(self, nodes: Collection[str]) -> None:
+        """Let these nodes finish what they run, return the rest, and end; it stands until `asked_no_more`."""
+        if nodes:
+            self._redis.sadd(keys.NODES_DRAINING, *nodes)
+
+    def asked_to_leave(self) -> set[str]:
+        """The nodes of which that stands, whether they are there or not."""
+        return {raw.decode() for raw in self._redis.smembers(keys.NODES_DRAINING)}  # type: ignore[union-attr]
+
+    def asked_no_more(self, nodes: Collection[str]) -> None:
+        """Forget that these were asked to leave: they are gone."""
+        if nodes:
+            self._redis.srem(keys.NODES_DRAINING, *nodes)
 
     def all(self) -> list[tuple[NodeInfo, bool]]:
         """All known nodes, by name, and whether each is alive."""

@@ -82,3 +82,19 @@ def test_what_the_readme_shows_of_python_works(tmp_path: Path) -> None:
         said = do(use_a_client, PARALLELRUN_URL=cluster.url, PARALLELRUN_TOKEN=cluster.token).splitlines()
     assert said[-2:] == ["completed 2 of 2", "fetched/words.txt"]
     assert (tmp_path / "fetched" / "words.txt").read_text().splitlines() == words
+
+
+def test_what_init_writes_runs_at_once_on_files_and_on_a_table(tmp_path: Path) -> None:
+    with Cluster(tmp_path / "cluster", processes=2) as cluster, cluster.client() as client:
+        for data, output in (("files", "results.txt"), ("table", "results.csv")):
+            answers = ["--data", data, "--result", "rows"]
+            done = subprocess.run(
+                [sys.executable, "-m", "parallelrun", "init", str(tmp_path / data), *answers],
+                capture_output=True, stdin=subprocess.DEVNULL, text=True, timeout=60, check=True,
+            )  # fmt: skip
+            assert (tmp_path / data / "job.yml").as_posix() in done.stdout.splitlines()
+            job = client.jobs.create(tmp_path / data / "job.yml")
+            ended = client.jobs.wait(job.id, timeout_s=100)
+            assert ended.progress.rows == (5 if data == "files" else 24)
+            rows = client.outputs.download(job.id, output, tmp_path / output).read_text()
+            assert rows.count("\n") == (5 if data == "files" else 25)

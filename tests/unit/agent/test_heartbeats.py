@@ -19,9 +19,9 @@ from parallelrun_core.store.nodes import Asked, NodeInfo, Nodes
 def sent(monkeypatch: pytest.MonkeyPatch) -> list[NodeInfo]:
     beats: list[NodeInfo] = []
 
-    def beat(_: Nodes, info: NodeInfo, *, lease_ms: int) -> Asked:
+    def beat(_: Nodes, info: NodeInfo, lease_ms: int) -> Asked:
         beats.append(info)
-        return Asked(None, [])
+        return Asked(None, leave=len(beats) > 1, stacks=[])
 
     monkeypatch.setattr(Nodes, "beat", beat)
     return beats
@@ -58,3 +58,14 @@ def test_a_heartbeat_says_which_jobs_have_how_many_workers(tmp_path: Path, sent:
     }
     heartbeats_of(tmp_path, jobs).beat()
     assert (sent[0].jobs, sent[0].workers, sent[0].busy, sent[0].slots) == (["job_a", "job_b"], {"job_b": 2}, 2, 4)
+
+
+def test_a_node_hears_that_it_shall_leave_and_says_whose_it_is(tmp_path: Path, sent: list[NodeInfo]) -> None:
+    settings = AgentSettings(root=tmp_path, node="n1", compute="cpu-cluster", ends_at=1e9)
+    heartbeats = Heartbeats(Mock(), settings, {})
+    heard = []
+    for _ in range(2):
+        heartbeats.beat()
+        heard.append(heartbeats.is_asked_to_leave)
+    assert heard == [False, True]
+    assert (sent[0].compute, sent[0].ends_at) == ("cpu-cluster", 1e9)

@@ -170,6 +170,7 @@ def _facts(scope: Scope, did: str, status: int, headers: list[tuple[bytes, bytes
         "request_id": state.get("request_id", ""),
         **({"job_id": job_id[:64]} if job_id else {}),
         **({"datastore": given["datastore"][:_MOST_CHARACTERS]} if "datastore" in given else {}),
+        **({"compute": given["compute"][:_MOST_CHARACTERS]} if "compute" in given else {}),
         **({"asset": f"{given['kind']}/{given['asset']}"[:_MOST_CHARACTERS]} if "asset" in given else {}),
         **({"path": given["path"][:_MOST_CHARACTERS]} if "path" in given else {}),
         **({"asked": f"{scope['method']} {scope['path']}"[:_MOST_CHARACTERS]} if did in ("refused", "unknown") else {}),

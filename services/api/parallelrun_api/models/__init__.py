@@ -5,6 +5,7 @@ schema with descriptions can only be made from pydantic's models, which other se
 """
 
 from parallelrun_api.models.cluster import Datastore, DatastoreList, Health
+from parallelrun_api.models.computes import Compute, ComputeList
 from parallelrun_api.models.files import FileEntry, FileList, OutputElsewhere
 from parallelrun_api.models.jobs import (
     ErrorCount,
@@ -19,10 +20,13 @@ from parallelrun_api.models.jobs import (
     PipelineStep,
     Progress,
 )
-from parallelrun_api.models.mini_batches import MiniBatch, MiniBatchFailure, MiniBatchPage
+from parallelrun_api.models.log_lines import LogLine, LogLines
+from parallelrun_api.models.mini_batches import MiniBatch, MiniBatchFailure, MiniBatchPage, MiniBatchTries, MiniBatchTry
 from parallelrun_api.models.nodes import Finding, Node, NodeCheck, NodeCheckAsked, NodeList, NodePressure
 from parallelrun_api.models.problems import Problem, ProblemEntry
 from parallelrun_api.models.reports import Metric, MetricPoint, MetricReport, StorageReport, StorageRequests
+from parallelrun_api.models.session import Session, SignInCode
+from parallelrun_api.models.settings import EffectiveSetting, EffectiveSettings
 from parallelrun_api.models.stacks import (
     NodeStacks,
     StackFrame,
@@ -31,12 +35,33 @@ from parallelrun_api.models.stacks import (
     ThreadStack,
     WorkerStacks,
 )
+from parallelrun_api.models.tiles import (
+    Compared,
+    Comparison,
+    Figures,
+    KindOfError,
+    KindsOfErrors,
+    Lane,
+    SettingOfTwo,
+    SlowTry,
+    Throughput,
+    Tiles,
+    Timeline,
+    TrySpans,
+)
 
 __all__ = [
+    "Compared",
+    "Comparison",
+    "Compute",
+    "ComputeList",
     "Datastore",
     "DatastoreList",
+    "EffectiveSetting",
+    "EffectiveSettings",
     "ErrorCount",
     "Failure",
+    "Figures",
     "FileEntry",
     "FileList",
     "Finding",
@@ -44,13 +69,20 @@ __all__ = [
     "Job",
     "JobPage",
     "JobType",
+    "KindOfError",
+    "KindsOfErrors",
+    "Lane",
     "Links",
+    "LogLine",
+    "LogLines",
     "Metric",
     "MetricPoint",
     "MetricReport",
     "MiniBatch",
     "MiniBatchFailure",
     "MiniBatchPage",
+    "MiniBatchTries",
+    "MiniBatchTry",
     "NamedOutput",
     "Node",
     "NodeCheck",
@@ -65,11 +97,19 @@ __all__ = [
     "Problem",
     "ProblemEntry",
     "Progress",
+    "Session",
+    "SettingOfTwo",
+    "SignInCode",
+    "SlowTry",
     "StackFrame",
     "StacksAsked",
     "StacksReport",
     "StorageReport",
     "StorageRequests",
     "ThreadStack",
+    "Throughput",
+    "Tiles",
+    "Timeline",
+    "TrySpans",
     "WorkerStacks",
 ]

@@ -64,6 +64,10 @@ class Node(Answer):
     """Free where its workers have their working folders."""
     clock_ahead_s: float
     """How far its clock is ahead of Redis'; negative: behind."""
+    compute: str
+    """The compute that it belongs to; empty: none."""
+    ends_at: Time | None
+    """When its engine is going to end it; null: not by itself."""
     pressure: NodePressure | None
     """What its processes wait for; null if its kernel doesn't measure that."""
     check: NodeCheck | None

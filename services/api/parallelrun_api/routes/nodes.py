@@ -77,6 +77,8 @@ def _node(info: NodeInfo, is_alive: bool) -> Node:
         memory_bytes=info.memory_bytes,
         disk_free_bytes=info.disk_free_bytes,
         clock_ahead_s=info.clock_ahead_s if is_alive else 0.0,
+        compute=info.compute,
+        ends_at=rfc3339(info.ends_at) if info.ends_at else None,
         pressure=_pressure(info) if is_alive else None,
         check=_check(info.check) if is_alive and info.check is not None else None,
     )

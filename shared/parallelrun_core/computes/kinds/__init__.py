@@ -12,9 +12,12 @@ from pkgutil import iter_modules
 from parallelrun_core.computes.definition import Compute
 
 
-def kinds() -> dict[str, type[Compute]]:
-    """The definitions of all kinds, by the type that users write."""
-    return {
-        module.name: import_module(f"{__name__}.{module.name}").Compute  # a class of each module
-        for module in iter_modules(__path__)
-    }
+def kinds() -> list[str]:
+    """All kinds, as users write them, in order."""
+    return sorted(module.name for module in iter_modules(__path__))
+
+
+def model_of(kind: str) -> type[Compute]:
+    """The definition of the computes of one of `kinds()`."""
+    model: type[Compute] = import_module(f"{__name__}.{kind}").Compute
+    return model

@@ -1,0 +1,79 @@
+"""`parallelrun init`: a first job for one's own data, from three questions."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from parallelrun.cli.output import Format, FormatOption
+from parallelrun.starter.plan import Answers, Data, Result
+
+
+def init(
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Where to write; made if it isn't there.")] = Path(),
+    *,
+    data: Annotated[
+        Data | None, typer.Option("--data", help="What run() gets: paths of files, or rows of a table.")
+    ] = None,
+    where: Annotated[
+        str | None,
+        typer.Option("--input", metavar="PLACE", help="Path or URL of the data; else a small sample is written."),
+    ] = None,
+    result: Annotated[
+        Result | None,
+        typer.Option("--result", help="What comes out: one file of rows, or the script's own files."),
+    ] = None,
+    form: FormatOption = Format.TABLE,
+) -> None:
+    """Write a job file with comments and an entry script, which run as they are. Nothing is overwritten.
+
+    What isn't given is asked for on a terminal; otherwise it is a small sample of files, and rows come out.
+    """
+    from parallelrun.cli.output import dump, say
+    from parallelrun.starter.plan import files_of
+    from parallelrun.starter.write import write_new
+
+    if sys.stdin.isatty():
+        data, where, result = _asked(data, where, result)
+    name = folder.resolve().name or "job"
+    answers = Answers(
+        name=name, data=data or Data.FILES, where=_from(folder, where or ""), result=result or Result.ROWS
+    )
+    written = [str(path) for path in write_new(folder, files_of(answers))]
+    if form in (Format.JSON, Format.YAML):
+        dump({"files": written}, form)
+    else:
+        print("\n".join(written))
+    say(f"run it:     parallelrun run {folder / 'job.yml'} --output {folder / 'out'}")
+    say(f"change it:  {folder / 'src' / 'process.py'}")
+
+
+def _asked(data: Data | None, where: str | None, result: Result | None) -> tuple[Data, str, Result]:
+    """What is given, and for the rest what somebody answers."""
+    if data is None:
+        data = typer.prompt("What are your data: files, or rows of a table?", type=Data, default=Data.FILES, err=True)
+    if where is None:
+        question = "Where are they? A path or a URL; nothing for a small sample"
+        where = typer.prompt(question, default="", show_default=False, err=True)
+    if result is None:
+        question = "What comes out: one file of rows, or files that the script writes?"
+        result = typer.prompt(question, type=Result, default=Result.ROWS, err=True)
+    return data, where, result
+
+
+def _from(folder: Path, where: str) -> str:
+    """A place as a job file in this folder names it: a path relative to it, if both have more in common than `/`."""
+    from parallelrun.errors import InvalidInput
+    from parallelrun_core.storage.location import is_url
+
+    if not where or is_url(where) or where.startswith("azureml:"):
+        return where
+    there = Path(where).expanduser().absolute()
+    if not there.exists() and not any(mark in where for mark in "*?["):
+        raise InvalidInput.at("--input", f"there is no file or folder {str(there)!r}", "leave it out for a sample")
+    relative = os.path.relpath(there, folder.absolute())
+    return str(there) if relative.startswith("../../..") else relative

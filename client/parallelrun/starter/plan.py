@@ -1,0 +1,111 @@
+"""What the files of a first job say. Pure: answers in, texts out."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from parallelrun.starter.texts import (
+    FILES_TO_FILES,
+    FILES_TO_ROWS,
+    JOB,
+    OWN_FILES_ARGUMENT,
+    OWN_FILES_OUTPUT,
+    READING_STEPS,
+    ROWS_OUTPUT,
+    ROWS_OUTPUT_OF_TABLE,
+    SAMPLE_TEXTS,
+    TABLE_INPUT,
+    TABLE_TO_FILES,
+    TABLE_TO_ROWS,
+)
+
+
+class Data(StrEnum):
+    """What the job's data are."""
+
+    FILES = "files"
+    TABLE = "table"
+
+
+class Result(StrEnum):
+    """What comes out of the job."""
+
+    ROWS = "rows"
+    FILES = "files"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answers:
+    """What somebody wants to run."""
+
+    name: str
+    data: Data = Data.FILES
+    where: str = ""
+    """The path or URL of the data, as the job file is to name it; empty: a small sample is written."""
+    result: Result = Result.ROWS
+
+
+_SCRIPTS: Final = {
+    (Data.FILES, Result.ROWS): FILES_TO_ROWS,
+    (Data.FILES, Result.FILES): FILES_TO_FILES,
+    (Data.TABLE, Result.ROWS): TABLE_TO_ROWS,
+    (Data.TABLE, Result.FILES): TABLE_TO_FILES,
+}
+_SAMPLE: Final = {Data.FILES: "data", Data.TABLE: "data/sales.csv"}
+_LINES_OF_SAMPLE: Final = 24
+_PLAIN: Final = re.compile(r"(?:[A-Za-z_/]|\.{1,2}/)[\w./-]*")
+_WORDS: Final = ("true", "false", "yes", "no", "on", "off", "null", "y", "n")
+
+
+def files_of(answers: Answers) -> dict[str, str]:
+    """The files to write, by their paths in the job's folder."""
+    files = {"job.yml": _job(answers), "src/process.py": _SCRIPTS[answers.data, answers.result]}
+    if not answers.where:
+        files.update(_sample(answers.data))
+    return files
+
+
+def _job(answers: Answers) -> str:
+    is_table, is_sample = answers.data is Data.TABLE, not answers.where
+    where = _quoted(answers.where or _SAMPLE[answers.data])
+    rows = ROWS_OUTPUT_OF_TABLE if is_table else ROWS_OUTPUT
+    return JOB.format(
+        name=_quoted(answers.name),
+        inputs=TABLE_INPUT.format(where=where, step=_reading_step(answers.where)) if is_table else f"inputs: {where}",
+        size=_size(answers.data, is_sample=is_sample),
+        output=rows if answers.result is Result.ROWS else OWN_FILES_OUTPUT,
+        arguments=OWN_FILES_ARGUMENT if answers.result is Result.FILES else "",
+    )
+
+
+def _size(data: Data, *, is_sample: bool) -> str:
+    if data is Data.TABLE:
+        return f"mini_batch_size: {'rows:8' if is_sample else 'rows:1000':<14}# rows for each call of run()"
+    return f"mini_batch_size: {2 if is_sample else 10:<14}# files for each call of run()"
+
+
+def _reading_step(where: str) -> str:
+    """The step that reads a table with this name."""
+    ending = where.rpartition(".")[2].lower()
+    return READING_STEPS.get(ending, READING_STEPS["csv"])
+
+
+def _sample(data: Data) -> Iterator[tuple[str, str]]:
+    if data is Data.FILES:
+        yield from ((f"data/{name}.txt", text) for name, text in SAMPLE_TEXTS.items())
+        return
+    lines = ["day,store,units,price"]
+    for number in range(_LINES_OF_SAMPLE):
+        day, store = number // 4 + 1, ("north", "south", "east", "west")[number % 4]
+        lines.append(f"2026-01-{day:02},{store},{number * 7 % 13 + 1},{(number % 5 + 3) * 1.25:.2f}")
+    yield _SAMPLE[Data.TABLE], "\n".join(lines) + "\n"
+
+
+def _quoted(text: str) -> str:
+    """A text as a job file has it: with quotes, unless it can't be taken for anything else without them."""
+    return text if _PLAIN.fullmatch(text) and text.lower() not in _WORDS else json.dumps(text, ensure_ascii=False)

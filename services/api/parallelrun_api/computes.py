@@ -1,0 +1,70 @@
+"""The computes of a cluster, as clients define and delete them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from parallelrun_core.computes.catalog import Catalog
+from parallelrun_core.computes.definition import Compute
+from parallelrun_core.computes.document import read_definition
+from parallelrun_core.computes.selection import computes_in
+from parallelrun_core.errors import Conflict, CorruptLog, InvalidInput, NotFound
+from parallelrun_core.folder.job_folder import JobFolder
+from parallelrun_core.service import telemetry
+from parallelrun_core.store.registry import Registry
+
+log = telemetry.logger()
+
+
+class Computes:
+    """Defines, shows and deletes computes. Safe to share between threads."""
+
+    def __init__(self, root: Path, registry: Registry) -> None:
+        self._root = root
+        self._catalog = Catalog(root)
+        self._registry = registry
+
+    def all(self) -> list[Compute]:
+        """All of them, by name; one whose file is damaged is left out, and logged."""
+        there = []
+        for name in self._catalog.names():
+            try:
+                there.append(self._catalog.get(name))
+            except (CorruptLog, NotFound) as error:
+                log.warning("compute_unreadable", compute=name, error=error.message)
+        return there
+
+    def get(self, name: str) -> Compute:
+        """One of them. Raises NotFound."""
+        return self._catalog.get(name)
+
+    def put(self, name: str, document: object) -> tuple[Compute, bool]:
+        """Define a compute, or define it anew, durably; returns it, and whether it is new.
+
+        Raises:
+            InvalidInput: something is wrong with it, or another one is the default already.
+        """
+        compute = read_definition(document, name=name)
+        others = [each.name for each in self.all() if each.is_default and each.name != name]
+        if compute.is_default and others:
+            hint = f"define {others[0]!r} anew without `is_default` first"
+            raise InvalidInput.at("/is_default", f"the compute {others[0]!r} is the default already", hint)
+        return compute, self._catalog.put(compute)
+
+    def remove(self, name: str) -> None:
+        """Forget a compute; its nodes go once they are idle.
+
+        Raises:
+            NotFound: there is none of this name.
+            Conflict: a job that has not ended runs there.
+            RedisError: Redis is away, which knows what has not ended.
+        """
+        self._catalog.get(name)
+        for job_id in self._registry.active_jobs():
+            try:
+                spec = JobFolder(self._root, job_id).record().spec
+            except (NotFound, CorruptLog):
+                continue
+            if name in computes_in(spec):
+                raise Conflict(f"Job {job_id} runs on compute {name!r}: wait for it, or cancel it.")
+        self._catalog.remove(name)

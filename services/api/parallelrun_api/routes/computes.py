@@ -1,0 +1,104 @@
+"""Named pools of nodes."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Final
+
+from anyio.to_thread import run_sync
+from fastapi import APIRouter, Path, Request, Response
+
+from parallelrun_api.context import Ctx
+from parallelrun_api.http.answers import json_answer
+from parallelrun_api.models import Compute, ComputeList
+from parallelrun_api.routes.responses import problems
+from parallelrun_api.submission.upload import JSON_TYPE, YAML_TYPES, read_document
+from parallelrun_core.computes.catalog import shown
+from parallelrun_core.computes.definition import NAME_PATTERN
+from parallelrun_core.computes.definition import Compute as Definition
+from parallelrun_core.computes.kinds import kinds
+
+router = APIRouter(prefix="/v1", tags=["computes"])
+
+_EXAMPLE_YAML: Final = """\
+type: local
+max_instances: 4
+idle_time_before_scale_down: 60
+"""
+SCHEMAS: Final = {kind: f"{kind.capitalize()}Compute" for kind in kinds()}
+"""The name of the schema of each kind."""
+_DEFINITION: Final[dict[str, Any]] = {
+    "oneOf": [{"$ref": f"#/components/schemas/{schema}"} for schema in SCHEMAS.values()],
+    "discriminator": {
+        "propertyName": "type",
+        "mapping": {kind: f"#/components/schemas/{schema}" for kind, schema in SCHEMAS.items()},
+    },
+}
+_BODY: Final[dict[str, Any]] = {
+    "requestBody": {
+        "required": True,
+        "description": "A definition, without any secret; one of Azure ML's, of type `amlcompute`, is taken as well. "
+        "`name` may be left out.",
+        "content": {
+            JSON_TYPE: {"schema": _DEFINITION},
+            **{kind: {"schema": _DEFINITION, "examples": {"local": {"value": _EXAMPLE_YAML}}} for kind in YAML_TYPES},
+        },
+    }
+}
+Name = Annotated[str, Path(description="Name of a compute.", pattern=NAME_PATTERN, examples=["cpu-cluster"])]
+
+
+@router.get("/computes", summary="List computes", response_model=ComputeList, responses=problems())
+def list_computes(context: Ctx) -> Response:
+    """All computes, by name."""
+    return json_answer(ComputeList(items=[_shown(each) for each in context.computes.all()]))
+
+
+@router.get("/computes/{compute}", summary="Get a compute", response_model=Compute, responses=problems(404))
+def get_compute(compute: Name, context: Ctx) -> Response:
+    """One compute."""
+    return json_answer(_shown(context.computes.get(compute)))
+
+
+@router.put(
+    "/computes/{compute}",
+    summary="Define a compute",
+    response_model=Compute,
+    response_description="It is defined anew.",
+    responses={201: {"model": Compute, "description": "It is defined."}, **problems(400, 403, 413, 415)},
+    openapi_extra=_BODY,
+)
+async def put_compute(compute: Name, request: Request, context: Ctx) -> Response:
+    """Define a compute, durably, or define it anew; the provisioner sees that within seconds, and tries again at once
+    what its engine had refused. Only the server's own token, and those that it names as operators, may (403)."""
+    context.operators.check(request.state.token_name)
+    document = await read_document(request)
+    defined, is_new = await run_sync(context.computes.put, compute, document)
+    return json_answer(_shown(defined), 201 if is_new else 200)
+
+
+@router.delete(
+    "/computes/{compute}",
+    summary="Delete a compute",
+    status_code=204,
+    response_class=Response,
+    response_description="It is gone. Its nodes are drained and given back.",
+    responses=problems(403, 404, 409),
+)
+def delete_compute(compute: Name, request: Request, context: Ctx) -> Response:
+    """Forget a compute. One that a job runs on which has not ended can't be deleted (409). Who may is as for defining
+    one."""
+    context.operators.check(request.state.token_name)
+    context.computes.remove(compute)
+    return Response(status_code=204, headers={"Cache-Control": "no-store"})
+
+
+def _shown(compute: Definition) -> Compute:
+    fields = shown(compute)
+    return Compute(
+        name=compute.name,
+        type=str(fields["type"]),
+        min_instances=compute.min_instances,
+        max_instances=compute.max_instances,
+        is_default=compute.is_default,
+        definition=fields,
+    )

@@ -1,0 +1,13 @@
+"""Containers of one Docker Engine as nodes, each named like its launch.
+
+    container.py   what is asked for, as the Engine's API has it; decides nothing else, and asks nobody
+    client.py      the connection, and the Engine's own words for what went wrong
+    settings.py    what the operator lets containers have of their host
+    engine.py      launches, finds and ends them
+
+Swarms are asked through the same client (`engines/swarm`).
+"""
+
+from parallelrun_provisioner.engines.docker.engine import Engine
+
+__all__ = ["Engine"]

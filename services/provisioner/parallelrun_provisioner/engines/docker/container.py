@@ -1,0 +1,120 @@
+"""The container that a node is, as the Engine's API has it: what is limited, what it sees, and what it may not do.
+
+It may do no more than the agents of docker-compose.yml: a test compares the two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from parallelrun_core.computes.containers import Containers
+from parallelrun_core.computes.launch import Launch
+from parallelrun_provisioner.engines.docker.settings import DockerSettings, Mount, words
+from parallelrun_provisioner.engines.interface import LaunchRefused
+
+CLUSTER: Final = "parallelrun.cluster"
+COMPUTE: Final = "parallelrun.compute"
+LAUNCH: Final = "parallelrun.launch"
+"""The labels by which our objects are known again."""
+CAPABILITIES: Final = ("KILL", "SETGID", "SETUID")
+"""What an agent needs to start and end workers as other users; it gives up the rest of root's rights at once."""
+SECRET_FOLDER: Final = "/secret"  # noqa: S105 - where it is, not what it is
+_MEBIBYTE: Final = 1 << 20
+_LOG: Final = {"Type": "json-file", "Config": {"max-size": "10m", "max-file": "3"}}
+
+
+def labels(cluster: str, launch: Launch) -> dict[str, str]:
+    """What marks an object as this node of this cluster."""
+    return {CLUSTER: cluster, COMPUTE: launch.compute, LAUNCH: launch.id}
+
+
+def image_of(compute: Containers, settings: DockerSettings, launch: Launch) -> str:
+    """The image of a node.
+
+    Raises:
+        LaunchRefused: the operator doesn't allow it.
+    """
+    image = launch.shape.image or compute.image or settings.image
+    if not settings.allows(image):
+        raise LaunchRefused(
+            f"the image {image!r} is not among those that nodes may have: the operator of the provisioner names them "
+            "in PARALLELRUN_DOCKER_IMAGES"
+        )
+    return image
+
+
+def environment(compute: Containers, settings: DockerSettings, launch: Launch) -> dict[str, str]:
+    """The variables of a node."""
+    slots = compute.slots_of_node
+    return {
+        **compute.environment_variables,
+        **({"PARALLELRUN_SLOTS": str(slots)} if slots else {}),
+        **launch.environment,
+        **({"PARALLELRUN_RUN_AS": settings.user} if settings.user else {}),
+        **({"PARALLELRUN_WORKER_UIDS": settings.worker_uids} if settings.worker_uids else {}),
+        **({"PARALLELRUN_REDIS_SECRET_FILE": f"{SECRET_FOLDER}/secret"} if settings.redis_secret else {}),
+    }
+
+
+def pairs(variables: Mapping[str, str]) -> list[str]:
+    """Variables as the API has them."""
+    return [f"{name}={value}" for name, value in sorted(variables.items())]
+
+
+def mounts(given: list[Mount]) -> list[dict[str, Any]]:
+    """Volumes and folders as the API has them."""
+    return [
+        {"Type": each.kind, "Source": each.source, "Target": each.target, "ReadOnly": each.is_read_only}
+        for each in given
+    ]
+
+
+def command(launch: Launch) -> list[str]:
+    """What runs in the image of our agents."""
+    return ["parallelrun-agent", *launch.arguments]
+
+
+def container(compute: Containers, settings: DockerSettings, cluster: str, launch: Launch) -> dict[str, Any]:
+    """The body of `POST /containers/create`.
+
+    Raises:
+        LaunchRefused: the operator doesn't allow its image.
+    """
+    networks = words(settings.networks)
+    secret = [Mount(settings.redis_secret, SECRET_FOLDER, True)] if settings.redis_secret else []
+    return {
+        "Image": image_of(compute, settings, launch),
+        "Cmd": command(launch),
+        "Env": pairs(environment(compute, settings, launch)),
+        "Labels": labels(cluster, launch),
+        "User": "0:0",
+        "StopSignal": "SIGTERM",
+        "StopTimeout": round(compute.stop_seconds),
+        "HostConfig": {
+            "NetworkMode": networks[0] if networks else "default",
+            "Init": True,
+            "ReadonlyRootfs": True,
+            "CapDrop": ["ALL"],
+            "CapAdd": list(CAPABILITIES),
+            "SecurityOpt": ["no-new-privileges:true"],
+            "RestartPolicy": {"Name": "no"},
+            "PidsLimit": compute.pids,
+            "Tmpfs": {"/tmp": f"size={compute.tmp_bytes},mode=1777,exec"},  # noqa: S108 - of the container
+            "ShmSize": compute.shm_bytes,
+            "Mounts": mounts([*settings.mounts, *secret]),
+            "LogConfig": _LOG,
+            **_limits(compute),
+        },
+    }
+
+
+def _limits(compute: Containers) -> dict[str, Any]:
+    limits: dict[str, Any] = {}
+    if compute.cpus:
+        limits["NanoCpus"] = round(compute.cpus * 1e9)
+    if compute.memory_bytes:
+        limits["Memory"] = limits["MemorySwap"] = max(compute.memory_bytes, 6 * _MEBIBYTE)
+    if compute.gpus:
+        limits["DeviceRequests"] = [{"Driver": "", "Count": compute.gpus, "Capabilities": [["gpu"]]}]
+    return limits

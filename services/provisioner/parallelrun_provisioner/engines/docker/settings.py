@@ -1,0 +1,93 @@
+"""What an operator lets nodes that are containers have of their host: read at the edge, never from a compute.
+
+A compute is defined by whoever may use the API. That must not be a way to mount a host's files or to run any image as
+an agent, which may read the volume of all jobs.
+"""
+
+from __future__ import annotations
+
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import NamedTuple
+
+from pydantic import Field, field_validator
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+
+class Mount(NamedTuple):
+    """A volume, or a folder of the host, in a node."""
+
+    source: str
+    target: str
+    is_read_only: bool
+
+    @property
+    def kind(self) -> str:
+        """`bind` for a folder of the host, else `volume`."""
+        return "bind" if self.source.startswith("/") else "volume"
+
+    @classmethod
+    def parse(cls, text: str) -> Mount:
+        """From `SOURCE:TARGET`, or `SOURCE:TARGET:ro`.
+
+        Raises:
+            ValueError: it is neither.
+        """
+        source, target, mode = [*text.split(":"), "", ""][:3]
+        if text.count(":") > 2 or not source or not target.startswith("/") or mode not in ("", "ro", "rw"):
+            raise ValueError(f"{text!r} is no volume, such as data:/data or /srv/inputs:/inputs:ro")
+        return cls(source, target, mode == "ro")
+
+
+class DockerSettings(BaseSettings):
+    """Settings of the provisioner for the engines `docker` and `swarm`; lists have ',' between their entries."""
+
+    model_config = SettingsConfigDict(
+        env_prefix="PARALLELRUN_DOCKER_", frozen=True, extra="ignore", use_attribute_docstrings=True
+    )
+
+    image: str = "parallelrun-agent"
+    """The image of nodes whose compute names none."""
+    images: str = ""
+    """Images that computes and jobs may name besides, as patterns such as `registry.example.org/team/*`. Who makes an
+    image that is a node can do there what its agent can: allow only those that you trust."""
+    networks: str = ""
+    """Networks of the nodes; one of them leads to Redis."""
+    volumes: str = ""
+    """What nodes see, such as `data:/data,/srv/inputs:/inputs:ro`: at least the root folder that all services share."""
+    redis_secret: str = ""
+    """What holds the agents' password for Redis: a volume or a folder of the host, in which it is the file `secret`; in
+    a swarm the name of its secret. Empty: none is needed."""
+    kit: str = ""
+    """The image with the agent for nodes of other images; empty: jobs can't name images."""
+    user: str = Field(default="10001:10001", pattern=r"^([1-9]\d*:[1-9]\d*)?$")
+    """User and group of the nodes' agents; they start as root, to be able to start workers as other users. Empty: they
+    stay root without its rights, where an engine without root runs as the owner of the volumes."""
+    worker_uids: str = "20000-59999"
+    """Users that workers may be, one for each job. Empty: they are the agent's."""
+    registries: Path | None = None
+    """Folder with a file for each registry that asks for a password: JSON with `username` and `password`."""
+
+    @field_validator("volumes")
+    @classmethod
+    def _mounts(cls, value: str) -> str:
+        for each in words(value):
+            Mount.parse(each)
+        return value
+
+    def login(self, registry: str) -> Path | None:
+        """The file with user and password of a registry; None: it asks for none."""
+        return self.registries / registry if self.registries and registry else None
+
+    @property
+    def mounts(self) -> list[Mount]:
+        return [Mount.parse(each) for each in words(self.volumes)]
+
+    def allows(self, image: str) -> bool:
+        """Whether nodes may be of this image."""
+        return image == self.image or any(fnmatchcase(image, pattern) for pattern in words(self.images))
+
+
+def words(text: str) -> list[str]:
+    """The entries of a list."""
+    return [word.strip() for word in text.split(",") if word.strip()]

@@ -1,0 +1,94 @@
+"""The service that a node is, as the Engine's API has it: one task, which is never started again."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from parallelrun_core.computes.kinds.swarm import Compute
+from parallelrun_core.computes.launch import Launch
+from parallelrun_provisioner.engines.docker.container import (
+    CAPABILITIES,
+    SECRET_FOLDER,
+    command,
+    environment,
+    image_of,
+    labels,
+    mounts,
+    pairs,
+)
+from parallelrun_provisioner.engines.docker.settings import DockerSettings, words
+
+_SECOND_NS: Final = 10**9
+_OWNER_READS: Final = 0o400
+_EVERYBODY: Final = 0o1777
+
+
+def service(
+    compute: Compute, settings: DockerSettings, cluster: str, launch: Launch, secret_id: str = ""
+) -> dict[str, Any]:
+    """The body of `POST /services/create`.
+
+    Args:
+        secret_id: the swarm's own id of the secret with the password for Redis.
+
+    Raises:
+        LaunchRefused: the operator doesn't allow its image.
+    """
+    marks = labels(cluster, launch)
+    return {
+        "Name": launch.id,
+        "Labels": marks,
+        "TaskTemplate": {
+            "ContainerSpec": {
+                "Image": image_of(compute, settings, launch),
+                "Args": command(launch),
+                "Env": pairs(environment(compute, settings, launch)),
+                "Labels": marks,
+                "User": "0:0",
+                "Init": True,
+                "ReadOnly": True,
+                "CapabilityDrop": ["ALL"],
+                "CapabilityAdd": [f"CAP_{name}" for name in CAPABILITIES],
+                # Engines before 25 know neither this nor options of a tmpfs, and pass over both.
+                "Privileges": {"NoNewPrivileges": True},
+                "StopSignal": "SIGTERM",
+                "StopGracePeriod": round(compute.stop_seconds * _SECOND_NS),
+                "Mounts": [
+                    *mounts(settings.mounts),
+                    _memory("/tmp", compute.tmp_bytes),  # noqa: S108 - of the container
+                    _memory("/dev/shm", compute.shm_bytes),  # noqa: S108 - of the container
+                ],
+                **({"Secrets": [_secret(settings, secret_id)]} if settings.redis_secret else {}),
+            },
+            "Resources": _resources(compute),
+            "RestartPolicy": {"Condition": "none"},
+            "Placement": {"Constraints": list(compute.constraints)},
+            "Networks": [{"Target": name} for name in words(settings.networks)],
+        },
+        "Mode": {"Replicated": {"Replicas": 1}},
+    }
+
+
+def _memory(target: str, size_bytes: int) -> dict[str, Any]:
+    options = {"SizeBytes": size_bytes, "Mode": _EVERYBODY, "Options": [["exec"]]}
+    return {"Type": "tmpfs", "Target": target, "TmpfsOptions": options}
+
+
+def _secret(settings: DockerSettings, secret_id: str) -> dict[str, Any]:
+    uid, _, gid = (settings.user or "0:0").partition(":")
+    file = {"Name": f"{SECRET_FOLDER}/secret", "UID": uid, "GID": gid, "Mode": _OWNER_READS}
+    return {"SecretID": secret_id, "SecretName": settings.redis_secret, "File": file}
+
+
+def _resources(compute: Compute) -> dict[str, Any]:
+    """What a node may use, which is reserved for it, so that no machine gets more nodes than it has room for."""
+    most: dict[str, Any] = {}
+    if compute.cpus:
+        most["NanoCPUs"] = round(compute.cpus * 1e9)
+    if compute.memory_bytes:
+        most["MemoryBytes"] = compute.memory_bytes
+    reserved = dict(most)
+    if compute.gpus:
+        gpus = {"Kind": compute.gpu_resource, "Value": compute.gpus}
+        reserved["GenericResources"] = [{"DiscreteResourceSpec": gpus}]
+    return {"Limits": {**most, "Pids": compute.pids}, "Reservations": reserved}

@@ -1,0 +1,86 @@
+"""From a user's document, as YAML or JSON, to the definition of a compute.
+
+Azure ML's documents say `type: amlcompute`, which is no engine that people have. Here it is the kind that the field
+`kind` names, which is ours, or `local`. Fields of Azure's that have no effect here are left out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from difflib import get_close_matches
+from typing import Any, Final
+
+from pydantic import BaseModel, ValidationError
+
+from parallelrun_core.computes.definition import Compute
+from parallelrun_core.computes.kinds import kinds, model_of
+from parallelrun_core.errors import InvalidInput, Problem
+from parallelrun_core.spec.problems import problem_of
+
+AMLCOMPUTE: Final = "amlcompute"
+"""The type of Azure ML's documents."""
+_DEFAULT_KIND: Final = "local"
+_NO_EFFECT: Final = (
+    "location", "ssh_public_access_enabled", "ssh_settings", "network_settings", "identity", "enable_node_public_ip",
+    "created_on", "provisioning_state", "resource_id", "id",
+)  # fmt: skip
+"""Fields of Azure ML's that say how to reach a machine of Azure, or what Azure has made of it."""
+_SECRETS: Final = frozenset(
+    {"password", "token", "secret", "api_token", "private_key", "client_key", "admin_user_password", "kubeconfig"}
+)
+"""What a definition might be thought to have."""
+_FORM: Final = "2 to 32 letters, digits and '-', beginning with a letter and not ending with '-'"
+
+
+def read_definition(document: object, *, name: str = "") -> Compute:
+    """The compute that a document defines.
+
+    Args:
+        name: what it must be called; then the document need not say so. Empty: what the document says.
+
+    Raises:
+        InvalidInput: with one problem for each wrong field. It repeats no secret.
+    """
+    if not isinstance(document, dict):
+        raise InvalidInput.at("", "the definition of a compute is a mapping", "see docs/computes.md")
+    given = {str(key): value for key, value in document.items() if key != "$schema"}
+    for field in _SECRETS & given.keys():
+        hint = "the provisioner has the credentials of its engine, in its own environment or files (docs/computes.md)"
+        raise InvalidInput.at(f"/{field}", "a secret doesn't belong into the definition of a compute", hint)
+    model = _model(given)
+    if name:
+        given.setdefault("name", name)
+        if given["name"] != name:
+            raise InvalidInput.at("/name", f"it is another name than {name!r}", "leave it out, or change one of them")
+    try:
+        return model.model_validate(given)
+    except ValidationError as error:
+        raise InvalidInput(problems=tuple(_problem(model, details) for details in error.errors())) from None
+
+
+def _model(given: dict[str, Any]) -> type[Compute]:
+    """The model of the document's kind; the fields become those of this kind."""
+    there = [AMLCOMPUTE, *kinds()]
+    kind = given.get("type")
+    if not isinstance(kind, str):
+        hint = f"one of {', '.join(there)}"
+        raise InvalidInput.at("/type", "this field is required" if kind is None else "must be a string", hint)
+    where = "/type"
+    if kind.lower() == AMLCOMPUTE:
+        for field in _NO_EFFECT:
+            given.pop(field, None)
+        if isinstance(given.get("tier"), str):
+            given["tier"] = given["tier"].lower().replace("lowpriority", "low_priority")
+        where = "/kind"
+        kind = given["type"] = str(given.pop("kind", _DEFAULT_KIND))
+    if kind not in kinds():
+        close = get_close_matches(kind.lower(), there, n=1)
+        hint = f"did you mean {close[0]!r}?" if close else f"one of {', '.join(there)}"
+        raise InvalidInput.at(where, f"a compute of type {kind[:50]!r} can't be had here", hint)
+    return model_of(kind)
+
+
+def _problem(model: type[BaseModel], details: Any) -> Problem:
+    problem = problem_of(model, details)
+    is_name = details["type"] == "string_pattern_mismatch" and problem.pointer == "/name"
+    return replace(problem, message=f"must be {_FORM}") if is_name else problem

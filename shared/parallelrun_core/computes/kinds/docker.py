@@ -1,0 +1,13 @@
+"""Nodes that are containers of one Docker Engine."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from parallelrun_core.computes.containers import Containers
+
+
+class Compute(Containers):
+    """Each node is a container."""
+
+    type: Literal["docker"]

@@ -1,0 +1,106 @@
+"""A document becomes the definition of a compute, as Azure ML's do, or is refused with the place of what is wrong."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from parallelrun_core.computes.catalog import Catalog, shown
+from parallelrun_core.computes.document import read_definition
+from parallelrun_core.computes.kinds import kinds, model_of
+from parallelrun_core.computes.launch import compute_of, launch_id
+from parallelrun_core.computes.selection import Selection, computes_in
+from parallelrun_core.errors import CorruptLog, InvalidInput, NotFound
+
+LOCAL = {"name": "here", "type": "local", "max_instances": 3}
+
+
+def test_azure_mls_own_documents_are_read_as_they_are() -> None:
+    cluster = read_definition(
+        {
+            "$schema": "https://azuremlschemas.azureedge.net/latest/amlCompute.schema.json",
+            "name": "low-pri-example", "type": "amlcompute", "size": "STANDARD_DS3_v2", "location": "westus",
+            "min_instances": 0, "max_instances": 2, "idle_time_before_scale_down": 120, "tier": "low_priority",
+            "identity": {"type": "system_assigned"}, "network_settings": {"vnet_name": "v"},
+        }
+    )  # fmt: skip
+    assert shown(cluster) == {
+        "name": "low-pri-example", "type": "local", "size": "STANDARD_DS3_v2", "max_instances": 2,
+        "tier": "low_priority",
+    }  # fmt: skip
+    manual = read_definition({"type": "AmlCompute", "kind": "manual", "tier": "LowPriority"}, name="cpus")
+    assert isinstance(manual, model_of("manual"))
+    assert manual.tier == "low_priority"
+
+
+@pytest.mark.parametrize(
+    "document, pointer",
+    [
+        ({**LOCAL, "type": None}, "/type"),
+        ({**LOCAL, "type": "locale"}, "/type"),
+        ({**LOCAL, "type": "amlcompute", "kind": "vm"}, "/kind"),
+        ({**LOCAL, "name": "-x"}, "/name"),
+        ({**LOCAL, "name": "a" * 33}, "/name"),
+        ({**LOCAL, "min_instances": 4}, ""),
+        ({**LOCAL, "max_instances": 0}, "/max_instances"),
+        ({**LOCAL, "password": "canary"}, "/password"),
+        ({**LOCAL, "wheels": 4}, "/wheels"),
+        ([], ""),
+    ],
+)
+def test_what_is_wrong_is_refused_with_its_place(document: Any, pointer: str) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        read_definition(document)
+    assert [problem.pointer for problem in refused.value.problems] == [pointer]
+    assert "canary" not in str(refused.value)
+
+
+def test_a_catalog_keeps_what_was_defined(tmp_path: Path) -> None:
+    catalog = Catalog(tmp_path)
+    assert catalog.names() == []
+    assert catalog.put(read_definition(LOCAL))
+    assert not catalog.put(read_definition({**LOCAL, "is_default": True}))
+    assert catalog.get("here").max_instances == 3
+    assert catalog.default() == "here"
+    with pytest.raises(NotFound, match="did you mean 'here'"):
+        catalog.get("her")
+    catalog.file("other").write_text('{"type": "future"}')
+    with pytest.raises(CorruptLog, match="doesn't know"):
+        catalog.get("other")
+    catalog.remove("other")
+    catalog.remove("here")
+    with pytest.raises(NotFound, match="there is none yet"):
+        catalog.remove("here")
+
+
+def test_a_name_has_no_effect_until_a_compute_is_defined(tmp_path: Path) -> None:
+    catalog = Catalog(tmp_path)
+    for named in ("", "azureml:cpu-cluster", "local"):
+        assert Selection(catalog).compute_of(named) == ""
+    catalog.put(read_definition(LOCAL))
+    assert Selection(catalog).compute_of("azureml:here") == "here"
+    assert Selection(catalog).compute_of("") == Selection(catalog).compute_of("serverless") == ""
+    with pytest.raises(InvalidInput, match="there are here") as refused:
+        Selection(catalog).compute_of("azureml:cpu-cluster", "/jobs/score/compute")
+    assert refused.value.problems[0].pointer == "/jobs/score/compute"
+    catalog.put(read_definition({**LOCAL, "is_default": True}))
+    assert Selection(catalog).compute_of("") == "here"
+
+
+def test_a_pipeline_runs_where_its_steps_do() -> None:
+    inner = {"type": "pipeline", "steps": {"x": {"type": "parallel", "job": {"compute": "b"}}}}
+    steps = {"one": {"job": {"compute": "a"}}, "two": {"job": inner}, "three": {"job": {}}}
+    assert computes_in({"type": "pipeline", "steps": steps}) == {"a", "b"}
+    assert computes_in({"compute": "a"}) == {"a"}
+
+
+def test_each_kind_has_its_name_as_its_type() -> None:
+    for kind in kinds():
+        assert model_of(kind)(name="x1", type=kind).model_dump()["type"] == kind  # type: ignore[call-arg]
+
+
+def test_a_launch_says_which_compute_it_is_for() -> None:
+    assert compute_of(launch_id("cpu-cluster", "0123456789ab")) == "cpu-cluster"
+    assert compute_of("node-7") == ""
