@@ -58,10 +58,10 @@ def test_the_line_in_which_workers_are_is_shown_and_they_go_on(cluster: Cluster)
         ).stdout
         assert "node000/process001 (pid " in printed
         assert "process000" not in printed
-        assert "    entry.py:10 run\n" in printed
+        assert "    entry.py:9 run\n" in printed
         go.touch()
-        assert cluster.result(job_id).state == "completed"
-        assert cluster.folder(job_id).result().progress.retries == 0
+        result = cluster.result(job_id)
+        assert (result.state, result.progress.retried) == ("completed", 0)
         with pytest.raises(Conflict, match="no node works"):
             client.jobs.stacks(job_id)
         with pytest.raises(NotFound):

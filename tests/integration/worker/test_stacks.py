@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Callable
 from pathlib import Path
 
@@ -105,30 +106,37 @@ def test_what_reads_is_not_interrupted(start: Start, tmp_path: Path) -> None:
     assert stacks.threads[0].frames[0].function == "RUN"
 
 
-@pytest.mark.parametrize(
-    "does, note",
-    [
-        (f"signal.signal({int(frames.SHOW_THREADS)}, signal.SIG_DFL)", dumps.NOT_YET),
-        ("os.closerange(3, 100); FILES.extend(open(mini_batch[0] + str(n), 'wb', 0) for n in range(50))", dumps.LOST),
-    ],
-)
-def test_a_script_that_takes_what_that_needs_is_not_harmed(start: Start, tmp_path: Path, does: str, note: str) -> None:
+def test_a_script_that_gives_the_signals_another_meaning_is_left_alone(start: Start, tmp_path: Path) -> None:
     harness = start(f"""
-        import os, signal, time
-        FILES = []
+        import signal, time
+        from pathlib import Path
         def run(mini_batch):
-            {does}
-            open(mini_batch[0], "w").close()
+            signal.signal({int(frames.SHOW_STACK)}, signal.SIG_DFL)
+            Path(mini_batch[0]).touch()
             time.sleep(60)
     """).ready()
     begin(harness, tmp_path)
-    assert (shown(harness).doing, shown(harness).note) == ("unknown", note)
+    assert shown(harness).note == dumps.NOT_YET
+
+
+def test_a_script_that_closes_what_that_needs_has_nothing_in_its_files(start: Start, tmp_path: Path) -> None:
+    harness = start("""
+        import os, time
+        from pathlib import Path
+        FILES = []
+        def run(mini_batch):
+            os.closerange(3, 100)
+            FILES.extend(open(mini_batch[0] + str(number), "wb", 0) for number in range(50))
+            Path(mini_batch[0]).touch()
+            time.sleep(60)
+    """).ready()
+    begin(harness, tmp_path)
+    stacks = shown(harness)
     assert not any(path.stat().st_size for path in tmp_path.glob("begun*"))
+    assert (stacks.doing, stacks.note) == ("unknown", dumps.LOST)
 
 
 def test_one_that_is_stopped_does_not_answer(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
-    import signal
-
     monkeypatch.setattr(dumps, "_PATIENCE_S", 0.2)
     harness = start("def run(items): return []").ready()
     os.kill(harness.worker.pid, signal.SIGSTOP)

@@ -46,11 +46,7 @@ def ask_for_stacks(job_id: JobId, context: Ctx, wish: StacksWish | None = None) 
     spec = context.jobs.folder(job_id).record().spec
     if spec.get("command"):
         raise Conflict(f"Job {job_id} runs a command: no Python of ours is in its processes.")
-    nodes = [
-        info.node
-        for info, is_alive in context.nodes.all()
-        if is_alive and job_id in info.jobs and wish.node in ("", info.node)
-    ]
+    nodes = [node for node in context.job_views.nodes_at_work(job_id) if wish.node in ("", node)]
     if not nodes:
         where = f"node {wish.node!r} doesn't work" if wish.node else "no node works"
         raise Conflict(f"There is nothing to show: {where} for job {job_id} now.")
