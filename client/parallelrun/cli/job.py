@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from parallelrun.cli.advise import advise
 from parallelrun.cli.completion import one_of
 from parallelrun.cli.exit_codes import ExitCode, of_state
 from parallelrun.cli.job_files import JobId, download, logs
@@ -333,6 +334,7 @@ def follow_job(client: Client, job: Job) -> ExitCode:
 
 job.command()(logs)
 job.command()(download)
+job.command()(advise)
 job.command()(stacks)
 job.command()(top)
 job.command("open")(open_page)

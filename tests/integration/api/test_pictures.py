@@ -8,14 +8,16 @@ from typing import TYPE_CHECKING, Any
 import httpx
 import pytest
 
+from parallelrun_core.folder.decisions import DecisionWriter
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.layout import Logs
-from parallelrun_core.folder.records import Reopening
+from parallelrun_core.folder.records import JobRecord, JobResult, Reopening
 from parallelrun_core.folder.term_log import open_term
 from parallelrun_core.outcome import Failure, encode_all
+from parallelrun_core.progress import Progress
 from parallelrun_core.states import JobState
 from tests.integration.api.conftest import Site
-from tests.integration.api.server import RUN_FAILED, Master, outcome
+from tests.integration.api.server import RUN_FAILED, ApiServer, Master, outcome
 from tests.unit.api.reports import REPORT
 
 if TYPE_CHECKING:
@@ -241,6 +243,31 @@ def test_log_lines_with_a_text(api: httpx.Client, root: Path, job_id: str) -> No
     shown = api.get(f"/v1/jobs/{job_id}/log-lines?text=NEEDLE&any_case=true&path=user/one").json()["items"]
     assert shown[0]["text"] == r"A needle \x1b[1m"
     assert lines_with("path=nowhere") == []
+
+
+def test_what_has_ended_is_shown_with_everything_else_gone(tmp_path: Path) -> None:
+    folder = JobFolder(tmp_path / "root", "job_01kav3x8n2h7q5m9c4t6")
+    spec = {"entry_script": "main.py", "inputs": {"data": {"path": "/data"}}, "code": "/code"}
+    folder.create(JobRecord(job_id=folder.job_id, submitted=BEGIN - 5, code="0" * 64, spec=spec))
+    log = DecisionWriter(folder.path, 1)
+    log.add([outcome(0), outcome(1)])
+    log.sync()
+    log.close()
+    progress = Progress(scheduled=2, listing_done=True, done=2)
+    result = JobResult(
+        job_id=folder.job_id, state=JobState.COMPLETED, started=BEGIN, ended=BEGIN + 9, progress=progress
+    )
+    folder.conclude(result)
+    nowhere = f"unix://{tmp_path}/no.sock"
+    with ApiServer(tmp_path / "root", nowhere) as server, server.client() as api:
+        assert read(api, folder.job_id, "tiles?buckets=1")["completed"] == [2]
+        assert read(api, folder.job_id, "figures")["took_s"] == 9
+        assert read(api, folder.job_id, "mini-batches/1")["status"] == "done"
+        for what in ("timeline", "throughput", "errors"):
+            read(api, folder.job_id, what)
+        for what in ("settings", "log-lines?text=x", "mini-batches?order_by=slowest", "logs", "outputs"):
+            assert api.get(f"/v1/jobs/{folder.job_id}/{what}").status_code == 200
+        assert api.get(f"/v1/jobs/{folder.job_id}/comparison?other={folder.job_id}").json()["settings"] == []
 
 
 def test_a_pipeline_has_none_of_it(api: httpx.Client, site: Site) -> None:

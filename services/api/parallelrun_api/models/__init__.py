@@ -4,6 +4,14 @@ Progress and failures are those of `parallelrun_core`, field by field, which `te
 schema with descriptions can only be made from pydantic's models, which other services shall not need.
 """
 
+from parallelrun_api.models.advice import (
+    Advice,
+    AdviceBasis,
+    AdviceCurve,
+    AdviceFinding,
+    Change,
+    CurvePoint,
+)
 from parallelrun_api.models.cluster import Datastore, DatastoreList, Health
 from parallelrun_api.models.computes import Compute, ComputeList
 from parallelrun_api.models.files import FileEntry, FileList, OutputElsewhere
@@ -51,10 +59,16 @@ from parallelrun_api.models.tiles import (
 )
 
 __all__ = [
+    "Advice",
+    "AdviceBasis",
+    "AdviceCurve",
+    "AdviceFinding",
+    "Change",
     "Compared",
     "Comparison",
     "Compute",
     "ComputeList",
+    "CurvePoint",
     "Datastore",
     "DatastoreList",
     "EffectiveSetting",
