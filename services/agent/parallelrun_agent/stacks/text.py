@@ -7,8 +7,8 @@ import re
 from collections.abc import Callable
 from typing import Final
 
-import parallelrun_worker
 from parallelrun_core.folder.stacks import StackFrame, ThreadStack
+from parallelrun_worker import frames
 
 MOST_THREADS: Final = 100
 MOST_FRAMES: Final = 100
@@ -17,7 +17,7 @@ _THREAD: Final = re.compile(
     r"(Current thread|Thread|Stack)(?: 0x[0-9a-f]+)?(?: \[(.*)\])? \(most recent call first\):$"
 )
 _FRAME: Final = re.compile(r'  File "(.*)", line (\d+|\?\?\?) in (.*)$')
-_OURS: Final = os.path.dirname(parallelrun_worker.__file__) + os.sep
+_OURS: Final = os.path.dirname(frames.__file__) + os.sep
 _WRITES: Final = _OURS + "stacks.py"
 _STARTS: Final = ("<frozen runpy>", "runpy.py")
 
@@ -58,11 +58,11 @@ def threads_of(text: str, code: str, shown: Callable[[str], str]) -> list[Thread
     ]
 
 
-def _of_the_script(frames: list[StackFrame]) -> list[StackFrame]:
+def _of_the_script(calls: list[StackFrame]) -> list[StackFrame]:
     """Without the engine's own frames: those through which it came there, and the one that writes this."""
-    begin, end = 0, len(frames)
-    while begin < end and frames[begin].file == _WRITES:
+    begin, end = 0, len(calls)
+    while begin < end and calls[begin].file == _WRITES:
         begin += 1
-    while end > begin and (frames[end - 1].file.startswith(_OURS) or frames[end - 1].file.endswith(_STARTS)):
+    while end > begin and (calls[end - 1].file.startswith(_OURS) or calls[end - 1].file.endswith(_STARTS)):
         end -= 1
-    return frames[begin:end]
+    return calls[begin:end]
