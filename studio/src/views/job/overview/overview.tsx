@@ -7,10 +7,19 @@ import { Errors } from "./errors";
 import { Metrics } from "./metrics";
 import { Notes } from "./notes";
 import { Phases } from "./phases";
+import { PipelineOutputs } from "./pipeline_outputs";
+import { Steps } from "./steps";
 import { ThroughputCard } from "./throughput";
 
 export function Overview({ job, live, now }: TabProps): JSX.Element {
-  if (job.type === "pipeline") return <Notes job={job} />;
+  if (job.type === "pipeline")
+    return (
+      <div class="grid">
+        <Steps job={job} now={now} />
+        <PipelineOutputs job={job} />
+        <Notes job={job} />
+      </div>
+    );
   return (
     <div class="grid">
       <AdviceCard job={job} />
