@@ -34,7 +34,7 @@ def main() -> int:
 
     with open(config_path) as file:
         config = WorkerConfig(**json.load(file))
-    for fd in (control, results, part, config.stdout, config.stderr):
+    for fd in (control, results, part, config.stdout, config.stderr, config.stacks):
         if fd >= 0:
             os.set_inheritable(fd, False)  # the user's child processes must not keep the agent waiting
     ring = mmap(ring_fd, RING_SIZE)
@@ -68,6 +68,10 @@ def _set_up_streams(config: WorkerConfig) -> None:
 
     faulthandler.enable(config.stderr)
     faulthandler.register(frames.DUMP_STACKS, config.stderr)
+    if config.stacks >= 0:
+        from parallelrun_worker.stacks import show_on_signals
+
+        show_on_signals(config.stacks)
     sys.stdout, sys.stderr = forgiving(config.stdout, sys.stdout), forgiving(config.stderr, sys.stderr)
     if not config.command:  # nothing of the user's runs in this process
         import logging
