@@ -4,6 +4,7 @@ import type { ComponentType, JSX } from "preact";
 import { useLayoutEffect, useRef } from "preact/hooks";
 import type { Job } from "../../api/types";
 import type { TabProps } from "./job_page";
+import { AdviceTab } from "./advice/advice_tab";
 import { Events } from "./events";
 import { Logs } from "./logs/logs";
 import { MiniBatches } from "./mini_batches/mini_batches";
@@ -24,6 +25,7 @@ const OVERVIEW: Tab = { path: "", title: "Overview", view: Overview };
 const OF_MINI_BATCHES: Tab[] = [
   { path: "mini-batches", title: "Mini-batches", view: MiniBatches },
   { path: "timeline", title: "Timeline", view: TimelineTab },
+  { path: "advice", title: "Advice", view: AdviceTab },
   { path: "resources", title: "Resources", view: Resources },
 ];
 const PROFILE: Tab = { path: "profile", title: "Profile", view: ProfileTab };

@@ -2,7 +2,7 @@
 
 import type { JSX } from "preact";
 import type { TabProps } from "../job_page";
-import { AdviceCard } from "./advice";
+import { AdviceCard } from "../advice/advice_card";
 import { Errors } from "./errors";
 import { Metrics } from "./metrics";
 import { Notes } from "./notes";
