@@ -17,11 +17,14 @@ from parallelrun_core.store import script_texts
 from parallelrun_core.store.keys import (
     ACTIVE_JOBS,
     AGENTS,
+    COMPUTES,
+    LAUNCHES,
     NODES,
     NODES_ALIVE,
     NODES_CHECK,
     NODES_DRAINING,
     PREFIX,
+    PROVISIONER,
     JobKeys,
 )
 
@@ -33,6 +36,7 @@ class Role(StrEnum):
     MASTER = "master"
     AGENT = "agent"
     CONCATENATOR = "concatenator"
+    PROVISIONER = "provisioner"
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +90,11 @@ _RIGHTS: Final[dict[Role, _Rights]] = {
     Role.CONCATENATOR: _Rights(
         (_ANY_JOB.job, _ANY_JOB.concatenating, _ANY_JOB.outcomes, _ANY_JOB.events, "rq:*"),
         f"{_CONNECTING} {_TRANSACTIONS} {_HASHES} {_RQ} pttl xadd",
+        (),
+    ),
+    Role.PROVISIONER: _Rights(
+        (_ANY_JOB.job, ACTIVE_JOBS, NODES, NODES_ALIVE, NODES_DRAINING, PROVISIONER, LAUNCHES, COMPUTES),
+        f"{_CONNECTING} {_TRANSACTIONS} del get hdel hget hgetall hset pexpire sadd set smembers srem zrange",
         (),
     ),
 }
