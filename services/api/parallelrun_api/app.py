@@ -19,6 +19,7 @@ from parallelrun_api.http.requests import RequestScope
 from parallelrun_api.http.sessions import Sessions
 from parallelrun_api.http.token import Token
 from parallelrun_api.routes import (
+    advice,
     assets,
     computes,
     datastores,
@@ -34,6 +35,7 @@ from parallelrun_api.routes import (
     reopening,
     schedules,
     session,
+    stacks,
     storage,
     tiles,
 )
@@ -73,8 +75,9 @@ def create_app(context: Context, token: Token, audit: Audit | None = None) -> Fa
     app.state.sessions = sessions = Sessions(token)
     app.openapi = lambda: document(app)  # type: ignore[method-assign]
     modules = (
-        jobs, reopening, schedules, endpoints, events, mini_batches, tiles, files, log_lines, metrics, storage, nodes,
-        computes, datastores, assets, session, operations,
+        jobs, advice, reopening, schedules, endpoints, events, mini_batches, tiles, files, log_lines, metrics, storage,
+        stacks,
+        nodes, computes, datastores, assets, session, operations,
     )  # fmt: skip
     for module in modules:
         app.include_router(module.router)

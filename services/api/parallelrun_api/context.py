@@ -18,6 +18,7 @@ from parallelrun_api.http.connections import ConnectionLimits, Connections
 from parallelrun_api.http.descriptors import most_connections
 from parallelrun_api.http.errors import TooManyStreams
 from parallelrun_api.http.lanes import Lane
+from parallelrun_api.http.operators import Operators
 from parallelrun_api.metrics import ClusterCollector, ConnectionCollector, Metrics
 from parallelrun_api.schedules.accepting import Schedules
 from parallelrun_api.settings import ApiSettings
@@ -64,6 +65,7 @@ class Context:
     endpoints: Endpoints
     metrics: Metrics
     connections: Connections
+    operators: Operators
     folder_names: FolderNames = field(default_factory=FolderNames)
     long_lists: Lane = field(default_factory=partial(Lane, at_once=2, waiting=8))
     """Lists of what may be any number of files or mini-batches."""
@@ -143,6 +145,7 @@ def build_context(settings: ApiSettings) -> Context:
         endpoints=Endpoints(settings.root, submissions, checks, names=assets.names),
         metrics=metrics,
         connections=connections,
+        operators=Operators(settings.operator_names),
     )
 
 

@@ -21,6 +21,8 @@ OUTPUTS: Final = "outputs"
 LOGS: Final = "logs"
 UPLOADS: Final = "uploads"
 STEPS: Final = "steps"
+RETRIES: Final = "retries"
+"""The log of tries that failed and were followed by others."""
 
 PRIVATE_FILE: Final = 0o600
 PRIVATE_FOLDER: Final = 0o700
@@ -185,6 +187,11 @@ class Logs:
     def storage(self) -> Path:
         """What was asked of object stores; a file for each process that asked."""
         return self.sys / "storage"
+
+    @property
+    def stacks(self) -> Path:
+        """Where workers were when somebody asked; a file for each node."""
+        return self.sys / "stacks"
 
     def of_node(self, node: str) -> Path:
         """What workers of a node log, and what their processes print."""

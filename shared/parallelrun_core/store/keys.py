@@ -38,6 +38,9 @@ LAUNCHES: Final = PREFIX + "launches"
 COMPUTES: Final = PREFIX + "computes"
 """hash: compute → JSON of how it stands."""
 
+NODES_STACKS: Final = PREFIX + "nodes:stacks"
+"""hash with a time to live: job → JSON of the last request that nodes show where its workers are."""
+
 KNOWN: Final = PREFIX + "known"
 """string: there once a master has claimed to check that Redis knows all jobs that have a folder."""
 

@@ -4,6 +4,14 @@ Progress and failures are those of `parallelrun_core`, field by field, which `te
 schema with descriptions can only be made from pydantic's models, which other services shall not need.
 """
 
+from parallelrun_api.models.advice import (
+    Advice,
+    AdviceBasis,
+    AdviceCurve,
+    AdviceFinding,
+    Change,
+    CurvePoint,
+)
 from parallelrun_api.models.cluster import Datastore, DatastoreList, Health
 from parallelrun_api.models.computes import Compute, ComputeList
 from parallelrun_api.models.files import FileEntry, FileList, OutputElsewhere
@@ -27,6 +35,14 @@ from parallelrun_api.models.problems import Problem, ProblemEntry
 from parallelrun_api.models.reports import Metric, MetricPoint, MetricReport, StorageReport, StorageRequests
 from parallelrun_api.models.session import Session, SignInCode
 from parallelrun_api.models.settings import EffectiveSetting, EffectiveSettings
+from parallelrun_api.models.stacks import (
+    NodeStacks,
+    StackFrame,
+    StacksAsked,
+    StacksReport,
+    ThreadStack,
+    WorkerStacks,
+)
 from parallelrun_api.models.tiles import (
     Compared,
     Comparison,
@@ -43,10 +59,16 @@ from parallelrun_api.models.tiles import (
 )
 
 __all__ = [
+    "Advice",
+    "AdviceBasis",
+    "AdviceCurve",
+    "AdviceFinding",
+    "Change",
     "Compared",
     "Comparison",
     "Compute",
     "ComputeList",
+    "CurvePoint",
     "Datastore",
     "DatastoreList",
     "EffectiveSetting",
@@ -81,6 +103,7 @@ __all__ = [
     "NodeCheckAsked",
     "NodeList",
     "NodePressure",
+    "NodeStacks",
     "OutputElsewhere",
     "OutputFile",
     "ParentStep",
@@ -92,10 +115,15 @@ __all__ = [
     "SettingOfTwo",
     "SignInCode",
     "SlowTry",
+    "StackFrame",
+    "StacksAsked",
+    "StacksReport",
     "StorageReport",
     "StorageRequests",
+    "ThreadStack",
     "Throughput",
     "Tiles",
     "Timeline",
     "TrySpans",
+    "WorkerStacks",
 ]
