@@ -20,6 +20,7 @@ from parallelrun.jobs import Jobs
 from parallelrun.logs import Logs
 from parallelrun.nodes import Nodes
 from parallelrun.outputs import Outputs
+from parallelrun.pictures import Pictures
 from parallelrun.schedules import Schedules
 from parallelrun.transport import RetryPolicy, Transport
 from parallelrun.which_server import server_to_use
@@ -52,6 +53,7 @@ class Client:
         self.jobs = Jobs(self._transport)
         self.logs = Logs(self._transport)
         self.outputs = Outputs(self._transport)
+        self.pictures = Pictures(self._transport)
         self.nodes = Nodes(self._transport)
         self.computes = Computes(self._transport)
         self.datastores = Datastores(self._transport)
@@ -66,6 +68,14 @@ class Client:
     def is_ready(self) -> bool:
         """Whether the server can accept jobs right now; False if it doesn't answer. One short try."""
         return self._transport.is_answered("/readyz")
+
+    def sign_in_code(self) -> str:
+        """A code that signs in one browser to the server's page, once, within ten minutes, in place of the token.
+
+        Raises:
+            NotFound: the server is of an earlier release.
+        """
+        return str(self._transport.request("POST", "/v1/session:code", idempotent=False)["code"])
 
     def close(self) -> None:
         """Close all connections."""

@@ -19,6 +19,7 @@ from parallelrun.patience import patiently
 from parallelrun.resource import as_model, job_path, pages
 from parallelrun.sending import UPLOAD_TIMEOUT_S, body_of, without_its_code
 from parallelrun.transport import Transport
+from parallelrun_core.adviser.advice import Advice, Curve
 
 if TYPE_CHECKING:
     from parallelrun.spec_file import Document
@@ -123,6 +124,33 @@ class Jobs:
     def metrics(self, job_id: str) -> Iterator[Metric]:
         """What the entry script has logged as metrics so far, by name."""
         return pages(self._transport, job_path(job_id, "metrics"), Metric)
+
+    def advice(self, job_id: str, *, min_saving_s: float = 60) -> Advice:
+        """What would make a job faster, cheaper or safer, and what to change; also of a job that runs.
+
+        Args:
+            min_saving_s: leave out what saves less time than this.
+
+        Raises:
+            Conflict: it is a pipeline.
+        """
+        params = {"min_saving_s": f"{min_saving_s:g}"}
+        answer = self._transport.request("GET", job_path(job_id, "advice"), idempotent=True, params=params)
+        return as_model(answer, Advice)
+
+    def what_if(self, job_id: str, settings: str, *, price: float | None = None) -> Curve:
+        """How long a job would have taken with other settings, computed from what was measured.
+
+        Args:
+            settings: such as `nodes=1..64`, `processes=2,4,8` or `mini_batch_size=10..1000`.
+            price: of a node for an hour, in any currency.
+
+        Raises:
+            Conflict: no mini-batch has been tried yet, or it is a pipeline.
+        """
+        params = {"what_if": settings} | ({} if price is None else {"price": f"{price:g}"})
+        answer = self._transport.request("GET", job_path(job_id, "advice", "what-if"), idempotent=True, params=params)
+        return as_model(answer, Curve)
 
     def cancel(self, job_id: str) -> Job:
         """Stop a job. Running work is discarded, and there will be no output. Canceling twice changes nothing.

@@ -123,3 +123,28 @@ def test_a_server_for_others_can_be_told_its_names(redis_url: str, tmp_path: Pat
         for host, status in (("api:8080", 200), ("127.0.0.1", 200), ("attacker.example", 421), ("10.0.0.1", 421)):
             headers = {"Host": host, "Authorization": "Bearer t"}
             assert httpx.get(f"http://127.0.0.1:{server.port}/v1/jobs", headers=headers).status_code == status
+
+
+def check_operators(redis_url: str, folder: Path, *, without: str = "") -> None:
+    """Who may only run jobs defines no compute, which would decide what an engine starts; operators do."""
+    tokens = folder / "tokens"
+    tokens.write_text("ann ann-0123456789-secret\nbob bob-0123456789-secret\n")
+    flags = ("--token", "the-servers-own-token", "--tokens-file", str(tokens), "--operators", "bob")
+    with (
+        ApiServer(folder / "root", redis_url, *flags, insecure=False, without=without) as server,
+        server.client() as api,
+    ):
+        made = {}
+        for token in ("ann-0123456789-secret", "bob-0123456789-secret", "the-servers-own-token"):
+            headers = {"Authorization": f"Bearer {token}"}
+            assert api.get("/v1/computes", headers=headers).status_code == 200
+            put = api.put("/v1/computes/c1", json={"type": "local", "max_instances": 2}, headers=headers)
+            deleted = api.delete("/v1/computes/c1", headers=headers)
+            made[token[:3]] = put.status_code, deleted.status_code
+        assert made == {"ann": (403, 403), "bob": (201, 204), "the": (201, 204)}
+        assert put.json()["name"] == "c1"
+
+
+@pytest.mark.integration
+def test_only_operators_define_computes(redis_url: str, tmp_path: Path) -> None:
+    check_operators(redis_url, tmp_path)

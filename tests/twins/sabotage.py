@@ -258,6 +258,8 @@ MECHANISMS: Final[dict[str, tuple[Line | Step, ...]]] = {
     "api.host": (Step("parallelrun_api.http.auth:Guard._check_host", nothing),),
     # That who is removed from the file of tokens has none any more.
     "api.tokens_anew": (Step("parallelrun_api.http.named_tokens:NamedTokens._refresh", nothing),),
+    # That not all who may run jobs may define computes.
+    "api.operators": (Step("parallelrun_api.http.operators:Operators.check", nothing),),
     # The rule about the paths of jobs, wherever it is asked.
     "paths.rule": (Step("parallelrun_core.path_rule:PathRule.is_open", always(True)),),
     # The same in the processes that read tables with the rights of a master.

@@ -29,3 +29,9 @@ def test_a_server_that_asks_for_no_token_is_found(
     monkeypatch.setenv("PARALLELRUN_INSECURE", "true")
     with expect_failure():
         access.check_anonymous(redis_url, tmp_path)
+
+
+@pytest.mark.integration
+def test_a_server_where_everybody_is_an_operator_is_found(redis_url: str, tmp_path: Path) -> None:
+    with expect_failure():
+        access.check_operators(redis_url, tmp_path, without="api.operators")

@@ -37,8 +37,8 @@ IMPORT_ALL_OF = """
 import importlib, json, pkgutil, sys
 before = set(sys.modules)
 package = importlib.import_module(sys.argv[1])
-for module in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
-    if not module.name.endswith(".__main__"):
+for module in pkgutil.walk_packages(getattr(package, "__path__", ()), package.__name__ + "."):
+    if not module.name.endswith(".__main__") and not module.name.startswith(tuple(sys.argv[2:])):
         importlib.import_module(module.name)
 print(json.dumps(sorted({name.partition(".")[0] for name in set(sys.modules) - before})))
 """
@@ -74,8 +74,16 @@ def test_the_worker_starts_with_the_standard_library_alone() -> None:
 
 
 def test_the_core_starts_without_the_heavy_libraries() -> None:
-    """Every service of every node pays for what the core imports."""
-    assert modules_loaded_by("parallelrun_core") & FROM_THE_USERS_ENVIRONMENT == set()
+    """Every service of every node pays for what the core imports, but only who asks for advice for the adviser."""
+    loaded = modules_loaded_by("parallelrun_core", but="parallelrun_core.adviser.")
+
+    assert loaded & FROM_THE_USERS_ENVIRONMENT == set()
+
+
+def test_advice_is_read_and_shown_without_the_heavy_libraries() -> None:
+    """A client imports what an answer consists of with its own first import."""
+    for module in ("advice", "words"):
+        assert modules_loaded_by(f"parallelrun_core.adviser.{module}") & FROM_THE_USERS_ENVIRONMENT == set()
 
 
 @pytest.mark.parametrize("source", sorted(str(path.relative_to(WORKER)) for path in WORKER.rglob("*.py")))
@@ -107,10 +115,14 @@ def test_no_name_of_a_test_is_longer_than_a_sentence_that_one_reads_at_a_glance(
     assert [name for name in sorted(names) if len(name) > 80] == []
 
 
-def modules_loaded_by(package: str) -> set[str]:
-    """The top-level names that a fresh interpreter has loaded after it imported all modules of `package`."""
+def modules_loaded_by(package: str, *, but: str = "-") -> set[str]:
+    """The top-level names that a fresh interpreter has loaded after it imported all modules of `package`.
+
+    Args:
+        but: what the names of modules begin with that are left out.
+    """
     done = subprocess.run(
-        [sys.executable, "-I", "-c", IMPORT_ALL_OF, package], capture_output=True, check=False, text=True
+        [sys.executable, "-I", "-c", IMPORT_ALL_OF, package, but], capture_output=True, check=False, text=True
     )
     assert done.returncode == 0, done.stderr
     return set(json.loads(done.stdout))

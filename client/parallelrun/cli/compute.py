@@ -24,15 +24,16 @@ Name = Annotated[str, typer.Argument(metavar="NAME", show_default=False)]
 def create(
     *,
     file: Annotated[Path, typer.Option("--file", "-f", help="The definition, as YAML or JSON.", show_default=False)],
+    form: FormatOption = Format.TABLE,
     url: Url = "",
     token: Token = "",
 ) -> None:
     """Define a compute, or define it anew, and print its name."""
-    from parallelrun.cli.output import say
+    from parallelrun.cli.output import say, show_change
 
     with connect(url, token) as client:
         defined = client.computes.create(file)
-    print(defined.name)
+    show_change(defined, form, name=defined.name)
     say(f"{_range(defined)} of type {defined.type}; a job selects it with `compute: {defined.name}`")
 
 
@@ -73,11 +74,12 @@ def update(
     assignments: Annotated[
         list[str], typer.Option("--set", metavar="FIELD=VALUE", help="A field of its definition.", show_default=False)
     ],
+    form: FormatOption = Format.TABLE,
     url: Url = "",
     token: Token = "",
 ) -> None:
     """Change a compute. What its engine had refused is tried again at once."""
-    from parallelrun.cli.output import say
+    from parallelrun.cli.output import show_change
     from parallelrun_core.spec.document import set_field
 
     with connect(url, token) as client:
@@ -85,7 +87,7 @@ def update(
         for assignment in assignments:
             set_field(definition, assignment)
         changed = client.computes.create(definition)
-    say(f"{changed.name}: {_range(changed)}")
+    show_change(changed, form, name=changed.name, text=f"{changed.name}: {_range(changed)}")
 
 
 @compute.command()

@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from parallelrun.cli.advise import advise
 from parallelrun.cli.completion import one_of
 from parallelrun.cli.exit_codes import ExitCode, of_state
 from parallelrun.cli.job_files import JobId, download, logs
+from parallelrun.cli.job_views import open_page, top
 from parallelrun.cli.output import Format, FormatOption
 from parallelrun.cli.server import Token, Url, connect
 from parallelrun_core.states import JobState
@@ -331,3 +333,6 @@ def follow_job(client: Client, job: Job) -> ExitCode:
 
 job.command()(logs)
 job.command()(download)
+job.command()(advise)
+job.command()(top)
+job.command("open")(open_page)

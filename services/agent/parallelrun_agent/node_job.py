@@ -42,10 +42,15 @@ if TYPE_CHECKING:
 log = logger()
 
 
+class OtherCompute(Exception):
+    """The job runs on another compute than the one that this node belongs to."""
+
+
 class NodeJob:
     """Everything a node does for one job. Used by the agent's one thread only.
 
     Raises:
+        OtherCompute: it isn't for this node.
         NotFound, NewerSchema, CorruptLog: the job folder is not there, or can't be read by this release.
         OSError: it can't be read for now, or the node can't do what the job needs.
     """
@@ -54,6 +59,8 @@ class NodeJob:
         self.folder = folder
         self.job_id = folder.job_id
         record = folder.record()
+        if str(record.spec.get("compute") or "") != settings.compute:
+            raise OtherCompute
         spec = record.job_spec()
         user = settings.worker_user(record.owner)
         share_job(folder, settings.node, user)

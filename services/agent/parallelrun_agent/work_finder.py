@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from parallelrun_agent.node_context import NodeContext
-from parallelrun_agent.node_job import NodeJob
+from parallelrun_agent.node_job import NodeJob, OtherCompute
 from parallelrun_agent.settings import AgentSettings
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.unreadable import UNREADABLE, SkippedJobs
@@ -39,6 +39,8 @@ class WorkFinder:
         self._skipped = SkippedJobs(settings.root)
         self._join_at: dict[str, float] = {}
         """When to try again to join jobs of which something could not be read or created."""
+        self._others: set[str] = set()
+        """Jobs of other computes, which need not be read again."""
         self._poll_at = 0.0  # by hand, as the intervals differ
         self._anyway = Every(ANYWAY_S)
         self._had_work_at: float | None = None
@@ -81,10 +83,14 @@ class WorkFinder:
         free, ending = self._settings.slots - len(workers), sum(worker.is_to_end for worker in workers)
         active = self._registry.peek()
         self._skipped.keep_only([job_id for job_id, _, _ in active])
+        if self._others:
+            self._others.intersection_update([job_id for job_id, _, _ in active])
         for job_id, state, ready in active:
             job = self._jobs.get(job_id)
             if job is not None:
                 job.observed(state, ready)
+            elif job_id in self._others:
+                continue
             elif state is JobState.PROCESSING and ready and now >= self._join_at.get(job_id, 0.0):
                 job = self._join(job_id, now)
             if job is None or not ready:
@@ -101,6 +107,9 @@ class WorkFinder:
     def _join(self, job_id: str, now: float) -> NodeJob | None:
         try:
             job = NodeJob(self._redis, JobFolder(self._settings.root, job_id), self._settings, self._context)
+        except OtherCompute:
+            self._others.add(job_id)
+            return None
         except UNREADABLE as error:
             self._skipped.report(job_id, error)
             if isinstance(error, OSError):  # it may pass, but not at once, and each attempt may be expensive

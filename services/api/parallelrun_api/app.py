@@ -16,8 +16,10 @@ from parallelrun_api.http import problems
 from parallelrun_api.http.audit import Audit
 from parallelrun_api.http.auth import OPEN_PATHS, Guard
 from parallelrun_api.http.requests import RequestScope
+from parallelrun_api.http.sessions import Sessions
 from parallelrun_api.http.token import Token
 from parallelrun_api.routes import (
+    advice,
     assets,
     computes,
     datastores,
@@ -25,14 +27,18 @@ from parallelrun_api.routes import (
     events,
     files,
     jobs,
+    log_lines,
     metrics,
     mini_batches,
     nodes,
     operations,
     reopening,
     schedules,
+    session,
     storage,
+    tiles,
 )
+from parallelrun_api.studio.pages import Pages
 
 DESCRIPTION = """\
 Submit parallel jobs, follow them, fetch their logs and outputs.
@@ -65,19 +71,24 @@ def create_app(context: Context, token: Token, audit: Audit | None = None) -> Fa
         redirect_slashes=False,
     )
     app.state.context = context
+    app.state.sessions = sessions = Sessions(token)
     app.openapi = lambda: document(app)  # type: ignore[method-assign]
     modules = (
-        jobs, reopening, schedules, endpoints, events, mini_batches, files, metrics, storage, nodes, computes,
-        datastores, assets, operations,
+        jobs, advice, reopening, schedules, endpoints, events, mini_batches, tiles, files, log_lines, metrics, storage,
+        nodes, computes, datastores, assets, session, operations,
     )  # fmt: skip
     for module in modules:
         app.include_router(module.router)
     door = azure.install(app, context, token)
     problems.install(app, [each for module in modules for each in module.router.routes if isinstance(each, Route)])
-    open_paths = OPEN_PATHS | azure.OPEN_PATHS | ({"/metrics"} if context.settings.is_loopback else set())
+    open_paths = (
+        OPEN_PATHS | azure.OPEN_PATHS | {session.PATH} | ({"/metrics"} if context.settings.is_loopback else set())
+    )
     # The middleware that is added last sees the request first.
     hosts = context.settings.hosts
-    app.add_middleware(Guard, token=token, hosts=hosts, open_paths=frozenset(open_paths), doors=(door,))
+    app.add_middleware(
+        Guard, sessions=sessions, hosts=hosts, open_paths=frozenset(open_paths), doors=(door,), pages=Pages()
+    )
     app.add_middleware(
         RequestScope,
         metrics=context.metrics,

@@ -18,6 +18,7 @@ from parallelrun_api.http.connections import ConnectionLimits, Connections
 from parallelrun_api.http.descriptors import most_connections
 from parallelrun_api.http.errors import TooManyStreams
 from parallelrun_api.http.lanes import Lane
+from parallelrun_api.http.operators import Operators
 from parallelrun_api.metrics import ClusterCollector, ConnectionCollector, Metrics
 from parallelrun_api.schedules.accepting import Schedules
 from parallelrun_api.settings import ApiSettings
@@ -27,6 +28,7 @@ from parallelrun_api.submission.idempotency import KeyLocks
 from parallelrun_api.submission.registrar import Registrar
 from parallelrun_api.submission.reopening import Reopenings
 from parallelrun_api.submission.submissions import Submissions
+from parallelrun_api.tries.histories import Histories
 from parallelrun_api.views.feeds import WAIT_S, Feeds
 from parallelrun_api.views.folder_names import FolderNames
 from parallelrun_api.views.jobs import Jobs
@@ -63,9 +65,12 @@ class Context:
     endpoints: Endpoints
     metrics: Metrics
     connections: Connections
+    operators: Operators
     folder_names: FolderNames = field(default_factory=FolderNames)
     long_lists: Lane = field(default_factory=partial(Lane, at_once=2, waiting=8))
     """Lists of what may be any number of files or mini-batches."""
+    pictures: Lane = field(default_factory=partial(Lane, at_once=2, waiting=30))
+    """What is computed from the tries of a job, and searches in its logs."""
     job_lists: Lane = field(default_factory=partial(Lane, at_once=4, waiting=32))
     scrapes: Lane = field(default_factory=partial(Lane, at_once=1, waiting=1))
     """Metrics; those who wait share one answer."""
@@ -73,6 +78,7 @@ class Context:
     """Of the storage; those who wait share one answer."""
     file_reads: CapacityLimiter = field(default_factory=partial(CapacityLimiter, 16))
     """The threads that read what is downloaded."""
+    histories: Histories = field(default_factory=Histories)
     heartbeat_s: float = 15.0
     """After so long without an event, a stream shows that it is alive."""
     key_locks: KeyLocks = field(default_factory=KeyLocks)
@@ -139,6 +145,7 @@ def build_context(settings: ApiSettings) -> Context:
         endpoints=Endpoints(settings.root, submissions, checks, names=assets.names),
         metrics=metrics,
         connections=connections,
+        operators=Operators(settings.operator_names),
     )
 
 

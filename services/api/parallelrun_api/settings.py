@@ -35,6 +35,9 @@ class ApiSettings(ServiceSettings):
     tokens_file: Path | None = None
     """File with more tokens, a line `NAME TOKEN` for each, whose names are in the audit log. It is read again when it
     changes: who is removed from it is turned away. With it, no token is created."""
+    operators: str = ""
+    """Names of tokens in `tokens_file`, separated by ',', whose owners may also define computes. The token that is set
+    by itself, or that the server has made, always may."""
     insecure: bool = False
     """Require no token: everybody on this machine can run code as this user. Only with a loopback address."""
     allowed_roots: str = ""
@@ -92,6 +95,11 @@ class ApiSettings(ServiceSettings):
         roots = [each if is_url(each) else str(Path(each).absolute()) for each in given]
         roots = roots or (list(EVERYWHERE) if self.is_loopback else [str(self.root)])
         return Places(roots=roots, closed=_folders(self.closed_folders), are_jobs_apart=self.jobs_apart)
+
+    @property
+    def operator_names(self) -> frozenset[str]:
+        """Those in `operators`."""
+        return frozenset(name.strip() for name in self.operators.split(",") if name.strip())
 
     @property
     def hosts(self) -> frozenset[str]:

@@ -22,7 +22,7 @@ _PREPARES_S = 30.0
 
 
 class NodeWatch:
-    """The nodes of one job, as they were at the last `check()`."""
+    """The nodes of one job, as they were at the last `check()`: those of its compute, and no others."""
 
     def __init__(self, nodes: Nodes, queue: LeaderQueue, spec: JobSpec, settings: MasterSettings) -> None:
         self._nodes = nodes
@@ -66,7 +66,7 @@ class NodeWatch:
         Raises:
             Fenced: another term has begun.
         """
-        nodes = [info for info, alive in self._nodes.all() if alive]
+        nodes = [info for info, alive in self._nodes.all() if alive and info.compute == self._spec.compute]
         ready = [info for info in nodes if info.state is NodeState.READY]
         self.alive = len(nodes)
         self.are_full = bool(nodes) and all(info.state is NodeState.DISK_FULL for info in nodes)

@@ -26,7 +26,7 @@ from parallelrun_core.azure.named import named_code
 from parallelrun_core.azure.part import Part
 from parallelrun_core.azure.scope import PipelineScope
 from parallelrun_core.azure.v2_models import MODEL_TYPES, Count, Label, Resources, RetrySettings, Threshold
-from parallelrun_core.azure.v2_reader import note_placing
+from parallelrun_core.azure.v2_reader import note_compute, note_placing
 from parallelrun_core.azure.v2_step import StepReader
 from parallelrun_core.spec.fields import MiniBatchSize, checked_file_name
 
@@ -211,7 +211,8 @@ def read_deployment(document: Mapping[str, Any], location: Location, findings: F
     _put_settings(deployment, location, draft, findings)
     _put_script(deployment, location, draft, findings)
     _put_data(deployment, location, draft, findings)
-    note_placing({"compute": deployment.compute}, location, findings)
+    note_compute({"compute": deployment.compute}, location, findings)
+    draft.put("compute", deployment.compute, location.at("compute"))
     return draft
 
 

@@ -60,6 +60,8 @@ class PipelineScope:
     """What `${{name}}` stands for: no other job has this name."""
     default_datastore: str = ""
     """What the pipeline's settings name; empty if they name none."""
+    default_compute: str = ""
+    """What the pipeline names for all of its steps; empty if it names none."""
     inputs: Mapping[str, Fields | None] = field(default_factory=dict)
     """None for one that is optional and not given."""
     outputs: Mapping[str, Fields] = field(default_factory=dict)

@@ -25,6 +25,7 @@ from parallelrun_core.azure.environment import read_environment, read_file
 from parallelrun_core.azure.findings import Findings, Location, as_mapping
 from parallelrun_core.azure.named import named_input
 from parallelrun_core.azure.part import Part
+from parallelrun_core.computes.names import NOTE
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.spec.expressions import bound_name
 from parallelrun_core.spec.fields import MiniBatchSize, checked_file_name, checked_path
@@ -89,7 +90,9 @@ class Config(Part):
         if self.environment is None and self.environment_name is None and self.environment_dir_path is None:
             raise at("environment", "this field is required")
         if self.compute_target is None and self.compute_target_name is None:
-            raise at("compute_target_name", "this field is required; any name will do, it has no effect here")
+            raise at(
+                "compute_target_name", "this field is required; any name will do as long as the server has no computes"
+            )
         if self.partition_keys is not None and self.mini_batch_size is not None:
             raise at("partition_keys", "set either partition_keys or mini_batch_size, not both")
         if self.partition_keys is not None and not self.partition_keys:
@@ -181,7 +184,10 @@ def _put_config(config: Config, location: Location, draft: Draft, findings: Find
         location.at("environment_variables"),
     )
     name = "compute_target" if config.compute_target is not None else "compute_target_name"
-    findings.note(location.at(name), "it places work in Azure ML, and has no effect here")
+    findings.note(location.at(name), NOTE)
+    target = getattr(config, name)
+    target = target.get("name") if isinstance(target, dict) else target
+    draft.put("compute", target if isinstance(target, str) else None, location.at(name))
     script, code = config.entry_script, config.source_directory
     if code is None:
         code, script = str(Path(script).parent), Path(script).name

@@ -66,7 +66,7 @@ def _read_one_step(document: Mapping[str, Any], location: Location, findings: Fi
     jobs = as_mapping(document.get("jobs"), location.at("jobs"), findings)
     name, step = next((str(name), step) for name, step in jobs.items() if step is not None)
     if not (step.get("compute") or settings.default_compute or fields.compute):
-        hint = "settings: {default_compute: azureml:local}; the name has no effect here"
+        hint = "settings: {default_compute: azureml:local}; any name will do as long as the server has no computes"
         findings.wrong(location.at("settings", "default_compute"), "no compute is named", hint)
     reader = StepReader(findings, default=location.at("jobs", name))
     reader.put_labels(fields.display_name or fields.name or name, fields.description, fields.tags, location)
@@ -74,6 +74,7 @@ def _read_one_step(document: Mapping[str, Any], location: Location, findings: Fi
     inputs = as_mapping(document.get("inputs"), location.at("inputs"), findings)
     scope.inputs = bindings.pipeline_inputs(inputs, location.below("inputs"), findings)
     scope.default_datastore = header.default_datastore
+    scope.default_compute = header.default_compute
     outputs = as_mapping(document.get("outputs"), location.at("outputs"), findings)
     scope.outputs = bindings.pipeline_outputs(outputs, scope, location.below("outputs"))
     reader.read(step, location.below("jobs", name))

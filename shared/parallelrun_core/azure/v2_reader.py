@@ -15,6 +15,7 @@ from parallelrun_core.azure.findings import Findings, Location, as_mapping
 from parallelrun_core.azure.named import named_code
 from parallelrun_core.azure.scope import Fields, PipelineScope
 from parallelrun_core.azure.v2_models import Identity, Resources
+from parallelrun_core.computes.names import NOTE
 from parallelrun_core.spec.expressions import same_name
 
 HINTS: Final = {
@@ -58,7 +59,7 @@ class V2Reader(ABC):
             component, where = self._component_of(raw["component"], location, own)
         self._put_interface(raw, component, location, where)
         self._put_fields(raw, component, location, where)
-        note_placing({"compute": raw.get("compute") or component.get("compute")}, location, self.findings)
+        self._put_compute(raw.get("compute") or component.get("compute"), location)
         for document, origin in ((component, where), (raw, location)):
             check_identity(document, origin, self.findings)
         if not self.draft.is_step and (raw.get("is_deterministic") or component.get("is_deterministic")):
@@ -127,6 +128,11 @@ class V2Reader(ABC):
                 }
         return found
 
+    def _put_compute(self, compute: Any, location: Location) -> None:
+        note_compute({"compute": compute}, location, self.findings)
+        named = compute or self.scope.default_compute
+        self.draft.put("compute", named if isinstance(named, str) and named else None, location.at("compute"))
+
     def _put_resources(self, value: Any, location: Location) -> None:
         resources = self.findings.validate(Resources, value or {}, location.pointer)
         if resources is not None:
@@ -180,6 +186,13 @@ def note_placing(values: Mapping[str, Any], location: Location, findings: Findin
     for name, value in values.items():
         if value is not None:
             findings.note(location.at(name), _PLACES_WORK)
+
+
+def note_compute(values: Mapping[str, Any], location: Location, findings: Findings) -> None:
+    """Note what names a compute: whether there is one, only the server knows."""
+    for name, value in values.items():
+        if value is not None:
+            findings.note(location.at(name), NOTE)
 
 
 def check_identity(raw: Mapping[str, Any], location: Location, findings: Findings) -> None:

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from parallelrun_core.computes.catalog import Catalog
+from parallelrun_core.computes.names import plain_name
 from parallelrun_core.errors import InvalidInput
 
 ANYWHERE: Final = frozenset({"local", "serverless"})
@@ -34,7 +35,7 @@ class Selection:
             InvalidInput: computes are defined, and this isn't one.
             CorruptLog, OSError: a definition can't be read.
         """
-        name = named.removeprefix("azureml:")
+        name = plain_name(named)
         if not self._names or name in self._names:
             return name if self._names else ""
         if not name:

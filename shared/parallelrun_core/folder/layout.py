@@ -21,6 +21,8 @@ OUTPUTS: Final = "outputs"
 LOGS: Final = "logs"
 UPLOADS: Final = "uploads"
 STEPS: Final = "steps"
+RETRIES: Final = "retries"
+"""The log of tries that failed and were followed by others."""
 
 PRIVATE_FILE: Final = 0o600
 PRIVATE_FOLDER: Final = 0o700

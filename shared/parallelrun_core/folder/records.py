@@ -57,6 +57,9 @@ class JobRecord(msgspec.Struct, kw_only=True, frozen=True):
     """Where its paths may be; None if an earlier release has accepted it."""
     parent: Parent | None = None
     """The pipeline of which it is a step; None: somebody has submitted it."""
+    origins: dict[str, str] | None = None
+    """From each setting that was given to where, in the document that was submitted: a JSON pointer. None if an earlier
+    release has accepted it."""
 
     @property
     def is_pipeline(self) -> bool:

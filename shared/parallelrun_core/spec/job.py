@@ -22,6 +22,7 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from parallelrun_core.assets.names import stored_code
+from parallelrun_core.computes.names import plain_name
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.spec import command as commands
 from parallelrun_core.spec.expressions import bound_name, same_name
@@ -102,6 +103,8 @@ class JobSpec(Strict):
     output: str = Field(default="", max_length=4096)
     """Folder for the outputs; the job's own folder when empty."""
 
+    compute: str = Field(default="", max_length=1024)
+    """The compute whose nodes run the job; the default one when empty. Without effect while no compute is defined."""
     instance_count: int | None = Field(default=None, ge=1, le=100_000)
     """Maximum number of nodes; when not set, every live node, now and later."""
     max_concurrency_per_instance: int | None = Field(default=None, ge=1, le=4096)
@@ -248,6 +251,11 @@ class JobSpec(Strict):
         if info.field_name == "code":
             return value if stored_code(value) else local_path(without_nul(value), "code")
         return checked_path(value, is_written=True)
+
+    @field_validator("compute")
+    @classmethod
+    def _compute_by_its_name(cls, value: str) -> str:
+        return plain_name(value)
 
     @field_validator("entry_script", "command", "program_arguments")
     @classmethod

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import json
+import shutil
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
+
+from tests.integration.api.conftest import Site
 
 pytestmark = pytest.mark.integration
 
@@ -14,9 +19,10 @@ LOCAL = {"type": "local", "max_instances": 3}
 
 
 @pytest.fixture(autouse=True)
-def none_left(api: httpx.Client) -> None:
-    for each in api.get("/v1/computes").json()["items"]:
-        api.delete(f"/v1/computes/{each['name']}")
+def none_left(api: httpx.Client, root: Path) -> Iterator[None]:
+    """The root folder is that of other tests, too: names have an effect while there is a compute."""
+    yield
+    shutil.rmtree(root / "computes", ignore_errors=True)
 
 
 def test_one_is_defined_shown_changed_and_deleted(api: httpx.Client, root: Path) -> None:
@@ -45,3 +51,50 @@ def test_only_one_can_be_the_default(api: httpx.Client) -> None:
     assert refused.json()["errors"][0]["pointer"] == "/is_default"
     assert "'one' is the default already" in refused.text
     assert api.put("/v1/computes/one", json={**LOCAL, "is_default": True}).status_code == 200
+
+
+def test_a_job_runs_on_the_compute_that_it_names(api: httpx.Client, root: Path, site: Site) -> None:
+    def accepted(**changes: Any) -> Any:
+        answer = api.post("/v1/jobs", json=site.spec(**changes))
+        assert answer.status_code == 202, answer.text
+        made = answer.json()["id"]
+        return json.loads((root / "jobs" / made / "job.json").read_text())["spec"]["compute"]
+
+    assert accepted(compute="azureml:any-cluster") == "", "no compute is defined, so names have no effect"
+    api.put("/v1/computes/here", json=LOCAL)
+    assert accepted(compute="azureml:here") == "here"
+    assert accepted() == accepted(compute="serverless") == ""
+    api.put("/v1/computes/here", json={**LOCAL, "is_default": True})
+    assert accepted() == "here"
+    refused = api.post("/v1/jobs", json=site.spec(compute="her"))
+    assert refused.status_code == 422
+    assert refused.json()["errors"] == [
+        {
+            "pointer": "/compute", "message": "there is no compute 'her'",
+            "hint": "did you mean 'here'? There are here; define one with `parallelrun compute create -f FILE` "
+            "(docs/computes.md)",
+        }
+    ]  # fmt: skip
+    kept = api.delete("/v1/computes/here")
+    assert kept.status_code == 409
+    assert "runs on compute 'here'" in kept.text
+
+
+def test_each_step_of_a_pipeline_has_its_compute(api: httpx.Client, root: Path, site: Site) -> None:
+    for name in ("one", "two"):
+        api.put(f"/v1/computes/{name}", json=LOCAL)
+    step = {"type": "command", "command": "true", "code": str(site.code), "environment": "azureml:any@latest"}
+    document: dict[str, Any] = {
+        "type": "pipeline", "settings": {"default_compute": "azureml:one"},
+        "jobs": {"first": step, "second": {**step, "compute": "azureml:two"}, "own": site.spec()},
+    }  # fmt: skip
+    answer = api.post("/v1/jobs", json=document)
+    assert answer.status_code == 202, answer.text
+    record = json.loads((root / "jobs" / answer.json()["id"] / "job.json").read_text())
+    assert {name: each["job"]["compute"] for name, each in record["spec"]["steps"].items()} == {
+        "first": "one", "second": "two", "own": "one",
+    }  # fmt: skip
+    assert not [note for note in record["notes"] if "names a compute" in note]
+    document["jobs"]["second"]["compute"] = "azureml:three"
+    refused = api.post("/v1/jobs", json=document)
+    assert [each["pointer"] for each in refused.json()["errors"]] == ["/jobs/second/compute"]

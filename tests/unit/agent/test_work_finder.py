@@ -151,3 +151,28 @@ def test_who_has_no_free_slot_polls_less_often_and_who_has_no_work_for_long_too(
     finder.soon()
     assert finder.wait_s(12.0) == 0.0
     assert finder.is_due(12.0)
+
+
+def test_the_record_of_a_job_of_another_compute_is_read_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    jobs = [("job_a", JobState.PROCESSING, 3), ("job_b", JobState.PROCESSING, 3)]
+    for job_id, compute in (("job_a", "other"), ("job_b", "")):
+        spec = {"entry_script": "e.py", "inputs": "/in", "compute": compute}
+        JobFolder(tmp_path, job_id).create(JobRecord(job_id=job_id, submitted=1.0, code="c", spec=spec))
+    read: list[str] = []
+    record_of = JobFolder.record
+
+    def counted(folder: JobFolder) -> JobRecord:
+        read.append(folder.job_id)
+        return record_of(folder)
+
+    monkeypatch.setattr(JobFolder, "record", counted)
+    monkeypatch.setattr(Registry, "peek", lambda _: list(jobs))
+    finder = finder_of(tmp_path, compute="mine")
+    for _ in range(3):
+        finder.poll(1.0)
+    assert read == ["job_a", "job_b"]
+    gone = jobs.pop(0)
+    finder.poll(2.0)
+    jobs.append(gone)
+    finder.poll(3.0)
+    assert read == ["job_a", "job_b", "job_a"], "who has left the list is forgotten"

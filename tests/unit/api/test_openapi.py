@@ -15,6 +15,7 @@ from parallelrun_api.app import create_app
 from parallelrun_api.context import build_context
 from parallelrun_api.http.token import Token
 from parallelrun_api.settings import ApiSettings
+from parallelrun_core.adviser import advice
 from parallelrun_core.failure import JobFailure
 from parallelrun_core.outcome import Failure
 from parallelrun_core.progress import Progress
@@ -67,8 +68,8 @@ def test_every_operation_tells_its_errors_in_one_form(document: dict[str, Any]) 
 
 def test_only_what_is_open_needs_no_token(document: dict[str, Any]) -> None:
     assert document["security"] == [{"token": []}]
-    free = [path for _, path, operation in operations(document) if operation.get("security") == []]
-    assert free == ["/livez", "/readyz"]
+    free = {path for _, path, operation in operations(document) if operation.get("security") == []}
+    assert free == {"/livez", "/readyz", "/v1/session"}
 
 
 def test_every_reference_leads_somewhere(document: dict[str, Any]) -> None:
@@ -83,7 +84,17 @@ def test_every_reference_leads_somewhere(document: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize(
     "shown, kept",
-    [(models.Progress, Progress), (models.Failure, JobFailure), (models.MiniBatchFailure, Failure)],
+    [
+        (models.Progress, Progress),
+        (models.Failure, JobFailure),
+        (models.MiniBatchFailure, Failure),
+        (models.Advice, advice.Advice),
+        (models.AdviceBasis, advice.Basis),
+        (models.AdviceFinding, advice.Finding),
+        (models.Change, advice.Change),
+        (models.AdviceCurve, advice.Curve),
+        (models.CurvePoint, advice.Point),
+    ],
 )
 def test_what_is_shown_is_what_is_kept(shown: type[models.Progress], kept: type[msgspec.Struct]) -> None:
     assert list(shown.model_fields) == [field.name for field in msgspec.structs.fields(kept)]

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.states import NodeState
@@ -79,3 +80,14 @@ def test_nodes_are_taken_when_other_jobs_have_all_slots(
     known = watch(*found, (info("z", 2, NodeState.DISK_FULL), True), instance_count=wanted)
     known.check()
     assert known.are_taken is expected
+
+
+def test_only_nodes_of_its_compute_count() -> None:
+    mine = [(replace(info(name, 2), compute="mine"), True) for name in "ab"]
+    others = [(replace(info("c", 8), compute="other"), True), (info("d", 8), True)]
+    nodes = watch(*mine, *others, compute="mine", instance_count=3)
+    nodes.check()
+    assert (nodes.alive, nodes.slots) == (2, 4)
+    without = watch(*mine, *others)
+    without.check()
+    assert (without.alive, without.slots) == (1, 8)

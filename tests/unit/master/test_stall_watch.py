@@ -54,3 +54,10 @@ def test_the_failure_says_what_the_job_waits_for(nodes: int, wanted: int | None,
     failure = watch.stalled(2.0, nodes=nodes, running=4)
     assert failure is not None
     assert words in failure.summary
+
+
+def test_a_job_without_nodes_says_which_compute_has_none() -> None:
+    failure = StallWatch(spec(compute="cpus", first_task_creation_timeout=1), 0.0).stalled(2.0, nodes=0, running=0)
+    assert failure is not None
+    assert "no node of compute 'cpus' is alive" in failure.summary
+    assert "parallelrun compute show cpus" in failure.hint

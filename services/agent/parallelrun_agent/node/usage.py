@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import time
 from collections.abc import Iterator
@@ -26,7 +27,7 @@ NODE_COLUMNS = (
     "Network Recv (MB)", "# of TCP Connections", "# of UDP Connections",
     "Pressure Of", "Cpu Pressure (s)", "Cpu Pressure Full (s)", "Io Pressure (s)", "Io Pressure Full (s)",
     "Memory Pressure (s)", "Memory Pressure Full (s)", "Cpu Limit", "Throttled Periods", "Throttled (s)",
-    "Page Faults", "Major Page Faults", "Context Switches", "Oom Kills",
+    "Page Faults", "Major Page Faults", "Context Switches", "Oom Kills", "Cpus",
 )  # fmt: skip
 DISK_COLUMNS = (
     "Utc Time", "Device", "Mount Point", "File System", "Total (MB)", "Used (MB)", "Free (MB)", "Used Percent",
@@ -97,6 +98,7 @@ class KernelCounters:
             *(pressure if all(pressures) else [""] * (2 * len(RESOURCES))),
             *limits,
             *("" if count is None else str(count) for count in counts),
+            str(len(os.sched_getaffinity(0))),
         ]
 
 

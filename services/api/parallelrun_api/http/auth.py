@@ -1,4 +1,4 @@
-"""Admits requests by their bearer token, Host header and Origin header."""
+"""Admits requests by their bearer token or cookie, Host header and Origin header."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from starlette.responses import Response
     from starlette.types import ASGIApp, Receive, Scope, Send
 
-    from parallelrun_api.http.token import Token
+    from parallelrun_api.http.sessions import Sessions
 
 OPEN_PATHS: Final = frozenset({"/livez", "/readyz"})
 _SAFE_METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
@@ -39,6 +39,16 @@ class Door(Protocol):
         ...
 
 
+class Open(Protocol):
+    """What is sent to anybody whose request has the right host."""
+
+    def serves(self, scope: Scope, headers: dict[bytes, bytes]) -> bool:
+        """Whether this request is for it."""
+        ...
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None: ...
+
+
 class Guard:
     """Refuses requests that may not be made, before any route sees them."""
 
@@ -46,13 +56,16 @@ class Guard:
         self,
         app: ASGIApp,
         *,
-        token: Token,
+        sessions: Sessions,
         hosts: frozenset[str],
         open_paths: frozenset[str],
         doors: Sequence[Door] = (),
+        pages: Open | None = None,
     ) -> None:
         self._app = app
-        self._token = token
+        self._token = sessions.token
+        self._sessions = sessions
+        self._pages = pages
         self._hosts = hosts
         self._open_paths = open_paths
         self._doors = doors
@@ -66,8 +79,11 @@ class Guard:
         try:
             self._check_host(headers)
             self._check_origin(scope["method"], headers)
+            if self._pages is not None and self._pages.serves(scope, headers):
+                await self._pages(scope, receive, send)
+                return
             if scope["path"] not in self._open_paths:
-                name = door.admit(scope, headers) if door is not None else self._check_token(headers)
+                name = door.admit(scope, headers) if door is not None else self._check_token(scope["method"], headers)
                 scope.setdefault("state", {})["token_name"] = name
         except ParallelRunError as error:
             answer = door.refusal if door is not None else problem_response
@@ -91,10 +107,12 @@ class Guard:
         if origin.decode("latin-1").lower().partition("://")[2] != own:
             raise Forbidden("Pages of other origins may not change anything here.")
 
-    def _check_token(self, headers: dict[bytes, bytes]) -> str:
+    def _check_token(self, method: str, headers: dict[bytes, bytes]) -> str:
         """The name of the token; empty if none is needed."""
         if not self._token.is_needed:
             return ""
+        if b"authorization" not in headers and b"cookie" in headers:
+            return self._sessions.admit(method, headers)
         scheme, _, given = headers.get(b"authorization", b"").partition(b" ")
         name = self._token.name_of(given.strip()) if scheme.lower() == b"bearer" else ""
         if not name:

@@ -3,6 +3,7 @@
 ParallelRunError
 └── HttpError
     ├── Forbidden               a page of another origin sent the request               403
+    ├── NotAnOperator           the token may run jobs, and not change the cluster      403
     ├── KeyInFlight             the first request with this Idempotency-Key isn't done  409
     ├── BodyTooLarge            the body is over a limit                                413
     ├── UnsupportedMediaType    the body has an unsupported format                      415
@@ -31,6 +32,13 @@ class Forbidden(HttpError):
     """This request comes from a page of another origin."""
 
     code = "cross_origin"
+    http_status = 403
+
+
+class NotAnOperator(HttpError):
+    """The request is for those who run the cluster."""
+
+    code = "not_an_operator"
     http_status = 403
 
 

@@ -78,7 +78,10 @@ class RequestScope:
             nonlocal status, first_byte_s
             if message["type"] == "http.response.start":
                 status, first_byte_s = message["status"], time.monotonic() - began
-                headers = [*message.get("headers", ()), *_SAFE_HEADERS, (b"x-request-id", request_id.encode())]
+                own = list(message.get("headers", ()))
+                given = {name.lower() for name, _ in own}
+                safe = [header for header in _SAFE_HEADERS if header[0] not in given]
+                headers = [*own, *safe, (b"x-request-id", request_id.encode())]
                 message["headers"] = headers
                 self._audit.answered(scope, status, headers)
             await send(message)

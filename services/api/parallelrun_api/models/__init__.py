@@ -4,6 +4,14 @@ Progress and failures are those of `parallelrun_core`, field by field, which `te
 schema with descriptions can only be made from pydantic's models, which other services shall not need.
 """
 
+from parallelrun_api.models.advice import (
+    Advice,
+    AdviceBasis,
+    AdviceCurve,
+    AdviceFinding,
+    Change,
+    CurvePoint,
+)
 from parallelrun_api.models.cluster import Datastore, DatastoreList, Health
 from parallelrun_api.models.computes import Compute, ComputeList
 from parallelrun_api.models.files import FileEntry, FileList, OutputElsewhere
@@ -20,18 +28,46 @@ from parallelrun_api.models.jobs import (
     PipelineStep,
     Progress,
 )
-from parallelrun_api.models.mini_batches import MiniBatch, MiniBatchFailure, MiniBatchPage
+from parallelrun_api.models.log_lines import LogLine, LogLines
+from parallelrun_api.models.mini_batches import MiniBatch, MiniBatchFailure, MiniBatchPage, MiniBatchTries, MiniBatchTry
 from parallelrun_api.models.nodes import Finding, Node, NodeCheck, NodeCheckAsked, NodeList, NodePressure
 from parallelrun_api.models.problems import Problem, ProblemEntry
 from parallelrun_api.models.reports import Metric, MetricPoint, MetricReport, StorageReport, StorageRequests
+from parallelrun_api.models.session import Session, SignInCode
+from parallelrun_api.models.settings import EffectiveSetting, EffectiveSettings
+from parallelrun_api.models.tiles import (
+    Compared,
+    Comparison,
+    Figures,
+    KindOfError,
+    KindsOfErrors,
+    Lane,
+    SettingOfTwo,
+    SlowTry,
+    Throughput,
+    Tiles,
+    Timeline,
+    TrySpans,
+)
 
 __all__ = [
+    "Advice",
+    "AdviceBasis",
+    "AdviceCurve",
+    "AdviceFinding",
+    "Change",
+    "Compared",
+    "Comparison",
     "Compute",
     "ComputeList",
+    "CurvePoint",
     "Datastore",
     "DatastoreList",
+    "EffectiveSetting",
+    "EffectiveSettings",
     "ErrorCount",
     "Failure",
+    "Figures",
     "FileEntry",
     "FileList",
     "Finding",
@@ -39,13 +75,20 @@ __all__ = [
     "Job",
     "JobPage",
     "JobType",
+    "KindOfError",
+    "KindsOfErrors",
+    "Lane",
     "Links",
+    "LogLine",
+    "LogLines",
     "Metric",
     "MetricPoint",
     "MetricReport",
     "MiniBatch",
     "MiniBatchFailure",
     "MiniBatchPage",
+    "MiniBatchTries",
+    "MiniBatchTry",
     "NamedOutput",
     "Node",
     "NodeCheck",
@@ -59,6 +102,14 @@ __all__ = [
     "Problem",
     "ProblemEntry",
     "Progress",
+    "Session",
+    "SettingOfTwo",
+    "SignInCode",
+    "SlowTry",
     "StorageReport",
     "StorageRequests",
+    "Throughput",
+    "Tiles",
+    "Timeline",
+    "TrySpans",
 ]

@@ -57,3 +57,28 @@ class MiniBatchPage(Answer):
 
     items: list[MiniBatch]
     next_page_token: str | None = None
+
+
+class MiniBatchTry(MiniBatch):
+    """One try of a mini-batch."""
+
+    outcome: Literal["completed", "failed", "retried", "lost"]
+    """`failed`: for good; `retried`: another try followed; `lost`: it has completed, and the disk has lost its rows."""
+    generation: int
+    """How often the job had been reopened before it."""
+    begin_s: float | None
+    """Seconds since the start of the job's timeline."""
+    logs: list[str] = Field(default=[])
+    """What there is of its worker: paths below `links.logs`."""
+
+
+class MiniBatchTries(Answer):
+    """A mini-batch with all of its tries, in the order in which they were recorded."""
+
+    id: int
+    status: Literal["done", "failed", "running", "ready"]
+    node: str | None = None
+    """Of one that is `running`."""
+    tries: list[MiniBatchTry]
+    read_share: float
+    """How much of the records that are there was looked at; 1: all. If less, ask again."""

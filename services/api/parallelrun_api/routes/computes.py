@@ -69,7 +69,8 @@ def get_compute(compute: Name, context: Ctx) -> Response:
 )
 async def put_compute(compute: Name, request: Request, context: Ctx) -> Response:
     """Define a compute, durably, or define it anew; the provisioner sees that within seconds, and tries again at once
-    what its engine had refused."""
+    what its engine had refused. Only the server's own token, and those that it names as operators, may (403)."""
+    context.operators.check(request.state.token_name)
     document = await read_document(request)
     defined, is_new = await run_sync(context.computes.put, compute, document)
     return json_answer(_shown(defined), 201 if is_new else 200)
@@ -83,8 +84,10 @@ async def put_compute(compute: Name, request: Request, context: Ctx) -> Response
     response_description="It is gone. Its nodes are drained and given back.",
     responses=problems(403, 404, 409),
 )
-def delete_compute(compute: Name, context: Ctx) -> Response:
-    """Forget a compute. One that a job runs on which has not ended can't be deleted (409)."""
+def delete_compute(compute: Name, request: Request, context: Ctx) -> Response:
+    """Forget a compute. One that a job runs on which has not ended can't be deleted (409). Who may is as for defining
+    one."""
+    context.operators.check(request.state.token_name)
     context.computes.remove(compute)
     return Response(status_code=204, headers={"Cache-Control": "no-store"})
 

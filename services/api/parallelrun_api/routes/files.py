@@ -39,7 +39,7 @@ _PARTIAL: Final[dict[int | str, dict[str, Any]]] = {206: {"description": "The re
 @router.get("/jobs/{job_id:job}/logs", summary="List logs", response_model=FileList, responses=problems(404, 429))
 async def list_logs(job_id: JobId, context: Ctx, page_token: PathToken = "") -> Response:
     """The log files of a job, by path, 10,000 on each page."""
-    return await _listed(context, _logs, job_id, page_token)
+    return await _listed(context, logs_of, job_id, page_token)
 
 
 @router.get(
@@ -55,7 +55,7 @@ def read_log(
     part: Part,
 ) -> Response:
     """A log file, a range of its bytes, or its last lines. To follow a log, ask for the range after what you have."""
-    fd = _logs(context, job_id).open(path)
+    fd = logs_of(context, job_id).open(path)
     return download(fd, Path(path).name, TEXT, part, context.file_reads)
 
 
@@ -97,7 +97,12 @@ async def _listed(
     return encoded_answer(await context.long_lists.run((of, job_id, page_token), encoded))
 
 
-def _logs(context: Context, job_id: str) -> ServedFolder:
+def logs_of(context: Context, job_id: str) -> ServedFolder:
+    """The logs of a job.
+
+    Raises:
+        NotFound: there is no such job.
+    """
     folder = context.jobs.folder(job_id)
     folder.record()
     return ServedFolder(anchor=folder.path.parent, beneath=f"{job_id}/logs", names=context.folder_names)

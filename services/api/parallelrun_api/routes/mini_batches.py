@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
-from fastapi import APIRouter, Query, Response
+from fastapi import APIRouter, Path, Query, Response
 
 from parallelrun_api.context import Context, Ctx
 from parallelrun_api.http.answers import encoded_answer
 from parallelrun_api.http.paging import DEFAULT_LIMIT, Limit, PageToken, clamped
-from parallelrun_api.models import MiniBatchPage
+from parallelrun_api.models import MiniBatchPage, MiniBatchTries
 from parallelrun_api.routes.responses import JobId, problems
-from parallelrun_api.views.mini_batches import Page, Status, decided, ready, running
-from parallelrun_core.errors import Conflict
+from parallelrun_api.views.mini_batches import Order, Page, Part, Status, decided, ready, running
+from parallelrun_core.errors import Conflict, InvalidInput, NotFound
 from parallelrun_core.masking import Mask
 
+if TYPE_CHECKING:
+    from parallelrun_core.folder.records import JobRecord
+
 router = APIRouter(prefix="/v1", tags=["jobs"])
+
+_MOST: Final = 2**32 - 1
 
 
 @router.get(
@@ -27,7 +32,13 @@ router = APIRouter(prefix="/v1", tags=["jobs"])
 async def list_mini_batches(
     job_id: JobId,
     context: Ctx,
+    *,
     status: Annotated[Status | None, Query(description="By default the decided ones: done and failed.")] = None,
+    order_by: Annotated[
+        Order, Query(description="Of decided ones: as they were decided, by id, or the slowest first.")
+    ] = "decided",
+    first: Annotated[int, Query(ge=0, le=_MOST, description="With another order: only those from this id on.")] = 0,
+    end: Annotated[int | None, Query(ge=0, le=_MOST, description="With another order: only those before it.")] = None,
     limit: Limit = DEFAULT_LIMIT,
     page_token: PageToken = "",
 ) -> Response:
@@ -35,15 +46,71 @@ async def list_mini_batches(
     page may have fewer items than `limit`; the last one has no `next_page_token`. A pipeline has none (409): its steps
     have."""
     wanted = Page(limit=clamped(limit), token=page_token)
-    key = (list_mini_batches, job_id, status, wanted)
+    key = (list_mini_batches, job_id, status, order_by, first, end, wanted)
+    if order_by != "decided":
+        part = Part(order_by=order_by, first=first, end=end)
+        return encoded_answer(await context.pictures.run(key, lambda: _ordered(context, job_id, status, part, wanted)))
     return encoded_answer(await context.long_lists.run(key, lambda: _page(context, job_id, status, wanted)))
+
+
+@router.get(
+    "/jobs/{job_id:job}/mini-batches/{mini_batch}",
+    summary="Show a mini-batch",
+    response_model=MiniBatchTries,
+    responses=problems(404, 409, 429),
+)
+async def show_mini_batch(
+    job_id: JobId, context: Ctx, mini_batch: Annotated[int, Path(ge=0, le=_MOST, description="Its id.")]
+) -> Response:
+    """One mini-batch with all of its tries, and the logs of the workers that have tried it."""
+    key = (show_mini_batch, job_id, mini_batch)
+    return encoded_answer(await context.pictures.run(key, lambda: _tries(context, job_id, mini_batch)))
+
+
+def _ordered(context: Context, job_id: str, status: Status | None, part: Part, page: Page) -> str:
+    """A page of decided mini-batches, in an order for which all of them must be known."""
+    from parallelrun_api.tries.mini_batches import page as page_of
+
+    match status:
+        case "running" | "ready":
+            raise InvalidInput.at("/query/order_by", f"mini-batches that are {status} have an order of their own")
+    folder = context.jobs.folder(job_id)
+    _check_has_mini_batches(folder.record())
+    history = context.histories.of(folder)
+    with history.lock:
+        return page_of(history, part, status, page).model_dump_json()
+
+
+def _tries(context: Context, job_id: str, mini_batch: int) -> str:
+    from parallelrun_api.tries.mini_batches import status_of, tries_of
+
+    folder = context.jobs.folder(job_id)
+    _check_has_mini_batches(folder.record())
+    job = context.jobs.get(job_id)
+    history = context.histories.of(folder)
+    held = {} if job.state.is_terminal else context.job_views.running(job_id)
+    with history.lock:
+        total = max(job.progress.scheduled, history.decided_by.end)
+        if mini_batch >= total:
+            raise NotFound(f"Job {job_id} has no mini-batch {mini_batch:,}: there are {total:,} so far.")
+        return MiniBatchTries(
+            id=mini_batch,
+            status=status_of(history, mini_batch) or ("running" if mini_batch in held else "ready"),
+            node=held.get(mini_batch),
+            tries=tries_of(history, mini_batch),
+            read_share=history.read_share,
+        ).model_dump_json()
+
+
+def _check_has_mini_batches(record: JobRecord) -> None:
+    if record.is_pipeline:
+        raise Conflict(f"Job {record.job_id} is a pipeline: ask for the mini-batches of the job of one of its `steps`.")
 
 
 def _page(context: Context, job_id: str, status: Status | None, wanted: Page) -> str:
     folder = context.jobs.folder(job_id)
     record = folder.record()
-    if record.is_pipeline:
-        raise Conflict(f"Job {job_id} is a pipeline: ask for the mini-batches of the job of one of its `steps`.")
+    _check_has_mini_batches(record)
     match status:
         case "running":
             answer = running(context.job_views, job_id, wanted)

@@ -32,6 +32,9 @@ from parallelrun_api.submission.output_claims import check_output_is_free, check
 from parallelrun_api.submission.step_problems import StepProblems
 from parallelrun_api.submission.takeover import earlier_job
 from parallelrun_api.submission.upload import Upload
+from parallelrun_core.computes.catalog import Catalog
+from parallelrun_core.computes.names import NOTE
+from parallelrun_core.computes.selection import Selection, computes_in
 from parallelrun_core.errors import Conflict, InvalidInput, NotFound
 from parallelrun_core.folder.files import sync_folder
 from parallelrun_core.folder.job_folder import JobFolder
@@ -77,6 +80,7 @@ class Submissions:
         self._checks = checks
         self._registry = registry
         self._keys = KeyClaims(root)
+        self._computes = Catalog(root)
         self._call_leader = call_leader
 
     def accept(self, upload: Upload, key: str) -> str:
@@ -164,19 +168,29 @@ class Submissions:
             self._checks.check(spec, has_zip=upload.code is not None)
             check_output_is_free(JobFolder(self._root, job_id), spec, self._registry)
             earlier = earlier_job(self._root, spec, self._checks.rule()) if spec.resume_from else None
-            return _Prepared(spec.model_dump(mode="json"), store_code(self._root, spec, upload.code), earlier)
+            compute = Selection(self._computes).compute_of(spec.compute)
+            document = spec.model_copy(update={"compute": compute}).model_dump(mode="json")
+            return _Prepared(document, store_code(self._root, spec, upload.code), earlier)
 
     def _prepare_pipeline(self, job_id: str, spec: PipelineSpec, upload: Upload) -> _Prepared:
         with upload.reading.locating_problems():
             steps = leaf_steps(spec)
         problems = StepProblems(upload.reading)
+        selection, computes = Selection(self._computes), dict[tuple[str, ...], str]()
         for step in steps:
             with problems.of(step.names):
                 self._checks.check_step(step.known(), has_zip=upload.code is not None)
+            with problems.of(step.names):
+                computes[step.names] = selection.compute_of(step.spec.compute)
         check_outputs_are_free(JobFolder(self._root, job_id), steps, self._registry, problems)
         problems.check()
         snapshots = store_steps_code(self._root, steps, upload.code, problems)
-        document = with_steps(spec.model_dump(mode="json"), lambda names, step: {**step, "code": snapshots[names]})
+        document = with_steps(
+            spec.model_dump(mode="json"),
+            lambda names, step: {
+                **step, "code": snapshots[names], "job": {**step["job"], "compute": computes[names]}
+            },
+        )  # fmt: skip
         return _Prepared(document, code="", earlier=None)
 
     def _create(self, job_id: str, upload: Upload, prepared: _Prepared, *, is_alone: bool) -> None:
@@ -210,11 +224,19 @@ class Submissions:
         failpoints.reach("api.accepted")
 
     def _record(self, upload: Upload, prepared: _Prepared) -> JobRecord:
+        is_selected = bool(computes_in(prepared.spec))
         return JobRecord(
             job_id="",
             submitted=0.0,
             code=prepared.code,
             spec=prepared.spec,
-            notes=[str(note) for note in upload.reading.notes],
+            notes=[str(note) for note in upload.reading.notes if not (is_selected and note.message == NOTE)],
             places=self._checks.places,
+            origins=_origins(upload),
         )
+
+
+def _origins(upload: Upload) -> dict[str, str]:
+    """Where each setting was given."""
+    reading = upload.reading
+    return {name: reading.origins.get(name, f"{reading.default}/{name}") for name in upload.spec.model_fields_set}

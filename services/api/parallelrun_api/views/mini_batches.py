@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from parallelrun_core.store.job_views import JobViews
 
 Status = Literal["done", "failed", "running", "ready"]
+Order = Literal["decided", "id", "slowest"]
 
 _MAX_LOOKED_AT: Final = 100_000
 """Decisions that one page looks at; rare ones in a long log then come on several, partly empty pages."""
@@ -43,6 +44,16 @@ class Page:
     token: str
 
 
+@dataclass(frozen=True, kw_only=True)
+class Part:
+    """Some of the decided mini-batches, and in what order they are listed."""
+
+    order_by: Literal["id", "slowest"]
+    first: int
+    end: int | None
+    """Exclusively; None: all that follow."""
+
+
 def decided(folder: Path, mask: Mask, status: Literal["done", "failed"] | None, page: Page) -> MiniBatchPage:
     """Mini-batches that have a decision, in the order of the decisions.
 
@@ -59,7 +70,7 @@ def decided(folder: Path, mask: Mask, status: Literal["done", "failed"] | None, 
         if len(items) == page.limit or looked_at == _MAX_LOOKED_AT:
             return MiniBatchPage(items=items, next_page_token=encode_token("decided", *position))
         if status in (None, outcome.status) and outcome.status != "lost":
-            items.append(_decided(outcome, mask))
+            items.append(mini_batch_of(outcome, mask))
     return MiniBatchPage(items=items)
 
 
@@ -111,7 +122,8 @@ def ready(views: JobViews, job_id: str, page: Page) -> MiniBatchPage:
     )
 
 
-def _decided(outcome: Outcome, mask: Mask) -> MiniBatch:
+def mini_batch_of(outcome: Outcome, mask: Mask) -> MiniBatch:
+    """What is shown of the end of a try."""
     failure, use = outcome.failure, outcome.use
     return MiniBatch(
         id=outcome.mini_batch,

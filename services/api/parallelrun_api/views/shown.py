@@ -62,6 +62,11 @@ def job_of(
     )
 
 
+def epoch(shown: str) -> float:
+    """The seconds since the epoch of a time as it is shown."""
+    return datetime.fromisoformat(shown).timestamp()
+
+
 def etag(job: models.Job, encoded: str) -> str:
     """Changes whenever the job does, also when its result is recorded after it has reached a terminal state.
 

@@ -27,7 +27,7 @@ from parallelrun_master.pipelines.contents import Unknown, content_of, content_o
 
 _MOST_S: Final = 20.0
 """How long jobs are compared that have made the outputs of one step: a turn is short."""
-_FOR_PEOPLE: Final = {"name", "description", "tags", "experiment", "code", "inputs"}
+_FOR_PEOPLE: Final = {"name", "description", "tags", "experiment", "code", "inputs", "compute"}
 
 
 def key_of(folder: JobFolder, step: Step, job: JobRecord, known: Mapping[str, Standing]) -> str:

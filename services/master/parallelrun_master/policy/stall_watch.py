@@ -31,15 +31,15 @@ class StallWatch:
         limit = self._update_s if self._moved else self._first_s
         if now - self._last <= limit:
             return None
-        wanted = self._spec.instance_count
+        wanted, compute = self._spec.instance_count, self._spec.compute
         if not nodes:
-            waits = "no node is alive"
+            waits = f"no node of compute {compute!r} is alive" if compute else "no node is alive"
         elif wanted and nodes < wanted:
             waits = f"have {nodes} of {wanted} nodes"
         else:
             waits = f"{nodes} nodes are alive, {running} mini-batches are with a worker"
         name = "progress_update_timeout" if self._moved else "first_task_creation_timeout"
-        hint = ""
+        hint = f"`parallelrun compute show {compute}` says why there are none" if compute and not nodes else ""
         if nodes and not running:
             hint = "no worker has asked for work: if init() hangs, the workers' stderr in logs/user/stderr shows where"
         return JobFailure(code="NO_PROGRESS", summary=f"No progress for {limit:g} s ({name}): {waits}.", hint=hint)

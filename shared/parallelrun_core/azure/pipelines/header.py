@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from parallelrun_core.azure.findings import Findings, Location
 from parallelrun_core.azure.part import Part
 from parallelrun_core.azure.v2_models import Pipeline, Resources, RetrySettings, Settings, Step, Task
-from parallelrun_core.azure.v2_reader import check_identity, note_placing
+from parallelrun_core.azure.v2_reader import check_identity, note_compute
 
 
 class Header(NamedTuple):
@@ -22,13 +22,18 @@ class Header(NamedTuple):
         """Its name; empty if the settings name none."""
         return (self.settings.default_datastore or "").removeprefix("azureml:")
 
+    @property
+    def default_compute(self) -> str:
+        """The compute of the steps that name none; empty if none is named."""
+        return self.settings.default_compute or self.fields.compute or ""
+
 
 def read_header(document: Mapping[str, Any], location: Location, findings: Findings) -> Header:
     """The fields of a pipeline, with notes on those that have no effect here."""
     fields = findings.validate(Pipeline, document, location.pointer, _fields_of_a_step(document)) or Pipeline()
     settings = findings.validate(Settings, document.get("settings") or {}, location.at("settings")) or Settings()
-    note_placing({"default_compute": settings.default_compute}, location.below("settings"), findings)
-    note_placing({"compute": fields.compute}, location, findings)
+    note_compute({"default_compute": settings.default_compute}, location.below("settings"), findings)
+    note_compute({"compute": fields.compute}, location, findings)
     check_identity(document, location, findings)
     return Header(fields, settings)
 

@@ -31,7 +31,7 @@ def read_pipeline(document: Mapping[str, Any], location: Location, findings: Fin
         InvalidInput: with one problem for each wrong field, as far as they can be found.
     """
     header = read_header(document, location, findings)
-    scope = PipelineScope(findings, default_datastore=header.default_datastore)
+    scope = PipelineScope(findings, default_datastore=header.default_datastore, default_compute=header.default_compute)
     scope.job_name = label(header.fields.display_name or header.fields.name or "pipeline")
     inner, where = document, location
     given = as_mapping(document.get("inputs"), location.at("inputs"), findings)
@@ -167,6 +167,7 @@ def _read_nested(step: RawStep, scope: PipelineScope, findings: Findings) -> tup
         job_name=scope.job_name,
         unique_name=scope.unique_name,
         default_datastore=header.default_datastore or scope.default_datastore,
+        default_compute=header.default_compute or scope.default_compute,
         inputs={name: _inside(name, fields, scope.later) for name, fields in inputs.items()},
         outputs=outputs,
         inputs_at=step.location.at("inputs"),

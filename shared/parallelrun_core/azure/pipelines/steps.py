@@ -93,6 +93,8 @@ def _read_other_form(step: RawStep, fields: Mapping[str, Any], scope: PipelineSc
         document["outputs"] = _bound_outputs(document["outputs"], scope, step.location.below("outputs"))
     draft = (read_v1 if step.kind == V1 else read_own)(document, step.location, findings)
     draft.is_step = True
+    if scope.default_compute and not draft.fields.get("compute"):
+        draft.put("compute", scope.default_compute, step.location.at("compute"))
     return draft
 
 

@@ -1,0 +1,96 @@
+"""`parallelrun job advise`: what would make a job faster, and what other settings would give."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from parallelrun.cli.job_files import JobId
+from parallelrun.cli.output import Format, FormatOption
+from parallelrun.cli.server import Token, Url, connect
+
+if TYPE_CHECKING:
+    from parallelrun_core.adviser.advice import Advice, Curve, Point
+
+_DURATION: Final = re.compile(r"(\d+(?:\.\d+)?) ?(s|m|min|h|)")
+_UNITS: Final = {"": 1.0, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
+_BAR: Final = 40
+
+
+def seconds_of(text: str) -> float:
+    """A time such as `90`, `2s`, `30m` or `1.5h` in seconds."""
+    given = _DURATION.fullmatch(text.strip())
+    if given is None:
+        raise typer.BadParameter(f"{text!r} is not a time such as 90s, 30m or 1.5h")
+    return float(given[1]) * _UNITS[given[2]]
+
+
+def advise(
+    job_id: JobId,
+    *,
+    what_if: Annotated[
+        str,
+        typer.Option(
+            metavar="SETTING=VALUES",
+            help="What other settings would give: nodes=1..64, processes=2,4,8 or mini_batch_size=10..1000.",
+            show_default=False,
+        ),
+    ] = "",
+    price: Annotated[
+        float | None, typer.Option(min=0, help="Of a node for an hour, for --what-if.", show_default=False)
+    ] = None,
+    min_saving: Annotated[str, typer.Option(metavar="TIME", help="Leave out what saves less: 60s, 5m.")] = "60s",
+    form: FormatOption = Format.TABLE,
+    url: Url = "",
+    token: Token = "",
+) -> None:
+    """Say what would make a job faster, cheaper or safer, and what exactly to change; also while it runs."""
+    least_s = seconds_of(min_saving)
+    with connect(url, token) as client:
+        if what_if:
+            _show_curve(client.jobs.what_if(job_id, what_if, price=price), form)
+        else:
+            _show_advice(client.jobs.advice(job_id, min_saving_s=least_s), form)
+
+
+def _show_advice(advice: Advice, form: Format) -> None:
+    import msgspec
+
+    from parallelrun.cli.output import dump
+    from parallelrun_core.adviser.words import lines_of
+
+    if form is Format.NAME:
+        print("\n".join(finding.id for finding in advice.findings))
+    elif form is Format.TABLE:
+        print("\n".join([advice.summary, *([""] if advice.findings else []), *lines_of(advice)]))
+    else:
+        dump(msgspec.to_builtins(advice), form)
+
+
+def _show_curve(curve: Curve, form: Format) -> None:
+    import msgspec
+
+    from parallelrun.cli.output import dump, table
+    from parallelrun_core.adviser.duration import duration
+
+    if form is Format.NAME:
+        print("\n".join(str(point.value) for point in curve.points))
+        return
+    if form is not Format.TABLE:
+        dump(msgspec.to_builtins(curve), form)
+        return
+    longest = max(point.seconds for point in curve.points) or 1.0
+    has_cost = any(point.cost is not None for point in curve.points)
+
+    def row(point: Point) -> list[str]:
+        cost = [f"{point.cost:.2f}"] if point.cost is not None else []
+        bar = "#" * max(1, round(_BAR * point.seconds / longest))
+        mark = " now" if point.value == curve.now else ""
+        return [f"{point.value:,}", duration(point.seconds), f"{point.node_hours:.3g}", *cost, bar + mark]
+
+    titles = [curve.setting.upper(), "TIME", "NODE HOURS", *(["COST"] if has_cost else []), ""]
+    table(titles, [row(point) for point in curve.points])
+    for note in curve.notes:
+        print(note)

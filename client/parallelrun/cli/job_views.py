@@ -1,0 +1,150 @@
+"""`parallelrun job top` and `job open`: a job on a screen or on its page."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from parallelrun.cli import completion
+from parallelrun.cli.exit_codes import ExitCode, of_state
+from parallelrun.cli.job_files import JobId
+from parallelrun.cli.output import Format, FormatOption
+from parallelrun.cli.server import Token, Url, connect
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from parallelrun.client import Client
+    from parallelrun.models import Job
+    from parallelrun.progress.speed import Speed
+    from parallelrun.top.snapshot import Snapshot
+
+AnyJob = Annotated[
+    str,
+    typer.Argument(
+        metavar="[ID]",
+        help="By default, the newest job that runs, else the newest.",
+        show_default=False,
+        autocompletion=completion.jobs,
+    ),
+]
+
+_EVERY_S: Final = 1.0
+_PLAIN_WIDTH: Final = 120
+_PLAIN_HEIGHT: Final = 60
+
+
+def top(
+    job_id: AnyJob = "",
+    *,
+    once: Annotated[bool, typer.Option("--once", help="Print it as it is now, and end.")] = False,
+    form: FormatOption = Format.TABLE,
+    url: Url = "",
+    token: Token = "",
+) -> None:
+    """Watch a job: nodes, workers, speed and errors, until it ends. Ctrl-C stops watching, not the job.
+
+    Where stdout is no terminal, and in other forms than a table, it is printed once.
+    """
+    import msgspec
+    from rich.console import Console
+
+    from parallelrun.cli.output import dump
+    from parallelrun.progress.speed import Speed
+    from parallelrun.top.snapshot import take
+
+    with connect(url, token) as client:
+        job = client.jobs.get(job_id) if job_id else _newest(client)
+        is_live = sys.stdout.isatty() and os.environ.get("TERM") != "dumb" and not once and form is Format.TABLE
+        if is_live:
+            raise typer.Exit(_watch(client, job))
+        if form is Format.NAME:
+            print(job.id)
+        elif form is Format.TABLE:
+            console = Console(width=None if sys.stdout.isatty() else _PLAIN_WIDTH, highlight=False, soft_wrap=False)
+            console.print(_drawn(take(client, job), Speed(), _PLAIN_HEIGHT))
+        else:
+            dump(msgspec.to_builtins(take(client, job)), form)
+
+
+def open_page(
+    job_id: JobId,
+    *,
+    show: Annotated[bool, typer.Option("--print", help="Only print the address.")] = False,
+    url: Url = "",
+    token: Token = "",
+) -> None:
+    """Open the page of a job in a browser, signed in, and print its address."""
+    from parallelrun.cli.output import say
+    from parallelrun.top.page import address_of, open_in_browser, sign_in_address
+
+    with connect(url, token) as client:
+        job = client.jobs.get(job_id)
+        address = address_of(client.url, job.id)
+        print(address, flush=True)
+        if show:
+            return
+        signed_in = sign_in_address(client, job.id)
+    if not open_in_browser(signed_in):
+        say("There is no browser here. This address signs in, once, within ten minutes:")
+        say(signed_in)
+
+
+def _newest(client: Client) -> Job:
+    from parallelrun.errors import NotFound
+
+    newest = list(client.jobs.list(limit=50))
+    if not newest:
+        raise NotFound("There are no jobs.", status=404)
+    running = [job for job in newest if not job.has_ended]
+    return client.jobs.get((running or newest)[0].id)
+
+
+def _watch(client: Client, watched: Job) -> ExitCode:
+    """Redraw the screen until the job has ended; then say how, and exit as `job stream` does."""
+    from rich.console import Console
+    from rich.live import Live
+
+    from parallelrun.cli.output import say_summary
+    from parallelrun.progress.speed import Speed
+    from parallelrun.summary import is_clean, summary
+    from parallelrun.top.snapshot import Snapshot, take_patiently
+
+    console, speed = Console(highlight=False, markup=False, emoji=False), Speed()
+    shown = Snapshot(job=watched)
+    with Live(console=console, screen=True, auto_refresh=False, redirect_stdout=False, redirect_stderr=False) as live:
+        for job in client.jobs.follow(watched.id, every_s=_EVERY_S):
+            speed.add(time.monotonic(), job.progress)
+            shown = take_patiently(client, job, shown)
+            live.update(_drawn(shown, speed, console.height), refresh=True)
+            if not job.has_ended:
+                time.sleep(_EVERY_S / 2)  # however often it changes
+    ended = shown.job
+    console.print(_drawn(shown, speed, console.height))
+    lines = summary(
+        ended,
+        log_hint=lambda log: f"parallelrun job logs {ended.id} {log}",
+        retry=f"parallelrun job retry {ended.id}",
+        step_hint=lambda step: f"parallelrun job logs {step.job}",
+    )
+    say_summary(lines, is_clean=is_clean(ended))
+    return of_state(ended.state)
+
+
+def _drawn(shown: Snapshot, speed: Speed, height: int) -> RenderableType:
+    from parallelrun.progress.text import clock
+    from parallelrun.top.screen import screen
+
+    job, now = shown.job, time.monotonic()
+    began = job.started or job.submitted
+    lasted = ""
+    if began:
+        ended = datetime.fromisoformat(job.ended) if job.ended else datetime.now(UTC)
+        lasted = clock(max(0.0, (ended - datetime.fromisoformat(began)).total_seconds()))
+    items_per_s, left_s = (None, None) if job.has_ended else (speed.items_per_s(now), speed.left_s(now, job.progress))
+    return screen(shown, lasted=lasted, items_per_s=items_per_s, left_s=left_s, height=height)

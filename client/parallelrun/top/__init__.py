@@ -1,0 +1,1 @@
+"""A running job on one screen: what is to be shown (`snapshot`), and how (`screen`)."""

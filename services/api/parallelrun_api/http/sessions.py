@@ -1,0 +1,146 @@
+"""Browsers that have signed in: a cookie in place of the token, made of it, for a time.
+
+A page can't send headers with an event stream, and must not keep the token where its scripts can read it. So it shows
+the token once, or a code that somebody who has the token got for it, and the browser keeps a cookie that no script
+sees and no other site can use. It is signed with a key derived from the token: any server that knows the token can
+check it, it ends with the token, and the token is not in it.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import secrets
+import time
+from collections.abc import Callable, Mapping
+from http.cookies import CookieError, SimpleCookie
+from threading import Lock
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from parallelrun_api.http.errors import Forbidden
+from parallelrun_core.errors import Unauthorized
+
+if TYPE_CHECKING:
+    from parallelrun_api.http.token import Token
+
+SESSION_S: Final = 12 * 3600
+CODE_S: Final = 600
+HEADER: Final = "X-ParallelRun-Page"
+"""A page of another site can't send it without asking this server first, which never agrees."""
+_MOST_CODES: Final = 1000
+_MOST_CHARACTERS: Final = 1024
+_SAFE_METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
+
+
+class SignedIn(NamedTuple):
+    """A browser that has signed in."""
+
+    token_name: str
+    ends: int
+    """Seconds since the epoch."""
+
+
+class Sessions:
+    """Makes and checks the cookies of one server."""
+
+    def __init__(self, token: Token, clock: Callable[[], float] = time.time) -> None:
+        self.token = token
+        self._clock = clock
+        self._lock = Lock()
+        self._codes: dict[str, SignedIn] = {}
+
+    def new_cookie(self, name: str, headers: Mapping[bytes, bytes]) -> tuple[SignedIn, str]:
+        """A session for who has shown the token of this name, and the header that sets its cookie."""
+        session = SignedIn(name, int(self._clock()) + SESSION_S)
+        text = f"{_packed(name.encode())}.{session.ends}"
+        cookie = f"{text}.{_packed(self._mac(name, text))}"
+        return session, _header(headers, cookie, SESSION_S)
+
+    def no_cookie(self, headers: Mapping[bytes, bytes]) -> str:
+        """The header that removes the cookie."""
+        return _header(headers, "", 0)
+
+    def of(self, headers: Mapping[bytes, bytes]) -> SignedIn | None:
+        """The session of a request; None: it has no cookie, or one that is not valid (any more)."""
+        cookie = _cookie_in(headers)
+        text, _, signature = cookie.rpartition(".")
+        packed, _, ends = text.partition(".")
+        if not packed or not (ends.isascii() and ends.isdecimal()) or int(ends) <= self._clock():
+            return None
+        name = _unpacked(packed)
+        if self.token.secret_of(name) is None or not hmac.compare_digest(signature, _packed(self._mac(name, text))):
+            return None
+        return SignedIn(name, int(ends))
+
+    def admit(self, method: str, headers: Mapping[bytes, bytes]) -> str:
+        """The name of the token with which the browser has signed in.
+
+        Raises:
+            Unauthorized: it has not.
+            Forbidden: the request changes something, and can't be told from one that another site has made.
+        """
+        session = self.of(headers)
+        if session is None:
+            raise Unauthorized("A valid token is required: send it as `Authorization: Bearer TOKEN`, or sign in.")
+        if method not in _SAFE_METHODS and HEADER.lower().encode() not in headers:
+            raise Forbidden(f"With a cookie, a request that changes something needs the header {HEADER}.")
+        return session.token_name
+
+    def new_code(self, name: str) -> tuple[str, int]:
+        """A code that signs in once, with the token of this name, and when it ends."""
+        code = secrets.token_urlsafe(18)
+        ends = int(self._clock()) + CODE_S
+        with self._lock:
+            while len(self._codes) >= _MOST_CODES:
+                del self._codes[next(iter(self._codes))]
+            self._codes[_hash(code)] = SignedIn(name, ends)
+        return code, ends
+
+    def redeemed(self, code: str) -> str | None:
+        """The name of the token for which a code stands, which is used up now; None: it is none."""
+        with self._lock:
+            known = self._codes.pop(_hash(code), None)
+        return known.token_name if known is not None and known.ends > self._clock() else None
+
+    def _mac(self, name: str, text: str) -> bytes:
+        key = hmac.digest(self.token.secret_of(name) or b"", b"parallelrun session", hashlib.sha256)
+        return hmac.digest(key, text.encode(), hashlib.sha256)
+
+
+def _name_of_cookie(headers: Mapping[bytes, bytes]) -> str:
+    """Browsers send the cookies of one port of a machine to all others, so each has a name of its own."""
+    port = headers.get(b"host", b"").decode("latin-1").rpartition(":")[2]
+    return f"parallelrun-{port if port.isascii() and port.isdecimal() else 'web'}"
+
+
+def _cookie_in(headers: Mapping[bytes, bytes]) -> str:
+    cookies: SimpleCookie = SimpleCookie()
+    try:
+        cookies.load(headers.get(b"cookie", b"").decode("latin-1"))
+    except CookieError:
+        return ""
+    morsel = cookies.get(_name_of_cookie(headers))
+    return morsel.value if morsel is not None and len(morsel.value) <= _MOST_CHARACTERS else ""
+
+
+def _header(headers: Mapping[bytes, bytes], value: str, seconds: int) -> str:
+    is_https = headers.get(b"x-forwarded-proto", b"").lower() == b"https"
+    secure = "; Secure" if is_https else ""
+    name = _name_of_cookie(headers)
+    return f"{name}={value}; Path=/; HttpOnly; SameSite=Strict; Max-Age={seconds}{secure}"
+
+
+def _hash(code: str) -> str:
+    return hashlib.sha256(code.encode("utf-8", "replace")).hexdigest()
+
+
+def _packed(data: bytes) -> str:
+    return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
+
+
+def _unpacked(text: str) -> str:
+    try:
+        return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)).decode()
+    except ValueError:
+        return ""

@@ -1,0 +1,25 @@
+"""Who is signed in."""
+
+from __future__ import annotations
+
+from parallelrun_api.models.answer import Answer, Time
+
+
+class Session(Answer):
+    """Whether requests of this browser are admitted."""
+
+    is_signed_in: bool
+    token_name: str
+    """The name of the token that it has signed in with; empty if none is needed."""
+    is_token_needed: bool
+    ends: Time | None
+    """When it has to sign in again; null: never."""
+
+
+class SignInCode(Answer):
+    """What signs in a browser in place of the token, once."""
+
+    code: str
+    ends: Time
+    link: str
+    """A path of this server: open it in a browser."""

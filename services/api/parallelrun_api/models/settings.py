@@ -1,0 +1,28 @@
+"""What a job does, and where each setting came from."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from parallelrun_api.models.answer import Answer
+
+
+class EffectiveSetting(Answer):
+    """One setting of a job."""
+
+    name: str
+    value: Any
+    """As it counts; values of environment variables are masked."""
+    default: Any
+    origin: Literal["given", "default", "unknown"]
+    """`unknown`: an earlier release has accepted the job, and the value is not the default."""
+    given_at: str
+    """Of a given one, where: a JSON pointer into the document that was submitted."""
+    description: str
+    group: Literal["job", "run", "parallel", "inputs", "outputs", "limits", "other"]
+
+
+class EffectiveSettings(Answer):
+    """The settings of a job, by groups."""
+
+    items: list[EffectiveSetting]

@@ -1,0 +1,222 @@
+"""A job in pictures: any number of mini-batches and tries, in as many buckets as a screen has room for."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from parallelrun_api.models.answer import JOB_ID_EXAMPLE, Answer, Time
+
+
+class AsRead(Answer):
+    """What was computed from the records of tries: of a job that runs, as far as they were read."""
+
+    read_share: float = Field(examples=[1.0])
+    """How much of the records that are there is in the answer; 1: all. If less, ask again: each answer reads on."""
+
+
+class Tiles(AsRead):
+    """Mini-batches in buckets of neighbors: bucket `i` has those from `first + i * bucket_size` on, the last one up to
+    `end`. Each list has a value for each bucket. `waiting`, `running`, `completed` and `failed` add up to all of it."""
+
+    first: int
+    end: int
+    """Exclusively."""
+    bucket_size: int
+    """Mini-batches in each bucket, but the last one."""
+    total: int
+    """Found so far; of the whole job once `listing_done`."""
+    listing_done: bool
+    waiting: list[int]
+    """Neither decided nor with an agent."""
+    running: list[int]
+    """Those that agents hold."""
+    completed: list[int]
+    failed: list[int]
+    retried: list[int]
+    """Those of which a try has failed, whatever came after it."""
+    failed_items: list[int]
+    """Of completed and failed ones."""
+    min_run_s: list[float | None]
+    """Seconds in `run()` of the try that was decided upon; null: none was."""
+    median_run_s: list[float | None]
+    """The lower one of two."""
+    max_run_s: list[float | None]
+    median_of: Literal["all", "samples"]
+    """`samples`: the range has more than two million mini-batches, and medians are those of every n-th one."""
+
+
+class TrySpans(Answer):
+    """The tries of a worker one by one: each list has a value for each of them."""
+
+    mini_batch: list[int]
+    begin_s: list[float]
+    load_s: list[float]
+    run_s: list[float]
+    elapsed_s: list[float]
+    outcome: list[Literal["completed", "failed", "retried"]]
+    """`failed`: for good; `retried`: another try followed."""
+
+
+class Lane(Answer):
+    """One worker in time. `init`, `load` and `run` have seconds for each bucket; the rest of it the worker was idle, or
+    not there: see `begin_s` and `end_s`."""
+
+    node: str
+    process: str
+    begin_s: float
+    """When it began its first `init()` or try."""
+    end_s: float
+    """When its last one ended."""
+    tries: int
+    """In the window."""
+    failed_tries: int
+    init: list[float]
+    load: list[float]
+    run: list[float]
+    """From the end of loading to the result, with what is around `run()`."""
+    spans: TrySpans | None = None
+    """If the window has few enough."""
+
+
+class SlowTry(Answer):
+    """A try that took long."""
+
+    mini_batch: int
+    node: str
+    process: str
+    begin_s: float
+    run_s: float
+    times_median: float
+    """How many times as long as the median of all tries of the job."""
+
+
+class Timeline(AsRead):
+    """The workers of a job in time, by node and process. All times are seconds since `start`."""
+
+    start: Time | None
+    """When the first worker began; null: none has."""
+    length_s: float
+    """From there to the end of the last try so far."""
+    begin_s: float
+    end_s: float
+    """The window."""
+    bucket_s: float
+    lanes: list[Lane]
+    lanes_total: int
+    slowest: list[SlowTry]
+    """The slowest tries that are in the window, whatever their lanes: at most twenty."""
+    median_run_s: float | None
+    """Of all tries of the job."""
+    next_page_token: str | None = None
+
+
+class Throughput(AsRead):
+    """What was done in time: each list has a value for each bucket, from `start` on."""
+
+    start: Time | None
+    bucket_s: float
+    mini_batches: list[int]
+    """Decided."""
+    items: list[int]
+    """Of those mini-batches."""
+    failed: list[int]
+    """Of the mini-batches."""
+    retried: list[int]
+    """Tries that failed, and were followed by another."""
+    busy_workers: list[float]
+    """How many were loading or running, on the average."""
+
+
+class KindOfError(Answer):
+    """Tries that failed in the same way: with the same type of exception, at the same line of the user's code."""
+
+    category: str = Field(examples=["RUN_EXCEPTION"])
+    place: str = Field(examples=['File "score.py", line 12'])
+    """The line; empty if there is none."""
+    message: str
+    """Of the first of them, and so is the traceback."""
+    traceback: str
+    has_several_messages: bool
+    count: int
+    """Tries."""
+    mini_batches: list[int]
+    """The first ones, at most ten."""
+    node: str
+    process: str
+    log: str
+    """The log that has the first of them in full: a path below `links.logs`."""
+
+
+class KindsOfErrors(AsRead):
+    """What has failed, the most frequent first."""
+
+    items: list[KindOfError]
+    count: int
+    """Tries that failed, of all kinds."""
+    left_out: int
+    """Of those, the ones whose kinds are not shown: there are too many."""
+
+
+class Figures(AsRead):
+    """Key figures of a job. What isn't known (yet) is null."""
+
+    waited_s: float | None
+    """From the submission to the start."""
+    first_try_s: float | None
+    """From the start to the first try of a mini-batch."""
+    took_s: float | None
+    """From the start to the end, or until now."""
+    nodes: int
+    workers: int
+    mini_batches: int
+    """Decided."""
+    failed_mini_batches: int
+    tries: int
+    failed_tries: int
+    items: int
+    rows: int
+    min_run_s: float | None
+    median_run_s: float | None
+    p95_run_s: float | None
+    p99_run_s: float | None
+    max_run_s: float | None
+    run_s: float
+    """Of all tries."""
+    load_s: float
+    overhead_s: float
+    """From the hand-over to a worker to its result, without loading and `run()`."""
+    init_s: float
+    """Of all workers."""
+    wasted_s: float
+    """Of tries that failed."""
+    busy_share: float | None
+    """How much of the time of its workers they were loading or running: since each began, until it ended."""
+    items_per_s: float | None
+    mini_batches_per_s: float | None
+
+
+class Compared(Answer):
+    """One of two jobs."""
+
+    id: str = Field(examples=[JOB_ID_EXAMPLE])
+    name: str
+    state: str
+    figures: Figures
+
+
+class SettingOfTwo(Answer):
+    """A setting in which two jobs differ."""
+
+    name: str
+    values: list[object]
+    """Of the one, and of the other."""
+
+
+class Comparison(Answer):
+    """Two jobs side by side."""
+
+    jobs: list[Compared]
+    settings: list[SettingOfTwo]
+    """Those that differ."""

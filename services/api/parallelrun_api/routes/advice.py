@@ -1,0 +1,72 @@
+"""What would make a job faster."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Response
+
+from parallelrun_api.context import Context, Ctx
+from parallelrun_api.http.answers import encoded_answer
+from parallelrun_api.models import Advice, AdviceCurve
+from parallelrun_api.routes.responses import JobId, problems
+from parallelrun_api.views.advice import advice_on, curve_for
+
+router = APIRouter(prefix="/v1", tags=["jobs"])
+
+
+@router.get(
+    "/jobs/{job_id:job}/advice",
+    summary="Advise on a job",
+    response_model=Advice,
+    responses=problems(404, 409, 429),
+)
+async def show_advice(
+    job_id: JobId,
+    context: Ctx,
+    min_saving_s: Annotated[
+        float, Query(ge=0, le=1e9, description="Leave out what saves less time than this.", allow_inf_nan=False)
+    ] = 60,
+) -> Response:
+    """What would make a job faster, cheaper or safer, with what was measured, what it would save, and what to change;
+    also of a job that runs. It is computed from the records in the job's folder. A pipeline has none (409): its steps
+    have."""
+    key = (show_advice, job_id, min_saving_s)
+    return encoded_answer(await context.long_lists.run(key, lambda: _advice(context, job_id, min_saving_s)))
+
+
+@router.get(
+    "/jobs/{job_id:job}/advice/what-if",
+    summary="Compute other settings",
+    response_model=AdviceCurve,
+    responses=problems(404, 409, 429),
+)
+async def show_what_if(
+    job_id: JobId,
+    context: Ctx,
+    what_if: Annotated[
+        str,
+        Query(
+            description="`nodes`, `processes` (on each node) or `mini_batch_size`, `=`, and a range or list of values.",
+            max_length=1000,
+            examples=["nodes=1..64", "processes=2,4,8"],
+        ),
+    ],
+    price: Annotated[
+        float | None,
+        Query(ge=0, le=1e9, description="Of a node for an hour, in any currency.", allow_inf_nan=False),
+    ] = None,
+) -> Response:
+    """How long a job would have taken with other numbers of nodes or processes, or with mini-batches of other sizes:
+    the measured times of its mini-batches, scheduled again. At most 64 points; of a wider range, as many as are spread
+    evenly on a logarithmic scale."""
+    key = (show_what_if, job_id, what_if, price)
+    return encoded_answer(await context.long_lists.run(key, lambda: _curve(context, job_id, what_if, price)))
+
+
+def _advice(context: Context, job_id: str, min_saving_s: float) -> str:
+    return advice_on(context.jobs.folder(job_id), min_saving_s)
+
+
+def _curve(context: Context, job_id: str, what_if: str, price: float | None) -> str:
+    return curve_for(context.jobs.folder(job_id), what_if, price)

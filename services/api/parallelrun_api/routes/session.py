@@ -1,0 +1,114 @@
+"""Sign a browser in and out."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Annotated, Any, Final, cast
+
+from fastapi import APIRouter, Depends, Request, Response
+from pydantic import BaseModel, ConfigDict, Field
+
+from parallelrun_api.http.answers import json_answer
+from parallelrun_api.http.sessions import Sessions
+from parallelrun_api.models import Session, SignInCode
+from parallelrun_api.routes.responses import problems
+from parallelrun_core.errors import Unauthorized
+
+router = APIRouter(prefix="/v1", tags=["session"])
+
+PATH: Final = "/v1/session"
+_OPEN: Final[dict[str, Any]] = {"security": []}
+
+
+def _sessions_of(request: Request) -> Sessions:
+    return cast(Sessions, request.app.state.sessions)
+
+
+Ours = Annotated[Sessions, Depends(_sessions_of)]
+
+
+class SignIn(BaseModel):
+    """What a browser shows to be signed in: one of the two."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, use_attribute_docstrings=True)
+
+    token: str = Field(default="", max_length=4096)
+    """The token of the server, or one of those that have a name."""
+    code: str = Field(default="", max_length=200)
+    """A code of `POST /v1/session:code`."""
+
+
+@router.get(
+    "/session", summary="Is this browser signed in?", response_model=Session, openapi_extra=_OPEN, responses=problems()
+)
+def show_session(request: Request, sessions: Ours) -> Response:
+    """Whether this browser is signed in, and until when. Needs no token."""
+    signed_in = sessions.of(_headers(request))
+    is_needed = sessions.token.is_needed
+    return json_answer(
+        Session(
+            is_signed_in=signed_in is not None or not is_needed,
+            token_name=signed_in.token_name if signed_in is not None else "",
+            is_token_needed=is_needed,
+            ends=_time(signed_in.ends) if signed_in is not None and is_needed else None,
+        )
+    )
+
+
+@router.post(
+    "/session",
+    summary="Sign in",
+    response_model=Session,
+    openapi_extra=_OPEN,
+    responses={
+        200: {"headers": {"Set-Cookie": {"description": "The session.", "schema": {"type": "string"}}}},
+        **problems(400, 403),
+    },
+)
+def sign_in(request: Request, sessions: Ours, shown: SignIn) -> Response:
+    """Sign a browser in: the answer sets a cookie that stands for the token for twelve hours, and that no script can
+    read. A request with the cookie that changes something needs the header `X-ParallelRun-Page`, with any value."""
+    name: str | None = ""
+    if sessions.token.is_needed:
+        name = sessions.redeemed(shown.code) if shown.code else sessions.token.name_of(shown.token.strip().encode())
+        if not name:
+            what = "This link was used already, or is too old: get another one." if shown.code else ""
+            raise Unauthorized(what or "This is not a token of this server.")
+    request.scope["state"]["token_name"] = name
+    session, cookie = sessions.new_cookie(name or "", _headers(request))
+    answer = Session(
+        is_signed_in=True,
+        token_name=session.token_name,
+        is_token_needed=sessions.token.is_needed,
+        ends=_time(session.ends) if sessions.token.is_needed else None,
+    )
+    return json_answer(answer, headers={"Set-Cookie": cookie})
+
+
+@router.delete(
+    "/session",
+    summary="Sign out",
+    status_code=204,
+    response_class=Response,
+    openapi_extra=_OPEN,
+    responses=problems(403),
+)
+def sign_out(request: Request, sessions: Ours) -> Response:
+    """Remove the cookie from this browser. Needs no token."""
+    return Response(status_code=204, headers={"Set-Cookie": sessions.no_cookie(_headers(request))})
+
+
+@router.post("/session:code", summary="Make a link that signs in", response_model=SignInCode, responses=problems(403))
+def make_sign_in_code(request: Request, sessions: Ours) -> Response:
+    """A code that signs in one browser, once, within ten minutes, with the token of this request. The `link` hands it
+    over in the part of an address that browsers send to nobody."""
+    code, ends = sessions.new_code(request.scope["state"].get("token_name", ""))
+    return json_answer(SignInCode(code=code, ends=_time(ends), link=f"/#code={code}"))
+
+
+def _headers(request: Request) -> dict[bytes, bytes]:
+    return dict(request.scope["headers"])
+
+
+def _time(seconds: int) -> str:
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

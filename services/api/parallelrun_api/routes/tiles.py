@@ -1,0 +1,240 @@
+"""A job in pictures: mini-batches in buckets, workers in time, throughput, kinds of errors, key figures."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Hashable
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+from fastapi import APIRouter, Query, Request, Response
+from pydantic import BaseModel
+
+from parallelrun_api.context import Context, Ctx
+from parallelrun_api.http.conditional import conditional_answer
+from parallelrun_api.http.paging import PageToken, decode_numbers, encode_token
+from parallelrun_api.models import (
+    Compared,
+    Comparison,
+    EffectiveSettings,
+    Figures,
+    KindsOfErrors,
+    SettingOfTwo,
+    Throughput,
+    Tiles,
+    Timeline,
+)
+from parallelrun_api.routes.responses import JobId, problems
+from parallelrun_api.views.settings import effective_settings
+from parallelrun_core.errors import Conflict
+from parallelrun_core.ids import JOB_ID
+
+if TYPE_CHECKING:
+    from parallelrun_api.models import Job
+    from parallelrun_api.tries.history import History
+
+# What is in `parallelrun_api.tries` is imported when somebody asks: numpy would delay the start of each server.
+
+router = APIRouter(prefix="/v1", tags=["jobs"])
+
+_MOST: Final = 2**32 - 1
+_SEEN: Final[dict[int | str, dict[str, Any]]] = {304: {"description": "Nothing has changed."}}
+_LANES: Final = "lanes"
+
+
+@router.get(
+    "/jobs/{job_id:job}/tiles",
+    summary="Show mini-batches as a picture",
+    response_model=Tiles,
+    responses={**_SEEN, **problems(404, 409, 429)},
+)
+async def show_tiles(
+    request: Request,
+    job_id: JobId,
+    context: Ctx,
+    *,
+    first: Annotated[int, Query(ge=0, le=_MOST, description="The first mini-batch.")] = 0,
+    end: Annotated[int | None, Query(ge=0, le=_MOST, description="The one after the last; by default, all.")] = None,
+    buckets: Annotated[int, Query(ge=1, le=2048, description="At most so many of them.")] = 512,
+) -> Response:
+    """Mini-batches in buckets of neighbors: how many are in which state, and how long they took. To look closer at a
+    bucket, ask with its bounds. Works for any number of mini-batches, while the job runs and after it."""
+
+    def answer() -> Tiles:
+        from parallelrun_api.tries.tiles import tiles
+
+        job, history = _looked_at(context, job_id)
+        is_over = job.state.is_terminal
+        running = {} if is_over else context.job_views.running(job_id)
+        with history.lock:
+            return tiles(history, job.progress, running, first=first, end=end, buckets=buckets)
+
+    return await _answered(request, context, (show_tiles, job_id, first, end, buckets), answer)
+
+
+@router.get(
+    "/jobs/{job_id:job}/timeline",
+    summary="Show workers in time",
+    response_model=Timeline,
+    responses={**_SEEN, **problems(404, 409, 429)},
+)
+async def show_timeline(
+    request: Request,
+    job_id: JobId,
+    context: Ctx,
+    *,
+    begin_s: Annotated[float, Query(ge=0, le=1e10, description="Seconds since the start of the timeline.")] = 0.0,
+    end_s: Annotated[float | None, Query(ge=0, le=1e10, description="By default, all that there is.")] = None,
+    buckets: Annotated[int, Query(ge=1, le=1000, description="So many of them.")] = 200,
+    limit: Annotated[int, Query(ge=1, le=200, description="Maximum number of lanes.")] = 50,
+    page_token: PageToken = "",
+) -> Response:
+    """A lane for each worker: in each bucket of time, the seconds that it was in `init()`, loading and running; each
+    try by itself if there are few; and the slowest tries of the window."""
+    skip = decode_numbers(page_token, _LANES, 1)[0] if page_token else 0
+
+    def answer() -> Timeline:
+        from parallelrun_api.tries.timeline import Window, timeline
+
+        _, history = _looked_at(context, job_id)
+        with history.lock:
+            shown = timeline(history, Window(begin_s=begin_s, end_s=end_s, buckets=buckets, skip=skip, lanes=limit))
+        more = skip + limit < shown.lanes_total
+        return shown.model_copy(update={"next_page_token": encode_token(_LANES, skip + limit) if more else None})
+
+    return await _answered(request, context, (show_timeline, job_id, begin_s, end_s, buckets, limit, skip), answer)
+
+
+@router.get(
+    "/jobs/{job_id:job}/throughput",
+    summary="Show what was done in time",
+    response_model=Throughput,
+    responses={**_SEEN, **problems(404, 409, 429)},
+)
+async def show_throughput(
+    request: Request,
+    job_id: JobId,
+    context: Ctx,
+    *,
+    points: Annotated[int, Query(ge=1, le=500, description="So many of them.")] = 200,
+) -> Response:
+    """Mini-batches and items that were decided, tries that failed, and busy workers, from the start until now."""
+
+    def answer() -> Throughput:
+        from parallelrun_api.tries.throughput import throughput
+
+        _, history = _looked_at(context, job_id)
+        with history.lock:
+            return throughput(history, points)
+
+    return await _answered(request, context, (show_throughput, job_id, points), answer)
+
+
+@router.get(
+    "/jobs/{job_id:job}/errors",
+    summary="Show what has failed, by kind",
+    response_model=KindsOfErrors,
+    responses={**_SEEN, **problems(404, 409, 429)},
+)
+async def show_errors(request: Request, job_id: JobId, context: Ctx) -> Response:
+    """Tries that failed in the same way, the most frequent way first, each with its first mini-batches and its log.
+    Tries that were followed by another one are among them."""
+
+    def answer() -> KindsOfErrors:
+        from parallelrun_api.views.error_kinds import kinds_of_errors
+
+        _, history = _looked_at(context, job_id)
+        with history.lock:
+            return kinds_of_errors(history)
+
+    return await _answered(request, context, (show_errors, job_id), answer)
+
+
+@router.get(
+    "/jobs/{job_id:job}/figures",
+    summary="Show key figures",
+    response_model=Figures,
+    responses={**_SEEN, **problems(404, 409, 429)},
+)
+async def show_figures(request: Request, job_id: JobId, context: Ctx) -> Response:
+    """How long the job and its tries took, and how well its workers were used."""
+    return await _answered(request, context, (show_figures, job_id), lambda: _figures(context, job_id)[1])
+
+
+@router.get(
+    "/jobs/{job_id:job}/comparison",
+    summary="Compare two jobs",
+    response_model=Comparison,
+    responses={**_SEEN, **problems(404, 409, 429)},
+)
+async def compare_jobs(
+    request: Request,
+    job_id: JobId,
+    context: Ctx,
+    *,
+    other: Annotated[str, Query(description="The id of the other job.", pattern=f"^{JOB_ID}$")],
+) -> Response:
+    """Two jobs side by side: their key figures, and the settings in which they differ."""
+    ids = (job_id, other)
+
+    def answer() -> Comparison:
+        jobs = []
+        for each in ids:
+            job, figures = _figures(context, each)
+            jobs.append(Compared(id=each, name=job.name, state=job.state, figures=figures))
+        one, two = (_values(context, each) for each in ids)
+        return Comparison(
+            jobs=jobs,
+            settings=[
+                SettingOfTwo(name=name, values=[one.get(name), two.get(name)])
+                for name in dict.fromkeys((*one, *two))
+                if one.get(name) != two.get(name)
+            ],
+        )
+
+    return await _answered(request, context, (compare_jobs, *ids), answer)
+
+
+@router.get(
+    "/jobs/{job_id:job}/settings",
+    summary="Show settings",
+    response_model=EffectiveSettings,
+    responses={**_SEEN, **problems(404, 429)},
+)
+async def show_settings(request: Request, job_id: JobId, context: Ctx) -> Response:
+    """Each setting of a job: the value that counts, the default, and where it was given."""
+    return await _answered(
+        request,
+        context,
+        (show_settings, job_id),
+        lambda: effective_settings(context.jobs.folder(job_id).record()),
+    )
+
+
+def _looked_at(context: Context, job_id: str) -> tuple[Job, History]:
+    """A job that has mini-batches, and its history."""
+    # In this order: what was recorded before it was seen as ended is then read.
+    job = context.jobs.get(job_id)
+    if job.type == "pipeline":
+        raise Conflict(f"Job {job_id} is a pipeline: ask for the job of one of its `steps`.")
+    return job, context.histories.of(context.jobs.folder(job_id))
+
+
+def _figures(context: Context, job_id: str) -> tuple[Job, Figures]:
+    from parallelrun_api.tries.throughput import figures
+    from parallelrun_api.views.shown import epoch
+
+    job, history = _looked_at(context, job_id)
+    started, ended = (epoch(each) if each else None for each in (job.started, job.ended))
+    # Without its fraction: so nothing changes in between for those who ask every second.
+    until = ended if ended is not None else float(int(time.time()))
+    with history.lock:
+        return job, figures(history, started=started, until=until)
+
+
+def _values(context: Context, job_id: str) -> dict[str, object]:
+    return {item.name: item.value for item in effective_settings(context.jobs.folder(job_id).record()).items}
+
+
+async def _answered(request: Request, context: Context, key: Hashable, answer: Callable[[], BaseModel]) -> Response:
+    text = await context.pictures.run(key, lambda: answer().model_dump_json())
+    return conditional_answer(request.headers, text)

@@ -1,0 +1,76 @@
+"""A term log, read on from where the last look at it ended."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from parallelrun_core.folder.damage import FRAME, Damage
+from parallelrun_core.folder.record_log import RecordReader
+from parallelrun_core.folder.term_log import Span, file_of, spans
+
+
+class WasCut(Exception):
+    """What was read of a log doesn't count: its leader was paused, and the next one hasn't accepted all of it."""
+
+
+class FollowedLog:
+    """What is new in one log of a job. Damage is passed over: the leader says what is damaged."""
+
+    def __init__(self, folder: Path, name: str) -> None:
+        self._folder = folder
+        self._name = name
+        self._read: dict[int, int] = {}
+        """Of each term, up to which byte its file was read."""
+
+    def new(self) -> Iterator[tuple[int, int, bytes]]:
+        """`(term, offset, payload)` of each record that was not yet returned. It may be left at any time.
+
+        Raises:
+            WasCut: read everything again, with another of these.
+            CorruptLog, NewerSchema: it can't be read.
+        """
+        current = spans(self._folder, self._name, on_damage=_pass_over)
+        ends = {span.term: span.end for span in current}
+        if any(term not in ends or at > (ends[term] or at) for term, at in self._read.items()):
+            raise WasCut
+        for span in current:
+            yield from self._records(span)
+
+    def _records(self, span: Span) -> Iterator[tuple[int, int, bytes]]:
+        start = self._read.get(span.term, span.start)
+        if span.end is not None and start >= span.end:
+            return
+        path = file_of(self._folder, self._name, span.term)
+        reader = RecordReader(path, start=start, end=span.end, on_damage=_pass_over)
+        try:
+            while (payload := reader.read()) is not None:
+                self._read[span.term] = reader.at
+                yield span.term, reader.at - FRAME.size - len(payload), payload
+        finally:
+            reader.close()
+
+    def left_bytes(self) -> tuple[int, int]:
+        """How many bytes are not read yet, and how many there are."""
+        left = total = 0
+        for span in spans(self._folder, self._name, on_damage=_pass_over):
+            try:
+                end = span.end or file_of(self._folder, self._name, span.term).stat().st_size
+            except FileNotFoundError:
+                continue
+            total += end - span.start
+            left += max(0, end - self._read.get(span.term, span.start))
+        return left, total
+
+
+def read_record(folder: Path, name: str, term: int, offset: int) -> bytes | None:
+    """The record whose frame begins there; None: it can't be read any more."""
+    reader = RecordReader(file_of(folder, name, term), start=offset)
+    try:
+        return reader.read()
+    finally:
+        reader.close()
+
+
+def _pass_over(_: Damage) -> None:
+    """See above."""

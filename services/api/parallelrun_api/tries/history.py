@@ -1,0 +1,180 @@
+"""The tries of one job: all that its pictures are made of.
+
+They are read from the decision log, the log of retries and the report of tries, which a leader writes anyway and which
+stay when the job has ended. Each look reads what is new since the one before, for a limited time: so a first look at a
+million mini-batches takes several requests, none of which takes long.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from threading import Lock
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import numpy as np
+
+from parallelrun_api.tries.columns import ByNumber, Columns
+from parallelrun_api.tries.followed_log import FollowedLog, WasCut
+from parallelrun_api.tries.kinds_so_far import KindsSoFar
+from parallelrun_api.tries.worker_phases import FollowedReport, WorkerPhase
+from parallelrun_core.folder.decisions import NAME as DECISIONS
+from parallelrun_core.folder.layout import Logs
+from parallelrun_core.outcome import Outcome, decode_list
+
+if TYPE_CHECKING:
+    from parallelrun_core.folder.job_folder import JobFolder
+    from parallelrun_core.folder.records import JobRecord
+
+RETRIES: Final = "retries"
+DONE, FAILED, RETRIED, LOST = range(4)
+_CODES: Final = {"done": DONE, "failed": FAILED, "retry": RETRIED, "lost": LOST}
+_OFFSET_BITS: Final = 42
+_AT_ONCE: Final = 2048
+"""Tries that are put into columns together: fewer cost more each."""
+_CLOCK_S: Final = 5.0
+"""How far the clock of a node may be behind that of the API."""
+_KINDS: Final = {
+    "mini_batch": "u4", "status": "u1", "tries": "u2", "generation": "u2", "lane": "i4", "begin": "f8",
+    "elapsed_s": "f4", "run_s": "f4", "load_s": "f4", "items": "u4", "failed_items": "u4", "rows": "u4",
+    "is_own": "?", "place": "i8",
+}  # fmt: skip
+_MOST: Final = 2**32 - 1
+_MOST_TRIES: Final = 2**16 - 1
+
+
+class Worker(NamedTuple):
+    """A worker process, by the names in the records."""
+
+    node: str
+    process: str
+
+
+class Place(NamedTuple):
+    """Where the record with an outcome is."""
+
+    log: str
+    term: int
+    offset: int
+
+
+class History:
+    """The tries of one job. Take `lock` to read; `refresh` takes it itself."""
+
+    def __init__(self, folder: JobFolder, record: JobRecord) -> None:
+        self.lock = Lock()
+        self.record = record
+        self.folder = folder
+        self.revision = 0
+        """Another one whenever something is new."""
+        self._begin()
+
+    def _begin(self) -> None:
+        self._logs = {name: FollowedLog(self.folder.path, name) for name in (DECISIONS, RETRIES)}
+        self._report = FollowedReport(Logs(self.folder.logs).job_report / "processed_mini-batches.csv")
+        self.tries = Columns(**_KINDS)
+        self.decided_by = ByNumber("i4", -1)
+        """Of each mini-batch, the row of the try that was decided upon; -1: none was."""
+        self.has_failed_try = ByNumber("u1", 0)
+        self.workers: dict[Worker, int] = {}
+        """From each worker to the number of its lane, which `lane` has; -1 there: no worker was to blame."""
+        self.phases: list[WorkerPhase] = []
+        self.errors = KindsSoFar()
+        self.read_share = 0.0
+
+    def refresh(self, budget_s: float) -> None:
+        """Read what is new, for about so long.
+
+        Raises:
+            CorruptLog, NewerSchema: the logs can't be read.
+        """
+        until = time.monotonic() + budget_s
+        with self.lock:
+            before = self.tries.count, len(self.phases)
+            try:
+                self._read(lambda: time.monotonic() < until)
+            except WasCut:
+                self._begin()
+                self._read(lambda: time.monotonic() < until)
+            self._open_again()
+            self.read_share = self._share_read()
+            self.revision += (self.tries.count, len(self.phases)) != before
+
+    def place(self, row: int) -> Place:
+        """Where the record of a try is."""
+        log = RETRIES if self.tries["status"][row] == RETRIED else DECISIONS
+        place = int(self.tries["place"][row])
+        return Place(log, place >> _OFFSET_BITS, place & ((1 << _OFFSET_BITS) - 1))
+
+    @property
+    def bytes(self) -> int:
+        """About how much memory it takes."""
+        return self.tries.bytes + self.decided_by.bytes + self.has_failed_try.bytes
+
+    def _share_read(self) -> float:
+        parts = [*(log.left_bytes() for log in self._logs.values()), self._report.left_bytes()]
+        left, total = (sum(column) for column in zip(*parts, strict=True))
+        return 1.0 if not left else round(min(0.999, 1 - left / total), 3)
+
+    def _read(self, may_go_on: Callable[[], bool]) -> None:
+        for log in self._logs.values():
+            batch: list[Outcome] = []
+            places: list[int] = []
+            for term, at, raw in log.new():
+                outcomes = decode_list(raw)
+                batch += outcomes
+                places += [(term << _OFFSET_BITS) | at] * len(outcomes)
+                if len(batch) >= _AT_ONCE:
+                    self._add(batch, places)
+                    batch, places = [], []
+                    if not may_go_on():
+                        break
+            if batch:
+                self._add(batch, places)
+        self.phases += self._report.new(may_go_on)
+
+    def _add(self, batch: list[Outcome], places: list[int]) -> None:
+        first, lanes = self.tries.count, self.workers
+        earliest = self.record.submitted - _CLOCK_S if self.record.resumed else 0.0
+        for outcome in batch:
+            if outcome.failure is not None:
+                self.errors.add(outcome)
+        status = np.array([_CODES[outcome.status] for outcome in batch], "u1")
+        numbers = np.array([outcome.mini_batch for outcome in batch], "u4")
+        begin = np.array([outcome.started for outcome in batch])
+        self.tries.extend(
+            mini_batch=numbers,
+            status=status,
+            tries=[min(outcome.tries, _MOST_TRIES) for outcome in batch],
+            generation=[outcome.generation for outcome in batch],
+            lane=[
+                lanes.setdefault(Worker(outcome.node, outcome.process), len(lanes)) if outcome.process else -1
+                for outcome in batch
+            ],
+            begin=begin,
+            elapsed_s=[outcome.elapsed_s for outcome in batch],
+            run_s=[outcome.run_s for outcome in batch],
+            load_s=[outcome.load_s for outcome in batch],
+            items=[min(outcome.items, _MOST) for outcome in batch],
+            failed_items=[min(outcome.failed_items, _MOST) for outcome in batch],
+            rows=[min(outcome.rows, _MOST) for outcome in batch],
+            is_own=(begin > earliest) & (status != LOST),
+            place=places,
+        )
+        rows = np.arange(first, self.tries.count, dtype="i4")
+        is_decided = status != RETRIED
+        self.decided_by.set(numbers[is_decided], np.where(status == LOST, -1, rows)[is_decided])
+        self.has_failed_try.set(numbers[(status == RETRIED) | (status == FAILED)], 1)
+
+    def _open_again(self) -> None:
+        """What has failed, and was reopened by the user since, is to be decided again."""
+        for reopening in self.folder.reopenings() if self.folder.generation() else ():
+            if not reopening.retry_failed:
+                continue
+            rows = self.decided_by.range(0, self.decided_by.end)
+            numbers = np.flatnonzero(rows >= 0)
+            rows = rows[numbers]
+            is_open = (self.tries["status"][rows] == FAILED) & (self.tries["generation"][rows] < reopening.generation)
+            if reopening.mini_batches is not None:
+                is_open &= np.isin(numbers, reopening.mini_batches)
+            self.decided_by.set(numbers[is_open], -1)

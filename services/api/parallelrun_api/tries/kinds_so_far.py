@@ -1,0 +1,69 @@
+"""The failed tries of a job by kind, as they are read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from parallelrun_core.error_kinds import Kind, kind_of, place_of
+
+if TYPE_CHECKING:
+    from parallelrun_core.outcome import Failure, Outcome
+
+MOST_KINDS: Final = 200
+_MOST_SAMPLES: Final = 10
+_MOST_KNOWN: Final = 4096
+"""Failures whose kind is remembered: a million equal ones are not looked at one by one."""
+
+
+@dataclass(slots=True)
+class KindSoFar:
+    """Failed tries of one kind."""
+
+    first: Outcome
+    failure: Failure
+    """Of the first one."""
+    place: str
+    count: int = 0
+    has_several_messages: bool = False
+    mini_batches: list[int] = field(default_factory=list)
+
+
+class KindsSoFar:
+    """What has failed so far. What is in it is as it was recorded: mask it before it is shown."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.left_out = 0
+        """Those of kinds beyond the limit."""
+        self._by_kind: dict[Kind, KindSoFar] = {}
+        self._known: dict[Failure, KindSoFar | None] = {}
+
+    def add(self, outcome: Outcome) -> None:
+        """Count a try that has failed."""
+        failure = outcome.failure
+        if failure is None:
+            return
+        self.count += 1
+        kind = self._known[failure] if failure in self._known else self._kind(outcome, failure)
+        if kind is None:
+            self.left_out += 1
+            return
+        kind.count += 1
+        kind.has_several_messages = kind.has_several_messages or failure.message != kind.failure.message
+        if len(kind.mini_batches) < _MOST_SAMPLES and outcome.mini_batch not in kind.mini_batches:
+            kind.mini_batches.append(outcome.mini_batch)
+
+    def _kind(self, outcome: Outcome, failure: Failure) -> KindSoFar | None:
+        name = kind_of(failure)
+        kind = self._by_kind.get(name)
+        if kind is None and len(self._by_kind) < MOST_KINDS:
+            kind = self._by_kind[name] = KindSoFar(outcome, failure, place_of(failure.traceback))
+        if len(self._known) >= _MOST_KNOWN:
+            self._known.clear()
+        self._known[failure] = kind
+        return kind
+
+    def most_frequent(self) -> list[KindSoFar]:
+        """All kinds, the most frequent first."""
+        return sorted(self._by_kind.values(), key=lambda kind: -kind.count)

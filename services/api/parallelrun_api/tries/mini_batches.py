@@ -1,0 +1,130 @@
+"""Mini-batches by number or by how long they took, and all tries of one of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, Literal
+
+import numpy as np
+
+from parallelrun_api.http.paging import decode_numbers, encode_token
+from parallelrun_api.models import MiniBatch, MiniBatchPage, MiniBatchTry
+from parallelrun_api.tries.followed_log import read_record
+from parallelrun_api.tries.history import DONE, FAILED, LOST, RETRIED, History, Place
+from parallelrun_api.tries.timeline import clock_of
+from parallelrun_api.views.mini_batches import Page, Part, mini_batch_of
+from parallelrun_core.folder.layout import Logs
+from parallelrun_core.masking import Mask
+from parallelrun_core.outcome import Outcome, decode_list
+
+if TYPE_CHECKING:
+    from parallelrun_api.tries.columns import Array
+
+MOST_TRIES: Final = 500
+"""Of one mini-batch that are shown: the last ones."""
+_OUTCOMES: Final[dict[int, Literal["completed", "failed", "retried", "lost"]]] = {
+    DONE: "completed",
+    FAILED: "failed",
+    RETRIED: "retried",
+    LOST: "lost",
+}
+
+
+def page(history: History, part: Part, status: Literal["done", "failed"] | None, wanted: Page) -> MiniBatchPage:
+    """One page of the decided mini-batches.
+
+    Raises:
+        InvalidInput: the token is not one of this list.
+    """
+    skip = decode_numbers(wanted.token, part.order_by, 1)[0] if wanted.token else 0
+    rows = _chosen(history, part, status)
+    if part.order_by == "slowest":
+        rows = rows[np.argsort(-history.tries["run_s"][rows], kind="stable")]
+    else:
+        rows = rows[history.tries["mini_batch"][rows] >= skip]
+    begin = skip if part.order_by == "slowest" else 0
+    page, rest = rows[begin : begin + wanted.limit], rows[begin + wanted.limit :]
+    records = _Records(history)
+    items = [item for row in page.tolist() if (item := records.mini_batch(row)) is not None]
+    following = begin + wanted.limit if part.order_by == "slowest" else 0
+    if len(rest) and part.order_by == "id":
+        following = int(history.tries["mini_batch"][rest[0]])
+    return MiniBatchPage(items=items, next_page_token=encode_token(part.order_by, following) if len(rest) else None)
+
+
+def _chosen(history: History, part: Part, status: Literal["done", "failed"] | None) -> Array:
+    end = history.decided_by.end if part.end is None else min(part.end, history.decided_by.end)
+    rows = history.decided_by.range(min(part.first, end), end)
+    rows = rows[rows >= 0]
+    if status is not None:
+        rows = rows[history.tries["status"][rows] == (DONE if status == "done" else FAILED)]
+    return rows
+
+
+def status_of(history: History, number: int) -> Literal["done", "failed"] | None:
+    """What was decided about a mini-batch; None: nothing yet."""
+    row = int(history.decided_by.range(number, number + 1)[0])
+    if row < 0:
+        return None
+    return "done" if history.tries["status"][row] == DONE else "failed"
+
+
+def tries_of(history: History, number: int) -> list[MiniBatchTry]:
+    """The tries of a mini-batch, in the order in which they were recorded."""
+    start = clock_of(history).start or 0.0
+    records = _Records(history)
+    rows = np.flatnonzero(history.tries["mini_batch"] == number)
+    rows = rows[np.argsort(history.tries["begin"][rows], kind="stable")][-MOST_TRIES:]
+    shown = []
+    for row in rows.tolist():
+        outcome = records.outcome(row)
+        if outcome is None:
+            continue
+        begin = float(history.tries["begin"][row])
+        shown.append(
+            MiniBatchTry(
+                **mini_batch_of(outcome, records.mask).model_dump(),
+                outcome=_OUTCOMES[int(history.tries["status"][row])],
+                generation=outcome.generation,
+                begin_s=round(begin - start, 6) if begin and history.tries["is_own"][row] else None,
+                logs=_logs(history, outcome),
+            )
+        )
+    return shown
+
+
+class _Records:
+    """The records of tries; one that has several is read once."""
+
+    def __init__(self, history: History) -> None:
+        self.mask = Mask(history.record.spec)
+        self._history = history
+        self._read: dict[Place, dict[int, Outcome]] = {}
+
+    def mini_batch(self, row: int) -> MiniBatch | None:
+        """What is shown of a try; None: it can't be read any more."""
+        outcome = self.outcome(row)
+        return mini_batch_of(outcome, self.mask) if outcome is not None else None
+
+    def outcome(self, row: int) -> Outcome | None:
+        """The whole of a try; None: it can't be read any more."""
+        place = self._history.place(row)
+        if place not in self._read:
+            raw = read_record(self._history.folder.path, *place)
+            self._read[place] = {each.mini_batch: each for each in decode_list(raw)} if raw is not None else {}
+        return self._read[place].get(int(self._history.tries["mini_batch"][row]))
+
+
+def _logs(history: History, outcome: Outcome) -> list[str]:
+    """The logs of the worker of a try that are there."""
+    if not outcome.process:
+        return []
+    node, process = outcome.node, outcome.process
+    logs = Logs(history.folder.logs)
+    paths = (
+        logs.user / "error" / node / f"{process}.txt",
+        logs.stdout(node, process),
+        logs.stderr(node, process),
+        logs.script_log(node) / f"{process}.log.txt",
+        logs.of_node(node) / f"{process}.txt",
+    )
+    return [str(path.relative_to(logs.path)) for path in paths if path.is_file()]

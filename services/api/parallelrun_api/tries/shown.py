@@ -1,0 +1,25 @@
+"""Numbers as they are shown."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from parallelrun_api.tries.columns import Array
+
+
+def numbers(values: Array, digits: int = 6) -> list[float | None]:
+    """Rounded; None for what is infinite or no number."""
+    rounded = np.round(values.astype("f8"), digits)
+    shown: list[float | None] = rounded.tolist()
+    unknown: list[int] = np.flatnonzero(~np.isfinite(rounded)).tolist()
+    for each in unknown:
+        shown[each] = None
+    return shown
+
+
+def number(value: float, digits: int = 6) -> float | None:
+    """One of these."""
+    return numbers(np.array([value]), digits)[0]

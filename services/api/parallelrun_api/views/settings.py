@@ -1,0 +1,72 @@
+"""The settings of a job as they count, and where each came from."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from parallelrun_api.models import EffectiveSetting, EffectiveSettings
+from parallelrun_core.masking import masked_spec
+from parallelrun_core.spec import JobSpec, PipelineSpec
+
+if TYPE_CHECKING:
+    from pydantic.fields import FieldInfo
+
+    from parallelrun_core.folder.records import JobRecord
+
+Group = Literal["job", "run", "parallel", "inputs", "outputs", "limits", "other"]
+_GROUPS: Final[dict[Group, tuple[str, ...]]] = {
+    "job": ("name", "description", "tags", "resume_from", "type"),
+    "run": (
+        "code", "command", "entry_script", "program_arguments", "environment_variables", "secrets", "environment",
+        "logging_level", "profiling_module", "resource_monitor_interval",
+    ),
+    "parallel": (
+        "instance_count", "max_concurrency_per_instance", "mini_batch_size", "partition_keys", "rank_mini_batch_count",
+        "speculative_execution", "look_ahead", "nice",
+    ),
+    "inputs": ("inputs", "input_data"),
+    "outputs": (
+        "outputs", "output", "output_action", "append_row_file_name", "append_row_to", "append_row_separator",
+        "append_row_dataframe_header", "append_row_safe_output",
+    ),
+    "limits": (
+        "run_invocation_timeout", "run_max_try", "lost_leases", "first_task_creation_timeout",
+        "progress_update_timeout", "task_overhead_timeout", "error_threshold", "mini_batch_error_threshold",
+        "allowed_failed_percent",
+    ),
+}  # fmt: skip
+_GROUP_OF: Final[dict[str, Group]] = {name: group for group, names in _GROUPS.items() for name in names}
+_ORDER: Final = [*_GROUPS, "other"]
+
+
+def effective_settings(record: JobRecord) -> EffectiveSettings:
+    """All settings, by group."""
+    fields = (PipelineSpec if record.is_pipeline else JobSpec).model_fields
+    shown = masked_spec(record.spec)
+    items = [_setting(record, name, shown[name], field) for name, field in fields.items() if name in shown]
+    return EffectiveSettings(items=sorted(items, key=lambda item: _ORDER.index(item.group)))
+
+
+def _setting(record: JobRecord, name: str, value: Any, field: FieldInfo) -> EffectiveSetting:
+    default = None if field.is_required() else _plain(field.get_default(call_default_factory=True))
+    origin: Literal["given", "default", "unknown"] = "default"
+    if record.origins is not None:
+        origin = "given" if name in record.origins else "default"
+    elif record.spec.get(name) != default:
+        origin = "unknown"
+    return EffectiveSetting(
+        name=name,
+        value=value,
+        default=default,
+        origin=origin,
+        given_at=(record.origins or {}).get(name, ""),
+        description=field.description or "",
+        group=_GROUP_OF.get(name, "other"),
+    )
+
+
+def _plain(value: Any) -> Any:
+    """A default as JSON has it."""
+    if hasattr(value, "model_dump"):
+        return value.model_dump(mode="json")
+    return list(value) if isinstance(value, tuple) else value

@@ -1,0 +1,112 @@
+"""What is said about a job: its findings, each with what was measured, what a change would save, and the change."""
+
+from __future__ import annotations
+
+from typing import Final, Literal
+
+import msgspec
+
+Severity = Literal["low", "moderate", "severe", "critical"]
+Saves = Literal["time", "cost", "risk"]
+LEVELS: Final[tuple[Severity, ...]] = ("low", "moderate", "severe", "critical")
+
+
+class Change(msgspec.Struct, kw_only=True, frozen=True):
+    """What to do."""
+
+    text: str
+    """In a sentence."""
+    set: dict[str, str] = {}
+    """Fields of the job file with their new values, as for `--set`; none, if the change is elsewhere."""
+
+
+class Finding(msgspec.Struct, kw_only=True, frozen=True):
+    """One thing that costs time or money, or endangers the job."""
+
+    id: str
+    """Which one: stable, for programs. docs/advice.md lists them."""
+    severity: Severity
+    saves: Saves
+    """`time`; `cost`: nodes that the job hardly needs; `risk`: the job, or some of its items, may fail."""
+    title: str
+    """What is wrong, in a sentence."""
+    evidence: list[str]
+    """What was measured."""
+    change: Change
+    saving_s: float = 0.0
+    """How much sooner the job would have ended with the change: predicted, as are the following two."""
+    saving_share: float = 0.0
+    """The same as a share of the job's time."""
+    predicted_s: float = 0.0
+    """How long the job would have taken with the change."""
+    saving_node_s: float = 0.0
+    """How much less nodes would have been there for it: the seconds of all of them."""
+    mini_batches: list[int] = []
+    """Some that show it."""
+    nodes: list[str] = []
+    """Those that show it, if not all do."""
+
+
+class Basis(msgspec.Struct, kw_only=True, frozen=True):
+    """What the advice rests on."""
+
+    seconds: float
+    """How long the job took; of one that runs, up to the end of its last try."""
+    mini_batches: int
+    tries: int
+    nodes: int
+    processes_per_node: int
+    is_running: bool = False
+    mini_batch_s: float = 0.0
+    """The median of a mini-batch."""
+    fixed_s: float = 0.0
+    """What a mini-batch costs beside its items."""
+    lower_bound_s: float = 0.0
+    """No order of these mini-batches on these workers is faster: max(Σd ÷ W, max d)."""
+    unexplained_s: float = 0.0
+    """By how much the replay of what happened is too short."""
+
+
+class Advice(msgspec.Struct, kw_only=True, frozen=True):
+    """All of it. No findings: nothing that is known would be worth a change."""
+
+    job_id: str
+    summary: str
+    """In a sentence."""
+    basis: Basis | None = None
+    """None: no try has ended yet."""
+    findings: list[Finding] = []
+    """What endangers the job comes first, then what saves most."""
+    min_saving_s: float
+    """Findings that save less than this, or less than the next, are left out."""
+    min_saving_share: float
+
+
+class Point(msgspec.Struct, kw_only=True, frozen=True):
+    """One setting and what it would give."""
+
+    value: int
+    seconds: float
+    node_hours: float
+    cost: float | None = None
+
+
+class Curve(msgspec.Struct, kw_only=True, frozen=True):
+    """How long a job would take for several values of one setting, by the replay of what was measured."""
+
+    job_id: str
+    setting: Literal["nodes", "processes", "mini_batch_size"]
+    now: int
+    """The value that it had."""
+    seconds: float
+    """How long it took."""
+    points: list[Point]
+    notes: list[str] = []
+    """What it assumes."""
+
+
+class Thresholds(msgspec.Struct, kw_only=True, frozen=True):
+    """What is worth saying: what saves more than both, or endangers the job."""
+
+    seconds: float = 60.0
+    share: float = 0.10

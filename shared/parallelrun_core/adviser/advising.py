@@ -1,0 +1,59 @@
+"""From evidence to advice."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from parallelrun_core.adviser.advice import Advice, Basis, Thresholds
+from parallelrun_core.adviser.duration import duration, percent
+from parallelrun_core.adviser.evidence import Evidence
+from parallelrun_core.adviser.findings.all import ALL
+from parallelrun_core.adviser.findings.case import Case
+from parallelrun_core.adviser.replay import lower_bound
+from parallelrun_core.adviser.schedule import Schedule
+
+_ORDER = {"risk": 0, "time": 1, "cost": 2}
+
+
+def advise(evidence: Evidence, thresholds: Thresholds | None = None) -> Advice:
+    """What would make a job faster or safer: what endangers it first, then what saves most.
+
+    Silence is an answer: nothing that saves less than the thresholds is said.
+    """
+    limits = thresholds or Thresholds()
+    if not len(evidence.tries):
+        return Advice(
+            job_id=evidence.job_id, summary="No mini-batch has been tried yet.",
+            min_saving_s=limits.seconds, min_saving_share=limits.share,
+        )  # fmt: skip
+    schedule = Schedule(evidence)
+    case = Case(evidence, schedule, limits)
+    findings = [finding for findings_of in ALL for finding in findings_of(case)]
+    findings.sort(key=lambda finding: (_ORDER[finding.saves], -finding.saving_s, -finding.saving_node_s))
+    basis = Basis(
+        seconds=schedule.measured_s,
+        mini_batches=len(schedule.work),
+        tries=len(evidence.tries),
+        nodes=schedule.nodes,
+        processes_per_node=schedule.processes_per_node,
+        is_running=evidence.is_running,
+        mini_batch_s=float(np.median(schedule.work)),
+        fixed_s=schedule.fixed_s,
+        lower_bound_s=lower_bound(schedule.durations, len(schedule.lanes)),
+        unexplained_s=schedule.unexplained_s,
+    )
+    return Advice(
+        job_id=evidence.job_id, summary=_summary(basis, len(findings), limits), basis=basis, findings=findings,
+        min_saving_s=limits.seconds, min_saving_share=limits.share,
+    )  # fmt: skip
+
+
+def _summary(basis: Basis, findings: int, limits: Thresholds) -> str:
+    looked_at = (
+        f"{basis.mini_batches:,} mini-batches on {basis.nodes:,} nodes, {basis.processes_per_node:,} processes each, "
+        f"{duration(basis.seconds)}{' so far' if basis.is_running else ''}"
+    )
+    if findings:
+        return f"{findings} finding{'s' if findings > 1 else ''} in {looked_at}."
+    worth = f"{percent(limits.share)} and {duration(limits.seconds)}"
+    return f"Nothing to change: no finding in {looked_at} would save more than {worth}."

@@ -1,0 +1,17 @@
+"""Figures for people. No numpy here: a client shows advice that a server has made."""
+
+from __future__ import annotations
+
+
+def duration(seconds: float) -> str:
+    """A time."""
+    if seconds >= 7200:
+        return f"{seconds / 3600:.1f} h"
+    if seconds >= 120:
+        return f"{seconds / 60:.1f} min"
+    return f"{seconds:.1f} s" if seconds >= 1 else f"{seconds * 1000:.3g} ms"
+
+
+def percent(share: float) -> str:
+    """A share."""
+    return f"{100 * share:.0f} %" if share >= 0.01 else f"{100 * share:.2g} %"

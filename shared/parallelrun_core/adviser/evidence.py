@@ -1,0 +1,145 @@
+"""What is known of a job when it is looked through: the tries of its mini-batches, its workers, its nodes.
+
+Times are seconds; those at which something happened count from the job's start.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+DONE: Final = 0
+FAILED: Final = 1
+RETRY: Final = 2
+"""How a try has ended; after the last one, another followed."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tries:
+    """All tries of a job, a column for each of what was measured, in the order in which they were handed over."""
+
+    mini_batch: Ints
+    status: Ints
+    node: Ints
+    """An index of `Evidence.nodes`; so is `process` one of `Evidence.processes`."""
+    process: Ints
+    items: Ints
+    started_s: Floats
+    """When the agent handed it to its worker, which may still have been busy."""
+    elapsed_s: Floats
+    run_s: Floats
+    load_s: Floats
+    cpu_s: Floats
+    peak_bytes: Floats
+    """0: unknown."""
+    read_bytes: Floats
+    """-1: unknown."""
+    category: Ints
+    """An index of `Evidence.categories`: 0, which is no error, if it hasn't failed."""
+
+    def __len__(self) -> int:
+        return len(self.mini_batch)
+
+    def where(self, mask: NDArray[np.bool_] | Ints) -> Tries:
+        """Some of them, in this order if these are indices."""
+        return Tries(**{name: column[mask] for name, column in vars(self).items()})
+
+
+@dataclass(frozen=True)
+class Init:
+    """One worker's `init()` that has ended."""
+
+    node: str
+    process: str
+    started_s: float
+    seconds: float
+    is_done: bool = True
+
+
+@dataclass(frozen=True, kw_only=True)
+class NodeUse:
+    """What was measured of a node while it worked for the job; None: it wasn't."""
+
+    cpus: float | None = None
+    """How many CPUs its workers may use: of a quota, perhaps a fraction."""
+    cpu_share: float | None = None
+    """Of all CPUs, by whomever, in the mean; 1: all of them."""
+    throttled: float | None = None
+    """Seconds for which a quota (cgroup) stopped threads that could run, all added up, in each second."""
+    memory_bytes: float | None = None
+    memory_left_bytes: float | None = None
+    """The least that was available."""
+    cpu_pressure: float | None = None
+    """Share of the time in which some process waited for a CPU (PSI); so are the others for memory and disks."""
+    memory_pressure: float | None = None
+    io_pressure: float | None = None
+    threads: float | None = None
+    """Of a worker, in the mean."""
+    gpu_share: float | None = None
+    gpu_memory_share: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """The job's settings that findings are about."""
+
+    size: int = 10
+    """Of a mini-batch, in `unit`s."""
+    unit: str = "files"
+    """`files`; `bytes` or `rows` of a table; empty, if mini-batches have no size: by keys, or without data."""
+    has_keys: bool = False
+    run_invocation_timeout_s: float = 60.0
+    run_max_try: int = 3
+    instance_count: int | None = None
+    processes: int | None = None
+    """On each node (`max_concurrency_per_instance`)."""
+    environment_variables: frozenset[str] = frozenset()
+    """Names only."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Evidence:
+    """All of it."""
+
+    job_id: str = ""
+    tries: Tries
+    nodes: Sequence[str]
+    processes: Sequence[str]
+    """`<node>/<process>`, as in the reports."""
+    categories: Sequence[str] = ("",)
+    seconds: float
+    """From the job's start to its end; of one that runs, to the end of its last try."""
+    is_running: bool = False
+    has_failed: bool = False
+    scheduled: int = 0
+    """Mini-batches in the job's plan; 0: unknown."""
+    inits: Sequence[Init] = ()
+    first_listed_s: float | None = None
+    """When the first mini-batch was there."""
+    environment_s: float = 0.0
+    """How long the workers' Python was built before the first of them started, at most."""
+    uses: dict[str, NodeUse] = field(default_factory=dict)
+    """By node."""
+    settings: Settings = field(default_factory=Settings)
+
+
+def columns(**values: Any) -> Tries:
+    """Tries of plain sequences, in any order; what is left out is unknown, or 0."""
+    count = len(values["mini_batch"])
+    defaults = {"peak_bytes": 0.0, "read_bytes": -1.0, "items": 1}
+    whole = {"mini_batch", "status", "node", "process", "items", "category"}
+    made: dict[str, Any] = {}
+    for name in Tries.__dataclass_fields__:
+        given = values.get(name)
+        kind = np.int64 if name in whole else np.float64
+        made[name] = np.asarray(given, dtype=kind) if given is not None else np.full(count, defaults.get(name, 0), kind)
+    tries = Tries(**made)
+    order = np.lexsort((tries.mini_batch, tries.started_s))
+    return tries.where(order)

@@ -1,0 +1,61 @@
+"""What each finding is made from: the evidence, the schedule that it gives, and what is worth saying."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from parallelrun_core.adviser.advice import Change, Finding, Thresholds
+from parallelrun_core.adviser.evidence import Evidence, Settings
+from parallelrun_core.adviser.schedule import Schedule
+from parallelrun_core.adviser.severity import severity
+
+
+@dataclass(frozen=True)
+class Case:
+    """One job."""
+
+    evidence: Evidence
+    schedule: Schedule
+    thresholds: Thresholds
+
+    @property
+    def settings(self) -> Settings:
+        return self.evidence.settings
+
+    def is_worth(self, predicted_s: float) -> bool:
+        """Whether a job that takes so long instead is worth a change."""
+        saved, took = self.schedule.measured_s - predicted_s, self.schedule.measured_s
+        return saved > self.thresholds.seconds and saved > self.thresholds.share * took
+
+    def faster(
+        self,
+        name: str,
+        predicted_s: float,
+        *,
+        title: str,
+        evidence: list[str],
+        change: Change,
+        mini_batches: Sequence[int] = (),
+        nodes: Sequence[str] = (),
+    ) -> Iterator[Finding]:
+        """The finding that this change makes the job so much faster; nothing, if that is not worth it."""
+        if not self.is_worth(predicted_s):
+            return
+        took = self.schedule.measured_s
+        saved = took - predicted_s
+        share = saved / took
+        yield Finding(
+            id=name,
+            severity=severity(share=share, seconds=saved, cases=len(self.evidence.tries), thresholds=self.thresholds),
+            saves="time",
+            title=title,
+            evidence=evidence,
+            change=change,
+            saving_s=saved,
+            saving_share=share,
+            predicted_s=predicted_s,
+            saving_node_s=saved * self.schedule.nodes,
+            mini_batches=list(mini_batches),
+            nodes=list(nodes),
+        )

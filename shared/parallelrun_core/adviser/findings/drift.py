@@ -1,0 +1,95 @@
+"""A job that gets slower as it goes on: in run(), or in what is around it.
+
+The decision tree of the tuning guide: where `Run Method Seconds` grow, the script is at fault; where only
+`Elapsed Seconds` do, the storage. That it grows at all is believed if the slope of a line through all tries is four
+times its standard error, and if the medians of the four quarters of the job rise, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Final
+
+import numpy as np
+
+from parallelrun_core.adviser.advice import Change, Finding
+from parallelrun_core.adviser.duration import duration, percent
+from parallelrun_core.adviser.evidence import DONE, Floats
+from parallelrun_core.adviser.findings.case import Case
+
+_LEAST: Final = 20
+_SURE: Final = 4.0
+_QUARTERS: Final = 4
+
+
+def findings_of(case: Case) -> Iterator[Finding]:
+    """What grows, and how much it costs."""
+    tries = case.evidence.tries
+    done = np.flatnonzero(tries.status == DONE)
+    if len(done) < _LEAST:
+        return
+    at = tries.started_s[done]
+    items = np.maximum(tries.items[done], 1)
+    run, around = tries.run_s[done] / items, (tries.elapsed_s - tries.run_s)[done] / items
+    of_run, of_around = excess(at, run), excess(at, around)
+    if of_run is None and of_around is None:
+        return
+    grown = [(gone, values) for gone, values in ((of_run, run), (of_around, around)) if gone is not None]
+    gone, values = max(grown, key=lambda each: float(each[0].sum()))
+    is_run = values is run
+    schedule = case.schedule
+    by_mini_batch = np.zeros(len(tries))
+    by_mini_batch[done] = gone * items
+    work = np.maximum(0.0, schedule.work - by_mini_batch[schedule.last])
+    quarter = max(1, len(done) // _QUARTERS)
+    first, last = float(np.median(values[:quarter])), float(np.median(values[-quarter:]))
+    grows = memory_growth(case)
+    evidence = [
+        f"{'run()' if is_run else 'loading and all else around run()'} took {duration(first)} for an item in the first "
+        f"quarter of the job, and {duration(last)} in the last",
+        *([f"the memory of a worker grew by {percent(grows)} meanwhile"] if grows > 0.2 else []),
+    ]
+    run_text = (
+        "See what run() keeps from call to call (lists, caches, connections, open files): "
+        "`--set profiling_module=cProfile` shows what takes longer."
+    )
+    around_text = "See the storage: its limits of requests and bytes, and logs/sys/storage."
+    yield from case.faster(
+        "slower_over_time",
+        schedule.seconds(work + schedule.lost + schedule.fixed_s),
+        title=f"The job gets slower: {'run()' if is_run else 'loading'} takes {last / max(first, 1e-9):.1f} times as "
+        "long at its end as at its beginning.",
+        evidence=evidence,
+        change=Change(text=run_text if is_run else around_text),
+    )
+
+
+def excess(at: Floats, values: Floats) -> Floats | None:
+    """By how much each value is above what a line through all of them says of the beginning; None: it doesn't rise."""
+    spread = at - at.mean()
+    ss = float((spread**2).sum())
+    if not ss:
+        return None
+    slope = float((spread * (values - values.mean())).sum()) / ss
+    rest = values - values.mean() - slope * spread
+    error = float(np.sqrt((rest**2).sum() / max(1, len(values) - 2) / ss))
+    if slope <= 0 or slope < _SURE * error:
+        return None
+    medians = [float(np.median(part)) for part in np.array_split(values, _QUARTERS)]
+    if any(later <= earlier for earlier, later in pairwise(medians)):
+        return None
+    above: Floats = np.minimum(values, slope * (at - at.min()))
+    return above
+
+
+def memory_growth(case: Case) -> float:
+    """By which share the peak memory of a worker grew from its first quarter to its last, in the median."""
+    tries = case.evidence.tries
+    grown = []
+    for process in np.unique(tries.process):
+        peak = tries.peak_bytes[tries.process == process]
+        quarter = len(peak) // _QUARTERS
+        if quarter and (before := float(np.median(peak[:quarter]))):
+            grown.append(float(np.median(peak[-quarter:])) / before - 1)
+    return float(np.median(grown)) if grown else 0.0

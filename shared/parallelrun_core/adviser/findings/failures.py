@@ -1,0 +1,105 @@
+"""Time that goes into tries which fail: timeouts that are too tight, and errors that come again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+import numpy as np
+from msgspec.structs import replace
+
+from parallelrun_core.adviser.advice import Change, Finding
+from parallelrun_core.adviser.duration import duration, percent
+from parallelrun_core.adviser.evidence import DONE, Ints
+from parallelrun_core.adviser.findings.case import Case
+
+_MARGIN: Final = 3.0
+"""A timeout is to be so many times the longest `run()` that succeeds."""
+_MOST_SHOWN: Final = 5
+
+
+def findings_of(case: Case) -> Iterator[Finding]:
+    """Timeouts first: they explain themselves."""
+    tries, categories = case.evidence.tries, case.evidence.categories
+    failed = tries.status != DONE
+    if not failed.any():
+        return
+    is_timeout = np.array([name == "RUN_TIMEOUT" for name in categories])[tries.category] & failed
+    if is_timeout.any():
+        yield from _timeouts(case, np.flatnonzero(is_timeout))
+    others = failed & ~is_timeout
+    if others.any():
+        yield from _errors(case, np.flatnonzero(others))
+
+
+def _timeouts(case: Case, timed_out: Ints) -> Iterator[Finding]:
+    tries, schedule, limit = case.evidence.tries, case.schedule, case.settings.run_invocation_timeout_s
+    done = tries.run_s[tries.status == DONE]
+    ids = np.unique(tries.mini_batch[timed_out])
+    is_late = np.isin(schedule.ids, ids)
+    ended_done = tries.status[schedule.last] == DONE
+    lost = int((is_late & ~ended_done).sum())
+    # Of one that never ended within the timeout, nobody knows more than that it takes longer.
+    needed = np.where(is_late & ~ended_done, np.maximum(schedule.work, limit), schedule.work)
+    predicted = schedule.seconds(needed + schedule.fixed_s + np.where(is_late, 0.0, schedule.lost))
+    longest = max(float(done.max()) if len(done) else 0.0, limit)
+    new = int(np.ceil(_MARGIN * longest))
+    shown = [int(each) for each in ids[:_MOST_SHOWN]]
+    spent = float(tries.elapsed_s[timed_out].sum())
+    evidence = [
+        f"{len(timed_out):,} tries of {len(ids):,} mini-batches were stopped after {duration(limit)}",
+        f"they took {percent(spent / max(1e-9, float(tries.elapsed_s.sum())))} of the workers' time",
+    ]
+    if len(done):
+        near = float(np.quantile(done, 0.99))
+        evidence.append(f"of those that succeeded, 99 % took less than {duration(near)}")
+    change = Change(
+        text="Give run() more time, or find out what these mini-batches wait for (a stack of each thread is in "
+        "logs/user/stderr).",
+        set={"run_invocation_timeout": str(new)},
+    )
+    title = f"run() is stopped after {duration(limit)}, before it is done: {len(ids):,} mini-batches timed out."
+    faster = list(
+        case.faster("timeout_too_tight", predicted, title=title, evidence=evidence, change=change, mini_batches=shown)
+    )
+    if not lost:
+        yield from faster
+    else:
+        risk = Finding(
+            id="timeout_too_tight", severity="severe", saves="risk", title=title, evidence=evidence, change=change,
+            mini_batches=shown,
+        )  # fmt: skip
+        said = [f"{lost:,} mini-batches have failed for it", *evidence]
+        yield replace(faster[0] if faster else risk, saves="risk", severity="severe", evidence=said)
+
+
+def _errors(case: Case, failed: Ints) -> Iterator[Finding]:
+    tries, schedule, names = case.evidence.tries, case.schedule, case.evidence.categories
+    counts = np.bincount(tries.category[failed], minlength=len(names))
+    commonest = names[int(counts.argmax())]
+    has_died = np.isin(schedule.ids, tries.mini_batch[failed])
+    ended_done = tries.status[schedule.last] == DONE
+    in_vain = has_died & ~ended_done
+    predicted = schedule.seconds(schedule.work + schedule.fixed_s)
+    shown = [int(each) for each in np.unique(tries.mini_batch[failed])[:_MOST_SHOWN]]
+    repaired = int((has_died & ended_done).sum())
+    spent = float(tries.elapsed_s[failed].sum()) / max(1e-9, float(tries.elapsed_s.sum()))
+    evidence = [
+        f"{len(failed):,} tries failed, most with {commonest}: {percent(spent)} of the workers' time",
+        f"{repaired:,} mini-batches succeeded in a later try, {int(in_vain.sum()):,} in none",
+    ]
+    if repaired:
+        change = Change(text="See logs/user/error.txt, and mend what fails at first.")
+    else:
+        change = Change(
+            text="See logs/user/error.txt. A later try never helps: until that is mended, do with one.",
+            set={"run_max_try": "1"},
+        )
+    yield from case.faster(
+        "retries",
+        predicted,
+        title=f"{percent(spent)} of the workers' time goes into tries that fail ({commonest}).",
+        evidence=evidence,
+        change=change,
+        mini_batches=shown,
+    )

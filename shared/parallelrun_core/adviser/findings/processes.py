@@ -1,0 +1,116 @@
+"""Too few processes on each node, or more than its CPUs can run.
+
+The tuning guide of the reference advises one process for each CPU, and CPU seconds of less than 70 % of the elapsed
+ones. Workers that mostly wait leave CPUs unused that more of them would use.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+import numpy as np
+
+from parallelrun_core.adviser.advice import Change, Finding
+from parallelrun_core.adviser.duration import duration, percent
+from parallelrun_core.adviser.evidence import DONE
+from parallelrun_core.adviser.findings.case import Case
+from parallelrun_core.adviser.findings.contention import slowdown
+from parallelrun_core.adviser.schedule import Schedule
+
+_BUSY: Final = 0.70
+_MEMORY: Final = 0.80
+_MOST_TIMES: Final = 8
+_NEAR_BEST: Final = 0.05
+_OVER: Final = 1.15
+
+
+def cpu_per_worker(schedule: Schedule) -> float:
+    """CPU seconds for each second of a worker that is busy."""
+    tries = schedule.evidence.tries
+    return float(tries.cpu_s.sum()) / max(1e-9, float(tries.elapsed_s.sum()))
+
+
+def most_processes(case: Case) -> int:
+    """How many the CPUs and the memory of the least of the nodes let run side by side."""
+    schedule, now = case.schedule, case.schedule.processes_per_node
+    uses = list(case.evidence.uses.values())
+    cpus = min((use.cpus for use in uses if use.cpus), default=float(now))
+    most = min(_BUSY * cpus / max(1e-3, cpu_per_worker(schedule)), now * _MOST_TIMES)
+    peak = float(case.evidence.tries.peak_bytes.max())
+    memory = min((use.memory_bytes for use in uses if use.memory_bytes), default=0.0)
+    if peak and memory:
+        most = min(most, _MEMORY * memory / peak)
+    return int(most)
+
+
+def findings_of(case: Case) -> Iterator[Finding]:
+    """Another `max_concurrency_per_instance`."""
+    yield from _too_few(case)
+    yield from _oversubscribed(case)
+
+
+def _too_few(case: Case) -> Iterator[Finding]:
+    schedule, now = case.schedule, case.schedule.processes_per_node
+    if slowdown(schedule) > 1.0:
+        return  # what they wait for has no time for more of them
+    options = {
+        count: schedule.seconds(ready=schedule.lanes_of(processes=count))
+        for count in sorted({now + 1, *(int(now * times) for times in (1.5, 2, 3, 4, 6, 8))})
+        if now < count <= most_processes(case)
+    }
+    if not options:
+        return
+    best = min(options.values())
+    count = min(each for each, took in options.items() if took <= best * (1 + _NEAR_BEST))
+    share = cpu_per_worker(schedule)
+    yield from case.faster(
+        "too_few_processes",
+        options[count],
+        title=f"Workers mostly wait: each uses {percent(share)} of a CPU, so more of them fit on each node.",
+        evidence=[
+            f"{now:,} processes on each of {schedule.nodes:,} nodes, with {percent(share)} of a CPU each",
+            f"half of the mini-batches took longer than {duration(float(np.median(schedule.work)))}",
+        ],
+        change=Change(
+            text=f"Run {count:,} processes on each node; it needs as many slots (`--slots` of its agent). This holds "
+            "as far as what they wait for, such as storage or a service, can take more at once.",
+            set={"max_concurrency_per_instance": str(count)},
+        ),
+    )
+
+
+def _oversubscribed(case: Case) -> Iterator[Finding]:
+    """More threads than CPUs: by threads of libraries, which start one for each CPU of the machine in each process."""
+    schedule, tries = case.schedule, case.evidence.tries
+    cpus = min((use.cpus for use in case.evidence.uses.values() if use.cpus), default=0.0)
+    done = tries.status == DONE
+    if not cpus or not done.any():
+        return
+    now = schedule.processes_per_node
+    cores = float(np.median(tries.cpu_s[done] / np.maximum(tries.run_s[done], 1e-9)))
+    pressure = max((use.cpu_pressure or 0.0 for use in case.evidence.uses.values()), default=0.0)
+    threads = max((use.threads or 0.0 for use in case.evidence.uses.values()), default=0.0)
+    if threads * now <= _OVER * cpus or cores * now < _BUSY * cpus or pressure < _WAITING or threads < 2:
+        return
+    each = max(1, int(cpus // now))
+    names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+    # While some thread waits for a CPU, those that wait for it at a barrier spin: that share of the time is lost.
+    lost = 1 - cpus / (threads * now)
+    predicted = schedule.seconds(schedule.work * (1 - lost * pressure) + schedule.lost + schedule.fixed_s)
+    yield from case.faster(
+        "oversubscribed",
+        predicted,
+        title=f"{now:,} processes with {threads:.0f} threads each share {cpus:g} CPUs: they hinder each other.",
+        evidence=[
+            f"for {percent(pressure)} of the time, a thread that could run waited for a CPU (PSI)",
+            f"each process used {cores:.1f} CPUs",
+        ],
+        change=Change(
+            text=f"Let libraries use {each} threads in each process, or run fewer processes.",
+            set={f"environment_variables.{name}": str(each) for name in names},
+        ),
+    )
+
+
+_WAITING: Final = 0.3

@@ -1,0 +1,120 @@
+"""Mini-batches that are too small, too large, or too few for the workers.
+
+The tuning guide of the reference asks for 10 s or more of each mini-batch, so that less than 0.5 % is spent on handing
+it over. Here, the replay decides: of the sizes that are hardly slower than the best, the one that changes least.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+import numpy as np
+
+from parallelrun_core.adviser.advice import Change, Finding
+from parallelrun_core.adviser.duration import duration, percent
+from parallelrun_core.adviser.evidence import Floats
+from parallelrun_core.adviser.findings.case import Case
+from parallelrun_core.adviser.replay import joined, split
+from parallelrun_core.adviser.schedule import Schedule
+from parallelrun_core.adviser.sizes import of_size, size_text
+
+_NEAR_BEST: Final = 0.02
+_FACTORS: Final = (2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 100, 200, 500, 1000, 2000, 5000, 10_000)
+_MOST_S: Final = 600.0
+"""A mini-batch that fails is run again, and progress is seen by mini-batches: nobody wants hours of each."""
+_OF_TIMEOUT: Final = 1 / 3
+
+
+def findings_of(case: Case) -> Iterator[Finding]:
+    """Another `mini_batch_size`."""
+    if not case.settings.unit:
+        return
+    yield from _too_small(case)
+    yield from _too_large(case)
+
+
+def _too_small(case: Case) -> Iterator[Finding]:
+    schedule, size = case.schedule, case.settings.size
+    work = schedule.work + schedule.lost
+    median = float(np.median(work))
+    options = {
+        factor: schedule.seconds(joined(work, factor) + schedule.fixed_s)
+        for factor in _FACTORS
+        if factor * 2 <= len(work) and factor * median <= _MOST_S
+    }
+    factor = _nearest(options)
+    if not factor:
+        return
+    whole = median + schedule.fixed_s
+    longest = float(joined(work, factor).max())
+    changed = {"mini_batch_size": size_text(size * factor, case.settings.unit)}
+    if longest > _OF_TIMEOUT * case.settings.run_invocation_timeout_s:
+        changed["run_invocation_timeout"] = str(int(np.ceil(3 * longest)))
+    yield from case.faster(
+        "mini_batch_too_small",
+        options[factor],
+        title=f"Mini-batches are too small: {percent(schedule.fixed_s / whole)} of the workers' time goes into handing "
+        "them over.",
+        evidence=[
+            f"half of {len(work):,} mini-batches took less than {duration(median)}",
+            f"each costs {duration(schedule.fixed_s)} beside its items",
+            "the tuning guide advises 10 s or more, and less than 0.5 % for handing over",
+        ],
+        change=Change(text=f"Make mini-batches {factor} times as large.", set=changed),
+    )
+
+
+def _too_large(case: Case) -> Iterator[Finding]:
+    schedule, size, unit = case.schedule, case.settings.size, case.settings.unit
+    typical = int(np.median(schedule.items))
+    divisible = typical if unit != "bytes" else min(typical, size // 1024)
+    options: dict[int, float] = {}
+    for factor in _FACTORS:
+        if factor <= divisible and size // factor >= 1:
+            options[factor] = _when_divided(schedule, factor)
+    factor = _nearest(options)
+    if not factor:
+        return
+    count, lanes = len(schedule.work), len(schedule.lanes)
+    name = "too_few_mini_batches" if count < lanes else "mini_batch_too_large"
+    busy = float(schedule.durations.sum()) / (lanes * max(1e-9, schedule.base_s))
+    few = f"There are {count:,} mini-batches for {lanes:,} workers: the others have nothing to do."
+    large = f"Mini-batches are too large: workers wait for the last ones, and are busy for {percent(busy)} of the time."
+    yield from case.faster(
+        name,
+        options[factor],
+        title=few if count < lanes else large,
+        evidence=[
+            f"{count:,} mini-batches on {lanes:,} workers, half of which took longer than "
+            f"{duration(float(np.median(schedule.work)))}",
+            f"the longest took {duration(float(schedule.work.max()))} of {duration(schedule.measured_s)}",
+        ],
+        change=Change(
+            text=f"Make mini-batches {factor} times smaller.",
+            set={"mini_batch_size": of_size(size, factor, unit)},
+        ),
+    )
+
+
+def _when_divided(schedule: Schedule, factor: int) -> float:
+    parts = split(schedule.work, schedule.items, factor, excess_in_one_item(schedule))
+    durations = parts + schedule.fixed_s
+    if schedule.lost.any():  # what was tried in vain isn't gained
+        durations = np.append(durations, schedule.lost[schedule.lost > 0])
+    return schedule.seconds(durations)
+
+
+def excess_in_one_item(schedule: Schedule) -> Floats:
+    """What a mini-batch took above twice the usual for its items: taken to be in a single one of them."""
+    items = np.maximum(schedule.items, 1)
+    usual = float(np.median(schedule.work / items)) * items
+    return np.where(schedule.work > 2 * usual, schedule.work - usual, 0.0)
+
+
+def _nearest(options: dict[int, float]) -> int:
+    """The factor that changes least among those that are hardly worse than the best; 0: there is none."""
+    if not options:
+        return 0
+    best = min(options.values())
+    return min(factor for factor, took in options.items() if took <= best * (1 + _NEAR_BEST))

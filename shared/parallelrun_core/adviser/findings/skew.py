@@ -1,0 +1,59 @@
+"""One or a few mini-batches that take much longer than the others: their data is at fault, not a node.
+
+What counts as much longer is 4 times the median, the second step of Dr. Elephant's scale for skew (2/4/8/16) and above
+the 3 times of Spark's stragglers; and only what the end of the job waits for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+import numpy as np
+
+from parallelrun_core.adviser.advice import Change, Finding
+from parallelrun_core.adviser.duration import duration
+from parallelrun_core.adviser.findings.case import Case
+
+_MUCH_LONGER: Final = 4.0
+_MOST_SHOWN: Final = 5
+
+
+def findings_of(case: Case) -> Iterator[Finding]:
+    """Items, or groups of a key, that should be divided."""
+    schedule = case.schedule
+    work = schedule.work
+    usual = float(np.median(work))
+    heavy = np.flatnonzero(work > _MUCH_LONGER * max(usual, schedule.fixed_s))
+    if not len(heavy) or len(heavy) > len(work) // 4:
+        return
+    pieces = [np.full(int(np.ceil(work[each] / usual)), usual) if usual else work[each : each + 1] for each in heavy]
+    rest = np.delete(schedule.durations, heavy)
+    divided = np.concatenate([*(each + schedule.fixed_s for each in pieces), rest])
+    predicted = schedule.seconds(divided)
+    order = heavy[np.argsort(-work[heavy])]
+    ids = [int(schedule.ids[each]) for each in order[:_MOST_SHOWN]]
+    longest = order[0]
+    slowest_first = schedule.seconds(np.concatenate([schedule.durations[order], rest]))
+    many = f"{len(heavy):,} of {len(work):,} mini-batches take" if len(heavy) > 1 else f"Mini-batch {ids[0]} takes"
+    has_keys = case.settings.has_keys
+    what = "the rows or files of one key" if has_keys else "an item"
+    evidence = [
+        f"mini-batch {ids[0]} took {duration(float(work[longest]))}, half of all took less than {duration(usual)}",
+        f"with {'them' if len(heavy) > 1 else 'it'} begun first, the job would take {duration(slowest_first)}",
+    ]
+    todo = (
+        "Add a key to `partition_keys` that divides the largest groups."
+        if has_keys
+        else f"Divide the largest input of mini-batch {ids[0]} into pieces like the others, or name it so that it "
+        "comes first."
+    )
+    yield from case.faster(
+        "skewed_keys" if has_keys else "giant_item",
+        predicted,
+        title=f"{many} {work[longest] / max(usual, 1e-9):.0f} times as long as usual: {what} is much larger or harder "
+        "than the others, and the job waits for it.",
+        evidence=evidence,
+        change=Change(text=todo),
+        mini_batches=ids,
+    )

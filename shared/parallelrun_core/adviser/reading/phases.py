@@ -1,0 +1,54 @@
+"""When workers began, and how long init() took: from processed_mini-batches.csv, where only a few rows say it."""
+
+from __future__ import annotations
+
+import csv
+import mmap
+from collections.abc import Iterator
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+
+from parallelrun_core.adviser.evidence import Init
+from parallelrun_core.folder.layout import Logs
+
+_ENDED = b"ENTRY_SCRIPT_INIT_"
+_MOST_BYTES = 64 << 10
+
+
+def read_inits(logs: Path, begun: float) -> list[Init]:
+    """Each init() that has ended since the job began; none, if there is no report. Times count from `begun`."""
+    path = Logs(logs).job_report / "processed_mini-batches.csv"
+    try:
+        with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as text:
+            header = next(csv.reader([text[: max(0, text.find(b"\n"))].decode()]), [])
+            inits = [_init(dict(zip(header, row, strict=False)), begun) for row in _rows(text)]
+    except (OSError, ValueError):
+        return []
+    return [init for init in inits if init is not None and init.started_s >= -_CLOCKS_S]
+
+
+_CLOCKS_S = 5.0
+
+
+def _rows(text: mmap.mmap) -> Iterator[list[str]]:
+    """The lines that may be about init(); a message of an error may name it, too."""
+    at = text.find(_ENDED)
+    while at >= 0:
+        begin = text.rfind(b"\n", max(0, at - _MOST_BYTES), at) + 1
+        end = text.find(b"\n", at)
+        if end < 0:
+            return
+        yield next(csv.reader([text[begin:end].decode(errors="replace")]), [])
+        at = text.find(_ENDED, end)
+
+
+def _init(cells: dict[str, str], begun: float) -> Init | None:
+    status = cells.get("Status", "")
+    if not status.startswith(_ENDED.decode()) or status.endswith("_START"):
+        return None
+    with suppress(ValueError, KeyError):
+        node, _, process = cells["Process"].partition("/")
+        at = datetime.fromisoformat(cells["Process Start Time"]).replace(tzinfo=UTC).timestamp()
+        return Init(node, process, at - begun, float(cells["Elapsed Seconds"]), is_done=status.endswith("_DONE"))
+    return None

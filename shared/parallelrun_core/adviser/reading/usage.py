@@ -1,0 +1,92 @@
+"""What the reports of resources say of each node (logs/sys/perf), as far as a release measures it."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable
+from contextlib import suppress
+from datetime import datetime
+from pathlib import Path
+
+from parallelrun_core.adviser.evidence import NodeUse
+from parallelrun_core.folder.layout import Logs
+
+_MB = 1 << 20
+_MOST_NODES = 2000
+_MOST_BYTES = 8 << 20
+
+Row = dict[str, str]
+
+
+def read_uses(logs: Path, nodes: Iterable[str]) -> dict[str, NodeUse]:
+    """By node; one without a report is left out."""
+    uses = {}
+    for node in list(nodes)[:_MOST_NODES]:
+        folder = Logs(logs).perf(node)
+        if rows := _rows(folder / "node_resource_usage.csv"):
+            uses[node] = _use(rows, _rows(folder / "processes_resource_usage.csv"))
+    return uses
+
+
+def _rows(path: Path) -> list[Row]:
+    with suppress(OSError, ValueError, csv.Error), path.open(newline="", errors="replace") as file:
+        return list(csv.DictReader(file.read(_MOST_BYTES).splitlines()))
+    return []
+
+
+def _use(rows: list[Row], workers: list[Row]) -> NodeUse:
+    total, left = _last(rows, "Memory Total (MB)"), _least(rows, "Memory Available (MB)")
+    return NodeUse(
+        cpus=min(filter(None, (_last(rows, "Cpu Limit"), _last(rows, "Cpus"))), default=None),
+        cpu_share=_mean(rows, "Cpu Percent"),
+        throttled=_rate(rows, "Throttled (s)"),
+        memory_bytes=total * _MB if total else None,
+        memory_left_bytes=left * _MB if left is not None else None,
+        cpu_pressure=_rate(rows, "Cpu Pressure (s)"),
+        memory_pressure=_rate(rows, "Memory Pressure (s)"),
+        io_pressure=_rate(rows, "Io Pressure (s)"),
+        threads=_plain_mean(workers, "# of Threads"),
+    )
+
+
+def _numbers(rows: list[Row], column: str) -> list[float]:
+    numbers = []
+    for row in rows:
+        with suppress(ValueError, TypeError):
+            numbers.append(float(row.get(column) or ""))
+    return numbers
+
+
+def _last(rows: list[Row], column: str) -> float | None:
+    numbers = _numbers(rows, column)
+    return numbers[-1] if numbers else None
+
+
+def _least(rows: list[Row], column: str) -> float | None:
+    return min(_numbers(rows, column), default=None)
+
+
+def _plain_mean(rows: list[Row], column: str) -> float | None:
+    numbers = _numbers(rows, column)
+    return sum(numbers) / len(numbers) if numbers else None
+
+
+def _rate(rows: list[Row], column: str) -> float | None:
+    """How fast a sum grew from the first row to the last, each second."""
+    with suppress(ValueError, TypeError, ZeroDivisionError):
+        first, last = rows[0], rows[-1]
+        passed = datetime.fromisoformat(last["Utc Time"]) - datetime.fromisoformat(first["Utc Time"])
+        return max(0.0, float(last.get(column) or "") - float(first.get(column) or "")) / passed.total_seconds()
+    return None
+
+
+def _mean(rows: list[Row], column: str) -> float | None:
+    """Of percentages over the time since the row before, as a share: a longer time counts for more."""
+    total = weights = 0.0
+    before: datetime | None = None
+    for row in rows:
+        with suppress(ValueError, TypeError):
+            at, value = datetime.fromisoformat(row.get("Utc Time") or ""), float(row.get(column) or "")
+            weight = max(0.001, (at - before).total_seconds()) if before else 1.0
+            total, weights, before = total + weight * value, weights + weight, at
+    return total / weights / 100 if weights else None

@@ -1,0 +1,114 @@
+"""How long a job would take with other numbers of nodes or processes, or with mini-batches of other sizes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, Literal
+
+import numpy as np
+
+from parallelrun_core.adviser.advice import Curve, Point
+from parallelrun_core.adviser.evidence import Evidence
+from parallelrun_core.adviser.findings.processes import cpu_per_worker
+from parallelrun_core.adviser.findings.sizes import excess_in_one_item
+from parallelrun_core.adviser.replay import joined, split
+from parallelrun_core.adviser.schedule import Schedule
+from parallelrun_core.errors import Conflict, InvalidInput
+
+Setting = Literal["nodes", "processes", "mini_batch_size"]
+SETTINGS: Final[tuple[Setting, ...]] = ("nodes", "processes", "mini_batch_size")
+_MOST_POINTS: Final = 64
+_MOST: Final = {"nodes": 100_000, "processes": 4096, "mini_batch_size": 100_000_000}
+FORM: Final = "nodes=1..64, processes=2,4,8 or mini_batch_size=10..1000"
+
+
+def parse_what_if(text: str) -> tuple[Setting, list[int]]:
+    """A setting and the values that are asked for: up to 64 of a wider range, spread as on a logarithmic scale.
+
+    Raises:
+        InvalidInput: the text has another form than `nodes=1..64`.
+    """
+    name, _, values = text.partition("=") if "=" in text else text.partition(":")
+    hint = f"such as {FORM}"
+    if name not in SETTINGS:
+        raise InvalidInput.at("what_if", f"{name!r} is none of {', '.join(SETTINGS)}", hint)
+    first, dots, last = values.partition("..")
+    try:
+        given = [int(first), int(last)] if dots else [int(each) for each in values.split(",")]
+    except ValueError as error:
+        raise InvalidInput.at("what_if", f"{values!r} is neither a range nor a list of numbers", hint) from error
+    low, high = min(given), max(given)
+    if low < 1 or high > _MOST[name] or len(given) > _MOST_POINTS:
+        raise InvalidInput.at("what_if", f"values are from 1 to {_MOST[name]:,}, and at most {_MOST_POINTS}", hint)
+    if not dots:
+        return name, sorted(set(given))
+    spread = np.arange(low, high + 1) if high - low < _MOST_POINTS else np.geomspace(low, high, _MOST_POINTS).round()
+    return name, sorted({int(each) for each in spread})
+
+
+def curve_of(evidence: Evidence, setting: Setting, values: Sequence[int], *, price: float | None = None) -> Curve:
+    """How long the job would take for each of these values.
+
+    Args:
+        price: of a node for an hour, in any currency.
+
+    Raises:
+        Conflict: no mini-batch was tried yet; or its mini-batches have no size.
+    """
+    if not len(evidence.tries):
+        raise Conflict(f"No mini-batch of job {evidence.job_id} has been tried yet.")
+    schedule = Schedule(evidence)
+    if setting == "mini_batch_size" and not evidence.settings.unit:
+        raise Conflict(f"The mini-batches of job {evidence.job_id} have no size: they are groups of keys, or ranks.")
+    points = [_point(schedule, setting, value, price) for value in values]
+    now = {
+        "nodes": schedule.nodes, "processes": schedule.processes_per_node, "mini_batch_size": evidence.settings.size,
+    }[setting]  # fmt: skip
+    return Curve(
+        job_id=evidence.job_id, setting=setting, now=now, seconds=schedule.measured_s, points=points,
+        notes=_notes(evidence, setting),
+    )  # fmt: skip
+
+
+def _point(schedule: Schedule, setting: Setting, value: int, price: float | None) -> Point:
+    nodes = schedule.nodes
+    match setting:
+        case "nodes":
+            nodes = value
+            took = schedule.seconds(ready=schedule.lanes_of(nodes=value))
+        case "processes":
+            took = _with_processes(schedule, value)
+        case "mini_batch_size":
+            took = _with_size(schedule, value)
+    node_hours = nodes * took / 3600
+    cost = None if price is None else price * node_hours
+    return Point(value=value, seconds=took, node_hours=node_hours, cost=cost)
+
+
+def _with_processes(schedule: Schedule, count: int) -> float:
+    """Mini-batches take longer where more processes compute than there are CPUs."""
+    cpus = min((use.cpus for use in schedule.evidence.uses.values() if use.cpus), default=0.0)
+    share = min(1.0, cpu_per_worker(schedule))
+    slower = max(1.0, count * share / cpus) if cpus else 1.0
+    now = max(1.0, schedule.processes_per_node * share / cpus) if cpus else 1.0
+    durations = schedule.work * (slower / now) + schedule.lost + schedule.fixed_s
+    return schedule.seconds(durations, schedule.lanes_of(processes=count))
+
+
+def _with_size(schedule: Schedule, size: int) -> float:
+    now = schedule.evidence.settings.size
+    work = schedule.work + schedule.lost
+    if size >= now:
+        return schedule.seconds(joined(work, max(1, round(size / now))) + schedule.fixed_s)
+    parts = max(1, round(now / size))
+    return schedule.seconds(split(work, schedule.items, parts, excess_in_one_item(schedule)) + schedule.fixed_s)
+
+
+def _notes(evidence: Evidence, setting: Setting) -> list[str]:
+    notes = {
+        "nodes": "More nodes are taken to be like those that the job had, and ready as soon.",
+        "processes": "What workers wait for, such as storage or a service, is taken to bear more of them at once.",
+        "mini_batch_size": "Neighbouring mini-batches are joined, and divided evenly.",
+    }
+    so_far = ["The job runs: this is about what has ended so far."] if evidence.is_running else []
+    return [notes[setting], *so_far]

@@ -1,0 +1,119 @@
+"""`parallelrun job top` and `job open` against a server."""
+
+import json
+import os
+import stat
+import time
+from pathlib import Path
+
+import pytest
+
+from parallelrun.cli import main
+from tests.integration.client.fake_api import COMPLETED, JOB, Answer, FakeApi
+
+
+@pytest.fixture(autouse=True)
+def _server(api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PARALLELRUN_URL", api.url)
+    monkeypatch.setenv("PARALLELRUN_TOKEN", "canary")
+    for name in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER"):
+        monkeypatch.delenv(name, raising=False)
+    api.on(
+        "GET", "/v1/jobs/job_1", Answer.of({**COMPLETED, "progress": {"scheduled": 4, "done": 4, "listing_done": True}})
+    )
+    api.on("GET", "/v1/nodes", Answer.of({"items": [{"node": "n1", "state": "ready", "jobs": ["job_1"]},
+                                                    {"node": "n2", "state": "ready", "jobs": []}]}))  # fmt: skip
+
+
+def test_without_a_terminal_top_prints_the_job_once(api: FakeApi, capsys: pytest.CaptureFixture[str]) -> None:
+    api.on("GET", "/v1/jobs/job_1/throughput", Answer.of({"bucket_s": 1.0, "mini_batches": [4], "items": [8]}))
+    api.on("GET", "/v1/jobs/job_1/errors", Answer.of({"items": [{"category": "OOM_KILLED", "count": 2}], "count": 2}))
+
+    assert main(["job", "top", "job_1"]) == 0
+
+    shown = capsys.readouterr().out
+    assert "4/4 mini-batches" in shown
+    assert "OOM_KILLED" in shown
+    assert "n2" not in shown
+    assert main(["job", "top", "job_1", "-o", "json"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert [node["node"] for node in data["nodes"]] == ["n1"]
+    assert data["errors"]["count"] == 2
+
+
+def test_top_takes_the_newest_job_that_runs(api: FakeApi, capsys: pytest.CaptureFixture[str]) -> None:
+    ended = {**COMPLETED, "id": "job_2"}
+    api.on("GET", "/v1/jobs", Answer.of({"items": [ended, JOB]}))
+    assert main(["job", "top", "-o", "name"]) == 0
+    assert capsys.readouterr().out == "job_1\n"
+
+
+def test_a_server_of_an_earlier_release_shows_what_it_knows(api: FakeApi, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["job", "top", "job_1"]) == 0
+    assert "4/4 mini-batches" in capsys.readouterr().out
+
+
+def test_without_a_browser_the_address_is_printed_with_one_that_signs_in(
+    api: FakeApi, capsys: pytest.CaptureFixture[str]
+) -> None:
+    api.on("POST", "/v1/session:code", Answer.of({"code": "c/1", "link": "/#code=c"}))
+
+    assert main(["job", "open", "job_1"]) == 0
+
+    shown = capsys.readouterr()
+    assert shown.out == f"{api.url}/jobs/job_1\n"
+    assert f"{api.url}/jobs/job_1#code=c%2F1" in shown.err
+    assert "canary" not in shown.out + shown.err
+
+
+def test_a_browser_is_told_the_address_that_signs_in(
+    api: FakeApi, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    browser, opened = tmp_path / "browser", tmp_path / "opened"
+    browser.write_text(f'#!/bin/sh\necho "$1" > {opened}.new && mv {opened}.new {opened}\n')
+    browser.chmod(browser.stat().st_mode | stat.S_IXUSR)
+    monkeypatch.setenv("BROWSER", str(browser))
+    api.on("POST", "/v1/session:code", Answer.of({"code": "c1", "link": "/#code=c1"}))
+
+    assert main(["job", "open", "job_1"]) == 0
+
+    deadline = time.monotonic() + 20
+    while not opened.exists():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    assert opened.read_text() == f"{api.url}/jobs/job_1#code=c1\n"
+    assert "c1" not in capsys.readouterr().out.partition("jobs/")[0]
+
+
+def test_only_the_address_is_printed_on_request(api: FakeApi, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["job", "open", "job_1", "--print"]) == 0
+    assert capsys.readouterr().out == f"{api.url}/jobs/job_1\n"
+    assert not api.asked("/v1/session:code")
+
+
+def test_on_a_terminal_top_redraws_until_the_job_has_ended(api: FakeApi) -> None:
+    """In a terminal of its own: the screen that was there before comes back, and how the job ended is said."""
+    import pty
+    import subprocess
+    import sys
+
+    running = {**JOB, "id": "job_3", "progress": {"scheduled": 4, "done": 1, "listing_done": True}}
+    api.on("GET", "/v1/jobs/job_3", Answer.of(running), Answer.of(running), Answer.of({**COMPLETED, "id": "job_3"}))
+    ours, theirs = pty.openpty()
+    command = subprocess.Popen(
+        [sys.executable, "-P", "-m", "parallelrun", "job", "top", "job_3"],
+        stdout=theirs, stderr=theirs, env={**os.environ, "TERM": "xterm"},
+    )  # fmt: skip
+    os.close(theirs)
+    shown = b""
+    try:
+        while part := os.read(ours, 65536):
+            shown += part
+    except OSError:  # the other side is closed
+        pass
+    os.close(ours)
+
+    assert command.wait(30) == 0
+    assert b"1/4 mini-batches" in shown
+    assert shown.index(b"\x1b[?1049h") < shown.index(b"1/4 mini-batches") < shown.index(b"\x1b[?1049l")
+    assert b"completed" in shown.partition(b"\x1b[?1049l")[2]

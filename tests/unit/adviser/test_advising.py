@@ -1,0 +1,64 @@
+"""Each thing that can be wrong with a job is found, and nothing where nothing is."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+
+from parallelrun_core.adviser.evidence import Evidence, Settings
+from tests.unit.adviser.jobs import advice, ids, went
+
+CHANCE = random.Random(19)
+
+
+def even(count: int, seconds: float, spread: float = 0.2) -> list[float]:
+    return [seconds * CHANCE.uniform(1 - spread, 1 + spread) for _ in range(count)]
+
+
+def test_nothing_is_said_of_a_job_that_is_fine() -> None:
+    said = advice(went(even(400, 10)))
+
+    assert said.findings == []
+    assert said.summary.startswith("Nothing to change: ")
+    assert said.basis is not None
+    assert said.basis.unexplained_s == pytest.approx(0, abs=0.1)
+
+
+def test_nothing_is_said_of_a_job_that_has_hardly_begun() -> None:
+    assert advice(went([1.0])).findings == []
+    nothing = advice(
+        Evidence(tries=went([1.0]).tries.where(np.zeros(0, dtype=np.int64)), nodes=[], processes=[], seconds=0)
+    )
+    assert (nothing.basis, nothing.findings) == (None, [])
+
+
+def test_tiny_mini_batches_are_to_be_larger() -> None:
+    said = advice(went(even(200_000, 0.005), items=1, settings=Settings(size=1)))
+
+    first = said.findings[0]
+    assert first.id == "mini_batch_too_small"
+    assert int(first.change.set["mini_batch_size"]) >= 16
+    assert first.saving_s == pytest.approx(200_000 * 0.005 / 4, rel=0.1)
+
+
+def test_few_large_mini_batches_are_to_be_smaller() -> None:
+    assert ids(went(even(3, 300), items=100, settings=Settings(size=100)))[0] == "too_few_mini_batches"
+    assert ids(went(even(5, 300), items=100, settings=Settings(size=100)))[0] == "mini_batch_too_large"
+
+
+def test_one_giant_item_is_named() -> None:
+    work = even(100, 5)
+    work[90] = 400.0
+
+    first = advice(went(work, items=1, settings=Settings(size=1))).findings[0]
+
+    assert (first.id, first.mini_batches) == ("giant_item", [90])
+
+
+def test_a_large_group_of_a_key_is_named() -> None:
+    work = even(100, 5)
+    work[3] = 500.0
+
+    assert ids(went(work, settings=Settings(unit="", has_keys=True)))[0] == "skewed_keys"
