@@ -89,6 +89,9 @@ class Heartbeats:
         )
         if asked.check is not None:
             self._checks.ask(asked.check)
+        for request in asked.stacks:
+            if request.job_id in jobs:
+                jobs[request.job_id].show_stacks(request)
         self.is_asked_to_leave = asked.leave
         self._reported_state, self._reported_check = state, answer
 

@@ -29,6 +29,9 @@ NODES_CHECK: Final = PREFIX + "nodes:check"
 NODES_DRAINING: Final = PREFIX + "nodes:draining"
 """set: nodes that shall finish what they run, and leave."""
 
+NODES_STACKS: Final = PREFIX + "nodes:stacks"
+"""hash with a time to live: job → JSON of the last request that nodes show where its workers are."""
+
 KNOWN: Final = PREFIX + "known"
 """string: there once a master has claimed to check that Redis knows all jobs that have a folder."""
 

@@ -21,6 +21,7 @@ from parallelrun_core.store.keys import (
     NODES_ALIVE,
     NODES_CHECK,
     NODES_DRAINING,
+    NODES_STACKS,
     PREFIX,
     JobKeys,
 )
@@ -78,7 +79,7 @@ _RIGHTS: Final[dict[Role, _Rights]] = {
     ),
     # It runs next to the code of users: what it doesn't need is not there for them either.
     Role.AGENT: _Rights(
-        (f"{AGENTS}*", ACTIVE_JOBS, NODES, NODES_ALIVE, NODES_CHECK, NODES_DRAINING),
+        (f"{AGENTS}*", ACTIVE_JOBS, NODES, NODES_ALIVE, NODES_CHECK, NODES_DRAINING, NODES_STACKS),
         f"{_CONNECTING} exists get hdel hexists hget hgetall hincrby hmget hset llen lpop lpush sismember xadd zadd "
         "zrange zrangebyscore zrank zrem",
         ("beat", "peek", "reassert", "turn"),
