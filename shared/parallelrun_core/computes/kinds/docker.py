@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from parallelrun_core.computes.containers import Containers
+from parallelrun_core.computes.launch import Shape
+
+if TYPE_CHECKING:
+    from parallelrun_core.spec.job import JobSpec
 
 
 class Compute(Containers):
@@ -12,3 +16,7 @@ class Compute(Containers):
 
     has_images: ClassVar[bool] = True
     type: Literal["docker"]
+
+    def shape_of(self, spec: JobSpec) -> Shape:
+        """Nodes of the image that a job names."""
+        return Shape(image=spec.environment.image)
