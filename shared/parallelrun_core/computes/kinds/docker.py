@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from parallelrun_core.computes.containers import Containers
-from parallelrun_core.computes.launch import Shape
-
-if TYPE_CHECKING:
-    from parallelrun_core.spec.job import JobSpec
 
 
 class Compute(Containers):
@@ -16,7 +12,3 @@ class Compute(Containers):
 
     has_images: ClassVar[bool] = True
     type: Literal["docker"]
-
-    def shape_of(self, spec: JobSpec) -> Shape:
-        """Nodes of the image that a job names."""
-        return Shape(image=spec.environment.image)
