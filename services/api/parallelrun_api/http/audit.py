@@ -176,7 +176,7 @@ def _facts(scope: Scope, did: str, status: int, headers: list[tuple[bytes, bytes
 
 def _named(given: dict[str, str]) -> dict[str, str]:
     """What the path of the request names, beside a job."""
-    named = {key: given[key] for key in ("name", "datastore", "compute", "path") if key in given}
+    named: dict[str, str] = {key: given[key] for key in ("name", "datastore", "compute", "path") if key in given}
     if "asset" in given:
         named["asset"] = f"{given['kind']}/{given['asset']}"
     if "container" in given:
