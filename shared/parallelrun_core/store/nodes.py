@@ -91,6 +91,9 @@ class NodeInfo(msgspec.Struct, kw_only=True, frozen=True):
     jobs: list[str] = []
     workers: dict[str, int] = {}
     """Busy slots per job."""
+    in_hand: int | None = None
+    """Workers that have something to do or get ready for it, and jobs that the node prepares for; unknown: an earlier
+    release."""
     lease_ms: int = 0
     """How long it counts as alive after a heartbeat."""
     workers_apart: bool = False
@@ -106,6 +109,8 @@ class NodeInfo(msgspec.Struct, kw_only=True, frozen=True):
     """The answer to the last request, for a while."""
     compute: str = ""
     """The compute that it belongs to; empty: none."""
+    image: str = ""
+    """The image that it is of, as its jobs name it; empty: they name none."""
     ends_at: float = 0.0
     """When its engine is going to end it, in seconds since the epoch; 0: not by itself."""
     clock_ahead_s: float = 0.0
