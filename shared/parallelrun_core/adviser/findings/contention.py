@@ -16,10 +16,12 @@ from parallelrun_core.adviser.advice import Change, Finding
 from parallelrun_core.adviser.duration import duration, percent
 from parallelrun_core.adviser.evidence import DONE
 from parallelrun_core.adviser.findings.case import Case
-from parallelrun_core.adviser.schedule import Schedule
+from parallelrun_core.adviser.schedule import Schedule, numbers_in_process
 
 _LEAST_ROUNDS: Final = 4
 _SLOWED: Final = 1.5
+_NEXT: Final = 3
+_STEADY: Final = 0.8
 _WAITS: Final = 0.5
 """CPU seconds per second: workers that compute more than that don't wait."""
 
@@ -33,11 +35,14 @@ def slowdown(schedule: Schedule) -> float:
     if float(tries.cpu_s[done].sum()) > _WAITS * float(tries.run_s[done].sum()):
         return 1.0
     per_item = tries.run_s[done] / np.maximum(tries.items[done], 1)
-    _, first = np.unique(tries.process[done], return_index=True)
-    later = np.delete(per_item, first)
+    of_process = numbers_in_process(tries.process[done])
+    first, next_ones = of_process == 0, (of_process > 0) & (of_process <= _NEXT)
+    later = per_item[~first]
     alone, usual = float(per_item[first].min()), float(np.median(later))
     # By chance, the shortest of the first tries is as short as this share of all others.
-    expected = float(np.quantile(later, 1 / (len(first) + 1)))
+    expected = float(np.quantile(later, 1 / (int(first.sum()) + 1)))
+    if per_item[next_ones].mean() < _STEADY * later.mean():
+        return 1.0  # the job gets slower as time goes by
     if alone <= 0 or expected < _SLOWED * alone or per_item[first].mean() > usual:
         return 1.0
     return usual / alone
