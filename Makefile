@@ -32,6 +32,11 @@ SBOM := build/parallelrun.cdx.json
 # Object stores that tests start: their libraries are older ones of some that we use.
 OBJECT_SERVERS := .venv-object-servers
 
+# The web page: what it is built with, and what drives a browser in its tests.
+STUDIO := studio
+STATIC := services/api/parallelrun_api/studio/static
+BROWSER := .venv-browser
+
 # Azure ML's own client, in releases of several years, each in an environment of its own.
 AZURE_CLIENTS := 1.35.2 1.23.1 1.12.1
 AZURE_VENVS := .venv-azure-client
@@ -74,7 +79,7 @@ run: setup ## Run the main example job: classify handwritten digits
 	@$(BIN)/python examples/digits/main.py
 
 .PHONY: test
-test: setup $(OBJECT_SERVERS)/ready $(OBJECT_SERVERS)/node/ready ## Run all tests (T=tests/unit for a part)
+test: setup $(OBJECT_SERVERS)/ready $(OBJECT_SERVERS)/node/ready $(STUDIO)/node_modules/ready $(BROWSER)/ready chromium ## Run all tests (T=tests/unit for a part)
 	@$(PYTEST) --durations=5 $(SIDE_BY_SIDE) -m "not docker and not chaos" $(T) || case $$? in \
 		5) ;; \
 		1) echo "make test: rerunning the failed tests, one at a time" && \
@@ -102,6 +107,38 @@ $(OBJECT_SERVERS)/node/ready: requirements/azurite/package-lock.json | $(OBJECT_
 		{ (cd $(@D) && npm ci --ignore-scripts --no-bin-links --no-audit --no-fund) >$(@D)/setup.log 2>&1 || \
 			{ tail -n 30 $(@D)/setup.log; echo "make: failed; the whole log is in $(@D)/setup.log"; exit 1; } >&2; } && \
 		touch $@; \
+	fi
+
+.PHONY: studio
+studio: $(STUDIO)/node_modules/ready ## Build the web page (needs npm); what is built is committed
+	@cd $(STUDIO) && node_modules/.bin/tsc --noEmit && node build.mjs ../$(STATIC)
+
+# Where npm is missing, the tests that need it are skipped, but not in CI.
+$(STUDIO)/node_modules/ready: $(STUDIO)/package-lock.json
+	@if command -v npm >/dev/null || [ -n "$$CI" ]; then \
+		echo "Setting up $(@D) (some seconds the first time)" && \
+		mkdir -p build && { (cd $(STUDIO) && npm ci --ignore-scripts --no-audit --no-fund) >build/studio-setup.log 2>&1 || \
+			{ tail -n 30 build/studio-setup.log; echo "make: failed; the whole log is in build/studio-setup.log"; exit 1; } >&2; } && \
+		touch $@; \
+	fi
+
+$(BROWSER)/ready: requirements/browser.txt
+	@echo "Setting up $(BROWSER) (some seconds the first time)"
+	@rm -f $@
+	@mkdir -p $(BROWSER)
+	@{ $(PYTHON) -m venv $(BROWSER) && \
+		$(BROWSER)/bin/python -m pip install --disable-pip-version-check --no-compile --require-hashes -r requirements/browser.txt ; \
+	} >$(BROWSER)/setup.log 2>&1 || \
+		{ tail -n 30 $(BROWSER)/setup.log; echo "make: failed; the whole log is in $(BROWSER)/setup.log"; exit 1; } >&2
+	@touch $@
+
+# Where there is no Chromium, the tests of the web page are skipped, but not in CI.
+.PHONY: chromium
+chromium:
+	@if [ -n "$$CI" ] && ! command -v chromium >/dev/null && [ "$$(id -u)" = 0 ]; then \
+		echo "Installing Chromium" && mkdir -p build && \
+		{ { apt-get update && apt-get install --yes --no-install-recommends chromium; } >build/chromium.log 2>&1 || \
+			{ tail -n 30 build/chromium.log; echo "make: failed; the whole log is in build/chromium.log"; exit 1; } >&2; }; \
 	fi
 
 .PHONY: check
@@ -227,6 +264,8 @@ lock: ## Lock the newest versions that fit together, in requirements/
 	done
 	@$(UV_COMPILE) --constraint requirements/dev.txt requirements/audit.in --output-file requirements/audit.txt >/dev/null
 	@$(UV_COMPILE) --upgrade requirements/object-servers.in --output-file requirements/object-servers.txt >/dev/null
+	@$(UV_COMPILE) --upgrade requirements/browser.in --output-file requirements/browser.txt >/dev/null
+	@cd $(STUDIO) && npm update --package-lock-only --ignore-scripts --omit-lockfile-registry-resolved --silent
 	@cd requirements/azurite && npm update --package-lock-only --ignore-scripts --omit-lockfile-registry-resolved --silent
 	@$(UV_COMPILE) --upgrade benchmarks/rivals/requirements.in --output-file benchmarks/rivals/requirements.txt >/dev/null
 
@@ -236,6 +275,7 @@ lock-images: ## Pin the images in Dockerfile and docker-compose.yml to their pre
 
 .PHONY: clean
 clean: ## Remove the environment, caches and build products
-	@rm -rf $(VENV) $(LOCK_VENV) $(AUDIT_VENV) $(RIVALS_VENV) $(OBJECT_SERVERS) build dist htmlcov .coverage .coverage.* \
+	@rm -rf $(VENV) $(LOCK_VENV) $(AUDIT_VENV) $(RIVALS_VENV) $(OBJECT_SERVERS) $(BROWSER) \
+		$(STUDIO)/node_modules build dist htmlcov .coverage .coverage.* \
 		.hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -23,6 +23,7 @@ from parallelrun_core.adviser.advice import Advice, Curve
 
 if TYPE_CHECKING:
     from parallelrun.spec_file import Document
+    from parallelrun.stacks import Stacks
     from parallelrun_core.spec import JobSpec, PipelineSpec
 
 _LONG_POLL_S: Final = 20.0
@@ -151,6 +152,22 @@ class Jobs:
         params = {"what_if": settings} | ({} if price is None else {"price": f"{price:g}"})
         answer = self._transport.request("GET", job_path(job_id, "advice", "what-if"), idempotent=True, params=params)
         return as_model(answer, Curve)
+
+    def stacks(self, job_id: str, *, node: str = "", process: str = "", timeout_s: float = 20.0) -> Stacks:
+        """In which line each worker of a running job is, also one that hangs.
+
+        Args:
+            node, process: only those of this node, or this worker; empty: all of them.
+            timeout_s: how long nodes are waited for.
+
+        Raises:
+            Conflict: no node works for it now, or it runs a command.
+        """
+        from parallelrun.stacks import ask_for_stacks
+
+        return ask_for_stacks(
+            self._transport, job_id, node=node, process=process, timeout_s=timeout_s, sleep=self._sleep
+        )
 
     def cancel(self, job_id: str) -> Job:
         """Stop a job. Running work is discarded, and there will be no output. Canceling twice changes nothing.

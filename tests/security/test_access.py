@@ -108,6 +108,21 @@ def test_the_token_is_neither_found_nor_evaded(name: str) -> None:
     check_attack(name)
 
 
+def check_other_site(redis_url: str, folder: Path, *, without: str = "") -> None:
+    """A page of another site lets the browser of somebody who has signed in send requests, with their cookie."""
+    with ApiServer(folder, redis_url, "--token", "the-token", without=without) as server, server.client() as browser:
+        signed_in = browser.post("/v1/session", json={"token": "the-token"})
+        assert "the-token" not in signed_in.headers["set-cookie"]
+        # Not all browsers say from which page a request comes.
+        assert browser.post("/v1/nodes:check", json={}).status_code == 403
+        assert browser.post("/v1/nodes:check", json={}, headers={"X-ParallelRun-Page": "1"}).status_code == 202
+
+
+@pytest.mark.integration
+def test_pages_of_other_sites_change_nothing_with_a_cookie(redis_url: str, tmp_path: Path) -> None:
+    check_other_site(redis_url, tmp_path)
+
+
 def check_attack(name: str, without: str = "") -> None:
     """Play an attack against a cluster, without a mechanism if one is given."""
     cluster = Cluster(api=True, without=without)

@@ -161,6 +161,11 @@ def _decided_by_each(schedule: Any, fire: Any, due: Any) -> Any:
     return fire
 
 
+def _by_the_cookie_alone(sessions: Any, _: str, headers: Any) -> str:
+    session = sessions.of(headers)
+    return str(session.token_name) if session is not None else ""
+
+
 def _as_it_came(name: str) -> str:
     return name
 
@@ -256,6 +261,8 @@ MECHANISMS: Final[dict[str, tuple[Line | Step, ...]]] = {
     "azure.codes": (Step("parallelrun_api.azure.catalog:FaceAssets._check_code", nothing),),
     # The check of the Host header.
     "api.host": (Step("parallelrun_api.http.auth:Guard._check_host", nothing),),
+    # The header without which a browser's cookie changes nothing.
+    "api.page_header": (Step("parallelrun_api.http.sessions:Sessions.admit", _by_the_cookie_alone),),
     # That who is removed from the file of tokens has none any more.
     "api.tokens_anew": (Step("parallelrun_api.http.named_tokens:NamedTokens._refresh", nothing),),
     # That not all who may run jobs may define computes.

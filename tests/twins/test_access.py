@@ -17,6 +17,12 @@ def test_a_name_of_somebody_else_that_is_answered_is_found() -> None:
 
 
 @pytest.mark.integration
+def test_a_cookie_that_any_site_can_make_changes_with_is_found(redis_url: str, tmp_path: Path) -> None:
+    with expect_failure():
+        access.check_other_site(redis_url, tmp_path, without="api.page_header")
+
+
+@pytest.mark.integration
 def test_a_server_that_reads_its_tokens_once_is_found(redis_url: str, tmp_path: Path) -> None:
     with expect_failure():
         access.check_removal(redis_url, tmp_path, without="api.tokens_anew")

@@ -10,8 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from parallelrun_agent.stacks.memory import StackMemory
 from parallelrun_agent.workers import capped_log
 from parallelrun_agent.workers.worker_process import WorkerProcess
+from tests.integration.worker import test_stacks as stacks
 from tests.integration.worker import test_worker_process as worker
 from tests.integration.worker.worker_harness import WorkerHarness
 from tests.twins.sabotage import always, expect_failure
@@ -45,3 +47,12 @@ def test_output_without_a_limit_is_found(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr(capped_log.CappedLog, "trim", always(False))
     with expect_failure():
         test_of_logs.test_output_stays_short_and_what_is_dropped_is_counted(tmp_path)
+
+
+@pytest.mark.integration
+def test_stacks_that_go_into_any_open_file_are_found(
+    start: worker.Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(StackMemory, "is_open_in", always(True))
+    with expect_failure():
+        stacks.test_a_script_that_closes_what_that_needs_has_nothing_in_its_files(start, tmp_path)

@@ -11,17 +11,28 @@ from parallelrun.cli.output import Format, FormatOption
 
 
 def up(
+    *,
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port of the API on 127.0.0.1; 0: any free one.")] = 8080,
-    nodes: Annotated[int, typer.Option(min=1, help="Number of nodes.")] = 1,
+    nodes: Annotated[int, typer.Option(min=0, help="Number of nodes on this machine.")] = 1,
     processes: Annotated[int | None, typer.Option(min=1, help="Workers per node.", show_default="CPUs / nodes")] = None,
     root: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Folder for its data.", show_default="below the home folder")
     ] = None,
+    listen: Annotated[
+        str,
+        typer.Option(
+            metavar="HOST[:PORT]",
+            help="Name or address of this machine by which nodes of other machines reach the cluster, with TLS.",
+        ),
+    ] = "",
     form: FormatOption = Format.TABLE,
 ) -> None:
     """Start a cluster in the background on this machine, and print the URL of its API."""
+    import shlex
+
     from parallelrun.cli.output import dump, say
     from parallelrun.embedded.background import running, start
+    from parallelrun.embedded.services import Layout
     from parallelrun_core.service.state_folder import state_folder
 
     cluster = running()
@@ -29,12 +40,17 @@ def up(
         say(f"A cluster is already running (since {cluster.started}); its data is in {cluster.home}.")
     else:
         home = (root or state_folder() / "cluster").absolute()
-        cluster = start(home, port=port, nodes=nodes, processes=processes)
-        say(f"A cluster is running with {nodes} node{'s' if nodes > 1 else ''}; its data is in {home}.")
+        cluster = start(home, port=port, nodes=nodes, processes=processes, listen=listen)
+        here = f"{nodes} node{'' if nodes == 1 else 's'}{' on this machine' if listen else ''}"
+        say(f"A cluster is running with {here}; its data is in {home}.")
     if form in (Format.JSON, Format.YAML):  # without its token
         dump({"url": cluster.url, "folder": cluster.home, "pid": cluster.pid, "started": cluster.started}, form)
     else:
         print(cluster.url)
+    if cluster.redis_url:
+        layout = Layout(home=Path(cluster.home))
+        agent = ("--root", layout.root, "--redis-secret-file", layout.agent_secret, "--redis-url", cluster.redis_url)
+        say(f"add a node:    {shlex.join(['parallelrun-agent', *map(str, agent)])}")
     say("submit a job:  parallelrun job create -f job.yml --stream")
     say("stop it:       parallelrun down")
 

@@ -11,6 +11,8 @@ from parallelrun.cli.advise import advise
 from parallelrun.cli.completion import one_of
 from parallelrun.cli.exit_codes import ExitCode, of_state
 from parallelrun.cli.job_files import JobId, download, logs
+from parallelrun.cli.job_insight import stacks
+from parallelrun.cli.job_report import report
 from parallelrun.cli.job_views import open_page, top
 from parallelrun.cli.output import Format, FormatOption
 from parallelrun.cli.server import Token, Url, connect
@@ -334,5 +336,7 @@ def follow_job(client: Client, job: Job) -> ExitCode:
 job.command()(logs)
 job.command()(download)
 job.command()(advise)
+job.command()(stacks)
 job.command()(top)
 job.command("open")(open_page)
+job.command()(report)

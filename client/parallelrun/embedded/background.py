@@ -33,6 +33,8 @@ class BackgroundCluster(msgspec.Struct, kw_only=True, frozen=True):
     pid: int
     home: str
     started: str
+    redis_url: str = ""
+    """Where nodes of other machines reach its Redis server; empty: nowhere."""
 
 
 def lock_file() -> Path:
@@ -55,7 +57,7 @@ def running() -> BackgroundCluster | None:
         return None  # it is being started or stopped
 
 
-def start(home: Path, *, port: int, nodes: int, processes: int | None) -> BackgroundCluster:
+def start(home: Path, *, port: int, nodes: int, processes: int | None, listen: str = "") -> BackgroundCluster:
     """Start a cluster in the background; returns when jobs can be submitted.
 
     Raises:
@@ -76,7 +78,7 @@ def start(home: Path, *, port: int, nodes: int, processes: int | None) -> Backgr
     log = state_folder() / "cluster.log"
     with log.open("wb") as output, os.fdopen(read_end, "rb") as answer:
         process = subprocess.Popen(
-            [*command, str(processes or 0)],
+            [*command, str(processes or 0), listen],
             cwd="/",
             pass_fds=[write_end],
             stdin=subprocess.DEVNULL,

@@ -1,4 +1,4 @@
-"""`python -m parallelrun.embedded.background_process FD HOME PORT NODES PROCESSES`: runs a cluster until SIGTERM.
+"""`python -m parallelrun.embedded.background_process FD HOME PORT NODES PROCESSES LISTEN`: a cluster until SIGTERM.
 
 It writes to FD, as JSON, that the cluster is ready or why it doesn't start, and closes FD.
 """
@@ -24,7 +24,7 @@ from parallelrun_core.service.process import StopSignal, hide_memory
 def main() -> int:
     """Run a cluster; returns the exit code."""
     hide_memory()  # it has the token of the cluster, and the password of its Redis
-    fd, home, port, nodes, processes = sys.argv[1:]
+    fd, home, port, nodes, processes, listen = sys.argv[1:]
     stop = StopSignal()
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     with os.fdopen(int(fd), "w") as answer:
@@ -33,7 +33,14 @@ def main() -> int:
             lock = FolderLock.take(lock_file())
             if lock is None:
                 raise ParallelRunError("another one is being started or stopped.")
-            cluster = Cluster(home, nodes=int(nodes), processes=int(processes) or None, port=int(port), on_note=_note)
+            cluster = Cluster(
+                home,
+                nodes=int(nodes),
+                listen=listen,
+                processes=int(processes) or None,
+                port=int(port),
+                on_note=_note,
+            )
             cluster.start()
         except ParallelRunError as error:
             json.dump({"error": error.message}, answer)
@@ -53,6 +60,7 @@ def _write_state(cluster: Cluster) -> None:
         token=cluster.token,
         pid=os.getpid(),
         home=str(cluster.layout.home),
+        redis_url=cluster.listener.url if cluster.listener else "",
         started=datetime.now(UTC).isoformat(timespec="seconds"),
     )
     replace_file(state_file(), msgspec.json.encode(state), mode=0o600)

@@ -15,13 +15,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Self
 
 from parallelrun.embedded import redis_server
+from parallelrun.embedded.listening import Listener
 from parallelrun.embedded.lock import FolderLock
 from parallelrun.embedded.services import REDIS, Layout, cluster_services, node_names, redis_service, usable_cpus
 from parallelrun.embedded.socket_folder import SocketFolder
 from parallelrun.embedded.supervisor import Service, Supervisor
 from parallelrun.errors import ClusterFailed, ParallelRunError
 from parallelrun_core.folder.files import write_once
-from parallelrun_core.store.credentials import new_secrets
+from parallelrun_core.store.credentials import new_secrets, prepare, read_secret
 from parallelrun_core.store.roles import Role, acl_file
 
 if TYPE_CHECKING:
@@ -41,7 +42,8 @@ class Cluster:
 
     Args:
         home: folder for all its data and logs, created if missing. Outputs are on the same file system.
-        nodes: number of agents.
+        nodes: number of agents on this machine.
+        listen: HOST or HOST:PORT, on which nodes of other machines reach its Redis server by TLS; empty: nowhere.
         processes: workers per node; by default, the CPUs are divided between the nodes.
         jobs: how many jobs it can process at the same time.
         port: of the API, on the loopback interface; 0: any free one.
@@ -57,6 +59,7 @@ class Cluster:
         home: str | Path,
         *,
         nodes: int = 1,
+        listen: str = "",
         processes: int | None = None,
         jobs: int = 8,
         port: int = 0,
@@ -66,8 +69,9 @@ class Cluster:
     ) -> None:
         self.layout = Layout(home=Path(home).absolute())
         self.nodes = nodes
-        self.processes = processes or max(1, usable_cpus() // nodes)
+        self.processes = processes or max(1, usable_cpus() // max(1, nodes))
         self.token = secrets.token_urlsafe(32)
+        self.listener = Listener.parse(listen, self.layout.tls) if listen else None
         self._jobs = jobs
         self._port = port
         self._may_forget = may_forget
@@ -181,12 +185,22 @@ class Cluster:
     def _start_redis(self, supervisor: Supervisor, folder: SocketFolder, lock: FolderLock, deadline: float) -> str:
         """Start a Redis server unless one is given; returns its URL."""
         if self._external_url:
+            if self.listener:
+                raise ClusterFailed("--listen is for a server that is started here, and REDIS_URL names one: unset it.")
             redis_server.check_external(self._external_url, may_forget=self._may_forget)
             return self._external_url
-        self._redis_secrets = new_secrets()
-        write_once(folder.users, acl_file(self._redis_secrets).encode(), mode=0o600)
+        binary = redis_server.find_binary(needs_tls=self.listener is not None)
+        if self.listener:
+            self.listener.prepare()
+            self.layout.secrets.mkdir(mode=0o700, exist_ok=True)
+            files = prepare(self.layout.secrets, folder.users)  # kept: nodes may outlive this process
+            self._redis_secrets = {role: read_secret(path) for role, path in files.items()}
+        else:
+            self._redis_secrets = new_secrets()
+            write_once(folder.users, acl_file(self._redis_secrets).encode(), mode=0o600)
         server = redis_server.RedisServer(
-            binary=redis_server.find_binary(),
+            binary=binary,
+            listener=self.listener,
             socket=folder.socket,
             data=self.layout.redis,
             acl=folder.users,

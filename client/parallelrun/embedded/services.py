@@ -53,9 +53,29 @@ class Layout:
         return self.home / "work"
 
     @property
+    def tls(self) -> Path:
+        """Certificate and key of a Redis server that other machines reach."""
+        return self.home / "tls"
+
+    @property
+    def secrets(self) -> Path:
+        """The passwords of the services on such a server."""
+        return self.home / "secrets"
+
+    @property
+    def agent_secret(self) -> Path:
+        """The password of agents there."""
+        return self.secrets / Role.AGENT / "secret"
+
+    @property
     def folders(self) -> tuple[Path, ...]:
         """All of them: what is in them is of no use to jobs."""
         return self.root, self.redis, self.logs, self.work
+
+    @property
+    def closed(self) -> tuple[Path, ...]:
+        """What no job may name."""
+        return *self.folders, self.tls, self.secrets
 
     def create(self) -> None:
         """Create the folders, accessible only to this user."""
@@ -118,7 +138,7 @@ def cluster_services(
         **environment(Role.API),
         "PARALLELRUN_TOKEN": token,
         "PARALLELRUN_ALLOWED_ROOTS": ":".join(EVERYWHERE),  # it is the user's own machine
-        "PARALLELRUN_CLOSED_FOLDERS": ":".join(map(str, layout.folders)),
+        "PARALLELRUN_CLOSED_FOLDERS": ":".join(map(str, layout.closed)),
         "PARALLELRUN_AUDIT_LOG": str(layout.logs / "audit.log"),
     }
     agents = [

@@ -80,6 +80,7 @@ class Heartbeats:
                 workers_apart=settings.uids is not None,
                 workers={job_id: len(job.workers) for job_id, job in jobs.items() if job.workers},
                 pressure=self._waits.now(),
+                in_hand=sum(map(_in_hand, jobs.values())),
                 check=answer,
                 compute=settings.compute,
                 ends_at=settings.ends_at,
@@ -88,6 +89,9 @@ class Heartbeats:
         )
         if asked.check is not None:
             self._checks.ask(asked.check)
+        for request in asked.stacks:
+            if request.job_id in jobs:
+                jobs[request.job_id].show_stacks(request)
         self.is_asked_to_leave = asked.leave
         self._reported_state, self._reported_check = state, answer
 
@@ -106,3 +110,9 @@ class Heartbeats:
             return NodeState.DRAINING
         has_room = not any(job.disk_is_full for job in self._jobs.values())
         return NodeState.READY if has_room else NodeState.DISK_FULL
+
+
+def _in_hand(job: NodeJob) -> int:
+    """How much of a node a job occupies with more than waiting."""
+    workers = job.workers
+    return sum(bool(worker.in_flight) or not worker.is_through_init for worker in workers) if workers else 1

@@ -22,6 +22,7 @@ from parallelrun_agent.policy.uploading_machine import UploadingJobMachine
 from parallelrun_agent.policy.worker import Worker
 from parallelrun_agent.session import Session
 from parallelrun_agent.settings import AgentSettings
+from parallelrun_agent.stacks.answering import StackAnswers
 from parallelrun_agent.staging.job_stage import JobStage
 from parallelrun_agent.users.places import share_job
 from parallelrun_agent.workers.error_files import ErrorFiles
@@ -34,6 +35,7 @@ from parallelrun_core.folder.storage_report import StorageReport
 from parallelrun_core.service import failpoints
 from parallelrun_core.service.telemetry import logger
 from parallelrun_core.states import JobState
+from parallelrun_core.store.nodes import StacksRequest
 from parallelrun_core.store.outcome_stream import report_preparing
 
 if TYPE_CHECKING:
@@ -120,6 +122,10 @@ class NodeJob:
             storage,
         )
 
+        self._stacks = StackAnswers(
+            Logs(folder.logs), settings.node, code=str(folder.code(record)), shown=self._plans.mask.printable, user=user
+        )
+
     def _open_session(self, events: AbstractContextManager[JobMachine], earlier: Session | None) -> Session:
         return Session(
             self._redis, self.folder, self._settings, self._node,
@@ -129,6 +135,10 @@ class NodeJob:
 
     def _worker_pids(self) -> dict[str, int]:
         return self._driver.session.processes.pids()
+
+    def show_stacks(self, request: StacksRequest) -> None:
+        """Begin to answer a request for the stacks of its workers here."""
+        self._stacks.answer(request, self._driver.session.processes.running())
 
     def _on_python(self) -> None:
         if self._python.failure is not None:
@@ -235,5 +245,6 @@ class NodeJob:
         self._python.close()
         self._code.close()
         self._monitor.stop()
+        self._stacks.close()
         self._plans.close()
         self._stage.close()

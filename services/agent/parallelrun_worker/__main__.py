@@ -24,6 +24,8 @@ def main() -> int:
     ring_fd, control, results, part = map(int, sys.argv[1:5])
     config_path, agent = sys.argv[5], int(sys.argv[6])
     _die_with_the_agent(agent)
+    if "SLURM_JOB_ID" in os.environ:
+        _leave_sigterm_to_the_agent()
     _prefer_me_when_memory_runs_out()
     import json
     from mmap import mmap
@@ -32,7 +34,7 @@ def main() -> int:
 
     with open(config_path) as file:
         config = WorkerConfig(**json.load(file))
-    for fd in (control, results, part, config.stdout, config.stderr):
+    for fd in (control, results, part, config.stdout, config.stderr, config.stacks):
         if fd >= 0:
             os.set_inheritable(fd, False)  # the user's child processes must not keep the agent waiting
     ring = mmap(ring_fd, RING_SIZE)
@@ -66,6 +68,10 @@ def _set_up_streams(config: WorkerConfig) -> None:
 
     faulthandler.enable(config.stderr)
     faulthandler.register(frames.DUMP_STACKS, config.stderr)
+    if config.stacks >= 0:
+        from parallelrun_worker.stacks import show_on_signals
+
+        show_on_signals(config.stacks)
     sys.stdout, sys.stderr = forgiving(config.stdout, sys.stdout), forgiving(config.stderr, sys.stderr)
     if not config.command:  # nothing of the user's runs in this process
         import logging
@@ -94,6 +100,36 @@ def _die_with_the_agent(agent: int) -> None:
     prctl(pr_set_child_subreaper, 1, 0, 0, 0)
     if os.getppid() != agent:  # it died before that call
         os._exit(1)
+
+
+def _leave_sigterm_to_the_agent() -> None:
+    """Go on after SIGTERM: Slurm sends it to all processes of a job that it ends, and the agent ends this one in time.
+
+    What this process starts or forks ends by SIGTERM as ever, also by one that comes while it is being forked.
+    """
+    import signal
+    from _thread import get_ident
+
+    term = signal.SIGTERM
+    masks: dict[int, set[int]] = {}
+
+    def go_on(_signal: int, _frame: FrameType | None) -> None:
+        pass
+
+    def end_by_it() -> None:
+        if signal.getsignal(term) is go_on:
+            signal.signal(term, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_SETMASK, masks.pop(get_ident()))
+
+    def hold() -> None:
+        masks[get_ident()] = signal.pthread_sigmask(signal.SIG_BLOCK, {term})
+
+    signal.signal(term, go_on)
+    os.register_at_fork(
+        before=hold,
+        after_in_parent=lambda: signal.pthread_sigmask(signal.SIG_SETMASK, masks.pop(get_ident())),
+        after_in_child=end_by_it,
+    )
 
 
 def _prefer_me_when_memory_runs_out() -> None:

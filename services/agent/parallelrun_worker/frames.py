@@ -84,6 +84,14 @@ MAX_FRAME = 1 << 20
 DUMP_STACKS = signal.SIGRTMAX - 1
 """At this signal a worker writes the stacks of all its threads to its stderr. No library is known to use it."""
 
+SHOW_STACK = signal.SIGRTMAX - 2
+"""At this one it writes that of its main thread to `WorkerConfig.stacks`, and goes on."""
+SHOW_THREADS = signal.SIGRTMAX - 3
+"""At this one it writes those of all threads there, once its main thread runs Python, if they are wanted then."""
+STACKS_BYTES = 128 << 10
+"""How long they may be. The byte after them says whether they are wanted, or complete."""
+STACKS_WANTED, STACKS_COMPLETE = b"w", b"c"
+
 
 class Use(NamedTuple):
     """What a try used: each measurement with its type, and a default for when it is unknown.
@@ -178,3 +186,5 @@ class WorkerConfig(NamedTuple):
     stdout: int = -1
     stderr: int = -1
     """File descriptors for what the script prints; known when the worker is started."""
+    stacks: int = -1
+    """One for the stacks of all threads, when they are asked for; -1: they won't be."""

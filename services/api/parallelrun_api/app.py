@@ -35,6 +35,7 @@ from parallelrun_api.routes import (
     reopening,
     schedules,
     session,
+    stacks,
     storage,
     tiles,
 )
@@ -75,6 +76,7 @@ def create_app(context: Context, token: Token, audit: Audit | None = None) -> Fa
     app.openapi = lambda: document(app)  # type: ignore[method-assign]
     modules = (
         jobs, advice, reopening, schedules, endpoints, events, mini_batches, tiles, files, log_lines, metrics, storage,
+        stacks,
         nodes, computes, datastores, assets, session, operations,
     )  # fmt: skip
     for module in modules:

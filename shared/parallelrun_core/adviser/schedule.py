@@ -38,7 +38,8 @@ class Schedule:
     def __init__(self, evidence: Evidence) -> None:
         self.evidence = evidence
         tries = evidence.tries
-        self._ends_s, self._gaps_s = _lanes_of_processes(tries)
+        self.ends_s, self._gaps_s = _lanes_of_processes(tries)
+        """`ends_s`: when each try ended."""
         self.work: Floats
         """How long its last try kept a worker busy, without what any mini-batch costs."""
         self.lost: Floats
@@ -46,9 +47,9 @@ class Schedule:
         self.items: Ints
         self.node: Ints
         self._sum_up(tries)
-        self.lanes, self.replacing_s = _lanes(evidence, self._ends_s)
+        self.lanes, self.replacing_s = _lanes(evidence, self.ends_s)
         """`replacing_s`: for how long places were empty, all added up, until a worker that had ended was replaced."""
-        self.after_s = max(0.0, evidence.seconds - float(self._ends_s.max()))
+        self.after_s = max(0.0, evidence.seconds - float(self.ends_s.max()))
         """From the end of the last try to the job's end."""
 
     def _sum_up(self, tries: Tries) -> None:

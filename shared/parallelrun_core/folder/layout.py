@@ -188,6 +188,11 @@ class Logs:
         """What was asked of object stores; a file for each process that asked."""
         return self.sys / "storage"
 
+    @property
+    def stacks(self) -> Path:
+        """Where workers were when somebody asked; a file for each node."""
+        return self.sys / "stacks"
+
     def of_node(self, node: str) -> Path:
         """What workers of a node log, and what their processes print."""
         return self.sys / "node" / node

@@ -38,6 +38,12 @@ class JobViews:
         leases: Any = self._redis.hgetall(JobKeys(job_id).leases)
         return {int(raw): _node_of(stem.decode()) for raw, stem in leases.items()}
 
+    def nodes_at_work(self, job_id: str) -> list[str]:
+        """The nodes that work for a job, by name."""
+        seconds, _ = self._redis.time()
+        alive: Any = self._redis.zrangebyscore(JobKeys(job_id).sessions, f"({seconds * 1000}", "+inf")
+        return sorted({_node_of(session.decode()) for session in alive})
+
     def ready(self, job_id: str, first: int, count: int) -> list[int]:
         """Up to `count` mini-batches that wait for an agent, in order, from the `first` one on."""
         waiting: Any = self._redis.lrange(JobKeys(job_id).ready, first, first + count - 1)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import msgspec
 
 from parallelrun_core.checks.finding import Finding
+from parallelrun_core.errors import Unavailable
 from parallelrun_core.states import NodeState
 from parallelrun_core.store import keys
 from parallelrun_core.store.scripts import script
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
 _ASKED_S: Final = 60
 """How long a request to check stands."""
 MOST_PATHS: Final = 32
+_STACKS_S: Final = 30
+"""How long a request for stacks stands: agents with long leases speak seldom."""
+_MOST_STACKS: Final = 64
 
 
 class CheckRequest(msgspec.Struct, kw_only=True, frozen=True):
@@ -28,6 +32,19 @@ class CheckRequest(msgspec.Struct, kw_only=True, frozen=True):
     id: str
     paths: list[str] = []
     """What jobs are to read there, too; at most `MOST_PATHS`."""
+
+
+class StacksRequest(msgspec.Struct, kw_only=True, frozen=True):
+    """The nodes that work for a job shall show where its workers are."""
+
+    id: str
+    job_id: str
+    node: str = ""
+    """Only this one; empty: all of them."""
+    process: str = ""
+    """Only this worker; empty: all of them."""
+    until_ms: int = 0
+    """How long it stands, by the clock of Redis."""
 
 
 class CheckAnswer(msgspec.Struct, kw_only=True, frozen=True):
@@ -45,6 +62,8 @@ class Asked(NamedTuple):
     check: CheckRequest | None
     leave: bool
     """Finish what runs, return the rest, and end."""
+    stacks: list[StacksRequest]
+    """Show these, once."""
 
 
 class NodePressure(msgspec.Struct, kw_only=True, frozen=True):
@@ -72,6 +91,9 @@ class NodeInfo(msgspec.Struct, kw_only=True, frozen=True):
     jobs: list[str] = []
     workers: dict[str, int] = {}
     """Busy slots per job."""
+    in_hand: int | None = None
+    """Workers that have something to do or get ready for it, and jobs that the node prepares for; unknown: an earlier
+    release."""
     lease_ms: int = 0
     """How long it counts as alive after a heartbeat."""
     workers_apart: bool = False
@@ -99,13 +121,17 @@ class Nodes:
     def __init__(self, redis: Redis) -> None:
         self._redis = redis
         self._beat = script(redis, "beat")
-        self._keys = [keys.NODES, keys.NODES_ALIVE, keys.NODES_CHECK, keys.NODES_DRAINING]
+        self._keys = [keys.NODES, keys.NODES_ALIVE, keys.NODES_CHECK, keys.NODES_DRAINING, keys.NODES_STACKS]
 
     def beat(self, info: NodeInfo, *, lease_ms: int) -> Asked:
         """Record that a node is alive; returns what it is asked to do."""
         described = msgspec.json.encode(msgspec.structs.replace(info, lease_ms=lease_ms))
-        check, leave = self._beat(keys=self._keys, args=[info.node, described, lease_ms])
-        return Asked(msgspec.json.decode(check, type=CheckRequest) if check else None, bool(leave))
+        check, leave, *stacks = self._beat(keys=self._keys, args=[info.node, described, lease_ms])
+        return Asked(
+            msgspec.json.decode(check, type=CheckRequest) if check else None,
+            bool(leave),
+            [msgspec.json.decode(each, type=StacksRequest) for each in stacks],
+        )
 
     def remove(self, node: str) -> None:
         """Take a node off the list: it has shut down in order."""
@@ -115,6 +141,22 @@ class Nodes:
         """Let every node check itself, with what can be read there of these paths; returns the request's id."""
         request = CheckRequest(id=secrets.token_hex(8), paths=paths[:MOST_PATHS])
         self._redis.set(keys.NODES_CHECK, msgspec.json.encode(request), ex=_ASKED_S)
+        return request.id
+
+    def ask_for_stacks(self, job_id: str, *, node: str = "", process: str = "") -> str:
+        """Let the nodes that work for a job show where its workers are; returns the request's id.
+
+        Raises:
+            Unavailable: too many such requests stand already.
+        """
+        if self._redis.hlen(keys.NODES_STACKS) >= _MOST_STACKS:
+            raise Unavailable(f"The stacks of {_MOST_STACKS} jobs are being asked for. Try again in half a minute.")
+        seconds, _ = self._redis.time()
+        request = StacksRequest(
+            id=secrets.token_hex(8), job_id=job_id, node=node, process=process, until_ms=(seconds + _STACKS_S) * 1000
+        )
+        self._redis.hset(keys.NODES_STACKS, job_id, msgspec.json.encode(request))
+        self._redis.expire(keys.NODES_STACKS, 2 * _STACKS_S)
         return request.id
 
     def ask_to_leave(self, nodes: Collection[str]) -> None:

@@ -8,14 +8,16 @@ from typing import TYPE_CHECKING, Any
 import httpx
 import pytest
 
+from parallelrun_core.folder.decisions import DecisionWriter
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.layout import Logs
-from parallelrun_core.folder.records import Reopening
+from parallelrun_core.folder.records import JobRecord, JobResult, Reopening
 from parallelrun_core.folder.term_log import open_term
 from parallelrun_core.outcome import Failure, encode_all
+from parallelrun_core.progress import Progress
 from parallelrun_core.states import JobState
 from tests.integration.api.conftest import Site
-from tests.integration.api.server import RUN_FAILED, Master, outcome
+from tests.integration.api.server import RUN_FAILED, ApiServer, Master, outcome
 from tests.unit.api.reports import REPORT
 
 if TYPE_CHECKING:
@@ -69,15 +71,15 @@ def finished(root: Path, job_id: str, master: Master) -> str:
 def test_tiles_of_all_of_it_and_of_a_part(api: httpx.Client, finished: str) -> None:
     whole = read(api, finished, "tiles?buckets=4")
 
-    assert (whole["first"], whole["end"], whole["bucket_size"], whole["median_of"]) == (0, 10, 3, "all")
-    assert whole["completed"] == [3, 3, 2, 1]
-    assert whole["failed"] == [0, 0, 1, 0]
-    assert whole["retried"] == [0, 0, 2, 0]
-    assert whole["failed_items"] == [0, 0, 10, 0]
-    assert whole["waiting"] == whole["running"] == [0, 0, 0, 0]
-    assert whole["min_run_s"] == [0.5] * 4
-    assert whole["median_run_s"] == [0.5] * 4
-    assert whole["max_run_s"] == [0.5, 5.0, 0.5, 0.5]
+    assert (whole["first"], whole["end"], whole["bucket_size"], whole["median_of"]) == (0, 10, 4, "all")
+    assert whole["completed"] == [4, 3, 2]
+    assert whole["failed"] == [0, 1, 0]
+    assert whole["retried"] == [0, 2, 0]
+    assert whole["failed_items"] == [0, 10, 0]
+    assert whole["waiting"] == whole["running"] == [0, 0, 0]
+    assert whole["min_run_s"] == [0.5] * 3
+    assert whole["median_run_s"] == [0.5] * 3
+    assert whole["max_run_s"] == [5.0, 0.5, 0.5]
 
     part = read(api, finished, "tiles?first=3&end=5&buckets=100")
     assert (part["bucket_size"], part["completed"], part["max_run_s"]) == (1, [1, 1], [5.0, 0.5])
@@ -134,7 +136,7 @@ def test_throughput_figures_and_errors(api: httpx.Client, finished: str) -> None
     assert (sum(throughput["items"]), sum(throughput["failed"]), sum(throughput["retried"])) == (100, 1, 1)
 
     figures = read(api, finished, "figures")
-    assert (figures["mini_batches"], figures["tries"], figures["failed_tries"], figures["workers"]) == (10, 11, 2, 2)
+    assert (figures["rows"], figures["tries"], figures["failed_tries"], figures["workers"]) == (3, 11, 2, 2)
     assert (figures["median_run_s"], figures["max_run_s"], figures["init_s"]) == (0.5, 5.0, 2.0)
 
     errors = read(api, finished, "errors")
@@ -241,6 +243,31 @@ def test_log_lines_with_a_text(api: httpx.Client, root: Path, job_id: str) -> No
     shown = api.get(f"/v1/jobs/{job_id}/log-lines?text=NEEDLE&any_case=true&path=user/one").json()["items"]
     assert shown[0]["text"] == r"A needle \x1b[1m"
     assert lines_with("path=nowhere") == []
+
+
+def test_what_has_ended_is_shown_with_everything_else_gone(tmp_path: Path) -> None:
+    folder = JobFolder(tmp_path / "root", "job_01kav3x8n2h7q5m9c4t6")
+    spec = {"entry_script": "main.py", "inputs": {"data": {"path": "/data"}}, "code": "/code"}
+    folder.create(JobRecord(job_id=folder.job_id, submitted=BEGIN - 5, code="0" * 64, spec=spec))
+    log = DecisionWriter(folder.path, 1)
+    log.add([outcome(0), outcome(1)])
+    log.sync()
+    log.close()
+    progress = Progress(scheduled=2, listing_done=True, done=2)
+    result = JobResult(
+        job_id=folder.job_id, state=JobState.COMPLETED, started=BEGIN, ended=BEGIN + 9, progress=progress
+    )
+    folder.conclude(result)
+    nowhere = f"unix://{tmp_path}/no.sock"
+    with ApiServer(tmp_path / "root", nowhere) as server, server.client() as api:
+        assert read(api, folder.job_id, "tiles?buckets=1")["completed"] == [2]
+        assert read(api, folder.job_id, "figures")["took_s"] == 9
+        assert read(api, folder.job_id, "mini-batches/1")["status"] == "done"
+        for what in ("timeline", "throughput", "errors"):
+            read(api, folder.job_id, what)
+        for what in ("settings", "log-lines?text=x", "mini-batches?order_by=slowest", "logs", "outputs"):
+            assert api.get(f"/v1/jobs/{folder.job_id}/{what}").status_code == 200
+        assert api.get(f"/v1/jobs/{folder.job_id}/comparison?other={folder.job_id}").json()["settings"] == []
 
 
 def test_a_pipeline_has_none_of_it(api: httpx.Client, site: Site) -> None:

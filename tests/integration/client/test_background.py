@@ -2,9 +2,13 @@
 
 import json
 import os
+import shlex
+import shutil
 import signal
+import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,6 +16,7 @@ import pytest
 
 from parallelrun.embedded.background import lock_file, running, state_file
 from parallelrun.embedded.lock import is_locked
+from parallelrun_core.store.connection import RedisError, connect
 from tests.integration.client.conftest import processes_about, wait_until_gone
 
 pytestmark = [
@@ -90,3 +95,33 @@ def test_a_cluster_that_can_not_start_says_why(home: Path, monkeypatch: pytest.M
     assert (code, stdout) == (5, "")
     assert "The server at REDIS_URL (redis://:***@127.0.0.1:9/0) can't be used" in stderr
     assert not is_locked(lock_file())
+
+
+@pytest.mark.skipif(not (shutil.which("redis-server") and shutil.which("openssl")), reason="needs a server with TLS")
+def test_nodes_of_other_machines_come_by_tls_and_with_a_password(home: Path, tmp_path: Path) -> None:
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{unused.getsockname()[1]}"
+    code, _, stderr = parallelrun("up", "--port", "0", "--nodes", "0", "--listen", address, "--root", str(home))
+    if "TLS" in stderr:
+        pytest.skip("the redis-server here has no TLS")
+    assert code == 0, stderr
+    [command] = [line for line in stderr.splitlines() if line.startswith("add a node:")]
+    words = shlex.split(command.removeprefix("add a node:"))
+
+    with (tmp_path / "agent.log").open("wb") as log, subprocess.Popen(
+        [sys.executable, "-P", "-m", "parallelrun_agent.main", *words[1:], "--node", "elsewhere",
+         "--work-dir", str(tmp_path / "work")],
+        stdout=log, stderr=log,
+    ) as agent:  # fmt: skip
+        deadline = time.monotonic() + 30
+        while "elsewhere" not in parallelrun("node", "list", "-o", "name")[1]:
+            assert agent.poll() is None, (tmp_path / "agent.log").read_text()
+            assert time.monotonic() < deadline
+        agent.terminate()
+
+    url = words[words.index("--redis-url") + 1]
+    with pytest.raises(RedisError, match=r"NOAUTH|Authentication"), connect(url) as nobody:
+        nobody.ping()
+    with pytest.raises(RedisError), connect(url.replace("rediss:", "redis:").partition("?")[0]) as plain:
+        plain.ping()

@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 
 from parallelrun import Cluster
+from parallelrun.report.facts import gather
+from parallelrun.report.page import page
 
 pytestmark = [
     pytest.mark.integration,
@@ -98,3 +100,6 @@ def test_what_init_writes_runs_at_once_on_files_and_on_a_table(tmp_path: Path) -
             assert ended.progress.rows == (5 if data == "files" else 24)
             rows = client.outputs.download(job.id, output, tmp_path / output).read_text()
             assert rows.count("\n") == (5 if data == "files" else 25)
+            report = page(gather(client, job.id))
+            for heading in ("Where the time went", "Throughput", "Mini-batches", "Workers", "Settings"):
+                assert f"<h2>{heading}</h2>" in report

@@ -117,3 +117,26 @@ def test_on_a_terminal_top_redraws_until_the_job_has_ended(api: FakeApi) -> None
     assert b"1/4 mini-batches" in shown
     assert shown.index(b"\x1b[?1049h") < shown.index(b"1/4 mini-batches") < shown.index(b"\x1b[?1049l")
     assert b"completed" in shown.partition(b"\x1b[?1049l")[2]
+
+
+def test_a_report_is_one_file_of_what_the_server_says(
+    api: FakeApi, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    usage = "Utc Time,Cpu Percent,Memory Used Percent\n2026-11-21T09:30:00,50,20\n2026-11-21T09:30:04,75,30\n"
+    path = "sys/perf/n1/node_resource_usage.csv"
+    api.on("GET", "/v1/jobs/job_1/logs", Answer.of({"items": [{"path": path, "bytes": len(usage)}]}))
+    api.on("GET", f"/v1/jobs/job_1/logs/{path}", Answer(usage.encode()))
+    api.on("GET", "/v1/jobs/job_1/errors", Answer.of({"items": [{"category": "OOM_KILLED", "count": 2}], "count": 2}))
+
+    assert main(["job", "report", "job_1"]) == 0
+
+    assert capsys.readouterr().out == "job_1.html\n"
+    text = Path("job_1.html").read_text()
+    assert "OOM_KILLED" in text
+    assert "CPU, at most 75 %" in text
+    assert [file.name for file in tmp_path.iterdir()] == ["job_1.html"]
+    assert main(["job", "report", "job_1", "-o", "-"]) == 0
+    assert capsys.readouterr().out.startswith("<!doctype html>")
+    assert main(["job", "report", "job_1", "-o", "no/such/folder.html"]) == 1
+    assert "no/such" in capsys.readouterr().err

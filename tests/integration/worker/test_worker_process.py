@@ -647,3 +647,23 @@ def test_a_worker_frees_all_its_descriptors(tmp_path: Path) -> None:
     harness.exited()
     harness.close()
     assert open_descriptors() == before
+
+
+def test_in_a_job_of_slurm_a_worker_leaves_sigterm_to_its_agent(start: Start) -> None:
+    """Slurm sends it to all processes of a job. What a worker starts or forks ends by it, as everywhere else."""
+    harness = start(
+        """
+        import multiprocessing, os, signal, subprocess, time
+        def run(items):
+            os.kill(os.getpid(), signal.SIGTERM)
+            child = subprocess.Popen(["sleep", "60"])
+            child.terminate()
+            forked = multiprocessing.get_context("fork").Process(target=time.sleep, args=(60,))
+            forked.start()
+            forked.terminate()
+            forked.join()
+            return [child.wait(), forked.exitcode]
+        """,
+        SLURM_JOB_ID="7",
+    ).ready()
+    assert harness.run("a").rows == b"-15\n-15\n"

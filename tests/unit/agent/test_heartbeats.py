@@ -21,7 +21,7 @@ def sent(monkeypatch: pytest.MonkeyPatch) -> list[NodeInfo]:
 
     def beat(_: Nodes, info: NodeInfo, lease_ms: int) -> Asked:
         beats.append(info)
-        return Asked(None, leave=len(beats) > 1)
+        return Asked(None, leave=len(beats) > 1, stacks=[])
 
     monkeypatch.setattr(Nodes, "beat", beat)
     return beats

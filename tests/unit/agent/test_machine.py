@@ -456,3 +456,16 @@ def test_who_is_through_init_when_it_is_killed_already_may_say_so() -> None:
     node.worker_ready(worker)
     node.check_time(105.0)
     assert worker.kill_reason == "drained"
+
+
+@pytest.mark.parametrize("ends", ["run() has failed", "the worker has died"])
+def test_what_fails_on_a_node_that_leaves_costs_nobody_a_try(ends: str) -> None:
+    """Who ends the node may signal all of its processes, as Slurm does."""
+    node, worker = at_work(1)
+    node.drain(20.0, 100.0)
+    if ends == "run() has failed":
+        node.answered(worker, Answer(1, failure=Failure("EXITED", "its child was ended")), 100.1)
+    else:
+        node.exited(worker, Exit(-15), 100.1)
+    assert take(node, Commit) == []
+    assert node.deliveries.reports.returns == [(1, "s/1")]

@@ -19,6 +19,8 @@ class Stat(NamedTuple):
     cpu_s: float
     """CPU time that it has used so far."""
     resident_bytes: int
+    is_runnable: bool
+    """Its main thread computes, or would if a CPU were free."""
     has_ended: bool
     """It is a zombie: it has not been waited for."""
 
@@ -45,5 +47,6 @@ def stat_of(pid: int) -> Stat | None:
         started=int(fields[19]),
         cpu_s=(int(fields[11]) + int(fields[12])) / _TICKS,
         resident_bytes=int(fields[21]) * _PAGE,
+        is_runnable=fields[0] == b"R",
         has_ended=fields[0] == b"Z",
     )

@@ -229,8 +229,9 @@ class JobMachine:
         elapsed_s = answer.run_s + assignment.load_s
         self._look_ahead.observe(elapsed_s)
         # With more in flight, it may have begun the next one before this answer was read.
-        if since_s > elapsed_s and not worker.in_flight:
-            elapsed_s = since_s
+        elapsed_s = since_s if since_s > elapsed_s and not worker.in_flight else elapsed_s
+        if answer.failure is not None and self._draining:  # who ends the node may have ended what run() had started
+            return self.deliveries.give_back([assignment], now)
         self._conclude(assignment, worker, answer, elapsed_s)
 
     def rows_not_taken(self, worker: Worker, mini_batch: int, now: float) -> None:
@@ -292,7 +293,7 @@ class JobMachine:
             return  # with the job: what it had is not needed any more, and nothing has failed
         # A head that began after the worker was condemned is not what hung: that one has been answered since.
         is_innocent = worker.kill_reason in NOBODYS_FAULT or worker.in_flight.head_since > worker.condemned_at
-        if is_innocent and head is not None:
+        if (is_innocent or (self._draining and not worker.kill_reason)) and head is not None:
             rest.insert(0, head)
             head = None
         if worker.kill_reason in NOBODYS_FAULT or self._draining:
@@ -302,9 +303,8 @@ class JobMachine:
         if head is not None:
             elapsed_s = now - worker.in_flight.head_since
             failure = cause_of_death(end, reason=worker.kill_reason, spec=self._spec)
-            answer = Answer(
-                head.delivery.mini_batch, run_s=elapsed_s, use=Use(peak_bytes=end.peak_bytes), failure=failure
-            )
+            use = Use(peak_bytes=end.peak_bytes)
+            answer = Answer(head.delivery.mini_batch, run_s=elapsed_s, use=use, failure=failure)
             self._conclude(head, worker, answer, elapsed_s)
         self._hand_out(now)
 

@@ -83,6 +83,10 @@ class WorkerProcesses:
         """The process ids by the names of the workers. Safe in any thread."""
         return {name: process.pid for name, process in self._processes.copy().items()}
 
+    def running(self) -> dict[str, WorkerProcess]:
+        """The processes by the names of the workers."""
+        return self._processes
+
     def part_fd(self, worker: Worker | None) -> int:
         """The part file that this worker writes to; -1 when there is none, or no such worker any more."""
         process = self._processes.get(worker.process) if worker is not None else None

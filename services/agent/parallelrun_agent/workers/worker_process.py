@@ -20,6 +20,7 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
+from parallelrun_agent.stacks.memory import StackMemory
 from parallelrun_agent.users.places import share_file
 from parallelrun_agent.workers.capped_log import CappedLog
 from parallelrun_agent.workers.delivery_ring import DeliveryRing
@@ -67,7 +68,11 @@ class WorkerProcess:
         self._own_logs = plan.own_logs
         self._user = plan.user
         self._has_stacks = not plan.config.command
+        self.stacks = None if plan.config.command else StackMemory()
+        """Where it writes its stacks; None: nothing of Python runs in it but ours."""
         with ExitStack() as undo:
+            if self.stacks is not None:
+                undo.callback(self.stacks.close)
             for path in plan.own_logs:
                 share_file(path, plan.user)
             self._streams = []
@@ -78,7 +83,8 @@ class WorkerProcess:
             self.part_fd = _create(plan.part) if plan.part else -1
             if self.part_fd >= 0:
                 undo.callback(os.close, self.part_fd)
-            started = _start(plan, self.part_fd, [stream.fd for stream in self._streams])
+            stacks = self.stacks.fd if self.stacks is not None else -1
+            started = _start(plan, self.part_fd, [stream.fd for stream in self._streams], stacks)
             self._popen, self.ring, self.control, self._worker_end, self.results = started
             undo.pop_all()
         self.pid = self._popen.pid
@@ -229,6 +235,8 @@ class WorkerProcess:
         os.close(self.results)
         os.close(self.pidfd)
         self.ring.close()
+        if self.stacks is not None:
+            self.stacks.close()
         os.close(self._worker_end)
         if self.control >= 0:
             os.close(self.control)
@@ -267,8 +275,8 @@ class _Started(NamedTuple):
     results: int
 
 
-def _start(plan: WorkerPlan, part_fd: int, streams: list[int]) -> _Started:
-    config_path = _prepare(plan, streams)
+def _start(plan: WorkerPlan, part_fd: int, streams: list[int], stacks: int) -> _Started:
+    config_path = _prepare(plan, streams, stacks)
     stdout, stderr, child_stdout, child_stderr = streams
     with ExitStack() as undo, ExitStack() as given:
         ring = DeliveryRing()
@@ -280,7 +288,7 @@ def _start(plan: WorkerPlan, part_fd: int, streams: list[int]) -> _Started:
         undo.callback(os.close, worker_end)
         os.set_blocking(control, False)
         os.set_blocking(results, False)
-        fds = [ring.fd, tickets, answers, stdout, stderr, *([part_fd] if part_fd >= 0 else [])]
+        fds = [ring.fd, tickets, answers, stdout, stderr, *(fd for fd in (part_fd, stacks) if fd >= 0)]
         # Python before 3.11, which a user's environment may have, doesn't know -P; the worker then does it itself.
         command = [plan.python, *(["-P"] if plan.python == sys.executable else []), "-m", "parallelrun_worker"]
         command += [*map(str, (ring.fd, tickets, answers, part_fd, config_path, os.getpid()))]
@@ -308,7 +316,7 @@ def _pipe(reading: ExitStack, writing: ExitStack) -> tuple[int, int]:
     return end, other
 
 
-def _prepare(plan: WorkerPlan, streams: list[int]) -> Path:
+def _prepare(plan: WorkerPlan, streams: list[int], stacks: int) -> Path:
     """Create the working folder; returns the path of the file with the worker's configuration in it."""
     stdout, stderr, *_ = streams
     config_path = plan.working_folder / ".worker.json"
@@ -318,7 +326,7 @@ def _prepare(plan: WorkerPlan, streams: list[int]) -> Path:
         with suppress(FileExistsError):
             (plan.working_folder / "logs").symlink_to(plan.script_logs)
         _make_private(config_path)  # the arguments in it may hold secrets
-        config_path.write_text(json.dumps(plan.config._replace(stdout=stdout, stderr=stderr)._asdict()))
+        config_path.write_text(json.dumps(plan.config._replace(stdout=stdout, stderr=stderr, stacks=stacks)._asdict()))
     return config_path
 
 

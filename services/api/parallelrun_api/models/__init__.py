@@ -35,6 +35,14 @@ from parallelrun_api.models.problems import Problem, ProblemEntry
 from parallelrun_api.models.reports import Metric, MetricPoint, MetricReport, StorageReport, StorageRequests
 from parallelrun_api.models.session import Session, SignInCode
 from parallelrun_api.models.settings import EffectiveSetting, EffectiveSettings
+from parallelrun_api.models.stacks import (
+    NodeStacks,
+    StackFrame,
+    StacksAsked,
+    StacksReport,
+    ThreadStack,
+    WorkerStacks,
+)
 from parallelrun_api.models.tiles import (
     Compared,
     Comparison,
@@ -95,6 +103,7 @@ __all__ = [
     "NodeCheckAsked",
     "NodeList",
     "NodePressure",
+    "NodeStacks",
     "OutputElsewhere",
     "OutputFile",
     "ParentStep",
@@ -106,10 +115,15 @@ __all__ = [
     "SettingOfTwo",
     "SignInCode",
     "SlowTry",
+    "StackFrame",
+    "StacksAsked",
+    "StacksReport",
     "StorageReport",
     "StorageRequests",
+    "ThreadStack",
     "Throughput",
     "Tiles",
     "Timeline",
     "TrySpans",
+    "WorkerStacks",
 ]

@@ -21,10 +21,11 @@ class Tiles(AsRead):
     `end`. Each list has a value for each bucket. `waiting`, `running`, `completed` and `failed` add up to all of it."""
 
     first: int
+    """What was asked for, or less: buckets of 64 mini-batches and more begin at multiples of their size."""
     end: int
     """Exclusively."""
     bucket_size: int
-    """Mini-batches in each bucket, but the last one."""
+    """Mini-batches in each bucket, but the last one: a power of two."""
     total: int
     """Found so far; of the whole job once `listing_done`."""
     listing_done: bool
@@ -44,7 +45,7 @@ class Tiles(AsRead):
     """The lower one of two."""
     max_run_s: list[float | None]
     median_of: Literal["all", "samples"]
-    """`samples`: the range has more than two million mini-batches, and medians are those of every n-th one."""
+    """`samples`: buckets have more than 4,096 mini-batches, and medians are those of every n-th one."""
 
 
 class TrySpans(Answer):
@@ -88,8 +89,8 @@ class SlowTry(Answer):
     process: str
     begin_s: float
     run_s: float
-    times_median: float
-    """How many times as long as the median of all tries of the job."""
+    times_median: float | None
+    """How many times as long as the median of all tries of the job; null: that is 0."""
 
 
 class Timeline(AsRead):
@@ -103,19 +104,25 @@ class Timeline(AsRead):
     end_s: float
     """The window."""
     bucket_s: float
+    resolution_s: float
+    """0: each try was looked at. Else there are too many in the window: what is in a bucket is exact to so many
+    seconds at each of its ends."""
     lanes: list[Lane]
     lanes_total: int
     slowest: list[SlowTry]
     """The slowest tries that are in the window, whatever their lanes: at most twenty."""
     median_run_s: float | None
-    """Of all tries of the job."""
+    """Of all tries of the job, or of 100,000 of them."""
     next_page_token: str | None = None
 
 
 class Throughput(AsRead):
-    """What was done in time: each list has a value for each bucket, from `start` on."""
+    """What was done in time: each list has a value for each bucket, from `begin_s` on."""
 
     start: Time | None
+    """That of the timeline."""
+    begin_s: float
+    """Seconds from there to the first bucket: negative, as buckets begin at multiples of their length."""
     bucket_s: float
     mini_batches: list[int]
     """Decided."""
@@ -179,6 +186,7 @@ class Figures(AsRead):
     rows: int
     min_run_s: float | None
     median_run_s: float | None
+    """Of tries that succeeded, or of 100,000 of them, and so are the quantiles."""
     p95_run_s: float | None
     p99_run_s: float | None
     max_run_s: float | None

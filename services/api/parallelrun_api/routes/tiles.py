@@ -115,7 +115,7 @@ async def show_throughput(
     job_id: JobId,
     context: Ctx,
     *,
-    points: Annotated[int, Query(ge=1, le=500, description="So many of them.")] = 200,
+    points: Annotated[int, Query(ge=1, le=500, description="At most so many buckets.")] = 200,
 ) -> Response:
     """Mini-batches and items that were decided, tries that failed, and busy workers, from the start until now."""
 
@@ -228,7 +228,7 @@ def _figures(context: Context, job_id: str) -> tuple[Job, Figures]:
     # Without its fraction: so nothing changes in between for those who ask every second.
     until = ended if ended is not None else float(int(time.time()))
     with history.lock:
-        return job, figures(history, started=started, until=until)
+        return job, figures(history, job.progress, started=started, until=until)
 
 
 def _values(context: Context, job_id: str) -> dict[str, object]:

@@ -10,6 +10,7 @@ import gzip
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -65,7 +66,7 @@ class _File:
 
 
 class Pages:
-    """The files of one folder, which are read once.
+    """The files of one folder, which are read once: when somebody opens the page, as most servers are never asked to.
 
     Args:
         folder: a flat one.
@@ -76,9 +77,13 @@ class Pages:
     name = "page"
 
     def __init__(self, folder: Path = STATIC) -> None:
-        paths = [path for path in sorted(folder.glob("*.*")) if path.is_file() and path.suffix in _TYPES]
-        self._files = {path.name: _file(path.name, path.read_bytes()) for path in paths}
-        self._root = self._files.get(_ROOT) or _file(_ROOT, _NOT_BUILT)
+        self._folder = folder
+
+    @cached_property
+    def _files(self) -> dict[str, _File]:
+        paths = [path for path in sorted(self._folder.glob("*.*")) if path.is_file() and path.suffix in _TYPES]
+        files = {path.name: _file(path.name, path.read_bytes()) for path in paths}
+        return {_ROOT: _file(_ROOT, _NOT_BUILT), **files}
 
     def serves(self, scope: Scope, headers: Mapping[bytes, bytes]) -> bool:
         """Whether this request is for a file of the page, or made by a person who opens an address."""
@@ -95,7 +100,7 @@ class Pages:
         await self._answer(scope["path"][1:], headers)(scope, receive, send)
 
     def _answer(self, name: str, given: Mapping[bytes, bytes]) -> Response:
-        file = self._files.get(name, self._root)
+        file = self._files.get(name, self._files[_ROOT])
         headers = {
             **_SAFE_HEADERS,
             "Cache-Control": _A_YEAR if _HAS_HASH.search(file.name) else "no-cache",

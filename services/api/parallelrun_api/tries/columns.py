@@ -37,6 +37,11 @@ class Columns:
         self.count = end
 
     @property
+    def names(self) -> list[str]:
+        """Those of all columns."""
+        return list(self._arrays)
+
+    @property
     def bytes(self) -> int:
         """What they occupy."""
         return sum(column.nbytes for column in self._arrays.values())

@@ -17,6 +17,7 @@ import numpy as np
 from parallelrun_api.tries.columns import ByNumber, Columns
 from parallelrun_api.tries.followed_log import FollowedLog, WasCut
 from parallelrun_api.tries.kinds_so_far import KindsSoFar
+from parallelrun_api.tries.summary import DONE, FAILED, LOST, RETRIED, Summary
 from parallelrun_api.tries.worker_phases import FollowedReport, WorkerPhase
 from parallelrun_core.folder.decisions import NAME as DECISIONS
 from parallelrun_core.folder.layout import Logs
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from parallelrun_core.folder.records import JobRecord
 
 RETRIES: Final = "retries"
-DONE, FAILED, RETRIED, LOST = range(4)
 _CODES: Final = {"done": DONE, "failed": FAILED, "retry": RETRIED, "lost": LOST}
 _OFFSET_BITS: Final = 42
 _AT_ONCE: Final = 2048
@@ -37,7 +37,7 @@ _CLOCK_S: Final = 5.0
 _KINDS: Final = {
     "mini_batch": "u4", "status": "u1", "tries": "u2", "generation": "u2", "lane": "i4", "begin": "f8",
     "elapsed_s": "f4", "run_s": "f4", "load_s": "f4", "items": "u4", "failed_items": "u4", "rows": "u4",
-    "is_own": "?", "place": "i8",
+    "is_own": "?", "place": "i8", "nth": "u4",
 }  # fmt: skip
 _MOST: Final = 2**32 - 1
 _MOST_TRIES: Final = 2**16 - 1
@@ -51,7 +51,7 @@ class Worker(NamedTuple):
 
 
 class Place(NamedTuple):
-    """Where the record with an outcome is."""
+    """Where the record with an outcome is, which may have others, too."""
 
     log: str
     term: int
@@ -80,6 +80,7 @@ class History:
         """From each worker to the number of its lane, which `lane` has; -1 there: no worker was to blame."""
         self.phases: list[WorkerPhase] = []
         self.errors = KindsSoFar()
+        self.summary = Summary()
         self.read_share = 0.0
 
     def refresh(self, budget_s: float) -> None:
@@ -109,7 +110,7 @@ class History:
     @property
     def bytes(self) -> int:
         """About how much memory it takes."""
-        return self.tries.bytes + self.decided_by.bytes + self.has_failed_try.bytes
+        return self.tries.bytes + self.decided_by.bytes + self.has_failed_try.bytes + self.summary.bytes
 
     def _share_read(self) -> float:
         parts = [*(log.left_bytes() for log in self._logs.values()), self._report.left_bytes()]
@@ -119,11 +120,11 @@ class History:
     def _read(self, may_go_on: Callable[[], bool]) -> None:
         for log in self._logs.values():
             batch: list[Outcome] = []
-            places: list[int] = []
+            places: list[tuple[int, int]] = []
             for term, at, raw in log.new():
                 outcomes = decode_list(raw)
                 batch += outcomes
-                places += [(term << _OFFSET_BITS) | at] * len(outcomes)
+                places += [((term << _OFFSET_BITS) | at, nth) for nth in range(len(outcomes))]
                 if len(batch) >= _AT_ONCE:
                     self._add(batch, places)
                     batch, places = [], []
@@ -133,7 +134,7 @@ class History:
                 self._add(batch, places)
         self.phases += self._report.new(may_go_on)
 
-    def _add(self, batch: list[Outcome], places: list[int]) -> None:
+    def _add(self, batch: list[Outcome], places: list[tuple[int, int]]) -> None:
         first, lanes = self.tries.count, self.workers
         earliest = self.record.submitted - _CLOCK_S if self.record.resumed else 0.0
         for outcome in batch:
@@ -159,12 +160,15 @@ class History:
             failed_items=[min(outcome.failed_items, _MOST) for outcome in batch],
             rows=[min(outcome.rows, _MOST) for outcome in batch],
             is_own=(begin > earliest) & (status != LOST),
-            place=places,
+            place=[place for place, _ in places],
+            nth=[nth for _, nth in places],
         )
         rows = np.arange(first, self.tries.count, dtype="i4")
         is_decided = status != RETRIED
         self.decided_by.set(numbers[is_decided], np.where(status == LOST, -1, rows)[is_decided])
         self.has_failed_try.set(numbers[(status == RETRIED) | (status == FAILED)], 1)
+        self.summary.add(self.tries, first)
+        self.summary.levels.touch(numbers)
 
     def _open_again(self) -> None:
         """What has failed, and was reopened by the user since, is to be decided again."""
@@ -178,3 +182,4 @@ class History:
             if reopening.mini_batches is not None:
                 is_open &= np.isin(numbers, reopening.mini_batches)
             self.decided_by.set(numbers[is_open], -1)
+            self.summary.levels.touch(numbers[is_open])

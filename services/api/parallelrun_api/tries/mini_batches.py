@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, Literal
 
+import msgspec
 import numpy as np
 
 from parallelrun_api.http.paging import decode_numbers, encode_token
 from parallelrun_api.models import MiniBatch, MiniBatchPage, MiniBatchTry
 from parallelrun_api.tries.followed_log import read_record
-from parallelrun_api.tries.history import DONE, FAILED, LOST, RETRIED, History, Place
+from parallelrun_api.tries.history import History, Place
+from parallelrun_api.tries.summary import DONE, FAILED, LOST, RETRIED
 from parallelrun_api.tries.timeline import clock_of
 from parallelrun_api.views.mini_batches import Page, Part, mini_batch_of
 from parallelrun_core.folder.layout import Logs
 from parallelrun_core.masking import Mask
-from parallelrun_core.outcome import Outcome, decode_list
+from parallelrun_core.outcome import Outcome, decode_list, encode_list
 
 if TYPE_CHECKING:
     from parallelrun_api.tries.columns import Array
@@ -28,6 +30,8 @@ _OUTCOMES: Final[dict[int, Literal["completed", "failed", "retried", "lost"]]] =
     LOST: "lost",
 }
 
+_parts: Final = msgspec.json.Decoder(list[msgspec.Raw])
+
 
 def page(history: History, part: Part, status: Literal["done", "failed"] | None, wanted: Page) -> MiniBatchPage:
     """One page of the decided mini-batches.
@@ -38,7 +42,7 @@ def page(history: History, part: Part, status: Literal["done", "failed"] | None,
     skip = decode_numbers(wanted.token, part.order_by, 1)[0] if wanted.token else 0
     rows = _chosen(history, part, status)
     if part.order_by == "slowest":
-        rows = rows[np.argsort(-history.tries["run_s"][rows], kind="stable")]
+        rows = rows[_slowest(history.tries["run_s"][rows], skip + wanted.limit + 1)]
     else:
         rows = rows[history.tries["mini_batch"][rows] >= skip]
     begin = skip if part.order_by == "slowest" else 0
@@ -49,6 +53,18 @@ def page(history: History, part: Part, status: Literal["done", "failed"] | None,
     if len(rest) and part.order_by == "id":
         following = int(history.tries["mini_batch"][rest[0]])
     return MiniBatchPage(items=items, next_page_token=encode_token(part.order_by, following) if len(rest) else None)
+
+
+def _slowest(run_s: Array, most: int) -> Array:
+    """Where the largest of these are, the largest first; those of equal ones that come first."""
+    if most < len(run_s):
+        least = np.partition(run_s, len(run_s) - most)[len(run_s) - most]
+        above, equal = np.flatnonzero(run_s > least), np.flatnonzero(run_s == least)
+        chosen = np.concatenate((above, equal[: most - len(above)]))
+    else:
+        chosen = np.arange(len(run_s))
+    ordered: Array = chosen[np.lexsort((chosen, -run_s[chosen]))]
+    return ordered
 
 
 def _chosen(history: History, part: Part, status: Literal["done", "failed"] | None) -> Array:
@@ -98,7 +114,7 @@ class _Records:
     def __init__(self, history: History) -> None:
         self.mask = Mask(history.record.spec)
         self._history = history
-        self._read: dict[Place, dict[int, Outcome]] = {}
+        self._read: dict[Place, list[msgspec.Raw]] = {}
 
     def mini_batch(self, row: int) -> MiniBatch | None:
         """What is shown of a try; None: it can't be read any more."""
@@ -110,8 +126,11 @@ class _Records:
         place = self._history.place(row)
         if place not in self._read:
             raw = read_record(self._history.folder.path, *place)
-            self._read[place] = {each.mini_batch: each for each in decode_list(raw)} if raw is not None else {}
-        return self._read[place].get(int(self._history.tries["mini_batch"][row]))
+            self._read[place] = _parts.decode(raw) if raw is not None else []
+        nth = int(self._history.tries["nth"][row])
+        if nth >= len(self._read[place]):
+            return None
+        return decode_list(encode_list([bytes(self._read[place][nth])]))[0]
 
 
 def _logs(history: History, outcome: Outcome) -> list[str]:

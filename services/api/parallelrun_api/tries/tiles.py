@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from parallelrun_api.models import Tiles
-from parallelrun_api.tries.history import DONE
+from parallelrun_api.tries.levels import LEAST_SIZE
 from parallelrun_api.tries.shown import numbers
+from parallelrun_api.tries.summary import DONE
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -16,16 +17,18 @@ if TYPE_CHECKING:
     from parallelrun_api.models import Progress
     from parallelrun_api.tries.columns import Array
     from parallelrun_api.tries.history import History
+    from parallelrun_api.tries.levels import Sums
 
-MOST_BUCKETS: Final = 2048
-_MOST_SORTED: Final = 2_000_000
-"""Of more mini-batches than that, medians are those of every n-th one: sorting takes longest of all."""
+_MOST_SORTED: Final = 4096
+"""Of larger buckets, medians are those of every n-th mini-batch: sorting takes longest of all."""
 
 
 def tiles(
     history: History, progress: Progress, running: Collection[int], *, first: int, end: int | None, buckets: int
 ) -> Tiles:
     """The mini-batches from `first` up to `end`, exclusively, in at most so many buckets.
+
+    Sizes of buckets are powers of two. Those of 64 and more begin at multiples of their size: `first` is moved back.
 
     Args:
         progress: of the job, for those that nobody has begun.
@@ -35,15 +38,20 @@ def tiles(
     total = max(progress.scheduled, history.decided_by.end)
     end = total if end is None else min(end, total)
     first = min(first, end)
-    size = max(1, -(-(end - first) // max(1, buckets)))
+    size = _size(first, end, buckets)
+    if size >= LEAST_SIZE:
+        first, end = first // size * size, min(total, -(-end // size) * size)
+        level = history.summary.levels.of(size)
+        sums = level.sums(
+            first // size, -(-end // size), lambda low, high: _summed(history, low * size, size, high - low)
+        )
+    else:
+        sums = _summed(history, first, size, -(-(end - first) // size))
     bounds = np.arange(first, end, size)
-    sizes = np.minimum(bounds + size, end) - bounds
-    counts, run_s = _counted(history, first, end, size, len(bounds))
-    decided = counts["completed"] + counts["failed"]
     held = np.fromiter((each for each in running if first <= each < end), "i8")
     held = held[history.decided_by.range(first, end)[held - first] < 0]
-    counts["running"] = np.bincount((held - first) // size, minlength=len(bounds))
-    least, middle, most = _spread(run_s, decided)
+    in_buckets = np.bincount((held - first) // size, minlength=len(bounds))
+    undecided = np.minimum(bounds + size, end) - bounds - sums["completed"] - sums["failed"]
     return Tiles(
         first=first,
         end=end,
@@ -51,53 +59,52 @@ def tiles(
         total=total,
         listing_done=progress.listing_done,
         read_share=history.read_share,
-        waiting=(sizes - decided - counts["running"]).tolist(),
-        median_of="all" if end - first <= _MOST_SORTED else "samples",
-        running=counts["running"].tolist(),
-        completed=counts["completed"].tolist(),
-        failed=counts["failed"].tolist(),
-        retried=counts["retried"].tolist(),
-        failed_items=counts["failed_items"].tolist(),
-        min_run_s=least,
-        median_run_s=middle,
-        max_run_s=most,
+        waiting=(undecided - in_buckets).tolist(),
+        running=in_buckets.tolist(),
+        completed=sums["completed"].tolist(),
+        failed=sums["failed"].tolist(),
+        retried=sums["retried"].tolist(),
+        failed_items=sums["failed_items"].tolist(),
+        min_run_s=numbers(sums["min_run_s"]),
+        median_run_s=numbers(sums["median_run_s"]),
+        max_run_s=numbers(sums["max_run_s"]),
+        median_of="all" if size <= _MOST_SORTED else "samples",
     )
 
 
-def _counted(history: History, first: int, end: int, size: int, buckets: int) -> tuple[dict[str, Array], Array]:
-    """Sums by bucket; and the seconds of each mini-batch, a row for each bucket, infinite where there are none."""
+def _size(first: int, end: int, buckets: int) -> int:
+    """The size of at most so many buckets that have all of this."""
+    size = 1
+    while -(-end // size) - first // size > max(1, buckets):
+        size *= 2
+    return size
 
-    def by_bucket(values: Array, filler: Any = 0) -> Array:
-        whole = np.full(buckets * size, filler, values.dtype)
-        whole[: len(values)] = values
-        return whole.reshape(buckets, size)
 
-    tries = history.tries
-    rows = history.decided_by.range(first, end)
+def _summed(history: History, first: int, size: int, buckets: int) -> Sums:
+    """So many buckets from `first` on, looked at one by one."""
+    tries, shape = history.tries, (buckets, size)
+    rows = history.decided_by.range(first, first + buckets * size).reshape(shape)
     is_decided = rows >= 0
-    rows = np.where(is_decided, rows, 0)
-    is_done = is_decided & (tries["status"][rows] == DONE) if tries.count else is_decided
-    failed_items = np.where(is_decided, tries["failed_items"][rows], 0) if tries.count else is_decided
-    run_s = np.where(is_decided, tries["run_s"][rows], np.float32(np.inf)) if tries.count else np.zeros(end - first)
-    counts = {
-        "completed": by_bucket(is_done).sum(axis=1),
-        "failed": by_bucket(is_decided & ~is_done).sum(axis=1),
-        "retried": by_bucket(history.has_failed_try.range(first, end)).sum(axis=1, dtype="i8"),
-        "failed_items": by_bucket(failed_items).sum(axis=1, dtype="i8"),
+    status, failed_items, seconds = (
+        tries[name][rows] if tries.count else np.zeros(shape, "u1") for name in ("status", "failed_items", "run_s")
+    )
+    is_done = is_decided & (status == DONE)
+    run_s = np.where(is_decided, seconds, np.inf).astype("f4")
+    decided = is_decided.sum(axis=1)
+    return {
+        "completed": is_done.sum(axis=1),
+        "failed": decided - is_done.sum(axis=1),
+        "retried": history.has_failed_try.range(first, first + buckets * size).reshape(shape).sum(axis=1, dtype="i8"),
+        "failed_items": np.where(is_decided, failed_items, 0).sum(axis=1, dtype="i8"),
+        "min_run_s": run_s.min(axis=1, initial=np.inf),
+        "median_run_s": _medians(run_s),
+        "max_run_s": np.where(is_decided, run_s, -np.inf).max(axis=1, initial=-np.inf),
     }
-    return counts, by_bucket(run_s, np.inf)
 
 
-def _spread(run_s: Array, decided: Array) -> tuple[list[float | None], ...]:
-    """The least, the median and the most of each row."""
-    if not run_s.size:
-        return [], [], []
-    step = -(-run_s.size // _MOST_SORTED)
-    ordered = np.sort(run_s[:, ::step], axis=1)
-    known = np.isfinite(ordered).sum(axis=1) if step > 1 else decided
-    middle = ordered[np.arange(len(ordered)), np.maximum(known - 1, 0) // 2]
-    most = ordered[np.arange(len(ordered)), np.maximum(known - 1, 0)]
-    least = ordered[:, 0]
-    if step > 1:
-        least, most = run_s.min(axis=1), np.where(np.isfinite(run_s), run_s, -np.inf).max(axis=1)
-    return numbers(least), numbers(middle), numbers(most)
+def _medians(run_s: Array) -> Array:
+    """The median of what is finite in each row, the lower one of two."""
+    ordered = np.sort(run_s[:, :: max(1, run_s.shape[1] // _MOST_SORTED)], axis=1)
+    known = np.isfinite(ordered).sum(axis=1)
+    medians: Array = ordered[np.arange(len(ordered)), np.maximum(known - 1, 0) // 2]
+    return medians

@@ -8,19 +8,21 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 import numpy as np
 
 from parallelrun_api.models import Lane, SlowTry, Timeline, TrySpans
-from parallelrun_api.tries.history import DONE, FAILED, RETRIED, Worker
+from parallelrun_api.tries.history import Worker
 from parallelrun_api.tries.intervals import seconds_in_buckets
 from parallelrun_api.tries.shown import number
+from parallelrun_api.tries.summary import DONE, FAILED, RETRIED, SLOWEST
 from parallelrun_api.views.shown import rfc3339
 
 if TYPE_CHECKING:
     from parallelrun_api.tries.columns import Array
     from parallelrun_api.tries.history import History
 
-MOST_BUCKETS: Final = 1000
 _MOST_SPANS: Final = 2000
 """Tries that are shown one by one, of all lanes of a page."""
-_SLOWEST: Final = 20
+_MOST_LOOKED_AT: Final = 100_000
+"""Tries of a window that are looked at one by one: a window with more is made of cells of time."""
+_MOST_SORTED: Final = 100_000
 _OUTCOMES: Final[dict[int, Literal["completed", "failed", "retried"]]] = {
     DONE: "completed",
     FAILED: "failed",
@@ -52,118 +54,149 @@ class Window:
 
 def clock_of(history: History) -> Clock:
     """The first begin and the last end of anything that a worker did for the job."""
-    own = history.tries["is_own"]
-    begins = history.tries["begin"][own]
-    begins = begins[begins > 0]
-    ends = begins if not len(begins) else (history.tries["begin"] + history.tries["elapsed_s"])[own]
-    firsts = [float(begins.min())] if len(begins) else []
-    lasts = [float(ends.max())] if len(begins) else []
-    firsts += [phase.begin for phase in history.phases]
-    lasts += [phase.begin + phase.seconds for phase in history.phases]
-    start = min(firsts, default=None)
-    return Clock(start=start, length_s=max(lasts) - start if start is not None else 0.0)
+    lives = lives_of(history).values()
+    start = min((begin for begin, _ in lives), default=None)
+    return Clock(start=start, length_s=max(end for _, end in lives) - start if start is not None else 0.0)
+
+
+def lives_of(history: History) -> dict[Worker, tuple[float, float]]:
+    """When each worker began its first `init()` or try for the job, and ended its last one: seconds since the epoch."""
+    known = history.summary.lives
+    lives = {
+        worker: (float(known[lane, 0]), float(known[lane, 1]))
+        for worker, lane in history.workers.items()
+        if lane < len(known) and np.isfinite(known[lane, 0])
+    }
+    for phase in history.phases:
+        worker, end = Worker(phase.node, phase.process), phase.begin + phase.seconds
+        begin, last = lives.get(worker, (phase.begin, end))
+        lives[worker] = min(begin, phase.begin), max(last, end)
+    return lives
 
 
 def timeline(history: History, wanted: Window) -> Timeline:
     """The lanes of a page, in a window of time."""
-    clock = clock_of(history)
+    clock, lives = clock_of(history), lives_of(history)
     begin_s = max(0.0, min(wanted.begin_s, clock.length_s))
     end_s = clock.length_s if wanted.end_s is None else max(begin_s, min(wanted.end_s, clock.length_s))
     end_s = max(end_s, begin_s + 1e-3)
-    workers = sorted({*history.workers, *(Worker(each.node, each.process) for each in history.phases)})
-    page = workers[wanted.skip : wanted.skip + wanted.lanes]
+    workers = sorted(lives)
     view = _View(history, clock.start or 0.0, (begin_s, end_s), wanted.buckets)
-    last = wanted.skip + wanted.lanes
     return Timeline(
         start=rfc3339(clock.start) if clock.start is not None else None,
         length_s=round(clock.length_s, 3),
         begin_s=begin_s,
         end_s=end_s,
         bucket_s=(end_s - begin_s) / wanted.buckets,
-        lanes=view.lanes(page),
+        resolution_s=view.resolution_s,
+        lanes=view.lanes(workers[wanted.skip : wanted.skip + wanted.lanes], lives),
         lanes_total=len(workers),
         slowest=view.slowest(),
         median_run_s=view.median_run_s,
         read_share=history.read_share,
-        next_page_token=str(last) if last < len(workers) else None,
     )
 
 
 class _View:
-    """A window of time."""
+    """A window of time. If there are few enough tries in it, it looks at each; else at cells of time."""
 
     def __init__(self, history: History, start: float, window: tuple[float, float], buckets: int) -> None:
-        tries = history.tries
         self._history = history
         self._start = start
         self._window = window
         self._buckets = buckets
-        is_there = tries["is_own"] & (tries["lane"] >= 0)
-        self.median_run_s = number(float(np.median(tries["run_s"][is_there]))) if is_there.any() else None
-        begin = tries["begin"] - start
-        end = begin + tries["elapsed_s"]
-        self._rows = np.flatnonzero(is_there & (begin < window[1]) & (end > window[0]))
-        self._begin, self._end = begin[self._rows], end[self._rows]
+        times = (start + window[0], start + window[1])
+        self._is_exact = history.summary.count_between(*times) <= _MOST_LOOKED_AT
+        self.resolution_s = 0.0 if self._is_exact else history.summary.grid.cell_s
+        self.median_run_s = median_run_s(history)
+        self._rows = self._in_window(history.summary.rows_between(*times)) if self._is_exact else np.zeros(0, "i8")
+        self._slowest = self._in_window(history.summary.slowest_between(*times))
 
-    def lanes(self, workers: list[Worker]) -> list[Lane]:
+    def _in_window(self, rows: Array) -> Array:
+        tries = self._history.tries
+        begin = tries["begin"][rows] - self._start
+        is_there = (begin < self._window[1]) & (begin + tries["elapsed_s"][rows] > self._window[0])
+        is_there &= tries["is_own"][rows] & (tries["lane"][rows] >= 0) & (tries["begin"][rows] > 0)
+        chosen: Array = rows[is_there]
+        return chosen
+
+    def lanes(self, workers: list[Worker], lives: dict[Worker, tuple[float, float]]) -> list[Lane]:
         """These workers."""
-        history = self._history
-        numbers = {worker: at for at, worker in enumerate(workers)}
-        of_lane = np.full(len(history.workers) + 1, -1)
-        for worker, number_there in history.workers.items():
-            of_lane[number_there] = numbers.get(worker, -1)
-        lane = of_lane[history.tries["lane"]]
-        chosen = np.flatnonzero(lane[self._rows] >= 0)
-        rows, begin, end = self._rows[chosen], self._begin[chosen], self._end[chosen]
-        here = lane[rows]
-        loaded = begin + np.minimum(history.tries["load_s"][rows], end - begin)
-        busy = self._in_buckets(begin, end, here, len(workers))
-        load = self._in_buckets(begin, loaded, here, len(workers))
-        init = self._of_phases(numbers)
-        counts = np.bincount(here, minlength=len(workers))
-        failed = np.bincount(here, history.tries["status"][rows] != DONE, minlength=len(workers))
-        lives = self._lives(lane, numbers)
-        has_spans = len(rows) <= _MOST_SPANS
-        order = np.argsort(begin, kind="stable")
+        busy, load, tries, failed = self._of_rows(workers) if self._is_exact else self._of_cells(workers)
+        init = self._of_phases({worker: at for at, worker in enumerate(workers)})
+        spans = self._spans(workers) if len(self._rows) <= _MOST_SPANS and self._is_exact else {}
         return [
             Lane(
                 node=worker.node,
                 process=worker.process,
-                begin_s=round(lives[0][at], 6),
-                end_s=round(lives[1][at], 6),
-                tries=int(counts[at]),
+                begin_s=round(lives[worker][0] - self._start, 6),
+                end_s=round(lives[worker][1] - self._start, 6),
+                tries=int(tries[at]),
                 failed_tries=int(failed[at]),
                 init=_rounded(init[at]),
                 load=_rounded(load[at]),
                 run=_rounded(np.maximum(0, busy[at] - load[at])),
-                spans=self._spans(rows[order][here[order] == at]) if has_spans else None,
+                spans=spans.get(worker),
             )
-            for worker, at in numbers.items()
+            for at, worker in enumerate(workers)
         ]
 
     def slowest(self) -> list[SlowTry]:
-        """The slowest tries of the window, that took more than others."""
-        median = self.median_run_s or 0.0
-        run_s = self._history.tries["run_s"][self._rows]
-        most = min(_SLOWEST, len(run_s))
-        top = np.argpartition(-run_s, most - 1)[:most] if most else np.arange(0)
+        """The slowest tries of the window."""
+        tries, median = self._history.tries, self.median_run_s or 0.0
+        run_s = tries["run_s"][self._slowest]
         names = list(self._history.workers)
         shown = []
-        for at in top[np.argsort(-run_s[top])].tolist():
-            row = self._rows[at]
-            worker = names[int(self._history.tries["lane"][row])]
-            slow_s = float(run_s[at])
+        for row in self._slowest[np.argsort(-run_s, kind="stable")[:SLOWEST]].tolist():
+            worker, slow_s = names[int(tries["lane"][row])], float(tries["run_s"][row])
             shown.append(
                 SlowTry(
-                    mini_batch=int(self._history.tries["mini_batch"][row]),
+                    mini_batch=int(tries["mini_batch"][row]),
                     node=worker.node,
                     process=worker.process,
-                    begin_s=round(float(self._begin[at]), 6),
+                    begin_s=round(float(tries["begin"][row]) - self._start, 6),
                     run_s=round(slow_s, 6),
-                    times_median=round(slow_s / median, 2) if median > 0 else 1.0,
+                    times_median=round(slow_s / median, 2) if median > 0 else None,
                 )
             )
         return shown
+
+    def _of_rows(self, workers: list[Worker]) -> tuple[Array, ...]:
+        """Seconds busy and loading by bucket, tries and failed ones: a row for each of these workers."""
+        tries, count = self._history.tries, len(workers)
+        place = self._places(workers)[tries["lane"][self._rows]]
+        rows, place = self._rows[place >= 0], place[place >= 0]
+        begin = tries["begin"][rows] - self._start
+        end = begin + tries["elapsed_s"][rows]
+        loaded = np.minimum(end, begin + tries["load_s"][rows])
+        return (
+            self._in_buckets(begin, end, place, count),
+            self._in_buckets(begin, loaded, place, count),
+            np.bincount(place, minlength=count),
+            np.bincount(place, tries["status"][rows] != DONE, minlength=count),
+        )
+
+    def _of_cells(self, workers: list[Worker]) -> tuple[Array, ...]:
+        """The same, from the cells of time that the window has."""
+        grid, known = self._history.summary.grid, self._history.workers
+        # Those that only had an init() have no lane: they get that of somebody else, times nothing.
+        lanes = np.array([known.get(worker, 0) for worker in workers], "i8")
+        has_lane = np.array([worker in known for worker in workers], "i8")
+        edges = self._start + np.linspace(*self._window, self._buckets + 1)
+        return (
+            grid.seconds("busy", lanes, edges) * has_lane[:, None],
+            grid.seconds("load", lanes, edges) * has_lane[:, None],
+            grid.tries("tries", lanes, edges[0], edges[-1]) * has_lane,
+            grid.tries("failed_tries", lanes, edges[0], edges[-1]) * has_lane,
+        )
+
+    def _places(self, workers: list[Worker]) -> Array:
+        """From the number of each lane to its place among these workers; -1: it is not among them."""
+        places = np.full(len(self._history.workers) + 1, -1)
+        for at, worker in enumerate(workers):
+            if worker in self._history.workers:
+                places[self._history.workers[worker]] = at
+        return places
 
     def _in_buckets(self, begin: Array, end: Array, lane: Array, lanes: int) -> Array:
         return seconds_in_buckets(begin, end, lane, lanes=lanes, window=self._window, buckets=self._buckets)
@@ -174,23 +207,14 @@ class _View:
         lane = np.array([numbers[Worker(each.node, each.process)] for each in inits], "i8")
         return self._in_buckets(begin, begin + [each.seconds for each in inits], lane, len(numbers))
 
-    def _lives(self, lane: Array, numbers: dict[Worker, int]) -> tuple[list[float], list[float]]:
-        """When each of the workers began, and ended, whatever the window."""
+    def _spans(self, workers: list[Worker]) -> dict[Worker, TrySpans]:
+        """The tries of each of these workers, by their begin."""
         tries = self._history.tries
-        rows = np.flatnonzero(tries["is_own"] & (tries["lane"] >= 0) & (lane >= 0))
-        begin, end = tries["begin"][rows] - self._start, np.zeros(len(rows))
-        end = begin + tries["elapsed_s"][rows]
-        firsts, lasts = np.full(len(numbers), np.inf), np.full(len(numbers), -np.inf)
-        np.minimum.at(firsts, lane[rows], begin)
-        np.maximum.at(lasts, lane[rows], end)
-        for phase in self._history.phases:
-            at = numbers.get(Worker(phase.node, phase.process))
-            if at is not None:
-                firsts[at] = min(firsts[at], phase.begin - self._start)
-                lasts[at] = max(lasts[at], phase.begin - self._start + phase.seconds)
-        return np.where(np.isfinite(firsts), firsts, 0).tolist(), np.where(np.isfinite(lasts), lasts, 0).tolist()
+        rows = self._rows[np.argsort(tries["begin"][self._rows], kind="stable")]
+        place = self._places(workers)[tries["lane"][rows]]
+        return {worker: self._spans_of(rows[place == at]) for at, worker in enumerate(workers)}
 
-    def _spans(self, rows: Array) -> TrySpans:
+    def _spans_of(self, rows: Array) -> TrySpans:
         tries = self._history.tries
         values: dict[str, Any] = {name: _rounded(tries[name][rows]) for name in ("load_s", "run_s", "elapsed_s")}
         return TrySpans(
@@ -199,6 +223,13 @@ class _View:
             outcome=[_OUTCOMES[each] for each in tries["status"][rows].tolist()],
             **values,
         )
+
+
+def median_run_s(history: History) -> float | None:
+    """Of all tries, or of as many of them as can be sorted at once."""
+    run_s = history.tries["run_s"]
+    run_s = run_s[:: max(1, len(run_s) // _MOST_SORTED)]
+    return number(float(np.median(run_s))) if len(run_s) else None
 
 
 def _rounded(values: Array) -> list[float]:

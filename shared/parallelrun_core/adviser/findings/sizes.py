@@ -25,6 +25,8 @@ _MOST_S: Final = 600.0
 """A mini-batch that fails is run again, and progress is seen by mini-batches: nobody wants hours of each."""
 _ENGINE_S: Final = 0.002
 """Of a worker's time. Without anything to do, four workers together run some ten thousand each second."""
+_END_S: Final = 1.0
+"""What follows the last try of a job with few mini-batches: workers shut down, the output is put together."""
 _OF_TIMEOUT: Final = 1 / 3
 
 
@@ -71,7 +73,7 @@ def _waits_s(schedule: Schedule) -> float:
     """How much of the job's time workers waited for mini-batches because there are so many of them: what the replay
     can't explain, as long as it is no more for each than the engine takes to publish, record and store one.
     """
-    waits_s = max(0.0, schedule.unexplained_s)
+    waits_s = max(0.0, schedule.unexplained_s) + max(0.0, schedule.after_s - _END_S)
     return waits_s if waits_s * len(schedule.lanes) <= _ENGINE_S * len(schedule.work) else 0.0
 
 

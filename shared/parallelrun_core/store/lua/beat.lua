@@ -1,9 +1,10 @@
 -- A node's heartbeat in the list of nodes; an empty description takes the node off the list. A node that has been silent
 -- for a day will hardly come back under its name: containers have a new one each time.
 --
--- KEYS  1 nodes  2 nodes:alive  3 nodes:check  4 nodes:draining
+-- KEYS  1 nodes  2 nodes:alive  3 nodes:check  4 nodes:draining  5 nodes:stacks
 -- ARGV  1 node  2 description as JSON  3 lease, ms
--- Answer {the last request that all nodes check themselves; empty: there is none, 1 if the node is to leave}
+-- Answer {the last request that all nodes check themselves; empty: there is none, 1 if the node is to leave, requests
+-- for the stacks of jobs …}
 
 if ARGV[2] == '' then
   redis.call('HDEL', KEYS[1], ARGV[1])
@@ -25,4 +26,13 @@ for i = 1, #far, 2 do
 end
 redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
 redis.call('ZADD', KEYS[2], now + ARGV[3], ARGV[1])
-return {redis.call('GET', KEYS[3]) or '', redis.call('SISMEMBER', KEYS[4], ARGV[1])}
+local asked = {redis.call('GET', KEYS[3]) or '', redis.call('SISMEMBER', KEYS[4], ARGV[1])}
+local stacks = redis.call('HGETALL', KEYS[5])
+for i = 1, #stacks, 2 do
+  if cjson.decode(stacks[i + 1]).until_ms < now then
+    redis.call('HDEL', KEYS[5], stacks[i])
+  else
+    asked[#asked + 1] = stacks[i + 1]
+  end
+end
+return asked

@@ -1,0 +1,84 @@
+"""Where the workers of a running job are: asked for, and waited for."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import msgspec
+
+from parallelrun.resource import as_model, job_path, pages
+from parallelrun.transport import Transport
+
+_POLL_S = 0.25
+
+
+class StackFrame(msgspec.Struct, kw_only=True, frozen=True):
+    """One call."""
+
+    file: str
+    line: int = 0
+    """0: unknown."""
+    function: str = ""
+
+
+class ThreadStack(msgspec.Struct, kw_only=True, frozen=True):
+    """One thread of a worker."""
+
+    is_main: bool = False
+    name: str = ""
+    frames: list[StackFrame] = []
+    """The innermost call first; none: it waits for work."""
+
+
+class WorkerStacks(msgspec.Struct, kw_only=True, frozen=True):
+    """One worker."""
+
+    process: str
+    pid: int = 0
+    doing: str = "unknown"
+    """`waits_for_work`, `computes`, `waits`, `unknown`."""
+    note: str = ""
+    """What else is to be known of it, in words."""
+    threads: list[ThreadStack] = []
+
+
+class NodeStacks(msgspec.Struct, kw_only=True, frozen=True):
+    """The last answer of one node."""
+
+    id: str
+    node: str
+    at: str = ""
+    workers: list[WorkerStacks] = []
+    left_out: int = 0
+    """Workers that are not shown, because there are too many."""
+
+
+class Stacks(msgspec.Struct, kw_only=True, frozen=True):
+    """What the nodes of a job have answered."""
+
+    nodes: list[NodeStacks]
+    silent: list[str]
+    """Nodes that have not answered in time."""
+
+
+def ask_for_stacks(
+    transport: Transport, job_id: str, *, node: str, process: str, timeout_s: float, sleep: Callable[[float], None]
+) -> Stacks:
+    """Ask the nodes that work for a job, and wait for what they answer."""
+    wish = {"node": node, "process": process}
+    path = job_path(job_id)
+    asked = transport.request("POST", f"{path}:stacks", idempotent=True, body=lambda: {"json": wish})
+    request = as_model(asked, _Asked)
+    deadline = time.monotonic() + timeout_s
+    while True:
+        said = [each for each in pages(transport, f"{path}/stacks", NodeStacks) if each.id == request.id]
+        silent = sorted(set(request.nodes) - {each.node for each in said})
+        if not silent or time.monotonic() > deadline:
+            return Stacks(nodes=said, silent=silent)
+        sleep(_POLL_S)
+
+
+class _Asked(msgspec.Struct, kw_only=True, frozen=True):
+    id: str
+    nodes: list[str]

@@ -1,0 +1,74 @@
+"""Answers requests for the stacks of a job's workers, in a thread of its own: nobody waits for it."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Final
+
+from parallelrun_agent.stacks.dumps import AskedWorker, stacks_of
+from parallelrun_agent.users.worker_user import WorkerUser
+from parallelrun_agent.workers.worker_process import WorkerProcess
+from parallelrun_core.folder.layout import Logs
+from parallelrun_core.folder.stacks import MOST_WORKERS, NodeStacks, write_stacks
+from parallelrun_core.service.telemetry import logger
+from parallelrun_core.store.nodes import StacksRequest
+
+log = logger()
+
+_ENDS_WITHIN_S: Final = 5.0
+
+
+class StackAnswers:
+    """Of one job on this node. Used by the agent's one thread.
+
+    Args:
+        code: the folder of the job's code.
+        shown: makes words fit to be shown. Called in another thread.
+    """
+
+    def __init__(self, logs: Logs, node: str, *, code: str, shown: Callable[[str], str], user: WorkerUser) -> None:
+        self._logs = logs
+        self._node = node
+        self._code = code
+        self._shown = shown
+        self._user = user
+        self._answered = ""
+        self._thread: threading.Thread | None = None
+
+    def answer(self, request: StacksRequest, processes: dict[str, WorkerProcess]) -> None:
+        """Begin to answer a request that is new. One that comes meanwhile is answered when it is asked again."""
+        if request.id == self._answered or (self._thread is not None and self._thread.is_alive()):
+            return
+        self._answered = request.id
+        if request.node not in ("", self._node):
+            return
+        wanted = [name for name in sorted(processes) if request.process in ("", name)]
+        asked = []
+        for process in (processes[name] for name in wanted[:MOST_WORKERS]):
+            if process.stacks is not None:
+                asked.append(AskedWorker(process.process, process.pid, os.dup(process.pidfd), process.stacks.copy()))
+        self._thread = threading.Thread(
+            target=self._answer, args=(request.id, asked, len(wanted) - len(asked)), name="stacks", daemon=True
+        )
+        self._thread.start()
+
+    def close(self) -> None:
+        """Wait for what is under way."""
+        if self._thread is not None:
+            self._thread.join(_ENDS_WITHIN_S)
+
+    def _answer(self, request: str, asked: list[AskedWorker], left_out: int) -> None:
+        try:
+            workers = stacks_of(asked, code=self._code, shown=self._shown, user=self._user)
+            said = NodeStacks(id=request, node=self._node, at=time.time(), workers=workers, left_out=left_out)
+            with suppress(OSError):  # who has asked will hear that there was no answer
+                write_stacks(self._logs, said)
+        except OSError as error:
+            log.warning("stacks_not_shown", error=str(error))
+        finally:
+            for worker in asked:
+                worker.close()

@@ -1,0 +1,68 @@
+"""Where the workers of a job are, when somebody has asked."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from parallelrun_api.models.answer import Answer, Time
+
+
+class StacksAsked(Answer):
+    """The nodes that work for a job were asked."""
+
+    id: str
+    """Nodes that have answered are in `GET /v1/jobs/{id}/stacks` with this id, after some seconds."""
+    nodes: list[str]
+    """Those that are expected to answer."""
+
+
+class StackFrame(Answer):
+    """One call."""
+
+    file: str
+    """Relative to the job's code, if it is in there."""
+    line: int
+    """0: unknown."""
+    function: str
+
+
+class ThreadStack(Answer):
+    """One thread of a worker."""
+
+    is_main: bool
+    name: str
+    """Empty: not known."""
+    frames: list[StackFrame]
+    """The innermost call first. Those of the engine that lead to the script are left out, so a worker without work has
+    none."""
+
+
+class WorkerStacks(Answer):
+    """One worker."""
+
+    process: str
+    pid: int
+    doing: Literal["waits_for_work", "computes", "waits", "unknown"]
+    """`waits`: for a disk, a lock, a clock, another process."""
+    note: str
+    """What else is to be known of it, in words: that it stays in one line, or why nothing is known."""
+    threads: list[ThreadStack]
+    """All that run Python, the main thread first."""
+
+
+class NodeStacks(Answer):
+    """The last answer of one node."""
+
+    id: str
+    """Of the request."""
+    node: str
+    at: Time
+    workers: list[WorkerStacks]
+    left_out: int
+    """Workers beyond 64: ask for them by name."""
+
+
+class StacksReport(Answer):
+    """The last answer of each node. None has answered anything yet, if there are no items."""
+
+    items: list[NodeStacks]

@@ -1,0 +1,73 @@
+"""Where the workers of a running job are."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Response
+from pydantic import BaseModel, ConfigDict, Field
+
+from parallelrun_api.context import Context, Ctx
+from parallelrun_api.http.answers import encoded_answer, json_answer
+from parallelrun_api.models import StacksAsked, StacksReport
+from parallelrun_api.routes.responses import JobId, problems
+from parallelrun_api.views.files import ServedFolder
+from parallelrun_api.views.stacks import stacks_report
+from parallelrun_core.errors import Conflict
+
+router = APIRouter(prefix="/v1", tags=["jobs"])
+
+_Name = Annotated[str, Field(max_length=255)]
+
+
+class StacksWish(BaseModel):
+    """Whose stacks are wanted."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, use_attribute_docstrings=True)
+
+    node: _Name = ""
+    """Only those of this node; empty: of all that work for the job."""
+    process: _Name = ""
+    """Only that of the worker of this name, such as `process000`; empty: of all of them."""
+
+
+@router.post(
+    "/jobs/{job_id:job}:stacks",
+    summary="Ask where the workers of a job are",
+    status_code=202,
+    response_model=StacksAsked,
+    response_description="They were asked. They answer within seconds; the job is not disturbed.",
+    responses=problems(400, 403, 404, 409),
+)
+def ask_for_stacks(job_id: JobId, context: Ctx, wish: StacksWish | None = None) -> Response:
+    """Let the workers of a running job write down the stacks of their threads, also those that hang. A job for which no
+    node works now, and one that runs a command, has none (409)."""
+    wish = wish or StacksWish()
+    spec = context.jobs.folder(job_id).record().spec
+    if spec.get("command"):
+        raise Conflict(f"Job {job_id} runs a command: no Python of ours is in its processes.")
+    nodes = [node for node in context.job_views.nodes_at_work(job_id) if wish.node in ("", node)]
+    if not nodes:
+        where = f"node {wish.node!r} doesn't work" if wish.node else "no node works"
+        raise Conflict(f"There is nothing to show: {where} for job {job_id} now.")
+    asked = context.nodes.ask_for_stacks(job_id, node=wish.node, process=wish.process)
+    return json_answer(StacksAsked(id=asked, nodes=nodes), 202)
+
+
+@router.get(
+    "/jobs/{job_id:job}/stacks",
+    summary="Show where the workers of a job were",
+    response_model=StacksReport,
+    responses=problems(404, 429),
+)
+async def show_stacks(job_id: JobId, context: Ctx) -> Response:
+    """What each node has answered to the last `:stacks` that it has heard of."""
+    key = (show_stacks, job_id)
+    return encoded_answer(await context.long_lists.run(key, lambda: _report(context, job_id).model_dump_json()))
+
+
+def _report(context: Context, job_id: str) -> StacksReport:
+    folder = context.jobs.folder(job_id)
+    folder.record()
+    beneath = f"{job_id}/logs/sys/stacks"
+    return stacks_report(ServedFolder(anchor=folder.path.parent, beneath=beneath, names=context.folder_names))

@@ -1,0 +1,115 @@
+"""What is known of a job's tries without looking at them again: kept as they are read."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from parallelrun_api.tries.levels import Levels
+from parallelrun_api.tries.time_grid import TimeGrid
+
+if TYPE_CHECKING:
+    from parallelrun_api.tries.columns import Array, Columns
+
+DONE, FAILED, RETRIED, LOST = range(4)
+"""How a try ended: `status` of its row."""
+SLOWEST: Final = 20
+"""Tries of each chunk that took longest, which are remembered."""
+
+_NONE: Final = np.zeros(0, "i8")
+
+
+class Totals:
+    """Sums over the tries of the job itself."""
+
+    def __init__(self) -> None:
+        self.tries = 0
+        self.failed_tries = 0
+        self.run_s = 0.0
+        self.load_s = 0.0
+        self.elapsed_s = 0.0
+        self.wasted_s = 0.0
+        """`elapsed_s` of those that failed."""
+        self.first_begin: float | None = None
+
+
+class Summary:
+    """Sums over rows that are added one chunk after the other."""
+
+    def __init__(self) -> None:
+        self.totals = Totals()
+        self.grid = TimeGrid()
+        self.levels = Levels()
+        self.lives = np.zeros((0, 2))
+        """When each lane began its first try, and ended its last one, in seconds since the epoch."""
+        self._rows: list[tuple[int, int]] = []
+        self._times: list[tuple[float, float]] = []
+        self._slowest: list[Array] = []
+
+    @property
+    def bytes(self) -> int:
+        """About how much memory it takes."""
+        return self.grid.bytes + self.levels.bytes + self.lives.nbytes + 300 * len(self._rows)
+
+    def add(self, tries: Columns, first: int) -> None:
+        """Add the rows from `first` on."""
+        part = {name: tries[name][first:] for name in tries.names}
+        is_own, status = part["is_own"], part["status"]
+        self._add_totals(part, is_own)
+        is_timed = is_own & (part["lane"] >= 0) & (part["begin"] > 0)
+        begin, elapsed_s, lane = (part[name][is_timed] for name in ("begin", "elapsed_s", "lane"))
+        if not len(begin):
+            return
+        is_retry = status[is_timed] == RETRIED
+        has_failed = status[is_timed] != DONE
+        counts = {
+            "mini_batches": ~is_retry,
+            "items": np.where(is_retry, 0, part["items"][is_timed]),
+            "failed": has_failed & ~is_retry,
+            "retried": is_retry,
+            "failed_tries": has_failed,
+        }
+        self.grid.add(begin, elapsed_s, part["load_s"][is_timed], lane, counts)
+        end = begin + elapsed_s
+        self._add_lives(lane, begin, end)
+        self._rows.append((first, tries.count))
+        self._times.append((float(begin.min()), float(end.max())))
+        run_s = np.where(is_timed, part["run_s"], -1)
+        most = min(SLOWEST, len(begin))
+        self._slowest.append(first + np.argpartition(-run_s, most - 1)[:most])
+
+    def rows_between(self, begin: float, end: float) -> Array:
+        """Rows among which are all that were under way then."""
+        return np.concatenate([_NONE, *(np.arange(*self._rows[chunk]) for chunk in self._chunks(begin, end))])
+
+    def slowest_between(self, begin: float, end: float) -> Array:
+        """Rows among which are those that took longest of all that were under way then, and of their chunks."""
+        return np.concatenate([_NONE, *(self._slowest[chunk] for chunk in self._chunks(begin, end))])
+
+    def count_between(self, begin: float, end: float) -> int:
+        """How many rows `rows_between` has."""
+        return sum(self._rows[chunk][1] - self._rows[chunk][0] for chunk in self._chunks(begin, end))
+
+    def _chunks(self, begin: float, end: float) -> list[int]:
+        times = np.array(self._times).reshape(-1, 2)
+        chosen: list[int] = np.flatnonzero((times[:, 0] < end) & (times[:, 1] > begin)).tolist()
+        return chosen
+
+    def _add_totals(self, part: dict[str, Array], is_own: Array) -> None:
+        totals, has_failed = self.totals, part["status"] != DONE
+        totals.tries += int(is_own.sum())
+        totals.failed_tries += int((is_own & has_failed).sum())
+        totals.run_s += float(part["run_s"][is_own].sum(dtype="f8"))
+        totals.load_s += float(part["load_s"][is_own].sum(dtype="f8"))
+        totals.elapsed_s += float(part["elapsed_s"][is_own].sum(dtype="f8"))
+        totals.wasted_s += float(part["elapsed_s"][is_own & has_failed].sum(dtype="f8"))
+        begin = part["begin"][is_own & (part["begin"] > 0)]
+        if len(begin):
+            totals.first_begin = min(float(begin.min()), totals.first_begin or np.inf)
+
+    def _add_lives(self, lane: Array, begin: Array, end: Array) -> None:
+        if (more := int(lane.max()) + 1 - len(self.lives)) > 0:
+            self.lives = np.concatenate((self.lives, np.tile([np.inf, -np.inf], (more, 1))))
+        np.minimum.at(self.lives[:, 0], lane, begin)
+        np.maximum.at(self.lives[:, 1], lane, end)

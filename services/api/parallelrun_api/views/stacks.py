@@ -1,0 +1,49 @@
+"""The stacks that nodes have shown, from what they have written into the job folder."""
+
+from __future__ import annotations
+
+import os
+from itertools import islice
+from typing import Final
+
+import msgspec
+from pydantic import ValidationError
+
+from parallelrun_api.models import NodeStacks, StacksReport
+from parallelrun_api.views.files import ServedFolder
+from parallelrun_api.views.shown import rfc3339
+from parallelrun_core.errors import NotFound, UnsafePath
+from parallelrun_core.folder.stacks import decode_stacks
+
+_MOST_FILES: Final = 2000
+_MOST_BYTES: Final = 16 << 20
+"""Of one; of all together, as of one: the rest is left out."""
+
+
+def stacks_report(served: ServedFolder) -> StacksReport:
+    """What all of them say, by node. What isn't an answer of a node, or is gone, is left out."""
+    items: list[NodeStacks] = []
+    left = _MOST_BYTES
+    for entry in islice(served.files(), _MOST_FILES):
+        text = _read(served, entry.path, left)
+        left -= len(text)
+        said = decode_stacks(text)
+        if said is not None:
+            try:
+                items.append(NodeStacks.model_validate(msgspec.to_builtins(said) | {"at": rfc3339(said.at)}))
+            except ValidationError:
+                continue
+    return StacksReport(items=items)
+
+
+def _read(served: ServedFolder, path: str, most: int) -> bytes:
+    try:
+        fd = served.open(path)
+    except (NotFound, UnsafePath):
+        return b""
+    try:
+        return os.pread(fd, most, 0)
+    except OSError:
+        return b""
+    finally:
+        os.close(fd)

@@ -1,0 +1,76 @@
+// Requests to the API that served the page, and what can be wrong with them.
+
+import { signal } from "@preact/signals";
+
+/** Why a request was refused, in the server's words; status 0: no server answered. */
+export class Problem extends Error {
+  constructor(
+    readonly status: number,
+    readonly code: string,
+    detail: string,
+    readonly hints: string[] = [],
+  ) {
+    super(detail);
+  }
+}
+
+/** Whether the server wants to know who asks before it says more. */
+export const mustSignIn = signal(false);
+/** Whether the server answered when it was last asked. */
+export const isReachable = signal(true);
+
+/** The header without which the server changes nothing: pages of other origins can't send it. */
+const OWN = { "X-ParallelRun-Page": "1" };
+const MOST_WAITS = 5;
+
+export async function getJson<T>(path: string, signal?: AbortSignal): Promise<T> {
+  return (await (await request(path, signal ? { signal } : {})).json()) as T;
+}
+
+export async function getText(path: string, headers: Record<string, string> = {}, signal?: AbortSignal): Promise<Response> {
+  return request(path, signal ? { headers, signal } : { headers });
+}
+
+export async function send<T>(method: "POST" | "PUT" | "DELETE", path: string, body?: unknown): Promise<T> {
+  const content = body === undefined ? {} : { body: JSON.stringify(body) };
+  const headers = { ...OWN, ...(body === undefined ? {} : { "Content-Type": "application/json" }) };
+  const answer = await request(path, { method, headers, ...content });
+  return (answer.status === 204 ? undefined : await answer.json()) as T;
+}
+
+async function request(path: string, init: RequestInit): Promise<Response> {
+  for (let waits = 0; ; waits++) {
+    const answer = await reach(path, init);
+    if (answer.ok) return answer;
+    if (answer.status === 401) mustSignIn.value = true;
+    if (answer.status !== 429 || waits === MOST_WAITS) throw await problemOf(answer);
+    await sleep(1000 * Number(answer.headers.get("Retry-After") ?? 1), init.signal);
+  }
+}
+
+async function reach(path: string, init: RequestInit): Promise<Response> {
+  try {
+    const answer = await fetch(path, init);
+    isReachable.value = true;
+    return answer;
+  } catch (error) {
+    if (init.signal?.aborted) throw error;
+    isReachable.value = false;
+    throw new Problem(0, "unreachable", "The server doesn't answer. The page tries again by itself.");
+  }
+}
+
+async function problemOf(answer: Response): Promise<Problem> {
+  const told = await answer.json().catch(() => ({}));
+  const hints = (told.errors ?? []).map((each: { message: string; hint?: string }) =>
+    each.hint ? `${each.message}: ${each.hint}` : each.message,
+  );
+  return new Problem(answer.status, told.code ?? "", told.detail ?? `The server answered with ${answer.status}.`, hints);
+}
+
+function sleep(ms: number, signal?: AbortSignal | null): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(resolve, ms);
+    signal?.addEventListener("abort", () => (clearTimeout(timer), reject(signal.reason)), { once: true });
+  });
+}

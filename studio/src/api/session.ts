@@ -1,0 +1,42 @@
+// Who is signed in. The token itself is sent once, and kept nowhere: the server answers with a cookie that no script reads.
+
+import { signal } from "@preact/signals";
+import { getJson, mustSignIn, send } from "./http";
+
+export interface Session {
+  is_signed_in: boolean;
+  token_name: string;
+  is_token_needed: boolean;
+}
+
+const PATH = "/v1/session";
+
+export const session = signal<Session | undefined>(undefined);
+
+async function refreshSession(): Promise<void> {
+  session.value = await getJson<Session>(PATH).catch(() => undefined);
+  if (session.value?.is_token_needed && !session.value.is_signed_in) mustSignIn.value = true;
+}
+
+/** Raises Problem: the token is not valid. */
+export const signIn = (token: string): Promise<void> => show({ token });
+
+/** Sign in with the code of a link, if the address has one; it works once, and is taken out of the address. */
+export async function signInByLink(): Promise<void> {
+  const code = new URLSearchParams(location.hash.slice(1)).get("code");
+  if (code) {
+    history.replaceState(null, "", location.pathname + location.search);
+    await show({ code }).catch(() => undefined);
+  }
+  await refreshSession();
+}
+
+async function show(what: { token: string } | { code: string }): Promise<void> {
+  session.value = await send<Session>("POST", PATH, what);
+  mustSignIn.value = false;
+}
+
+export async function signOut(): Promise<void> {
+  await send("DELETE", PATH).catch(() => undefined);
+  location.assign("/");
+}

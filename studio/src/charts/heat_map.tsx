@@ -1,0 +1,173 @@
+// Mini-batches as a map of squares: each is one of them, or some neighbors. What failed also has another shape.
+
+import type { JSX } from "preact";
+import { useRef, useState } from "preact/hooks";
+import type { Tiles } from "../api/types_of_tiles";
+import { count, counted } from "../words/numbers";
+import { duration } from "../words/times";
+import { useCanvas } from "./canvas";
+import type { Colors } from "./colors";
+import { boxOf, cellAt, gridOf, type Grid } from "./heat_grid";
+import { useWidth } from "./width";
+
+export type Shade = "state" | "time";
+
+interface Props {
+  tiles: Tiles;
+  shade: Shade;
+  /** Look closer at a cell, or at its one mini-batch. */
+  onOpen: (first: number, end: number) => void;
+  onBack: () => void;
+}
+
+export function HeatMap({ tiles, shade, onOpen, onBack }: Props): JSX.Element {
+  const box = useRef<HTMLDivElement>(null);
+  const canvas = useRef<HTMLCanvasElement>(null);
+  const width = useWidth(box);
+  const [at, setAt] = useState<number | undefined>(undefined);
+  const grid = gridOf(tiles.completed.length, width);
+  const shown = at === undefined ? undefined : Math.min(at, grid.cells - 1);
+  useCanvas(canvas, grid.columns * grid.pitch, grid.height, (context, colors) => drawCells(context, colors, grid, tiles, shade, shown), [tiles, shade, shown, grid.pitch]);
+
+  const cellOf = (event: MouseEvent): number | undefined => {
+    const { left, top } = canvas.current!.getBoundingClientRect();
+    return cellAt(grid, event.clientX - left, event.clientY - top);
+  };
+  const open = (cell: number | undefined): void => {
+    if (cell !== undefined) onOpen(...boundsOf(tiles, cell));
+  };
+  const press = (event: KeyboardEvent): void => {
+    const by = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -grid.columns, ArrowDown: grid.columns }[event.key];
+    if (by !== undefined) setAt(Math.max(0, Math.min(grid.cells - 1, (shown ?? -by) + by)));
+    else if (event.key === "Enter" || event.key === "+") open(shown);
+    else if (event.key === "-" || event.key === "0" || event.key === "Backspace") onBack();
+    else return;
+    event.preventDefault();
+    event.stopPropagation();
+  };
+
+  return (
+    <div ref={box} class="heat-map">
+      <div
+        tabIndex={0}
+        role="group"
+        aria-label={`${counted(grid.cells, "square")} of ${sizeOf(tiles)}. Arrows move, Enter looks closer, minus goes back.`}
+        onKeyDown={press}
+        onBlur={() => setAt(undefined)}
+      >
+        <canvas ref={canvas} onPointerMove={(event) => setAt(cellOf(event))} onPointerLeave={() => setAt(undefined)} onClick={(event) => open(cellOf(event))} />
+      </div>
+      <p class="readout" aria-live="polite">
+        {shown === undefined ? `A square is ${sizeOf(tiles)}.` : told(tiles, shown)}
+      </p>
+    </div>
+  );
+}
+
+const sizeOf = ({ bucket_size }: Tiles): string => (bucket_size === 1 ? "one mini-batch" : `${count(bucket_size)} mini-batches`);
+
+/** The first mini-batch of a cell, and the one after its last. */
+export const boundsOf = (tiles: Tiles, cell: number): [number, number] => {
+  const first = tiles.first + cell * tiles.bucket_size;
+  return [first, Math.min(tiles.end, first + tiles.bucket_size)];
+};
+
+export const nameOf = (tiles: Tiles, cell: number): string => {
+  const [first, end] = boundsOf(tiles, cell);
+  return end - first === 1 ? `Mini-batch ${count(first)}` : `Mini-batches ${count(first)} – ${count(end - 1)}`;
+};
+
+function told(tiles: Tiles, cell: number): string {
+  const parts = [
+    [tiles.completed[cell]!, "done"],
+    [tiles.failed[cell]!, "failed"],
+    [tiles.running[cell]!, "running"],
+    [tiles.waiting[cell]!, "waiting"],
+    [tiles.retried[cell]!, "tried more than once"],
+  ].filter(([value]) => value);
+  const isOne = tiles.bucket_size === 1;
+  const states = parts.map(([value, word]) => (isOne ? word : `${count(value as number)} ${word}`)).join(", ");
+  const median = tiles.median_run_s[cell];
+  const time = median == null ? "" : isOne ? ` · ran ${duration(median)}` : ` · median ${duration(median)}, at most ${duration(tiles.max_run_s[cell]!)}`;
+  return `${nameOf(tiles, cell)}: ${states}${time}`;
+}
+
+function drawCells(context: CanvasRenderingContext2D, colors: Colors, grid: Grid, tiles: Tiles, shade: Shade, shown: number | undefined): void {
+  const scale = shade === "time" ? timeScale(tiles) : undefined;
+  for (let cell = 0; cell < grid.cells; cell++) {
+    const { x, y, size } = boxOf(grid, cell);
+    context.save();
+    context.beginPath();
+    context.roundRect(x, y, size, size, Math.min(3, size / 4));
+    context.clip();
+    if (scale) drawTime(context, colors, scale(tiles.median_run_s[cell] ?? null), x, y, size);
+    else drawState(context, colors, tiles, cell, x, y, size);
+    context.restore();
+  }
+  if (shown !== undefined) {
+    const { x, y, size } = boxOf(grid, shown);
+    context.strokeStyle = colors.text;
+    context.lineWidth = 2;
+    context.strokeRect(x + 1, y + 1, size - 2, size - 2);
+  }
+}
+
+/** The shares of a cell from the bottom up. A few that failed among many must still be seen. */
+function drawState(context: CanvasRenderingContext2D, colors: Colors, tiles: Tiles, cell: number, x: number, y: number, size: number): void {
+  const [first, end] = boundsOf(tiles, cell);
+  const share = (value: number, least: number): number => (value ? Math.max(least, (size * value) / (end - first)) : 0);
+  const failed = share(tiles.failed[cell]!, Math.min(size, 4));
+  const done = share(tiles.completed[cell]!, 1);
+  const running = share(tiles.running[cell]!, 2);
+  context.fillStyle = colors.waiting;
+  context.fillRect(x, y, size, size);
+  context.fillStyle = colors.done;
+  context.fillRect(x, y + size - done - failed, size, done);
+  context.fillStyle = colors.running;
+  context.fillRect(x, y + size - done - failed - running, size, running);
+  context.fillStyle = colors.failed;
+  context.fillRect(x, y + size - failed, size, failed);
+  if (tiles.failed[cell]) drawCross(context, colors, x, y, size, tiles.failed[cell]! === end - first);
+  else if (tiles.running[cell]) drawDot(context, colors, x, y, size);
+}
+
+function drawCross(context: CanvasRenderingContext2D, colors: Colors, x: number, y: number, size: number, isWhole: boolean): void {
+  if (size < 9) return;
+  const [inner, outer] = [size * 0.3, size * 0.7];
+  context.strokeStyle = isWhole ? colors.surface : colors.text;
+  context.lineWidth = 1.5;
+  context.beginPath();
+  context.moveTo(x + inner, y + inner);
+  context.lineTo(x + outer, y + outer);
+  context.moveTo(x + outer, y + inner);
+  context.lineTo(x + inner, y + outer);
+  context.stroke();
+}
+
+function drawDot(context: CanvasRenderingContext2D, colors: Colors, x: number, y: number, size: number): void {
+  context.fillStyle = colors.surface;
+  context.beginPath();
+  context.arc(x + size / 2, y + size / 2, Math.max(1.5, size / 6), 0, 7);
+  context.fill();
+}
+
+/** Times that differ by less than a factor of two look alike. */
+const LEAST_SPAN = Math.log(2);
+
+/** From 0 (as fast as the fastest) to 1, by the logarithm: a straggler must not make all others look the same. */
+function timeScale(tiles: Tiles): (seconds: number | null) => number | null {
+  const times = tiles.median_run_s.filter((each): each is number => each !== null && each > 0).map(Math.log);
+  const least = Math.min(...times);
+  const span = Math.max(LEAST_SPAN, Math.max(...times) - least);
+  return (seconds) => (seconds === null ? null : seconds > 0 ? (Math.log(seconds) - least) / span : 0);
+}
+
+function drawTime(context: CanvasRenderingContext2D, colors: Colors, share: number | null, x: number, y: number, size: number): void {
+  context.fillStyle = share === null ? colors.waiting : colors.cold;
+  context.fillRect(x, y, size, size);
+  if (share === null) return;
+  context.globalAlpha = share;
+  context.fillStyle = colors.hot;
+  context.fillRect(x, y, size, size);
+  context.globalAlpha = 1;
+}

@@ -1,0 +1,80 @@
+// How a timeline is drawn: a lane for each worker, what it did in each stretch of time from left to right.
+
+import type { Lane, Timeline } from "../api/types_of_tiles";
+import type { Colors } from "./colors";
+
+export const LANE = 24;
+const BAR = 16;
+
+interface Window {
+  x: (seconds: number) => number;
+  width: number;
+}
+
+export function windowOf({ begin_s, end_s }: Timeline, width: number): Window {
+  const span = end_s - begin_s || 1;
+  return { x: (seconds) => ((seconds - begin_s) / span) * width, width };
+}
+
+export function drawLanes(context: CanvasRenderingContext2D, colors: Colors, timeline: Timeline, width: number, shown: number | undefined): void {
+  const window = windowOf(timeline, width);
+  timeline.lanes.forEach((lane, index) => {
+    const top = index * LANE + (LANE - BAR) / 2;
+    drawPresence(context, colors, lane, window, top);
+    if (lane.spans) drawTries(context, colors, lane.spans, window, top);
+    drawBuckets(context, colors, timeline, lane, window, top);
+    if (index === shown) {
+      context.strokeStyle = colors.text;
+      context.strokeRect(0.5, top - 1.5, width - 1, BAR + 3);
+    }
+  });
+}
+
+/** From the begin of a worker to its end: where nothing else is drawn upon it, it was idle. */
+function drawPresence(context: CanvasRenderingContext2D, colors: Colors, lane: Lane, { x, width }: Window, top: number): void {
+  const [left, right] = [Math.max(0, x(lane.begin_s)), Math.min(width, x(lane.end_s))];
+  context.fillStyle = colors.waiting;
+  if (right > left) context.fillRect(left, top, right - left, BAR);
+}
+
+function drawTries(context: CanvasRenderingContext2D, colors: Colors, spans: NonNullable<Lane["spans"]>, { x }: Window, top: number): void {
+  spans.begin_s.forEach((begin, index) => {
+    const load = spans.load_s[index]!;
+    const [left, middle, right] = [x(begin), x(begin + load), x(begin + spans.elapsed_s[index]!)];
+    const gap = right - left > 3 ? 1 : 0;
+    context.fillStyle = colors.load;
+    context.fillRect(left, top, Math.max(0, middle - left), BAR);
+    const isGood = spans.outcome[index] === "completed";
+    context.fillStyle = isGood ? colors.done : colors.failed;
+    // What failed is lower, too: nobody needs the color.
+    const inset = isGood ? 0 : BAR / 2;
+    context.fillRect(middle, top + inset, Math.max(1, right - middle - gap), BAR - inset);
+  });
+}
+
+/** Init always; loading and running where tries are too many to be drawn one by one, as shares of the height. */
+function drawBuckets(context: CanvasRenderingContext2D, colors: Colors, timeline: Timeline, lane: Lane, { x }: Window, top: number): void {
+  lane.init.forEach((_, bucket) => {
+    const left = x(timeline.begin_s + bucket * timeline.bucket_s);
+    const right = x(timeline.begin_s + (bucket + 1) * timeline.bucket_s);
+    let bottom = top + BAR;
+    const stack = (seconds: number, color: string): void => {
+      const height = Math.min(1, seconds / timeline.bucket_s) * BAR;
+      context.fillStyle = color;
+      context.fillRect(left, bottom - height, Math.max(0.5, right - left), height);
+      bottom -= height;
+    };
+    if (!lane.spans) {
+      stack(lane.run[bucket]!, colors.done);
+      stack(lane.load[bucket]!, colors.load);
+    }
+    if (lane.init[bucket]) stack(lane.init[bucket]!, colors.init);
+  });
+}
+
+/** The try at a time in a lane, if tries are drawn one by one. */
+export function tryAt(lane: Lane, seconds: number): number | undefined {
+  const { spans } = lane;
+  const index = spans?.begin_s.findIndex((begin, each) => seconds >= begin && seconds <= begin + spans.elapsed_s[each]!);
+  return index === undefined || index < 0 ? undefined : index;
+}

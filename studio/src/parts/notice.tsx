@@ -1,0 +1,38 @@
+// What stands where something else should: nothing to show yet, or why there is nothing.
+
+import type { ComponentChildren, JSX } from "preact";
+import type { Problem } from "../api/http";
+import { Icon } from "./icon";
+
+export function Empty({ children }: { children: ComponentChildren }): JSX.Element {
+  return <p class="empty">{children}</p>;
+}
+
+export function Loading(): JSX.Element {
+  return (
+    <p class="empty loading" role="status">
+      Loading …
+    </p>
+  );
+}
+
+export function Trouble({ problem }: { problem: Problem }): JSX.Element {
+  return (
+    <div class="notice failed" role="alert">
+      <Icon name="warning" />
+      <div>
+        <p>{problem.message}</p>
+        {problem.hints.map((hint) => (
+          <p key={hint}>{hint}</p>
+        ))}
+      </div>
+    </div>
+  );
+}
+
+/** What was loaded, or why it wasn't. What there is already stays while the server is away. */
+export function Shown<T>({ of, children }: { of: { value: T | undefined; problem: Problem | undefined }; children: (value: T) => ComponentChildren }): JSX.Element {
+  if (of.value !== undefined) return <>{children(of.value)}</>;
+  if (of.problem && of.problem.status !== 401) return <Trouble problem={of.problem} />;
+  return <Loading />;
+}

@@ -1,0 +1,32 @@
+// Which path shows which view.
+
+import type { JSX } from "preact";
+import { Compare } from "../views/compare/compare";
+import { JobPage } from "../views/job/job_page";
+import { Jobs } from "../views/jobs/jobs";
+import { Nodes } from "../views/nodes";
+import { Lost } from "../views/lost";
+
+interface Page {
+  title: string;
+  view: JSX.Element;
+}
+
+export function pageOf(path: string): Page {
+  const [noun = "", id = "", tab = "", ...more] = path.split("/").filter(Boolean).map(decoded);
+  if (more.length === 0) {
+    if (!noun || (noun === "jobs" && !id)) return { title: "Jobs", view: <Jobs /> };
+    if (noun === "jobs") return { title: `${id}${tab && ` · ${tab}`}`, view: <JobPage key={id} id={id} tab={tab} /> };
+    if (noun === "nodes" && !id) return { title: "Nodes", view: <Nodes /> };
+    if (noun === "compare" && !id) return { title: "Compare jobs", view: <Compare /> };
+  }
+  return { title: "Nothing here", view: <Lost /> };
+}
+
+function decoded(part: string): string {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
+}

@@ -1,0 +1,2 @@
+// Style sheets are imported for what esbuild makes of them.
+declare module "*.css";

@@ -1,0 +1,137 @@
+// What can be done with a job. What changes something asks first; each says how to do the same without the page.
+
+import type { JSX } from "preact";
+import { useState } from "preact/hooks";
+import { send, type Problem } from "../../api/http";
+import { isOver, type LiveJob } from "../../api/live";
+import { filePath, jobPath } from "../../api/paths";
+import type { Job } from "../../api/types";
+import { Copy } from "../../parts/copy";
+import { Dialog } from "../../parts/dialog";
+import { Icon, type IconName } from "../../parts/icon";
+import { counted } from "../../words/numbers";
+
+interface Action {
+  verb: "cancel" | "retry" | "resume";
+  title: string;
+  icon: IconName;
+  question: string;
+  isGrave?: boolean;
+}
+
+export function Actions({ job, live }: { job: Job; live: LiveJob }): JSX.Element {
+  const [asked, ask] = useState<Action | undefined>(undefined);
+  const output = outputOf(job);
+  return (
+    <div class="actions">
+      {output && (
+        <a class="button" href={output} download>
+          <Icon name="down" />
+          Download
+        </a>
+      )}
+      {actionsOf(job).map((action) => (
+        <button key={action.verb} type="button" class={action.isGrave ? "grave" : ""} onClick={() => ask(action)}>
+          <Icon name={action.icon} />
+          {action.title}
+        </button>
+      ))}
+      <Copy text={`parallelrun job show ${job.id}`} label="Copy the command that shows this job">
+        CLI
+      </Copy>
+      <Copy text={curlOf(job)} label="Copy the request for this job, for curl">
+        curl
+      </Copy>
+      {asked && <Confirm key={asked.verb} job={job} action={asked} live={live} onClose={() => ask(undefined)} />}
+    </div>
+  );
+}
+
+function actionsOf(job: Job): Action[] {
+  const { failed, done } = job.progress;
+  const isPipeline = job.type === "pipeline";
+  if (!isOver(job))
+    return [
+      {
+        verb: "cancel",
+        title: "Cancel",
+        icon: "stop",
+        isGrave: true,
+        question: isPipeline
+          ? "The steps that run are stopped, too. What has completed is kept, and a resume goes on from there."
+          : `What is running is stopped. ${counted(done, "mini-batch is", "mini-batches are")} done; they are kept, and a resume goes on from there.`,
+      },
+    ];
+  const actions: Action[] = [];
+  if (failed || (isPipeline && job.state !== "completed"))
+    actions.push({
+      verb: "retry",
+      title: "Retry failed",
+      icon: "again",
+      question: isPipeline
+        ? "What has failed is run again, and what follows it. What has completed is kept."
+        : `${counted(failed, "failed mini-batch is", "failed mini-batches are")} run again, into the same output. What is done is kept. The code stays as it was.`,
+    });
+  if (job.state !== "completed")
+    actions.push({
+      verb: "resume",
+      title: "Resume",
+      icon: "play",
+      question: "What has no result yet is run. What is done is kept. The code stays as it was.",
+    });
+  return actions;
+}
+
+interface ConfirmProps {
+  job: Job;
+  action: Action;
+  live: LiveJob;
+  onClose: () => void;
+}
+
+function Confirm({ job, action, live, onClose }: ConfirmProps): JSX.Element {
+  const [problem, tell] = useState<Problem | undefined>(undefined);
+  const [isBusy, setBusy] = useState(false);
+  const act = async (): Promise<void> => {
+    setBusy(true);
+    try {
+      await send("POST", `${jobPath(job.id)}:${action.verb}`);
+      onClose();
+      live.restart();
+    } catch (error) {
+      tell(error as Problem);
+    }
+    setBusy(false);
+  };
+  const command = `parallelrun job ${action.verb} ${job.id}`;
+  return (
+    <Dialog title={`${action.title} ${job.name || job.id}?`} onClose={onClose}>
+      <p>{action.question}</p>
+      <p class="command">
+        <code>{command}</code>
+        <Copy text={command} label="Copy this command" />
+      </p>
+      {problem && (
+        <p class="trouble" role="alert">
+          {problem.message}
+        </p>
+      )}
+      <div class="actions">
+        <button type="button" onClick={onClose}>
+          Leave it
+        </button>
+        <button type="button" class={action.isGrave ? "main grave" : "main"} disabled={isBusy} onClick={() => void act()}>
+          {action.title}
+        </button>
+      </div>
+    </Dialog>
+  );
+}
+
+/** The one file with all rows, if there is one here. */
+function outputOf(job: Job): string | undefined {
+  const name = job.output?.path.split("/").at(-1);
+  return name && !job.output?.path.includes("://") ? filePath(job.id, "outputs", name) : undefined;
+}
+
+const curlOf = (job: Job): string => `curl -sS -H "Authorization: Bearer $TOKEN" ${location.origin}${jobPath(job.id)}`;

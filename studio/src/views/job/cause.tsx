@@ -1,0 +1,29 @@
+// Why a job has failed, beyond the one sentence: the first cause, what to do, and where to read on.
+
+import type { JSX } from "preact";
+import type { Failure, Job } from "../../api/types";
+import { linkToLog } from "./links";
+
+export function Cause({ job, failure }: { job: Job; failure: Failure }): JSX.Element {
+  return (
+    <>
+      {failure.first_cause && failure.first_cause !== failure.summary && (
+        <p class="first-cause">
+          First cause: {failure.error_category && <span class="chip failed">{failure.error_category}</span>} <code>{failure.first_cause.replace(`${failure.error_category}: `, "")}</code>
+        </p>
+      )}
+      {failure.hint && <p class="hint">{failure.hint}</p>}
+      {failure.traceback && (
+        <details>
+          <summary>Traceback</summary>
+          <pre>{failure.traceback}</pre>
+        </details>
+      )}
+      {failure.log && (
+        <p>
+          <a href={linkToLog(job.id, failure.log)}>Open the log: {failure.log}</a>
+        </p>
+      )}
+    </>
+  );
+}

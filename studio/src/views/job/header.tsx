@@ -1,0 +1,78 @@
+// The head of a job's page: its name, how it stands, in one sentence why, and what can be done with it.
+
+import type { JSX } from "preact";
+import { isOver, type LiveJob } from "../../api/live";
+import type { Job } from "../../api/types";
+import { Bar, progressShares, type Share } from "../../parts/bar";
+import { Copy } from "../../parts/copy";
+import { Mark, State } from "../../parts/state";
+import { paceOf } from "../../words/pace";
+import { sentenceOf } from "../../words/sentence";
+import { kindOf } from "../../words/states";
+import { moment } from "../../words/times";
+import { tagsOf } from "../jobs/matching";
+import { Actions } from "./actions";
+import { Cause } from "./cause";
+import { Figures } from "./figures";
+
+export function Header({ job, live, now }: { job: Job; live: LiveJob; now: number }): JSX.Element {
+  const pace = paceOf(job, now);
+  const isMixed = job.state === "completed" && job.progress.items_failed + job.progress.failed > 0;
+  return (
+    <header class="job-head">
+      <p class="crumbs">
+        <a href="/jobs">Jobs</a>
+        {job.parent && (
+          <>
+            {" / "}
+            <a href={`/jobs/${job.parent.job}`}>pipeline</a> / <a href={`/jobs/${job.parent.job}/steps`}>{job.parent.step}</a>
+          </>
+        )}
+      </p>
+      <div class="heading">
+        <h1>{job.name || job.id}</h1>
+        <State state={job.state} />
+        {live.isLive.value && (
+          <span class="chip live" title="Changes are shown as they happen">
+            live
+          </span>
+        )}
+        <Actions job={job} live={live} />
+      </div>
+      <p class="sub">
+        <code>{job.id}</code> <Copy text={job.id} label="Copy the job's id" />
+        <span>submitted {moment(job.submitted)}</span>
+        {tagsOf(job).map((tag) => (
+          <span key={tag} class="chip">
+            {tag}
+          </span>
+        ))}
+      </p>
+      <div class={`sentence ${isMixed ? "mixed" : kindOf(job.state)}`} aria-live="polite">
+        <Mark state={job.state} />
+        <div>
+          <p>{sentenceOf(job, pace)}</p>
+          {job.failure && <Cause job={job} failure={job.failure} />}
+        </div>
+      </div>
+      {!isOver(job) && <Bar label="Progress" {...wholeOf(job)} />}
+      <Figures job={job} pace={pace} />
+    </header>
+  );
+}
+
+/** What the bar of the whole job shows: its mini-batches, or the steps of a pipeline. */
+function wholeOf(job: Job): { total: number; shares: Share[]; isOpen: boolean } {
+  if (job.type !== "pipeline")
+    return { total: job.progress.scheduled, shares: progressShares(job.progress), isOpen: !job.progress.listing_done };
+  const inState = (...states: string[]): number => job.steps.filter(({ state }) => states.includes(state)).length;
+  return {
+    total: job.steps.length,
+    shares: [
+      { kind: "done", value: inState("completed", "skipped") },
+      { kind: "failed", value: inState("failed", "canceled") },
+      { kind: "running", value: inState("running") },
+    ],
+    isOpen: false,
+  };
+}

@@ -1,0 +1,42 @@
+// The logs of a job: which there are, one of them as it grows, and a search in all.
+
+import type { JSX } from "preact";
+import { getJson } from "../../../api/http";
+import { useLoaded } from "../../../api/loaded";
+import { jobPath } from "../../../api/paths";
+import type { FilePage } from "../../../api/types";
+import { Empty, Shown } from "../../../parts/notice";
+import { place } from "../../../shell/router";
+import type { TabProps } from "../job_page";
+import { LogList } from "./log_list";
+import { LogSearch } from "./log_search";
+import { LogView } from "./log_view";
+
+const FIRST = ["job_result.txt", "user/error.txt", "job_error.txt"];
+
+export function Logs({ job, live }: TabProps): JSX.Element {
+  const { query } = place.value;
+  const files = useLoaded(job.id, (signal) => getJson<FilePage>(jobPath(job.id, "/logs"), signal), live.revision.value);
+  const at = query.get("at");
+  return (
+    <Shown of={files}>
+      {({ items, next_page_token }) => {
+        const path = query.get("path") ?? FIRST.find((each) => items.some((item) => item.path === each)) ?? items[0]?.path;
+        const isEmpty = items.find((item) => item.path === path)?.bytes === 0;
+        return (
+          <div class="logs">
+            <div class="stack">
+              <LogSearch job={job} />
+              <LogList job={job} files={items} current={path} hasMore={next_page_token !== null} />
+            </div>
+            {path ? (
+              <LogView key={`${path} ${isEmpty}`} job={job} path={path} isEmpty={isEmpty} at={at && /^\d{1,15}$/.test(at) ? Number(at) : undefined} />
+            ) : (
+              <Empty>There are no logs yet.</Empty>
+            )}
+          </div>
+        );
+      }}
+    </Shown>
+  );
+}

@@ -1,0 +1,143 @@
+// Mini-batches one by one, a page at a time: of a state, in an order, in the range that the map shows.
+
+import type { JSX } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import { getJson } from "../../../api/http";
+import { isOver } from "../../../api/live";
+import { useLoaded } from "../../../api/loaded";
+import { jobPath } from "../../../api/paths";
+import type { Job, MiniBatch, Page } from "../../../api/types";
+import { Card } from "../../../parts/card";
+import { Choice } from "../../../parts/choice";
+import { Empty, Shown } from "../../../parts/notice";
+import { State } from "../../../parts/state";
+import { ask, place } from "../../../shell/router";
+import { bytes, count } from "../../../words/numbers";
+import { clock, duration } from "../../../words/times";
+import { linkToMiniBatch } from "../links";
+import type { Range } from "./mini_batches";
+
+const PAGE = 25;
+const DECIDED = { "": "decided", failed: "failed", done: "done" };
+const OPEN = { ...DECIDED, running: "running", ready: "waiting" };
+const ORDERS = { "": "by number", slowest: "slowest first" };
+
+export function Listed({ job, revision, range }: { job: Job; revision: number; range: Range }): JSX.Element {
+  const { query } = place.value;
+  const state = query.get("state") ?? "";
+  const order = query.get("order") ?? "";
+  const hasOrder = state !== "running" && state !== "ready";
+  const asked = { status: state, limit: PAGE, ...(hasOrder ? { order_by: order || "id", first: range.first || undefined, end: range.end } : {}) };
+  const path = jobPath(job.id, "/mini-batches", asked);
+  const [pages, setPages] = useState(1);
+  useEffect(() => setPages(1), [path]);
+  const listed = useLoaded(path, (signal) => load(job.id, asked, pages, signal), `${revision} ${pages}`);
+  return (
+    <Card
+      title="Mini-batches"
+      aside={
+        <>
+          <Choice label="State" value={state} options={isOver(job) ? DECIDED : OPEN} onChange={(value) => ask({ state: value })} />
+          {hasOrder && <Choice label="Order" value={order} options={ORDERS} onChange={(value) => ask({ order: value })} />}
+        </>
+      }
+    >
+      <Shown of={listed}>
+        {({ items, next_page_token }) => (
+          <>
+            {items.length ? <Table job={job} items={items} /> : <Empty>None is like this.</Empty>}
+            {next_page_token && (
+              <p class="more">
+                <button type="button" onClick={() => setPages(pages + 1)}>
+                  Show more
+                </button>
+              </p>
+            )}
+          </>
+        )}
+      </Shown>
+    </Card>
+  );
+}
+
+async function load(id: string, asked: Record<string, string | number | undefined>, pages: number, signal: AbortSignal): Promise<Page<MiniBatch>> {
+  let page: Page<MiniBatch> = { items: [], next_page_token: "" };
+  for (let number = 0; number < pages && page.next_page_token !== null; number++) {
+    const next = await getJson<Page<MiniBatch>>(jobPath(id, "/mini-batches", { ...asked, page_token: page.next_page_token }), signal);
+    page = { ...next, items: [...page.items, ...next.items] };
+  }
+  return page;
+}
+
+function Table({ job, items }: { job: Job; items: MiniBatch[] }): JSX.Element {
+  return (
+    <div class="scroll tall" tabIndex={0} role="region" aria-label="Table of mini-batches">
+      <table class="mini-batches">
+        <thead>
+          <tr>
+            <th scope="col">Mini-batch</th>
+            <th scope="col">State</th>
+            <th scope="col" class="number">
+              Tries
+            </th>
+            <th scope="col" class="number">
+              Items
+            </th>
+            <th scope="col" class="number">
+              run()
+            </th>
+            <th scope="col" class="number">
+              Whole
+            </th>
+            <th scope="col" class="number">
+              Peak memory
+            </th>
+            <th scope="col">Worker</th>
+            <th scope="col" class="number">
+              Began
+            </th>
+          </tr>
+        </thead>
+        <tbody>
+          {items.map((each) => (
+            <Row key={each.id} job={job} of={each} />
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+function Row({ job, of }: { job: Job; of: MiniBatch }): JSX.Element {
+  const seconds = (value: number | null): string => (value === null ? "–" : duration(value));
+  return (
+    <tr>
+      <th scope="row">
+        <a class="row" href={linkToMiniBatch(job.id, of.id)}>
+          {count(of.id)}
+        </a>
+      </th>
+      <td>
+        <State state={of.status} />
+        {of.failure && (
+          <span class="message sub">
+            {of.failure.category} <code>{of.failure.message}</code>
+          </span>
+        )}
+      </td>
+      <td class="number">{of.tries ?? "–"}</td>
+      <td class="number">
+        {of.items === null ? "–" : count(of.items)}
+        {of.failed_items ? <span class="bad"> ({count(of.failed_items)} failed)</span> : null}
+      </td>
+      <td class="number">{seconds(of.run_s)}</td>
+      <td class="number">{seconds(of.elapsed_s)}</td>
+      <td class="number">{of.peak_memory_bytes ? bytes(of.peak_memory_bytes) : "–"}</td>
+      <td>
+        {of.node}
+        {of.process && `/${of.process}`}
+      </td>
+      <td class="number">{of.started ? clock(of.started) : "–"}</td>
+    </tr>
+  );
+}

@@ -1,0 +1,101 @@
+// What would make the job faster, cheaper or safer: what was measured, what it saves, and the exact change.
+
+import type { JSX } from "preact";
+import { getJson } from "../../../api/http";
+import { useLoaded } from "../../../api/loaded";
+import { jobPath } from "../../../api/paths";
+import type { Job } from "../../../api/types";
+import { Card } from "../../../parts/card";
+import { Copy } from "../../../parts/copy";
+import { Icon } from "../../../parts/icon";
+import { percent } from "../../../words/numbers";
+import { duration } from "../../../words/times";
+import { linkToMiniBatch } from "../links";
+
+interface Finding {
+  id: string;
+  severity: "low" | "moderate" | "severe" | "critical";
+  saves: "time" | "cost" | "risk";
+  title: string;
+  evidence: string[];
+  change: { text: string; set: Record<string, string> };
+  saving_s: number;
+  saving_share: number;
+  saving_node_s: number;
+  mini_batches: number[];
+  nodes: string[];
+}
+
+interface Advice {
+  summary: string;
+  findings: Finding[];
+}
+
+/** Advice changes slowly: it is asked for again with each state, and with each so many mini-batches. */
+const MINI_BATCHES = 200;
+
+export function AdviceCard({ job }: { job: Job }): JSX.Element | null {
+  const { done, failed } = job.progress;
+  const round = `${job.state} ${Math.floor((done + failed) / MINI_BATCHES)}`;
+  const { value } = useLoaded(job.id, (signal) => getJson<Advice>(jobPath(job.id, "/advice"), signal), round);
+  if (!value?.findings.length) return null;
+  return (
+    <Card title="Advice" kind="wide advice" aside={<Copy text={`parallelrun job advise ${job.id}`} label="Copy the command that gives this advice">CLI</Copy>}>
+      <p class="sub">{value.summary}</p>
+      <ul>
+        {value.findings.map((finding) => (
+          <OneFinding key={finding.id} job={job} of={finding} />
+        ))}
+      </ul>
+    </Card>
+  );
+}
+
+function OneFinding({ job, of }: { job: Job; of: Finding }): JSX.Element {
+  const change = Object.entries(of.change.set)
+    .map(([name, value]) => `--set ${name}=${value}`)
+    .join(" ");
+  return (
+    <li class={of.severity}>
+      <Icon name={of.saves === "risk" ? "warning" : "bulb"} />
+      <div>
+        <p class="heading">
+          <b>{of.title}</b>
+          <span class="chip">{savingOf(of)}</span>
+        </p>
+        <p>{of.change.text}</p>
+        {change && (
+          <p class="command">
+            <code>{change}</code>
+            <Copy text={change} label="Copy this change" />
+          </p>
+        )}
+        <details>
+          <summary>What was measured</summary>
+          <ul class="evidence">
+            {of.evidence.map((each) => (
+              <li key={each}>{each}</li>
+            ))}
+          </ul>
+          {of.mini_batches.length > 0 && (
+            <p class="links">
+              Mini-batches:{" "}
+              {of.mini_batches.slice(0, 10).map((id) => (
+                <a key={id} href={linkToMiniBatch(job.id, id)}>
+                  {id}
+                </a>
+              ))}
+            </p>
+          )}
+          {of.nodes.length > 0 && <p>Nodes: {of.nodes.join(", ")}</p>}
+        </details>
+      </div>
+    </li>
+  );
+}
+
+function savingOf(of: Finding): string {
+  if (of.saves === "risk") return "endangers the job";
+  if (of.saves === "cost") return `saves ${duration(of.saving_node_s)} of nodes`;
+  return `saves ${duration(of.saving_s)} (${percent(of.saving_share)})`;
+}

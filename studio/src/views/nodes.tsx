@@ -1,0 +1,81 @@
+// The nodes of the cluster.
+
+import type { JSX } from "preact";
+import { useEvery } from "../api/every";
+import { getJson } from "../api/http";
+import { useLoaded } from "../api/loaded";
+import { apiPath } from "../api/paths";
+import type { Node, Page } from "../api/types";
+import { Empty, Shown } from "../parts/notice";
+import { Bar } from "../parts/bar";
+import { State } from "../parts/state";
+import { bytes } from "../words/numbers";
+import { age } from "../words/times";
+
+const EVERY_MS = 3000;
+
+export function Nodes(): JSX.Element {
+  const nodes = useLoaded("nodes", (signal) => getJson<Page<Node>>(apiPath("/nodes"), signal), useEvery(EVERY_MS));
+  return (
+    <div class="page">
+      <h1>Nodes</h1>
+      <Shown of={nodes}>
+        {({ items }) =>
+          items.length ? (
+            <ul class="nodes">
+              {items.map((node) => (
+                <NodeCard key={node.node} node={node} />
+              ))}
+            </ul>
+          ) : (
+            <Empty>
+              No node yet. Start one with <code>parallelrun-agent</code>.
+            </Empty>
+          )
+        }
+      </Shown>
+    </div>
+  );
+}
+
+function NodeCard({ node }: { node: Node }): JSX.Element {
+  const facts: [string, JSX.Element | string][] = [
+    ["Host", node.host],
+    ["Memory", node.memory_bytes ? bytes(node.memory_bytes) : "–"],
+    ["Free disk", bytes(node.disk_free_bytes)],
+    ["Clock", Math.abs(node.clock_ahead_s) < 0.5 ? "right" : `${node.clock_ahead_s.toFixed(1)} s ahead`],
+    ["User code", node.workers_apart ? "as another user" : "as the agent's user"],
+    ["Started", age(node.started, Date.now())],
+    ["Release", node.version],
+  ];
+  return (
+    <li class="card">
+      <header>
+        <h2>{node.node}</h2>
+        <State state={node.state} />
+      </header>
+      <p class="sub">
+        {node.busy} of {node.slots} workers busy
+      </p>
+      <Bar label={`Busy workers of ${node.node}`} total={node.slots} shares={[{ kind: "done", value: node.busy }]} />
+      <dl class="pairs">
+        {facts.map(([name, value]) => (
+          <div key={name}>
+            <dt>{name}</dt>
+            <dd>{value}</dd>
+          </div>
+        ))}
+      </dl>
+      {node.jobs.length > 0 && (
+        <p class="sub">
+          Works for{" "}
+          {node.jobs.map((id) => (
+            <a key={id} href={`/jobs/${id}`}>
+              <code>{id}</code>
+            </a>
+          ))}
+        </p>
+      )}
+    </li>
+  );
+}

@@ -1,0 +1,56 @@
+// The token, asked for over whatever is shown: the page beneath goes on from where it was.
+
+import type { JSX } from "preact";
+import { useEffect, useRef, useState } from "preact/hooks";
+import type { Problem } from "../api/http";
+import { signIn } from "../api/session";
+
+export function SignIn(): JSX.Element {
+  const own = useRef<HTMLDialogElement>(null);
+  const [trouble, tell] = useState("");
+  const [isBusy, setBusy] = useState(false);
+  useEffect(() => own.current?.showModal(), []);
+
+  const submit = async (event: SubmitEvent): Promise<void> => {
+    event.preventDefault();
+    const form = event.currentTarget as HTMLFormElement;
+    setBusy(true);
+    tell("");
+    const token = new FormData(form).get("token") as string;
+    await signIn(token.trim()).catch((problem: Problem) => tell(problem.status === 401 ? "This token is not valid." : problem.message));
+    setBusy(false);
+  };
+
+  return (
+    <dialog ref={own} class="sign-in" aria-labelledby="sign-in-title" onCancel={(event) => event.preventDefault()}>
+      <form method="post" class="sheet" onSubmit={(event) => void submit(event)}>
+        <svg class="logo" viewBox="0 0 32 32" aria-hidden="true">
+          <rect width="32" height="32" rx="8" />
+          <path d="M7.500 9h12M7.500 16h17M7.500 23h8.500" />
+        </svg>
+        <h1 id="sign-in-title">Sign in to ParallelRun</h1>
+        <label for="token">Token</label>
+        <input
+          id="token"
+          name="token"
+          type="password"
+          autocomplete="current-password"
+          required
+          autofocus
+          aria-describedby="token-help token-trouble"
+          aria-invalid={trouble !== ""}
+        />
+        <p id="token-trouble" class="trouble" role="alert">
+          {trouble}
+        </p>
+        <button type="submit" class="main" disabled={isBusy}>
+          {isBusy ? "Signing in …" : "Sign in"}
+        </button>
+        <p id="token-help" class="hint">
+          On the server's machine, <code>parallelrun job open</code> and <code>parallelrun up</code> sign you in by a link. The token of{" "}
+          <code>parallelrun up</code> is in <code>~/.local/state/parallelrun/cluster.json</code>.
+        </p>
+      </form>
+    </dialog>
+  );
+}

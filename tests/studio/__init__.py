@@ -1,0 +1,8 @@
+"""The web page, in a real browser.
+
+chromium.py       starts it, and listens to what goes wrong in it
+cluster.py        the cluster and the jobs that all tests look at
+test_build.py     what is shipped is what the sources make
+test_views.py     every view: what axe says, nothing from elsewhere, and pictures of all in build/studio-screenshots
+test_page.py      what people do with it
+"""

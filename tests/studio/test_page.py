@@ -1,0 +1,153 @@
+"""What people do with the page: sign in, follow a job, act on it, go through it with the keyboard alone."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.studio.chromium import Tab, tab
+from tests.studio.cluster import HOSTILE, TOKEN, Studio
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+pytestmark = [pytest.mark.integration, pytest.mark.slow, pytest.mark.xdist_group("studio"), pytest.mark.timeout(300)]
+
+
+@pytest.fixture
+def opened(browser: Browser, shown: Studio) -> Iterator[Tab]:
+    with tab(browser, shown.url, cookies=[shown.cookie()]) as opened:
+        yield opened
+    assert opened.troubles == []
+
+
+def test_a_token_signs_in_once_and_no_script_can_read_what_stands_for_it(browser: Browser, shown: Studio) -> None:
+    with tab(browser, shown.url) as opened:
+        page = opened.page
+        page.goto(f"{shown.url}/jobs/{shown.jobs['good']}")
+        page.get_by_label("Token", exact=True).fill("another-token-that-is-long-enough")
+        page.get_by_role("button", name="Sign in").click()
+        page.get_by_text("This token is not valid").wait_for()
+        assert opened.violations() == []
+
+        page.get_by_label("Token", exact=True).fill(TOKEN)
+        page.keyboard.press("Enter")
+        page.get_by_role("heading", name="good one").wait_for()
+        (cookie,) = page.context.cookies()
+        assert (cookie["httpOnly"], cookie["sameSite"]) == (True, "Strict")
+        assert page.evaluate("[document.cookie, localStorage.length + sessionStorage.length]") == ["", 0]
+        page.reload()
+        page.get_by_role("heading", name="good one").wait_for()
+
+        page.get_by_role("button", name="Sign out").click()
+        page.get_by_label("Token", exact=True).wait_for()
+        assert opened.troubles == []
+
+
+def test_what_users_write_stays_text(opened: Tab, shown: Studio) -> None:
+    page = opened.page
+    opened.open("/jobs")
+    page.get_by_text(f"team={HOSTILE}").wait_for()
+    opened.open(f"/jobs/{shown.jobs['broken']}")
+    page.get_by_text(HOSTILE).first.wait_for()
+    page.get_by_role("link", name=re.compile("Open the log:")).click()
+    page.get_by_role("region", name=re.compile("Lines of")).get_by_text(HOSTILE).first.wait_for()
+    assert page.locator("img").count() == 0
+
+
+def test_the_filters_of_jobs_are_in_the_address(opened: Tab) -> None:
+    page = opened.page
+    opened.open("/jobs?state=failed")
+    page.get_by_role("link", name="broken one").wait_for()
+    assert page.get_by_role("link", name="good one").count() == 0
+    page.get_by_role("link", name="all", exact=True).click()
+    page.get_by_role("link", name="good one").wait_for()
+    page.get_by_label("Name, id or tag").fill("team= good")
+    page.get_by_role("link", name="broken one").wait_for(state="detached")
+    assert page.url.endswith("?q=team%3D+good")
+    page.reload()
+    page.get_by_role("link", name="good one").wait_for()
+    assert page.get_by_role("link", name="broken one").count() == 0
+
+
+def test_the_keyboard_is_enough(opened: Tab, shown: Studio) -> None:
+    page = opened.page
+    opened.open("/nodes")
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.textContent") == "Skip to the content"
+    page.keyboard.type("gj")
+    page.get_by_role("heading", name="Jobs").wait_for()
+    page.keyboard.press("/")
+    page.keyboard.type("good")
+    page.get_by_role("link", name="broken one").wait_for(state="detached")
+    page.keyboard.press("Tab")
+    page.keyboard.press("j")
+    page.keyboard.press("Enter")
+    page.get_by_role("heading", name="good one").wait_for()
+    assert page.url.endswith(f"/jobs/{shown.jobs['good']}")
+
+    page.keyboard.press("2")
+    squares = page.get_by_role("group", name=re.compile("squares? of one mini-batch"))
+    squares.focus()
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("Enter")
+    page.get_by_role("heading", name="Mini-batch 1").wait_for()
+    page.keyboard.press("3")
+    lanes = page.get_by_role("group", name=re.compile("workers?. Up and down"))
+    lanes.focus()
+    page.keyboard.press("+")
+    page.wait_for_url("**/timeline?from=*")
+    page.keyboard.press("0")
+    page.wait_for_url("**/timeline")
+
+    page.keyboard.press("?")
+    page.get_by_role("dialog", name="Keys").wait_for()
+    page.keyboard.press("Escape")
+    page.get_by_role("dialog", name="Keys").wait_for(state="detached")
+
+
+def test_tabs_follow_a_job_and_see_what_is_done_in_another(opened: Tab, shown: Studio) -> None:
+    page, job = opened.page, shown.live()
+    other = page.context.new_page()
+    for each in (page, other):
+        each.goto(f"{shown.url}/jobs/{job}")
+        each.get_by_text("live", exact=True).wait_for()
+    figure = page.locator(".figures dd").first
+    before = figure.inner_text()
+    shown.cluster.until(lambda: figure.inner_text() != before, "the figures change", 30)
+
+    page.get_by_role("button", name="Cancel").click()
+    page.get_by_role("button", name="Leave it").click()
+    assert not shown.cluster.folder(job).has_ended
+    page.get_by_role("button", name="Cancel").click()
+    page.get_by_role("dialog").get_by_role("button", name="Cancel", exact=True).click()
+    for each in (page, other):
+        each.locator(".heading .state", has_text="canceled").wait_for()
+        each.get_by_role("button", name="Resume").wait_for()
+
+
+def test_the_sign_in_that_ends_is_asked_for_again_over_the_page(opened: Tab, shown: Studio) -> None:
+    page = opened.page
+    opened.open("/jobs?q=good")
+    page.context.clear_cookies()
+    page.get_by_label("Token", exact=True).fill(TOKEN)
+    page.get_by_role("button", name="Sign in").click()
+    page.get_by_role("dialog").wait_for(state="detached")
+    page.get_by_role("link", name="good one").wait_for()
+    assert page.url == f"{shown.url}/jobs?q=good"
+
+
+def test_a_server_that_restarts_is_waited_for(opened: Tab, shown: Studio) -> None:
+    page, job = opened.page, shown.live()
+    opened.open(f"/jobs/{job}")
+    page.get_by_text("live", exact=True).wait_for()
+    shown.cluster.kill("api")
+    page.get_by_text("no connection").wait_for()
+    page.get_by_role("heading", name="long one").wait_for()
+    shown.cluster.start("api")
+    page.get_by_text("live", exact=True).wait_for()
+    page.get_by_text("no connection").wait_for(state="detached")

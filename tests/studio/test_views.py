@@ -1,0 +1,60 @@
+"""Every view, of jobs that run and that have ended: what axe says in both color schemes, nothing from elsewhere,
+and room for all of it in a narrow window.
+
+Pictures of all are in build/studio-screenshots afterwards, to be looked through by people.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final, Literal
+
+import pytest
+
+from tests.studio.chromium import NARROW, SCREENSHOTS, WIDE, Tab, tab
+from tests.studio.cluster import Studio
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+pytestmark = [pytest.mark.integration, pytest.mark.slow, pytest.mark.xdist_group("studio"), pytest.mark.timeout(300)]
+
+SCHEMES: Final[tuple[Literal["light", "dark"], ...]] = ("light", "dark")
+VIEWS: Final = {
+    "jobs": "/jobs",
+    "nodes": "/nodes",
+    "lost": "/nothing/here",
+    "ended-overview": "/jobs/{good}",
+    "ended-mini-batches": "/jobs/{good}/mini-batches?id=7",
+    "ended-timeline": "/jobs/{good}/timeline",
+    "ended-logs": "/jobs/{good}/logs",
+    "failed-overview": "/jobs/{broken}",
+    "live-overview": "/jobs/{live}",
+    "live-mini-batches": "/jobs/{live}/mini-batches?shade=time",
+    "live-timeline": "/jobs/{live}/timeline",
+    "live-logs": "/jobs/{live}/logs?path=user/stdout/node000/process000.stdout.txt",
+}
+
+
+@pytest.fixture(scope="module")
+def opened(browser: Browser, shown: Studio) -> Iterator[Tab]:
+    SCREENSHOTS.mkdir(parents=True, exist_ok=True)
+    with tab(browser, shown.url, cookies=[shown.cookie()]) as opened:
+        yield opened
+
+
+@pytest.mark.parametrize("name", VIEWS)
+def test_a_view_is_for_everybody_and_comes_from_here(opened: Tab, shown: Studio, name: str) -> None:
+    opened.troubles.clear()
+    opened.resize(*WIDE)
+    opened.page.emulate_media(color_scheme="light")
+    opened.open(VIEWS[name].format_map({**shown.jobs, "live": shown.live()}))
+    for scheme in SCHEMES:
+        opened.page.emulate_media(color_scheme=scheme)
+        assert opened.violations() == [], f"{name} in {scheme}"
+        for size in (WIDE, NARROW):
+            opened.resize(*size)
+            assert opened.overflow() <= 0, f"{name} is wider than a window of {size[0]}"
+            opened.page.screenshot(path=SCREENSHOTS / f"{name}-{size[0]}-{scheme}.png", full_page=True)
+        opened.resize(*WIDE)
+    assert opened.troubles == []

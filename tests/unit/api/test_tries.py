@@ -1,0 +1,194 @@
+"""Pictures of many tries are those that one gets by looking at each of them."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from parallelrun_api.models import Progress
+from parallelrun_api.tries import history as histories
+from parallelrun_api.tries import tiles as pictures
+from parallelrun_api.tries import timeline as timelines
+from parallelrun_api.tries.histories import Histories
+from parallelrun_api.tries.history import History
+from parallelrun_api.tries.throughput import throughput
+from parallelrun_api.tries.tiles import tiles
+from parallelrun_api.tries.timeline import Window, timeline
+from parallelrun_core.folder.decisions import DecisionWriter
+from parallelrun_core.folder.job_folder import JobFolder
+from parallelrun_core.folder.records import JobRecord
+from parallelrun_core.outcome import Outcome
+
+BEGIN = 1_763_700_000.0
+COUNT = 3000
+
+
+def one(number: int, begin: float, run_s: float, lane: int, **changes: Any) -> Outcome:
+    return Outcome(
+        mini_batch=number, generation=0, status="done", token="t", tries=1, node=f"node{lane // 3}",
+        process=f"process{lane % 3:03}", part="p", offset=0, length=1, crc=0, items=2, rows=2, started=begin,
+        elapsed_s=run_s * 1.5, run_s=run_s, process_s=run_s, load_s=run_s / 4, **changes,
+    )  # fmt: skip
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> tuple[JobFolder, list[Outcome]]:
+    """A job with tries of very different lengths, which workers of six lanes ran one after another."""
+    random.seed(3)
+    folder = JobFolder(tmp_path, "job_01kav3x8n2h7q5m9c4t6")
+    folder.create(JobRecord(job_id=folder.job_id, submitted=BEGIN - 1, code="", spec={}))
+    ends = [BEGIN + lane * 0.7 for lane in range(6)]
+    outcomes = []
+    for number in random.sample(range(COUNT), COUNT):
+        lane = random.randrange(6)
+        outcome = one(number, ends[lane], random.lognormvariate(-2, 2), lane)
+        ends[lane] += outcome.elapsed_s + random.choice([0, 0, 3])
+        outcomes.append(outcome)
+    log = DecisionWriter(folder.path, 1)
+    for at in range(0, COUNT, 40):
+        log.add(outcomes[at : at + 40])
+    log.sync()
+    log.close()
+    return folder, outcomes
+
+
+def whole(folder: JobFolder) -> History:
+    """The history, all of it."""
+    known = Histories(budget_s=10)
+    while (history := known.of(folder)).read_share < 1:
+        pass
+    return history
+
+
+@pytest.mark.parametrize("size", [1, 2, 16, 64, 256, 1024, 4096])
+def test_tiles_of_every_size(made: tuple[JobFolder, list[Outcome]], size: int) -> None:
+    folder, outcomes = made
+    run_s = {outcome.mini_batch: outcome.run_s for outcome in outcomes}
+    history = whole(folder)
+    progress = Progress(scheduled=COUNT + 500)
+    first = 128 if size < 256 else 1024 if size < 4096 else 0
+
+    shown = tiles(history, progress, {COUNT, COUNT + 7}, first=first, end=None, buckets=-(-(COUNT + 500) // size))
+
+    assert (shown.first, shown.bucket_size, shown.end) == (first, size, COUNT + 500)
+    for at, begin in enumerate(range(first, COUNT + 500, size)):
+        own = sorted(run_s[each] for each in range(begin, begin + size) if each in run_s)
+        held = sum(begin <= each < begin + size for each in (COUNT, COUNT + 7))
+        there = min(begin + size, COUNT + 500) - begin
+        counts = (shown.completed[at], shown.failed[at], shown.running[at], shown.waiting[at])
+        assert counts == (len(own), 0, held, there - len(own) - held)
+        if own:
+            least, middle, most = shown.min_run_s[at], shown.median_run_s[at], shown.max_run_s[at]
+            assert (least, middle, most) == pytest.approx((own[0], own[(len(own) - 1) // 2], own[-1]), abs=1e-5)
+        else:
+            assert shown.median_run_s[at] is None
+
+
+def test_what_was_kept_of_buckets_follows_the_log(tmp_path: Path) -> None:
+    folder = JobFolder(tmp_path, "job_01kav3x8n2h7q5m9c4t6")
+    folder.create(JobRecord(job_id=folder.job_id, submitted=BEGIN - 1, code="", spec={}))
+    known = Histories(budget_s=10)
+    log = DecisionWriter(folder.path, 1)
+    for end in (10, 300, 1000):
+        log.add([one(number, BEGIN + number, 0.5, 0) for number in range(log.decided.end, end)])
+        log.sync()
+        shown = tiles(known.of(folder), Progress(scheduled=1000), (), first=0, end=None, buckets=16)
+        assert (sum(shown.completed), sum(shown.waiting)) == (end, 1000 - end)
+    log.close()
+
+
+def test_a_leader_that_was_paused_is_not_believed(tmp_path: Path) -> None:
+    folder = JobFolder(tmp_path, "job_01kav3x8n2h7q5m9c4t6")
+    folder.create(JobRecord(job_id=folder.job_id, submitted=BEGIN - 1, code="", spec={}))
+    known = Histories(budget_s=10)
+    paused = DecisionWriter(folder.path, 1)
+    paused.add([one(0, BEGIN, 0.5, 0)])
+    paused.sync()
+    DecisionWriter(folder.path, 2).close()
+    assert known.of(folder).tries.count == 1
+    paused.add([one(1, BEGIN, 0.5, 0)])
+    paused.sync()
+    paused.close()
+
+    assert known.of(folder).tries.count == 1
+
+
+@pytest.mark.parametrize("is_exact", [True, False])
+def test_the_timeline_adds_up(
+    made: tuple[JobFolder, list[Outcome]], is_exact: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, outcomes = made
+    if not is_exact:
+        monkeypatch.setattr(timelines, "_MOST_LOOKED_AT", 0)
+    history = whole(folder)
+
+    shown = timeline(history, Window(buckets=50))
+
+    assert (shown.resolution_s == 0) is is_exact
+    assert len(shown.lanes) == 6
+    for lane in shown.lanes:
+        own = [each for each in outcomes if (each.node, each.process) == (lane.node, lane.process)]
+        assert lane.tries == len(own)
+        assert sum(lane.run) + sum(lane.load) == pytest.approx(sum(each.elapsed_s for each in own), rel=1e-3, abs=0.02)
+        assert sum(lane.load) == pytest.approx(sum(each.load_s for each in own), rel=1e-3, abs=0.02)
+        assert max(np.add(lane.run, lane.load)) <= shown.bucket_s * 1.001
+    slowest = max(outcomes, key=lambda each: each.run_s)
+    assert shown.slowest[0].mini_batch == slowest.mini_batch
+
+
+def test_a_window_has_the_same_from_tries_and_from_cells(
+    made: tuple[JobFolder, list[Outcome]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    history = whole(made[0])
+    length_s = timeline(history, Window()).length_s
+    window = Window(begin_s=length_s * 0.2, end_s=length_s * 0.9, buckets=20)
+    exact = timeline(history, window)
+    monkeypatch.setattr(timelines, "_MOST_LOOKED_AT", 0)
+    rough = timeline(history, window)
+
+    assert rough.resolution_s < rough.bucket_s
+    for one_lane, other in zip(exact.lanes, rough.lanes, strict=True):
+        busy, about = np.add(one_lane.run, one_lane.load), np.add(other.run, other.load)
+        assert np.abs(busy - about).max() <= 2 * rough.resolution_s
+
+
+def test_throughput_counts_each_once(made: tuple[JobFolder, list[Outcome]]) -> None:
+    folder, outcomes = made
+    shown = throughput(whole(folder), 100)
+
+    assert len(shown.mini_batches) <= 100
+    assert (sum(shown.mini_batches), sum(shown.items)) == (COUNT, 2 * COUNT)
+    busy_s = sum(shown.busy_workers) * shown.bucket_s
+    assert busy_s == pytest.approx(sum(each.elapsed_s for each in outcomes), rel=0.01)
+
+
+def test_a_look_reads_for_a_limited_time(
+    made: tuple[JobFolder, list[Outcome]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(histories, "_AT_ONCE", 100)
+    known = Histories(budget_s=0)
+
+    first = known.of(made[0])
+
+    assert 0 < first.read_share < 1
+    assert 100 <= first.tries.count < COUNT
+    while known.of(made[0]).read_share < 1:
+        pass
+    assert first.tries.count == COUNT
+
+
+def test_the_least_used_histories_are_forgotten(made: tuple[JobFolder, list[Outcome]]) -> None:
+    folder, _ = made
+    other = JobFolder(folder.root, "job_01kav3x8n2h7q5m9c4t7")
+    other.create(JobRecord(job_id=other.job_id, submitted=BEGIN, code="", spec={}))
+    known = Histories(most_bytes=1, budget_s=10)
+    first = known.of(folder)
+
+    known.of(other)
+
+    assert known.of(folder) is not first
+    assert pictures.tiles(known.of(folder), Progress(), (), first=0, end=None, buckets=1).completed == [COUNT]
