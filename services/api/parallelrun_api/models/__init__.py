@@ -13,7 +13,7 @@ from parallelrun_api.models.advice import (
     CurvePoint,
 )
 from parallelrun_api.models.cluster import Datastore, DatastoreList, Health
-from parallelrun_api.models.computes import Compute, ComputeList
+from parallelrun_api.models.computes import Compute, ComputeList, ComputeNode, ComputeStatus
 from parallelrun_api.models.files import FileEntry, FileList, OutputElsewhere
 from parallelrun_api.models.jobs import (
     ErrorCount,
@@ -32,6 +32,7 @@ from parallelrun_api.models.log_lines import LogLine, LogLines
 from parallelrun_api.models.mini_batches import MiniBatch, MiniBatchFailure, MiniBatchPage, MiniBatchTries, MiniBatchTry
 from parallelrun_api.models.nodes import Finding, Node, NodeCheck, NodeCheckAsked, NodeList, NodePressure
 from parallelrun_api.models.problems import Problem, ProblemEntry
+from parallelrun_api.models.profiles import Profile, ProfileCall, ProfiledFunction, ProfiledWorker, ProfileTree
 from parallelrun_api.models.reports import Metric, MetricPoint, MetricReport, StorageReport, StorageRequests
 from parallelrun_api.models.session import Session, SignInCode
 from parallelrun_api.models.settings import EffectiveSetting, EffectiveSettings
@@ -68,6 +69,8 @@ __all__ = [
     "Comparison",
     "Compute",
     "ComputeList",
+    "ComputeNode",
+    "ComputeStatus",
     "CurvePoint",
     "Datastore",
     "DatastoreList",
@@ -110,6 +113,11 @@ __all__ = [
     "PipelineStep",
     "Problem",
     "ProblemEntry",
+    "Profile",
+    "ProfileCall",
+    "ProfileTree",
+    "ProfiledFunction",
+    "ProfiledWorker",
     "Progress",
     "Session",
     "SettingOfTwo",
