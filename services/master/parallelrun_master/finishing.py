@@ -107,7 +107,8 @@ class Finishing:
         job, ledger = self._job, self._job.ledger
         self._read_rest()  # Redis has accepted it, so it isn't run again when the job is resumed
         status = job.registry.status(job.job_id)
-        ledger.progress.running = ledger.progress.preparing = 0
+        ledger.progress.running = ledger.progress.preparing = ledger.progress.nodes_wanted = 0
+        ledger.progress.nodes_why = ""
         closing = last_closing(job.folder.path)
         warnings = [*self._warnings(made), *self._register_outputs()] if made else []
         failpoints.reach("finish.before_result")

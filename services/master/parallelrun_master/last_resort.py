@@ -42,7 +42,7 @@ def end_damaged(redis: Redis, folder: JobFolder, why: str, *, term: int) -> JobR
         except NotFound:
             return None
     status = registry.status(job_id)
-    progress = msgspec.structs.replace(status.progress, running=0, preparing=0)
+    progress = msgspec.structs.replace(status.progress, running=0, preparing=0, nodes_wanted=0, nodes_why="")
     result = JobResult(
         job_id=job_id, state=status.state, started=status.started, ended=registry.now(), progress=progress,
         failure=status.failure,
