@@ -14,7 +14,6 @@ from parallelrun_agent.settings import AgentSettings
 from parallelrun_core.states import NodeState
 from parallelrun_core.store.nodes import Asked, NodeInfo, Nodes
 
-
 BUSY = SimpleNamespace(in_flight=["mini-batch"], is_through_init=True)
 
 
