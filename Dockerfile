@@ -34,7 +34,8 @@ FROM ${BASE_IMAGE} AS base
 RUN groupadd --gid 10001 parallelrun \
     && useradd --uid 10001 --gid 10001 --no-create-home --home-dir /tmp --shell /usr/sbin/nologin parallelrun \
     && mkdir -p /data /outputs /state \
-        /secret /secrets/api /secrets/master /secrets/agent /secrets/concatenator /secrets/redis \
+        /secret /secrets/api /secrets/master /secrets/agent /secrets/concatenator /secrets/provisioner \
+        /secrets/redis \
     && chown 10001:10001 /data /outputs /state /secret /secrets/* \
     && chmod 0750 /data \
     && chmod 0711 /outputs \

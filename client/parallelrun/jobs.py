@@ -16,6 +16,7 @@ from parallelrun.errors import ApiError, ConnectionFailed, JobCanceled, JobFaile
 from parallelrun.events import Event, follow_events
 from parallelrun.models import Job, Metric, MiniBatch, Step
 from parallelrun.patience import patiently
+from parallelrun.profiles import Profile
 from parallelrun.resource import as_model, job_path, pages
 from parallelrun.sending import UPLOAD_TIMEOUT_S, body_of, without_its_code
 from parallelrun.transport import Transport
@@ -152,6 +153,20 @@ class Jobs:
         params = {"what_if": settings} | ({} if price is None else {"price": f"{price:g}"})
         answer = self._transport.request("GET", job_path(job_id, "advice", "what-if"), idempotent=True, params=params)
         return as_model(answer, Curve)
+
+    def profile(
+        self, job_id: str, *, node: str = "", process: str = "", sort: str = "cumulative", limit: int = 100
+    ) -> Profile:
+        """The functions in which the workers of a job with a `profiling_module` have spent their time.
+
+        Args:
+            node, process: only those of this node, or workers of this name; empty: all of them.
+            sort: what comes first: the most `cumulative` or `own` time, or `calls`.
+            limit: how many functions, at most 1,000.
+        """
+        params = {"node": node, "process": process, "sort": sort, "limit": str(limit)}
+        answer = self._transport.request("GET", job_path(job_id, "profile"), idempotent=True, params=params)
+        return as_model(answer, Profile)
 
     def stacks(self, job_id: str, *, node: str = "", process: str = "", timeout_s: float = 20.0) -> Stacks:
         """In which line each worker of a running job is, also one that hangs.

@@ -1,4 +1,4 @@
-"""What the code of a job does, seen from outside: where its workers are."""
+"""What the code of a job does, seen from outside: where its workers are, and where its time goes."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 
+import httpx
 import pytest
 
 from parallelrun import Client
@@ -66,3 +67,34 @@ def test_the_line_in_which_workers_are_is_shown_and_they_go_on(cluster: Cluster)
             client.jobs.stacks(job_id)
         with pytest.raises(NotFound):
             client.jobs.stacks("job_00000000000000000000")
+
+
+PROFILED = """
+def expensive(paths):
+    return [str(sum(range(100_000))) for _ in paths]
+def run(mini_batch):
+    return expensive(mini_batch)
+"""
+
+
+def test_profiles_are_told_as_data_by_worker_and_summed_up(cluster: Cluster) -> None:
+    job_id = cluster.submit(PROFILED, inputs=cluster.files(20), mini_batch_size=1, profiling_module="cProfile")
+    assert cluster.result(job_id).state == "completed"
+    with Client(cluster.api_url) as client:
+        profile = client.jobs.profile(job_id, sort="own", limit=5)
+        expensive = next(each for each in profile.items if each.function == "expensive")
+        assert (expensive.file, expensive.line, expensive.calls) == ("entry.py", 2, 20)
+        assert (profile.left_out, profile.profiling_module) == (0, "cProfile")
+        of_each = [client.jobs.profile(job_id, process=worker.process) for worker in profile.workers]
+        assert sum(each.total_s for each in of_each) == pytest.approx(profile.total_s)
+    tree = httpx.get(f"{cluster.api_url}/v1/jobs/{job_id}/profile/tree").json()
+    names = [each["function"] for each in tree["items"]]
+    assert names[0] == "run"
+    assert tree["items"][names.index("expensive")]["parent"] == 0
+    command = [sys.executable, "-m", "parallelrun", "job", "profile", job_id, "--sort", "calls", "--limit", "3"]
+    printed = subprocess.run(
+        [*command, "--url", cluster.api_url], capture_output=True, text=True, timeout=60, check=True
+    )  # fmt: skip
+    assert printed.stdout.split()[:5] == ["CUMULATIVE", "OWN", "CALLS", "FUNCTION", "WHERE"]
+    assert len(printed.stdout.splitlines()) == 4
+    assert f"functions of {len(profile.workers)} workers" in printed.stderr

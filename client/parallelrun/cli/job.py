@@ -11,7 +11,7 @@ from parallelrun.cli.advise import advise
 from parallelrun.cli.completion import one_of
 from parallelrun.cli.exit_codes import ExitCode, of_state
 from parallelrun.cli.job_files import JobId, download, logs
-from parallelrun.cli.job_insight import stacks
+from parallelrun.cli.job_insight import profile, stacks
 from parallelrun.cli.job_report import report
 from parallelrun.cli.job_views import open_page, top
 from parallelrun.cli.output import Format, FormatOption
@@ -337,6 +337,7 @@ job.command()(logs)
 job.command()(download)
 job.command()(advise)
 job.command()(stacks)
+job.command()(profile)
 job.command()(top)
 job.command("open")(open_page)
 job.command()(report)

@@ -1,4 +1,4 @@
-"""`parallelrun job stacks`: what the code of a job does."""
+"""`parallelrun job stacks` and `job profile`: what the code of a job does, and where its time goes."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from parallelrun.cli.completion import one_of
 from parallelrun.cli.job_files import JobId
 from parallelrun.cli.output import Format, FormatOption
 from parallelrun.cli.server import Token, Url, connect
@@ -50,6 +51,49 @@ def stacks(
         say(f"node {name} has not answered: see `parallelrun node list`", is_alarming=True)
     if shown.silent:
         raise typer.Exit(1)
+
+
+def profile(
+    job_id: JobId,
+    *,
+    sort: Annotated[
+        str,
+        typer.Option(
+            metavar="BY", help="cumulative, own or calls.", autocompletion=one_of("cumulative", "own", "calls")
+        ),
+    ] = "cumulative",
+    limit: Annotated[int, typer.Option(min=1, max=1000, help="The maximum number of functions.")] = 30,
+    node: Annotated[str, typer.Option(metavar="NAME", help="Only the workers of this node.")] = "",
+    worker: Annotated[str, typer.Option(metavar="PROCESS", help="Only this worker, such as process000.")] = "",
+    form: FormatOption = Format.TABLE,
+    url: Url = "",
+    token: Token = "",
+) -> None:
+    """Show in which functions a job with a `profiling_module` has spent its time: of all workers, or of some."""
+    from parallelrun.cli.output import say, show_list
+
+    if sort not in ("cumulative", "own", "calls"):
+        raise typer.BadParameter(f"{sort!r} is none of cumulative, own and calls", param_hint="--sort")
+    with connect(url, token) as client:
+        shown = client.jobs.profile(job_id, node=node, process=worker, sort=sort, limit=limit)
+    show_list(
+        shown.items,
+        form,
+        name=lambda each: f"{each.file}:{each.line}:{each.function}",
+        columns=[
+            ("CUMULATIVE", lambda each: f"{each.cumulative_s:.3f}"),
+            ("OWN", lambda each: f"{each.own_s:.3f}"),
+            ("CALLS", lambda each: f"{each.calls:,}"),
+            ("FUNCTION", lambda each: each.function),
+            ("WHERE", lambda each: f"{each.file}:{each.line}" if each.file else ""),
+        ],
+    )
+    if form is Format.TABLE:
+        say(f"{shown.total_s:,.3f} s in {shown.count:,} functions of {len(shown.workers):,} workers")
+        if not shown.workers and not shown.profiling_module:
+            say("The job has no profiling_module; one that has: job create --set profiling_module=cProfile")
+        elif shown.left_out:
+            say(f"{shown.left_out:,} more profiles can't be shown here: see `parallelrun job logs {job_id}`")
 
 
 def _lines(node: NodeStacks) -> list[str]:

@@ -80,6 +80,7 @@ class Heartbeats:
                 workers_apart=settings.uids is not None,
                 workers={job_id: len(job.workers) for job_id, job in jobs.items() if job.workers},
                 pressure=self._waits.now(),
+                in_hand=sum(map(_in_hand, jobs.values())),
                 check=answer,
                 compute=settings.compute,
                 ends_at=settings.ends_at,
@@ -109,3 +110,9 @@ class Heartbeats:
             return NodeState.DRAINING
         has_room = not any(job.disk_is_full for job in self._jobs.values())
         return NodeState.READY if has_room else NodeState.DISK_FULL
+
+
+def _in_hand(job: NodeJob) -> int:
+    """How much of a node a job occupies with more than waiting."""
+    workers = job.workers
+    return sum(bool(worker.in_flight) or not worker.is_through_init for worker in workers) if workers else 1

@@ -7,6 +7,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from parallelrun_worker.profile_data import profile_data
+
 _DUMP_EVERY_S = 30.0
 
 
@@ -15,10 +17,11 @@ class Profiler:
 
     Args:
         module: `cProfile` or `profile`.
-        path: the file; viewers for `pstats` read it.
+        path: the file; viewers for `pstats` read it. The same as JSON is beside it (profile_data.py).
+        code: the folder of the job's code.
     """
 
-    def __init__(self, module: str, path: str) -> None:
+    def __init__(self, module: str, path: str, code: str) -> None:
         from importlib import import_module
 
         self._profile: Any = import_module(module).Profile
@@ -26,6 +29,7 @@ class Profiler:
         self._current = self._profile()
         self._before: Any = None
         self._path = path
+        self._code = code
         self._dump_at = time.monotonic() + _DUMP_EVERY_S
 
     def call(self, function: Callable[..., object], *arguments: object) -> object:
@@ -57,6 +61,16 @@ class Profiler:
         try:
             os.makedirs(os.path.dirname(self._path), exist_ok=True)
             self._before.dump_stats(self._path)
+            self._write(profile_data(self._before.stats, self._code))
         except OSError:
             pass  # a full disk must not fail a mini-batch
         self._dump_at = time.monotonic() + _DUMP_EVERY_S
+
+    def _write(self, data: bytes) -> None:
+        """Replace the content of the file with the JSON, which may be one that the agent has made for this process."""
+        fd = os.open(f"{self._path}.json", os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        try:
+            os.pwrite(fd, data, 0)
+            os.ftruncate(fd, len(data))
+        finally:
+            os.close(fd)

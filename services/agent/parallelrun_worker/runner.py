@@ -83,7 +83,9 @@ class Runner:
         self._log_loaded = self._log.often("INFO", "Mini-batch %d: loaded %d items.")
         self._log_done = self._log.often("INFO", "Mini-batch %d: run() took %.3f s, %d rows of %d items, done.")
         if config.profiling_module:
-            self._profiler = Profiler(config.profiling_module, os.path.splitext(config.log)[0] + ".profile")
+            self._profiler = Profiler(
+                config.profiling_module, os.path.splitext(config.log)[0] + ".profile", config.code
+            )
         began = time.perf_counter()
         self._loader = Loader(config.inputs, config.schemas, config.workers)
         try:

@@ -32,6 +32,7 @@ from parallelrun_api.routes import (
     mini_batches,
     nodes,
     operations,
+    profiles,
     reopening,
     schedules,
     session,
@@ -76,8 +77,7 @@ def create_app(context: Context, token: Token, audit: Audit | None = None) -> Fa
     app.openapi = lambda: document(app)  # type: ignore[method-assign]
     modules = (
         jobs, advice, reopening, schedules, endpoints, events, mini_batches, tiles, files, log_lines, metrics, storage,
-        stacks,
-        nodes, computes, datastores, assets, session, operations,
+        stacks, profiles, nodes, computes, datastores, assets, session, operations,
     )  # fmt: skip
     for module in modules:
         app.include_router(module.router)

@@ -6,6 +6,7 @@ Whoever defines or deletes one replaces or removes its file, whole; readers need
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Final
@@ -19,6 +20,8 @@ from parallelrun_core.folder.files import replace_file, sync_file, sync_folder
 from parallelrun_core.folder.layout import PRIVATE_FILE, PRIVATE_FOLDER
 
 _FOLDER: Final = "computes"
+_DELETED: Final = "deleted"
+"""Below it: those that may still have nodes, for the provisioner to give back."""
 _MAX_BYTES: Final = 1 << 20
 
 
@@ -47,19 +50,10 @@ class Catalog:
             CorruptLog: the file can't be read as a definition.
             OSError: the volume can't be read.
         """
-        path = self.file(name)
         try:
-            with path.open("rb") as file:
-                text = file.read(_MAX_BYTES)
+            return _read(self.file(name))
         except FileNotFoundError as error:
             raise NotFound(f"There is no compute {name!r}: {self.hint(name)}.") from error
-        try:
-            kind = json.loads(text)["type"]
-            if kind not in kinds():
-                raise CorruptLog(f"{path} is a compute of a kind that this release doesn't know: {str(kind)[:50]!r}")
-            return model_of(kind).model_validate_json(text)
-        except (ValidationError, ValueError, TypeError, KeyError) as error:
-            raise CorruptLog(f"{path} can't be read as a compute: define it again") from error
 
     def put(self, definition: Compute) -> bool:
         """Define a compute, durably; returns whether there was none of this name.
@@ -74,6 +68,7 @@ class Catalog:
         replace_file(path, text.encode() + b"\n", mode=PRIVATE_FILE)
         sync_file(path)
         sync_folder(self.folder)
+        self.given_back(definition)  # its nodes are those of this one
         return is_new
 
     def remove(self, name: str) -> None:
@@ -84,10 +79,31 @@ class Catalog:
             OSError: the volume can't be written.
         """
         try:
-            self.file(name).unlink()
+            definition = self.get(name)
+            kind = str(shown(definition)["type"])
+            (self.folder / _DELETED).mkdir(mode=PRIVATE_FOLDER, exist_ok=True)
+            self.file(name).rename(self._deleted(name, kind))
+            sync_folder(self.folder / _DELETED)
+        except CorruptLog:
+            self.file(name).unlink(missing_ok=True)
         except FileNotFoundError as error:
             raise NotFound(f"There is no compute {name!r}: {self.hint(name)}.") from error
         sync_folder(self.folder)
+
+    def deleted(self) -> list[Compute]:
+        """Computes that were deleted, and may still have nodes."""
+        there = []
+        for path in sorted((self.folder / _DELETED).glob("*.json")):
+            with suppress(CorruptLog, FileNotFoundError):
+                there.append(_read(path))
+        return there
+
+    def given_back(self, definition: Compute) -> None:
+        """No nodes have to be given back of a compute that was deleted."""
+        self._deleted(definition.name, str(shown(definition)["type"])).unlink(missing_ok=True)
+
+    def _deleted(self, name: str, kind: str) -> Path:
+        return self.folder / _DELETED / f"{name}.{kind}.json"
 
     def default(self) -> str:
         """The compute of jobs that name none; empty: the nodes without a compute.
@@ -105,6 +121,18 @@ class Catalog:
         if names and not close:
             there = f"there are {', '.join(names[:20])}"
         return f"{there}; define one with `parallelrun compute create -f FILE` (docs/computes.md)"
+
+
+def _read(path: Path) -> Compute:
+    with path.open("rb") as file:
+        text = file.read(_MAX_BYTES)
+    try:
+        kind = json.loads(text)["type"]
+        if kind not in kinds():
+            raise CorruptLog(f"{path} is a compute of a kind that this release doesn't know: {str(kind)[:50]!r}")
+        return model_of(kind).model_validate_json(text)
+    except (ValidationError, ValueError, TypeError, KeyError) as error:
+        raise CorruptLog(f"{path} can't be read as a compute: define it again") from error
 
 
 def shown(definition: Compute) -> dict[str, object]:

@@ -6,12 +6,15 @@ one engine.
 
 from __future__ import annotations
 
-from typing import Final, Literal, Self
+from typing import TYPE_CHECKING, Final, Literal, Self
 
 from pydantic import Field, StrictBool, model_validator
 
-from parallelrun_core.computes.launch import COMPUTE_NAME
+from parallelrun_core.computes.launch import COMPUTE_NAME, Shape
 from parallelrun_core.spec.fields import Strict
+
+if TYPE_CHECKING:
+    from parallelrun_core.spec.job import JobSpec
 
 NAME_PATTERN: Final = f"^{COMPUTE_NAME}$"
 IDLE_S: Final = 120.0
@@ -43,6 +46,10 @@ class Compute(Strict):
     """GPUs of a node."""
     is_default: StrictBool = False
     """Whether it runs the jobs that name no compute. At most one does; if none does, nodes without a compute do."""
+
+    def shape_of(self, spec: JobSpec) -> Shape:
+        """What a node must be for a job: nodes of other shapes don't work for it."""
+        return Shape()
 
     @model_validator(mode="after")
     def _has_room(self) -> Self:

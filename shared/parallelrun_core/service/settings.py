@@ -36,7 +36,8 @@ class ServiceSettings(BaseSettings):
     redis_url: str = "redis://127.0.0.1:6379/0"
     """URL of Redis (6.2 or later) or Valkey."""
     redis_secret: SecretStr = SecretStr("")
-    """The password of this service's user on Redis, whose name is the service's: api, master, agent or concatenator.
+    """The password of this service's user on Redis, whose name is the service's: api, master, agent,
+    concatenator or provisioner.
     Give it in the environment or in a file: everybody on a machine can read command lines."""
     redis_secret_file: Path | None = None
     """A file with that password, which only its owner can read; it goes before `redis_secret`."""

@@ -29,6 +29,15 @@ NODES_CHECK: Final = PREFIX + "nodes:check"
 NODES_DRAINING: Final = PREFIX + "nodes:draining"
 """set: nodes that shall finish what they run, and leave."""
 
+PROVISIONER: Final = PREFIX + "provisioner"
+"""string with a time to live: the token of the provisioner that acts."""
+
+LAUNCHES: Final = PREFIX + "launches"
+"""hash: id of a launch → JSON of what was asked for, until nothing is left of it."""
+
+COMPUTES: Final = PREFIX + "computes"
+"""hash: compute → JSON of how it stands."""
+
 NODES_STACKS: Final = PREFIX + "nodes:stacks"
 """hash with a time to live: job → JSON of the last request that nodes show where its workers are."""
 

@@ -91,6 +91,9 @@ class NodeInfo(msgspec.Struct, kw_only=True, frozen=True):
     jobs: list[str] = []
     workers: dict[str, int] = {}
     """Busy slots per job."""
+    in_hand: int | None = None
+    """Workers that have something to do or get ready for it, and jobs that the node prepares for; unknown: an earlier
+    release."""
     lease_ms: int = 0
     """How long it counts as alive after a heartbeat."""
     workers_apart: bool = False

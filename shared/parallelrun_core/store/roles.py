@@ -17,12 +17,15 @@ from parallelrun_core.store import script_texts
 from parallelrun_core.store.keys import (
     ACTIVE_JOBS,
     AGENTS,
+    COMPUTES,
+    LAUNCHES,
     NODES,
     NODES_ALIVE,
     NODES_CHECK,
     NODES_DRAINING,
     NODES_STACKS,
     PREFIX,
+    PROVISIONER,
     JobKeys,
 )
 
@@ -34,6 +37,7 @@ class Role(StrEnum):
     MASTER = "master"
     AGENT = "agent"
     CONCATENATOR = "concatenator"
+    PROVISIONER = "provisioner"
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +91,11 @@ _RIGHTS: Final[dict[Role, _Rights]] = {
     Role.CONCATENATOR: _Rights(
         (_ANY_JOB.job, _ANY_JOB.concatenating, _ANY_JOB.outcomes, _ANY_JOB.events, "rq:*"),
         f"{_CONNECTING} {_TRANSACTIONS} {_HASHES} {_RQ} pttl xadd",
+        (),
+    ),
+    Role.PROVISIONER: _Rights(
+        (_ANY_JOB.job, ACTIVE_JOBS, NODES, NODES_ALIVE, NODES_DRAINING, PROVISIONER, LAUNCHES, COMPUTES),
+        f"{_CONNECTING} {_TRANSACTIONS} del get hdel hget hgetall hset pexpire sadd set smembers srem zrange",
         (),
     ),
 }

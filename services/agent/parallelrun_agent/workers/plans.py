@@ -261,8 +261,8 @@ class PlanMaker:
         )
 
     def _own_logs(self, config: WorkerConfig) -> tuple[Path, ...]:
-        profile = [Path(config.log).with_suffix(".profile")] if config.profiling_module else []
-        return (Path(config.log), Path(config.errors), *profile)
+        suffixes = (".profile", ".profile.json") if config.profiling_module else ()
+        return (Path(config.log), Path(config.errors), *map(Path(config.log).with_suffix, suffixes))
 
     def clean(self, process: str) -> None:
         """Remove a dead worker's working folder, and free its GPU."""

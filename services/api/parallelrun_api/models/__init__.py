@@ -32,6 +32,7 @@ from parallelrun_api.models.log_lines import LogLine, LogLines
 from parallelrun_api.models.mini_batches import MiniBatch, MiniBatchFailure, MiniBatchPage, MiniBatchTries, MiniBatchTry
 from parallelrun_api.models.nodes import Finding, Node, NodeCheck, NodeCheckAsked, NodeList, NodePressure
 from parallelrun_api.models.problems import Problem, ProblemEntry
+from parallelrun_api.models.profiles import Profile, ProfileCall, ProfiledFunction, ProfiledWorker, ProfileTree
 from parallelrun_api.models.reports import Metric, MetricPoint, MetricReport, StorageReport, StorageRequests
 from parallelrun_api.models.session import Session, SignInCode
 from parallelrun_api.models.settings import EffectiveSetting, EffectiveSettings
@@ -110,6 +111,11 @@ __all__ = [
     "PipelineStep",
     "Problem",
     "ProblemEntry",
+    "Profile",
+    "ProfileCall",
+    "ProfileTree",
+    "ProfiledFunction",
+    "ProfiledWorker",
     "Progress",
     "Session",
     "SettingOfTwo",

@@ -1,0 +1,139 @@
+"""Profiles of a job as data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NamedTuple
+
+from fastapi import APIRouter, Query, Response
+
+from parallelrun_api.context import Context, Ctx
+from parallelrun_api.http.answers import encoded_answer
+from parallelrun_api.models import Profile, ProfileCall, ProfiledFunction, ProfiledWorker, ProfileTree
+from parallelrun_api.routes.responses import JobId, problems
+from parallelrun_api.views.files import ServedFolder
+from parallelrun_core.folder.job_folder import JobFolder
+from parallelrun_core.masking import Mask
+
+if TYPE_CHECKING:
+    from parallelrun_api.profiles.reading import Profiles
+    from parallelrun_api.profiles.sums import Function
+
+router = APIRouter(prefix="/v1", tags=["jobs"])
+
+Sort = Literal["cumulative", "own", "calls"]
+_Node = Annotated[str, Query(max_length=255, description="Only workers of this node.")]
+_Process = Annotated[str, Query(max_length=255, description="Only workers of this name, such as `process000`.")]
+_FIELDS: Final[dict[Sort, str]] = {"cumulative": "cumulative_s", "own": "own_s", "calls": "calls"}
+
+
+class _Whose(NamedTuple):
+    """Whose profiles are wanted."""
+
+    job_id: str
+    node: str
+    process: str
+
+
+@router.get(
+    "/jobs/{job_id:job}/profile",
+    summary="Show the profile of the script",
+    response_model=Profile,
+    responses=problems(404, 429),
+)
+async def show_profile(
+    job_id: JobId,
+    context: Ctx,
+    *,
+    node: _Node = "",
+    process: _Process = "",
+    sort: Annotated[Sort, Query(description="What comes first: the most of what.")] = "cumulative",
+    limit: Annotated[int, Query(ge=1, le=1000, description="Maximum number of functions.")] = 100,
+) -> Response:
+    """The functions in which the workers of a job with a `profiling_module` have spent their time; of all, of a node,
+    or of one. While the job runs, as of the last half minute."""
+
+    def answer(folder: JobFolder, profiles: Profiles, shown: Callable[[Function], dict[str, Any]]) -> str:
+        functions = profiles.sum.functions
+        first = sorted(functions, key=lambda each: (-getattr(functions[each], _FIELDS[sort]), each))[:limit]
+        return Profile(
+            profiling_module=str(folder.record().spec.get("profiling_module") or ""),
+            workers=[ProfiledWorker(**each._asdict()) for each in profiles.workers],
+            left_out=profiles.left_out,
+            total_s=round(profiles.sum.total_s, 6),
+            count=len(functions) + profiles.sum.left_out,
+            items=[
+                ProfiledFunction(
+                    **shown(each),
+                    calls=functions[each].calls,
+                    plain_calls=functions[each].plain_calls,
+                    own_s=round(functions[each].own_s, 6),
+                    cumulative_s=round(functions[each].cumulative_s, 6),
+                )
+                for each in first
+            ],
+        ).model_dump_json()
+
+    whose = _Whose(job_id, node, process)
+    return await _answered(context, (show_profile, whose, sort, limit), whose, answer)
+
+
+@router.get(
+    "/jobs/{job_id:job}/profile/tree",
+    summary="Show the profile of the script as a tree of calls",
+    response_model=ProfileTree,
+    responses=problems(404, 429),
+)
+async def show_profile_tree(
+    job_id: JobId,
+    context: Ctx,
+    *,
+    node: _Node = "",
+    process: _Process = "",
+    depth: Annotated[int, Query(ge=1, le=50, description="Calls in each other, at most.")] = 15,
+    limit: Annotated[int, Query(ge=1, le=2000, description="Maximum number of calls.")] = 300,
+) -> Response:
+    """The same as a tree, for an icicle view: the calls that take most."""
+
+    def answer(_: JobFolder, profiles: Profiles, shown: Callable[[Function], dict[str, Any]]) -> str:
+        from parallelrun_api.profiles.tree import tree_of
+
+        return ProfileTree(
+            total_s=round(profiles.sum.total_s, 6),
+            items=[
+                ProfileCall(
+                    **shown(each.function),
+                    parent=each.parent,
+                    depth=each.depth,
+                    seconds=round(each.seconds, 6),
+                    own_s=round(each.own_s, 6),
+                )
+                for each in tree_of(profiles.sum, depth=depth, limit=limit)
+            ],
+        ).model_dump_json()
+
+    whose = _Whose(job_id, node, process)
+    return await _answered(context, (show_profile_tree, whose, depth, limit), whose, answer)
+
+
+async def _answered(
+    context: Context,
+    key: tuple[object, ...],
+    whose: _Whose,
+    answer: Callable[[JobFolder, Profiles, Callable[[Function], dict[str, Any]]], str],
+) -> Response:
+    def read() -> str:
+        from parallelrun_api.profiles.reading import read_profiles
+
+        folder = context.jobs.folder(whose.job_id)
+        mask = Mask(folder.record().spec)
+
+        def shown(function: Function) -> dict[str, Any]:
+            texts = {"function": mask.printable(function.name), "file": mask.printable(function.file)}
+            return {**texts, "line": function.line}
+
+        beneath = f"{whose.job_id}/logs/sys/node"
+        served = ServedFolder(anchor=folder.path.parent, beneath=beneath, names=context.folder_names)
+        return answer(folder, read_profiles(served, node=whose.node, process=whose.process), shown)
+
+    return encoded_answer(await context.long_lists.run(key, read))

@@ -1,0 +1,71 @@
+"""Launches, lists and ends nodes that are Pods."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Any
+
+import yaml
+
+from parallelrun_core.computes.kinds.kubernetes import Compute
+from parallelrun_core.computes.launch import Launch, compute_of
+from parallelrun_provisioner.engines.interface import EngineNode, LaunchRefused, Surroundings
+from parallelrun_provisioner.engines.kubernetes.access import from_file, mounted
+from parallelrun_provisioner.engines.kubernetes.api import Api
+from parallelrun_provisioner.engines.kubernetes.listing import node_of
+from parallelrun_provisioner.engines.kubernetes.pod import CLUSTER, COMPUTE, manifest
+from parallelrun_provisioner.engines.kubernetes.settings import KubernetesSettings
+
+
+class Engine:
+    """As `interface.Engine`: by the API of the cluster in which the provisioner runs, or that its settings name."""
+
+    def __init__(
+        self, compute: Compute, surroundings: Surroundings, settings: KubernetesSettings | None = None
+    ) -> None:
+        self._compute = compute
+        self._around = surroundings
+        self._settings = settings or KubernetesSettings()
+        self._known: Api | None = None
+
+    def plan(self, launch: Launch) -> str:
+        """The manifest, as YAML."""
+        return yaml.safe_dump(self._manifest(launch), sort_keys=False)
+
+    def launch(self, launch: Launch) -> None:
+        """Create a Pod; names are unique, so a second time nothing happens."""
+        self._api.create(self._manifest(launch))
+
+    def nodes(self) -> Sequence[EngineNode]:
+        """The nodes of all Pods with our labels."""
+        selector = f"{CLUSTER}={self._around.cluster},{COMPUTE}={self._compute.name}"
+        pods = list(self._api.list(selector))
+        return [node_of(pod) for pod in pods if compute_of(pod["metadata"]["name"]) == self._compute.name]
+
+    def terminate(self, launch_ids: Collection[str]) -> None:
+        """Delete these Pods: their agents get SIGTERM, and `stop_seconds`."""
+        for launch_id in launch_ids:
+            if compute_of(launch_id) == self._compute.name:
+                self._api.delete(launch_id)
+
+    def close(self) -> None:
+        """Close the connections."""
+        if self._known is not None:
+            self._known.close()
+            self._known = None
+
+    @property
+    def _api(self) -> Api:
+        """The API, once it is needed: a plan asks nobody. Raises EngineError."""
+        if self._known is None:
+            access = from_file(self._settings.kubeconfig) if self._settings.kubeconfig else mounted()
+            self._known = Api(access, self._settings.namespace or access.namespace)
+        return self._known
+
+    def _manifest(self, launch: Launch) -> dict[str, Any]:
+        if self._around.agent_secret and not self._settings.redis_secret:
+            raise LaunchRefused(
+                "agents need a password for Redis: the operator of the provisioner names the Secret that has it in "
+                "PARALLELRUN_KUBERNETES_REDIS_SECRET"
+            )
+        return manifest(self._compute, self._settings, self._around.cluster, launch)

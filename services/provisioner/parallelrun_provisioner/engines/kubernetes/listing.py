@@ -1,0 +1,77 @@
+"""What the API says of our Pods. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from parallelrun_core.words import in_one_line
+from parallelrun_provisioner.engines.interface import EngineNode, Standing
+
+_STANDING: Final = {
+    "Pending": Standing.PENDING,
+    "Running": Standing.RUNNING,
+    "Succeeded": Standing.ENDED,
+    "Failed": Standing.ENDED,
+    "Unknown": Standing.RUNNING,  # its machine doesn't answer: the node may go on working
+}
+# Of the status of a Pod: of the kubelet, the scheduler and the controllers, in releases from 1.20 on.
+_TAKEN: Final = frozenset({"Evicted", "Preempting", "Preempted", "NodeLost", "NodeShutdown", "Shutdown", "Terminated"})
+_MOST: Final = 500
+
+
+def node_of(pod: Mapping[str, Any]) -> EngineNode:
+    """The node that a Pod is."""
+    status = pod.get("status", {})
+    standing = _STANDING.get(status.get("phase", "Pending"), Standing.RUNNING)
+    ended = _of_container(status, "terminated") if standing is Standing.ENDED else {}
+    return EngineNode(
+        launch_id=pod["metadata"]["name"],
+        standing=standing,
+        words=in_one_line(_words(status, standing, ended))[:_MOST],
+        exit_code=ended.get("exitCode"),
+        ends_at=None,
+        was_preempted=standing is Standing.ENDED and _was_taken(status),
+    )
+
+
+def _words(status: Mapping[str, Any], standing: Standing, ended: Mapping[str, Any]) -> str:
+    if standing is Standing.ENDED:
+        own = _joined(status.get("reason"), status.get("message"))
+        if ended.get("exitCode") == 0 and not own:
+            return ""
+        code = f"exit code {ended['exitCode']}" if "exitCode" in ended else ""
+        return "; ".join(filter(None, (own, _joined(ended.get("reason"), code, ended.get("message")))))
+    if standing is Standing.PENDING:
+        waiting = _of_container(status, "waiting")
+        return _joined(waiting.get("reason"), waiting.get("message")) or _unmet(status.get("conditions") or ())
+    return _joined(status.get("reason"), status.get("message"))
+
+
+def _unmet(conditions: Iterable[Mapping[str, Any]]) -> str:
+    """Why it isn't on any machine yet."""
+    for condition in conditions:
+        if condition.get("type") == "PodScheduled" and condition.get("status") == "False":
+            return _joined(condition.get("reason"), condition.get("message"))
+    return ""
+
+
+def _of_container(status: Mapping[str, Any], state: str) -> Mapping[str, Any]:
+    """This state of its container; empty: it isn't in it."""
+    for container in status.get("containerStatuses") or ():
+        there: Mapping[str, Any] = container.get("state", {}).get(state) or {}
+        return there
+    return {}
+
+
+def _was_taken(status: Mapping[str, Any]) -> bool:
+    """Whether the cluster wanted its end."""
+    disrupted = any(
+        each.get("type") == "DisruptionTarget" and each.get("status") == "True"
+        for each in status.get("conditions") or ()
+    )
+    return disrupted or status.get("reason") in _TAKEN
+
+
+def _joined(*words: object) -> str:
+    return ": ".join(str(word) for word in words if word)

@@ -1,0 +1,70 @@
+"""What the jobs that have not ended need, by the compute that they run on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+from parallelrun_core.computes.launch import Shape
+from parallelrun_core.folder.job_folder import JobFolder
+from parallelrun_core.folder.unreadable import UNREADABLE, SkippedJobs
+from parallelrun_core.spec import JobSpec
+from parallelrun_core.store.registry import Registry
+from parallelrun_provisioner.policy.demand import Need
+
+ShapeOf = Callable[[str, JobSpec], Shape]
+
+
+class _Asked(NamedTuple):
+    """What a job's record says, which never changes."""
+
+    compute: str
+    spec: JobSpec
+
+
+class Jobs:
+    """Reads each job's record once."""
+
+    def __init__(self, root: Path, registry: Registry) -> None:
+        self._root = root
+        self._registry = registry
+        self._skipped = SkippedJobs(root)
+        self._known: dict[str, _Asked | None] = {}
+        """None: it needs no nodes of a compute."""
+
+    def needs(self, shape_of: ShapeOf) -> dict[str, list[Need]]:
+        """The needs of all jobs, by compute. Raises redis-py's errors.
+
+        Args:
+            shape_of: the shape of the nodes of a compute that a job needs.
+        """
+        active = self._registry.active_jobs()
+        self._known = {job_id: asked for job_id, asked in self._known.items() if job_id in set(active)}
+        self._skipped.keep_only(active)
+        for job_id in active:
+            if job_id not in self._known:
+                self._read(job_id)
+        mine = [job_id for job_id in active if self._known.get(job_id)]
+        needs: dict[str, list[Need]] = {}
+        for job_id, status in self._registry.statuses(mine).items():
+            asked = self._known[job_id]
+            if asked is None or status.state.is_terminal:
+                continue
+            need = Need(
+                state=status.state,
+                progress=status.progress,
+                instance_count=asked.spec.instance_count,
+                workers_per_node=asked.spec.max_concurrency_per_instance,
+                shape=shape_of(asked.compute, asked.spec),
+            )
+            needs.setdefault(asked.compute, []).append(need)
+        return needs
+
+    def _read(self, job_id: str) -> None:
+        try:
+            record = JobFolder(self._root, job_id).record()
+            compute = "" if record.is_pipeline else str(record.spec.get("compute") or "")
+            self._known[job_id] = _Asked(compute, record.job_spec()) if compute else None
+        except UNREADABLE as error:
+            self._skipped.report(job_id, error)

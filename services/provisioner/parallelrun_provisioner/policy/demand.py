@@ -1,0 +1,49 @@
+"""How many nodes the jobs of a compute ask for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from parallelrun_core.computes.launch import Shape
+from parallelrun_core.progress import Progress
+from parallelrun_core.states import JobState
+
+
+@dataclass(frozen=True, kw_only=True)
+class Need:
+    """What a job says of itself."""
+
+    state: JobState
+    progress: Progress
+    instance_count: int | None
+    workers_per_node: int | None
+    """At most; None: one for each slot."""
+    shape: Shape = field(default_factory=Shape)
+
+
+def nodes_for(need: Need, slots: int) -> int:
+    """The nodes that a job has work for: no more than it asks for, and no more than its mini-batches can keep busy.
+
+    Args:
+        slots: of a node.
+    """
+    if need.state not in (JobState.QUEUED, JobState.PROCESSING):
+        return 0
+    per_node = min(slots, need.workers_per_node or slots)
+    left = max(0, need.progress.scheduled - need.progress.decided)
+    if need.state is JobState.QUEUED or not need.progress.listing_done:
+        # More may be listed than is known so far, and a node takes its time to come.
+        return max(need.instance_count or 1, -(-left // per_node) if need.instance_count is None else 0)
+    busy = -(-left // per_node)
+    return busy if need.instance_count is None else min(busy, need.instance_count)
+
+
+def demand_of(needs: Iterable[Need], slots: int) -> dict[Shape, int]:
+    """The nodes of each shape that jobs ask for, whatever their compute may have."""
+    demand: dict[Shape, int] = {}
+    for need in needs:
+        count = nodes_for(need, slots)
+        if count:
+            demand[need.shape] = demand.get(need.shape, 0) + count
+    return demand

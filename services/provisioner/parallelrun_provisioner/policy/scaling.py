@@ -1,0 +1,181 @@
+"""Which nodes a compute asks for, and which go. It knows no clock and no engine, and keeps nothing between two calls.
+
+A node is never ended while it has work: first it is asked to leave, which only an idle one is, and once it has left,
+its object is removed. What is wanted and what is there are compared anew each time, so whoever decides may die at any
+moment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Final
+
+from parallelrun_core.computes.launch import Shape
+
+MISSING_S: Final = 30.0
+"""How long after it was asked for a node may be unknown to its engine, whose answers lag."""
+START_S: Final = 600.0
+"""How long after it runs a node may take to come: it fetches an image, a machine starts."""
+LOST_S: Final = 30.0
+"""How long a node that is silent may still come back."""
+LEFT_S: Final = 15.0
+"""How long the object of a node that has left may take to end by itself."""
+REPLACE_S: Final = 60.0
+"""How long before its engine ends a node another one is asked for."""
+MOST_STARTING: Final = 100
+"""Nodes that are on their way at the same time, so that a mistake costs a hundred launches and not a thousand."""
+
+
+class Life(StrEnum):
+    """Where a node is in its life, by what engine and Redis say."""
+
+    ASKED = "asked"
+    """It was asked for, and its engine doesn't list it (yet, or any more)."""
+    PENDING = "pending"
+    """Its engine has accepted it."""
+    STARTING = "starting"
+    """Its object runs, and its agent has not come yet."""
+    READY = "ready"
+    LEAVING = "leaving"
+    """It was asked to leave, or does so by itself."""
+    LEFT = "left"
+    """Its agent has ended in order; its object may be there still."""
+    LOST = "lost"
+    """Its agent has been silent for longer than its lease."""
+    ENDED = "ended"
+    """Its object has ended."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Node:
+    """One node, as it stands. Times are in seconds, of one clock."""
+
+    id: str
+    life: Life
+    since: float
+    """When that began, as far as is known."""
+    shape: Shape = field(default_factory=Shape)
+    idle_since: float | None = None
+    """Of a node that is ready: since when it has no work in hand; None: it has some."""
+    ends_at: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limits:
+    """What a compute may have."""
+
+    least: int
+    most: int
+    idle_s: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Moves:
+    """What is to be done."""
+
+    launch: tuple[Shape, ...] = ()
+    drain: tuple[str, ...] = ()
+    withdraw: tuple[str, ...] = ()
+    """Not started, and not needed any more."""
+    remove: tuple[str, ...] = ()
+    """Over: end what is left of them."""
+    failed: tuple[str, ...] = ()
+    """Those of them that never came, though nobody has taken them back."""
+    forget: tuple[str, ...] = ()
+    """Asked for, and not there: nothing came of it."""
+    wanted: int = 0
+
+
+_SUPPLY: Final = frozenset({Life.ASKED, Life.PENDING, Life.STARTING, Life.READY})
+
+
+def moves(
+    demand: Mapping[Shape, int], limits: Limits, nodes: Sequence[Node], now: float, *, most_launches: int
+) -> Moves:
+    """What brings a compute closer to what its jobs ask for.
+
+    Args:
+        demand: nodes of each shape that jobs can keep busy.
+        most_launches: how many may be asked for now.
+    """
+    forget = tuple(node.id for node in nodes if node.life is Life.ASKED and now - node.since > MISSING_S)
+    remove, failed = _over(nodes, now)
+    there = [node for node in nodes if node.life is not Life.ENDED and node.id not in forget]
+    supply = [node for node in there if node.life in _SUPPLY and node.id not in remove]
+    wanted = _wanted(demand, limits)
+    launch: list[Shape] = []
+    drain: list[str] = []
+    withdraw: list[str] = []
+    starting = sum(node.life is not Life.READY for node in supply)
+    room = min(most_launches, limits.most - len(there), MOST_STARTING - starting)
+    for shape in _shapes(wanted, supply):
+        mine = [node for node in supply if node.shape == shape]
+        lasting = sum(node.ends_at is None or node.ends_at - now > REPLACE_S for node in mine)
+        missing = min(wanted.get(shape, 0) - lasting, room - len(launch))
+        launch += [shape] * max(0, missing)
+        surplus = len(mine) - wanted.get(shape, 0)
+        if surplus > 0:
+            early = sorted((node for node in mine if node.life is Life.PENDING), key=_age)[-surplus:]
+            withdraw += [node.id for node in early]
+            drain += [node.id for node in _idle(mine, limits, now)[: surplus - len(early)]]
+    drain += _in_the_way(wanted, supply, {*drain, *withdraw}, limits.most - len(there))
+    return Moves(
+        launch=tuple(launch), drain=tuple(drain), withdraw=tuple(withdraw), remove=remove, failed=failed, forget=forget,
+        wanted=sum(wanted.values()),
+    )  # fmt: skip
+
+
+def _wanted(demand: Mapping[Shape, int], limits: Limits) -> dict[Shape, int]:
+    """The nodes of each shape: as many as are asked for, in turn, within the limits."""
+    wanted = dict.fromkeys(demand, 0)
+    left = limits.most
+    while left > 0 and (short := [shape for shape in wanted if wanted[shape] < demand[shape]]):
+        each = max(1, left // len(short))
+        for shape in short[:left]:
+            more = min(each, demand[shape] - wanted[shape], left)
+            wanted[shape] += more
+            left -= more
+    if (missing := limits.least - sum(wanted.values())) > 0:
+        plain = Shape() if Shape() in wanted or not wanted else next(iter(wanted))
+        wanted[plain] = wanted.get(plain, 0) + missing
+    return wanted
+
+
+def _shapes(wanted: Mapping[Shape, int], supply: Iterable[Node]) -> list[Shape]:
+    return list(dict.fromkeys([*wanted, *(node.shape for node in supply)]))
+
+
+def _over(nodes: Iterable[Node], now: float) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The nodes of which the rest is to be removed, and those of them that have failed to come."""
+    longest = {Life.ENDED: -1.0, Life.LEFT: LEFT_S, Life.LOST: LOST_S, Life.STARTING: START_S}
+    over = [node for node in nodes if node.life in longest and now - node.since > longest[node.life]]
+    return tuple(node.id for node in over), tuple(node.id for node in over if node.life is Life.STARTING)
+
+
+def _age(node: Node) -> float:
+    return node.since
+
+
+def _idle(nodes: Iterable[Node], limits: Limits, now: float) -> list[Node]:
+    """Those that have been idle for long enough, the longest first."""
+    idle = [(node.idle_since, node) for node in nodes if node.life is Life.READY and node.idle_since is not None]
+    return [node for since, node in sorted(idle, key=lambda each: each[0]) if now - since >= limits.idle_s]
+
+
+def _in_the_way(wanted: Mapping[Shape, int], supply: Sequence[Node], going: Collection[str], free: int) -> list[str]:
+    """Idle nodes of other shapes that take the room of those that are wanted: they go at once.
+
+    Args:
+        going: those that go anyway.
+        free: how many more there may be.
+    """
+    lacking = sum(max(0, count - sum(node.shape == shape for node in supply)) for shape, count in wanted.items())
+    spare: list[str] = []
+    for shape in _shapes({}, supply):
+        mine = [node for node in supply if node.shape == shape]
+        idle = [node.id for node in mine if node.life is Life.READY and node.idle_since is not None]
+        surplus = max(0, len(mine) - wanted.get(shape, 0))
+        spare += [each for each in idle if each not in going][:surplus]
+    return spare[: max(0, lacking - free - len(going))]

@@ -1,0 +1,155 @@
+"""All computes of a cluster: round by round, what jobs need, what there is, and what follows from that."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Final
+
+from parallelrun_core.computes.catalog import Catalog
+from parallelrun_core.computes.definition import Compute
+from parallelrun_core.computes.launch import Shape, compute_of
+from parallelrun_core.errors import CorruptLog, NotFound
+from parallelrun_core.service import telemetry
+from parallelrun_core.spec import JobSpec
+from parallelrun_core.store.connection import connect
+from parallelrun_core.store.nodes import Nodes
+from parallelrun_core.store.provisioning import ComputeStatus, Provisioning
+from parallelrun_core.store.registry import Registry
+from parallelrun_provisioner.cluster_id import cluster_id
+from parallelrun_provisioner.engines.interface import Engine
+from parallelrun_provisioner.jobs import Jobs
+from parallelrun_provisioner.pool import Pool, Sight
+from parallelrun_provisioner.settings import ProvisionerSettings
+
+log = telemetry.logger()
+
+_ENGINES: Final = "parallelrun_provisioner.engines"
+
+
+class Provisioner:
+    """One provisioner. Of several, one acts, and the others wait for it to end."""
+
+    def __init__(self, settings: ProvisionerSettings) -> None:
+        self._settings = settings
+        self._redis = connect(settings.redis_login)
+        self._registry = Registry(self._redis)
+        self._nodes = Nodes(self._redis)
+        self._provisioning = Provisioning(self._redis, lease_ms=settings.leader_ms)
+        self._catalog = Catalog(settings.root)
+        self._jobs = Jobs(settings.root, self._registry)
+        self._around = settings.surroundings(cluster_id(settings.root))
+        self._pools: dict[str, Pool] = {}
+        """By name and kind: a deleted compute may have the name of one of another kind."""
+        self._unfit: dict[str, str] = {}
+        """What is wrong with computes that have no pool."""
+        self._is_leading = False
+
+    def round(self) -> None:
+        """Compare what is wanted with what is there, and act. Raises redis-py's errors."""
+        leads = self._provisioning.lead()
+        if leads != self._is_leading:
+            log.info("acts" if leads else "waits")
+            self._is_leading = leads
+            self._close()  # what was remembered may be old
+        if not leads:
+            return
+        self._refresh_pools()
+        if not self._pools and not self._unfit:
+            return
+        sight = Sight(
+            now=self._registry.now(),
+            nodes={info.node: (info, is_alive) for info, is_alive in self._nodes.all()},
+            leaving=frozenset(self._nodes.asked_to_leave()),
+            launches=self._provisioning.launches(),
+        )
+        needs = self._jobs.needs(self._shape_of)
+        for key, pool in list(self._pools.items()):
+            if not self._provisioning.lead():
+                return
+            status = pool.step(sight, needs.get(pool.compute.name, ()))
+            if not pool.is_over:
+                self._provisioning.publish(pool.compute.name, status)
+            elif pool.is_empty:
+                log.info("compute_given_back", compute=pool.compute.name)
+                self._catalog.given_back(pool.compute)
+                self._pools.pop(key).close()
+        for name, why in self._unfit.items():
+            self._provisioning.publish(name, ComputeStatus(at=sight.now, why=why))
+        self._forget_strangers(sight)
+
+    def resign(self) -> None:
+        """Let another one act; nodes stay as they are."""
+        self._close()
+        if self._is_leading:
+            self._provisioning.resign()
+
+    def _close(self) -> None:
+        for pool in self._pools.values():
+            pool.close()
+        self._pools.clear()
+
+    def _refresh_pools(self) -> None:
+        """Have a pool for each compute whose nodes an engine provides, as it is defined now."""
+        self._unfit = {}
+        wanted: dict[str, tuple[Compute, bool]] = {}
+        for name in self._catalog.names():
+            try:
+                compute = self._catalog.get(name)
+            except (CorruptLog, NotFound, OSError) as error:
+                self._unfit[name] = str(error)
+                continue
+            wanted[_key(compute)] = compute, False
+        for compute in self._catalog.deleted():
+            wanted.setdefault(_key(compute), (compute, True))
+        for key, (compute, is_over) in wanted.items():
+            pool = self._pools.get(key)
+            if pool is not None and (pool.compute, pool.is_over) == (compute, is_over):
+                continue
+            if pool is not None:
+                self._pools.pop(key).close()
+            self._open(key, compute, is_over=is_over)
+        for key in self._pools.keys() - wanted.keys():
+            self._pools.pop(key).close()
+        shown = self._provisioning.statuses().keys() - set(self._catalog.names())
+        self._provisioning.hide(shown)
+
+    def _open(self, key: str, compute: Compute, *, is_over: bool) -> None:
+        kind = key.partition("/")[2]
+        if find_spec(f"{_ENGINES}.{kind}") is None:
+            return  # its nodes are started by people
+        try:
+            engine: Engine = import_module(f"{_ENGINES}.{kind}").Engine(compute, self._around)
+        except Exception as error:  # a library or a setting of the engine is missing, or wrong
+            self._unfit[compute.name] = f"the engine {kind!r} can't be used: {error}"
+            log.error("engine_unfit", compute=compute.name, error=str(error))
+            return
+        redis = self._provisioning, self._nodes
+        pool = Pool(compute, engine, self._around, redis, self._node_settings(), is_over=is_over)
+        pool.resume(self._provisioning.status(compute.name))
+        self._pools[key] = pool
+
+    def _node_settings(self) -> dict[str, str]:
+        """What agents must know that is no secret."""
+        settings = self._settings
+        given = {
+            "PARALLELRUN_REDIS_URL": self._around.redis_url,
+            "PARALLELRUN_ROOT": str(self._around.root),
+            "PARALLELRUN_LEASE_SECONDS": f"{settings.lease_seconds:g}",
+        }
+        return given | ({"PARALLELRUN_ALLOW_VOLATILE_REDIS": "true"} if settings.allow_volatile_redis else {})
+
+    def _shape_of(self, name: str, spec: JobSpec) -> Shape:
+        pool = next((each for each in self._pools.values() if each.compute.name == name and not each.is_over), None)
+        return pool.compute.shape_of(spec) if pool is not None else Shape()
+
+    def _forget_strangers(self, sight: Sight) -> None:
+        """Nobody but pools asks nodes to leave: forget those that are of none of them, and gone."""
+        names = {pool.compute.name for pool in self._pools.values()} | self._unfit.keys()
+        strangers = [each for each in sight.leaving if compute_of(each) not in names]
+        self._nodes.asked_no_more([each for each in strangers if not sight.nodes.get(each, (None, False))[1]])
+        self._provisioning.forget([each for each, launch in sight.launches.items() if launch.compute not in names])
+
+
+def _key(compute: Compute) -> str:
+    return f"{compute.name}/{compute.model_dump()['type']}"

@@ -1,0 +1,142 @@
+"""What provisioners keep on Redis: who of them acts, the nodes that were asked for, and how each compute stands.
+
+Nothing of it is needed: without it, nodes are found again by what their engines say, and the rest is decided anew.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Collection, Mapping
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from parallelrun_core.leader_lease import LEADER_S
+from parallelrun_core.store import keys
+
+if TYPE_CHECKING:
+    from redis import Redis
+    from redis.client import Pipeline
+
+
+class LaunchRecord(msgspec.Struct, kw_only=True, frozen=True):
+    """A node that was asked for; written before its engine is asked, so that none is nobody's."""
+
+    compute: str
+    at: float
+    """When, by Redis' clock."""
+    image: str = ""
+    """Of its shape."""
+    has_come: bool = False
+    """Whether its agent was ever there."""
+
+
+class NodeStatus(msgspec.Struct, kw_only=True, frozen=True):
+    """A node of a compute, as its provisioner sees it."""
+
+    node: str
+    stage: str
+    """asked, pending, starting, ready, leaving, left, lost or ended."""
+    since: float
+    words: str = ""
+    """The engine's own, on why it waits or has ended."""
+
+
+class ComputeStatus(msgspec.Struct, kw_only=True, frozen=True):
+    """How a compute stands, as the provisioner that acts says."""
+
+    at: float
+    """When it said so, by Redis' clock."""
+    wanted: int = 0
+    """Nodes that its jobs can keep busy, within its limits."""
+    ready: int = 0
+    launching: int = 0
+    """Asked for, and not there yet."""
+    leaving: int = 0
+    nodes: list[NodeStatus] = []
+    """The first of them."""
+    failures: int = 0
+    """Launches that have failed in a row."""
+    failed_at: float = 0.0
+    why: str = ""
+    """What the engine said of the last one, or why it can't be asked."""
+    next_attempt: float = 0.0
+    """When it is asked again; 0: at once."""
+    plan: str = ""
+    """Exactly what is sent to the engine for a node."""
+    revision: str = ""
+    """The definition that this is about."""
+
+
+class Provisioning:
+    """Raises redis-py's errors when the server is away. `token` is that of this provisioner's life.
+
+    Args:
+        lease_ms: how long a silent provisioner keeps others out.
+    """
+
+    def __init__(self, redis: Redis, *, lease_ms: int = round(LEADER_S * 1000)) -> None:
+        self._redis = redis
+        self._lease_ms = lease_ms
+        self.token: Final = secrets.token_hex(8)
+
+    def lead(self) -> bool:
+        """Be the one that acts, or stay it; whether this is so for `lease_ms` from now."""
+        key, mine = keys.PROVISIONER, self.token.encode()
+        if self._redis.set(key, mine, px=self._lease_ms, nx=True):
+            return True
+        return self._as_leader(lambda pipe: pipe.pexpire(key, self._lease_ms))
+
+    def resign(self) -> None:
+        """Let another one act at once."""
+        self._as_leader(lambda pipe: pipe.delete(keys.PROVISIONER))
+
+    def record(self, launch_id: str, launch: LaunchRecord) -> bool:
+        """Record a launch, unless another provisioner acts by now; whether it is recorded."""
+        text = msgspec.json.encode(launch)
+        return self._as_leader(lambda pipe: pipe.hset(keys.LAUNCHES, launch_id, text))
+
+    def launches(self) -> dict[str, LaunchRecord]:
+        """All that are recorded, by their ids."""
+        raw: Mapping[bytes, bytes] = self._redis.hgetall(keys.LAUNCHES)  # type: ignore[assignment]
+        return {name.decode(): msgspec.json.decode(text, type=LaunchRecord) for name, text in raw.items()}
+
+    def forget(self, launch_ids: Collection[str]) -> None:
+        """Nothing is left of these."""
+        if launch_ids:
+            self._redis.hdel(keys.LAUNCHES, *launch_ids)
+
+    def publish(self, compute: str, status: ComputeStatus) -> None:
+        """Show how a compute stands."""
+        self._redis.hset(keys.COMPUTES, compute, msgspec.json.encode(status))
+
+    def hide(self, computes: Collection[str]) -> None:
+        """These are no more."""
+        if computes:
+            self._redis.hdel(keys.COMPUTES, *computes)
+
+    def statuses(self) -> dict[str, ComputeStatus]:
+        """How each compute stands of which a provisioner has said something."""
+        raw: Mapping[bytes, bytes] = self._redis.hgetall(keys.COMPUTES)  # type: ignore[assignment]
+        return {name.decode(): msgspec.json.decode(text, type=ComputeStatus) for name, text in raw.items()}
+
+    def status(self, compute: str) -> ComputeStatus | None:
+        """How one stands; None: no provisioner has said anything of it."""
+        text: bytes | None = self._redis.hget(keys.COMPUTES, compute)  # type: ignore[assignment]
+        return msgspec.json.decode(text, type=ComputeStatus) if text else None
+
+    def _as_leader(self, change: Callable[[Pipeline], object]) -> bool:
+        """Make a change that takes place only if this provisioner is the one that acts."""
+        from redis import WatchError
+
+        with self._redis.pipeline(transaction=True) as pipe:
+            pipe.watch(keys.PROVISIONER)  # type: ignore[no-untyped-call]
+            if pipe.get(keys.PROVISIONER) != self.token.encode():
+                return False
+            pipe.multi()
+            change(pipe)
+            try:
+                pipe.execute()
+            except WatchError:
+                return False
+        return True
