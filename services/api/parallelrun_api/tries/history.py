@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from threading import Lock
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
 import numpy as np
 
@@ -153,7 +153,7 @@ class History:
             places: of each record.
             lengths: how many outcomes each has.
         """
-        first, lanes = self.tries.count, self.workers
+        first, lanes = self.tries.count, cast("dict[tuple[str, str], int]", self.workers)
         for outcome in batch:
             if outcome.failure is not None:
                 self.errors.add(outcome)
