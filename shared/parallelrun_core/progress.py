@@ -17,6 +17,12 @@ class Progress(msgspec.Struct, kw_only=True):
     """With a worker: at most one each, though agents hold more."""
     preparing: int = 0
     """Nodes that are building the Python environment of the workers."""
+    nodes: int = 0
+    """Nodes of the job's compute that are there for it."""
+    nodes_wanted: int = 0
+    """Nodes that it has or waits for; 0: it runs on no compute."""
+    nodes_why: str = ""
+    """Why there are fewer: what the compute's engine says."""
     done: int = 0
     failed: int = 0
     empty: int = 0

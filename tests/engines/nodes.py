@@ -19,6 +19,7 @@ from tests.engines.target import Target
 from tests.redis_server import SECRETS
 
 PROVISIONER = "provisioner"
+_TOKEN = "token"
 _STEP_S = 0.1
 
 
@@ -33,7 +34,7 @@ class Provisioned:
         self.target = target
         self.pool = f"pool{secrets.token_hex(3)}"
         """The compute; engines are shared with other tests."""
-        self.cluster = Cluster(nodes=0, api=True)
+        self.cluster = Cluster(nodes=0, api=True, token=_TOKEN)
         home = self.cluster.home
         home.chmod(0o755)
         secret = home / "secret"
@@ -48,7 +49,7 @@ class Provisioned:
 
     def __enter__(self) -> Self:
         self.cluster.__enter__()
-        self.user = HttpUser(self.cluster.api_url, "")
+        self.user = HttpUser(self.cluster.api_url, _TOKEN)
         self.user.wait_until_ready()
         self.user.client.put(f"/v1/computes/{self.pool}", json=self._definition).raise_for_status()
         self.cluster.add(PROVISIONER, "parallelrun_provisioner.main")
@@ -91,7 +92,7 @@ class Idle(threading.Thread):
         self.idle_s = 0.0
 
     def run(self) -> None:
-        with HttpUser(self._provisioned.cluster.api_url, "") as user:
+        with HttpUser(self._provisioned.cluster.api_url, _TOKEN) as user:
             before = time.monotonic()
             while not self._is_over.wait(_STEP_S):
                 now = time.monotonic()

@@ -7,6 +7,7 @@ import os
 import stat
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import httpx
@@ -89,8 +90,10 @@ def test_without_a_file_it_is_among_the_other_lines(redis_url: str, redis: objec
     assert audit[0]["request_id"] == answer.headers["x-request-id"]
 
 
-def asked(path: str = "/", *, method: str = "POST", state: dict[str, str] | None = None) -> dict[str, Any]:
-    return {"type": "http", "method": method, "path": path, "client": ("10.1.2.3", 1), "state": state or {}}
+def asked(
+    path: str = "/", *, method: str = "POST", state: dict[str, str] | None = None, **more: object
+) -> dict[str, Any]:
+    return {"type": "http", "method": method, "path": path, "client": ("10.1.2.3", 1), "state": state or {}, **more}
 
 
 def test_what_a_client_writes_stays_one_harmless_line(tmp_path: Path) -> None:
@@ -106,6 +109,22 @@ def test_what_a_client_writes_stays_one_harmless_line(tmp_path: Path) -> None:
     assert len(raw) < 4000
     (line,) = lines_of(log)
     assert (line["did"], line["asked"]) == ("refused", f"POST {path}"[:1000])
+
+
+def test_a_line_says_what_the_address_names_and_who_was_handed_a_right(tmp_path: Path) -> None:
+    audit = Audit(AuditFile(tmp_path / "audit.log"))
+    for route, given in (
+        ("put_asset", {"kind": "data", "asset": "images"}),
+        ("write_blob", {"container": "up-1", "blob": "a/b.txt"}),
+        ("put_schedule", {"name": "nightly"}),
+    ):
+        audit.answered(asked(route=SimpleNamespace(name=route), path_params=given), 201, [])
+    audit.answered(asked(method="GET", route=SimpleNamespace(name="hand_out_token")), 200, [])
+    audit.close()
+
+    lines = lines_of(tmp_path / "audit.log")
+    assert [line["did"] for line in lines] == ["put_asset", "write_blob", "put_schedule", "hand_out_token"]
+    assert (lines[0]["asset"], lines[1]["path"], lines[2]["name"]) == ("data/images", "up-1/a/b.txt", "nightly")
 
 
 def test_refusals_in_masses_are_counted_and_hide_nothing_else(tmp_path: Path) -> None:

@@ -332,6 +332,10 @@ MECHANISMS: Final[dict[str, tuple[Line | Step, ...]]] = {
     ),
     # What makes the job upon which a master has decided that was killed then.
     "fire.completed": (Step("parallelrun_master.schedules.firing:Firing._go_on", nothing),),
+    # What makes the end of a job known to masters that still have to tell of it.
+    "notices.owed": (Step("parallelrun_master.finishing:owe", nothing),),
+    # What keeps notices from addresses where only machines themselves have business.
+    "notices.addresses": (Step("parallelrun_master.notices.sending:refusal", always("")),),
     # What lets a turn of a pipeline go on for which something happens just when it ends.
     "turns.wakes": (Line("lead", "if (redis.call('HGET', KEYS[1], 'wakes') or '0') ~= ARGV[5] then return 2 end", ""),),
     # What makes two turns that start a step start the same job.

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from parallelrun.cli.exit_codes import ExitCode
 from parallelrun.cli.output import Format, FormatOption
 from parallelrun.cli.server import Token, Url, connect
 
@@ -50,7 +51,8 @@ def list_computes(form: FormatOption = Format.TABLE, url: Url = "", token: Token
             columns=[
                 ("NAME", lambda each: each.name),
                 ("TYPE", lambda each: each.type),
-                ("NODES", _range),
+                ("LIMITS", _range),
+                ("NODES", _nodes),
                 ("DEFAULT", lambda each: "yes" if each.is_default else ""),
             ],
         )
@@ -58,14 +60,27 @@ def list_computes(form: FormatOption = Format.TABLE, url: Url = "", token: Token
 
 @compute.command()
 def show(name: Name, form: FormatOption = Format.TABLE, url: Url = "", token: Token = "") -> None:
-    """Show one compute."""
+    """Show one compute: its nodes, what they wait for, and what its engine said."""
     from parallelrun.cli.output import show_one
 
     with connect(url, token) as client:
         shown = client.computes.get(name)
-    lines: list[tuple[str, object]] = [("name", shown.name), ("type", shown.type), ("nodes", _range(shown))]
+    lines: list[tuple[str, object]] = [("name", shown.name), ("type", shown.type), ("limits", _range(shown))]
     lines += [(field, value) for field, value in shown.definition.items() if field not in _SHOWN]
-    show_one(shown, form, name=shown.name, lines=lines)
+    show_one(shown, form, name=shown.name, lines=[*lines, *_standing(shown)])
+
+
+@compute.command()
+def plan(name: Name, url: Url = "", token: Token = "") -> None:
+    """Print exactly what its engine is sent for a node."""
+    from parallelrun.cli.output import say
+
+    with connect(url, token) as client:
+        status = client.computes.get(name).status
+    if status is None:
+        say(f"no provisioner has said anything of {name}: is parallelrun-provisioner running, and its kind not manual?")
+        raise typer.Exit(ExitCode.JOB_FAILED)
+    print(status.plan.rstrip("\n"))
 
 
 @compute.command()
@@ -98,6 +113,29 @@ def delete(name: Name, url: Url = "", token: Token = "") -> None:
 
 
 _SHOWN = ("name", "type", "min_instances", "max_instances")
+
+
+def _standing(compute: Compute) -> list[tuple[str, object]]:
+    """How it stands, line by line."""
+    status = compute.status
+    if status is None:
+        return [("status", "no provisioner has said anything of it")]
+    lines: list[tuple[str, object]] = [("nodes", _nodes(compute)), ("as of", status.at), ("why", status.why)]
+    if status.next_attempt:
+        lines.append(("next attempt", status.next_attempt))
+    lines += [("node", f"{each.node} {each.stage} since {each.since} {each.words}".rstrip()) for each in status.nodes]
+    return lines
+
+
+def _nodes(compute: Compute) -> str:
+    """How many of the nodes that it needs are there."""
+    status = compute.status
+    if status is None:
+        return ""
+    rest = [
+        f"{count} {what}" for count, what in ((status.launching, "launching"), (status.leaving, "leaving")) if count
+    ]
+    return ", ".join([f"{status.ready} of {status.wanted} ready", *rest])
 
 
 def _range(compute: Compute) -> str:

@@ -21,6 +21,7 @@ from parallelrun_core.states import JobState
 if TYPE_CHECKING:
     from parallelrun.client import Client
     from parallelrun.models import Job, Step
+    from parallelrun_core.spec.notify import Notify
 
 job = typer.Typer(help="The jobs of a server.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -40,6 +41,10 @@ def create(
     ] = None,
     resume_from: Annotated[
         str, typer.Option(metavar="ID", help="Take over what this earlier job has finished, and run only the rest.")
+    ] = "",
+    notify: Annotated[str, typer.Option(metavar="URL", help="Tell this URL when the job has ended.")] = "",
+    notify_secret: Annotated[
+        str, typer.Option(metavar="NAME", help="The key that signs it: a file below webhooks/ in the masters' secrets.")
     ] = "",
     stream: Annotated[bool, typer.Option("--stream", help="Follow the job until it ends.")] = False,
     idempotency_key: Annotated[
@@ -66,6 +71,8 @@ def create(
         )
         raise InvalidInput.at("--resume-from", "a pipeline takes nothing over from an earlier job", hint)
     spec = reading.job.model_copy(update={"resume_from": resume_from}) if resume_from else reading.spec
+    if notify or notify_secret:
+        spec = spec.model_copy(update={"notify": _notify(notify, notify_secret)})
     with connect(url, token) as client:
         with reading.locating_problems():
             created = client.jobs.create(spec, idempotency_key=idempotency_key or None)
@@ -79,6 +86,20 @@ def create(
     say(f"show its state:   parallelrun job show {created.id}")
     say(f"cancel it:        parallelrun job cancel {created.id}")
     say(f"fetch the output: parallelrun job download {created.id}")
+
+
+def _notify(url: str, secret: str) -> Notify:
+    from pydantic import ValidationError
+
+    from parallelrun.errors import InvalidInput
+    from parallelrun_core.spec.notify import Notify
+
+    try:
+        return Notify.model_validate({"url": url, "secret": secret})
+    except ValidationError as error:
+        ((*_, field), message) = error.errors()[0]["loc"], error.errors()[0]["msg"]
+        option = "--notify-secret" if field == "secret" else "--notify"
+        raise InvalidInput.at(option, message.removeprefix("Value error, ")) from error
 
 
 @job.command("list")

@@ -64,6 +64,8 @@ def run_command(
 
     reading = read_job_file(job_file, [*(assignments or ()), *input_assignments(inputs or ())], own_names)
     say_notes(reading.notes)
+    if reading.spec.notify is not None:
+        say("note: nobody is notified: the cluster of `parallelrun run` ends with its job; `job create` does notify")
     try:
         end = run_here(
             reading,

@@ -169,7 +169,8 @@ def cluster_services(
         Service(
             name="master",
             command=_module("parallelrun_master.main", "--leaders", leaders),
-            environment=environment(Role.MASTER),
+            # Whoever submits jobs may reach whatever this machine reaches.
+            environment={**environment(Role.MASTER), "PARALLELRUN_NOTIFY_ALLOW": "*"},
         ),
         *agents,
         Service(

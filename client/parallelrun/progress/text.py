@@ -32,7 +32,9 @@ def describe(state: str, progress: Progress, *, items_per_s: float | None, left_
     if state == "finalizing":
         return f"{state}: {_written(progress)}" if progress.bytes_to_concatenate else state
     if not progress.scheduled:
-        return f"{state}: {_shuffled(progress)}" if progress.bytes_to_shuffle else state
+        said = [_shuffled(progress)] if progress.bytes_to_shuffle else []
+        said += [waiting] if (waiting := provisioning(progress)) else []
+        return f"{state}: {', '.join(said)}" if said else state
     words = [f"{state}: {mini_batches(progress)} mini-batches", *counts(progress)]
     return ", ".join(words) + "; " + ", ".join(pace(progress, items_per_s=items_per_s, left_s=left_s))
 
@@ -49,7 +51,17 @@ def counts(progress: Progress) -> list[str]:
     if progress.preparing:
         nodes = "1 node" if progress.preparing == 1 else f"{progress.preparing:,} nodes"
         words.insert(0, f"preparing workers on {nodes}")
+    if waiting := provisioning(progress):
+        words.insert(0, waiting)
     return [f"{progress.resumed:,} taken over", *words] if progress.resumed else words
+
+
+def provisioning(progress: Progress) -> str:
+    """Which nodes a job on a compute waits for; empty: none."""
+    if progress.nodes >= progress.nodes_wanted:
+        return ""
+    why = f": {clean(progress.nodes_why, most=200)}" if progress.nodes_why else ""
+    return f"provisioning nodes ({progress.nodes:,} of {progress.nodes_wanted:,}{why})"
 
 
 def pace(progress: Progress, *, items_per_s: float | None, left_s: float | None) -> list[str]:

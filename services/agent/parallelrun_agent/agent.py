@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 
+from parallelrun_agent.environments.image_python import ImagePython
 from parallelrun_agent.heartbeats import Heartbeats
 from parallelrun_agent.loop import EventLoop
 from parallelrun_agent.node_context import NodeContext
@@ -47,7 +48,8 @@ class Agent:
         self._orphans = Orphans()
         self._jobs: dict[str, NodeJob] = {}
         stage = StagePlace(settings.cache_folder, settings.stage_bytes)
-        context = NodeContext(self._loop, self._orphans, GpuPool(find_gpus(settings.gpus)), stage)
+        python = ImagePython.find() if settings.image else None
+        context = NodeContext(self._loop, self._orphans, GpuPool(find_gpus(settings.gpus)), stage, python)
         self._work = WorkFinder(self._link.redis, settings, context, self._jobs)
         self._heartbeats = Heartbeats(self._link.redis, settings, self._jobs)
         self._is_stopping = False

@@ -83,6 +83,7 @@ class Heartbeats:
                 in_hand=sum(map(_in_hand, jobs.values())),
                 check=answer,
                 compute=settings.compute,
+                image=settings.image,
                 ends_at=settings.ends_at,
             ),
             lease_ms=settings.lease_ms,

@@ -6,6 +6,7 @@ import os
 import signal
 
 from parallelrun_agent.agent import Agent
+from parallelrun_agent.environments.image_python import NoPython
 from parallelrun_agent.settings import AgentSettings
 from parallelrun_core.datastores import here
 from parallelrun_core.service import telemetry
@@ -26,7 +27,7 @@ def main(argv: list[str] | None = None) -> None:
     wait_for_fit_redis(settings)
     try:
         agent = Agent(settings)
-    except OSError as error:
+    except (OSError, NoPython) as error:
         raise SystemExit(f"parallelrun-agent: {error}") from None
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, agent.stop)

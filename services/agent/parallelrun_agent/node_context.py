@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from parallelrun_agent.environments.image_python import ImagePython
 from parallelrun_agent.loop import EventLoop
 from parallelrun_agent.staging.place import StagePlace
 from parallelrun_agent.workers.gpus import GpuPool
@@ -12,9 +13,11 @@ from parallelrun_agent.workers.orphans import Orphans
 
 @dataclass(frozen=True, slots=True)
 class NodeContext:
-    """The agent's event loop, the orphans of its workers, its GPUs, and where it stages."""
+    """The agent's event loop, the orphans of its workers, its GPUs, where it stages, and the Python of its image."""
 
     loop: EventLoop
     orphans: Orphans
     gpus: GpuPool
     stage: StagePlace
+    python: ImagePython | None = None
+    """None: workers use the agent's own."""

@@ -29,6 +29,7 @@ from parallelrun_agent.workers.error_files import ErrorFiles
 from parallelrun_agent.workers.job_code import JobCode
 from parallelrun_agent.workers.job_tracking import JobTracking
 from parallelrun_agent.workers.plans import PlanMaker
+from parallelrun_core.computes.images import image_of
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.layout import Logs
 from parallelrun_core.folder.storage_report import StorageReport
@@ -45,7 +46,7 @@ log = logger()
 
 
 class OtherCompute(Exception):
-    """The job runs on another compute than the one that this node belongs to."""
+    """The job runs on another compute than the one that this node belongs to, or on nodes of another image."""
 
 
 class NodeJob:
@@ -61,7 +62,7 @@ class NodeJob:
         self.folder = folder
         self.job_id = folder.job_id
         record = folder.record()
-        if str(record.spec.get("compute") or "") != settings.compute:
+        if (str(record.spec.get("compute") or ""), image_of(record.spec)) != (settings.compute, settings.image):
             raise OtherCompute
         spec = record.job_spec()
         user = settings.worker_user(record.owner)
@@ -80,6 +81,7 @@ class NodeJob:
             changed=self._on_python,
             user=user,
             may_build_packages=settings.may_build_packages,
+            image=node.python,
         )
         self._code = JobCode(folder.code(record), node.loop.wake)
         self._tracking = JobTracking(folder, spec.name, settings, user, node.loop.wake)

@@ -34,6 +34,9 @@ class AgentSettings(ReadsStores):
     """Name of this node; unique in the cluster."""
     compute: str = ""
     """The compute that this node belongs to: it works for that one's jobs only. Empty: for jobs without a compute."""
+    image: str = Field(default="", max_length=4096)
+    """The image that this node is of: its jobs are those that name it, and their workers use its Python. Empty: the
+    workers use that of the agent."""
     ends_at: float = Field(default=0.0, ge=0)
     """When the node is going to be ended, in seconds since the epoch, as by the limit of a batch system: it leaves in
     time. 0: not known."""

@@ -11,6 +11,7 @@ from parallelrun_core.computes.selection import computes_in
 from parallelrun_core.errors import Conflict, CorruptLog, InvalidInput, NotFound
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.service import telemetry
+from parallelrun_core.store.provisioning import ComputeStatus, Provisioning
 from parallelrun_core.store.registry import Registry
 
 log = telemetry.logger()
@@ -19,10 +20,11 @@ log = telemetry.logger()
 class Computes:
     """Defines, shows and deletes computes. Safe to share between threads."""
 
-    def __init__(self, root: Path, registry: Registry) -> None:
+    def __init__(self, root: Path, registry: Registry, provisioning: Provisioning) -> None:
         self._root = root
         self._catalog = Catalog(root)
         self._registry = registry
+        self._provisioning = provisioning
 
     def all(self) -> list[Compute]:
         """All of them, by name; one whose file is damaged is left out, and logged."""
@@ -37,6 +39,14 @@ class Computes:
     def get(self, name: str) -> Compute:
         """One of them. Raises NotFound."""
         return self._catalog.get(name)
+
+    def status(self, name: str) -> ComputeStatus | None:
+        """How one stands; None: no provisioner has said so. Raises RedisError."""
+        return self._provisioning.status(name)
+
+    def statuses(self) -> dict[str, ComputeStatus]:
+        """How all of them stand of which a provisioner has said so. Raises RedisError."""
+        return self._provisioning.statuses()
 
     def put(self, name: str, document: object) -> tuple[Compute, bool]:
         """Define a compute, or define it anew, durably; returns it, and whether it is new.

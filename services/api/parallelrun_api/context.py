@@ -37,6 +37,7 @@ from parallelrun_core.store.connection import connect
 from parallelrun_core.store.event_stream import EventStreams
 from parallelrun_core.store.job_views import JobViews
 from parallelrun_core.store.nodes import Nodes
+from parallelrun_core.store.provisioning import Provisioning
 from parallelrun_core.store.registry import Registry
 
 if TYPE_CHECKING:
@@ -138,7 +139,7 @@ def build_context(settings: ApiSettings) -> Context:
         cancels=Cancels(settings.root, client),
         reopenings=Reopenings(settings.root, registry, partial(_call_leader, client)),
         registrar=Registrar(submissions, jobs, registry),
-        computes=Computes(settings.root, registry),
+        computes=Computes(settings.root, registry, Provisioning(client)),
         datastores=Datastores(settings.root, settings.places, registry),
         assets=assets,
         schedules=schedules,

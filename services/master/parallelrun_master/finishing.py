@@ -23,6 +23,7 @@ from parallelrun_core.store.turns import wake
 from parallelrun_master.led_job import LedJob
 from parallelrun_master.ledger import Ledger
 from parallelrun_master.leftovers import Leftovers
+from parallelrun_master.notices.owed import owe
 from parallelrun_master.output_requests import OutputRequests
 from parallelrun_master.planning.shuffling import discard
 from parallelrun_master.policy.hints import what_is_lost
@@ -106,7 +107,8 @@ class Finishing:
         job, ledger = self._job, self._job.ledger
         self._read_rest()  # Redis has accepted it, so it isn't run again when the job is resumed
         status = job.registry.status(job.job_id)
-        ledger.progress.running = ledger.progress.preparing = 0
+        ledger.progress.running = ledger.progress.preparing = ledger.progress.nodes_wanted = 0
+        ledger.progress.nodes_why = ""
         closing = last_closing(job.folder.path)
         warnings = [*self._warnings(made), *self._register_outputs()] if made else []
         failpoints.reach("finish.before_result")
@@ -125,6 +127,8 @@ class Finishing:
             metrics=last_values(job.folder.logs),
         )
         job.reports.conclude(result, ledger.errors)
+        if job.spec.notify is not None:
+            owe(job.folder.root, job.job_id, job.queue.generation)
         result = job.folder.conclude(result, generation=job.queue.generation)
         failpoints.reach("finish.after_result")
         if state is JobState.COMPLETED:

@@ -15,6 +15,7 @@ from parallelrun_core.states import JobState
 from parallelrun_core.store.leader_queue import LeaderQueue
 from parallelrun_core.store.registry import Registry
 from parallelrun_core.store.turns import wake
+from parallelrun_master.notices.owed import owe
 from parallelrun_master.policy.setbacks import damage
 
 if TYPE_CHECKING:
@@ -41,13 +42,16 @@ def end_damaged(redis: Redis, folder: JobFolder, why: str, *, term: int) -> JobR
         except NotFound:
             return None
     status = registry.status(job_id)
-    progress = msgspec.structs.replace(status.progress, running=0, preparing=0)
+    progress = msgspec.structs.replace(status.progress, running=0, preparing=0, nodes_wanted=0, nodes_why="")
     result = JobResult(
         job_id=job_id, state=status.state, started=status.started, ended=registry.now(), progress=progress,
         failure=status.failure,
     )  # fmt: skip
     queue, is_recorded = LeaderQueue(redis, job_id), False
     generation = max(folder.generation(), queue.published_generation())
+    with suppress(*UNREADABLE):
+        if folder.record().spec.get("notify"):
+            owe(folder.root, job_id, generation)
     with suppress(CorruptLog):  # there is a result, which can't be read
         is_recorded = folder.conclude(result, generation=generation) is result
     queue.show({"ended": repr(result.ended)}, event=("end", msgspec.json.encode(result.state)))

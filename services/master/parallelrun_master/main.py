@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 from parallelrun_core.datastores import here
 from parallelrun_core.errors import Conflict, CorruptLog, Fenced, NotFound
 from parallelrun_core.folder.job_folder import JobFolder
-from parallelrun_core.folder.layout import job_ids, schedules_of
+from parallelrun_core.folder.layout import job_ids, notices_of, schedules_of
 from parallelrun_core.folder.unreadable import UNREADABLE, SkippedJobs
 from parallelrun_core.leader_lease import longest_ms
 from parallelrun_core.output_claims import claim_of
@@ -34,6 +34,7 @@ from parallelrun_master.lead import lead
 from parallelrun_master.settings import MasterSettings
 
 if TYPE_CHECKING:
+    from parallelrun_master.notices.teller import Teller
     from parallelrun_master.schedules.firing import Firing
 
 _DAMAGED_S: Final = 10.0
@@ -53,6 +54,7 @@ class Master:
         self._skipped = SkippedJobs(settings.root)
         self._damaged_since: dict[str, float] = {}
         self._firing: Firing | None = None
+        self._teller: Teller | None = None
 
     def check(self) -> None:
         """Register the jobs that Redis has forgotten, ask for a leader for every job without one, and make those that
@@ -68,6 +70,7 @@ class Master:
             self._run_id = run_id
         self._ask_for_leaders()
         self._fire()
+        self._tell()
 
     def _fire(self) -> None:
         """Make the jobs of schedules that are due."""
@@ -77,6 +80,15 @@ class Master:
             self._firing = Firing(self._settings.root, self._redis)
         if self._firing is not None:
             self._firing.check()
+
+    def _tell(self) -> None:
+        """Tell those of ended jobs who want to know."""
+        if self._teller is None and notices_of(self._settings.root).is_dir():
+            from parallelrun_master.notices.teller import Teller  # most clusters have nobody to tell
+
+            self._teller = Teller(self._settings, self._registry)
+        if self._teller is not None:
+            self._teller.check()
 
     def _register_forgotten(self) -> None:
         """Register jobs with a folder and no result, if this Redis doesn't know them or knows an earlier end."""

@@ -29,6 +29,8 @@ class NodeWatch:
         self._queue = queue
         self._spec = spec
         self._settings = settings
+        self._kind = (spec.compute, spec.environment.image if spec.compute else "")
+        """The compute and the image of its nodes."""
         self._assigned: list[str] | None = None
         self._is_assigned = False
         self.alive = 0
@@ -66,7 +68,7 @@ class NodeWatch:
         Raises:
             Fenced: another term has begun.
         """
-        nodes = [info for info, alive in self._nodes.all() if alive and info.compute == self._spec.compute]
+        nodes = [info for info, alive in self._nodes.all() if alive and (info.compute, info.image) == self._kind]
         ready = [info for info in nodes if info.state is NodeState.READY]
         self.alive = len(nodes)
         self.are_full = bool(nodes) and all(info.state is NodeState.DISK_FULL for info in nodes)

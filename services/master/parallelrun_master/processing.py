@@ -14,6 +14,8 @@ from parallelrun_core.states import JobState
 from parallelrun_core.storage.objects.trouble import StoreAway
 from parallelrun_core.store.connection import CONNECTION_ERRORS
 from parallelrun_core.store.nodes import Nodes
+from parallelrun_core.store.registry import Registry
+from parallelrun_master.compute_watch import ComputeWatch
 from parallelrun_master.intake import Intake
 from parallelrun_master.led_job import LedJob
 from parallelrun_master.node_watch import NodeWatch
@@ -51,6 +53,7 @@ class Processing:
         self._leadership.durable_before += self._scheduler.mini_batches
         self._publisher = Publisher(job.folder.path, job.queue, job.ledger.decided, self._scheduler.handover)
         self._nodes = NodeWatch(Nodes(job.redis), job.queue, job.spec, settings)
+        self._compute = ComputeWatch(job.redis, job.spec, job.reports.say, Registry(job.redis).now)
         self._waits_for_room = False
         self._completion = Completion(job.spec, job.ledger.progress, job.ledger.errors, now)
         self._speculation = Speculation() if job.spec.speculative_execution else None
@@ -173,6 +176,7 @@ class Processing:
         # With look-ahead, agents hold more than their workers run.
         self._completion.refresh(now, nodes=self._nodes.alive, running=min(leased, self._nodes.workers), lost=lost)
         progress.preparing = self._nodes.preparing(now)
+        self._compute.refresh(progress, self._nodes.alive, now)
         progress.published = self._publisher.window.next_id
         if self._speculation is not None and progress.listing_done and progress.published == progress.scheduled:
             self._give_out_again(self._speculation, now)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from parallelrun_core.service.settings import ReadsStores
+from parallelrun_master.policy.notices import Allowed
 
 
 class MasterSettings(ReadsStores):
@@ -16,5 +17,14 @@ class MasterSettings(ReadsStores):
 
     leaders: int = Field(default=8, ge=1, le=256)
     """Jobs that this master can lead at the same time."""
+    notify_allow: str = ""
+    """Where notices of the end of jobs may go besides public addresses: networks, hosts and `*.DOMAIN`, separated by
+    commas; `*`: anywhere. Link-local addresses only by their network."""
     mlflow_tracking_uri: str = ""
     """That of the agents. This master's credentials for MLflow are sent to no other server."""
+
+    @field_validator("notify_allow")
+    @classmethod
+    def _networks_and_hosts(cls, value: str) -> str:
+        Allowed.parse(value)
+        return value

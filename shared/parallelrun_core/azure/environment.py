@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from parallelrun_core.azure.findings import Findings, Location
 from parallelrun_core.azure.named import named_environment
+from parallelrun_core.computes.images import NOTE, OWN_PYTHON
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.spec.conda import OLDEST_PYTHON, is_too_old, python_of
 from parallelrun_core.spec.document import load_document
@@ -18,7 +19,6 @@ _FIELDS: Final = frozenset({
     "$schema", "name", "version", "description", "tags", "properties", "os_type", "image", "conda_file", "build",
     "environment_variables", "inference_config", "pip", "type",
 })  # fmt: skip
-_OWN_PYTHON: Final = "the workers run in the Python of their node"
 
 
 def read_environment(value: Any, location: Location, findings: Findings) -> tuple[dict[str, Any], dict[str, str]]:
@@ -49,8 +49,8 @@ def read_environment(value: Any, location: Location, findings: Findings) -> tupl
 
 
 def note_image(pointer: str, findings: Findings) -> None:
-    """Note that no container is created for a job."""
-    findings.note(pointer, f"no container is created for a job: {_OWN_PYTHON}, or one built from conda_file")
+    """Note that no container is created for a job; a submission takes it back where one is."""
+    findings.note(pointer, NOTE)
 
 
 def read_conda_file(value: Any, location: Location, findings: Findings) -> dict[str, Any]:
@@ -97,7 +97,7 @@ def _named(name: str, location: Location, findings: Findings) -> tuple[Any, Loca
         findings.note(location.pointer, f"the environment is azureml:{named['name']}")
         return named, Location(location.pointer, None)
     if location_of(name).kind == "azureml":
-        findings.note(location.pointer, f"an environment of Azure ML is not built here: {_OWN_PYTHON}")
+        findings.note(location.pointer, f"an environment of Azure ML is not built here: {OWN_PYTHON}")
         return None, location
     is_file = name.startswith(("file:", "azureml:")) or name.endswith((".yml", ".yaml"))
     if not is_file:

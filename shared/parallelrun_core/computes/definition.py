@@ -6,7 +6,7 @@ one engine.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, Literal, Self
+from typing import TYPE_CHECKING, ClassVar, Final, Literal, Self
 
 from pydantic import Field, StrictBool, model_validator
 
@@ -22,6 +22,9 @@ IDLE_S: Final = 120.0
 
 class Compute(Strict):
     """What the computes of all kinds have."""
+
+    has_images: ClassVar[bool] = False
+    """Whether its nodes can be of the image that a job names."""
 
     name: str = Field(pattern=NAME_PATTERN, examples=["cpu-cluster"])
     description: str = Field(default="", max_length=4096)
@@ -49,7 +52,7 @@ class Compute(Strict):
 
     def shape_of(self, spec: JobSpec) -> Shape:
         """What a node must be for a job: nodes of other shapes don't work for it."""
-        return Shape()
+        return Shape(image=spec.environment.image if self.has_images else "")
 
     @model_validator(mode="after")
     def _has_room(self) -> Self:

@@ -8,11 +8,14 @@ another cluster run on the nodes that there are.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from parallelrun_core.computes.catalog import Catalog
 from parallelrun_core.computes.names import plain_name
 from parallelrun_core.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from parallelrun_core.spec import JobSpec
 
 ANYWHERE: Final = frozenset({"local", "serverless"})
 """Names that mean the nodes without a compute, unless a compute has the name."""
@@ -43,6 +46,18 @@ class Selection:
         if name.lower() in ANYWHERE:
             return ""
         raise InvalidInput.at(pointer, f"there is no compute {name[:50]!r}", self._catalog.hint(name))
+
+    def place(self, spec: JobSpec, pointer: str = "/compute") -> dict[str, Any]:
+        """The fields of a job's recorded spec that say on which nodes it runs.
+
+        Raises:
+            InvalidInput, CorruptLog, OSError: as `compute_of`.
+        """
+        name = self.compute_of(spec.compute, pointer)
+        placed: dict[str, Any] = {"compute": name}
+        if name and spec.environment.image and not self._catalog.get(name).has_images:
+            placed["environment"] = {**spec.environment.model_dump(mode="json"), "image": ""}
+        return placed
 
 
 def computes_in(spec: Mapping[str, Any]) -> set[str]:

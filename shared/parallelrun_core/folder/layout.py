@@ -270,6 +270,11 @@ def code_store(root: Path) -> Path:
     return root / "code"
 
 
+def notices_of(root: Path) -> Path:
+    """The folder of the notices of ends of jobs that are owed; there with the first of them."""
+    return root / "notices"
+
+
 def schedules_of(root: Path) -> Path:
     """The folder of all schedules; there with the first of them."""
     return root / "schedules"

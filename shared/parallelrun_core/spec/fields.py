@@ -182,7 +182,7 @@ class Environment(Strict):
     name: str = Field(default="", max_length=1024)
     """A label for people."""
     image: str = Field(default="", max_length=MAX_PATH)
-    """A container image; not used here, as a note says."""
+    """The container image of the job's nodes, on a compute that has nodes of any image; elsewhere it has no effect."""
     conda_file: dict[str, Any] = Field(default_factory=dict)
     """A conda environment; in a job file, this may also be the path of a file with it."""
     pip: tuple[str, ...] = ()

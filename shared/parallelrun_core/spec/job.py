@@ -40,6 +40,7 @@ from parallelrun_core.spec.fields import (
     plain_input,
     without_nul,
 )
+from parallelrun_core.spec.notify import Notify, plain_notify
 from parallelrun_core.spec.problems import at, problem_of
 from parallelrun_core.spec.secrets import Secret, named_secrets, reference_to, with_secrets
 from parallelrun_core.spec.user_arguments import user_arguments
@@ -149,6 +150,8 @@ class JobSpec(Strict):
     """Prefix of the names of metrics in a pipeline; has no effect on a job by itself."""
     push_metrics_to_parent: bool = False
     """Passes metrics to the job of a pipeline; has no effect on a job by itself."""
+    notify: Notify | None = None
+    """Who is told when the job has ended: `{url: …, secret: NAME}`; a plain string is short for `{url: …}`."""
     resume_from: str = Field(default="", max_length=128)
     """Id of a job that has ended: its finished mini-batches are taken over, and only the rest is run."""
 
@@ -256,6 +259,11 @@ class JobSpec(Strict):
     @classmethod
     def _compute_by_its_name(cls, value: str) -> str:
         return plain_name(value)
+
+    @field_validator("notify", mode="before")
+    @classmethod
+    def _plain_notify(cls, value: object) -> object:
+        return plain_notify(value)
 
     @field_validator("entry_script", "command", "program_arguments")
     @classmethod

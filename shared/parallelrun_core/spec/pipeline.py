@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, Final, Literal, Self
 
-from pydantic import ConfigDict, Field, ValidationError, model_validator
+from pydantic import ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.spec.fields import AnyInput, Output, Strict
 from parallelrun_core.spec.job import JobSpec
+from parallelrun_core.spec.notify import Notify, plain_notify
 from parallelrun_core.spec.problems import at, problem_of
 
 MAX_STEPS: Final = 1000
@@ -146,6 +147,9 @@ class PipelineSpec(_Deferred):
     """By name; each is an output of a step."""
     steps: dict[StepName, Step] = Field(min_length=1, max_length=MAX_STEPS)
 
+    notify: Notify | None = None
+    """Who is told when the pipeline has ended: `{url: …, secret: NAME}`; a plain string is short for `{url: …}`."""
+
     continue_on_step_failure: bool = True
     """After a step has failed, start others that don't need it; otherwise, none. (Reference §2.1: true.)"""
     force_rerun: bool = False
@@ -164,6 +168,11 @@ class PipelineSpec(_Deferred):
             return cls.model_validate(document)
         except ValidationError as error:
             raise InvalidInput(problems=tuple(problem_of(cls, details) for details in error.errors())) from error
+
+    @field_validator("notify", mode="before")
+    @classmethod
+    def _plain_notify(cls, value: object) -> object:
+        return plain_notify(value)
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:

@@ -16,6 +16,9 @@ _FILE: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*(/[A-Za-z0-9_][A-Za-z0-9.
 
 OF_DATASTORES: Final = "datastores"
 """The folder in the folder of secrets with the credentials of datastores."""
+OF_NOTICES: Final = "webhooks"
+"""The folder in the masters' folder of secrets with the keys that notices of the end of a job are signed with."""
+_NOT_FOR_JOBS: Final = {OF_DATASTORES: "datastores", OF_NOTICES: "notices"}
 
 
 class Secret(Strict):
@@ -38,8 +41,9 @@ class Secret(Strict):
     def _below(cls, value: str) -> str:
         if value and not _FILE.fullmatch(value):
             raise ValueError("must be a path below the folder of secrets, of letters, digits and . _ -")
-        if value.partition("/")[0] == OF_DATASTORES:
-            raise ValueError(f"what is in {OF_DATASTORES}/ is for datastores, and no job can have it")
+        folder = value.partition("/")[0]
+        if folder in _NOT_FOR_JOBS:
+            raise ValueError(f"what is in {folder}/ is for {_NOT_FOR_JOBS[folder]}, and no job can have it")
         return value
 
     @model_validator(mode="after")

@@ -109,6 +109,8 @@ class NodeInfo(msgspec.Struct, kw_only=True, frozen=True):
     """The answer to the last request, for a while."""
     compute: str = ""
     """The compute that it belongs to; empty: none."""
+    image: str = ""
+    """The image that it is of, as its jobs name it; empty: they name none."""
     ends_at: float = 0.0
     """When its engine is going to end it, in seconds since the epoch; 0: not by itself."""
     clock_ahead_s: float = 0.0

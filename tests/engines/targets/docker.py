@@ -16,7 +16,6 @@ from tests.acceptance import engine
 from tests.engines.target import Missing
 
 ROOT = Path(__file__).parents[3]
-IMAGE = "parallelrun-agent:engine-test"
 _BUILD_S = 600
 _LABEL = "parallelrun.launch"
 
@@ -31,7 +30,7 @@ class Docker:
             self.engine = engine.reach()
         except engine.EngineMissing as error:
             raise Missing(str(error)) from error
-        build_agent()
+        self._image = build("agent")
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -43,7 +42,7 @@ class Docker:
     def environment(self, seen: Collection[Path], secret: Path) -> dict[str, str]:
         # The services are this test's user, and so must agents be: the owner of the volume.
         return {
-            "PARALLELRUN_DOCKER_IMAGE": IMAGE,
+            "PARALLELRUN_DOCKER_IMAGE": self._image,
             "PARALLELRUN_DOCKER_NETWORKS": "host",
             "PARALLELRUN_DOCKER_VOLUMES": ",".join(f"{folder}:{folder}" for folder in seen),
             "PARALLELRUN_DOCKER_REDIS_SECRET": str(secret),
@@ -61,16 +60,18 @@ class Docker:
                 container.kill()
 
 
-def build_agent() -> None:
-    """Build the image of agents, with the packages of the examples."""
+def build(target: str) -> str:
+    """Build an image of this checkout, with the packages of the examples; returns its name."""
+    image = f"parallelrun-{target}:engine-test"
     base = os.environ.get("BASE_IMAGE")
     arguments = ["AGENT_REQUIREMENTS=examples.txt", *([f"BASE_IMAGE={base}"] if base else [])]
     options = [part for argument in arguments for part in ("--build-arg", argument)]
     done = subprocess.run(
-        ["docker", "build", "--quiet", "--target", "agent", "--tag", IMAGE, *options, "."],
+        ["docker", "build", "--quiet", "--target", target, "--tag", image, *options, "."],
         cwd=ROOT, capture_output=True, text=True, timeout=_BUILD_S, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
+    return image
 
 
 def reach() -> Docker:

@@ -6,12 +6,16 @@ import json
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import httpx
 import pytest
 
+from parallelrun_core.store.provisioning import ComputeStatus, NodeStatus, Provisioning
 from tests.integration.api.conftest import Site
+
+if TYPE_CHECKING:
+    from redis import Redis
 
 pytestmark = pytest.mark.integration
 
@@ -30,7 +34,7 @@ def test_one_is_defined_shown_changed_and_deleted(api: httpx.Client, root: Path)
     assert made.status_code == 201, made.text
     shown = {
         "name": "here", "type": "local", "min_instances": 0, "max_instances": 3, "is_default": False,
-        "definition": {**LOCAL, "name": "here"},
+        "definition": {**LOCAL, "name": "here"}, "status": None,
     }  # fmt: skip
     assert made.json() == api.get("/v1/computes/here").json() == shown
     azure = api.put(
@@ -42,6 +46,21 @@ def test_one_is_defined_shown_changed_and_deleted(api: httpx.Client, root: Path)
     assert json.loads((root / "computes" / "here.json").read_text())["max_instances"] == 4
     assert api.delete("/v1/computes/here").status_code == 204
     assert api.delete("/v1/computes/here").status_code == 404
+
+
+def test_how_it_stands_is_what_the_provisioner_says(api: httpx.Client, redis: Redis) -> None:
+    api.put("/v1/computes/here", json=LOCAL)
+    said = ComputeStatus(
+        at=100.0, wanted=3, ready=1, launching=2, failures=2, why="no \x1b[31mroom", next_attempt=160.0, plan="sbatch",
+        nodes=[NodeStatus(node="here-0123456789ab", stage="pending", since=90.0, words="Resources")],
+    )  # fmt: skip
+    Provisioning(redis).publish("here", said)
+    shown = api.get("/v1/computes/here").json()["status"]
+    assert (shown["wanted"], shown["ready"], shown["launching"], shown["plan"]) == (3, 1, 2, "sbatch")
+    assert shown["next_attempt"] == "1970-01-01T00:02:40.000Z"
+    assert "\x1b" not in shown["why"]
+    assert shown["nodes"][0]["words"] == "Resources"
+    assert api.get("/v1/computes").json()["items"][0]["status"] == shown
 
 
 def test_only_one_can_be_the_default(api: httpx.Client) -> None:

@@ -77,6 +77,15 @@ def test_nodes_that_build_an_environment_are_shown() -> None:
     )
 
 
+def test_nodes_that_a_compute_has_not_yet_are_shown_with_why() -> None:
+    progress = Progress(scheduled=8, listing_done=True, nodes=1, nodes_wanted=3, nodes_why="no room\x1b[2J")
+    line = describe("processing", progress, items_per_s=None, left_s=None)
+    assert line.startswith("processing: 0/8 mini-batches, provisioning nodes (1 of 3: no room")
+    assert "\x1b" not in line
+    early = Progress(nodes_wanted=3)
+    assert describe("processing", early, items_per_s=None, left_s=None) == "processing: provisioning nodes (0 of 3)"
+
+
 def test_what_was_taken_over_is_shown() -> None:
     progress = Progress(scheduled=8, listing_done=True, done=5, resumed=5, items_scheduled=8, items_done=5)
     line = describe("processing", progress, items_per_s=None, left_s=None)

@@ -60,7 +60,7 @@ def test_a_command_is_shown_without_counts(state: str, expected: str) -> None:
     assert headline(job(state, progress=progress, spec={"command": "true"}, **TIMES)) == expected
 
 
-def progress_of(**counts: int) -> Progress:
+def progress_of(**counts: Any) -> Progress:
     return Progress(listing_done=True, scheduled=100, items_scheduled=1000, rows=3, **counts)
 
 

@@ -22,7 +22,11 @@ from parallelrun_provisioner.engines.swarm.service import service
 ROOT = Path(__file__).parents[3]
 AGENT: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.yml").read_text(encoding="utf-8"))["services"]["agent"]
 SETTINGS = DockerSettings(
-    networks="queue,outside", volumes="data:/data,/srv/in:/inputs:ro", redis_secret="secret-agent", images="team/*"
+    networks="queue,outside",
+    volumes="data:/data,/srv/in:/inputs:ro",
+    redis_secret="secret-agent",
+    images="team/*",
+    kit="parallelrun-kit",
 )
 LAUNCH = Launch(
     id=launch_id("pool", "0123456789ab"),
@@ -52,7 +56,7 @@ def test_a_container_may_do_no_more_than_the_agents_of_the_compose_file() -> Non
     assert host["PidsLimit"] == AGENT["pids_limit"]
     assert host["Init"] is AGENT["init"] is True
     assert body["User"] == AGENT["user"]
-    assert body["Cmd"][0] == AGENT["command"][0]
+    assert body["Entrypoint"] == AGENT["command"]
     assert "PARALLELRUN_RUN_AS=10001:10001" in body["Env"]
     assert "PARALLELRUN_WORKER_UIDS=20000-59999" in body["Env"]
     assert f"{body['StopTimeout']}s" == AGENT["stop_grace_period"]
@@ -123,6 +127,25 @@ def test_a_node_is_only_of_an_image_that_the_operator_allows(image: str, is_allo
     else:
         with pytest.raises(LaunchRefused, match="PARALLELRUN_DOCKER_IMAGES"):
             container(docker(), SETTINGS, "c1", launch)
+
+
+def test_a_node_of_another_image_runs_our_agent_from_a_volume_that_it_can_not_change() -> None:
+    launch = Launch(id=LAUNCH.id, compute="pool", shape=Shape(image="team/a:1"), arguments=("--node", "n"))
+    body = container(docker(), SETTINGS, "c1", launch)
+    kit = body["HostConfig"]["Mounts"][-2]
+
+    assert body["Image"] == "team/a:1"
+    assert body["Entrypoint"] == ["/opt/parallelrun/venv/bin/python", "-I", "-m", "parallelrun_agent.main"]
+    assert (kit["Type"], kit["Target"], kit["ReadOnly"]) == ("volume", "/opt/parallelrun", True)
+    assert kit["VolumeOptions"] == {"NoCopy": True}
+    assert "PARALLELRUN_IMAGE=team/a:1" in body["Env"]
+
+
+def test_without_an_agent_for_other_images_jobs_can_not_name_any() -> None:
+    launch = Launch(id=LAUNCH.id, compute="pool", shape=Shape(image="team/a:1"))
+
+    with pytest.raises(LaunchRefused, match="PARALLELRUN_DOCKER_KIT"):
+        container(docker(), SETTINGS.model_copy(update={"kit": ""}), "c1", launch)
 
 
 def test_limits_are_those_of_the_compute() -> None:

@@ -1,10 +1,10 @@
 """`python -m parallelrun_agent.environments.build`: builds one environment, as a process of its own.
 
-The request comes on stdin: a JSON object with `folder`, `python`, `requirements`, `worker`, and how many environments
-are `kept` after this one is built; whether it is to `compile` what is installed, and `may_build` packages without a
-wheel, which run their own code then. Progress goes to stdout, whose last line is the error if there is one. Of several
-processes for the same environment, of one agent or of several, one builds it and the others wait; its lock ends with
-its process. An environment that is not complete is built again.
+The request comes on stdin: a JSON object with `folder`, `python`, `requirements`, `worker`, the folders of `packages`
+that an image brings, and how many environments are `kept` after this one is built; whether it is to `compile` what is
+installed, and `may_build` packages without a wheel, which run their own code then. Progress goes to stdout, whose last
+line is the error if there is one. Of several processes for the same environment, of one agent or of several, one builds
+it and the others wait; its lock ends with its process. An environment that is not complete is built again.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def _build(folder: Path, request: Mapping[str, Any]) -> None:
     try:
         _uv("venv", "--no-project", "--python", python, str(folder))
     except BuildFailed as error:
-        if python == sys.executable or isinstance(error, TooLong):
+        if python == sys.executable or request["packages"] or isinstance(error, TooLong):
             raise
         # A similar environment runs most jobs; none at all runs no job. The submitter has been warned.
         print(f"Python {python} is not available here ({error}); using {sys.executable}", flush=True)
@@ -93,6 +93,7 @@ def _build(folder: Path, request: Mapping[str, Any]) -> None:
         if request["compile"]:
             _compile(folder)
     _link_worker(folder, Path(request["worker"]))
+    _link_packages(folder, request["packages"])
     (folder / READY).touch()
     print("Ready.", flush=True)
 
@@ -167,6 +168,18 @@ def _link_worker(folder: Path, worker: Path) -> None:
     """Let the environment import the worker's package, and nothing else of ours."""
     for packages in folder.glob("lib/python*/site-packages"):
         (packages / worker.name).symlink_to(worker)
+
+
+def _link_packages(folder: Path, packages: list[str]) -> None:
+    """Let it find these folders after its own. As folders of packages, whose .pth files count: they may name others.
+
+    An environment of an image can be one itself, and the packages that `--system-site-packages` gives to another one
+    are those below it.
+    """
+    if packages:
+        line = f"import site; list(map(site.addsitedir, {packages!r}))\n"
+        for own in folder.glob("lib/python*/site-packages"):
+            (own / "_image.pth").write_text(line)
 
 
 if __name__ == "__main__":

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from parallelrun_agent.environments.cache import InUse, check_cache
+from parallelrun_agent.environments.image_python import ImagePython
 from parallelrun_agent.environments.surroundings import installers
 from parallelrun_agent.users.places import advice, let_through
 from parallelrun_agent.users.worker_user import SAME_USER, WorkerUser
@@ -51,22 +52,29 @@ class Recipe:
     requirements: list[str]
     worker: str
     """The folder of the worker's own package, which is linked into the environment."""
+    packages: tuple[str, ...] = ()
+    """The folders of an image's packages, which are found after those that are installed."""
+    image: str = ""
+    """What the image's Python and packages are, in a hash."""
 
     @classmethod
-    def of(cls, environment: Environment) -> Recipe:
-        """What a job asks for."""
+    def of(cls, environment: Environment, image: ImagePython | None = None) -> Recipe:
+        """What a job asks for, upon what the node's image has."""
         worker = find_spec("parallelrun_worker")
         if worker is None or worker.origin is None:
             raise RuntimeError("the worker is not installed")
         return cls(
-            python=environment.python or sys.executable,
+            python=image.executable if image else environment.python or sys.executable,
             requirements=environment.requirements,
             worker=str(Path(worker.origin).parent),
+            packages=image.packages if image else (),
+            image=image.content if image else "",
         )
 
     def folder(self, cache: Path) -> Path:
         """Where it is, or is to be."""
-        text = json.dumps([self.python, self.requirements, self.worker]).encode()
+        of_image = [self.image] if self.image else []
+        text = json.dumps([self.python, self.requirements, self.worker, *of_image]).encode()
         return cache / "environments" / hashlib.sha256(text).hexdigest()[:32]
 
 
@@ -80,6 +88,7 @@ class JobPython:
         changed: called when it is ready, or could not be built, but for what is known at once.
         user: who runs it.
         may_build_packages: whether packages without a wheel may run their setup code here, as the agent.
+        image: that of the image that the node is of.
 
     Raises:
         OSError: the node has no room for it, or can't begin to build it.
@@ -97,6 +106,7 @@ class JobPython:
         changed: Callable[[], None],
         user: WorkerUser = SAME_USER,
         may_build_packages: bool = True,
+        image: ImagePython | None = None,
     ) -> None:
         self.executable = sys.executable
         self.failure: Failure | None = None
@@ -109,8 +119,8 @@ class JobPython:
         self._request = {"kept": kept, "compile": user.is_other, "may_build": may_build_packages}
         self._use: InUse | None = None
         self._report_at = 0.0
-        if environment.is_own:
-            recipe = Recipe.of(environment)
+        if environment.is_own or image:
+            recipe = Recipe.of(environment, image)
             self._folder = recipe.folder(cache)
             self.executable = str(self._folder / "bin" / "python")
             try:

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 log = telemetry.logger()
 
 SAFE_METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
-_DOWNLOADS: Final = frozenset({"read_log", "read_output"})
-"""Routes that only read, and hand out what jobs have written."""
+_HAND_OUT: Final = frozenset({"read_log", "read_output", "hand_out_token"})
+"""Routes that only read, and hand out what jobs have written, or a right."""
 _REFUSALS: Final = frozenset({401, 403, 421})
 _MAX_BYTES: Final = 10 << 20
 _KEPT: Final = 5
@@ -125,7 +125,7 @@ class Audit:
             if not self._refusals.admit():
                 return
             did = "refused"
-        elif scope["method"] not in SAFE_METHODS or route in _DOWNLOADS:
+        elif scope["method"] not in SAFE_METHODS or route in _HAND_OUT:
             did = route or "unknown"
         else:
             return
@@ -169,12 +169,19 @@ def _facts(scope: Scope, did: str, status: int, headers: list[tuple[bytes, bytes
         "address": client[0] if client else "",
         "request_id": state.get("request_id", ""),
         **({"job_id": job_id[:64]} if job_id else {}),
-        **({"datastore": given["datastore"][:_MOST_CHARACTERS]} if "datastore" in given else {}),
-        **({"compute": given["compute"][:_MOST_CHARACTERS]} if "compute" in given else {}),
-        **({"asset": f"{given['kind']}/{given['asset']}"[:_MOST_CHARACTERS]} if "asset" in given else {}),
-        **({"path": given["path"][:_MOST_CHARACTERS]} if "path" in given else {}),
+        **{key: value[:_MOST_CHARACTERS] for key, value in _named(given).items()},
         **({"asked": f"{scope['method']} {scope['path']}"[:_MOST_CHARACTERS]} if did in ("refused", "unknown") else {}),
     }
+
+
+def _named(given: dict[str, str]) -> dict[str, str]:
+    """What the path of the request names, beside a job."""
+    named: dict[str, str] = {key: given[key] for key in ("name", "datastore", "compute", "path") if key in given}
+    if "asset" in given:
+        named["asset"] = f"{given['kind']}/{given['asset']}"
+    if "container" in given:
+        named["path"] = f"{given['container']}/{given.get('blob', '')}"
+    return named
 
 
 def _created(headers: list[tuple[bytes, bytes]]) -> str:

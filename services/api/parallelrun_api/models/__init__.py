@@ -13,7 +13,7 @@ from parallelrun_api.models.advice import (
     CurvePoint,
 )
 from parallelrun_api.models.cluster import Datastore, DatastoreList, Health
-from parallelrun_api.models.computes import Compute, ComputeList
+from parallelrun_api.models.computes import Compute, ComputeList, ComputeNode, ComputeStatus
 from parallelrun_api.models.files import FileEntry, FileList, OutputElsewhere
 from parallelrun_api.models.jobs import (
     ErrorCount,
@@ -69,6 +69,8 @@ __all__ = [
     "Comparison",
     "Compute",
     "ComputeList",
+    "ComputeNode",
+    "ComputeStatus",
     "CurvePoint",
     "Datastore",
     "DatastoreList",

@@ -6,7 +6,41 @@ from typing import Any
 
 from pydantic import Field
 
-from parallelrun_api.models.answer import Answer
+from parallelrun_api.models.answer import Answer, Time
+
+
+class ComputeNode(Answer):
+    """A node of a compute, as its provisioner sees it."""
+
+    node: str
+    stage: str = Field(examples=["pending"])
+    """asked for; pending, with the engine; starting, its agent has not come; ready; leaving; left; lost."""
+    since: Time
+    words: str
+    """The engine's own, on why it waits or has ended."""
+
+
+class ComputeStatus(Answer):
+    """How a compute stands, as the provisioner says."""
+
+    at: Time
+    """When it said so; the provisioner is away if that is more than a few seconds ago."""
+    wanted: int
+    """Nodes that its jobs can keep busy, within its limits."""
+    ready: int
+    launching: int
+    """Asked for, and not there yet."""
+    leaving: int
+    failures: int
+    """Launches that have failed in a row."""
+    why: str
+    """What the engine said of the last one, or why it can't be asked; empty: nothing is wrong."""
+    next_attempt: Time | None
+    """When it is asked again; null: as soon as nodes are needed."""
+    nodes: list[ComputeNode]
+    """The first hundred that there are, in any stage."""
+    plan: str
+    """Exactly what is sent to the engine for a node."""
 
 
 class Compute(Answer):
@@ -21,6 +55,8 @@ class Compute(Answer):
     """Whether it runs the jobs that name no compute."""
     definition: dict[str, Any]
     """As it was given, without what is the same as by default."""
+    status: ComputeStatus | None
+    """Null: no provisioner has said anything of it, as of one of kind `manual`."""
 
 
 class ComputeList(Answer):

@@ -9,13 +9,16 @@ from fastapi import APIRouter, Path, Request, Response
 
 from parallelrun_api.context import Ctx
 from parallelrun_api.http.answers import json_answer
-from parallelrun_api.models import Compute, ComputeList
+from parallelrun_api.models import Compute, ComputeList, ComputeNode, ComputeStatus
 from parallelrun_api.routes.responses import problems
 from parallelrun_api.submission.upload import JSON_TYPE, YAML_TYPES, read_document
+from parallelrun_api.views.shown import rfc3339
 from parallelrun_core.computes.catalog import shown
 from parallelrun_core.computes.definition import NAME_PATTERN
 from parallelrun_core.computes.definition import Compute as Definition
 from parallelrun_core.computes.kinds import kinds
+from parallelrun_core.store.provisioning import ComputeStatus as Status
+from parallelrun_core.words import visible
 
 router = APIRouter(prefix="/v1", tags=["computes"])
 
@@ -50,13 +53,14 @@ Name = Annotated[str, Path(description="Name of a compute.", pattern=NAME_PATTER
 @router.get("/computes", summary="List computes", response_model=ComputeList, responses=problems())
 def list_computes(context: Ctx) -> Response:
     """All computes, by name."""
-    return json_answer(ComputeList(items=[_shown(each) for each in context.computes.all()]))
+    statuses = context.computes.statuses()
+    return json_answer(ComputeList(items=[_shown(each, statuses.get(each.name)) for each in context.computes.all()]))
 
 
 @router.get("/computes/{compute}", summary="Get a compute", response_model=Compute, responses=problems(404))
 def get_compute(compute: Name, context: Ctx) -> Response:
-    """One compute."""
-    return json_answer(_shown(context.computes.get(compute)))
+    """One compute, with how it stands: its nodes, what they wait for, and when its engine is asked again."""
+    return json_answer(_shown(context.computes.get(compute), context.computes.status(compute)))
 
 
 @router.put(
@@ -73,7 +77,7 @@ async def put_compute(compute: Name, request: Request, context: Ctx) -> Response
     context.operators.check(request.state.token_name)
     document = await read_document(request)
     defined, is_new = await run_sync(context.computes.put, compute, document)
-    return json_answer(_shown(defined), 201 if is_new else 200)
+    return json_answer(_shown(defined, None), 201 if is_new else 200)
 
 
 @router.delete(
@@ -92,7 +96,7 @@ def delete_compute(compute: Name, request: Request, context: Ctx) -> Response:
     return Response(status_code=204, headers={"Cache-Control": "no-store"})
 
 
-def _shown(compute: Definition) -> Compute:
+def _shown(compute: Definition, status: Status | None) -> Compute:
     fields = shown(compute)
     return Compute(
         name=compute.name,
@@ -101,4 +105,23 @@ def _shown(compute: Definition) -> Compute:
         max_instances=compute.max_instances,
         is_default=compute.is_default,
         definition=fields,
+        status=_status(status) if status is not None else None,
+    )
+
+
+def _status(status: Status) -> ComputeStatus:
+    return ComputeStatus(
+        at=rfc3339(status.at),
+        wanted=status.wanted,
+        ready=status.ready,
+        launching=status.launching,
+        leaving=status.leaving,
+        failures=status.failures,
+        why=visible(status.why),
+        next_attempt=rfc3339(status.next_attempt) if status.next_attempt > status.at else None,
+        nodes=[
+            ComputeNode(node=each.node, stage=each.stage, since=rfc3339(each.since), words=visible(each.words))
+            for each in status.nodes
+        ],
+        plan=status.plan,
     )

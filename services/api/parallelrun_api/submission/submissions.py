@@ -32,6 +32,7 @@ from parallelrun_api.submission.output_claims import check_output_is_free, check
 from parallelrun_api.submission.step_problems import StepProblems
 from parallelrun_api.submission.takeover import earlier_job
 from parallelrun_api.submission.upload import Upload
+from parallelrun_core.computes import images
 from parallelrun_core.computes.catalog import Catalog
 from parallelrun_core.computes.names import NOTE
 from parallelrun_core.computes.selection import Selection, computes_in
@@ -168,27 +169,26 @@ class Submissions:
             self._checks.check(spec, has_zip=upload.code is not None)
             check_output_is_free(JobFolder(self._root, job_id), spec, self._registry)
             earlier = earlier_job(self._root, spec, self._checks.rule()) if spec.resume_from else None
-            compute = Selection(self._computes).compute_of(spec.compute)
-            document = spec.model_copy(update={"compute": compute}).model_dump(mode="json")
+            document = spec.model_dump(mode="json") | Selection(self._computes).place(spec)
             return _Prepared(document, store_code(self._root, spec, upload.code), earlier)
 
     def _prepare_pipeline(self, job_id: str, spec: PipelineSpec, upload: Upload) -> _Prepared:
         with upload.reading.locating_problems():
             steps = leaf_steps(spec)
         problems = StepProblems(upload.reading)
-        selection, computes = Selection(self._computes), dict[tuple[str, ...], str]()
+        selection, placed = Selection(self._computes), dict[tuple[str, ...], dict[str, Any]]()
         for step in steps:
             with problems.of(step.names):
                 self._checks.check_step(step.known(), has_zip=upload.code is not None)
             with problems.of(step.names):
-                computes[step.names] = selection.compute_of(step.spec.compute)
+                placed[step.names] = selection.place(step.spec)
         check_outputs_are_free(JobFolder(self._root, job_id), steps, self._registry, problems)
         problems.check()
         snapshots = store_steps_code(self._root, steps, upload.code, problems)
         document = with_steps(
             spec.model_dump(mode="json"),
             lambda names, step: {
-                **step, "code": snapshots[names], "job": {**step["job"], "compute": computes[names]}
+                **step, "code": snapshots[names], "job": {**step["job"], **placed[names]}
             },
         )  # fmt: skip
         return _Prepared(document, code="", earlier=None)
@@ -224,13 +224,15 @@ class Submissions:
         failpoints.reach("api.accepted")
 
     def _record(self, upload: Upload, prepared: _Prepared) -> JobRecord:
-        is_selected = bool(computes_in(prepared.spec))
+        is_selected, has_own_image = bool(computes_in(prepared.spec)), images.has_image(prepared.spec)
+        untrue = {NOTE} if is_selected else set()
+        untrue |= {images.NOTE} if has_own_image else set()
         return JobRecord(
             job_id="",
             submitted=0.0,
             code=prepared.code,
             spec=prepared.spec,
-            notes=[str(note) for note in upload.reading.notes if not (is_selected and note.message == NOTE)],
+            notes=[str(note) for note in upload.reading.notes if note.message not in untrue],
             places=self._checks.places,
             origins=_origins(upload),
         )

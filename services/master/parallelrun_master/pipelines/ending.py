@@ -18,6 +18,7 @@ from parallelrun_core.service import failpoints
 from parallelrun_core.states import JobState, StepState
 from parallelrun_core.store.leader_queue import LeaderQueue
 from parallelrun_core.store.registry import Registry
+from parallelrun_master.notices.owed import owe
 from parallelrun_master.pipelines.reports import PipelineReports
 from parallelrun_master.policy.failed_steps import EndedStep, failure_of
 
@@ -28,6 +29,7 @@ class Ending:
     """Concludes one pipeline, and retires it.
 
     Args:
+        is_told: whether somebody wants to know of the end.
         check_turn: raises `Fenced` when the pipeline is no longer the caller's to lead.
     """
 
@@ -38,12 +40,14 @@ class Ending:
         registry: Registry,
         reports: PipelineReports,
         *,
+        is_told: bool,
         check_turn: Callable[[], object],
     ) -> None:
         self._folder = folder
         self._queue = queue
         self._registry = registry
         self._reports = reports
+        self._is_told = is_told
         self._check_turn = check_turn
 
     def conclude(self, state: JobState, known: Mapping[str, Standing]) -> None:
@@ -71,6 +75,8 @@ class Ending:
         )
         self._check_turn()
         self._reports.conclude(result, known)
+        if self._is_told:
+            owe(self._folder.root, job_id, self._queue.generation)
         self._folder.conclude(result, generation=self._queue.generation)
         failpoints.reach("finish.after_result")
 

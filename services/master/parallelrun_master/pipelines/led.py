@@ -49,7 +49,14 @@ class LedPipeline:
             check_turn=self._check_turn,
             generation=self._queue.generation,
         )
-        self._ending = Ending(folder, self._queue, self._registry, self._reports, check_turn=self._check_turn)
+        self._ending = Ending(
+            folder,
+            self._queue,
+            self._registry,
+            self._reports,
+            is_told=self._spec.notify is not None,
+            check_turn=self._check_turn,
+        )
         self._has_checked = False
 
     def step(self) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 from parallelrun_core.computes.containers import Containers
 
@@ -10,4 +10,5 @@ from parallelrun_core.computes.containers import Containers
 class Compute(Containers):
     """Each node is a container."""
 
+    has_images: ClassVar[bool] = True
     type: Literal["docker"]

@@ -60,7 +60,7 @@ async def read_blob(container: str, blob: str, request: Request, face: FaceOf) -
     return answer
 
 
-@router.put("/{account}/{container}/{blob:path}")
+@router.put("/{account}/{container}/{blob:path}", name="write_blob")
 async def write_blob(container: str, blob: str, request: Request, face: FaceOf) -> Response:
     """A blob as a whole, a block, a list of blocks that become a blob, or metadata."""
     container, blob = checked_container(container), checked_blob(blob)

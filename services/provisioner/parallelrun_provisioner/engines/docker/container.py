@@ -6,6 +6,7 @@ It may do no more than the agents of docker-compose.yml: a test compares the two
 from __future__ import annotations
 
 from collections.abc import Mapping
+from hashlib import sha256
 from typing import Any, Final
 
 from parallelrun_core.computes.containers import Containers
@@ -20,6 +21,15 @@ LAUNCH: Final = "parallelrun.launch"
 CAPABILITIES: Final = ("KILL", "SETGID", "SETUID")
 """What an agent needs to start and end workers as other users; it gives up the rest of root's rights at once."""
 SECRET_FOLDER: Final = "/secret"  # noqa: S105 - where it is, not what it is
+KIT: Final = "/opt/parallelrun"
+"""Where the agent for nodes of other images is, and must be."""
+CACHE: Final = "/cache"
+_CACHE: Final = {
+    "PARALLELRUN_CACHE_DIR": CACHE,
+    "UV_CACHE_DIR": f"{CACHE}/uv",
+    "UV_PYTHON_INSTALL_DIR": f"{CACHE}/pythons",
+}
+_OWN: Final = ["parallelrun-agent"]
 _MEBIBYTE: Final = 1 << 20
 _LOG: Final = {"Type": "json-file", "Config": {"max-size": "10m", "max-file": "3"}}
 
@@ -33,8 +43,13 @@ def image_of(compute: Containers, settings: DockerSettings, launch: Launch) -> s
     """The image of a node.
 
     Raises:
-        LaunchRefused: the operator doesn't allow it.
+        LaunchRefused: the operator doesn't allow it, or has none with an agent for nodes of other images.
     """
+    if launch.shape.image and not settings.kit:
+        raise LaunchRefused(
+            "jobs can't name images here: the operator of the provisioner names an image with the agent for them in "
+            "PARALLELRUN_DOCKER_KIT"
+        )
     image = launch.shape.image or compute.image or settings.image
     if not settings.allows(image):
         raise LaunchRefused(
@@ -54,6 +69,8 @@ def environment(compute: Containers, settings: DockerSettings, launch: Launch) -
         **({"PARALLELRUN_RUN_AS": settings.user} if settings.user else {}),
         **({"PARALLELRUN_WORKER_UIDS": settings.worker_uids} if settings.worker_uids else {}),
         **({"PARALLELRUN_REDIS_SECRET_FILE": f"{SECRET_FOLDER}/secret"} if settings.redis_secret else {}),
+        **({"PARALLELRUN_IMAGE": launch.shape.image} if launch.shape.image else {}),
+        **(_CACHE if settings.cache else {}),
     }
 
 
@@ -66,13 +83,27 @@ def mounts(given: list[Mount]) -> list[dict[str, Any]]:
     """Volumes and folders as the API has them."""
     return [
         {"Type": each.kind, "Source": each.source, "Target": each.target, "ReadOnly": each.is_read_only}
+        | ({"VolumeOptions": {"NoCopy": True}} if each.target == KIT else {})
         for each in given
     ]
 
 
-def command(launch: Launch) -> list[str]:
-    """What runs in the image of our agents."""
-    return ["parallelrun-agent", *launch.arguments]
+def program(launch: Launch) -> list[str]:
+    """What runs in a node: the agent of its image, or the one that is mounted in an image of somebody else."""
+    # -I: nothing that an image sets for its own Python, by variables or files, has a say in the agent's.
+    return [f"{KIT}/venv/bin/python", "-I", "-m", "parallelrun_agent.main"] if launch.shape.image else _OWN
+
+
+def seen(settings: DockerSettings, launch: Launch) -> list[Mount]:
+    """What a node sees beside what its secret is in."""
+    cache = [Mount(settings.cache, CACHE, False)] if settings.cache else []
+    kit = [Mount(kit_volume(settings.kit), KIT, True)] if launch.shape.image else []
+    return [*settings.mounts, *cache, *kit]
+
+
+def kit_volume(kit: str) -> str:
+    """The volume that is filled with what an image with an agent has."""
+    return f"parallelrun-kit-{sha256(kit.encode()).hexdigest()[:12]}"
 
 
 def container(compute: Containers, settings: DockerSettings, cluster: str, launch: Launch) -> dict[str, Any]:
@@ -85,7 +116,10 @@ def container(compute: Containers, settings: DockerSettings, cluster: str, launc
     secret = [Mount(settings.redis_secret, SECRET_FOLDER, True)] if settings.redis_secret else []
     return {
         "Image": image_of(compute, settings, launch),
-        "Cmd": command(launch),
+        "Entrypoint": program(launch),
+        "Cmd": list(launch.arguments),
+        "WorkingDir": "/",
+        "Healthcheck": {"Test": ["NONE"]},
         "Env": pairs(environment(compute, settings, launch)),
         "Labels": labels(cluster, launch),
         "User": "0:0",
@@ -102,7 +136,7 @@ def container(compute: Containers, settings: DockerSettings, cluster: str, launc
             "PidsLimit": compute.pids,
             "Tmpfs": {"/tmp": f"size={compute.tmp_bytes},mode=1777,exec"},  # noqa: S108 - of the container
             "ShmSize": compute.shm_bytes,
-            "Mounts": mounts([*settings.mounts, *secret]),
+            "Mounts": mounts([*seen(settings, launch), *secret]),
             "LogConfig": _LOG,
             **_limits(compute),
         },

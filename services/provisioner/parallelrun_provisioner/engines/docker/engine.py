@@ -13,6 +13,7 @@ from parallelrun_core.computes.launch import Launch
 from parallelrun_provisioner.engines.docker.client import Connection, refusing, shortened, words_of
 from parallelrun_provisioner.engines.docker.container import CLUSTER, COMPUTE, LAUNCH, container
 from parallelrun_provisioner.engines.docker.fetching import Fetches
+from parallelrun_provisioner.engines.docker.kit import fill
 from parallelrun_provisioner.engines.docker.settings import DockerSettings, words
 from parallelrun_provisioner.engines.interface import (
     EngineError,
@@ -67,11 +68,16 @@ class Engine:
     def _create(self, client: Any, launch: Launch, body: dict[str, Any]) -> None:
         from docker.errors import APIError, ImageNotFound
 
+        needed = [*([self._settings.kit] if launch.shape.image else []), body["Image"]]
         try:
+            for image in needed:
+                client.inspect_image(image)
+            if launch.shape.image:
+                fill(client, self._settings.kit)
             client.create_container_from_config(body, name=launch.id)
         except ImageNotFound:
-            self._fetches.begin(body["Image"])
-            self._waiting[launch.id] = launch, body["Image"]
+            self._fetches.begin(image)
+            self._waiting[launch.id] = launch, image
             return
         except APIError as error:
             if error.status_code != 409 or not self._is_ours(client.inspect_container(launch.id)):

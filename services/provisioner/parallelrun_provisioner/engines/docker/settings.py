@@ -60,6 +60,9 @@ class DockerSettings(BaseSettings):
     a swarm the name of its secret. Empty: none is needed."""
     kit: str = ""
     """The image with the agent for nodes of other images; empty: jobs can't name images."""
+    cache: str = ""
+    """A volume or a folder of the host in which nodes keep what they have built and fetched. Empty: each has its own,
+    which ends with it."""
     user: str = Field(default="10001:10001", pattern=r"^([1-9]\d*:[1-9]\d*)?$")
     """User and group of the nodes' agents; they start as root, to be able to start workers as other users. Empty: they
     stay root without its rights, where an engine without root runs as the owner of the volumes."""

@@ -9,12 +9,13 @@ from parallelrun_core.computes.launch import Launch
 from parallelrun_provisioner.engines.docker.container import (
     CAPABILITIES,
     SECRET_FOLDER,
-    command,
     environment,
     image_of,
     labels,
     mounts,
     pairs,
+    program,
+    seen,
 )
 from parallelrun_provisioner.engines.docker.settings import DockerSettings, words
 
@@ -41,7 +42,10 @@ def service(
         "TaskTemplate": {
             "ContainerSpec": {
                 "Image": image_of(compute, settings, launch),
-                "Args": command(launch),
+                "Command": program(launch),
+                "Args": list(launch.arguments),
+                "Dir": "/",
+                "Healthcheck": {"Test": ["NONE"]},
                 "Env": pairs(environment(compute, settings, launch)),
                 "Labels": marks,
                 "User": "0:0",
@@ -54,7 +58,7 @@ def service(
                 "StopSignal": "SIGTERM",
                 "StopGracePeriod": round(compute.stop_seconds * _SECOND_NS),
                 "Mounts": [
-                    *mounts(settings.mounts),
+                    *mounts(seen(settings, launch)),
                     _memory("/tmp", compute.tmp_bytes),  # noqa: S108 - of the container
                     _memory("/dev/shm", compute.shm_bytes),  # noqa: S108 - of the container
                 ],

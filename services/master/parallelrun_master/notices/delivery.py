@@ -1,0 +1,159 @@
+"""The process that sends notices: `python -m parallelrun_master.notices.delivery`, with an `Order` on stdin.
+
+Names are looked up, and TLS is negotiated, for as long as that takes; the master ends a process that takes too long.
+Nothing is lost then: what was not noted as delivered is owed.
+"""
+
+from __future__ import annotations
+
+import secrets
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from parallelrun_core.datastores.secret_files import SecretUnusable, read_secret_file
+from parallelrun_core.errors import NotFound, ParallelRunError
+from parallelrun_core.folder.job_folder import JobFolder
+from parallelrun_core.folder.layout import Logs
+from parallelrun_core.folder.records import JobResult
+from parallelrun_core.folder.schema import decode
+from parallelrun_core.service import telemetry
+from parallelrun_core.service.process import die_with_parent
+from parallelrun_core.spec.secrets import OF_NOTICES
+from parallelrun_core.words import visible
+from parallelrun_master.notices.message import KeyUnusable, body, headers, key_of, notice_id
+from parallelrun_master.notices.owed import Owed, job_of, notify_of, taken
+from parallelrun_master.notices.sending import NotDelivered, post
+from parallelrun_master.policy.notices import Allowed, pause_s
+
+if TYPE_CHECKING:
+    from parallelrun_core.folder.records import JobRecord
+
+_AT_ONCE: Final = 8
+_UNTIL_ENDED_S: Final = 2.0
+
+
+class Order(msgspec.Struct, kw_only=True, frozen=True):
+    """What a master wants sent."""
+
+    root: str
+    secrets_dir: str | None
+    allow: str
+    log_format: str
+    now: float
+    """By Redis' clock."""
+    names: list[str]
+
+
+class Delivery:
+    """Sends what is owed."""
+
+    def __init__(self, order: Order) -> None:
+        self._order = order
+        self._root = Path(order.root)
+        self._allowed = Allowed.parse(order.allow)
+        self._began = time.monotonic()
+        self._log = telemetry.logger()
+
+    def run(self) -> None:
+        """Send all of the order, several at a time."""
+        with ThreadPoolExecutor(_AT_ONCE) as pool:
+            list(pool.map(self.deliver, self._order.names))
+
+    def deliver(self, name: str) -> None:
+        """Send one notice, unless another process does."""
+        job = job_of(name)
+        with taken(self._root, name) as owed:
+            if owed is None or job is None or owed.attempts.next_at > self._now():
+                return
+            job_id, generation = job
+            folder = JobFolder(self._root, job_id)
+            try:
+                record = folder.record()
+                path = folder.layout.result(generation)
+                result = decode(path.read_bytes(), JobResult, path)
+            except NotFound:
+                owed.settle()  # the job is gone
+                return
+            except FileNotFoundError:
+                self._later(owed, _UNTIL_ENDED_S)  # its end is about to be recorded, or its leader has died before
+                return
+            self._send(owed, folder, record, result, generation)
+
+    def _send(self, owed: Owed, folder: JobFolder, record: JobRecord, result: JobResult, generation: int) -> None:
+        attempts = owed.attempts
+        attempts.count += 1
+        attempts.first_at = attempts.first_at or self._now()
+        try:
+            status = self._posted(record, result, generation)
+        except (NotDelivered, KeyUnusable, SecretUnusable, ValueError, ParallelRunError) as error:
+            again_s = pause_s(attempts.count, self._now() - attempts.first_at, _chance())
+            is_final = again_s is None or getattr(error, "is_final", False)
+            what = "given up" if is_final else f"again in {again_s:.0f} s"
+            self._say(folder, f"attempt {attempts.count}: not delivered: {error}; {what}")
+            self._log.warning("notice_not_delivered", job_id=folder.job_id, reason=str(error), is_final=is_final)
+            if is_final or again_s is None:
+                owed.settle()
+            else:
+                self._later(owed, again_s)
+            return
+        self._say(folder, f"attempt {attempts.count}: delivered, answered with {status}")
+        self._log.info("notice_delivered", job_id=folder.job_id, attempts=attempts.count)
+        owed.settle()
+
+    def _posted(self, record: JobRecord, result: JobResult, generation: int) -> int:
+        notify = notify_of(record)
+        if notify is None:
+            raise NotDelivered("nobody wants to know", is_final=True)
+        content = body(record, result, generation)
+        name = notice_id(record.job_id, generation)
+        return post(
+            notify.url, headers(name, int(time.time()), content, self._key(notify.secret)), content, self._allowed
+        )
+
+    def _key(self, name: str) -> bytes | None:
+        """The key that signs, as it is now. A notice that is to be signed is never sent without."""
+        if not name:
+            return None
+        if self._order.secrets_dir is None:
+            raise KeyUnusable("masters have no folder of secrets (--secrets-dir)")
+        try:
+            return key_of(read_secret_file(Path(self._order.secrets_dir), f"{OF_NOTICES}/{name}"))
+        except KeyUnusable as error:
+            raise KeyUnusable(f"the key {OF_NOTICES}/{name} can't be used: {error}") from error
+
+    def _later(self, owed: Owed, pause: float) -> None:
+        owed.attempts.next_at = self._now() + pause
+        owed.note()
+
+    def _say(self, folder: JobFolder, text: str) -> None:
+        """A line for the owner of the job, among its logs."""
+        path = Logs(folder.logs).sys / "notices.txt"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        with path.open("a", encoding="utf-8") as file:
+            file.write(f"{now} {visible(text, lines=False)}\n")
+
+    def _now(self) -> float:
+        return self._order.now + time.monotonic() - self._began
+
+
+def _chance() -> float:
+    return secrets.randbelow(1000) / 1000
+
+
+def main() -> None:
+    """Carry out one order."""
+    die_with_parent()
+    order = msgspec.json.decode(sys.stdin.buffer.read(), type=Order)
+    telemetry.configure("master", log_format=order.log_format)
+    Delivery(order).run()
+
+
+if __name__ == "__main__":
+    main()

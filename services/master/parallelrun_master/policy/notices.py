@@ -1,0 +1,76 @@
+"""Where notices may go, and when one is sent again. Pure."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from ipaddress import IPv4Network, IPv6Network, ip_network
+from typing import Final
+
+from parallelrun_core.spec.notify import is_never_told, plain_address
+
+GIVE_UP_S: Final = 24 * 3600.0
+_FIRST_PAUSE_S: Final = 1.0
+_LONGEST_PAUSE_S: Final = 3600.0
+_HOST: Final = re.compile(r"(\*\.)?[a-z0-9_]([a-z0-9_.-]*[a-z0-9_])?")
+
+
+@dataclass(frozen=True)
+class Allowed:
+    """What an operator allows besides public addresses."""
+
+    networks: tuple[IPv4Network | IPv6Network, ...] = ()
+    hosts: frozenset[str] = frozenset()
+    is_anywhere: bool = False
+
+    @classmethod
+    def parse(cls, text: str) -> Allowed:
+        """From `10.0.0.0/8, hooks.example.com, *.example.org`; `*`: anywhere.
+
+        Raises:
+            ValueError: an entry is none of these.
+        """
+        networks, hosts = list[IPv4Network | IPv6Network](), set[str]()
+        entries = {entry.strip().lower() for entry in text.split(",")} - {""}
+        for entry in entries - {"*"}:
+            try:
+                networks.append(ip_network(entry, strict=False))
+            except ValueError as error:
+                if not _HOST.fullmatch(entry):
+                    raise ValueError(f"{entry!r} is neither a network, a host, *.DOMAIN nor *") from error
+                hosts.add(entry)
+        return cls(tuple(networks), frozenset(hosts), "*" in entries)
+
+    def has_host(self, host: str) -> bool:
+        """Whether it is named, or below a domain that is."""
+        parts = host.lower().rstrip(".").split(".")
+        domains = {f"*.{'.'.join(parts[at:])}" for at in range(1, len(parts))}
+        return not self.hosts.isdisjoint({".".join(parts), *domains})
+
+
+def refusal(host: str, address: str, allowed: Allowed) -> str:
+    """Why nothing is sent to this address of a host; empty if it may be.
+
+    What only machines themselves have business with is refused whatever name leads there; a network that is allowed by
+    its address isn't.
+    """
+    there = plain_address(address)
+    if any(there in network for network in allowed.networks):
+        return ""
+    if is_never_told(there):
+        return f"{host} leads to {there}, which no notice is sent to"
+    if allowed.is_anywhere or there.is_global or allowed.has_host(host):
+        return ""
+    return f"{host} leads to {there}, which is not public; masters can allow it (--notify-allow)"
+
+
+def pause_s(attempts: int, lasted_s: float, spread: float) -> float | None:
+    """How long to wait after so many attempts; None: it is given up.
+
+    Args:
+        lasted_s: since the first attempt.
+        spread: 0 to 1, by chance, so that what failed together doesn't come back together.
+    """
+    if lasted_s >= GIVE_UP_S:
+        return None
+    return float(min(_FIRST_PAUSE_S * 2 ** min(attempts - 1, 20), _LONGEST_PAUSE_S) * (0.75 + spread / 2))

@@ -1,0 +1,30 @@
+"""The image that a job names for its nodes.
+
+Only a compute whose engine can give nodes of any image has such nodes. Submission leaves the name out of the jobs of
+all others, so whoever looks for work compares two names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+OWN_PYTHON: Final = "the workers run in the Python of their node"
+NOTE: Final = f"no container is created for a job: {OWN_PYTHON}, or one built from conda_file"
+"""What is said of an image, as long as it isn't known whether the job's compute has nodes of images."""
+
+
+def image_of(spec: Mapping[str, Any]) -> str:
+    """The image of the nodes that a job runs on, by the spec that is recorded of it; empty: that of its compute."""
+    environment = spec.get("environment")
+    if not spec.get("compute") or not isinstance(environment, Mapping):
+        return ""
+    return str(environment.get("image") or "")
+
+
+def has_image(spec: Mapping[str, Any]) -> bool:
+    """Whether a job, or a step of a pipeline, runs on nodes of an image that it names."""
+    steps = spec.get("steps")
+    return bool(image_of(spec)) or (
+        isinstance(steps, Mapping) and any(has_image(step["job"]) for step in steps.values())
+    )
