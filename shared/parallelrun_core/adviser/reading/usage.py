@@ -6,6 +6,7 @@ import csv
 from collections.abc import Iterable
 from contextlib import suppress
 from datetime import datetime
+from math import isfinite
 from pathlib import Path
 
 from parallelrun_core.adviser.evidence import NodeUse
@@ -24,7 +25,8 @@ def read_uses(logs: Path, nodes: Iterable[str]) -> dict[str, NodeUse]:
     for node in list(nodes)[:_MOST_NODES]:
         folder = Logs(logs).perf(node)
         if rows := _rows(folder / "node_resource_usage.csv"):
-            uses[node] = _use(rows, _rows(folder / "processes_resource_usage.csv"))
+            workers, gpus = (_rows(folder / f"{name}_usage.csv") for name in ("processes_resource", "node_gpu"))
+            uses[node] = _use(rows, workers, gpus)
     return uses
 
 
@@ -34,7 +36,7 @@ def _rows(path: Path) -> list[Row]:
     return []
 
 
-def _use(rows: list[Row], workers: list[Row]) -> NodeUse:
+def _use(rows: list[Row], workers: list[Row], gpus: list[Row]) -> NodeUse:
     total, left = _last(rows, "Memory Total (MB)"), _least(rows, "Memory Available (MB)")
     return NodeUse(
         cpus=min(filter(None, (_last(rows, "Cpu Limit"), _last(rows, "Cpus"))), default=None),
@@ -46,6 +48,10 @@ def _use(rows: list[Row], workers: list[Row]) -> NodeUse:
         memory_pressure=_rate(rows, "Memory Pressure (s)"),
         io_pressure=_rate(rows, "Io Pressure (s)"),
         threads=_plain_mean(workers, "# of Threads"),
+        gpu_share=_share(_plain_mean(gpus, "Utilization Percent"), 100),
+        gpu_memory_share=_share(
+            max(_numbers(gpus, "Memory Used (MB)"), default=None), _last(gpus, "Memory Total (MB)")
+        ),
     )
 
 
@@ -54,7 +60,7 @@ def _numbers(rows: list[Row], column: str) -> list[float]:
     for row in rows:
         with suppress(ValueError, TypeError):
             numbers.append(float(row.get(column) or ""))
-    return numbers
+    return [number for number in numbers if isfinite(number)]
 
 
 def _last(rows: list[Row], column: str) -> float | None:
@@ -66,17 +72,28 @@ def _least(rows: list[Row], column: str) -> float | None:
     return min(_numbers(rows, column), default=None)
 
 
+def _most(rows: list[Row], column: str) -> float | None:
+    return max(_numbers(rows, column), default=None)
+
+
 def _plain_mean(rows: list[Row], column: str) -> float | None:
     numbers = _numbers(rows, column)
     return sum(numbers) / len(numbers) if numbers else None
+
+
+def _share(part: float | None, whole: float | None) -> float | None:
+    return part / whole if part is not None and whole else None
 
 
 def _rate(rows: list[Row], column: str) -> float | None:
     """How fast a sum grew from the first row to the last, each second."""
     with suppress(ValueError, TypeError, ZeroDivisionError):
         first, last = rows[0], rows[-1]
-        passed = datetime.fromisoformat(last["Utc Time"]) - datetime.fromisoformat(first["Utc Time"])
-        return max(0.0, float(last.get(column) or "") - float(first.get(column) or "")) / passed.total_seconds()
+        passed = datetime.fromisoformat(last.get("Utc Time") or "") - datetime.fromisoformat(
+            first.get("Utc Time") or ""
+        )
+        rate = (float(last.get(column) or "") - float(first.get(column) or "")) / passed.total_seconds()
+        return max(0.0, rate) if isfinite(rate) else None
     return None
 
 
@@ -89,4 +106,5 @@ def _mean(rows: list[Row], column: str) -> float | None:
             at, value = datetime.fromisoformat(row.get("Utc Time") or ""), float(row.get(column) or "")
             weight = max(0.001, (at - before).total_seconds()) if before else 1.0
             total, weights, before = total + weight * value, weights + weight, at
-    return total / weights / 100 if weights else None
+    share = total / weights / 100 if weights else None
+    return share if share is not None and isfinite(share) else None
