@@ -157,6 +157,7 @@ spec:
           ports:
             - name: http
               containerPort: {{ .port }}
+              protocol: TCP
           {{- end }}
           livenessProbe:
             {{- include "parallelrun.probe" (dict "path" "/livez" "port" .port) | nindent 12 }}
