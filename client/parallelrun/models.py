@@ -217,6 +217,18 @@ class NodePressure(msgspec.Struct, kw_only=True, frozen=True):
     memory: float = 0.0
 
 
+class NodeGpu(msgspec.Struct, kw_only=True, frozen=True):
+    """One GPU of a node, or a part of one (MIG)."""
+
+    device: str
+    """As CUDA_VISIBLE_DEVICES names it."""
+    name: str = ""
+    utilization: float | None = None
+    """The part of the time, 0 to 1, in which something ran on it lately."""
+    memory_used_bytes: int | None = None
+    memory_bytes: int | None = None
+
+
 class Node(msgspec.Struct, kw_only=True, frozen=True):
     """One node of the cluster."""
 
@@ -245,6 +257,8 @@ class Node(msgspec.Struct, kw_only=True, frozen=True):
     """When its engine is going to end it."""
     pressure: NodePressure | None = None
     """None: its kernel doesn't measure it."""
+    gpus: list[NodeGpu] = []
+    """Those that workers get, if they can be measured there."""
     check: NodeCheck | None = None
     """Its answer to the last `check`, for a minute."""
 
