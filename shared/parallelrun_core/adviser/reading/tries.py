@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -66,9 +66,9 @@ def read_tries(folder: Path, begun: float) -> ReadTries:
             whole["category"].extend([categories.number(_category(each)) for each in tried])
     order = np.lexsort((np.frombuffer(whole["mini_batch"], np.int64), np.frombuffer(real["started_s"], np.float64)))
     # One after the other, so that a million tries are in memory once.
-    sorted_columns = {name: np.frombuffer(whole.pop(name), np.int64)[order] for name in _WHOLE}
-    measured = {name: np.frombuffer(real.pop(name), np.float64)[order] for name in _REAL}
-    return ReadTries(Tries(**sorted_columns, **measured), nodes.all(), processes.all(), categories.all())
+    made: dict[str, Any] = {name: np.frombuffer(whole.pop(name), np.int64)[order] for name in _WHOLE}
+    made |= {name: np.frombuffer(real.pop(name), np.float64)[order] for name in _REAL}
+    return ReadTries(Tries(**made), nodes.all(), processes.all(), categories.all())
 
 
 def _category(outcome: Outcome) -> str:
