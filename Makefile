@@ -253,8 +253,8 @@ $(AZURE_VENVS)/%/ready: requirements/azure-client-%.txt
 	@touch $@
 
 .PHONY: engine-test
-engine-test: setup ## Run jobs on nodes that an engine provides, and kill those nodes (E=docker)
-	@$(BIN)/python -m tests.engines $(E)
+engine-test: setup ## Run jobs on nodes that an engine provides, and kill those nodes (E=docker; CHAOS_S=60 seconds of that)
+	@$(BIN)/python -m tests.engines $(E) $(if $(CHAOS_S),--seconds $(CHAOS_S))
 
 .PHONY: up
 up: ## Start the services in containers, and wait until they are ready (AGENTS=2 nodes)
