@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
 import msgspec
@@ -141,6 +142,16 @@ class Job(msgspec.Struct, kw_only=True, frozen=True):
     def has_ended(self) -> bool:
         """Whether it has ended and its end is recorded. A canceled job is shown as such a moment earlier."""
         return self.state in TERMINAL and self.ended is not None
+
+    def _repr_html_(self) -> str:
+        """How it stands, for notebooks."""
+        return self._repr_mimebundle_()["text/html"]
+
+    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
+        """The same, with text for front ends that show no HTML."""
+        # By its name: what draws jobs is built upon them, and is loaded in notebooks only.
+        bundle: dict[str, str] = import_module("parallelrun.notebook.widget").bundle_of(self)
+        return bundle
 
 
 class MiniBatch(msgspec.Struct, kw_only=True, frozen=True):
