@@ -30,6 +30,8 @@ BENCHMARKS = {
     "thousand_nodes": "a thousand simulated nodes against one Redis and one leader",
     "table": "large tables, counted and added up, compared with pandas: speed, memory",
     "latency": "one trivial job, on a warm cluster and from nothing",
+    "studio": "pictures of a very large job for the web page: time, bytes, memory; and what following one costs",
+    "adviser": "planted bottlenecks: found, mended as advised, and gaining what was predicted?",
     "pipeline": "steps in a row and side by side, and what a pipeline costs that waits",
 }
 RESULTS = Path(__file__).parent / "results"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 import shutil
 import subprocess
 import sys
@@ -55,7 +56,7 @@ def rows_there(there: Provisioned, digits: Path) -> bytes:
 def first_run_s(there: Provisioned) -> float:
     """The seconds from a request to its first run(), with a node that has to be launched for it."""
     there.cluster.until(lambda: not there.ours(), "idle nodes are given back", 60)
-    first = there.cluster.home / "first"
+    first = there.cluster.home / f"first-{secrets.token_hex(4)}"
     spec = {
         "entry_script": "entry.py", "inputs": str(there.cluster.files(2)), "compute": there.pool,
         "environment_variables": {"FIRST": str(first)},

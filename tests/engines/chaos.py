@@ -46,7 +46,7 @@ def kills(there: Provisioned, *, seed: int, seconds: float) -> Report:
     count = max(60, round(seconds * NODES * 4))
     spec = {
         "entry_script": "entry.py", "inputs": str(there.cluster.files(count * _ITEMS)), "mini_batch_size": _ITEMS,
-        "compute": there.pool, "resources": {"instance_count": NODES}, "lost_leases": 1000,
+        "compute": there.pool, "instance_count": NODES, "lost_leases": 1000,
     }  # fmt: skip
     job = there.user.submit(spec, zip_of({"entry.py": _SLOW}))
     counts = dict.fromkeys(("nodes", "provisioner", "redis"), 0)

@@ -1,8 +1,9 @@
 """The web page, in a real browser.
 
-chromium.py       starts it, and listens to what goes wrong in it
-cluster.py        the cluster and the jobs that all tests look at
-test_build.py     what is shipped is what the sources make
-test_views.py     every view: what axe says, nothing from elsewhere, and pictures of all in build/studio-screenshots
-test_page.py      what people do with it
+chromium.py                starts it, and listens to what goes wrong in it
+cluster.py                 the cluster and the jobs that all tests look at
+test_build.py              what is shipped is what the sources make
+test_page.py               what people do with it
+test_views.py              every view: what axe says, nothing from elsewhere, and pictures in build/studio-screenshots
+test_without_services.py   jobs that have ended, while all but the API is dead
 """

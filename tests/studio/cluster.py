@@ -94,6 +94,18 @@ def studio() -> Iterator[Studio]:
                 BROKEN, inputs=files, name="broken one", mini_batch_size=1, error_threshold=2, run_max_try=2
             ),
         }
+        score: dict[str, Any] = {"job": {"inputs": {"data": {"path": str(files)}}, "mini_batch_size": 20}}
+        command: dict[str, Any] = {"type": "command", "job": {"command": "echo hello"}, "script": ""}
+        jobs["pipeline"] = cluster.submit_pipeline(
+            GOOD,
+            {
+                "prepare": command,
+                "score": {**score, "after": ["prepare"]},
+                "check": {**command, "after": ["prepare"]},
+                "report": {**command, "after": ["score", "check"]},
+            },
+            name="nightly",
+        )
         for job in jobs.values():
             cluster.result(job)
         yield Studio(cluster, jobs)

@@ -130,6 +130,30 @@ def test_tabs_follow_a_job_and_see_what_is_done_in_another(opened: Tab, shown: S
         each.get_by_role("button", name="Resume").wait_for()
 
 
+def test_workers_are_asked_where_they_are(opened: Tab, shown: Studio) -> None:
+    page = opened.page
+    opened.open(f"/jobs/{shown.live()}/resources")
+    page.get_by_role("button", name="Ask them").click()
+    page.locator("summary", has_text="process000").click()
+    page.get_by_text("main thread").first.wait_for()
+
+
+def test_a_line_of_a_log_has_an_address_and_is_met_by_a_search(opened: Tab, shown: Studio) -> None:
+    page = opened.page
+    opened.open(f"/jobs/{shown.jobs['good']}/logs")
+    page.get_by_role("searchbox", name="Search in all logs").fill("file-0000041")
+    page.keyboard.press("Enter")
+    page.get_by_role("link", name=re.compile("stdout.txt:")).click()
+    line = page.locator("li[aria-current]")
+    line.wait_for()
+    assert "file-0000041" in line.inner_text()
+    page.get_by_role("region", name=re.compile("Lines of")).press("j")
+    address = page.url
+    following = page.locator("li[aria-current]").inner_text()
+    page.goto(address)
+    assert page.locator("li[aria-current]").inner_text() == following
+
+
 def test_the_sign_in_that_ends_is_asked_for_again_over_the_page(opened: Tab, shown: Studio) -> None:
     page = opened.page
     opened.open("/jobs?q=good")

@@ -13,7 +13,7 @@ SERVICES: dict[str, dict[str, Any]] = COMPOSE["services"]
 DOCKERFILE = (ROOT / "Dockerfile").read_text(encoding="utf-8")
 LOCKED = sorted(path.name for path in (ROOT / "requirements").glob("*.txt"))
 
-ROLES = ("agent", "api", "concatenator", "master")
+ROLES = ("agent", "api", "concatenator", "master", "provisioner")
 OF_STORES = "${PARALLELRUN_SECRETS:-secrets}:/secrets:ro"
 """The volume with credentials of datastores."""
 each_service = pytest.mark.parametrize("name", sorted(SERVICES))
@@ -230,3 +230,28 @@ def test_the_locked_files_agree() -> None:
 def default_of(value: str) -> str:
     """What compose makes of `${NAME:-default}` and `${NAME-default}` when nothing is set."""
     return re.sub(r"\$\{\w+:?-([^}]*)\}", r"\1", value)
+
+
+def test_nodes_of_computes_get_what_the_agents_of_this_file_have() -> None:
+    settings = {
+        name: default_of(str(value)).replace("${COMPOSE_PROJECT_NAME}_", "")
+        for name, value in SERVICES["provisioner"]["environment"].items()
+    }
+    agent = SERVICES["agent"]
+    seen = [volume for volume in agent["volumes"] if isinstance(volume, str)]
+
+    assert SERVICES["provisioner"]["profiles"] == ["provisioner"]
+    assert settings["PARALLELRUN_DOCKER_NETWORKS"].split(",") == ["queue", "outside"]
+    assert set(agent["networks"]) == {"queue", "outside"}
+    for target in ("/data", "/outputs", "/inputs", "/secrets"):
+        assert f":{target}" in settings["PARALLELRUN_DOCKER_VOLUMES"]
+    assert f"{settings['PARALLELRUN_DOCKER_REDIS_SECRET']}:/secret:ro" in seen
+    assert f"{settings['PARALLELRUN_DOCKER_CACHE']}:/cache" in seen
+    assert settings["PARALLELRUN_DOCKER_SECRETS_DIR"] == agent["environment"]["PARALLELRUN_SECRETS_DIR"]
+
+
+def test_only_the_provisioner_reaches_an_engine() -> None:
+    having = {name for name, service in SERVICES.items() if "engine" in service.get("networks", ())}
+
+    assert having == {"provisioner"}
+    assert {name for name, service in SERVICES.items() if "DOCKER_HOST" in service.get("environment", ())} == having

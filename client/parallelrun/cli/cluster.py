@@ -31,6 +31,7 @@ def up(
     import shlex
 
     from parallelrun.cli.output import dump, say
+    from parallelrun.client import Client
     from parallelrun.embedded.background import running, start
     from parallelrun.embedded.services import Layout
     from parallelrun_core.service.state_folder import state_folder
@@ -51,6 +52,8 @@ def up(
         layout = Layout(home=Path(cluster.home))
         agent = ("--root", layout.root, "--redis-secret-file", layout.agent_secret, "--redis-url", cluster.redis_url)
         say(f"add a node:    {shlex.join(['parallelrun-agent', *map(str, agent)])}")
+    with Client(cluster.url, cluster.token) as client:
+        say(f"open its page: {client.url}/#code={client.sign_in_code()}")
     say("submit a job:  parallelrun job create -f job.yml --stream")
     say("stop it:       parallelrun down")
 

@@ -59,6 +59,7 @@ def create(
     from parallelrun.errors import InvalidInput
     from parallelrun.names import names_at
     from parallelrun.spec_file import input_assignments, read_job_file
+    from parallelrun.top.page import address_of
     from parallelrun.which_server import server_to_use
 
     changes = [*(assignments or ()), *input_assignments(inputs or ())]
@@ -80,6 +81,7 @@ def create(
             say(f"{created.progress.resumed:,} mini-batches were taken over from {resumed}")
         if stream:
             raise typer.Exit(follow_job(client, created))
+    say(f"open its page:    {address_of(client.url, created.id)}")
     say(f"follow it:        parallelrun job stream {created.id}")
     say(f"show its state:   parallelrun job show {created.id}")
     say(f"cancel it:        parallelrun job cancel {created.id}")

@@ -233,6 +233,8 @@ class _LocalRun:
 
     def _on_cluster(self) -> Job:
         """Run the job to its end."""
+        from parallelrun.top.page import sign_in_address
+
         with self._display as display, self._cluster as cluster, cluster.client() as client:
             datastores.give_to(cluster.layout.root)
             if self._earlier is not None:
@@ -240,6 +242,7 @@ class _LocalRun:
                 bring(self._earlier, cluster.layout.root)
             job = client.jobs.create(self._places.spec, upload_code=False)
             self._job_id = job.id
+            display.note(f"page: {sign_in_address(client, job.id)}")
             try:
                 return watch(client, job, display, on_disconnect=cluster.check)
             except KeyboardInterrupt as interrupt:

@@ -38,7 +38,8 @@ class Schedule:
     def __init__(self, evidence: Evidence) -> None:
         self.evidence = evidence
         tries = evidence.tries
-        self._ends_s, self._gaps_s = _lanes_of_processes(tries)
+        self.ends_s, self._gaps_s = _lanes_of_processes(tries)
+        """`ends_s`: when each try ended."""
         self.work: Floats
         """How long its last try kept a worker busy, without what any mini-batch costs."""
         self.lost: Floats
@@ -46,8 +47,9 @@ class Schedule:
         self.items: Ints
         self.node: Ints
         self._sum_up(tries)
-        self.lanes = _lanes(evidence, self._ends_s)
-        self.after_s = max(0.0, evidence.seconds - float(self._ends_s.max()))
+        self.lanes, self.replacing_s = _lanes(evidence, self.ends_s)
+        """`replacing_s`: for how long places were empty, all added up, until a worker that had ended was replaced."""
+        self.after_s = max(0.0, evidence.seconds - float(self.ends_s.max()))
         """From the end of the last try to the job's end."""
 
     def _sum_up(self, tries: Tries) -> None:
@@ -119,6 +121,11 @@ class Schedule:
         return max(0.0, replayed + self.after_s + self.unexplained_s)
 
     @property
+    def seconds_of_replacing(self) -> float:
+        """How much of the job's time went into replacing workers."""
+        return min(self.replacing_s / len(self.lanes), max(0.0, self.unexplained_s))
+
+    @property
     def nodes(self) -> int:
         return len({lane.node for lane in self.lanes})
 
@@ -145,6 +152,16 @@ class Schedule:
         return float(self.evidence.tries.started_s.min())
 
 
+def numbers_in_process(process: Ints) -> Ints:
+    """Which try of its process each one is, from 0."""
+    order = np.argsort(process, kind="stable")
+    starts = np.flatnonzero(np.diff(process[order], prepend=-1))
+    lengths = np.diff(np.append(starts, len(order)))
+    numbers = np.empty(len(order), dtype=np.int64)
+    numbers[order] = np.arange(len(order)) - np.repeat(starts, lengths)
+    return numbers
+
+
 def _lanes_of_processes(tries: Tries) -> tuple[Floats, Floats]:
     """When each try ended, and how long its process had waited for it.
 
@@ -161,7 +178,7 @@ def _lanes_of_processes(tries: Tries) -> tuple[Floats, Floats]:
     return ends, gaps
 
 
-def _lanes(evidence: Evidence, ends_s: Floats) -> list[Lane]:
+def _lanes(evidence: Evidence, ends_s: Floats) -> tuple[list[Lane], float]:
     """As many for each node as it had workers at the same time; a worker that replaces one has its place."""
     tries = evidence.tries
     inits = {f"{init.node}/{init.process}": init for init in evidence.inits if init.is_done}
@@ -178,17 +195,34 @@ def _lanes(evidence: Evidence, ends_s: Floats) -> list[Lane]:
         if name not in busy and init.node in numbers:
             ready = init.started_s + init.seconds
             spans.setdefault(numbers[init.node], []).append((ready, max(ready, evidence.seconds)))
-    return [Lane(node, ready) for node, each in sorted(spans.items()) for ready in _places(each)]
+    lanes, empty_s = list[Lane](), 0.0
+    for node, each in sorted(spans.items()):
+        places, replacing_s = _places(each)
+        if len(tries) <= len(places):  # for want of mini-batches, not all were begun that may be
+            places += [float(np.median(places))] * (_most_places(evidence, node) - len(places))
+        lanes += [Lane(node, ready) for ready in places]
+        empty_s += replacing_s
+    return lanes, empty_s
 
 
-def _places(spans: list[tuple[float, float]]) -> list[float]:
-    """When each place was taken first, if those who came after others had left took theirs."""
+def _most_places(evidence: Evidence, node: int) -> int:
+    """How many workers a node may have: what the job asks for, or one for each CPU."""
+    use = evidence.uses.get(evidence.nodes[node])
+    return evidence.settings.processes or int((use.cpus if use else None) or 0)
+
+
+def _places(spans: list[tuple[float, float]]) -> tuple[list[float], float]:
+    """When each place was taken first, if those who came after others had left took theirs; and how long they were
+    empty in between.
+    """
     places: list[tuple[float, float]] = []
+    empty_s = 0.0
     for ready, end in sorted(spans):
         left = [index for index, (_, until) in enumerate(places) if until <= ready + _SHORT_GAP_S]
         if left:
-            index = min(left, key=lambda each: places[each][1])
+            index = max(left, key=lambda each: places[each][1])
+            empty_s += max(0.0, ready - places[index][1])
             places[index] = (places[index][0], end)
         else:
             places.append((ready, end))
-    return [ready for ready, _ in places]
+    return [ready for ready, _ in places], empty_s

@@ -17,6 +17,8 @@ export interface LiveJob {
   /** The events of this view, the latest last. */
   events: Signal<LiveEvent[]>;
   isLive: Signal<boolean>;
+  /** Have the events from before this view, too, as far as the server remembers them. */
+  readPast: () => void;
   /** Begin anew: after something was done to the job. */
   restart: () => void;
 }
@@ -30,6 +32,8 @@ export interface LiveEvent {
 const MOST_EVENTS = 500;
 const REVISION_MS = 1000;
 const RETRY_MS = 2000;
+/** The id before that of the first event. */
+const BEGINNING = "0";
 const TERMINAL = new Set(["completed", "failed", "canceled"]);
 
 export const isOver = (job: { state: string }): boolean => TERMINAL.has(job.state);
@@ -51,7 +55,10 @@ class Follower implements LiveJob {
   private stream: EventSource | undefined;
   private timers = new Set<ReturnType<typeof setTimeout>>();
   private isRevisionDue = false;
+  private wantsPast = false;
   private round = 0;
+  /** When the event that is handled has happened: an id begins with that. */
+  private at = 0;
 
   constructor(private readonly id: string) {}
 
@@ -64,6 +71,12 @@ class Follower implements LiveJob {
       this.close();
     };
   }
+
+  readPast = (): void => {
+    if (this.wantsPast) return;
+    this.wantsPast = true;
+    if (this.job.value) this.restart();
+  };
 
   restart = (): void => {
     this.close();
@@ -86,7 +99,7 @@ class Follower implements LiveJob {
       if (round !== this.round) return;
       this.problem.value = undefined;
       this.show(job);
-      if (!isOver(job)) this.open(round);
+      if (!isOver(job) || this.wantsPast) this.open(round);
     } catch (error) {
       if (round !== this.round) return;
       this.problem.value = error as Problem;
@@ -96,8 +109,9 @@ class Follower implements LiveJob {
   }
 
   private open(round: number): void {
-    const stream = new EventSource(jobPath(this.id, "/events"));
+    const stream = new EventSource(jobPath(this.id, "/events", this.wantsPast ? { last_event_id: BEGINNING } : {}));
     this.stream = stream;
+    if (this.wantsPast) this.events.value = [];
     stream.onopen = () => {
       this.isLive.value = isReachable.value = true;
     };
@@ -105,11 +119,13 @@ class Follower implements LiveJob {
     stream.onerror = (event) => {
       if (round !== this.round || event instanceof MessageEvent) return; // the server's own events may be called so
       this.close();
-      this.later(RETRY_MS, this.restart);
+      // Of a job that has ended, only events can be missing; they are on Redis, and it may be gone.
+      if (!this.job.value || !isOver(this.job.value)) this.later(RETRY_MS, this.restart);
     };
     const on = (name: string, handle: (data: never) => void): void =>
       stream.addEventListener(name, (event) => {
         if (!(event instanceof MessageEvent)) return;
+        this.at = Number.parseInt(event.lastEventId, 10) || Date.now();
         handle(JSON.parse(event.data as string) as never);
         this.changed();
       });
@@ -136,7 +152,7 @@ class Follower implements LiveJob {
   }
 
   private noted(name: string, data: Record<string, unknown>): void {
-    this.events.value = [...this.events.value.slice(1 - MOST_EVENTS), { at: Date.now(), name, data }];
+    this.events.value = [...this.events.value.slice(1 - MOST_EVENTS), { at: this.at, name, data }];
     if (name === "step" || name === "state") this.later(0, () => void this.refresh());
   }
 

@@ -145,4 +145,5 @@ export interface Node {
   memory_bytes: number;
   disk_free_bytes: number;
   clock_ahead_s: number;
+  pressure?: { cpu: number; io: number; memory: number } | null;
 }

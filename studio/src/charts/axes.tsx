@@ -1,7 +1,7 @@
 // The plane of a chart over time: where a value is on it, and the lines and labels around.
 
 import type { JSX } from "preact";
-import { timeTicks, valueTicks } from "./scale";
+import { timeTicks } from "./scale";
 
 export interface Plot {
   left: number;
@@ -15,33 +15,39 @@ export interface Plot {
   timeAt: (x: number) => number;
 }
 
-const LEFT = 52;
+const LETTER = 6.4;
 const RIGHT = 10;
 const TOP = 8;
 const BOTTOM = 24;
 const LABEL = 84;
 
-export function plotOf(width: number, height: number, from: number, to: number, most: number): Plot {
+export function plotOf(width: number, height: number, from: number, to: number, values: number[], format: (value: number) => string): Plot {
+  const left = 14 + LETTER * Math.max(...values.map((value) => format(value).length));
   const [right, bottom] = [width - RIGHT, height - BOTTOM];
-  const values = valueTicks(most);
   const highest = values.at(-1)!;
   const span = to - from || 1;
   return {
-    left: LEFT,
+    left,
     right,
     top: TOP,
     bottom,
     values,
-    times: timeTicks(from, to, Math.floor((right - LEFT) / LABEL), -60 * new Date(from * 1000).getTimezoneOffset()),
-    x: (time) => LEFT + ((time - from) / span) * (right - LEFT),
+    times: timeTicks(from, to, Math.floor((right - left) / LABEL), -60 * new Date(from * 1000).getTimezoneOffset()),
+    x: (time) => left + ((time - from) / span) * (right - left),
     y: (value) => bottom - (value / highest) * (bottom - TOP),
-    timeAt: (x) => from + ((x - LEFT) / (right - LEFT)) * span,
+    timeAt: (x) => from + ((x - left) / (right - left)) * span,
   };
+}
+
+/** As exact as labels that are so many seconds apart have to be. */
+function clockFor(step: number): Intl.DateTimeFormat {
+  if (step < 1) return new Intl.DateTimeFormat("en-GB", { minute: "2-digit", second: "2-digit", fractionalSecondDigits: 1 });
+  return new Intl.DateTimeFormat("en-GB", { timeStyle: step % 60 ? "medium" : "short" });
 }
 
 export function Axes({ plot, format }: { plot: Plot; format: (value: number) => string }): JSX.Element {
   const step = plot.times[1] === undefined ? 1 : plot.times[1] - plot.times[0]!;
-  const clock = new Intl.DateTimeFormat("en-GB", { timeStyle: step % 60 ? "medium" : "short" });
+  const clock = clockFor(step);
   return (
     <g class="axes">
       {plot.values.map((value) => (

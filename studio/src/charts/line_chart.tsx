@@ -4,6 +4,7 @@ import type { JSX } from "preact";
 import { useRef, useState } from "preact/hooks";
 import { clock } from "../words/times";
 import { Axes, plotOf, type Plot } from "./axes";
+import { byteTicks, valueTicks } from "./scale";
 import { useWidth } from "./width";
 
 export interface Line {
@@ -23,15 +24,17 @@ interface Props {
   height?: number;
   /** The highest value that the axis must have room for. */
   most?: number;
+  /** The values are bytes, or bytes a second. */
+  hasBytes?: boolean;
 }
 
-export function LineChart({ label, times, lines, format, height = 180, most = 0 }: Props): JSX.Element {
+export function LineChart({ label, times, lines, format, height = 180, most = 0, hasBytes = false }: Props): JSX.Element {
   const box = useRef<HTMLDivElement>(null);
   const width = useWidth(box);
   const [at, setAt] = useState<number | undefined>(undefined);
   const last = times.length - 1;
   const top = Math.max(most, ...lines.flatMap((line) => line.values.map((value) => value ?? 0)));
-  const plot = plotOf(width, height, times[0] ?? 0, times[last] ?? 1, top);
+  const plot = plotOf(width, height, times[0] ?? 0, times[last] ?? 1, hasBytes ? byteTicks(top) : valueTicks(top), format);
   const shown = at === undefined ? undefined : Math.min(at, last);
 
   const point = (event: PointerEvent): void => {
@@ -92,9 +95,13 @@ function Path({ line, times, plot }: { line: Line; times: number[]; plot: Plot }
     <g class={line.kind}>
       {line.isFilled && <path class="area" d={area} />}
       <path class="line" d={path} />
+      {line.values.map((value, index) => value !== null && isAlone(line, index) && <circle key={index} cx={plot.x(times[index]!)} cy={plot.y(value)} r="2.5" />)}
     </g>
   );
 }
+
+/** Without a neighbor, there is no line to it. */
+const isAlone = ({ values }: Line, index: number): boolean => (values[index - 1] ?? null) === null && (values[index + 1] ?? null) === null;
 
 function nearest(times: number[], time: number): number {
   const after = times.findIndex((each) => each >= time);

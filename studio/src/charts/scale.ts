@@ -19,6 +19,12 @@ export function valueTicks(most: number, wanted = 4): number[] {
   return Array.from({ length: count + 1 }, (_, index) => index * step);
 }
 
+/** The same for bytes, whose round values are multiples of powers of 1,024. */
+export function byteTicks(most: number): number[] {
+  const unit = 1024 ** Math.floor(Math.log2(Math.max(1, most)) / 10);
+  return valueTicks(most / unit).map((each) => each * unit);
+}
+
 /** Round times between two, in seconds; `offset` is what is added to make them round, such as that of a time zone. */
 export function timeTicks(from: number, to: number, wanted: number, offset = 0): number[] {
   const rough = (to - from) / Math.max(1, wanted);

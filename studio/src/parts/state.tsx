@@ -26,8 +26,13 @@ const SHAPES: Record<Kind, JSX.Element> = {
   ),
 };
 
-export function Mark({ state }: { state: string }): JSX.Element {
-  const kind = kindOf(state);
+interface Props {
+  state: string;
+  /** If the word means something else here than elsewhere. */
+  kind?: Kind;
+}
+
+export function Mark({ state, kind = kindOf(state) }: Props): JSX.Element {
   return (
     <svg class={`mark ${kind}`} viewBox="0 0 16 16" aria-hidden="true">
       {SHAPES[kind]}
@@ -35,10 +40,10 @@ export function Mark({ state }: { state: string }): JSX.Element {
   );
 }
 
-export function State({ state }: { state: string }): JSX.Element {
+export function State({ state, kind = kindOf(state) }: Props): JSX.Element {
   return (
-    <span class={`state ${kindOf(state)}`}>
-      <Mark state={state} />
+    <span class={`state ${kind}`}>
+      <Mark state={state} kind={kind} />
       {worded(state)}
     </span>
   );

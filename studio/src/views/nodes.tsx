@@ -9,13 +9,15 @@ import type { Node, Page } from "../api/types";
 import { Empty, Shown } from "../parts/notice";
 import { Bar } from "../parts/bar";
 import { State } from "../parts/state";
-import { bytes } from "../words/numbers";
+import { bytes, percent } from "../words/numbers";
 import { age } from "../words/times";
+import { Computes } from "./computes";
 
 const EVERY_MS = 3000;
 
 export function Nodes(): JSX.Element {
-  const nodes = useLoaded("nodes", (signal) => getJson<Page<Node>>(apiPath("/nodes"), signal), useEvery(EVERY_MS));
+  const round = useEvery(EVERY_MS);
+  const nodes = useLoaded("nodes", (signal) => getJson<Page<Node>>(apiPath("/nodes"), signal), round);
   return (
     <div class="page">
       <h1>Nodes</h1>
@@ -34,8 +36,14 @@ export function Nodes(): JSX.Element {
           )
         }
       </Shown>
+      <Computes revision={round} />
     </div>
   );
+}
+
+/** The share of the last minute in which something waited. */
+function pressureOf({ cpu, io, memory }: NonNullable<Node["pressure"]>): string {
+  return `CPU ${percent(cpu)}, I/O ${percent(io)}, memory ${percent(memory)}`;
 }
 
 function NodeCard({ node }: { node: Node }): JSX.Element {
@@ -45,6 +53,7 @@ function NodeCard({ node }: { node: Node }): JSX.Element {
     ["Free disk", bytes(node.disk_free_bytes)],
     ["Clock", Math.abs(node.clock_ahead_s) < 0.5 ? "right" : `${node.clock_ahead_s.toFixed(1)} s ahead`],
     ["User code", node.workers_apart ? "as another user" : "as the agent's user"],
+    ...(node.pressure ? [["Pressure", pressureOf(node.pressure)] as [string, string]] : []),
     ["Started", age(node.started, Date.now())],
     ["Release", node.version],
   ];
@@ -52,7 +61,7 @@ function NodeCard({ node }: { node: Node }): JSX.Element {
     <li class="card">
       <header>
         <h2>{node.node}</h2>
-        <State state={node.state} />
+        <State state={node.state} {...(node.state === "ready" ? { kind: "done" as const } : {})} />
       </header>
       <p class="sub">
         {node.busy} of {node.slots} workers busy

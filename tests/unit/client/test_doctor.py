@@ -211,7 +211,8 @@ def test_an_environment_that_cannot_be_had_is_warned_of(tmp_path: Path) -> None:
 def test_what_is_wrong_with_a_compute_is_said_with_what_to_do() -> None:
     status = ComputeStatus(at="2026-11-23T08:00:00Z", wanted=2, ready=1)
     computes = [
-        Compute(name="m", type="manual"), Compute(name="s", type="slurm"), Compute(name="d", type="docker", status=status),
+        Compute(name="m", type="manual"), Compute(name="s", type="slurm"),
+        Compute(name="d", type="docker", status=status),
         Compute(name="e", type="docker", status=replace(status, why="no room", next_attempt="2026-11-23T08:01:00Z")),
     ]  # fmt: skip
     said = [finding_of(compute) for compute in computes]

@@ -17,7 +17,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
@@ -80,7 +80,7 @@ def _build(folder: Path, request: Mapping[str, Any]) -> None:
     try:
         _uv("venv", "--no-project", "--python", python, str(folder))
     except BuildFailed as error:
-        if python == sys.executable or request["packages"] or isinstance(error, TooLong):
+        if python == sys.executable or request.get("packages") or isinstance(error, TooLong):
             raise
         # A similar environment runs most jobs; none at all runs no job. The submitter has been warned.
         print(f"Python {python} is not available here ({error}); using {sys.executable}", flush=True)
@@ -93,7 +93,7 @@ def _build(folder: Path, request: Mapping[str, Any]) -> None:
         if request["compile"]:
             _compile(folder)
     _link_worker(folder, Path(request["worker"]))
-    _link_packages(folder, request["packages"])
+    _link_packages(folder, request.get("packages", ()))
     (folder / READY).touch()
     print("Ready.", flush=True)
 
@@ -170,14 +170,14 @@ def _link_worker(folder: Path, worker: Path) -> None:
         (packages / worker.name).symlink_to(worker)
 
 
-def _link_packages(folder: Path, packages: list[str]) -> None:
+def _link_packages(folder: Path, packages: Sequence[str]) -> None:
     """Let it find these folders after its own. As folders of packages, whose .pth files count: they may name others.
 
     An environment of an image can be one itself, and the packages that `--system-site-packages` gives to another one
     are those below it.
     """
     if packages:
-        line = f"import site; list(map(site.addsitedir, {packages!r}))\n"
+        line = f"import site; list(map(site.addsitedir, {list(packages)!r}))\n"
         for own in folder.glob("lib/python*/site-packages"):
             (own / "_image.pth").write_text(line)
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import gzip
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 from zlib import crc32
 
 from starlette.responses import Response
 
 if TYPE_CHECKING:
+    from pydantic import BaseModel
     from starlette.datastructures import Headers
 
 _LEVEL: Final = 1
@@ -17,18 +19,37 @@ _SHORT: Final = 1400
 """Bytes that fit into a packet anyway."""
 
 
-def conditional_answer(given: Headers, text: str) -> Response:
-    """JSON, unless the client has it: then 304. This takes long enough to be done in a thread.
+@dataclass(frozen=True)
+class Prepared:
+    """An answer, ready to be sent to anybody."""
+
+    data: bytes
+    compressed: bytes
+    tag: str
+
+
+def prepared(model: BaseModel) -> Prepared:
+    """JSON of a model. It takes long enough to be made in a thread, and once for all who ask for the same."""
+    data = model.model_dump_json().encode()
+    compressed = gzip.compress(data, _LEVEL, mtime=0) if len(data) > _SHORT else data
+    return Prepared(data, compressed, f'"{crc32(data):x}-{len(data):x}"')
+
+
+def conditional_answer(given: Headers, answer: Prepared) -> Response:
+    """The answer, unless the client has it: then 304.
 
     Args:
         given: the headers of the request.
     """
-    data = text.encode()
-    tag = f'"{crc32(data):x}-{len(data):x}"'
-    headers = {"Cache-Control": "private, no-cache", "ETag": tag, "Vary": "Accept-Encoding, Authorization, Cookie"}
-    if tag in given.get("if-none-match", ""):
+    headers = {
+        "Cache-Control": "private, no-cache",
+        "ETag": answer.tag,
+        "Vary": "Accept-Encoding, Authorization, Cookie",
+    }
+    if answer.tag in given.get("if-none-match", ""):
         return Response(status_code=304, headers=headers)
-    if len(data) > _SHORT and "gzip" in given.get("accept-encoding", ""):
+    data = answer.data
+    if len(answer.compressed) < len(data) and "gzip" in given.get("accept-encoding", ""):
         headers["Content-Encoding"] = "gzip"
-        data = gzip.compress(data, _LEVEL, mtime=0)
+        data = answer.compressed
     return Response(data, headers=headers, media_type="application/json")

@@ -10,7 +10,7 @@ from fastapi import APIRouter, Query, Request, Response
 from pydantic import BaseModel
 
 from parallelrun_api.context import Context, Ctx
-from parallelrun_api.http.conditional import conditional_answer
+from parallelrun_api.http.conditional import conditional_answer, prepared
 from parallelrun_api.http.paging import PageToken, decode_numbers, encode_token
 from parallelrun_api.models import (
     Compared,
@@ -236,5 +236,5 @@ def _values(context: Context, job_id: str) -> dict[str, object]:
 
 
 async def _answered(request: Request, context: Context, key: Hashable, answer: Callable[[], BaseModel]) -> Response:
-    text = await context.pictures.run(key, lambda: answer().model_dump_json())
-    return conditional_answer(request.headers, text)
+    made = await context.pictures.run(key, lambda: prepared(answer()))
+    return conditional_answer(request.headers, made)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from threading import Lock
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
 import numpy as np
 
@@ -50,6 +50,16 @@ class Worker(NamedTuple):
     process: str
 
 
+class _Lanes(dict[Worker, int]):
+    """From each worker to the number of its lane: a new one has the next; -1 where none was to blame."""
+
+    def __missing__(self, worker: tuple[str, str]) -> int:
+        if not worker[1]:
+            return -1
+        self[Worker(*worker)] = number = len(self)
+        return number
+
+
 class Place(NamedTuple):
     """Where the record with an outcome is, which may have others, too."""
 
@@ -76,7 +86,7 @@ class History:
         self.decided_by = ByNumber("i4", -1)
         """Of each mini-batch, the row of the try that was decided upon; -1: none was."""
         self.has_failed_try = ByNumber("u1", 0)
-        self.workers: dict[Worker, int] = {}
+        self.workers = _Lanes()
         """From each worker to the number of its lane, which `lane` has; -1 there: no worker was to blame."""
         self.phases: list[WorkerPhase] = []
         self.errors = KindsSoFar()
@@ -120,52 +130,66 @@ class History:
     def _read(self, may_go_on: Callable[[], bool]) -> None:
         for log in self._logs.values():
             batch: list[Outcome] = []
-            places: list[tuple[int, int]] = []
+            places: list[int] = []
+            lengths: list[int] = []
             for term, at, raw in log.new():
                 outcomes = decode_list(raw)
                 batch += outcomes
-                places += [((term << _OFFSET_BITS) | at, nth) for nth in range(len(outcomes))]
+                places.append((term << _OFFSET_BITS) | at)
+                lengths.append(len(outcomes))
                 if len(batch) >= _AT_ONCE:
-                    self._add(batch, places)
-                    batch, places = [], []
+                    self._add(batch, places, lengths)
+                    batch, places, lengths = [], [], []
                     if not may_go_on():
                         break
             if batch:
-                self._add(batch, places)
+                self._add(batch, places, lengths)
         self.phases += self._report.new(may_go_on)
 
-    def _add(self, batch: list[Outcome], places: list[tuple[int, int]]) -> None:
-        first, lanes = self.tries.count, self.workers
-        earliest = self.record.submitted - _CLOCK_S if self.record.resumed else 0.0
+    def _add(self, batch: list[Outcome], places: list[int], lengths: list[int]) -> None:
+        """Add the outcomes of some records.
+
+        Args:
+            places: of each record.
+            lengths: how many outcomes each has.
+        """
+        first, lanes = self.tries.count, cast("dict[tuple[str, str], int]", self.workers)
         for outcome in batch:
             if outcome.failure is not None:
                 self.errors.add(outcome)
-        status = np.array([_CODES[outcome.status] for outcome in batch], "u1")
-        numbers = np.array([outcome.mini_batch for outcome in batch], "u4")
-        begin = np.array([outcome.started for outcome in batch])
+        # All numbers at once: a loop for each column would take most of the time.
+        columns = np.array([
+            (
+                each.mini_batch, _CODES[each.status], each.tries, each.generation, lanes[each.node, each.process],
+                each.started, each.elapsed_s, each.run_s, each.load_s, each.items, each.rows,
+            )
+            for each in batch
+        ]).T  # fmt: skip
+        numbers, status, items, rows = columns[0].astype("u4"), columns[1].astype("u1"), columns[9], columns[10]
+        earliest = self.record.submitted - _CLOCK_S if self.record.resumed else 0.0
         self.tries.extend(
             mini_batch=numbers,
             status=status,
-            tries=[min(outcome.tries, _MOST_TRIES) for outcome in batch],
-            generation=[outcome.generation for outcome in batch],
-            lane=[
-                lanes.setdefault(Worker(outcome.node, outcome.process), len(lanes)) if outcome.process else -1
-                for outcome in batch
-            ],
-            begin=begin,
-            elapsed_s=[outcome.elapsed_s for outcome in batch],
-            run_s=[outcome.run_s for outcome in batch],
-            load_s=[outcome.load_s for outcome in batch],
-            items=[min(outcome.items, _MOST) for outcome in batch],
-            failed_items=[min(outcome.failed_items, _MOST) for outcome in batch],
-            rows=[min(outcome.rows, _MOST) for outcome in batch],
-            is_own=(begin > earliest) & (status != LOST),
-            place=[place for place, _ in places],
-            nth=[nth for _, nth in places],
+            tries=np.minimum(columns[2], _MOST_TRIES),
+            generation=columns[3],
+            lane=columns[4],
+            begin=columns[5],
+            elapsed_s=columns[6],
+            run_s=columns[7],
+            load_s=columns[8],
+            items=np.minimum(items, _MOST),
+            # As `Outcome.failed_items` has it.
+            failed_items=np.minimum(
+                np.where(status == FAILED, np.maximum(1, items), np.maximum(0, items - rows)), _MOST
+            ),
+            rows=np.minimum(rows, _MOST),
+            is_own=(columns[5] > earliest) & (status != LOST),
+            place=np.repeat(places, lengths),
+            nth=np.concatenate([np.arange(length) for length in lengths]),
         )
-        rows = np.arange(first, self.tries.count, dtype="i4")
+        added = np.arange(first, self.tries.count, dtype="i4")
         is_decided = status != RETRIED
-        self.decided_by.set(numbers[is_decided], np.where(status == LOST, -1, rows)[is_decided])
+        self.decided_by.set(numbers[is_decided], np.where(status == LOST, -1, added)[is_decided])
         self.has_failed_try.set(numbers[(status == RETRIED) | (status == FAILED)], 1)
         self.summary.add(self.tries, first)
         self.summary.levels.touch(numbers)

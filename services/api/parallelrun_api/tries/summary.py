@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -32,6 +33,9 @@ class Totals:
         self.wasted_s = 0.0
         """`elapsed_s` of those that failed."""
         self.first_begin: float | None = None
+        self.min_run_s = math.inf
+        """Of those that succeeded."""
+        self.max_run_s = -math.inf
 
 
 class Summary:
@@ -104,6 +108,9 @@ class Summary:
         totals.load_s += float(part["load_s"][is_own].sum(dtype="f8"))
         totals.elapsed_s += float(part["elapsed_s"][is_own].sum(dtype="f8"))
         totals.wasted_s += float(part["elapsed_s"][is_own & has_failed].sum(dtype="f8"))
+        done_s = part["run_s"][is_own & ~has_failed]
+        totals.min_run_s = min(totals.min_run_s, float(done_s.min(initial=np.inf)))
+        totals.max_run_s = max(totals.max_run_s, float(done_s.max(initial=-np.inf)))
         begin = part["begin"][is_own & (part["begin"] > 0)]
         if len(begin):
             totals.first_begin = min(float(begin.min()), totals.first_begin or np.inf)
@@ -111,5 +118,9 @@ class Summary:
     def _add_lives(self, lane: Array, begin: Array, end: Array) -> None:
         if (more := int(lane.max()) + 1 - len(self.lives)) > 0:
             self.lives = np.concatenate((self.lives, np.tile([np.inf, -np.inf], (more, 1))))
-        np.minimum.at(self.lives[:, 0], lane, begin)
-        np.maximum.at(self.lives[:, 1], lane, end)
+        order = np.argsort(lane, kind="stable")
+        numbers, firsts = np.unique(lane[order], return_index=True)
+        known = self.lives[numbers]
+        known[:, 0] = np.minimum(known[:, 0], np.minimum.reduceat(begin[order], firsts))
+        known[:, 1] = np.maximum(known[:, 1], np.maximum.reduceat(end[order], firsts))
+        self.lives[numbers] = known

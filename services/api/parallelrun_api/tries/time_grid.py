@@ -54,10 +54,14 @@ class TimeGrid:
         end = begin + elapsed_s
         self._make_room(float(begin.min()), float(end.max()), int(lane.max()) + 1)
         at = np.floor(end / self.cell_s).astype("i8") - self.first
+        low, span = int(at.min()), int(at.max() - at.min()) + 1
         for name in _OF_ALL:
-            np.add.at(self.of_all[name], at, counts[name])
-        np.add.at(self.of_lanes["tries"], (lane, at), 1)
-        np.add.at(self.of_lanes["failed_tries"], (lane, at), counts["failed_tries"])
+            self.of_all[name][low : low + span] += np.bincount(at - low, counts[name], span).astype("i8")
+        numbers, places = np.unique(lane, return_inverse=True)
+        cells = places * span + at - low
+        for name, weights in (("tries", None), ("failed_tries", counts["failed_tries"])):
+            added = np.bincount(cells, weights, len(numbers) * span).reshape(-1, span)
+            self.of_lanes[name][numbers, low : low + span] += added.astype("u4")
         self._add_seconds("busy", begin, end, lane)
         is_loaded = load_s > 0
         if is_loaded.any():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from parallelrun_core.error_kinds import place_of
@@ -30,8 +31,14 @@ def how_it_ended(result: JobResult) -> str:
     return _ENDED[result.state] + (f", BUT {lost}" if lost else "")
 
 
-def write_job_result(logs: Path, result: JobResult, errors: ErrorGroups, spec: JobSpec) -> None:
-    """logs/job_result.txt, the file to open first; and logs/job_error.txt, when there is an error."""
+def write_job_result(
+    logs: Path, result: JobResult, errors: ErrorGroups, spec: JobSpec, advice: Sequence[str] = ()
+) -> None:
+    """logs/job_result.txt, the file to open first; and logs/job_error.txt, when there is an error.
+
+    Args:
+        advice: a section with what would make the job faster.
+    """
     progress = result.progress
     counted = lines_of_command(logs, progress) if spec.command else _counted(progress)
     lines = [f"Job {result.job_id} {how_it_ended(result)}.", "", *counted]
@@ -62,6 +69,7 @@ def write_job_result(logs: Path, result: JobResult, errors: ErrorGroups, spec: J
     common = errors.most_common(_COMMONEST)
     if common and not spec.command:
         lines += ["", "The most common errors:", *(line for group in common for line in _lines_of(group))]
+    lines += advice
     lines += ["", "readme.txt says what is in the other files."]
     replace_text(logs / "job_result.txt", "\n".join(lines) + "\n")
 

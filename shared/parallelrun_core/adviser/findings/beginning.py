@@ -7,16 +7,15 @@ from collections.abc import Iterator
 import numpy as np
 
 from parallelrun_core.adviser.advice import Change, Finding
-from parallelrun_core.adviser.duration import duration, percent
+from parallelrun_core.adviser.duration import duration
 from parallelrun_core.adviser.findings.case import Case
 
 
 def findings_of(case: Case) -> Iterator[Finding]:
-    """What made the workers wait, or work in vain."""
+    """What made the workers wait."""
     yield from _listing(case)
     yield from _environment(case)
     yield from _init(case)
-    yield from _init_again(case)
 
 
 def _sooner(case: Case, by_s: float) -> float:
@@ -72,23 +71,4 @@ def _init(case: Case) -> Iterator[Finding]:
             text="Make init() cheaper: load a model from a local or memory-mapped file, bring downloads and "
             "installations into the environment, import only what is needed."
         ),
-    )
-
-
-def _init_again(case: Case) -> Iterator[Finding]:
-    inits, lanes = case.evidence.inits, len(case.schedule.lanes)
-    again = sorted((init.seconds for init in inits), reverse=True)[: max(0, len(inits) - lanes)]
-    if not again:
-        return
-    spent = float(sum(again))
-    predicted = case.schedule.measured_s - spent / lanes
-    yield from case.faster(
-        "init_repeated",
-        predicted,
-        title=f"Workers die and are replaced: init() ran {len(inits):,} times for {lanes:,} places.",
-        evidence=[
-            f"{len(again):,} more calls of init() took {duration(spent)}, "
-            f"{percent(spent / lanes / case.schedule.measured_s)} of the job's time",
-        ],
-        change=Change(text="See logs/user/error.txt for how workers end (EXITED, SIGNAL, OOM_KILLED), and mend that."),
     )

@@ -14,12 +14,18 @@ import numpy as np
 
 from parallelrun_core.adviser.advice import Change, Finding
 from parallelrun_core.adviser.duration import duration, percent
-from parallelrun_core.adviser.evidence import DONE
+from parallelrun_core.adviser.evidence import DONE, Floats
 from parallelrun_core.adviser.findings.case import Case
-from parallelrun_core.adviser.schedule import Schedule
+from parallelrun_core.adviser.schedule import Schedule, numbers_in_process
 
 _LEAST_ROUNDS: Final = 4
 _SLOWED: Final = 1.5
+_NEXT: Final = 3
+_STEADY: Final = 0.8
+_REGULAR: Final = 0.5
+_VARIES: Final = 0.2
+_SLOWER_THAN_FIRST: Final = 1.25
+"""With four workers, the first ones wait for 1.5 others in the mean, later ones for three: 1.6 times as long."""
 _WAITS: Final = 0.5
 """CPU seconds per second: workers that compute more than that don't wait."""
 
@@ -33,14 +39,31 @@ def slowdown(schedule: Schedule) -> float:
     if float(tries.cpu_s[done].sum()) > _WAITS * float(tries.run_s[done].sum()):
         return 1.0
     per_item = tries.run_s[done] / np.maximum(tries.items[done], 1)
-    _, first = np.unique(tries.process[done], return_index=True)
-    later = np.delete(per_item, first)
-    alone, usual = float(per_item[first].min()), float(np.median(later))
+    of_process = numbers_in_process(tries.process[done])
+    first, later = per_item[of_process == 0], per_item[of_process > 0]
+    one_by_one = _served_one_by_one(schedule.ends_s[done])
+    # Without that, ends are as irregular as the times are; or these are all the same, for the first tries, too.
+    if one_by_one and (later.std() > _VARIES * later.mean() or later.mean() >= _SLOWER_THAN_FIRST * first.mean()):
+        return max(1.0, float(tries.run_s[done][of_process > 0].mean()) / one_by_one)
+    alone, usual = float(first.min()), float(np.median(later))
     # By chance, the shortest of the first tries is as short as this share of all others.
     expected = float(np.quantile(later, 1 / (len(first) + 1)))
-    if alone <= 0 or expected < _SLOWED * alone or per_item[first].mean() > usual:
+    next_ones = per_item[(of_process > 0) & (of_process <= _NEXT)]
+    if next_ones.mean() < _STEADY * later.mean():
+        return 1.0  # the job gets slower as time goes by
+    if alone <= 0 or expected < _SLOWED * alone or first.mean() > usual:
         return 1.0
     return usual / alone
+
+
+def _served_one_by_one(ends_s: Floats) -> float:
+    """The seconds from the end of one try to that of the next, if these are hardly ever much less; 0: they are.
+
+    Workers that don't wait for each other end at any times, also two at once.
+    """
+    gaps = np.diff(np.sort(ends_s))
+    mean = float(gaps.mean())
+    return mean if float(np.quantile(gaps, 0.1)) >= _REGULAR * mean else 0.0
 
 
 def findings_of(case: Case) -> Iterator[Finding]:
@@ -57,7 +80,7 @@ def findings_of(case: Case) -> Iterator[Finding]:
         title=f"Workers wait for each other: with {lanes:,} of them, a mini-batch takes {factor:.1f} times as long as "
         "alone.",
         evidence=[
-            f"the quickest first mini-batch of a worker took {duration(alone)}, later ones {duration(alone * factor)}",
+            f"half of the mini-batches took longer than {duration(alone * factor)}; alone, {duration(alone)} is enough",
             f"meanwhile workers used {percent(_cpu(schedule))} of a CPU each",
         ],
         change=Change(

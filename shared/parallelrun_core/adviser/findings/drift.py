@@ -17,6 +17,7 @@ from parallelrun_core.adviser.advice import Change, Finding
 from parallelrun_core.adviser.duration import duration, percent
 from parallelrun_core.adviser.evidence import DONE, Floats
 from parallelrun_core.adviser.findings.case import Case
+from parallelrun_core.adviser.schedule import numbers_in_process
 
 _LEAST: Final = 20
 _SURE: Final = 4.0
@@ -32,7 +33,8 @@ def findings_of(case: Case) -> Iterator[Finding]:
     at = tries.started_s[done]
     items = np.maximum(tries.items[done], 1)
     run, around = tries.run_s[done] / items, (tries.elapsed_s - tries.run_s)[done] / items
-    of_run, of_around = excess(at, run), excess(at, around)
+    number = numbers_in_process(tries.process[done]).astype(np.float64)
+    of_run, of_around = excess(run, at, number), excess(around, at, number)
     if of_run is None and of_around is None:
         return
     grown = [(gone, values) for gone, values in ((of_run, run), (of_around, around)) if gone is not None]
@@ -65,22 +67,32 @@ def findings_of(case: Case) -> Iterator[Finding]:
     )
 
 
-def excess(at: Floats, values: Floats) -> Floats | None:
-    """By how much each value is above what a line through all of them says of the beginning; None: it doesn't rise."""
-    spread = at - at.mean()
-    ss = float((spread**2).sum())
-    if not ss:
-        return None
-    slope = float((spread * (values - values.mean())).sum()) / ss
-    rest = values - values.mean() - slope * spread
-    error = float(np.sqrt((rest**2).sum() / max(1, len(values) - 2) / ss))
-    if slope <= 0 or slope < _SURE * error:
-        return None
+def excess(values: Floats, *axes: Floats) -> Floats | None:
+    """By how much each value is above what it was at the beginning; None: they don't rise.
+
+    Args:
+        values: in the order of time.
+        axes: what they may grow with: time, or how much their process has done. The one that explains most counts.
+    """
     medians = [float(np.median(part)) for part in np.array_split(values, _QUARTERS)]
     if any(later <= earlier for earlier, later in pairwise(medians)):
         return None
-    above: Floats = np.minimum(values, slope * (at - at.min()))
+    sure, slope, axis = max((*_line(axis, values), number) for number, axis in enumerate(axes))
+    if sure < _SURE:
+        return None
+    above: Floats = np.minimum(values, slope * (axes[axis] - axes[axis].min()))
     return above
+
+
+def _line(at: Floats, values: Floats) -> tuple[float, float]:
+    """How many standard errors the slope of a line through the values is, and that slope; 0: it doesn't rise."""
+    spread, heights = at - at.mean(), values - values.mean()
+    ss = float((spread**2).sum())
+    slope = float((spread * heights).sum()) / ss if ss else 0.0
+    if slope <= 0:
+        return 0.0, 0.0
+    error = float(np.sqrt(((heights - slope * spread) ** 2).sum() / max(1, len(values) - 2) / ss))
+    return slope / max(error, 1e-12), slope
 
 
 def memory_growth(case: Case) -> float:

@@ -16,6 +16,7 @@ from parallelrun_core.adviser.findings.case import Case
 _MARGIN: Final = 3.0
 """A timeout is to be so many times the longest `run()` that succeeds."""
 _MOST_SHOWN: Final = 5
+_DEATHS: Final = ("EXITED", "SIGNAL", "OOM_KILLED")
 
 
 def findings_of(case: Case) -> Iterator[Finding]:
@@ -41,7 +42,8 @@ def _timeouts(case: Case, timed_out: Ints) -> Iterator[Finding]:
     lost = int((is_late & ~ended_done).sum())
     # Of one that never ended within the timeout, nobody knows more than that it takes longer.
     needed = np.where(is_late & ~ended_done, np.maximum(schedule.work, limit), schedule.work)
-    predicted = schedule.seconds(needed + schedule.fixed_s + np.where(is_late, 0.0, schedule.lost))
+    durations = needed + schedule.fixed_s + np.where(is_late, 0.0, schedule.lost)
+    predicted = schedule.seconds(durations) - schedule.seconds_of_replacing
     longest = max(float(done.max()) if len(done) else 0.0, limit)
     new = int(np.ceil(_MARGIN * longest))
     shown = [int(each) for each in ids[:_MOST_SHOWN]]
@@ -77,29 +79,30 @@ def _errors(case: Case, failed: Ints) -> Iterator[Finding]:
     tries, schedule, names = case.evidence.tries, case.schedule, case.evidence.categories
     counts = np.bincount(tries.category[failed], minlength=len(names))
     commonest = names[int(counts.argmax())]
-    has_died = np.isin(schedule.ids, tries.mini_batch[failed])
+    has_failed = np.isin(schedule.ids, tries.mini_batch[failed])
     ended_done = tries.status[schedule.last] == DONE
-    in_vain = has_died & ~ended_done
+    has_died = commonest in _DEATHS
     predicted = schedule.seconds(schedule.work + schedule.fixed_s)
+    if has_died:
+        predicted -= schedule.seconds_of_replacing
     shown = [int(each) for each in np.unique(tries.mini_batch[failed])[:_MOST_SHOWN]]
-    repaired = int((has_died & ended_done).sum())
+    repaired = int((has_failed & ended_done).sum())
     spent = float(tries.elapsed_s[failed].sum()) / max(1e-9, float(tries.elapsed_s.sum()))
     evidence = [
         f"{len(failed):,} tries failed, most with {commonest}: {percent(spent)} of the workers' time",
-        f"{repaired:,} mini-batches succeeded in a later try, {int(in_vain.sum()):,} in none",
+        f"{repaired:,} mini-batches succeeded in a later try, {int((has_failed & ~ended_done).sum()):,} in none",
     ]
-    if repaired:
+    if has_died:
+        title = f"Workers die ({commonest}) and are replaced: init() runs again, and so do their mini-batches."
+        inits = sum(init.is_done for init in case.evidence.inits)
+        evidence.append(f"init() ran {inits:,} times for {len(schedule.lanes):,} places of workers")
+        change = Change(text="See logs/user/error.txt for how they end, and logs/user/stderr for what they say last.")
+    elif repaired:
+        title = f"{percent(spent)} of the workers' time goes into tries that fail at first ({commonest})."
         change = Change(text="See logs/user/error.txt, and mend what fails at first.")
     else:
-        change = Change(
-            text="See logs/user/error.txt. A later try never helps: until that is mended, do with one.",
-            set={"run_max_try": "1"},
-        )
-    yield from case.faster(
-        "retries",
-        predicted,
-        title=f"{percent(spent)} of the workers' time goes into tries that fail ({commonest}).",
-        evidence=evidence,
-        change=change,
-        mini_batches=shown,
-    )
+        title = f"{percent(spent)} of the workers' time goes into tries that fail, again and again ({commonest})."
+        text = "See logs/user/error.txt. A later try never helps: until that is mended, do with one."
+        change = Change(text=text, set={"run_max_try": "1"})
+    name = "workers_die" if has_died else "retries"
+    yield from case.faster(name, predicted, title=title, evidence=evidence, change=change, mini_batches=shown)

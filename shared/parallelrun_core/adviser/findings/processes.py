@@ -20,7 +20,8 @@ from parallelrun_core.adviser.schedule import Schedule
 
 _BUSY: Final = 0.70
 _MEMORY: Final = 0.80
-_MOST_TIMES: Final = 8
+_PER_CPU: Final = 4
+"""Of workers that only wait, more are seldom worth their memory; `--what-if` says what they would give."""
 _NEAR_BEST: Final = 0.05
 _OVER: Final = 1.15
 
@@ -36,7 +37,7 @@ def most_processes(case: Case) -> int:
     schedule, now = case.schedule, case.schedule.processes_per_node
     uses = list(case.evidence.uses.values())
     cpus = min((use.cpus for use in uses if use.cpus), default=float(now))
-    most = min(_BUSY * cpus / max(1e-3, cpu_per_worker(schedule)), now * _MOST_TIMES)
+    most = min(_BUSY * cpus / max(1e-3, cpu_per_worker(schedule)), _PER_CPU * cpus)
     peak = float(case.evidence.tries.peak_bytes.max())
     memory = min((use.memory_bytes for use in uses if use.memory_bytes), default=0.0)
     if peak and memory:

@@ -23,6 +23,10 @@ _NEAR_BEST: Final = 0.02
 _FACTORS: Final = (2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 100, 200, 500, 1000, 2000, 5000, 10_000)
 _MOST_S: Final = 600.0
 """A mini-batch that fails is run again, and progress is seen by mini-batches: nobody wants hours of each."""
+_ENGINE_S: Final = 0.002
+"""Of a worker's time. Without anything to do, four workers together run some ten thousand each second."""
+_END_S: Final = 1.0
+"""What follows the last try of a job with few mini-batches: workers shut down, the output is put together."""
 _OF_TIMEOUT: Final = 1 / 3
 
 
@@ -37,16 +41,16 @@ def findings_of(case: Case) -> Iterator[Finding]:
 def _too_small(case: Case) -> Iterator[Finding]:
     schedule, size = case.schedule, case.settings.size
     work = schedule.work + schedule.lost
-    median = float(np.median(work))
+    median, waits_s = float(np.median(work)), _waits_s(schedule)
     options = {
-        factor: schedule.seconds(joined(work, factor) + schedule.fixed_s)
+        factor: schedule.seconds(joined(work, factor) + schedule.fixed_s) - waits_s * (1 - 1 / factor)
         for factor in _FACTORS
         if factor * 2 <= len(work) and factor * median <= _MOST_S
     }
     factor = _nearest(options)
     if not factor:
         return
-    whole = median + schedule.fixed_s
+    fixed_s = schedule.fixed_s + waits_s * len(schedule.lanes) / len(work)
     longest = float(joined(work, factor).max())
     changed = {"mini_batch_size": size_text(size * factor, case.settings.unit)}
     if longest > _OF_TIMEOUT * case.settings.run_invocation_timeout_s:
@@ -54,15 +58,23 @@ def _too_small(case: Case) -> Iterator[Finding]:
     yield from case.faster(
         "mini_batch_too_small",
         options[factor],
-        title=f"Mini-batches are too small: {percent(schedule.fixed_s / whole)} of the workers' time goes into handing "
-        "them over.",
+        title=f"Mini-batches are too small: {percent(fixed_s / (median + fixed_s))} of the workers' time goes into "
+        "handing them over.",
         evidence=[
             f"half of {len(work):,} mini-batches took less than {duration(median)}",
-            f"each costs {duration(schedule.fixed_s)} beside its items",
+            f"each costs {duration(fixed_s)} beside its items",
             "the tuning guide advises 10 s or more, and less than 0.5 % for handing over",
         ],
         change=Change(text=f"Make mini-batches {factor} times as large.", set=changed),
     )
+
+
+def _waits_s(schedule: Schedule) -> float:
+    """How much of the job's time workers waited for mini-batches because there are so many of them: what the replay
+    can't explain, as long as it is no more for each than the engine takes to publish, record and store one.
+    """
+    waits_s = max(0.0, schedule.unexplained_s) + max(0.0, schedule.after_s - _END_S)
+    return waits_s if waits_s * len(schedule.lanes) <= _ENGINE_S * len(schedule.work) else 0.0
 
 
 def _too_large(case: Case) -> Iterator[Finding]:

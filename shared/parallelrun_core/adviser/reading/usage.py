@@ -6,6 +6,7 @@ import csv
 from collections.abc import Iterable
 from contextlib import suppress
 from datetime import datetime
+from math import isfinite
 from pathlib import Path
 
 from parallelrun_core.adviser.evidence import NodeUse
@@ -54,7 +55,7 @@ def _numbers(rows: list[Row], column: str) -> list[float]:
     for row in rows:
         with suppress(ValueError, TypeError):
             numbers.append(float(row.get(column) or ""))
-    return numbers
+    return [number for number in numbers if isfinite(number)]
 
 
 def _last(rows: list[Row], column: str) -> float | None:
@@ -75,8 +76,11 @@ def _rate(rows: list[Row], column: str) -> float | None:
     """How fast a sum grew from the first row to the last, each second."""
     with suppress(ValueError, TypeError, ZeroDivisionError):
         first, last = rows[0], rows[-1]
-        passed = datetime.fromisoformat(last["Utc Time"]) - datetime.fromisoformat(first["Utc Time"])
-        return max(0.0, float(last.get(column) or "") - float(first.get(column) or "")) / passed.total_seconds()
+        passed = datetime.fromisoformat(last.get("Utc Time") or "") - datetime.fromisoformat(
+            first.get("Utc Time") or ""
+        )
+        rate = (float(last.get(column) or "") - float(first.get(column) or "")) / passed.total_seconds()
+        return max(0.0, rate) if isfinite(rate) else None
     return None
 
 
@@ -89,4 +93,5 @@ def _mean(rows: list[Row], column: str) -> float | None:
             at, value = datetime.fromisoformat(row.get("Utc Time") or ""), float(row.get(column) or "")
             weight = max(0.001, (at - before).total_seconds()) if before else 1.0
             total, weights, before = total + weight * value, weights + weight, at
-    return total / weights / 100 if weights else None
+    share = total / weights / 100 if weights else None
+    return share if share is not None and isfinite(share) else None

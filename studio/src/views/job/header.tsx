@@ -25,7 +25,7 @@ export function Header({ job, live, now }: { job: Job; live: LiveJob; now: numbe
         {job.parent && (
           <>
             {" / "}
-            <a href={`/jobs/${job.parent.job}`}>pipeline</a> / <a href={`/jobs/${job.parent.job}/steps`}>{job.parent.step}</a>
+            <a href={`/jobs/${job.parent.job}`}>pipeline</a> / step {job.parent.step}
           </>
         )}
       </p>

@@ -8,6 +8,7 @@ import { Card } from "../../parts/card";
 import { Choice } from "../../parts/choice";
 import { Copy } from "../../parts/copy";
 import { Shown } from "../../parts/notice";
+import { Prose } from "../../parts/prose";
 import { ask, place } from "../../shell/router";
 import type { TabProps } from "./job_page";
 
@@ -61,7 +62,9 @@ function OneSetting({ of }: { of: Setting }): JSX.Element {
     <div class={isOwn ? "own" : ""}>
       <dt>
         <code>{of.name}</code>
-        <span class="sub">{of.description}</span>
+        <span class="sub">
+          <Prose text={of.description} />
+        </span>
       </dt>
       <dd>
         <Value value={of.value} />

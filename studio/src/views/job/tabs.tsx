@@ -1,13 +1,18 @@
 // The tabs of a job, each with a path of its own.
 
 import type { ComponentType, JSX } from "preact";
+import { useLayoutEffect, useRef } from "preact/hooks";
 import type { Job } from "../../api/types";
 import type { TabProps } from "./job_page";
+import { AdviceTab } from "./advice/advice_tab";
+import { Events } from "./events";
 import { Logs } from "./logs/logs";
 import { MiniBatches } from "./mini_batches/mini_batches";
 import { Outputs } from "./outputs";
 import { Overview } from "./overview/overview";
 import { Parameters } from "./parameters";
+import { ProfileTab } from "./profile/profile_tab";
+import { Resources } from "./resources/resources";
 import { TimelineTab } from "./timeline/timeline_tab";
 
 export interface Tab {
@@ -20,20 +25,28 @@ const OVERVIEW: Tab = { path: "", title: "Overview", view: Overview };
 const OF_MINI_BATCHES: Tab[] = [
   { path: "mini-batches", title: "Mini-batches", view: MiniBatches },
   { path: "timeline", title: "Timeline", view: TimelineTab },
+  { path: "advice", title: "Advice", view: AdviceTab },
+  { path: "resources", title: "Resources", view: Resources },
 ];
+const PROFILE: Tab = { path: "profile", title: "Profile", view: ProfileTab };
 const OF_ALL: Tab[] = [
   { path: "logs", title: "Logs", view: Logs },
   { path: "outputs", title: "Outputs", view: Outputs },
   { path: "parameters", title: "Parameters", view: Parameters },
+  { path: "events", title: "Events", view: Events },
 ];
 
 export function tabsOf(job: Job): Tab[] {
-  return [OVERVIEW, ...(job.type === "pipeline" ? [] : OF_MINI_BATCHES), ...OF_ALL];
+  if (job.type === "pipeline") return [OVERVIEW, ...OF_ALL];
+  return [OVERVIEW, ...OF_MINI_BATCHES, ...(job.spec["profiling_module"] ? [PROFILE] : []), ...OF_ALL];
 }
 
 export function Tabs({ job, tabs, current }: { job: Job; tabs: Tab[]; current: string }): JSX.Element {
+  const own = useRef<HTMLElement>(null);
+  // In a narrow window, the tabs scroll.
+  useLayoutEffect(() => own.current?.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest", inline: "nearest" }), [current]);
   return (
-    <nav class="tabs" aria-label="Parts of the job">
+    <nav ref={own} class="tabs" aria-label="Parts of the job">
       {tabs.map(({ path, title }) => (
         <a key={path} href={`/jobs/${job.id}${path && "/"}${path}`} aria-current={path === current ? "page" : undefined}>
           {title}

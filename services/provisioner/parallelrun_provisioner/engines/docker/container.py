@@ -70,6 +70,7 @@ def environment(compute: Containers, settings: DockerSettings, launch: Launch) -
         **({"PARALLELRUN_WORKER_UIDS": settings.worker_uids} if settings.worker_uids else {}),
         **({"PARALLELRUN_REDIS_SECRET_FILE": f"{SECRET_FOLDER}/secret"} if settings.redis_secret else {}),
         **({"PARALLELRUN_IMAGE": launch.shape.image} if launch.shape.image else {}),
+        **({"PARALLELRUN_SECRETS_DIR": settings.secrets_dir} if settings.secrets_dir else {}),
         **(_CACHE if settings.cache else {}),
     }
 

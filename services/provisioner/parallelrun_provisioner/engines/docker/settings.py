@@ -60,6 +60,8 @@ class DockerSettings(BaseSettings):
     a swarm the name of its secret. Empty: none is needed."""
     kit: str = ""
     """The image with the agent for nodes of other images; empty: jobs can't name images."""
+    secrets_dir: str = ""
+    """The folder among these volumes in which nodes find the secrets of datastores and jobs."""
     cache: str = ""
     """A volume or a folder of the host in which nodes keep what they have built and fetched. Empty: each has its own,
     which ends with it."""

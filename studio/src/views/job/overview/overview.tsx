@@ -2,15 +2,24 @@
 
 import type { JSX } from "preact";
 import type { TabProps } from "../job_page";
-import { AdviceCard } from "./advice";
+import { AdviceCard } from "../advice/advice_card";
 import { Errors } from "./errors";
 import { Metrics } from "./metrics";
 import { Notes } from "./notes";
 import { Phases } from "./phases";
+import { PipelineOutputs } from "./pipeline_outputs";
+import { Steps } from "./steps";
 import { ThroughputCard } from "./throughput";
 
 export function Overview({ job, live, now }: TabProps): JSX.Element {
-  if (job.type === "pipeline") return <Notes job={job} />;
+  if (job.type === "pipeline")
+    return (
+      <div class="grid">
+        <Steps job={job} now={now} />
+        <PipelineOutputs job={job} />
+        <Notes job={job} />
+      </div>
+    );
   return (
     <div class="grid">
       <AdviceCard job={job} />

@@ -34,14 +34,15 @@ interface Advice {
 /** Advice changes slowly: it is asked for again with each state, and with each so many mini-batches. */
 const MINI_BATCHES = 200;
 
-export function AdviceCard({ job }: { job: Job }): JSX.Element | null {
+/** Nothing when nothing is worth a change, unless that is to be said. */
+export function AdviceCard({ job, saysNothing = false }: { job: Job; saysNothing?: boolean }): JSX.Element | null {
   const { done, failed } = job.progress;
   const round = `${job.state} ${Math.floor((done + failed) / MINI_BATCHES)}`;
   const { value } = useLoaded(job.id, (signal) => getJson<Advice>(jobPath(job.id, "/advice"), signal), round);
-  if (!value?.findings.length) return null;
+  if (!value || (!value.findings.length && !saysNothing)) return null;
   return (
     <Card title="Advice" kind="wide advice" aside={<Copy text={`parallelrun job advise ${job.id}`} label="Copy the command that gives this advice">CLI</Copy>}>
-      <p class="sub">{value.summary}</p>
+      <p>{value.summary}</p>
       <ul>
         {value.findings.map((finding) => (
           <OneFinding key={finding.id} job={job} of={finding} />

@@ -1,0 +1,30 @@
+// The computes of the cluster: pools of like nodes, which engines start and stop.
+
+import type { JSX } from "preact";
+import { getJson } from "../api/http";
+import { useLoaded } from "../api/loaded";
+import { apiPath } from "../api/paths";
+import { DataTable } from "../charts/twin";
+import { Card } from "../parts/card";
+
+interface Compute {
+  name: string;
+  type: string;
+  min_instances: number;
+  max_instances: number;
+  is_default: boolean;
+}
+
+export function Computes({ revision }: { revision: number }): JSX.Element | null {
+  const { value } = useLoaded("computes", (signal) => getJson<{ items: Compute[] }>(apiPath("/computes"), signal), revision);
+  if (!value?.items.length) return null;
+  return (
+    <Card title="Computes">
+      <DataTable
+        caption="Computes"
+        columns={[{ name: "Name" }, { name: "Kind" }, { name: "Fewest nodes", isNumber: true }, { name: "Most nodes", isNumber: true }, { name: "" }]}
+        rows={value.items.map((each) => [<b>{each.name}</b>, each.type, each.min_instances, each.max_instances, each.is_default ? "runs jobs that name none" : ""])}
+      />
+    </Card>
+  );
+}

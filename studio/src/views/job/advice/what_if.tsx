@@ -1,0 +1,115 @@
+// How long the job would have taken with other numbers of nodes or processes, or other mini-batches: each value with a bar
+// as long as its time, and with its cost if a price is given.
+
+import type { JSX } from "preact";
+import { getJson } from "../../../api/http";
+import { isOver } from "../../../api/live";
+import { useLoaded } from "../../../api/loaded";
+import { jobPath } from "../../../api/paths";
+import type { Job } from "../../../api/types";
+import { Card } from "../../../parts/card";
+import { Choice } from "../../../parts/choice";
+import { Copy } from "../../../parts/copy";
+import { Empty, Shown } from "../../../parts/notice";
+import { ask, place } from "../../../shell/router";
+import { count, short } from "../../../words/numbers";
+import { duration } from "../../../words/times";
+
+interface Curve {
+  setting: Setting;
+  now: number;
+  seconds: number;
+  points: { value: number; seconds: number; node_hours: number; cost: number | null }[];
+  notes: string[];
+}
+
+type Setting = "nodes" | "processes" | "mini_batch_size";
+
+const SETTINGS: Record<Setting, string> = { nodes: "nodes", processes: "processes on each node", mini_batch_size: "mini-batch size" };
+const RANGES: Record<Setting, string> = { nodes: "1,2,3,4,6,8,12,16,24,32,48,64", processes: "1,2,3,4,6,8,12,16,24,32", mini_batch_size: "1,2,5,10,20,50,100,200,500,1000" };
+
+export function WhatIf({ job }: { job: Job }): JSX.Element {
+  const { query } = place.value;
+  const setting = (query.get("what") ?? "nodes") as Setting;
+  const price = /^\d{1,7}(\.\d{1,4})?$/.test(query.get("price") ?? "") ? query.get("price")! : "";
+  const asked = `${setting}=${RANGES[setting] ?? RANGES.nodes}`;
+  const path = jobPath(job.id, "/advice/what-if", { what_if: asked, price });
+  const curve = useLoaded(path, (signal) => getJson<Curve>(path, signal), isOver(job));
+  return (
+    <Card
+      title="What if"
+      aside={
+        <>
+          <Choice label="Setting" value={setting} options={SETTINGS} onChange={(what) => ask({ what })} />
+          <label class="pick">
+            Price of a node-hour
+            <input type="text" inputMode="decimal" size={6} value={price} onChange={(event) => ask({ price: event.currentTarget.value.trim() })} />
+          </label>
+          <Copy text={`parallelrun job advise ${job.id} --what-if ${asked}${price && ` --price ${price}`}`} label="Copy the command that computes this">
+            CLI
+          </Copy>
+        </>
+      }
+    >
+      <Shown of={curve}>{(value) => (value.points.length ? <Points curve={value} /> : <Empty>Nothing can be computed of this job.</Empty>)}</Shown>
+    </Card>
+  );
+}
+
+function Points({ curve }: { curve: Curve }): JSX.Element {
+  const longest = Math.max(curve.seconds, ...curve.points.map(({ seconds }) => seconds));
+  const hasCost = curve.points.some(({ cost }) => cost !== null);
+  return (
+    <>
+      <div class="scroll tall" tabIndex={0} role="region" aria-label="Table of what other settings give">
+        <table class="what-if">
+          <thead>
+            <tr>
+              <th scope="col" class="number">
+                {SETTINGS[curve.setting]}
+              </th>
+              <th scope="col">
+                <span class="unseen">As a bar</span>
+              </th>
+              <th scope="col" class="number">
+                Time
+              </th>
+              <th scope="col" class="number">
+                Node-hours
+              </th>
+              {hasCost && (
+                <th scope="col" class="number">
+                  Cost
+                </th>
+              )}
+            </tr>
+          </thead>
+          <tbody>
+            {curve.points.map((point) => (
+              <tr key={point.value} class={point.value === curve.now ? "now" : ""}>
+                <th scope="row" class="number">
+                  {count(point.value)}
+                  {point.value === curve.now && " (now)"}
+                </th>
+                <td class="reach">
+                  <i style={{ width: `${(point.seconds / longest) * 100}%` }} />
+                </td>
+                <td class="number">{duration(point.seconds)}</td>
+                <td class="number">{short(point.node_hours)}</td>
+                {hasCost && <td class="number">{point.cost === null ? "–" : short(point.cost)}</td>}
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+      <ul class="notes sub">
+        <li>
+          It took {duration(curve.seconds)} with {count(curve.now)}.
+        </li>
+        {curve.notes.map((note) => (
+          <li key={note}>{note}</li>
+        ))}
+      </ul>
+    </>
+  );
+}

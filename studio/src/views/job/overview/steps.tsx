@@ -1,0 +1,77 @@
+// The steps of a pipeline: as a graph from left to right, and as a table.
+
+import type { JSX } from "preact";
+import { useState } from "preact/hooks";
+import type { Job, Step } from "../../../api/types";
+import { DataTable } from "../../../charts/twin";
+import { Bar, progressShares } from "../../../parts/bar";
+import { Card } from "../../../parts/card";
+import { Choice } from "../../../parts/choice";
+import { Mark, State } from "../../../parts/state";
+import { count } from "../../../words/numbers";
+import { duration, secondsBetween } from "../../../words/times";
+import { curveBetween, graphOf, HEIGHT, WIDTH, type Graph } from "./step_graph";
+
+export function Steps({ job, now }: { job: Job; now: number }): JSX.Element {
+  const [isTable, setTable] = useState(false);
+  return (
+    <Card title="Steps" kind="wide" aside={<Choice label="Steps" value={isTable ? "table" : "graph"} options={{ graph: "Graph", table: "Table" }} onChange={(value) => setTable(value === "table")} />}>
+      {isTable ? <StepTable steps={job.steps} now={now} /> : <StepGraph graph={graphOf(job.steps)} now={now} />}
+    </Card>
+  );
+}
+
+function StepGraph({ graph, now }: { graph: Graph; now: number }): JSX.Element {
+  return (
+    <div class="steps" tabIndex={0} role="region" aria-label="Graph of the steps">
+      <div class="plane" style={{ width: `${graph.width}px`, height: `${graph.height}px` }}>
+        <svg width={graph.width} height={graph.height} aria-hidden="true">
+          {graph.edges.map(([from, to]) => (
+            <path key={`${from.step.name} ${to.step.name}`} d={curveBetween(from, to)} />
+          ))}
+        </svg>
+        {graph.places.map(({ step, x, y }) => (
+          <div key={step.name} class="step" style={{ left: `${x}px`, top: `${y}px`, width: `${WIDTH}px`, height: `${HEIGHT}px` }}>
+            <p class="name">
+              <Mark state={step.state} />
+              <Name step={step} />
+            </p>
+            <p class="sub">{told(step, now)}</p>
+            {step.progress && step.state === "running" && step.progress.scheduled > 0 && (
+              <Bar label={`Progress of ${step.name}`} total={step.progress.scheduled} shares={progressShares(step.progress)} />
+            )}
+          </div>
+        ))}
+      </div>
+    </div>
+  );
+}
+
+function StepTable({ steps, now }: { steps: Step[]; now: number }): JSX.Element {
+  return (
+    <DataTable
+      caption="Steps"
+      columns={[{ name: "Step" }, { name: "State" }, { name: "Kind" }, { name: "Needs" }, { name: "Mini-batches", isNumber: true }, { name: "Time", isNumber: true }, { name: "Why" }]}
+      rows={steps.map((step) => [
+        <Name step={step} />,
+        <State state={step.state} />,
+        step.type,
+        step.needs.join(", ") || "–",
+        step.progress ? `${count(step.progress.done + step.progress.failed)} / ${count(step.progress.scheduled)}` : "–",
+        timeOf(step, now) || "–",
+        step.why,
+      ])}
+    />
+  );
+}
+
+function Name({ step }: { step: Step }): JSX.Element {
+  return step.job ? <a href={`/jobs/${step.job}`}>{step.name}</a> : <b>{step.name}</b>;
+}
+
+function told(step: Step, now: number): string {
+  if (step.reused) return "taken from an earlier run";
+  return [step.state, timeOf(step, now), step.why].filter(Boolean).join(" · ");
+}
+
+const timeOf = (step: Step, now: number): string => (step.started ? duration(Math.max(0, secondsBetween(step.started, step.ended ?? now))) : "");
