@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import secrets
+import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
@@ -249,6 +250,7 @@ class Jobs:
         timeout_s: float | None = None,
         on_progress: Callable[[Job], None] | None = None,
         raise_on_failure: bool = True,
+        progress: bool = True,
     ) -> Job:
         """Wait until a job has ended, and return it. The server may be away for a while meanwhile.
 
@@ -256,6 +258,7 @@ class Jobs:
             timeout_s: how long to wait at most; None: as long as it takes.
             on_progress: called with the job whenever something about it has changed.
             raise_on_failure: if False, a job that failed or was canceled is returned like one that completed.
+            progress: in a notebook, show the progress below the cell; nowhere else.
 
         Raises:
             TimedOut: it hasn't ended in time, as far as is known; it continues.
@@ -263,13 +266,14 @@ class Jobs:
             ConnectionFailed: the server was away for too long.
         """
         deadline = math.inf if timeout_s is None else time.monotonic() + timeout_s
+        watchers = [watcher for watcher in (on_progress, _below_the_cell() if progress else None) if watcher]
         job = self.get(job_id)  # without patience: a mistyped URL should fail soon
         while True:
-            if on_progress:
-                on_progress(job)
+            for watcher in watchers:
+                watcher(job)
             if job.has_ended:
                 break
-            job = self._wait_for(job, deadline, since=job.version if on_progress else _NO_VERSION)
+            job = self._wait_for(job, deadline, since=job.version if watchers else _NO_VERSION)
         if raise_on_failure and job.state == "failed":
             raise JobFailed(job)
         if raise_on_failure and job.state == "canceled":
@@ -330,3 +334,12 @@ class Jobs:
             newer = as_model(patiently(ask, deadline=deadline, sleep=self._sleep), Job)
             if newer.version != since or newer.has_ended:
                 return newer
+
+
+def _below_the_cell() -> Callable[[Job], None] | None:
+    """What shows a job below the cell of the notebook in which this is; None: this is no notebook."""
+    if "IPython" not in sys.modules:
+        return None
+    from parallelrun.notebook.cell import Cell, is_in_notebook
+
+    return Cell().show_job if is_in_notebook() else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
 import msgspec
@@ -142,6 +143,16 @@ class Job(msgspec.Struct, kw_only=True, frozen=True):
         """Whether it has ended and its end is recorded. A canceled job is shown as such a moment earlier."""
         return self.state in TERMINAL and self.ended is not None
 
+    def _repr_html_(self) -> str:
+        """How it stands, for notebooks."""
+        return self._repr_mimebundle_()["text/html"]
+
+    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
+        """The same, with text for front ends that show no HTML."""
+        # By its name: what draws jobs is built upon them, and is loaded in notebooks only.
+        bundle: dict[str, str] = import_module("parallelrun.notebook.widget").bundle_of(self)
+        return bundle
+
 
 class MiniBatch(msgspec.Struct, kw_only=True, frozen=True):
     """One mini-batch of a job. While it is `ready` or `running`, most fields are empty."""
@@ -217,6 +228,18 @@ class NodePressure(msgspec.Struct, kw_only=True, frozen=True):
     memory: float = 0.0
 
 
+class NodeGpu(msgspec.Struct, kw_only=True, frozen=True):
+    """One GPU of a node, or a part of one (MIG)."""
+
+    device: str
+    """As CUDA_VISIBLE_DEVICES names it."""
+    name: str = ""
+    utilization: float | None = None
+    """The part of the time, 0 to 1, in which something ran on it lately."""
+    memory_used_bytes: int | None = None
+    memory_bytes: int | None = None
+
+
 class Node(msgspec.Struct, kw_only=True, frozen=True):
     """One node of the cluster."""
 
@@ -245,6 +268,8 @@ class Node(msgspec.Struct, kw_only=True, frozen=True):
     """When its engine is going to end it."""
     pressure: NodePressure | None = None
     """None: its kernel doesn't measure it."""
+    gpus: list[NodeGpu] = []
+    """Those that workers get, if they can be measured there."""
     check: NodeCheck | None = None
     """Its answer to the last `check`, for a minute."""
 

@@ -31,7 +31,7 @@ def place_of(traceback: str) -> str:
 def kind_of(failure: Failure) -> Kind:
     """Failures with equal kinds are shown as one. Running out of memory can hit any line, so it is a kind by itself."""
     category, text = failure.category, failure.message.partition("\n")[0]
-    if category == "OOM_KILLED":
+    if category in ("OOM_KILLED", "GPU_OUT_OF_MEMORY"):
         return (category,)
     if category == "SIGNAL":  # what follows the first sentence is how much memory the worker had
         return category, text.partition(". ")[0].rstrip(".")

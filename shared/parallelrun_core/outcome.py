@@ -18,6 +18,7 @@ ErrorCategory = Literal[
     "BAD_RETURN",
     "SIGNAL",
     "OOM_KILLED",
+    "GPU_OUT_OF_MEMORY",
     "EXITED",
     "INIT_EXCEPTION",
     "INIT_DIED",

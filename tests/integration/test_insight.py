@@ -30,13 +30,13 @@ def run(mini_batch):
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Cluster]:
-    with Cluster(api=True, lease_s=4) as cluster:
+    with Cluster(api=True, lease_s=4, slots=4, agent_flags=("--gpus", "2")) as cluster:
         yield cluster
 
 
 def test_the_line_in_which_workers_are_is_shown_and_they_go_on(cluster: Cluster) -> None:
     go = cluster.home / "go"
-    job_id = cluster.submit(WAITS.format(go=str(go)), inputs=cluster.files(4), mini_batch_size=1)
+    job_id = cluster.submit(WAITS.format(go=str(go)), inputs=cluster.files(4), mini_batch_size=1, workers_per_gpu=1)
     with Client(cluster.api_url) as client:
 
         def both_wait() -> bool:
@@ -98,3 +98,29 @@ def test_profiles_are_told_as_data_by_worker_and_summed_up(cluster: Cluster) -> 
     assert printed.stdout.split()[:5] == ["CUMULATIVE", "OWN", "CALLS", "FUNCTION", "WHERE"]
     assert len(printed.stdout.splitlines()) == 4
     assert f"functions of {len(profile.workers)} workers" in printed.stderr
+
+
+ON_A_GPU = """
+import os, time
+def run(mini_batch):
+    time.sleep(0.3)
+    if mini_batch[0].endswith("file-0000003.txt"):
+        raise RuntimeError("CUDA out of memory. Tried to allocate 20.00 GiB")
+    return [f"{os.environ['CUDA_DEVICE_ORDER']} {os.environ['CUDA_VISIBLE_DEVICES']}"]
+"""
+
+
+def test_workers_share_gpus_and_one_that_is_too_small_is_told_as_such(cluster: Cluster) -> None:
+    job_id = cluster.submit(
+        ON_A_GPU, inputs=cluster.files(20), mini_batch_size=1, workers_per_gpu=2, run_max_try=1,
+        mini_batch_error_threshold=-1, error_threshold=-1,
+    )  # fmt: skip
+    result = cluster.result(job_id)
+    assert (result.state, result.progress.failed) == ("completed", 1)
+    assert set(cluster.output(result)) == {"PCI_BUS_ID 0", "PCI_BUS_ID 1"}
+    with Client(cluster.api_url) as client:
+        batches = list(client.jobs.mini_batches(job_id))
+        (failed,) = [each for each in batches if each.status == "failed"]
+        assert failed.failure is not None
+        assert failed.failure["category"] == "GPU_OUT_OF_MEMORY"
+        assert len({each.process for each in batches}) == 4, "two for each GPU"

@@ -88,6 +88,7 @@ def studio() -> Iterator[Studio]:
                 name="good one",
                 mini_batch_size=1,
                 tags={"team": HOSTILE},
+                profiling_module="cProfile",
                 resource_monitor_interval=1,
             ),
             "broken": cluster.submit(

@@ -28,6 +28,7 @@ VIEWS: Final = {
     "ended-mini-batches": "/jobs/{good}/mini-batches?id=7",
     "ended-timeline": "/jobs/{good}/timeline",
     "ended-resources": "/jobs/{good}/resources",
+    "ended-profile": "/jobs/{good}/profile",
     "ended-logs": "/jobs/{good}/logs",
     "ended-outputs": "/jobs/{good}/outputs?path=parallel_run_step.txt",
     "ended-advice": "/jobs/{good}/advice?price=2",

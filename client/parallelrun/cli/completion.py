@@ -30,6 +30,13 @@ def one_of(*words: str) -> Callable[[str], list[str]]:
     return complete
 
 
+def job_states(incomplete: str) -> list[str]:
+    """The states of jobs."""
+    from parallelrun_core.states import JobState
+
+    return one_of(*JobState)(incomplete)
+
+
 def jobs(ctx: typer.Context, incomplete: str) -> Offers:
     """The ids of the last jobs."""
     return _offered(ctx, incomplete, lambda client: ((job.id, f"{job.name} {job.state}") for job in client.jobs.list()))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from parallelrun.cli.advise import advise
-from parallelrun.cli.completion import one_of
+from parallelrun.cli.completion import job_states, one_of
 from parallelrun.cli.exit_codes import ExitCode, of_state
 from parallelrun.cli.job_files import JobId, download, logs
 from parallelrun.cli.job_insight import profile, stacks
@@ -16,7 +16,6 @@ from parallelrun.cli.job_report import report
 from parallelrun.cli.job_views import open_page, top
 from parallelrun.cli.output import Format, FormatOption
 from parallelrun.cli.server import Token, Url, connect
-from parallelrun_core.states import JobState
 
 if TYPE_CHECKING:
     from parallelrun.client import Client
@@ -105,7 +104,7 @@ def _notify(url: str, secret: str) -> Notify:
 @job.command("list")
 def list_jobs(
     *,
-    status: Annotated[str, typer.Option(help="Only jobs in this state.", autocompletion=one_of(*JobState))] = "",
+    status: Annotated[str, typer.Option(help="Only jobs in this state.", autocompletion=job_states)] = "",
     parent: Annotated[str, typer.Option(metavar="ID", help="Only the jobs of the steps of this pipeline.")] = "",
     steps: Annotated[bool, typer.Option("--steps", help="Also jobs of steps of pipelines.")] = False,
     limit: Annotated[int, typer.Option(min=1, help="The maximum number of jobs.")] = 50,

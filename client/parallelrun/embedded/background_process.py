@@ -37,6 +37,7 @@ def main() -> int:
                 home,
                 nodes=int(nodes),
                 listen=listen,
+                has_computes=True,
                 processes=int(processes) or None,
                 port=int(port),
                 on_note=_note,

@@ -17,7 +17,15 @@ from typing import TYPE_CHECKING, Final, Self
 from parallelrun.embedded import redis_server
 from parallelrun.embedded.listening import Listener
 from parallelrun.embedded.lock import FolderLock
-from parallelrun.embedded.services import REDIS, Layout, cluster_services, node_names, redis_service, usable_cpus
+from parallelrun.embedded.services import (
+    REDIS,
+    Layout,
+    cluster_services,
+    node_names,
+    provisioner_service,
+    redis_service,
+    usable_cpus,
+)
 from parallelrun.embedded.socket_folder import SocketFolder
 from parallelrun.embedded.supervisor import Service, Supervisor
 from parallelrun.errors import ClusterFailed, ParallelRunError
@@ -44,6 +52,7 @@ class Cluster:
         home: folder for all its data and logs, created if missing. Outputs are on the same file system.
         nodes: number of agents on this machine.
         listen: HOST or HOST:PORT, on which nodes of other machines reach its Redis server by TLS; empty: nowhere.
+        has_computes: start a provisioner, which asks engines for the nodes of computes.
         processes: workers per node; by default, the CPUs are divided between the nodes.
         jobs: how many jobs it can process at the same time.
         port: of the API, on the loopback interface; 0: any free one.
@@ -60,6 +69,7 @@ class Cluster:
         *,
         nodes: int = 1,
         listen: str = "",
+        has_computes: bool = False,
         processes: int | None = None,
         jobs: int = 8,
         port: int = 0,
@@ -72,6 +82,7 @@ class Cluster:
         self.processes = processes or max(1, usable_cpus() // max(1, nodes))
         self.token = secrets.token_urlsafe(32)
         self.listener = Listener.parse(listen, self.layout.tls) if listen else None
+        self._has_computes = has_computes
         self._jobs = jobs
         self._port = port
         self._may_forget = may_forget
@@ -169,7 +180,7 @@ class Cluster:
         self.stop()
 
     def _services(self, redis_url: str) -> list[Service]:
-        return cluster_services(
+        services = cluster_services(
             self.layout,
             redis_url=redis_url,
             port=self._port,
@@ -181,6 +192,16 @@ class Cluster:
             assets=self._assets,
             redis_secrets=self._redis_secrets,
         )
+        if self._has_computes:
+            services.append(
+                provisioner_service(
+                    self.layout,
+                    redis_url=redis_url,
+                    node_redis_url=self.listener.url if self.listener else "",
+                    redis_secrets=self._redis_secrets,
+                )
+            )
+        return services
 
     def _start_redis(self, supervisor: Supervisor, folder: SocketFolder, lock: FolderLock, deadline: float) -> str:
         """Start a Redis server unless one is given; returns its URL."""

@@ -23,6 +23,8 @@ _PASSED_ON: Final = frozenset({
     "PARALLELRUN_FAILPOINTS", "PARALLELRUN_LEADER_SECONDS", "PARALLELRUN_LEASE_SECONDS", "PARALLELRUN_LOG_FORMAT",
     "PARALLELRUN_MLFLOW_EXPERIMENT", "PARALLELRUN_MLFLOW_TRACKING_URI",
 })  # fmt: skip
+_ENGINES: Final = ("PARALLELRUN_DOCKER_", "PARALLELRUN_KUBERNETES_")
+"""What the variables begin with that say what nodes of an engine may have."""
 _SECRETS_DIR: Final = "PARALLELRUN_SECRETS_DIR"
 _AGENT_GRACE_S: Final = 5.0
 
@@ -179,6 +181,34 @@ def cluster_services(
             environment=environment(Role.CONCATENATOR),
         ),
     ]
+
+
+def provisioner_service(
+    layout: Layout, *, redis_url: str, node_redis_url: str, redis_secrets: Mapping[Role, str]
+) -> Service:
+    """Who asks engines for the nodes of computes.
+
+    Args:
+        node_redis_url: Redis as nodes of other machines reach it; empty: they can't.
+        redis_secrets: the password of each role on Redis; empty: the URL has all that it takes.
+    """
+    secrets = {
+        "PARALLELRUN_REDIS_SECRET": redis_secrets.get(Role.PROVISIONER, ""),
+        "PARALLELRUN_AGENT_SECRET": redis_secrets.get(Role.AGENT, ""),
+    }
+    return Service(
+        name="provisioner",
+        command=_module("parallelrun_provisioner.main"),
+        environment={
+            "PARALLELRUN_LOG_FORMAT": "text",
+            **_clean(os.environ),
+            **{name: value for name, value in os.environ.items() if name.startswith(_ENGINES)},
+            **{name: secret for name, secret in secrets.items() if secret},
+            "PARALLELRUN_REDIS_URL": redis_url,
+            "PARALLELRUN_ROOT": str(layout.root),
+            "PARALLELRUN_NODE_REDIS_URL": node_redis_url,
+        },
+    )
 
 
 def node_names(nodes: int) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol, Self, TextIO
 
@@ -48,11 +49,16 @@ class Silent:
 
 
 def display_on(stream: TextIO, *, title: str) -> Display:
-    """A live display when the stream is a terminal, plain lines otherwise."""
+    """A live display when the stream is a terminal or this is a notebook, plain lines otherwise."""
     if stream.isatty() and os.environ.get("TERM") != "dumb":
         from parallelrun.progress.live import LiveDisplay
 
         return LiveDisplay(stream, title=title)
+    if "IPython" in sys.modules:
+        from parallelrun.notebook.cell import NotebookDisplay, is_in_notebook
+
+        if is_in_notebook():
+            return NotebookDisplay(title=title)
     from parallelrun.progress.plain import PlainDisplay
 
     return PlainDisplay(stream)

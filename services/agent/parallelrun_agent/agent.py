@@ -48,10 +48,11 @@ class Agent:
         self._orphans = Orphans()
         self._jobs: dict[str, NodeJob] = {}
         stage = StagePlace(settings.cache_folder, settings.stage_bytes)
+        gpus = GpuPool(find_gpus(settings.gpus))
         python = ImagePython.find() if settings.image else None
-        context = NodeContext(self._loop, self._orphans, GpuPool(find_gpus(settings.gpus)), stage, python)
+        context = NodeContext(self._loop, self._orphans, gpus, stage, python)
         self._work = WorkFinder(self._link.redis, settings, context, self._jobs)
-        self._heartbeats = Heartbeats(self._link.redis, settings, self._jobs)
+        self._heartbeats = Heartbeats(self._link.redis, settings, self._jobs, gpus.devices)
         self._is_stopping = False
         self._leave_at = _time_to_leave(settings)
         self._drain_by = float("inf")

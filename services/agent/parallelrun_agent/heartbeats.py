@@ -6,11 +6,12 @@ import os
 import shutil
 import socket
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 
 from parallelrun_agent.node.checks import NodeChecks
+from parallelrun_agent.node.nvml import GpuWatch
 from parallelrun_agent.node.waits import Waits
 from parallelrun_agent.node_job import NodeJob
 from parallelrun_agent.settings import AgentSettings
@@ -30,9 +31,12 @@ class Heartbeats:
 
     Args:
         jobs: those that the node works for, by their ids.
+        gpus: those that workers get, as CUDA_VISIBLE_DEVICES names them.
     """
 
-    def __init__(self, redis: Redis, settings: AgentSettings, jobs: Mapping[str, NodeJob]) -> None:
+    def __init__(
+        self, redis: Redis, settings: AgentSettings, jobs: Mapping[str, NodeJob], gpus: Sequence[str] = ()
+    ) -> None:
         self.is_draining = False
         self.is_asked_to_leave = False
         """Whether somebody wants the node to end."""
@@ -44,6 +48,7 @@ class Heartbeats:
         self._started = time.time()
         self._checks = NodeChecks(settings.root)
         self._waits = Waits()
+        self._gpus = GpuWatch(gpus)
         self._interval = Every(settings.lease_seconds / _BEATS_PER_LEASE)
         self._reported_state = ""
         self._reported_check: CheckAnswer | None = None
@@ -80,6 +85,7 @@ class Heartbeats:
                 workers_apart=settings.uids is not None,
                 workers={job_id: len(job.workers) for job_id, job in jobs.items() if job.workers},
                 pressure=self._waits.now(),
+                gpus=self._gpus.latest,
                 in_hand=sum(map(_in_hand, jobs.values())),
                 check=answer,
                 compute=settings.compute,
@@ -98,6 +104,7 @@ class Heartbeats:
 
     def leave(self) -> None:
         """The node is there no more."""
+        self._gpus.stop()
         self._nodes.remove(self._settings.node)
 
     def _disk_free_bytes(self) -> int:

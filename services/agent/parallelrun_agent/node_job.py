@@ -99,7 +99,7 @@ class NodeJob:
         machine = machine_of(
             spec,
             OutcomeBuilder(settings.node, generation=self._generation, run_max_try=spec.run_max_try),
-            limit=node.gpus.workers(spec.max_concurrency_per_instance, settings.slots),
+            limit=node.gpus.workers(spec.max_concurrency_per_instance, settings.slots, spec.workers_per_gpu),
             lease_s=settings.lease_seconds,
             shutdown_s=settings.shutdown_seconds,
             stages=self._stage.has_data,
@@ -121,8 +121,9 @@ class NodeJob:
             Logs(folder.logs).perf(settings.node),
             spec.resource_monitor_interval,
             self._worker_pids,
-            user,
-            storage,
+            user=user,
+            storage=storage,
+            gpus=node.gpus.devices,
         )
 
         self._stacks = StackAnswers(

@@ -10,7 +10,7 @@ import time
 import zlib
 from typing import TYPE_CHECKING
 
-from parallelrun_worker import frames
+from parallelrun_worker import frames, gpu_memory
 from parallelrun_worker.log_files import DISK_TROUBLE, LineFile
 from parallelrun_worker.meter import Meter
 from parallelrun_worker.mini_batch import Loader, MiniBatch, of_paths
@@ -311,7 +311,9 @@ def _describe(error: BaseException, code: str, masked: Sequence[str] = ()) -> by
     except Exception:  # the user's own __str__ may be broken
         message = type(error).__name__
     text = "".join(traceback.format_exception(type(error), error, frame)) if frame else message
-    category = _CATEGORIES.get(type(error), "RUN_EXCEPTION")
+    category = _CATEGORIES.get(type(error)) or (
+        gpu_memory.CATEGORY if gpu_memory.has_run_out(error) else "RUN_EXCEPTION"
+    )
     if type(error) in _CATEGORIES:
         message = str(error)
     if isinstance(error, ModuleNotFoundError):

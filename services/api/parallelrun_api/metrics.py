@@ -19,7 +19,7 @@ from parallelrun_core.store.connection import RedisError
 if TYPE_CHECKING:
     from parallelrun_api.http.connections import Connections
     from parallelrun_core.store.job_views import JobViews
-    from parallelrun_core.store.nodes import Nodes
+    from parallelrun_core.store.nodes import NodeGpu, Nodes
     from parallelrun_core.store.registry import Registry
 
 _METHODS: Final = frozenset({"DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT"})
@@ -121,6 +121,7 @@ class ClusterCollector(Collector):
             "state",
             {"busy": busy, "idle": sum(info.slots for info in alive) - busy},
         )
+        yield from _of_gpus([gpu for info in alive for gpu in info.gpus])
         known = [info.pressure for info in alive if info.pressure is not None]
         if known:
             yield _gauges(
@@ -129,6 +130,22 @@ class ClusterCollector(Collector):
                 "resource",
                 {name: max(getattr(each, name) for each in known) for name in ("cpu", "io", "memory")},
             )
+
+
+def _of_gpus(gpus: list[NodeGpu]) -> Iterator[GaugeMetricFamily]:
+    """Nothing where there are none: most clusters have no use for these."""
+    if gpus:
+        rates = [gpu.utilization for gpu in gpus if gpu.utilization is not None]
+        used = sum(gpu.memory_used_bytes or 0 for gpu in gpus)
+        total = sum(gpu.memory_bytes or 0 for gpu in gpus)
+        yield _gauge("parallelrun_gpus", "GPUs, or parts of them, that workers get.", len(gpus))
+        if rates:
+            mean = sum(rates) / len(rates)
+            yield _gauge(
+                "parallelrun_gpu_utilization", "The part of the time in which they are used, in the mean.", mean
+            )
+        memory = {"used": used, "free": max(0, total - used)}
+        yield _gauges("parallelrun_gpu_memory_bytes", "Memory of GPUs.", "state", memory)
 
 
 class ConnectionCollector(Collector):

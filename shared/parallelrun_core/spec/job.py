@@ -111,6 +111,9 @@ class JobSpec(Strict):
     max_concurrency_per_instance: int | None = Field(default=None, ge=1, le=4096)
     """Workers on each node; when not set, one for each slot (by default, each CPU), but 1 on a node with GPUs."""
 
+    workers_per_gpu: int | None = Field(default=None, ge=1, le=64)
+    """Workers that share a GPU; when not set, each has one of its own. On a node with GPUs, as many work as fit."""
+
     run_invocation_timeout: Seconds = 60
     """Seconds that one `run()` may take."""
     run_max_try: int = Field(default=3, ge=1, le=2**31)

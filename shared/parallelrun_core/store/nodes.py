@@ -76,6 +76,19 @@ class NodePressure(msgspec.Struct, kw_only=True, frozen=True):
     memory: float
 
 
+class NodeGpu(msgspec.Struct, kw_only=True, frozen=True):
+    """One GPU of a node, or a part of one (MIG)."""
+
+    device: str
+    """As CUDA_VISIBLE_DEVICES names it."""
+    name: str = ""
+    """The model."""
+    utilization: float | None = None
+    """The part of the time, 0 to 1, in which something ran on it lately."""
+    memory_used_bytes: int | None = None
+    memory_bytes: int | None = None
+
+
 class NodeInfo(msgspec.Struct, kw_only=True, frozen=True):
     """An agent's description of its node."""
 
@@ -105,6 +118,8 @@ class NodeInfo(msgspec.Struct, kw_only=True, frozen=True):
     """When it said this, by its own clock."""
     pressure: NodePressure | None = None
     """Unknown if its kernel doesn't measure it, or an earlier release doesn't."""
+    gpus: list[NodeGpu] = []
+    """Those that workers get; none if nothing there can measure them."""
     check: CheckAnswer | None = None
     """The answer to the last request, for a while."""
     compute: str = ""

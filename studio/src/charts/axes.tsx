@@ -41,7 +41,8 @@ export function plotOf(width: number, height: number, from: number, to: number, 
 
 /** As exact as labels that are so many seconds apart have to be. */
 function clockFor(step: number): Intl.DateTimeFormat {
-  if (step < 1) return new Intl.DateTimeFormat("en-GB", { minute: "2-digit", second: "2-digit", fractionalSecondDigits: 1 });
+  const digits = step < 0.01 ? 3 : step < 0.1 ? 2 : 1;
+  if (step < 1) return new Intl.DateTimeFormat("en-GB", { minute: "2-digit", second: "2-digit", fractionalSecondDigits: digits });
   return new Intl.DateTimeFormat("en-GB", { timeStyle: step % 60 ? "medium" : "short" });
 }
 

@@ -14,6 +14,8 @@ from parallelrun_agent.settings import AgentSettings
 from parallelrun_core.states import NodeState
 from parallelrun_core.store.nodes import Asked, NodeInfo, Nodes
 
+BUSY = SimpleNamespace(in_flight=["mini-batch"], is_through_init=True)
+
 
 @pytest.fixture
 def sent(monkeypatch: pytest.MonkeyPatch) -> list[NodeInfo]:
@@ -34,7 +36,7 @@ def heartbeats_of(root: Path, jobs: dict[str, Any]) -> Heartbeats:
 def test_a_node_beats_four_times_in_a_lease_and_at_once_when_its_state_changes(
     tmp_path: Path, sent: list[NodeInfo]
 ) -> None:
-    job = SimpleNamespace(workers=["a", "b"], disk_is_full=False)
+    job = SimpleNamespace(workers=[BUSY, BUSY], disk_is_full=False)
     heartbeats = heartbeats_of(tmp_path, {"job_a": job})
     assert [now for now in range(9) if heartbeats.is_due(float(now))] == [0, 2, 4, 6, 8]
     heartbeats.beat()
@@ -53,7 +55,7 @@ def test_a_node_beats_four_times_in_a_lease_and_at_once_when_its_state_changes(
 
 def test_a_heartbeat_says_which_jobs_have_how_many_workers(tmp_path: Path, sent: list[NodeInfo]) -> None:
     jobs = {
-        "job_b": SimpleNamespace(workers=["a", "b"], disk_is_full=False),
+        "job_b": SimpleNamespace(workers=[BUSY, BUSY], disk_is_full=False),
         "job_a": SimpleNamespace(workers=[], disk_is_full=False),
     }
     heartbeats_of(tmp_path, jobs).beat()

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from parallelrun_agent.policy.in_flight import Assignment
 from parallelrun_agent.policy.outcomes import Answer, Exit, OutcomeBuilder, cause_of_death
 from parallelrun_agent.policy.worker import KillReason
-from parallelrun_agent.workers.answers import parse_answer
+from parallelrun_agent.workers.answers import parse_answer, parse_failure
 from parallelrun_core.errors import ParallelRunError
 from parallelrun_core.leasing import Delivery
 from parallelrun_core.masking import Mask
@@ -164,3 +164,12 @@ def test_the_cause_of_death_is_told(exit_code: int, reason: KillReason, oom: boo
     failure = cause_of_death(Exit(exit_code, oom_killed=oom), reason=reason, spec=SPEC)
     assert failure.category == category
     assert words in failure.message
+
+
+def test_what_init_raises_is_told_as_such_but_for_a_gpu_that_is_too_small() -> None:
+    def category(said: str) -> str:
+        report = json.dumps({"category": said, "message": "m", "traceback": ""}).encode()
+        return parse_failure(report, Mask({}), "INIT_EXCEPTION").category
+
+    assert category("RUN_EXCEPTION") == "INIT_EXCEPTION"
+    assert category("GPU_OUT_OF_MEMORY") == "GPU_OUT_OF_MEMORY"

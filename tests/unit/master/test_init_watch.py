@@ -33,6 +33,14 @@ def test_an_init_that_fails_is_told_with_what_to_do(message: str, says: str) -> 
     assert says in told.hint
 
 
+def test_an_init_that_finds_a_gpu_too_small_counts_as_one_that_raises() -> None:
+    watch = InitWatch(spec(workers_per_gpu=2), 0.0)
+    told = [watch.failed(init_failure("GPU_OUT_OF_MEMORY", "CUDA out of memory"), 1, 1.0) for _ in range(3)][-1]
+    assert told is not None
+    assert (told.code, told.error_category) == ("INIT_FAILED", "GPU_OUT_OF_MEMORY")
+    assert "lower workers_per_gpu" in told.hint
+
+
 @given(slots=st.integers(1, 20))
 @settings(deadline=None, max_examples=20)
 def test_init_that_raises_twice_on_every_slot_and_once_more_is_hopeless(slots: int) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from parallelrun_core.outcome import Failure
 from parallelrun_core.progress import Progress
 from parallelrun_core.spec import JobSpec
 from parallelrun_master.policy.error_groups import ErrorGroups, with_cause
@@ -99,6 +100,19 @@ def test_a_run_that_raises_is_told_with_what_to_do(message: str, items_failed: i
     for failure in (crossed, nothing_returned(spec(), counts, errors)):
         assert says in failure.hint
         assert bool(failure.hint) == bool(says)
+
+
+@pytest.mark.parametrize("shared, says", [(None, ""), (1, ""), (4, "4 workers share a GPU: lower workers_per_gpu")])
+def test_a_gpu_whose_memory_runs_out_is_told_with_what_to_do(shared: int | None, says: str) -> None:
+    errors, counts = ErrorGroups(), progress(scheduled=3, failed=3, items_failed=3)
+    for size in ("20 GiB", "30 GiB"):
+        failure = Failure("GPU_OUT_OF_MEMORY", f"OutOfMemoryError: CUDA out of memory. Tried to allocate {size}.")
+        errors.add(msgspec.structs.replace(failed(0), failure=failure))
+    crossed = over_threshold(spec(mini_batch_error_threshold=0, workers_per_gpu=shared), counts, errors)
+    assert crossed is not None
+    assert "smaller mini-batches (mini_batch_size)" in crossed.hint
+    assert ("share" in crossed.hint, says in crossed.hint) == (bool(says), True)
+    assert len(errors.most_common(9)) == 1, "the message says how much was wanted, which differs"
 
 
 LIST = "AttributeError: 'list' object has no attribute 'iterrows'"

@@ -8,21 +8,24 @@ from __future__ import annotations
 import shutil
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
 import psutil
 
+from parallelrun_agent.node.nvml import GpuMeter
 from parallelrun_agent.node.usage import (
     DISK_COLUMNS,
+    GPU_COLUMNS,
     NODE_COLUMNS,
     PROCESS_COLUMNS,
     Cpu,
     KernelCounters,
     ProcessTable,
     disk_rows,
+    gpu_rows,
     node_row,
     worker_rows,
 )
@@ -44,6 +47,7 @@ class ResourceMonitor:
         workers: the process ids of the job's workers, by name. Called in the monitor's thread.
         user: who they are.
         storage: what the node asks of object stores for the job.
+        gpus: those that workers get, as CUDA_VISIBLE_DEVICES names them.
     """
 
     def __init__(
@@ -51,14 +55,17 @@ class ResourceMonitor:
         folder: Path,
         interval_s: float,
         workers: Callable[[], dict[str, int]],
+        *,
         user: WorkerUser = SAME_USER,
         storage: StorageReport | None = None,
+        gpus: Sequence[str] = (),
     ) -> None:
         self._folder = folder
         self._interval_s = interval_s
         self._workers = workers
         self._user = user
         self._storage = storage
+        self._gpus = GpuMeter(gpus)
         self._stopped = threading.Event()
         self._cpu = Cpu()
         self._processes = ProcessTable()
@@ -97,9 +104,12 @@ class ResourceMonitor:
             self._add("node_resource_usage.csv", NODE_COLUMNS, [row])
         with suppress(OSError, psutil.Error, RuntimeError):
             self._add("node_disk_usage.csv", DISK_COLUMNS, [[now, *row] for row in disk_rows()])
+        if gpus := gpu_rows(self._gpus.uses()):
+            with suppress(OSError):
+                self._add("node_gpu_usage.csv", GPU_COLUMNS, [[now, *row] for row in gpus])
         with suppress(OSError, psutil.Error, RuntimeError):
             with self._user.acting():  # others can't see what a process reads and writes
-                rows = worker_rows(self._workers(), self._processes)
+                rows = worker_rows(self._workers(), self._processes, self._gpus.process_bytes())
             self._add("processes_resource_usage.csv", PROCESS_COLUMNS, [[now, *row] for row in rows])
         if self._storage is not None:
             self._storage.write()

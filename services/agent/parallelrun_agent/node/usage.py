@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import time
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
 from typing import Final, NamedTuple
@@ -15,6 +16,7 @@ from parallelrun_agent.node.cgroups import PROC, counted, read
 from parallelrun_agent.node.memory import OomWatch
 from parallelrun_agent.node.proc import Stat, process_ids, stat_of
 from parallelrun_agent.node.waits import RESOURCES, Waits
+from parallelrun_core.store.nodes import NodeGpu
 from parallelrun_core.words import csv_cell, in_one_line
 
 _MB = 1 << 20
@@ -34,8 +36,9 @@ DISK_COLUMNS = (
 )  # fmt: skip
 PROCESS_COLUMNS = (
     "Utc Time", "Process", "Pid", "Cpu Percent", "Memory Rss (MB)", "Memory Percent", "# of Threads",
-    "Disk Io Read (MB)", "Disk Io Write (MB)",
+    "Disk Io Read (MB)", "Disk Io Write (MB)", "Gpu Memory (MB)",
 )  # fmt: skip
+GPU_COLUMNS = ("Utc Time", "Gpu", "Name", "Utilization Percent", "Memory Total (MB)", "Memory Used (MB)")
 
 
 class Cpu:
@@ -125,8 +128,25 @@ def disk_rows() -> list[list[str]]:
     return list(rows.values())
 
 
-def worker_rows(workers: dict[str, int], table: ProcessTable) -> list[list[str]]:
-    """Rows for `PROCESS_COLUMNS`, without the time; none for workers that have ended meanwhile."""
+def gpu_rows(gpus: list[NodeGpu]) -> list[list[str]]:
+    """Rows for `GPU_COLUMNS`, without the time."""
+    return [
+        [
+            _cell(gpu.device),
+            _cell(gpu.name),
+            "" if gpu.utilization is None else f"{100 * gpu.utilization:.0f}",
+            *("" if size is None else _mb(size) for size in (gpu.memory_bytes, gpu.memory_used_bytes)),
+        ]
+        for gpu in gpus
+    ]
+
+
+def worker_rows(workers: dict[str, int], table: ProcessTable, on_gpus: Counter[int]) -> list[list[str]]:
+    """Rows for `PROCESS_COLUMNS`, without the time; none for workers that have ended meanwhile.
+
+    Args:
+        on_gpus: bytes on GPUs by process group.
+    """
     rows = []
     for name, pid in sorted(workers.items()):
         with suppress(psutil.Error, OSError):
@@ -135,7 +155,8 @@ def worker_rows(workers: dict[str, int], table: ProcessTable) -> list[list[str]]
                 cpu, share = table.cpu_percent(pid), process.memory_percent()
                 figures = [f"{cpu:.1f}", _mb(process.memory_info().rss), f"{share:.1f}", str(process.num_threads())]
             io = process.io_counters()
-            rows.append([name, str(pid), *figures, _mb(io.read_bytes), _mb(io.write_bytes)])
+            on_gpu = _mb(on_gpus[pid]) if pid in on_gpus else ""
+            rows.append([name, str(pid), *figures, _mb(io.read_bytes), _mb(io.write_bytes), on_gpu])
     return rows
 
 

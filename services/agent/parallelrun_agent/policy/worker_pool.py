@@ -84,7 +84,7 @@ class WorkerPool:
 
     def init_failed(self, process: str, failure: Failure, now: float, after_s: float) -> None:
         """A worker didn't get through init(); pauses before the next ones get longer and longer."""
-        self._init_failed += failure.category == "INIT_EXCEPTION"
+        self._init_failed += failure.category in ("INIT_EXCEPTION", "GPU_OUT_OF_MEMORY")
         self._spawn_after = now + self._spawn_pause.next_s()
         self._commands.append(ReportInitFailure(process, failure, after_s))
 

@@ -17,6 +17,7 @@ from parallelrun_worker import frames
 _result_of: Final = frames.RESULT.unpack_from
 _use_of: Final = frames.USE.unpack_from
 _USE_AT: Final = frames.RESULT.size
+_GPU: Final = "GPU_OUT_OF_MEMORY"
 _ERROR_AT: Final = _USE_AT + frames.USE.size
 
 
@@ -39,13 +40,18 @@ def parse_answer(kind: int, payload: bytes, mask: Mask) -> Answer:
 def parse_failure(text: bytes, mask: Mask, category: ErrorCategory | None = None) -> Failure:
     """Read a worker's report of an exception, fit to be recorded: without secrets, and visible (see `Mask`).
 
+    Args:
+        category: instead of the worker's own, unless that says that a GPU's memory has run out.
+
     Raises:
         CorruptLog: our worker doesn't write this.
     """
     try:
         report = json.loads(text)
         texts = [report["category"], report["message"], report["traceback"]]
-        failure = msgspec.convert([category or texts[0], *texts[1:]], Failure)
+        if category is not None and texts[0] != _GPU:
+            texts[0] = category
+        failure = msgspec.convert(texts, Failure)
         return mask.failure(failure)  # which is UTF-8, though the name of a file in a message need not be
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         raise CorruptLog(f"not a worker's report of an error: {error}") from error

@@ -1,9 +1,11 @@
-"""The GPUs of a node, one for each worker while there are any (reference §3.7)."""
+"""The GPUs of a node, one for each worker while there are any (reference §3.7), or shared as their job asks."""
 
 from __future__ import annotations
 
 import os
+import re
 import subprocess
+from fractions import Fraction
 from itertools import takewhile
 from pathlib import Path
 
@@ -12,68 +14,102 @@ from parallelrun_core.service.telemetry import logger
 log = logger()
 
 VARIABLE = "CUDA_VISIBLE_DEVICES"
+ORDER = "CUDA_DEVICE_ORDER"
+BY_BUS = "PCI_BUS_ID"
+"""The order of `nvidia-smi` and of the driver's files. CUDA's own begins with the fastest one, so that a number could
+mean another GPU to it than to us."""
 _NVIDIA_SMI_S = 10
+_GPU = re.compile(r"GPU (\d+): ")
+_PART = re.compile(r"\s+MIG .*\(UUID: (MIG-[\w/-]+)\)")
 
 
 class GpuPool:
-    """Which worker has which GPU. A node without any doesn't touch its workers' environment.
+    """Which worker has which GPU, or which share of one. A node without any doesn't touch its workers' environment.
 
     Args:
         devices: as CUDA_VISIBLE_DEVICES names them.
     """
 
     def __init__(self, devices: list[str]) -> None:
-        self._free = list(devices)
-        self._taken: dict[str, str] = {}
-        self._order = {device: place for place, device in enumerate(devices)}
+        self.devices = tuple(devices)
+        self._taken: dict[str, tuple[str, Fraction]] = {}
+        self._load = dict.fromkeys(self.devices, Fraction(0))
 
-    def workers(self, wanted: int | None, slots: int) -> int:
+    def workers(self, wanted: int | None, slots: int, per_gpu: int | None = None) -> int:
         """How many workers a job has on this node: what it asks for, or the default (reference §1.1).
 
-        That is one for each slot, and on a node with GPUs one: workers beyond the GPUs would be without any.
+        That is one for each slot, and on a node with GPUs one: workers beyond the GPUs would be without any. A job that
+        says how many share a GPU has as many as fit.
         """
-        return wanted or (1 if self._order else slots)
+        on_gpus = len(self.devices) * per_gpu if per_gpu else 1
+        return wanted or (on_gpus if self.devices else slots)
 
-    def take(self, worker: str) -> dict[str, str]:
-        """The variable for the environment of a worker that starts: its GPU, or none when all are taken."""
-        if not self._order:
+    def take(self, worker: str, per_gpu: int | None = None) -> dict[str, str]:
+        """The variables for the environment of a worker that starts: its GPU, or none when all are taken.
+
+        Args:
+            per_gpu: how many workers of its job share one. They are spread over the GPUs.
+        """
+        if not self.devices:
             return {}
-        if not self._free:
+        share = Fraction(1, per_gpu or 1)
+        device = min(self.devices, key=self._load.__getitem__)
+        if self._load[device] + share > 1:
             return {VARIABLE: ""}
-        self._taken[worker] = device = self._free.pop(0)
-        return {VARIABLE: device}
+        self._load[device] += share
+        self._taken[worker] = device, share
+        return {VARIABLE: device, ORDER: os.environ.get(ORDER, BY_BUS)}
 
     def give_back(self, worker: str) -> None:
         """That worker has ended: its GPU is free for the next one."""
-        device = self._taken.pop(worker, None)
-        if device is not None:
-            self._free = sorted([*self._free, device], key=self._order.__getitem__)
+        if worker in self._taken:
+            device, share = self._taken.pop(worker)
+            self._load[device] -= share
 
 
-def find_gpus(count: int | None, proc: Path = Path("/proc/driver/nvidia/gpus")) -> list[str]:
-    """The GPUs that this node may use: those in its environment, as many as are set, or all that are found."""
+def find_gpus(count: int | None, driver: Path = Path("/proc/driver/nvidia")) -> list[str]:
+    """The GPUs that this node may use: those in its environment, as many as are set, or all that are found.
+
+    A GPU that is divided (MIG) counts as its parts, by their UUIDs.
+    """
     given = os.environ.get(VARIABLE)
     if given is not None:
         devices = [device for each in given.split(",") if (device := each.strip())]
         return list(takewhile(lambda device: not device.startswith("-"), devices))[:count]  # as CUDA reads it
-    if count is None:
-        count = _count(proc)
+    if count == 0:
+        return []
+    is_divided = any(driver.glob("capabilities/gpu*/mig/gi*"))
+    if not is_divided and count is None:
+        count = _count(driver / "gpus")
+    if is_divided or count is None:
+        return _listed()[:count]
     return [str(number) for number in range(count)]
 
 
-def _count(proc: Path) -> int:
+def _count(gpus: Path) -> int | None:
+    """How many the driver has; None: its files don't say."""
     try:
-        return len(list(proc.iterdir()))
+        return len(list(gpus.iterdir()))
     except OSError:
-        pass
+        return None
+
+
+def _listed() -> list[str]:
+    """Those that `nvidia-smi` lists: each by its number, or by the UUIDs of its parts."""
     try:
         done = subprocess.run(
             ["nvidia-smi", "--list-gpus"],  # noqa: S607 - wherever the driver has put it
             capture_output=True, text=True, timeout=_NVIDIA_SMI_S, check=False,
         )  # fmt: skip
     except FileNotFoundError:
-        return 0
+        return []
     except (OSError, subprocess.SubprocessError) as error:
         log.warning("gpus_unknown", error=str(error))
-        return 0
-    return len(done.stdout.splitlines()) if done.returncode == 0 else 0
+        return []
+    devices: list[list[str]] = []
+    for line in done.stdout.splitlines() if done.returncode == 0 else ():
+        if gpu := _GPU.match(line):
+            devices.append([gpu[1]])
+        elif devices and (part := _PART.match(line)):
+            devices[-1] = [*(each for each in devices[-1] if each.startswith("MIG-")), part[1]]
+    return [device for each in devices for device in each]

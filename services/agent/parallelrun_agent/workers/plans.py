@@ -121,7 +121,7 @@ class PlanMaker:
         """Who the workers are."""
         self.upload_timeout_s = spec.run_invocation_timeout if spec.command else spec.task_overhead_timeout
         """How long what a mini-batch has written may be on its way to a store."""
-        self._workers = gpus.workers(spec.max_concurrency_per_instance, settings.slots)
+        self._workers = gpus.workers(spec.max_concurrency_per_instance, settings.slots, spec.workers_per_gpu)
         self.outputs = OutputPlaces(folder, spec, self._local)
         """Where the workers write."""
         self._output_settings = {
@@ -206,7 +206,7 @@ class PlanMaker:
         self._next_process += 1
         logs, node = Logs(self._folder.logs), self._node
         own_logs = logs.of_node(node)
-        gpu = self._gpus.take(f"{self.job_id}/{process}")
+        gpu = self._gpus.take(f"{self.job_id}/{process}", self._spec.workers_per_gpu)
         outputs = self.outputs.of(process)
         if outputs.live:
             self._make_own_outputs(process, outputs)

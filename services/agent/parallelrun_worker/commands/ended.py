@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import signal
 
+from parallelrun_worker import gpu_memory
+
 _LAST_BYTES = 16 << 10
 _LAST_LINES = 25
 _LONGEST_LINE = 500
@@ -25,6 +27,8 @@ class CommandFailed(Exception):
 
     def __init__(self, status: int, last_lines: list[str]) -> None:
         self.category = "SIGNAL" if status < 0 else "EXITED"
+        if gpu_memory.says_so("\n".join(last_lines)):
+            self.category = gpu_memory.CATEGORY
         self.last_lines = last_lines
         how = _by_signal(-status) if status < 0 else f"The command ended with exit code {status}{_meaning(status)}"
         last = next((line.strip() for line in reversed(last_lines) if line.strip()), "")

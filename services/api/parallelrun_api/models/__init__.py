@@ -30,7 +30,7 @@ from parallelrun_api.models.jobs import (
 )
 from parallelrun_api.models.log_lines import LogLine, LogLines
 from parallelrun_api.models.mini_batches import MiniBatch, MiniBatchFailure, MiniBatchPage, MiniBatchTries, MiniBatchTry
-from parallelrun_api.models.nodes import Finding, Node, NodeCheck, NodeCheckAsked, NodeList, NodePressure
+from parallelrun_api.models.nodes import Finding, Node, NodeCheck, NodeCheckAsked, NodeGpu, NodeList, NodePressure
 from parallelrun_api.models.problems import Problem, ProblemEntry
 from parallelrun_api.models.profiles import Profile, ProfileCall, ProfiledFunction, ProfiledWorker, ProfileTree
 from parallelrun_api.models.reports import Metric, MetricPoint, MetricReport, StorageReport, StorageRequests
@@ -104,6 +104,7 @@ __all__ = [
     "Node",
     "NodeCheck",
     "NodeCheckAsked",
+    "NodeGpu",
     "NodeList",
     "NodePressure",
     "NodeStacks",

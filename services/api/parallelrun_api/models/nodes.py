@@ -43,6 +43,19 @@ class NodePressure(Answer):
     memory: float
 
 
+class NodeGpu(Answer):
+    """One GPU of a node, or a part of one (MIG)."""
+
+    device: str
+    """As CUDA_VISIBLE_DEVICES names it."""
+    name: str
+    """The model."""
+    utilization: float | None
+    """The part of the time, 0 to 1, in which something ran on it lately; null: unknown, as of parts."""
+    memory_used_bytes: int | None
+    memory_bytes: int | None
+
+
 class Node(Answer):
     """One node."""
 
@@ -70,6 +83,8 @@ class Node(Answer):
     """When its engine is going to end it; null: not by itself."""
     pressure: NodePressure | None
     """What its processes wait for; null if its kernel doesn't measure that."""
+    gpus: list[NodeGpu]
+    """Those that workers get, with `nvidia-ml-py` installed there."""
     check: NodeCheck | None
     """Its answer to the last `:check`, for a minute."""
 

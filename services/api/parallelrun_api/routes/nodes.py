@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Annotated
 
+import msgspec
 from fastapi import APIRouter, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from parallelrun_api.context import Ctx
 from parallelrun_api.http.answers import json_answer
-from parallelrun_api.models import Finding, Node, NodeCheck, NodeCheckAsked, NodeList, NodePressure
+from parallelrun_api.models import Finding, Node, NodeCheck, NodeCheckAsked, NodeGpu, NodeList, NodePressure
 from parallelrun_api.routes.responses import problems
 from parallelrun_api.views.shown import rfc3339
 from parallelrun_core.checks.stores import refusals
@@ -80,5 +81,6 @@ def _node(info: NodeInfo, is_alive: bool) -> Node:
         compute=info.compute,
         ends_at=rfc3339(info.ends_at) if info.ends_at else None,
         pressure=_pressure(info) if is_alive else None,
+        gpus=[NodeGpu(**msgspec.structs.asdict(gpu)) for gpu in info.gpus] if is_alive else [],
         check=_check(info.check) if is_alive and info.check is not None else None,
     )

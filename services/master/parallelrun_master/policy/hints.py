@@ -30,7 +30,11 @@ NOT_INSTALLED = (
     "name the package in the job, as in `environment: {pip: [NAME]}` or `environment: {conda_file: FILE}`: without an "
     "environment, workers run in the Python of their node; your own modules must be below `code`"
 )
-
+GPU_TOO_SMALL = (
+    "the memory of the GPU has run out: use smaller mini-batches (mini_batch_size), or smaller batches in run(), and "
+    "let go of what one run() leaves to the next"
+)
+GPU_SHARED = "; {count} workers share a GPU: lower workers_per_gpu"
 
 _FRAME_WANTED: Final = re.compile(
     r"AttributeError: 'list' object has no attribute '(apply|assign|astype|columns|drop|dropna|dtypes|fillna|groupby|"
@@ -43,6 +47,8 @@ def what_to_do(spec: JobSpec, progress: Progress, first: ErrorGroup) -> str:
     """What a user can do when run() raises, or a command fails."""
     if spec.command and is_about_a_package(first.message.partition(": ")[2]):
         return NOT_INSTALLED
+    if first.category == "GPU_OUT_OF_MEMORY":
+        return for_a_gpu(spec)
     if first.category != "RUN_EXCEPTION":
         return ""
     if is_about_a_package(first.message):
@@ -52,6 +58,12 @@ def what_to_do(spec: JobSpec, progress: Progress, first: ErrorGroup) -> str:
         if step:
             return NO_TABLE.format(step=step)
     return ONE_FAILS_ALL if progress.items_failed > progress.failed else ""
+
+
+def for_a_gpu(spec: JobSpec) -> str:
+    """What a user can do when the memory of a GPU runs out."""
+    shared = spec.workers_per_gpu or 1
+    return GPU_TOO_SMALL + (GPU_SHARED.format(count=shared) if shared > 1 else "")
 
 
 def _may_be_a_table(given: Input) -> bool:

@@ -9,7 +9,7 @@ from parallelrun_core.failure import JobFailure
 from parallelrun_core.phases import InitFailure
 from parallelrun_core.spec import JobSpec
 from parallelrun_master.policy.error_groups import error_log
-from parallelrun_master.policy.hints import NOT_INSTALLED, is_about_a_package
+from parallelrun_master.policy.hints import NOT_INSTALLED, for_a_gpu, is_about_a_package
 
 _ENVIRONMENT_FAILED = "ENVIRONMENT_FAILED"
 _CODE_DAMAGED = "CODE_DAMAGED"
@@ -59,20 +59,23 @@ class InitWatch:
             return _inputs_lacking(failure) if self._lacking > 2 * slots else None
         if category == "INIT_TIMEOUT":
             return None if self._has_run else _all_hang_in_init(failure)
-        raised = category == "INIT_EXCEPTION"
+        raised = category in ("INIT_EXCEPTION", "GPU_OUT_OF_MEMORY")
         self._raised += raised
         self._died += not raised
         self._raised_in_all += raised
         if self._raised > 2 * slots or self._died > max(2 * slots, self._spec.lost_leases):
             summary = f"No worker gets through init(): it failed {self._raised or self._died} times in a row."
-            return _init_failed(failure, summary)
+            return _init_failed(failure, summary, self._spec)
         if self._raised_in_all > 2 * slots and now - self._began > _INIT_PATIENCE_S:
             summary = f"init() failed {self._raised_in_all} times, more than twice for each of {slots} workers."
-            return _init_failed(failure, summary)
+            return _init_failed(failure, summary, self._spec)
         return None
 
 
-def _init_failed(failure: InitFailure, summary: str) -> JobFailure:
+def _init_failed(failure: InitFailure, summary: str, spec: JobSpec) -> JobFailure:
+    hint = NOT_INSTALLED if is_about_a_package(failure.failure.message) else _INIT_HINT
+    if failure.failure.category == "GPU_OUT_OF_MEMORY":
+        hint = for_a_gpu(spec)
     return JobFailure(
         code="INIT_FAILED",
         summary=summary,
@@ -80,7 +83,7 @@ def _init_failed(failure: InitFailure, summary: str) -> JobFailure:
         first_cause=f"{failure.failure.category}: {failure.failure.message}",
         traceback=failure.failure.traceback,
         log=error_log(failure.node, failure.process),
-        hint=NOT_INSTALLED if is_about_a_package(failure.failure.message) else _INIT_HINT,
+        hint=hint,
     )
 
 

@@ -25,7 +25,8 @@ def read_uses(logs: Path, nodes: Iterable[str]) -> dict[str, NodeUse]:
     for node in list(nodes)[:_MOST_NODES]:
         folder = Logs(logs).perf(node)
         if rows := _rows(folder / "node_resource_usage.csv"):
-            uses[node] = _use(rows, _rows(folder / "processes_resource_usage.csv"))
+            workers, gpus = (_rows(folder / f"{name}_usage.csv") for name in ("processes_resource", "node_gpu"))
+            uses[node] = _use(rows, workers, gpus)
     return uses
 
 
@@ -35,7 +36,7 @@ def _rows(path: Path) -> list[Row]:
     return []
 
 
-def _use(rows: list[Row], workers: list[Row]) -> NodeUse:
+def _use(rows: list[Row], workers: list[Row], gpus: list[Row]) -> NodeUse:
     total, left = _last(rows, "Memory Total (MB)"), _least(rows, "Memory Available (MB)")
     return NodeUse(
         cpus=min(filter(None, (_last(rows, "Cpu Limit"), _last(rows, "Cpus"))), default=None),
@@ -47,6 +48,10 @@ def _use(rows: list[Row], workers: list[Row]) -> NodeUse:
         memory_pressure=_rate(rows, "Memory Pressure (s)"),
         io_pressure=_rate(rows, "Io Pressure (s)"),
         threads=_plain_mean(workers, "# of Threads"),
+        gpu_share=_share(_plain_mean(gpus, "Utilization Percent"), 100),
+        gpu_memory_share=_share(
+            max(_numbers(gpus, "Memory Used (MB)"), default=None), _last(gpus, "Memory Total (MB)")
+        ),
     )
 
 
@@ -67,9 +72,17 @@ def _least(rows: list[Row], column: str) -> float | None:
     return min(_numbers(rows, column), default=None)
 
 
+def _most(rows: list[Row], column: str) -> float | None:
+    return max(_numbers(rows, column), default=None)
+
+
 def _plain_mean(rows: list[Row], column: str) -> float | None:
     numbers = _numbers(rows, column)
     return sum(numbers) / len(numbers) if numbers else None
+
+
+def _share(part: float | None, whole: float | None) -> float | None:
+    return part / whole if part is not None and whole else None
 
 
 def _rate(rows: list[Row], column: str) -> float | None:

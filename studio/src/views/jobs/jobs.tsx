@@ -22,7 +22,7 @@ export function Jobs(): JSX.Element {
   const [state, text, parent] = [query.get("state") ?? "", query.get("q") ?? "", query.get("parent") ?? ""];
   const [pages, setPages] = useState(1);
   const [chosen, choose] = useState<string[]>([]);
-  const jobs = useLoaded(`${state} ${parent}`, (signal) => load(state, parent, pages, signal), `${useEvery(EVERY_MS)} ${pages}`);
+  const jobs = useLoaded(`${state} ${parent}`, (signal) => load(state, parent, pages, signal), useEvery(EVERY_MS), String(pages));
   const now = useNow(jobs.value?.items.some((job) => !isOver(job)) ?? false);
   const toggle = (id: string): void => choose((before) => (before.includes(id) ? before.filter((each) => each !== id) : [...before.slice(-1), id]));
 

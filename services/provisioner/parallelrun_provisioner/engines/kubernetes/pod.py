@@ -53,7 +53,7 @@ def manifest(compute: Compute, settings: KubernetesSettings, cluster: str, launc
             "enableServiceLinks": False,
             **({"serviceAccountName": settings.service_account} if settings.service_account else {}),
             "securityContext": {
-                "runAsNonRoot": True,
+                "runAsNonRoot": uid != 0,
                 "runAsUser": uid,
                 "runAsGroup": gid,
                 "fsGroup": gid,

@@ -57,8 +57,9 @@ class KubernetesSettings(BaseSettings):
     refer to, and credentials of stores; empty: there are none."""
     service_account: str = ""
     """Service account of the nodes; they get no token of it. That of the namespace when not set."""
-    user: str = Field(default="10001:10001", pattern=r"^[1-9]\d*:[1-9]\d*$")
-    """User and group of the nodes: agents and workers, who own the volumes."""
+    user: str = Field(default="10001:10001", pattern=r"^\d+:\d+$")
+    """User and group of the nodes: agents and workers, who own the volumes. 0:0, root without its rights, is for
+    volumes that belong to root."""
 
     @field_validator("volumes")
     @classmethod

@@ -37,8 +37,8 @@ const MINI_BATCHES = 200;
 /** Nothing when nothing is worth a change, unless that is to be said. */
 export function AdviceCard({ job, saysNothing = false }: { job: Job; saysNothing?: boolean }): JSX.Element | null {
   const { done, failed } = job.progress;
-  const round = `${job.state} ${Math.floor((done + failed) / MINI_BATCHES)}`;
-  const { value } = useLoaded(job.id, (signal) => getJson<Advice>(jobPath(job.id, "/advice"), signal), round);
+  const round = Math.floor((done + failed) / MINI_BATCHES);
+  const { value } = useLoaded(job.id, (signal) => getJson<Advice>(jobPath(job.id, "/advice"), signal), round, job.state);
   if (!value || (!value.findings.length && !saysNothing)) return null;
   return (
     <Card title="Advice" kind="wide advice" aside={<Copy text={`parallelrun job advise ${job.id}`} label="Copy the command that gives this advice">CLI</Copy>}>

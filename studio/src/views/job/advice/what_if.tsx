@@ -104,7 +104,7 @@ function Points({ curve }: { curve: Curve }): JSX.Element {
       </div>
       <ul class="notes sub">
         <li>
-          It took {duration(curve.seconds)} with {count(curve.now)}.
+          It took {duration(curve.seconds)}; {SETTINGS[curve.setting]}: {count(curve.now)}.
         </li>
         {curve.notes.map((note) => (
           <li key={note}>{note}</li>

@@ -31,7 +31,7 @@ export function Listed({ job, revision, range }: { job: Job; revision: number; r
   const path = jobPath(job.id, "/mini-batches", asked);
   const [pages, setPages] = useState(1);
   useEffect(() => setPages(1), [path]);
-  const listed = useLoaded(path, (signal) => load(job.id, asked, pages, signal), `${revision} ${pages}`);
+  const listed = useLoaded(path, (signal) => load(job.id, asked, pages, signal), revision, `${pages} ${job.state}`);
   return (
     <Card
       title="Mini-batches"

@@ -30,7 +30,7 @@ export function MapCard({ job, revision, range, onOpen }: Props): JSX.Element {
   const box = useRef<HTMLDivElement>(null);
   const room = roomFor(useWidth(box));
   const path = jobPath(job.id, "/tiles", { first: range.first || undefined, end: range.end, buckets: room });
-  const tiles = usePicture(path, (signal) => getJson<Tiles>(path, signal), revision);
+  const tiles = usePicture(path, (signal) => getJson<Tiles>(path, signal), revision, job.state);
   const shade: Shade = place.value.query.get("shade") === "time" ? "time" : "state";
   const isZoomed = range.first > 0 || range.end !== undefined;
   const back = (): void => ask({ first: undefined, end: undefined });

@@ -20,7 +20,7 @@ export function ThroughputCard({ job, revision }: { job: Job; revision: number }
   const seconds = job.started ? secondsBetween(job.started, job.ended ?? Date.now()) : 0;
   const points = Math.max(FEWEST_POINTS, Math.min(MOST_POINTS, Math.round(seconds)));
   const path = jobPath(job.id, "/throughput", { points });
-  const loaded = usePicture(job.id, (signal) => getJson<Throughput>(path, signal), revision);
+  const loaded = usePicture(job.id, (signal) => getJson<Throughput>(path, signal), revision, job.state);
   return (
     <Card title="Throughput">
       <Shown of={loaded}>{(throughput) => <Chart throughput={throughput} />}</Shown>

@@ -36,7 +36,7 @@ export function ProfileTab({ job, live }: TabProps): JSX.Element {
   const [sort, worker] = [query.get("sort") ?? "", query.get("worker") ?? ""];
   const [node = "", process = ""] = worker.split("/");
   const path = jobPath(job.id, "/profile", { node, process, sort: sort || "cumulative" });
-  const loaded = useLoaded(job.id, (signal) => getJson<Profile>(path, signal), `${path} ${Math.floor(live.revision.value / 30)}`);
+  const loaded = useLoaded(job.id, (signal) => getJson<Profile>(path, signal), live.revision.value, `${path} ${job.state}`);
   return (
     <Shown of={loaded}>
       {(profile) =>

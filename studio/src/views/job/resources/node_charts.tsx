@@ -47,6 +47,8 @@ function chartsOf(rows: Row[], times: number[]): Chart[] {
       const before = rows[index - 1];
       return before ? finite(((numberIn(row, column) - numberIn(before, column)) * factor) / (times[index]! - times[index - 1]!)) : null;
     });
+  /** The same for seconds, in percent; the clocks of both don't agree to the millisecond. */
+  const share = (column: string): (number | null)[] => perSecond(column, 100).map((value) => value && Math.min(100, value));
   const inBytes = (value: number): string => `${bytes(value)}/s`;
   const inPercent = (value: number): string => `${Math.round(value)} %`;
   const charts: Chart[] = [
@@ -63,9 +65,9 @@ function chartsOf(rows: Row[], times: number[]): Chart[] {
     {
       title: "Pressure: the share of time in which a process waits",
       lines: [
-        { name: "for a CPU", kind: "first", values: perSecond("Cpu Pressure (s)", 100) },
-        { name: "for I/O", kind: "second", values: perSecond("Io Pressure (s)", 100) },
-        { name: "for memory", kind: "third", values: perSecond("Memory Pressure (s)", 100) },
+        { name: "for a CPU", kind: "first", values: share("Cpu Pressure (s)") },
+        { name: "for I/O", kind: "second", values: share("Io Pressure (s)") },
+        { name: "for memory", kind: "third", values: share("Memory Pressure (s)") },
       ],
       format: inPercent,
       most: 10,

@@ -67,7 +67,7 @@ export function Stacks({ job }: { job: Job }): JSX.Element {
           {answer.workers.map(({ process, doing, note, threads }) => (
             <details key={process}>
               <summary>
-                {process} {DOING[doing]} {note}
+                {[process, DOING[doing], note].filter(Boolean).join(" · ")}
               </summary>
               <pre>{threads.map(textOf).join("\n\n")}</pre>
             </details>

@@ -23,7 +23,7 @@ export function TimelineTab({ job, live }: TabProps): JSX.Element {
   const [begin, end] = [seconds(query.get("from")), seconds(query.get("to"))];
   const [lanes, setLanes] = useState(LANES);
   const path = jobPath(job.id, "/timeline", { begin_s: begin, end_s: end, buckets: BUCKETS, limit: lanes });
-  const loaded = usePicture(job.id, (signal) => getJson<Timeline>(path, signal), `${live.revision.value} ${path}`);
+  const loaded = usePicture(job.id, (signal) => getJson<Timeline>(path, signal), live.revision.value, `${path} ${job.state}`);
   const zoom = (from: number | undefined, to: number | undefined): void => ask({ from: from?.toFixed(3), to: to?.toFixed(3) });
 
   return (
