@@ -36,7 +36,7 @@ def test_nodes_that_go_with_work_in_hand_are_found() -> None:
 @pytest.mark.integration
 def test_a_launch_that_is_not_recorded_first_is_found(redis: Redis) -> None:
     with patch.object(Provisioning, "record", always(True)), expect_failure():
-        pools.test_a_provisioner_that_dies_before_or_after_a_launch_leaves_no_node_that_nobody_knows(redis)
+        pools.test_a_provisioner_that_dies_beside_a_launch_leaves_no_node_unknown(redis)
 
 
 @pytest.mark.integration

@@ -105,7 +105,7 @@ def come(redis: Redis, engine: FakeEngine, *, in_hand: int) -> None:
         Nodes(redis).beat(info, lease_ms=60_000)
 
 
-def test_a_provisioner_that_dies_before_or_after_a_launch_leaves_no_node_that_nobody_knows(redis: Redis) -> None:
+def test_a_provisioner_that_dies_beside_a_launch_leaves_no_node_unknown(redis: Redis) -> None:
     engine = FakeEngine()
     engine.dies = "before"
     with pytest.raises(Died):
