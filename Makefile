@@ -28,6 +28,7 @@ RIVALS_VENV := .venv-rivals
 # What looks at our dependencies is apart from them.
 AUDIT_VENV := .venv-audit
 SBOM := build/parallelrun.cdx.json
+VERSION := $(shell sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml)
 
 # Object stores that tests start: their libraries are older ones of some that we use.
 OBJECT_SERVERS := .venv-object-servers
@@ -200,6 +201,20 @@ sbom: $(AUDIT_VENV)/ready ## List what the images contain, as CycloneDX in build
 		--output-file $(SBOM) requirements/runtime.txt
 	@$(AUDIT_VENV)/bin/python -m supply_chain.sbom $(SBOM) requirements/runtime.txt
 
+# The list of what is in them is of all their packages; what the base image has, that image's own list says.
+.PHONY: image
+image: sbom ## Build the images with version, labels and, in build/, the list of what they contain
+	@for target in control agent kit; do \
+		docker build --quiet --target $$target $(if $(BASE_IMAGE),--build-arg BASE_IMAGE=$(BASE_IMAGE)) \
+			--label org.opencontainers.image.title=parallelrun-$$target \
+			--label org.opencontainers.image.version=$(VERSION) \
+			--label org.opencontainers.image.revision=$$(git rev-parse HEAD) \
+			--label org.opencontainers.image.licenses=Apache-2.0 \
+			--tag parallelrun-$$target:$(VERSION) . >/dev/null || exit 1; \
+		echo "parallelrun-$$target:$(VERSION)"; \
+	done
+	@cp $(SBOM) build/parallelrun-$(VERSION).cdx.json
+
 $(AUDIT_VENV)/ready: requirements/audit.txt
 	@echo "Setting up $(AUDIT_VENV)"
 	@rm -f $@
@@ -238,8 +253,8 @@ $(AZURE_VENVS)/%/ready: requirements/azure-client-%.txt
 	@touch $@
 
 .PHONY: engine-test
-engine-test: setup ## Run jobs on nodes that an engine provides, and kill those nodes (E=docker)
-	@$(BIN)/python -m tests.engines $(E)
+engine-test: setup ## Run jobs on nodes that an engine provides, and kill those nodes (E=docker; CHAOS_S=60 seconds of that)
+	@$(BIN)/python -m tests.engines $(E) $(if $(CHAOS_S),--seconds $(CHAOS_S))
 
 .PHONY: up
 up: ## Start the services in containers, and wait until they are ready (AGENTS=2 nodes)
