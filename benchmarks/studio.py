@@ -239,9 +239,13 @@ def main(size: Size) -> dict[str, object]:
         job = _finished(stage, count)
         with _server(stage) as (client, pid):
             empty_mb = peak_mb(pid)
+            cpu_s = own_cpu_seconds(pid)
             first_s, requests, slowest_ms = _first_look(client, job)
+            first_cpu_s = own_cpu_seconds(pid) - cpu_s
             print(f"  first look: {first_s:.1f} s in {requests} requests, the slowest {slowest_ms:.0f} ms", flush=True)
+            cpu_s = own_cpu_seconds(pid)
             times = _zooms(client, job, count, looks)
+            zoom_cpu_ms = 1000 * (own_cpu_seconds(pid) - cpu_s) / len(times)
             p99 = quantiles(times, n=100)[98]
             print(f"  tiles: {median(times):.1f} ms, p99 {p99:.1f} ms", flush=True)
             pictures = _pictures(client, job, max(3, looks // 10))
@@ -254,9 +258,11 @@ def main(size: Size) -> dict[str, object]:
     return {
         "mini_batches": count,
         "first_look_s": f"{first_s:.1f}",
+        "first_look_cpu_s": f"{first_cpu_s:.1f}",
         "first_look_slowest_ms": f"{slowest_ms:.0f}",
         "zoom_ms": f"{median(times):.1f}",
         "zoom_p99_ms": f"{p99:.1f}",
+        "zoom_cpu_ms": f"{zoom_cpu_ms:.1f}",
         **{f"{name}_ms": f"{took:.1f}" for name, took in pictures.items()},
         "opened_kb": f"{opened_bytes / 1000:.1f}",
         "server_mb": f"{server_mb:.0f}",

@@ -59,12 +59,16 @@ class Provisioned:
         try:
             if exc_info[0] is None:
                 self.user.client.delete(f"/v1/computes/{self.pool}").raise_for_status()
-                self.cluster.until(lambda: not self.ours(), "nothing is left of the compute", 90)
+                self.cluster.until(lambda: not self._left(), "nothing is left of the compute", 90)
         finally:
             self.user.__exit__()
-            for launch_id in self.ours():
-                self.target.kill(launch_id)
+            self.cluster.kill(PROVISIONER)  # or it would replace them
+            for launch_id in self._left():
+                self.target.remove(launch_id)
             self.cluster.__exit__(*exc_info)
+
+    def _left(self) -> list[str]:
+        return [launch_id for launch_id in self.target.left() if launch_id.startswith(f"{self.pool}-")]
 
     def ours(self) -> list[str]:
         """The nodes that the engine runs for this compute."""

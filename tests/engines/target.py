@@ -40,6 +40,12 @@ class Target(Protocol):
             secret: a folder with the agents' password for Redis in the file `secret`.
         """
 
+    def left(self) -> list[str]:
+        """The launch ids of all nodes of which anything is left at the engine."""
+
+    def remove(self, launch_id: str) -> None:
+        """Leave nothing of a node, for whatever reason it is still there."""
+
     def running(self) -> list[str]:
         """The launch ids of the nodes that the engine runs, of all clusters."""
 

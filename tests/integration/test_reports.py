@@ -13,6 +13,8 @@ from pathlib import Path
 import psutil
 import pytest
 
+from parallelrun_core.adviser.reading.evidence import evidence_of
+from parallelrun_core.adviser.schedule import Schedule
 from parallelrun_core.folder.decisions import read_decisions
 from parallelrun_core.states import JobState
 from parallelrun_master.reports.columns import COLUMNS
@@ -299,3 +301,29 @@ def test_short_returns_are_counted_and_not_tried_again(cluster: Cluster) -> None
         ("0", "1"): ("0", ""), ("1", "1"): ("1", ""), ("2", "1"): ("4", ""), ("4", "1"): ("4", ""),
         ("3", "1"): ("0", "BAD_RETURN"), ("3", "2"): ("0", "BAD_RETURN"),
     }  # fmt: skip
+
+
+def test_advice_rests_on_what_a_job_writes_anyway(cluster: Cluster) -> None:
+    script = textwrap.dedent("""
+        import time
+        def init():
+            time.sleep(0.3)
+        def run(mini_batch):
+            time.sleep(0.02)
+            return mini_batch
+    """)
+    job = cluster.submit(script, inputs=cluster.files(40), mini_batch_size=2, max_concurrency_per_instance=2)
+    result = cluster.result(job)
+
+    evidence = evidence_of(cluster.folder(job))
+    schedule = Schedule(evidence)
+
+    assert result.started is not None
+    assert evidence.seconds == pytest.approx(result.ended - result.started)
+    assert evidence.tries.items.sum() == 40
+    assert 0 <= (evidence.first_listed_s or -1) < schedule.first_try_s
+    inits = [init for init in evidence.inits if init.is_done]
+    assert {f"{init.node}/{init.process}" for init in inits} >= set(evidence.processes)
+    assert min(init.seconds for init in inits) >= 0.3
+    assert all(use.cpus for use in evidence.uses.values())
+    assert abs(schedule.unexplained_s) < 0.5 * evidence.seconds

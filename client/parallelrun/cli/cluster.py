@@ -34,6 +34,7 @@ def up(
     from parallelrun.client import Client
     from parallelrun.embedded.background import running, start
     from parallelrun.embedded.services import Layout
+    from parallelrun.top.page import sign_in_address
     from parallelrun_core.service.state_folder import state_folder
 
     cluster = running()
@@ -53,7 +54,7 @@ def up(
         agent = ("--root", layout.root, "--redis-secret-file", layout.agent_secret, "--redis-url", cluster.redis_url)
         say(f"add a node:    {shlex.join(['parallelrun-agent', *map(str, agent)])}")
     with Client(cluster.url, cluster.token) as client:
-        say(f"open its page: {client.url}/#code={client.sign_in_code()}")
+        say(f"open its page: {sign_in_address(client)}")
     say("submit a job:  parallelrun job create -f job.yml --stream")
     say("stop it:       parallelrun down")
 

@@ -20,16 +20,18 @@ def address_of(server: str, job_id: str) -> str:
     return f"{server}/jobs/{quote(job_id, safe='')}"
 
 
-def sign_in_address(client: Client, job_id: str) -> str:
-    """The same with a code that signs in one browser, once, so that nobody copies tokens around.
+def sign_in_address(client: Client, job_id: str = "") -> str:
+    """The same, or that of the page of all jobs, with a code that signs in one browser, once, so that nobody copies
+    tokens around.
 
     It is in the part of the address that browsers send to nobody. A server that makes no codes asks for the token.
     """
+    address = address_of(client.url, job_id) if job_id else f"{client.url}/"
     try:
         code = client.sign_in_code()
     except ApiError:
-        return address_of(client.url, job_id)
-    return f"{address_of(client.url, job_id)}#code={quote(code, safe='')}"
+        return address
+    return f"{address}#code={quote(code, safe='')}"
 
 
 def open_in_browser(address: str) -> bool:

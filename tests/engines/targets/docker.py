@@ -11,13 +11,12 @@ from typing import Any, Self
 
 from docker.errors import APIError
 
-from parallelrun_core.computes.launch import compute_of
 from tests.acceptance import engine
 from tests.engines.target import Missing
 
 ROOT = Path(__file__).parents[3]
 _BUILD_S = 600
-_LABEL = "parallelrun.launch"
+LABEL = "parallelrun.launch"
 
 
 class Docker:
@@ -50,12 +49,22 @@ class Docker:
             "PARALLELRUN_DOCKER_WORKER_UIDS": "",
         }
 
+    def left(self) -> list[str]:
+        return self._known(ended=True)
+
+    def remove(self, launch_id: str) -> None:
+        for each in self.engine.containers.list(all=True, filters={"label": f"{LABEL}={launch_id}"}):
+            each.remove(force=True)
+
     def running(self) -> list[str]:
-        there = self.engine.containers.list(filters={"label": _LABEL}, ignore_removed=True)
-        return [str(each.labels[_LABEL]) for each in there if compute_of(str(each.labels[_LABEL]))]
+        return self._known()
+
+    def _known(self, *, ended: bool = False) -> list[str]:
+        there = self.engine.containers.list(all=ended, filters={"label": LABEL}, ignore_removed=True)
+        return [str(each.labels[LABEL]) for each in there]
 
     def kill(self, launch_id: str) -> None:
-        for container in self.engine.containers.list(filters={"label": f"{_LABEL}={launch_id}"}, ignore_removed=True):
+        for container in self.engine.containers.list(filters={"label": f"{LABEL}={launch_id}"}, ignore_removed=True):
             with suppress(APIError):
                 container.kill()
 

@@ -34,6 +34,12 @@ class Slurm:
     def environment(self, seen: Collection[Path], secret: Path) -> dict[str, str]:
         return {"SLURM_CONF": os.environ["SLURM_CONF"]} if "SLURM_CONF" in os.environ else {}
 
+    def left(self) -> list[str]:
+        return self.running()
+
+    def remove(self, launch_id: str) -> None:
+        self.kill(launch_id)
+
     def running(self) -> list[str]:
         return [name for name in slurm.jobs() if compute_of(name)]
 

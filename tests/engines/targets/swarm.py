@@ -7,7 +7,7 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import Self
 
-from tests.engines.targets.docker import Docker
+from tests.engines.targets.docker import LABEL, Docker
 
 
 class Swarm(Docker):
@@ -28,6 +28,13 @@ class Swarm(Docker):
         # Secrets of a swarm have one name each, and other tests may share it.
         self.engine.secrets.create(name=self._secret, data=(secret / "secret").read_bytes())
         return {**super().environment(seen, secret), "PARALLELRUN_DOCKER_REDIS_SECRET": self._secret}
+
+    def left(self) -> list[str]:
+        return [str(each.name) for each in self.engine.services.list(filters={"label": LABEL})]
+
+    def remove(self, launch_id: str) -> None:
+        for each in self.engine.services.list(filters={"label": f"{LABEL}={launch_id}"}):
+            self.engine.api.remove_service(each.id)  # type: ignore[no-untyped-call]
 
     def __exit__(self, *exc_info: object) -> None:
         for secret in self.engine.secrets.list(filters={"name": self._secret}):

@@ -40,6 +40,7 @@ class Case:
         nodes: Sequence[str] = (),
     ) -> Iterator[Finding]:
         """The finding that this change makes the job so much faster; nothing, if that is not worth it."""
+        predicted_s = max(0.0, predicted_s)
         if not self.is_worth(predicted_s):
             return
         took = self.schedule.measured_s

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from array import array
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from parallelrun_core.adviser.evidence import DONE, FAILED, RETRY, Tries, columns
+from parallelrun_core.adviser.evidence import DONE, FAILED, RETRY, Tries
 from parallelrun_core.folder.decisions import NAME
 from parallelrun_core.folder.layout import RETRIES
 from parallelrun_core.folder.term_log import read_term_log
@@ -64,9 +64,11 @@ def read_tries(folder: Path, begun: float) -> ReadTries:
             whole["node"].extend([nodes.number(each.node) for each in tried])
             whole["process"].extend([processes.number(f"{each.node}/{each.process}") for each in tried])
             whole["category"].extend([categories.number(_category(each)) for each in tried])
-    given = {name: np.frombuffer(column, dtype=np.int64) for name, column in whole.items()}
-    given |= {name: np.frombuffer(column, dtype=np.float64) for name, column in real.items()}
-    return ReadTries(columns(**given), nodes.all(), processes.all(), categories.all())
+    order = np.lexsort((np.frombuffer(whole["mini_batch"], np.int64), np.frombuffer(real["started_s"], np.float64)))
+    # One after the other, so that a million tries are in memory once.
+    made: dict[str, Any] = {name: np.frombuffer(whole.pop(name), np.int64)[order] for name in _WHOLE}
+    made |= {name: np.frombuffer(real.pop(name), np.float64)[order] for name in _REAL}
+    return ReadTries(Tries(**made), nodes.all(), processes.all(), categories.all())
 
 
 def _category(outcome: Outcome) -> str:

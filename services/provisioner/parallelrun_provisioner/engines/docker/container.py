@@ -20,7 +20,7 @@ LAUNCH: Final = "parallelrun.launch"
 """The labels by which our objects are known again."""
 CAPABILITIES: Final = ("KILL", "SETGID", "SETUID")
 """What an agent needs to start and end workers as other users; it gives up the rest of root's rights at once."""
-SECRET_FOLDER: Final = "/secret"  # noqa: S105 - where it is, not what it is
+_SECRET: Final = "/secret"  # noqa: S105 - where it is, not what it is
 KIT: Final = "/opt/parallelrun"
 """Where the agent for nodes of other images is, and must be."""
 CACHE: Final = "/cache"
@@ -59,8 +59,8 @@ def image_of(compute: Containers, settings: DockerSettings, launch: Launch) -> s
     return image
 
 
-def environment(compute: Containers, settings: DockerSettings, launch: Launch) -> dict[str, str]:
-    """The variables of a node."""
+def environment(compute: Containers, settings: DockerSettings, launch: Launch, secret: str) -> dict[str, str]:
+    """The variables of a node, in which the password for Redis is in the file `secret`."""
     slots = compute.slots_of_node
     return {
         **compute.environment_variables,
@@ -68,7 +68,7 @@ def environment(compute: Containers, settings: DockerSettings, launch: Launch) -
         **launch.environment,
         **({"PARALLELRUN_RUN_AS": settings.user} if settings.user else {}),
         **({"PARALLELRUN_WORKER_UIDS": settings.worker_uids} if settings.worker_uids else {}),
-        **({"PARALLELRUN_REDIS_SECRET_FILE": f"{SECRET_FOLDER}/secret"} if settings.redis_secret else {}),
+        **({"PARALLELRUN_REDIS_SECRET_FILE": secret} if settings.redis_secret else {}),
         **({"PARALLELRUN_IMAGE": launch.shape.image} if launch.shape.image else {}),
         **({"PARALLELRUN_SECRETS_DIR": settings.secrets_dir} if settings.secrets_dir else {}),
         **(_CACHE if settings.cache else {}),
@@ -114,14 +114,14 @@ def container(compute: Containers, settings: DockerSettings, cluster: str, launc
         LaunchRefused: the operator doesn't allow its image.
     """
     networks = words(settings.networks)
-    secret = [Mount(settings.redis_secret, SECRET_FOLDER, True)] if settings.redis_secret else []
+    secret = [Mount(settings.redis_secret, _SECRET, True)] if settings.redis_secret else []
     return {
         "Image": image_of(compute, settings, launch),
         "Entrypoint": program(launch),
         "Cmd": list(launch.arguments),
         "WorkingDir": "/",
         "Healthcheck": {"Test": ["NONE"]},
-        "Env": pairs(environment(compute, settings, launch)),
+        "Env": pairs(environment(compute, settings, launch, f"{_SECRET}/secret")),
         "Labels": labels(cluster, launch),
         "User": "0:0",
         "StopSignal": "SIGTERM",
