@@ -130,6 +130,27 @@ def test_tabs_follow_a_job_and_see_what_is_done_in_another(opened: Tab, shown: S
         each.get_by_role("button", name="Resume").wait_for()
 
 
+def test_gpus_are_shown_where_there_are_any(opened: Tab, shown: Studio) -> None:
+    """Machines that run tests have none, so their table is written here."""
+    table = (
+        "Utc Time,Gpu,Name,Utilization Percent,Memory Total (MB),Memory Used (MB)\n"
+        "2026-11-23T08:00:00.000000,0,H200,80.0,141000,70500\n"
+        "2026-11-23T08:00:10.000000,0,H200,90.0,141000,71000\n"
+    )
+    perf = "sys/perf/node000"
+    entries = [
+        {"path": f"{perf}/{name}", "bytes": 200, "modified": "2026-11-23T08:00:00.000Z"}
+        for name in ("node_gpu_usage.csv", "node_resource_usage.csv")
+    ]
+    files = {"items": entries, "truncated": False, "next_page_token": None, "elsewhere": []}
+    opened.page.route("**/logs", lambda route: route.fulfill(json=files))
+    opened.page.route("**/node_gpu_usage.csv", lambda route: route.fulfill(body=table, content_type="text/plain"))
+    opened.open(f"/jobs/{shown.jobs['good']}/resources")
+    opened.page.get_by_role("heading", name="GPU 0 (H200)").wait_for()
+    opened.page.get_by_role("region", name="GPU 0 (H200)").get_by_role("button", name="Show as table").click()
+    opened.page.get_by_role("cell", name="90 %").wait_for()
+
+
 def test_workers_are_asked_where_they_are(opened: Tab, shown: Studio) -> None:
     page = opened.page
     opened.open(f"/jobs/{shown.live()}/resources")

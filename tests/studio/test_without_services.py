@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import pytest
@@ -14,11 +15,11 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.integration, pytest.mark.slow, pytest.mark.xdist_group("studio"), pytest.mark.timeout(300)]
 
-SAID = {
+SAID: dict[str, str | re.Pattern[str]] = {
     "": "60 items gave 60 rows",
     "mini-batches": "A square is one mini-batch",
     "timeline": "node000/process000",
-    "resources": "Workers of node000",
+    "resources": re.compile("^CPU$|only one record"),  # a job this short may be over before it is measured twice
     "logs": "has completed",
     "outputs": "The file with all rows",
     "parameters": "mini_batch_size",

@@ -18,13 +18,14 @@ export function useEvery(ms: number): number {
   return round;
 }
 
-/** The time in milliseconds, every second while `isOn`: for durations that grow. */
+const SELDOM_MS = 10_000;
+
+/** The time in milliseconds: every second while `isOn`, for durations that grow, and seldom otherwise. */
 export function useNow(isOn: boolean): number {
   const [now, setNow] = useState(Date.now());
   useEffect(() => {
     setNow(Date.now());
-    if (!isOn) return;
-    const timer = setInterval(() => document.hidden || setNow(Date.now()), 1000);
+    const timer = setInterval(() => document.hidden || setNow(Date.now()), isOn ? 1000 : SELDOM_MS);
     return () => clearInterval(timer);
   }, [isOn]);
   return now;

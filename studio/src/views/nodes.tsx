@@ -41,6 +41,11 @@ export function Nodes(): JSX.Element {
   );
 }
 
+function gpuOf({ name, utilization, memory_used_bytes, memory_bytes }: NonNullable<Node["gpus"]>[number]): string {
+  const memory = memory_bytes ? `${memory_used_bytes === null ? "" : `${bytes(memory_used_bytes)} of `}${bytes(memory_bytes)}` : "";
+  return [name, utilization === null ? "" : `${percent(utilization)} in use`, memory].filter(Boolean).join(", ");
+}
+
 /** The share of the last minute in which something waited. */
 function pressureOf({ cpu, io, memory }: NonNullable<Node["pressure"]>): string {
   return `CPU ${percent(cpu)}, I/O ${percent(io)}, memory ${percent(memory)}`;
@@ -54,6 +59,7 @@ function NodeCard({ node }: { node: Node }): JSX.Element {
     ["Clock", Math.abs(node.clock_ahead_s) < 0.5 ? "right" : `${node.clock_ahead_s.toFixed(1)} s ahead`],
     ["User code", node.workers_apart ? "as another user" : "as the agent's user"],
     ...(node.pressure ? [["Pressure", pressureOf(node.pressure)] as [string, string]] : []),
+    ...(node.gpus ?? []).map((gpu) => [`GPU ${gpu.device}`, gpuOf(gpu)] as [string, string]),
     ["Started", age(node.started, Date.now())],
     ["Release", node.version],
   ];

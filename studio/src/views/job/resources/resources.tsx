@@ -11,12 +11,14 @@ import { Empty, Shown } from "../../../parts/notice";
 import { ask, place } from "../../../shell/router";
 import { rowsOf } from "../../../words/table";
 import type { TabProps } from "../job_page";
+import { GpuCharts } from "./gpu_charts";
 import { NodeCharts } from "./node_charts";
 import { Stacks } from "./stacks";
 import { Workers } from "./workers";
 
 const FOLDER = "sys/perf/";
 const OF_NODE = "node_resource_usage.csv";
+const OF_GPUS = "node_gpu_usage.csv";
 const OF_WORKERS = "processes_resource_usage.csv";
 /** Of a file, from its end: hours of a long job. */
 const MOST_BYTES = 512 * 1024;
@@ -48,7 +50,7 @@ export function Resources({ job, live }: TabProps): JSX.Element {
                 </select>
               </label>
             )}
-            <OneNode key={node} job={job} node={node} revision={live.revision.value} />
+            <OneNode key={node} job={job} node={node} hasGpus={items.some(({ path }) => path === `${FOLDER}${node}/${OF_GPUS}`)} revision={live.revision.value} />
           </div>
         );
       }}
@@ -56,13 +58,22 @@ export function Resources({ job, live }: TabProps): JSX.Element {
   );
 }
 
-function OneNode({ job, node, revision }: { job: Job; node: string; revision: number }): JSX.Element {
+interface OneNodeProps {
+  job: Job;
+  node: string;
+  hasGpus: boolean;
+  revision: number;
+}
+
+function OneNode({ job, node, hasGpus, revision }: OneNodeProps): JSX.Element {
   const load = (name: string) => async (signal: AbortSignal) => rowsOf(await endOf(filePath(job.id, "logs", `${FOLDER}${node}/${name}`), signal));
   const machine = useLoaded(`${node} ${OF_NODE}`, load(OF_NODE), revision);
+  const gpus = useLoaded(`${node} ${OF_GPUS} ${hasGpus}`, (signal) => (hasGpus ? load(OF_GPUS)(signal) : Promise.resolve([])), revision);
   const workers = useLoaded(`${node} ${OF_WORKERS}`, load(OF_WORKERS), revision);
   return (
     <>
       <Shown of={machine}>{(rows) => (rows.length > 1 ? <NodeCharts node={node} rows={rows} /> : <Empty>There is only one record yet.</Empty>)}</Shown>
+      <GpuCharts rows={gpus.value ?? []} />
       {workers.value && workers.value.length > 0 && (
         <Card title={`Workers of ${node}`}>
           <Workers rows={workers.value} />
