@@ -43,8 +43,8 @@ def is_required() -> bool:
 
 
 def jobs() -> dict[str, str]:
-    """The ids of all jobs that have not ended, by their names."""
-    lines = _run("squeue", "--noheader", "--format=%j|%A").splitlines()
+    """The ids of all jobs that wait or run, by their names; those that are being ended are no more among them."""
+    lines = _run("squeue", "--noheader", "--states=PENDING,CONFIGURING,RUNNING", "--format=%j|%A").splitlines()
     return dict(line.rpartition("|")[::2] for line in lines)
 
 
