@@ -45,3 +45,9 @@ def tell_although_all_die(tmp_path: Path, *, within_s: float, without: str = "")
         assert second.said["type"] == "job.completed"
         assert second.said["data"]["job_id"] == job
         cluster.until(lambda: not any((cluster.root / "notices").iterdir()), "nothing is owed", 30)
+
+        step = {"job": {"inputs": {"data": {"path": str(cluster.files(1))}}}}
+        pipeline = cluster.submit_pipeline(SCRIPT, {"only": step}, notify=receiver.url)
+        cluster.until(lambda: len(receiver.told) >= 3, "the end of a pipeline is told", within_s)
+        assert receiver.told[2].said["data"]["job_id"] == pipeline
+        assert "webhook-signature" not in receiver.told[2].headers

@@ -144,6 +144,20 @@ def test_what_is_made_or_changed_comes_in_the_form_of_what_is_shown(
     assert job == shown("resume", "job_1") == shown("retry", "job_1")
 
 
+def test_create_can_have_a_url_told_of_the_end(api: FakeApi, capsys: pytest.CaptureFixture[str], job_file: str) -> None:
+    api.on("POST", "/v1/jobs", Answer.of(JOB, 202))
+    create = ["job", "create", "-f", job_file]
+
+    assert main([*create, "--notify", "https://example.com/hook", "--notify-secret", "pager"]) == 0
+    assert b'"notify": {"url": "https://example.com/hook", "secret": "pager"}' in api.requests[0].body
+    for wrong in (["--notify", "ftp://x"], ["--notify", "http://169.254.169.254/"], ["--notify-secret", "pager"]):
+        assert main([*create, *wrong]) == 1
+        assert "--notify: " in capsys.readouterr().err
+    assert main([*create, "--notify", "https://example.com/", "--notify-secret", "../x"]) == 1
+    assert "--notify-secret: " in capsys.readouterr().err
+    assert len(api.requests) == 1
+
+
 def test_create_can_follow_at_once(api: FakeApi, capsys: pytest.CaptureFixture[str], job_file: str) -> None:
     api.on("POST", "/v1/jobs", Answer.of(JOB, 202))
     api.on("GET", "/v1/jobs/job_1", Answer.of(FAILED))

@@ -95,6 +95,6 @@ def test_jobs_may_use_the_whole_machine_but_not_what_the_cluster_keeps(tmp_path:
 
     assert api.environment["PARALLELRUN_ALLOWED_ROOTS"] == ":".join(EVERYWHERE)
     assert api.environment["PARALLELRUN_CLOSED_FOLDERS"].split(":") == [
-        str(tmp_path / name) for name in ("data", "redis", "services", "work")
+        str(tmp_path / name) for name in ("data", "redis", "services", "work", "tls", "secrets")
     ]
     assert not any("PARALLELRUN_CLOSED_FOLDERS" in service.environment for service in others)
