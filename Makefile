@@ -30,6 +30,9 @@ AUDIT_VENV := .venv-audit
 SBOM := build/parallelrun.cdx.json
 VERSION := $(shell sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml)
 
+# Helm, and the schemas of Kubernetes.
+CHART_VENV := .venv-chart
+
 # Object stores that tests start: their libraries are older ones of some that we use.
 OBJECT_SERVERS := .venv-object-servers
 
@@ -264,6 +267,37 @@ up: ## Start the services in containers, and wait until they are ready (AGENTS=2
 down: ## Stop the containers; the data stays
 	@docker compose down
 
+.PHONY: chart
+chart: $(CHART_VENV)/ready ## Check the Helm chart, and pack it into dist/
+	@$(CHART_VENV)/bin/python -m supply_chain.chart deploy/helm/parallelrun dist
+
+$(CHART_VENV)/ready: requirements/chart.txt
+	@echo "Setting up $(CHART_VENV)"
+	@rm -f $@
+	@mkdir -p $(CHART_VENV)
+	@{ $(PYTHON) -m venv $(CHART_VENV) && \
+		$(CHART_VENV)/bin/python -m pip install --disable-pip-version-check --require-hashes -r requirements/chart.txt ; \
+	} >$(CHART_VENV)/setup.log 2>&1 || \
+		{ tail -n 30 $(CHART_VENV)/setup.log; echo "make: failed; the whole log is in $(CHART_VENV)/setup.log"; exit 1; } >&2
+	@touch $@
+
+# Built twice, to see that the same comes of it; then a job is run with nothing but what pip has made of it.
+.PHONY: wheel
+wheel: setup ## Build the wheel into dist/, and run a job with it in an empty environment
+	@rm -rf build/wheel && mkdir -p build/wheel/once build/wheel/twice build/wheel/job/src build/wheel/job/data dist
+	@for build in once twice; do \
+		$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation \
+			--wheel-dir build/wheel/$$build . || exit 1; \
+	done
+	@$(BIN)/python -m supply_chain.wheel build/wheel/once/*.whl build/wheel/twice/*.whl
+	@$(PYTHON) -m venv build/wheel/venv
+	@build/wheel/venv/bin/python -m pip install --quiet --disable-pip-version-check build/wheel/once/*.whl
+	@printf 'def run(mini_batch):\n    return [len(mini_batch)]\n' >build/wheel/job/src/count.py
+	@printf 'code: src\nentry_script: count.py\ninputs: data\n' >build/wheel/job/job.yml
+	@touch build/wheel/job/data/a
+	@cd build/wheel/job && ../venv/bin/parallelrun run job.yml --output out && grep -qx 1 out/parallel_run_step.txt
+	@cp build/wheel/once/*.whl dist/ && ls dist/*.whl
+
 .PHONY: lock
 lock: ## Lock the newest versions that fit together, in requirements/
 	@$(PYTHON) -m venv $(LOCK_VENV)
@@ -278,6 +312,7 @@ lock: ## Lock the newest versions that fit together, in requirements/
 		$(UV_COMPILE) requirements/azure-client-$$release.in --output-file requirements/azure-client-$$release.txt >/dev/null || exit 1; \
 	done
 	@$(UV_COMPILE) --constraint requirements/dev.txt requirements/audit.in --output-file requirements/audit.txt >/dev/null
+	@$(UV_COMPILE) --constraint requirements/dev.txt requirements/chart.in --output-file requirements/chart.txt >/dev/null
 	@$(UV_COMPILE) --upgrade requirements/object-servers.in --output-file requirements/object-servers.txt >/dev/null
 	@$(UV_COMPILE) --upgrade requirements/browser.in --output-file requirements/browser.txt >/dev/null
 	@cd $(STUDIO) && npm update --package-lock-only --ignore-scripts --omit-lockfile-registry-resolved --silent
@@ -290,7 +325,7 @@ lock-images: ## Pin the images in Dockerfile and docker-compose.yml to their pre
 
 .PHONY: clean
 clean: ## Remove the environment, caches and build products
-	@rm -rf $(VENV) $(LOCK_VENV) $(AUDIT_VENV) $(RIVALS_VENV) $(OBJECT_SERVERS) $(BROWSER) \
+	@rm -rf $(VENV) $(LOCK_VENV) $(AUDIT_VENV) $(CHART_VENV) $(RIVALS_VENV) $(OBJECT_SERVERS) $(BROWSER) \
 		$(STUDIO)/node_modules build dist htmlcov .coverage .coverage.* \
 		.hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -96,12 +96,9 @@ class Settings:
     """`files`; `bytes` or `rows` of a table; empty, if mini-batches have no size: by keys, or without data."""
     has_keys: bool = False
     run_invocation_timeout_s: float = 60.0
-    run_max_try: int = 3
-    instance_count: int | None = None
     processes: int | None = None
     """On each node (`max_concurrency_per_instance`)."""
-    environment_variables: frozenset[str] = frozenset()
-    """Names only."""
+    workers_per_gpu: int = 1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,9 +114,6 @@ class Evidence:
     seconds: float
     """From the job's start to its end; of one that runs, to the end of its last try."""
     is_running: bool = False
-    has_failed: bool = False
-    scheduled: int = 0
-    """Mini-batches in the job's plan; 0: unknown."""
     inits: Sequence[Init] = ()
     first_listed_s: float | None = None
     """When the first mini-batch was there."""

@@ -7,7 +7,7 @@ import random
 import numpy as np
 import pytest
 
-from parallelrun_core.adviser.evidence import Evidence, Settings
+from parallelrun_core.adviser.evidence import Evidence, NodeUse, Settings
 from tests.unit.adviser.jobs import advice, ids, went
 
 CHANCE = random.Random(19)
@@ -62,3 +62,22 @@ def test_a_large_group_of_a_key_is_named() -> None:
     work[3] = 500.0
 
     assert ids(went(work, settings=Settings(unit="", has_keys=True)))[0] == "skewed_keys"
+
+
+def test_idle_gpus_get_more_workers() -> None:
+    use = NodeUse(cpus=8, gpu_share=0.2, gpu_memory_share=0.15, memory_bytes=64e9)
+    evidence = went(even(400, 10), processes=1, uses={"node000": use}, settings=Settings(processes=1))
+
+    (finding,) = advice(evidence).findings
+
+    assert (finding.id, finding.change.set) == (
+        "gpu_idle",
+        {"workers_per_gpu": "4", "max_concurrency_per_instance": "4"},
+    )
+    assert finding.predicted_s == pytest.approx(evidence.seconds / 4, rel=0.02)
+
+
+def test_workers_of_busy_gpus_stay_as_they_are() -> None:
+    use = NodeUse(cpus=8, gpu_share=0.9, gpu_memory_share=0.15)
+
+    assert ids(went(even(400, 10), processes=1, uses={"node000": use})) == []

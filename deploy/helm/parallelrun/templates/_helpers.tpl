@@ -63,9 +63,9 @@ imagePullSecrets:
 {{- define "parallelrun.probe" -}}
 exec:
   command: [python, -IS, -c, "import urllib.request as r; r.urlopen('http://127.0.0.1:{{ .port }}{{ .path }}', timeout=3)"]
-periodSeconds: 5
-timeoutSeconds: 5
-failureThreshold: 6
+periodSeconds: {{ .period | default 10 }}
+timeoutSeconds: 10
+failureThreshold: {{ .failures | default 6 }}
 {{- end -}}
 
 {{/* What every service is told: the URL of Redis, its own password there, and the folder. */}}
@@ -157,7 +157,11 @@ spec:
           ports:
             - name: http
               containerPort: {{ .port }}
+              protocol: TCP
           {{- end }}
+          # A busy machine may take its time to start it.
+          startupProbe:
+            {{- include "parallelrun.probe" (dict "path" "/livez" "port" .port "period" 2 "failures" 150) | nindent 12 }}
           livenessProbe:
             {{- include "parallelrun.probe" (dict "path" "/livez" "port" .port) | nindent 12 }}
           readinessProbe:

@@ -26,6 +26,7 @@ _REGULAR: Final = 0.5
 _VARIES: Final = 0.2
 _SLOWER_THAN_FIRST: Final = 1.25
 """With four workers, the first ones wait for 1.5 others in the mean, later ones for three: 1.6 times as long."""
+_DISKS: Final = 0.2
 _WAITS: Final = 0.5
 """CPU seconds per second: workers that compute more than that don't wait."""
 
@@ -82,6 +83,11 @@ def findings_of(case: Case) -> Iterator[Finding]:
         evidence=[
             f"half of the mini-batches took longer than {duration(alone * factor)}; alone, {duration(alone)} is enough",
             f"meanwhile workers used {percent(_cpu(schedule))} of a CPU each",
+            *(
+                f"on {name}, processes waited for disks for {percent(use.io_pressure)} of the time (PSI)"
+                for name, use in case.evidence.uses.items()
+                if (use.io_pressure or 0.0) > _DISKS and use.io_pressure
+            ),
         ],
         change=Change(
             text="Find what they share: a lock, one connection to a database, a file or a service that answers one at "

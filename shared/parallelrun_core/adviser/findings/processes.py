@@ -22,6 +22,7 @@ _BUSY: Final = 0.70
 _MEMORY: Final = 0.80
 _PER_CPU: Final = 4
 """Of workers that only wait, more are seldom worth their memory; `--what-if` says what they would give."""
+_MOST_SHOWN: Final = 3
 _NEAR_BEST: Final = 0.05
 _OVER: Final = 1.15
 
@@ -53,8 +54,8 @@ def findings_of(case: Case) -> Iterator[Finding]:
 
 def _too_few(case: Case) -> Iterator[Finding]:
     schedule, now = case.schedule, case.schedule.processes_per_node
-    if slowdown(schedule) > 1.0:
-        return  # what they wait for has no time for more of them
+    if slowdown(schedule) > 1.0 or any(use.gpu_share is not None for use in case.evidence.uses.values()):
+        return  # what they wait for has no time for more of them, or it is a GPU, of which each has a part
     options = {
         count: schedule.seconds(ready=schedule.lanes_of(processes=count))
         for count in sorted({now + 1, *(int(now * times) for times in (1.5, 2, 3, 4, 6, 8))})
@@ -72,6 +73,11 @@ def _too_few(case: Case) -> Iterator[Finding]:
         evidence=[
             f"{now:,} processes on each of {schedule.nodes:,} nodes, with {percent(share)} of a CPU each",
             f"half of the mini-batches took longer than {duration(float(np.median(schedule.work)))}",
+            *(
+                f"all CPUs of {name} were busy for {percent(use.cpu_share)} of the time, by whomever"
+                for name, use in list(case.evidence.uses.items())[:_MOST_SHOWN]
+                if use.cpu_share is not None
+            ),
         ],
         change=Change(
             text=f"Run {count:,} processes on each node; it needs as many slots (`--slots` of its agent). This holds "

@@ -1,7 +1,6 @@
-"""Memory that runs out, CPU time that a quota takes away, and GPUs that wait.
+"""Memory that runs out, and CPU time that a quota takes away.
 
-Memory: systemd-oomd acts when processes wait for memory for 60 % of 30 s; here, half of that over a whole job. GPUs:
-PyTorch's profiler calls less than 50 % little.
+Memory: systemd-oomd acts when processes wait for memory for 60 % of 30 s; here, half of that over a whole job.
 """
 
 from __future__ import annotations

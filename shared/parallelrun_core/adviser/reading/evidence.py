@@ -20,7 +20,6 @@ from parallelrun_core.folder.records import JobResult
 from parallelrun_core.mltable.plan import load_plans
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.spec.fields import MiniBatchSize
-from parallelrun_core.states import JobState
 
 _LISTED: Final = "setting job stage to FIRST_TASK_SCHEDULED"
 _TIME: Final = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}")
@@ -52,8 +51,6 @@ def evidence_of(folder: JobFolder, result: JobResult | None = None) -> Evidence:
         categories=read.categories,
         seconds=max(_last_end(read.tries), result.ended - begun if result is not None else 0.0),
         is_running=result is None,
-        has_failed=result is not None and result.state is JobState.FAILED,
-        scheduled=result.progress.scheduled if result is not None else 0,
         inits=inits,
         first_listed_s=listed,
         environment_s=_environment_s(spec, inits, listed),
@@ -105,8 +102,6 @@ def settings_of(spec: JobSpec, *, is_table: bool) -> Settings:
         unit=unit if is_sized else "",
         has_keys=bool(spec.partition_keys),
         run_invocation_timeout_s=spec.run_invocation_timeout,
-        run_max_try=spec.run_max_try,
-        instance_count=spec.instance_count,
         processes=spec.max_concurrency_per_instance,
-        environment_variables=frozenset(spec.environment_variables),
+        workers_per_gpu=spec.workers_per_gpu or 1,
     )
