@@ -20,6 +20,7 @@ SUBJECTS: Final = (
     "separation",
     "server",
     "nodes",
+    "computes",
     "job",
     "stores",
 )

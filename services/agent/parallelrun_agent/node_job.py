@@ -32,6 +32,7 @@ from parallelrun_agent.workers.plans import PlanMaker
 from parallelrun_core.computes.images import image_of
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.layout import Logs
+from parallelrun_core.folder.records import JobRecord
 from parallelrun_core.folder.storage_report import StorageReport
 from parallelrun_core.service import failpoints
 from parallelrun_core.service.telemetry import logger
@@ -62,7 +63,7 @@ class NodeJob:
         self.folder = folder
         self.job_id = folder.job_id
         record = folder.record()
-        if (str(record.spec.get("compute") or ""), image_of(record.spec)) != (settings.compute, settings.image):
+        if not _is_for(record, settings):
             raise OtherCompute
         spec = record.job_spec()
         user = settings.worker_user(record.owner)
@@ -251,3 +252,8 @@ class NodeJob:
         self._stacks.close()
         self._plans.close()
         self._stage.close()
+
+
+def _is_for(record: JobRecord, settings: AgentSettings) -> bool:
+    """Whether a node of this compute, and of this image, is to work for the job."""
+    return (str(record.spec.get("compute") or ""), image_of(record.spec)) == (settings.compute, settings.image)

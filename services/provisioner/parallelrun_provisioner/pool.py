@@ -12,7 +12,7 @@ from typing import Final
 
 from parallelrun_core.computes.definition import Compute
 from parallelrun_core.computes.launch import Launch, Shape, compute_of, launch_id
-from parallelrun_core.service import failpoints, telemetry
+from parallelrun_core.service import telemetry
 from parallelrun_core.states import NodeState
 from parallelrun_core.store.connection import CONNECTION_ERRORS
 from parallelrun_core.store.nodes import NodeInfo, Nodes
@@ -237,7 +237,6 @@ class Pool:
         asked = LaunchRecord(compute=self.compute.name, at=now, image=shape.image)
         if not self._provisioning.record(each, asked):
             return False  # another provisioner acts
-        failpoints.reach("provisioner.recorded")
         try:
             self._engine.launch(self._launch(each, shape))
         except LaunchRefused as error:
@@ -247,7 +246,6 @@ class Pool:
         except EngineError as error:
             self._failed(each, asked, now, str(error))
             return False
-        failpoints.reach("provisioner.launched")
         log.info("node_launched", compute=self.compute.name, node=each)
         return True
 

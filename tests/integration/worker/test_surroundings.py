@@ -34,7 +34,7 @@ def test_no_descriptor_but_its_own_beside_the_standard_ones(start: Start, tmp_pa
         os.close(noise)
     beyond = {fd: target for fd, target in seen.items() if int(fd) > 2 and "/proc/" not in target}
     kinds = sorted(target.partition(":")[0].rpartition("/")[2] for target in beyond.values())
-    assert kinds == ["memfd", "part", "pipe", "pipe", "stderr.txt", "stdout.txt"]
+    assert kinds == ["memfd", "memfd", "part", "pipe", "pipe", "stderr.txt", "stdout.txt"], "deliveries, and stacks"
     assert seen["0"] == "/dev/null"
 
 

@@ -114,6 +114,8 @@ def test_nodes_are_known_by_their_reports(folder: JobFolder) -> None:
     perf = folder.logs / "sys" / "perf" / "n1"
     perf.mkdir(parents=True)
     (perf / "node_resource_usage.csv").write_text(USAGE)
+    gpus = "Utc Time,Gpu,Name,Utilization Percent,Memory Total (MB),Memory Used (MB)\n"
+    (perf / "node_gpu_usage.csv").write_text(f"{gpus}t,0,Fake,30,4096.0,1024.0\nt,1,Fake,10,4096.0,3072.0\n")
 
     use = evidence_of(folder).uses["n1"]
 
@@ -121,6 +123,7 @@ def test_nodes_are_known_by_their_reports(folder: JobFolder) -> None:
     assert (use.cpu_pressure, use.throttled) == (0.5, 2.0)
     assert use.cpu_share == pytest.approx((50 + 900) / 11 / 100)
     assert (use.memory_pressure, use.threads) == (None, None)
+    assert (use.gpu_share, use.gpu_memory_share) == (0.2, 0.75)
 
 
 def test_logs_with_anything_in_them_cost_only_what_they_would_say(folder: JobFolder) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import gc
 import os
+from contextlib import suppress
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -15,12 +16,14 @@ from redis import Redis
 
 from parallelrun_agent.environments.job_python import JobPython
 from parallelrun_agent.node_context import NodeContext
+from parallelrun_agent.node_job import NodeJob
 from parallelrun_agent.policy.worker import Worker
 from parallelrun_agent.settings import AgentSettings
 from parallelrun_agent.staging.place import StagePlace
 from parallelrun_agent.work_finder import WorkFinder
 from parallelrun_agent.workers.gpus import GpuPool
 from parallelrun_agent.workers.orphans import Orphans
+from parallelrun_core.errors import NotFound
 from parallelrun_core.folder import unreadable
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.records import JobRecord
@@ -167,9 +170,19 @@ def test_the_record_of_a_job_of_another_compute_is_read_once(monkeypatch: pytest
 
     monkeypatch.setattr(JobFolder, "record", counted)
     monkeypatch.setattr(Registry, "peek", lambda _: list(jobs))
+    made: list[str] = []
+
+    def job_without_a_queue(job: NodeJob, _now: float) -> None:
+        made.append(job.job_id)
+        job.close()
+        raise NotFound(job.job_id)
+
+    monkeypatch.setattr(NodeJob, "turn", job_without_a_queue)
     finder = finder_of(tmp_path, compute="mine")
-    for _ in range(3):
-        finder.poll(1.0)
+    with suppress(NotFound):
+        for _ in range(3):
+            finder.poll(1.0)
+    assert made == [], "it belongs to another compute"
     assert read == ["job_a", "job_b"]
     gone = jobs.pop(0)
     finder.poll(2.0)

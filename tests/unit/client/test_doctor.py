@@ -10,11 +10,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from parallelrun.cli import main
 from parallelrun.cli.exit_codes import ExitCode
 from parallelrun.doctor import checkup as checkups
 from parallelrun.doctor.checkup import Reported, checkup
+from parallelrun.doctor.computes import finding_of
+from parallelrun.models import Compute, ComputeStatus
 from parallelrun_core.checks import volume
 from parallelrun_core.checks.finding import Finding, Level, Place, ok
 
@@ -203,3 +206,18 @@ def test_an_environment_that_cannot_be_had_is_warned_of(tmp_path: Path) -> None:
 
     assert said.level is Level.WARN
     assert "resolved" in said.what
+
+
+def test_what_is_wrong_with_a_compute_is_said_with_what_to_do() -> None:
+    status = ComputeStatus(at="2026-11-23T08:00:00Z", wanted=2, ready=1)
+    computes = [
+        Compute(name="m", type="manual"), Compute(name="s", type="slurm"),
+        Compute(name="d", type="docker", status=status),
+        Compute(name="e", type="docker", status=replace(status, why="no room", next_attempt="2026-11-23T08:01:00Z")),
+    ]  # fmt: skip
+    said = [finding_of(compute) for compute in computes]
+    assert [each.level for each in said] == [Level.OK, Level.BAD, Level.OK, Level.WARN]
+    assert "no provisioner has said anything of compute s" in said[1].what
+    assert said[3].what == (
+        "compute e (docker): 1 of 2 nodes are ready; no room; it is tried again at 2026-11-23T08:01:00Z"
+    )

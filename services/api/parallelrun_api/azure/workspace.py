@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from anyio.to_thread import run_sync
 from fastapi import APIRouter, Request, Response
@@ -140,24 +140,64 @@ def _datastore(face: Face, request: Request, name: str) -> dict[str, Any]:
 
 @router.get(WORKSPACE + "/computes")
 async def list_computes(request: Request, face: FaceOf) -> Response:
-    """The nodes, as one compute: a client that names another one gets the same."""
-    return answer({"value": [await run_sync(_compute, face, request, "local")]})
+    """Those that are defined; while there are none, the nodes as one compute: a client that names another one gets the
+    same."""
+    return answer({"value": await run_sync(_computes, face, request)})
 
 
 @router.get(WORKSPACE + "/computes/{name}")
 async def get_compute(name: str, request: Request, face: FaceOf) -> Response:
-    """The nodes, by whatever name."""
+    """One of them; while there are none, the nodes, by whatever name."""
     return answer(await run_sync(_compute, face, request, name))
 
 
 @router.put(WORKSPACE + "/computes/{name}")
 async def put_compute(name: str, request: Request, face: FaceOf) -> Response:
-    """Nothing: notebooks create a cluster before they use it. The nodes are there already."""
+    """Nothing: notebooks create a cluster before they use it. It is defined by operators, or the nodes are there."""
     return answer(await run_sync(_compute, face, request, name))
 
 
+def _computes(face: Face, request: Request) -> list[dict[str, Any]]:
+    names = [compute.name for compute in face.context.computes.all()]
+    return [_compute(face, request, name) for name in names or ["local"]]
+
+
 def _compute(face: Face, request: Request, name: str) -> dict[str, Any]:
+    if face.context.computes.all():
+        return _defined_compute(face, request, name)
     alive = sum(is_alive for _, is_alive in face.context.nodes.all())
+    said = "the nodes of this cluster, which are started and stopped by themselves"
+    return _as_azure_has_it(request, name, _Scale(least=alive, most=alive, there=alive, wanted=alive), said)
+
+
+def _defined_compute(face: Face, request: Request, name: str) -> dict[str, Any]:
+    """A compute of the catalog. Raises NotFound."""
+    compute, status = face.context.computes.get(name), face.context.computes.status(name)
+    scale = _Scale(
+        least=compute.min_instances,
+        most=compute.max_instances,
+        there=status.ready if status else 0,
+        wanted=status.wanted if status else 0,
+        idle_s=compute.idle_time_before_scale_down,
+        size=compute.size or "LOCAL",
+        priority="LowPriority" if compute.tier == "low_priority" else "Dedicated",
+    )
+    return _as_azure_has_it(request, name, scale, compute.description)
+
+
+class _Scale(NamedTuple):
+    """How large a compute is, and of what."""
+
+    least: int
+    most: int
+    there: int
+    wanted: int
+    idle_s: float = 120
+    size: str = "LOCAL"
+    priority: str = "Dedicated"
+
+
+def _as_azure_has_it(request: Request, name: str, scale: _Scale, description: str) -> dict[str, Any]:
     return {
         "id": f"{scope_of(request)}/computes/{name}",
         "name": name,
@@ -167,19 +207,19 @@ def _compute(face: Face, request: Request, name: str) -> dict[str, Any]:
         "properties": {
             "computeType": "AmlCompute",
             "computeLocation": "local",
-            "description": "the nodes of this cluster, which are started and stopped by themselves",
+            "description": description,
             "provisioningState": "Succeeded",
             "properties": {
-                "vmSize": "LOCAL",
-                "vmPriority": "Dedicated",
+                "vmSize": scale.size,
+                "vmPriority": scale.priority,
                 "scaleSettings": {
-                    "minNodeCount": alive,
-                    "maxNodeCount": alive,
-                    "nodeIdleTimeBeforeScaleDown": "PT120S",
+                    "minNodeCount": scale.least,
+                    "maxNodeCount": scale.most,
+                    "nodeIdleTimeBeforeScaleDown": f"PT{scale.idle_s:.0f}S",
                 },
-                "allocationState": "Steady",
-                "currentNodeCount": alive,
-                "targetNodeCount": alive,
+                "allocationState": "Steady" if scale.there == scale.wanted else "Resizing",
+                "currentNodeCount": scale.there,
+                "targetNodeCount": scale.wanted,
             },
         },
     }

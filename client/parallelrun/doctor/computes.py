@@ -1,0 +1,47 @@
+"""The computes of a cluster, by what its provisioner says of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final
+
+from parallelrun.doctor.server import ANSWER_S
+from parallelrun_core.checks.finding import Check, Finding, Place, bad, ok, warn
+
+if TYPE_CHECKING:
+    from parallelrun.models import Compute
+
+
+def engines(place: Place) -> Iterator[Finding]:
+    """Every compute, if there are any."""
+    if not place.url:
+        return
+    from parallelrun.client import Client
+    from parallelrun.errors import ParallelRunError
+    from parallelrun.transport import RetryPolicy
+
+    try:
+        with Client(place.url, place.token, timeout_s=ANSWER_S, retry=RetryPolicy(attempts=1)) as client:
+            computes = client.computes.list()
+    except ParallelRunError:
+        return  # said by `server`, or an earlier release
+    for compute in computes:
+        yield finding_of(compute)
+
+
+def finding_of(compute: Compute) -> Finding:
+    """What is to be said of one."""
+    status = compute.status
+    if status is None and compute.type == "manual":
+        return ok(f"compute {compute.name}: its nodes are started by people")
+    if status is None:
+        todo = "start parallelrun-provisioner with the server's --root and --redis-url"
+        return bad(f"no provisioner has said anything of compute {compute.name}: it gets no nodes", todo)
+    said = f"compute {compute.name} ({compute.type}): {status.ready} of {status.wanted} nodes are ready"
+    if status.why:
+        later = f"; it is tried again at {status.next_attempt}" if status.next_attempt else ""
+        return warn(f"{said}; {status.why}{later}", f"mend that, then `parallelrun compute update {compute.name}`")
+    return ok(said)
+
+
+CHECKS: Final[tuple[Check, ...]] = (engines,)

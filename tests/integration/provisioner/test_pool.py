@@ -1,0 +1,175 @@
+"""A provisioner may die, wait or be replaced anywhere: no node is doubled, and none is nobody's."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from parallelrun_core.computes.document import read_definition
+from parallelrun_core.computes.launch import Launch
+from parallelrun_core.progress import Progress
+from parallelrun_core.states import JobState, NodeState
+from parallelrun_core.store.nodes import NodeInfo, Nodes
+from parallelrun_core.store.provisioning import ComputeStatus, Provisioning
+from parallelrun_provisioner.engines.interface import EngineNode, LaunchRefused, Standing, Surroundings
+from parallelrun_provisioner.policy.demand import Need
+from parallelrun_provisioner.policy.scaling import MISSING_S
+from parallelrun_provisioner.pool import Pool, Sight
+
+if TYPE_CHECKING:
+    from redis import Redis
+
+pytestmark = pytest.mark.integration
+
+
+class Died(BaseException):
+    """The provisioner was killed here."""
+
+
+class FakeEngine:
+    """An engine that remembers what it was asked."""
+
+    def __init__(self) -> None:
+        self.objects: dict[str, Standing] = {}
+        self.asked: list[str] = []
+        self.refuses = ""
+        self.dies = ""
+
+    def plan(self, launch: Launch) -> str:
+        return " ".join(launch.arguments)
+
+    def launch(self, launch: Launch) -> None:
+        if self.dies == "before":
+            raise Died
+        if self.refuses:
+            raise LaunchRefused(self.refuses)
+        self.asked.append(launch.id)
+        self.objects.setdefault(launch.id, Standing.PENDING)
+        if self.dies == "after":
+            raise Died
+
+    def nodes(self) -> Sequence[EngineNode]:
+        return [EngineNode(launch_id=each, standing=standing) for each, standing in self.objects.items()]
+
+    def terminate(self, launch_ids: Collection[str]) -> None:
+        for each in launch_ids:
+            self.objects.pop(each, None)
+
+    def close(self) -> None:
+        pass
+
+
+class Life:
+    """One provisioner's life with a compute of at most two nodes, for which a job asks."""
+
+    def __init__(self, redis: Redis, engine: FakeEngine, status: ComputeStatus | None = None) -> None:
+        self.redis = redis
+        self.provisioning, self.nodes = Provisioning(redis), Nodes(redis)
+        compute = read_definition(
+            {"name": "cpus", "type": "local", "max_instances": 2, "idle_time_before_scale_down": 5}
+        )
+        around = Surroundings(cluster="c", root=Path("/nowhere"), redis_url="redis://x")
+        self.pool = Pool(compute, engine, around, (self.provisioning, self.nodes), {})
+        self.pool.resume(status)
+
+    def step(self, now: float, *, wanted: int = 2) -> ComputeStatus:
+        assert self.provisioning.lead()
+        return self.act_on(self.sight(now), wanted=wanted)
+
+    def sight(self, now: float) -> Sight:
+        return Sight(
+            now=now,
+            nodes={info.node: (info, is_alive) for info, is_alive in self.nodes.all()},
+            leaving=frozenset(self.nodes.asked_to_leave()),
+            launches=self.provisioning.launches(),
+        )
+
+    def act_on(self, sight: Sight, *, wanted: int = 2) -> ComputeStatus:
+        """A round of one that believes to be the one that acts."""
+        progress = Progress(scheduled=100, listing_done=True)
+        need = Need(state=JobState.PROCESSING, progress=progress, instance_count=wanted, workers_per_node=None)
+        return self.pool.step(sight, [need] if wanted else [])
+
+
+def come(redis: Redis, engine: FakeEngine, *, in_hand: int) -> None:
+    """The agents of all nodes are there."""
+    for each in engine.objects:
+        engine.objects[each] = Standing.RUNNING
+        info = NodeInfo(
+            node=each, session="s", host="h", pid=1, slots=1, busy=1, state=NodeState.READY, version="1", started=1.0,
+            compute="cpus", jobs=["job"], in_hand=in_hand,
+        )  # fmt: skip
+        Nodes(redis).beat(info, lease_ms=60_000)
+
+
+def test_a_provisioner_that_dies_beside_a_launch_leaves_no_node_unknown(redis: Redis) -> None:
+    engine = FakeEngine()
+    engine.dies = "before"
+    with pytest.raises(Died):
+        Life(redis, engine).step(100.0)
+    redis.delete("parallelrun:provisioner")
+    engine.dies = "after"
+    with pytest.raises(Died):
+        Life(redis, engine).step(101.0)
+    redis.delete("parallelrun:provisioner")
+    engine.dies = ""
+    last = Life(redis, engine)
+    assert last.step(102.0).launching == 2, "one that is there, and one that may be"
+    assert len(engine.asked) == 1
+    last.step(102.0 + MISSING_S)
+    last.step(103.0 + MISSING_S)
+    assert len(engine.asked) == len(engine.objects) == 2
+
+
+def test_only_the_one_that_acts_asks_for_nodes(redis: Redis) -> None:
+    engine = FakeEngine()
+    first, second = Life(redis, engine), Life(redis, engine)
+    assert first.provisioning.lead()
+    assert not second.provisioning.lead()
+    before = first.sight(100.0)
+    redis.delete("parallelrun:provisioner")  # its lease has run out, and it doesn't know
+    second.step(100.0)
+    engine.nodes = lambda: []  # type: ignore[method-assign]  # it lags behind
+    first.act_on(before)
+    assert len(engine.asked) == 2
+    first.provisioning.resign()
+    assert second.provisioning.lead(), "only who acts can resign"
+
+
+def test_a_node_with_work_in_hand_stays_and_an_idle_one_is_asked_to_leave_first(redis: Redis) -> None:
+    engine = FakeEngine()
+    life = Life(redis, engine)
+    life.step(100.0)
+    come(redis, engine, in_hand=1)
+    for second in range(101, 200, 3):
+        life.step(float(second), wanted=0)
+    assert life.nodes.asked_to_leave() == set()
+    come(redis, engine, in_hand=0)
+    life.step(200.0, wanted=0)
+    assert life.nodes.asked_to_leave() == set()
+    life.step(206.0, wanted=0)
+    assert life.nodes.asked_to_leave() == set(engine.objects)
+    assert len(engine.objects) == 2, "nothing is ended before it has left"
+
+
+def test_a_refused_launch_is_told_and_pauses_which_the_next_provisioner_knows(redis: Redis) -> None:
+    engine = FakeEngine()
+    engine.refuses = "no room\nfor more"
+    life = Life(redis, engine)
+    life.step(100.0)
+    told = life.step(101.0)
+    assert (told.failures, told.why, told.next_attempt) == (2, "no room for more", 161.0)
+    engine.refuses = ""
+    life.provisioning.resign()
+    later = Life(redis, engine, told)
+    later.step(102.0)
+    assert engine.asked == []
+    later.step(161.0)
+    assert len(engine.asked) == 1, "one, to see whether it can be had"
+    come(redis, engine, in_hand=1)
+    later.step(162.0)
+    later.step(163.0)
+    assert len(engine.asked) == 2

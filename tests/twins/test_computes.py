@@ -1,0 +1,53 @@
+"""What the proofs about computes find when a part of the mechanism is gone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+from unittest.mock import patch
+
+import pytest
+
+from parallelrun_agent import node_job
+from parallelrun_core.store.provisioning import Provisioning
+from parallelrun_provisioner.policy import scaling
+from tests.integration.provisioner import test_pool as pools
+from tests.twins.sabotage import always, expect_failure
+from tests.unit.agent import test_work_finder as finders
+from tests.unit.provisioner import test_scaling as histories
+
+if TYPE_CHECKING:
+    from redis import Redis
+
+
+def test_a_node_that_works_for_any_compute_is_found(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    with patch.object(node_job, "_is_for", always(True)), expect_failure():
+        finders.test_the_record_of_a_job_of_another_compute_is_read_once(monkeypatch, tmp_path)
+
+
+def test_nodes_that_go_with_work_in_hand_are_found() -> None:
+    def whoever_is_there(nodes: list[scaling.Node], *_: object) -> list[scaling.Node]:
+        return [node for node in nodes if node.life is scaling.Life.READY]
+
+    with patch.object(scaling, "_idle", whoever_is_there), expect_failure():
+        histories.test_only_nodes_that_were_idle_for_long_are_asked_to_leave_the_longest_first()
+
+
+@pytest.mark.integration
+def test_a_launch_that_is_not_recorded_first_is_found(redis: Redis) -> None:
+    with patch.object(Provisioning, "record", always(True)), expect_failure():
+        pools.test_a_provisioner_that_dies_beside_a_launch_leaves_no_node_unknown(redis)
+
+
+@pytest.mark.integration
+def test_a_provisioner_that_acts_though_another_one_does_is_found(redis: Redis) -> None:
+    with patch.object(Provisioning, "_as_leader", _whoever_it_is), expect_failure():
+        pools.test_only_the_one_that_acts_asks_for_nodes(redis)
+
+
+def _whoever_it_is(self: Provisioning, change: object) -> bool:
+    """Make a change whoever acts."""
+    with self._redis.pipeline(transaction=True) as pipe:
+        change(pipe)  # type: ignore[operator]
+        pipe.execute()
+    return True
