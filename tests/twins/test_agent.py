@@ -106,6 +106,13 @@ def test_work_that_a_node_keeps_when_it_is_told_to_stop_is_found(monkeypatch: py
         machine.test_a_node_that_is_told_to_stop_returns_what_it_has_not_begun()
 
 
+@pytest.mark.parametrize("ends", ["run() has failed", "the worker has died"])
+def test_a_charge_for_what_fails_on_a_node_that_leaves_is_found(monkeypatch: pytest.MonkeyPatch, ends: str) -> None:
+    monkeypatch.setattr(JobMachine, "_draining", property(always(False), nothing), raising=False)
+    with expect_failure():
+        machine.test_what_fails_on_a_node_that_leaves_costs_nobody_a_try(ends)
+
+
 def test_a_clock_without_a_margin_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     def without_margin(clock: LeaseClock, lease_s: float) -> None:
         clock._window, clock._until = lease_s, float("-inf")
