@@ -74,7 +74,7 @@ class Machine:
 
     def error_of_processes(self) -> float:
         """The worst error of what is computed for other numbers of processes, as a share of the time that it takes."""
-        plan = Plan(_PER_ITEM.format(seconds=0.2), 90)
+        plan = Plan(_PER_ITEM.format(seconds=0.5), 90)
         counts = (1, 2, 3, 4)
         measured = {
             count: self.run(Plan(plan.script, plan.files, {"max_concurrency_per_instance": count})) for count in counts

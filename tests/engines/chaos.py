@@ -16,6 +16,10 @@ from tests.engines.nodes import PROVISIONER, Provisioned
 NODES = 4
 _EVERY_S = 4.0
 _ITEMS = 2
+_PER_S = 8
+"""Mini-batches that a node of one worker runs."""
+_AFTER_S = 20
+"""How much work is left for when the faults have ended, to see that all nodes come back for it."""
 _SLOW = """
 import os, random, time, zlib
 def run(mini_batch):
@@ -43,7 +47,7 @@ class Report:
 def kills(there: Provisioned, *, seed: int, seconds: float) -> Report:
     """Run a job with faults for about that time, and then to its end."""
     chance = random.Random(seed)
-    count = max(60, round(seconds * NODES * 4))
+    count = round((seconds + _AFTER_S) * NODES * _PER_S)
     spec = {
         "entry_script": "entry.py", "inputs": str(there.cluster.files(count * _ITEMS)), "mini_batch_size": _ITEMS,
         "compute": there.pool, "instance_count": NODES, "lost_leases": 1000,
@@ -54,8 +58,8 @@ def kills(there: Provisioned, *, seed: int, seconds: float) -> Report:
     until = time.monotonic() + seconds
     while time.monotonic() < until and there.cluster.folder(job).result() is None:
         time.sleep(_EVERY_S * chance.uniform(0.5, 1.5))  # the faults of this world come without a sign
-        running = there.ours()
-        for launch_id in chance.sample(running, len(running) // 2):
+        at_work = there.at_work()
+        for launch_id in chance.sample(at_work, len(at_work) // 2):
             there.target.kill(launch_id)
             counts["nodes"] += 1
         what = chance.choice(("nothing", "provisioner", "redis"))

@@ -74,6 +74,15 @@ class Provisioned:
         """The nodes that the engine runs for this compute."""
         return [launch_id for launch_id in self.target.running() if launch_id.startswith(f"{self.pool}-")]
 
+    def at_work(self) -> list[str]:
+        """Those of `ours` whose agents have come. One that dies before is a launch that has failed, and not a node."""
+        try:
+            nodes = self.user.client.get("/v1/nodes").raise_for_status().json()["items"]
+        except httpx.HTTPError:  # Redis is away
+            return []
+        came = {node["node"] for node in nodes if node["state"] != "lost"}
+        return [launch_id for launch_id in self.ours() if launch_id in came]
+
     @contextmanager
     def watched(self) -> Iterator[Idle]:
         """Measure meanwhile how long nodes are there, and how long they have nothing to do."""

@@ -69,9 +69,7 @@ def heat_map(facts: Facts) -> Markup | None:
     ]
     return card(
         "Mini-batches",
-        element(
-            "p", f"By number; each cell is {each}, the darker the longer they took (median).", class_="muted small"
-        ),
+        element("p", f"By number; each cell is {each}, colored by how long they took (median).", class_="muted small"),
         charts.heat_map(tiles),
         _legend([*charts.heats(tiles), *kinds]),
     )

@@ -5,7 +5,7 @@ import type { Problem } from "./http";
 /** A page must not keep a server busy: for each second that an answer takes, it is left alone for so many. */
 const REST = 50;
 const QUICK_MS = 40;
-const LONGEST_REST_MS = 20_000;
+const LONGEST_REST_MS = 8_000;
 const RETRY_MS = 2000;
 
 export class Asking<T> {
