@@ -25,7 +25,7 @@ def check_kinds(without: str = "") -> None:
     with cluster, httpx.Client(base_url=cluster.api_url, headers={"Authorization": f"Bearer {TOKEN}"}) as api:
         provisioning = Provisioning(cluster.redis)
         cluster.add(PROVISIONER, "parallelrun_provisioner.main", "--kinds", "swarm", "--poll-seconds", "0.1")
-        cluster.until(lambda: cluster.redis.exists("parallelrun:provisioner:kinds"), "the provisioner acts")
+        cluster.until(lambda: provisioning.kinds() == ["swarm"], "the provisioner acts")
         answer = api.put("/v1/computes/mine", json=LOCAL)
         # And a script does the same that may write to the folder of all services.
         definition = cluster.root / "computes" / "theirs.json"
