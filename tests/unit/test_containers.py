@@ -87,7 +87,7 @@ def test_the_token_is_on_a_volume_that_only_the_api_has() -> None:
     assert re.search(r"mkdir [^\n]*/state.*chown 10001:10001 [^\n]*/state.*chmod 0700 /state", DOCKERFILE, re.DOTALL)
 
 
-def test_named_tokens_are_where_only_the_api_reads_them_and_none_are_asked_for_by_default() -> None:
+def test_named_tokens_are_where_only_the_api_reads_them() -> None:
     with_them = [name for name, service in SERVICES.items() if ":/tokens:" in str(service["volumes"])]
 
     assert with_them == ["api"]
