@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from importlib import import_module
-from importlib.util import find_spec
 from typing import Final
 
 from parallelrun_core.computes.catalog import Catalog
 from parallelrun_core.computes.definition import Compute
+from parallelrun_core.computes.kinds import MANUAL
 from parallelrun_core.computes.launch import Shape, compute_of
 from parallelrun_core.errors import CorruptLog, NotFound
 from parallelrun_core.service import telemetry
@@ -54,6 +54,7 @@ class Provisioner:
             self._close()  # what was remembered may be old
         if not leads:
             return
+        self._provisioning.serve(self._settings.served)
         self._refresh_pools()
         if not self._pools and not self._unfit:
             return
@@ -116,18 +117,28 @@ class Provisioner:
 
     def _open(self, key: str, compute: Compute, *, is_over: bool) -> None:
         kind = key.partition("/")[2]
-        if find_spec(f"{_ENGINES}.{kind}") is None:
-            return  # its nodes are started by people
+        if kind == MANUAL:
+            return
+        if not self._settings.serves(kind):
+            there = ", ".join(self._settings.served)
+            why = f"the provisioner starts no nodes of type {kind!r}, but of {there}: its setting --kinds says so"
+            self._is_unfit(compute, why, is_over=is_over)
+            return
         try:
             engine: Engine = import_module(f"{_ENGINES}.{kind}").Engine(compute, self._around)
         except Exception as error:  # a library or a setting of the engine is missing, or wrong
-            self._unfit[compute.name] = f"the engine {kind!r} can't be used: {error}"
+            self._is_unfit(compute, f"the engine {kind!r} can't be used: {error}", is_over=is_over)
             log.error("engine_unfit", compute=compute.name, error=str(error))
             return
         redis = self._provisioning, self._nodes
         pool = Pool(compute, engine, self._around, redis, self._node_settings(), is_over=is_over)
         pool.resume(self._provisioning.status(compute.name))
         self._pools[key] = pool
+
+    def _is_unfit(self, compute: Compute, why: str, *, is_over: bool) -> None:
+        """Show why a compute has no pool, unless it was deleted: another one may have its name by now."""
+        if not is_over:
+            self._unfit[compute.name] = why
 
     def _node_settings(self) -> dict[str, str]:
         """What agents must know that is no secret."""

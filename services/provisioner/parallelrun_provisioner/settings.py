@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import ClassVar
 
-from pydantic import Field, SecretStr
+from pydantic import Field, SecretStr, field_validator
 
+from parallelrun_core.computes.kinds import MANUAL, kinds
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.service.settings import ServiceSettings
 from parallelrun_core.store.credentials import read_secret
@@ -18,6 +19,9 @@ class ProvisionerSettings(ServiceSettings):
 
     redis_user: ClassVar[str] = "provisioner"
 
+    kinds: str = Field(default="", validate_default=True)
+    """The kinds of computes that it starts nodes for, with ',' between them; the first one is what documents of Azure
+    ML's type `amlcompute` mean. With `local`, whoever may define a compute runs processes as this user, beside it."""
     agent_secret: SecretStr = SecretStr("")
     """The password of agents on Redis, which engines bring to their nodes. Give it in the environment or in a file."""
     agent_secret_file: Path | None = None
@@ -26,6 +30,25 @@ class ProvisionerSettings(ServiceSettings):
     """URL of Redis as nodes reach it; that of the provisioner when not set."""
     poll_seconds: float = Field(default=0.5, gt=0, le=60)
     """Seconds between two looks at what jobs need and what there is."""
+
+    @field_validator("kinds")
+    @classmethod
+    def _are_known(cls, value: str) -> str:
+        known = [kind for kind in kinds() if kind != MANUAL]
+        given = [kind.strip() for kind in value.split(",") if kind.strip()]
+        if not given or not set(given) <= set(known):
+            wrong = next((f"{kind!r} is none; " for kind in given if kind not in known), "")
+            raise ValueError(f"{wrong}name those that it starts nodes for, with ',' between them: {', '.join(known)}")
+        return ",".join(given)
+
+    @property
+    def served(self) -> tuple[str, ...]:
+        """The kinds, the main one first."""
+        return tuple(self.kinds.split(","))
+
+    def serves(self, kind: str) -> bool:
+        """Whether it starts nodes for computes of this kind."""
+        return kind in self.served
 
     def surroundings(self, cluster: str) -> Surroundings:
         """What engines are told.

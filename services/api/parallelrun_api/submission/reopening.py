@@ -7,11 +7,11 @@ on Redis; if a request dies in between, the next one finishes it.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from parallelrun_api.submission.output_claims import check_nobody_else_writes
+from parallelrun_core.cancelling import cancel
 from parallelrun_core.errors import Conflict, InvalidInput, Unavailable
 from parallelrun_core.folder.decisions import read_decisions
 from parallelrun_core.folder.job_folder import JobFolder, job_folder
@@ -22,6 +22,9 @@ from parallelrun_core.states import JobState
 from parallelrun_core.storage.location import is_url
 from parallelrun_core.storage.stores import storage_of
 from parallelrun_core.store.registry import Registry
+
+if TYPE_CHECKING:
+    from parallelrun_core.store.connection import Redis
 
 log = telemetry.logger()
 
@@ -34,10 +37,10 @@ _FOR_GOOD: Final = ("THRESHOLD_CROSSED", "COMMAND_FAILED", "NO_ROWS", "EMPTY_INP
 class Reopenings:
     """Begins new generations of jobs."""
 
-    def __init__(self, root: Path, registry: Registry, call_leader: Callable[[str, str], None]) -> None:
+    def __init__(self, root: Path, redis: Redis) -> None:
         self._root = root
-        self._registry = registry
-        self._call_leader = call_leader
+        self._redis = redis
+        self._registry = Registry(redis)
 
     def resume(self, job_id: str, *, accept_changed_inputs: bool) -> None:
         """Let a failed or canceled job run what has no decision, or have an output that is gone put together again.
@@ -82,7 +85,11 @@ class Reopenings:
     def _reopen(
         self, folder: JobFolder, *, retry_failed: bool, mini_batches: list[int] | None, accept_changed_inputs: bool
     ) -> None:
+        from parallelrun_core.store.rq.wake import ask_for_leader  # RQ takes long to import
+
         record = folder.record()
+        if folder.result() is None and folder.has_cancel(folder.generation()):
+            cancel(self._redis, folder)  # Redis has forgotten it: its end is recorded first, and those of its steps
         state = self._registry.state(folder.job_id)
         if state is not None and not state.is_terminal:
             raise Conflict(f"Job {folder.job_id} is {state}: only a job that has ended can be reopened.")
@@ -98,7 +105,7 @@ class Reopenings:
         )
         reopen(self._registry, folder, reopening)
         # Not under the name of the first call: RQ may still be removing its entry.
-        self._call_leader(folder.job_id, f"again-{folder.generation()}")
+        ask_for_leader(self._redis, folder.job_id, attempt=f"again-{folder.generation()}")
         log.info("job_reopened", job_id=folder.job_id, generation=folder.generation(), retry_failed=retry_failed)
 
     def _check_parent(self, record: JobRecord) -> None:
