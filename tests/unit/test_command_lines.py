@@ -17,9 +17,9 @@ ROOT = Path(__file__).parents[2]
 PAGES = [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]
 COMMAND: Any = get_command(app)
 _SHELLS = ("", "console", "bash")
-_LINE = re.compile(r"(?:^(?:\$ | {4}|)|\$\(|&& )parallelrun (.*)")
+_LINE = re.compile(r"(?:^(?:\$ | {4}|)(?:\w+=\S* )*|\$\(|&& )parallelrun (.*)")
 _INNER = re.compile(r"\$\([^)]*\)")
-_END = re.compile(r"\s+#\s|\)|\s[|&;]|\s\[")
+_END = re.compile(r"\s+#\s|\)|\s[|&;>]|\s\[")
 
 
 def leaf(words: list[str]) -> tuple[Any, list[str]]:
