@@ -58,7 +58,8 @@ class KubernetesSettings(BaseSettings):
     """The Secret whose entries become variables of the agents: `PARALLELRUN_SECRET_NAME` for secrets that jobs may
     refer to, and credentials of stores; empty: there are none."""
     service_account: str = ""
-    """Service account of the nodes; they get no token of it. That of the namespace when not set."""
+    """Service account of the nodes, which belong to it: they end when it is removed. They get no token of it. That of
+    the namespace when not set, to which they don't belong."""
     user: str = Field(default="10001:10001", pattern=r"^\d+:\d+$")
     """User and group of the nodes: agents and workers, who own the volumes. 0:0, root without its rights, is for
     volumes that belong to root."""
