@@ -40,7 +40,8 @@ def finding_of(compute: Compute) -> Finding:
     said = f"compute {compute.name} ({compute.type}): {status.ready} of its nodes ready, {status.wanted} wanted"
     if status.why:
         later = f"; it is tried again at {status.next_attempt}" if status.next_attempt else ""
-        return warn(f"{said}; {status.why}{later}", f"mend that, then `parallelrun compute update {compute.name}` has it tried again at once")
+        todo = f"mend that, then `parallelrun compute update {compute.name}` has it tried again at once"
+        return warn(f"{said}; {status.why}{later}", todo)
     return ok(said)
 
 
