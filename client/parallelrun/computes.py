@@ -25,17 +25,15 @@ class Computes:
         """Define a compute, or define it anew.
 
         Args:
-            definition: its document, or the path of a file with it, as YAML or JSON. It is checked here first.
+            definition: its document, or the path of a file with it, as YAML or JSON. It is checked here first, unless
+                only the server knows of which kind it is.
 
         Raises:
             InvalidInput: something is wrong with it.
             InvalidRequest: the server refuses it.
         """
-        from parallelrun_core.computes.catalog import shown
-
-        checked = read_document(definition)
-        body = shown(checked)
-        answer = self._transport.request("PUT", _path(checked.name), body=lambda: {"json": body}, idempotent=True)
+        name, body = read_document(definition)
+        answer = self._transport.request("PUT", _path(name), body=lambda: {"json": body}, idempotent=True)
         return as_model(answer, Compute)
 
     def list(self) -> list[Compute]:
@@ -56,23 +54,31 @@ class Computes:
         self._transport.request("DELETE", _path(name), idempotent=False)
 
 
-def read_document(definition: Mapping[str, Any] | str | Path) -> Any:
-    """The definition in a document or a file.
+def read_document(definition: Mapping[str, Any] | str | Path) -> tuple[str, dict[str, Any]]:
+    """The name of a compute, and its definition, in a document or a file.
 
     Raises:
         InvalidInput: it can't be read, or something is wrong with it.
     """
-    from parallelrun_core.computes.document import read_definition
+    from parallelrun_core.computes.catalog import shown
+    from parallelrun_core.computes.document import has_no_kind, read_definition
     from parallelrun_core.spec.document import load_document
 
-    if isinstance(definition, Mapping):
-        return read_definition(dict(definition))
-    file = Path(definition)
+    document = dict(definition) if isinstance(definition, Mapping) else load_document(_text(Path(definition)))
+    if isinstance(document, dict) and has_no_kind(document):
+        name = document.get("name")
+        if not isinstance(name, str) or not name:
+            raise InvalidInput.at("/name", "this field is required")
+        return name, document
+    checked = read_definition(document)
+    return checked.name, shown(checked)
+
+
+def _text(file: Path) -> bytes:
     try:
-        text = file.read_bytes()
+        return file.read_bytes()
     except OSError as error:
         raise InvalidInput.at("", f"{file}: {error.strerror or error}") from error
-    return read_definition(load_document(text))
 
 
 def _path(name: str) -> str:

@@ -52,7 +52,7 @@ class Provisioned:
         self.user = HttpUser(self.cluster.api_url, _TOKEN)
         self.user.wait_until_ready()
         self.user.client.put(f"/v1/computes/{self.pool}", json=self._definition).raise_for_status()
-        self.cluster.add(PROVISIONER, "parallelrun_provisioner.main")
+        self.cluster.add(PROVISIONER, "parallelrun_provisioner.main", "--kinds", self.target.name)
         return self
 
     def __exit__(self, *exc_info: object) -> None:

@@ -267,6 +267,11 @@ MECHANISMS: Final[dict[str, tuple[Line | Step, ...]]] = {
     "api.tokens_anew": (Step("parallelrun_api.http.named_tokens:NamedTokens._refresh", nothing),),
     # That not all who may run jobs may define computes.
     "api.operators": (Step("parallelrun_api.http.operators:Operators.check", nothing),),
+    # That a provisioner starts nodes of the kinds that it was told, and of no others.
+    "computes.kinds": (
+        Step("parallelrun_provisioner.settings:ProvisionerSettings.serves", always(True)),
+        Step("parallelrun_core.store.provisioning:Provisioning.kinds", always([])),
+    ),
     # The rule about the paths of jobs, wherever it is asked.
     "paths.rule": (Step("parallelrun_core.path_rule:PathRule.is_open", always(True)),),
     # The same in the processes that read tables with the rights of a master.
@@ -344,6 +349,8 @@ MECHANISMS: Final[dict[str, tuple[Line | Step, ...]]] = {
     "steps.first": (Step("parallelrun_core.pipelines.records:write_once", _replacing),),
     # What ends a turn that was paused until another one began.
     "turns.fenced": (Step("parallelrun_master.pipelines.led:LedPipeline._check_turn", nothing),),
+    # What tells the end of an earlier generation from that of the present one.
+    "lead.end_of_this": (Step("parallelrun_master.leadership:Leadership.check_end", nothing),),
     # What has a step run anew when what it was made of has changed.
     "steps.upon": (Step("parallelrun_core.pipelines.standing:is_upon", always(True)),),
     # What tells the contents of two inputs apart.

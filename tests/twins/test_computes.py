@@ -12,6 +12,7 @@ from parallelrun_agent import node_job
 from parallelrun_core.store.provisioning import Provisioning
 from parallelrun_provisioner.policy import scaling
 from tests.integration.provisioner import test_pool as pools
+from tests.security import test_computes as kinds
 from tests.twins.sabotage import always, expect_failure
 from tests.unit.agent import test_work_finder as finders
 from tests.unit.provisioner import test_scaling as histories
@@ -43,6 +44,12 @@ def test_a_launch_that_is_not_recorded_first_is_found(redis: Redis) -> None:
 def test_a_provisioner_that_acts_though_another_one_does_is_found(redis: Redis) -> None:
     with patch.object(Provisioning, "_as_leader", _whoever_it_is), expect_failure():
         pools.test_only_the_one_that_acts_asks_for_nodes(redis)
+
+
+@pytest.mark.integration
+def test_a_provisioner_that_starts_whatever_is_defined_is_found() -> None:
+    with expect_failure():
+        kinds.check_kinds(without="computes.kinds")
 
 
 def _whoever_it_is(self: Provisioning, change: object) -> bool:

@@ -80,6 +80,9 @@ def plan(name: Name, url: Url = "", token: Token = "") -> None:
     if status is None:
         say(f"no provisioner has said anything of {name}: is parallelrun-provisioner running, and its kind not manual?")
         raise typer.Exit(ExitCode.JOB_FAILED)
+    if not status.plan:
+        say(status.why or "nothing is known of it yet")
+        raise typer.Exit(ExitCode.JOB_FAILED)
     print(status.plan.rstrip("\n"))
 
 

@@ -35,7 +35,7 @@ def finding_of(compute: Compute) -> Finding:
     if status is None and compute.type == "manual":
         return ok(f"compute {compute.name}: its nodes are started by people")
     if status is None:
-        todo = "start parallelrun-provisioner with the server's --root and --redis-url"
+        todo = f"start parallelrun-provisioner with --kinds {compute.type} and the server's --root and --redis-url"
         return bad(f"no provisioner has said anything of compute {compute.name}: it gets no nodes", todo)
     said = f"compute {compute.name} ({compute.type}): {status.ready} of {status.wanted} nodes are ready"
     if status.why:

@@ -25,6 +25,9 @@ _PASSED_ON: Final = frozenset({
 })  # fmt: skip
 _ENGINES: Final = ("PARALLELRUN_DOCKER_", "PARALLELRUN_KUBERNETES_")
 """What the variables begin with that say what nodes of an engine may have."""
+_KINDS: Final = "PARALLELRUN_KINDS"
+_ALL_KINDS: Final = "local,docker,swarm,slurm,kubernetes"
+"""What a cluster of this user's own may ask for: it is this user who defines its computes."""
 _SECRETS_DIR: Final = "PARALLELRUN_SECRETS_DIR"
 _AGENT_GRACE_S: Final = 5.0
 
@@ -207,6 +210,7 @@ def provisioner_service(
             "PARALLELRUN_REDIS_URL": redis_url,
             "PARALLELRUN_ROOT": str(layout.root),
             "PARALLELRUN_NODE_REDIS_URL": node_redis_url,
+            _KINDS: os.environ.get(_KINDS) or _ALL_KINDS,
         },
     )
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from parallelrun_core.computes.catalog import Catalog
+from parallelrun_core.computes.catalog import Catalog, shown
 from parallelrun_core.computes.definition import Compute
 from parallelrun_core.computes.document import read_definition
+from parallelrun_core.computes.kinds import MANUAL
 from parallelrun_core.computes.selection import computes_in
 from parallelrun_core.errors import Conflict, CorruptLog, InvalidInput, NotFound
 from parallelrun_core.folder.job_folder import JobFolder
@@ -52,9 +53,16 @@ class Computes:
         """Define a compute, or define it anew, durably; returns it, and whether it is new.
 
         Raises:
-            InvalidInput: something is wrong with it, or another one is the default already.
+            InvalidInput: something is wrong with it, no provisioner starts such nodes, or another one is the default
+                already.
+            RedisError: Redis is away, which knows what the provisioner starts.
         """
-        compute = read_definition(document, name=name)
+        served = self._provisioning.kinds()
+        compute = read_definition(document, name=name, main_kind=served[0] if served else "")
+        kind = str(shown(compute)["type"])
+        if served and kind not in (*served, MANUAL):
+            hint = f"one of {', '.join([*served, MANUAL])}; whoever runs the provisioner says so with its --kinds"
+            raise InvalidInput.at("/type", f"no nodes of type {kind!r} can be had here", hint)
         others = [each.name for each in self.all() if each.is_default and each.name != name]
         if compute.is_default and others:
             hint = f"define {others[0]!r} anew without `is_default` first"

@@ -201,6 +201,7 @@ class Leader:
                     case None:
                         raise Fenced("Redis has forgotten the job")
                     case ended:
+                        self._leadership.check_end()
                         self._stages.enter(Stage.CONCLUDING)
                         result = finishing.conclude(ended)
                 if self._leadership.is_resigning:

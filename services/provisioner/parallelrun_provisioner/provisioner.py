@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from importlib import import_module
-from importlib.util import find_spec
 from typing import Final
 
 from parallelrun_core.computes.catalog import Catalog
 from parallelrun_core.computes.definition import Compute
+from parallelrun_core.computes.kinds import MANUAL
 from parallelrun_core.computes.launch import Shape, compute_of
-from parallelrun_core.errors import CorruptLog, NotFound
+from parallelrun_core.errors import CorruptLog, InvalidInput, NotFound
 from parallelrun_core.service import telemetry
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.store.connection import connect
@@ -17,7 +18,7 @@ from parallelrun_core.store.nodes import Nodes
 from parallelrun_core.store.provisioning import ComputeStatus, Provisioning
 from parallelrun_core.store.registry import Registry
 from parallelrun_provisioner.cluster_id import cluster_id
-from parallelrun_provisioner.engines.interface import Engine
+from parallelrun_provisioner.engines.interface import Engine, Surroundings
 from parallelrun_provisioner.jobs import Jobs
 from parallelrun_provisioner.pool import Pool, Sight
 from parallelrun_provisioner.settings import ProvisionerSettings
@@ -38,12 +39,20 @@ class Provisioner:
         self._provisioning = Provisioning(self._redis, lease_ms=settings.leader_ms)
         self._catalog = Catalog(settings.root)
         self._jobs = Jobs(settings.root, self._registry)
-        self._around = settings.surroundings(cluster_id(settings.root))
         self._pools: dict[str, Pool] = {}
         """By name and kind: a deleted compute may have the name of one of another kind."""
         self._unfit: dict[str, str] = {}
         """What is wrong with computes that have no pool."""
         self._is_leading = False
+        try:
+            self._around  # noqa: B018 - a secret that can't be read is said at once
+        except InvalidInput as error:
+            log.error("nodes_unfit", error=error.message)
+
+    @cached_property
+    def _around(self) -> Surroundings:
+        """What engines are told. Raises InvalidInput: they can't be."""
+        return self._settings.surroundings(cluster_id(self._settings.root))
 
     def round(self) -> None:
         """Compare what is wanted with what is there, and act. Raises redis-py's errors."""
@@ -54,6 +63,7 @@ class Provisioner:
             self._close()  # what was remembered may be old
         if not leads:
             return
+        self._provisioning.serve(self._settings.served)
         self._refresh_pools()
         if not self._pools and not self._unfit:
             return
@@ -116,18 +126,28 @@ class Provisioner:
 
     def _open(self, key: str, compute: Compute, *, is_over: bool) -> None:
         kind = key.partition("/")[2]
-        if find_spec(f"{_ENGINES}.{kind}") is None:
-            return  # its nodes are started by people
+        if kind == MANUAL:
+            return
+        if not self._settings.serves(kind):
+            there = ", ".join(self._settings.served)
+            why = f"the provisioner starts no nodes of type {kind!r}, but of {there}: its setting --kinds says so"
+            self._is_unfit(compute, why, is_over=is_over)
+            return
         try:
             engine: Engine = import_module(f"{_ENGINES}.{kind}").Engine(compute, self._around)
         except Exception as error:  # a library or a setting of the engine is missing, or wrong
-            self._unfit[compute.name] = f"the engine {kind!r} can't be used: {error}"
+            self._is_unfit(compute, f"the engine {kind!r} can't be used: {error}", is_over=is_over)
             log.error("engine_unfit", compute=compute.name, error=str(error))
             return
         redis = self._provisioning, self._nodes
         pool = Pool(compute, engine, self._around, redis, self._node_settings(), is_over=is_over)
         pool.resume(self._provisioning.status(compute.name))
         self._pools[key] = pool
+
+    def _is_unfit(self, compute: Compute, why: str, *, is_over: bool) -> None:
+        """Show why a compute has no pool, unless it was deleted: another one may have its name by now."""
+        if not is_over:
+            self._unfit[compute.name] = why
 
     def _node_settings(self) -> dict[str, str]:
         """What agents must know that is no secret."""

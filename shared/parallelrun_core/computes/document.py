@@ -1,11 +1,13 @@
 """From a user's document, as YAML or JSON, to the definition of a compute.
 
 Azure ML's documents say `type: amlcompute`, which is no engine that people have. Here it is the kind that the field
-`kind` names, which is ours, or `local`. Fields of Azure's that have no effect here are left out.
+`kind` names, which is ours, or the one of which the cluster at hand has nodes. Fields of Azure's that have no effect
+here are left out.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from difflib import get_close_matches
 from typing import Any, Final
@@ -19,7 +21,6 @@ from parallelrun_core.spec.problems import problem_of
 
 AMLCOMPUTE: Final = "amlcompute"
 """The type of Azure ML's documents."""
-_DEFAULT_KIND: Final = "local"
 _NO_EFFECT: Final = (
     "location", "ssh_public_access_enabled", "ssh_settings", "network_settings", "identity", "enable_node_public_ip",
     "created_on", "provisioning_state", "resource_id", "id",
@@ -32,11 +33,17 @@ _SECRETS: Final = frozenset(
 _FORM: Final = "2 to 32 letters, digits and '-', beginning with a letter and not ending with '-'"
 
 
-def read_definition(document: object, *, name: str = "") -> Compute:
+def has_no_kind(document: Mapping[str, Any]) -> bool:
+    """Whether a document is one of Azure ML's that leaves it to the cluster what its nodes are."""
+    return str(document.get("type")).lower() == AMLCOMPUTE and "kind" not in document
+
+
+def read_definition(document: object, *, name: str = "", main_kind: str = "") -> Compute:
     """The compute that a document defines.
 
     Args:
         name: what it must be called; then the document need not say so. Empty: what the document says.
+        main_kind: what a document is that `has_no_kind`; empty: nobody knows, and it is refused.
 
     Raises:
         InvalidInput: with one problem for each wrong field. It repeats no secret.
@@ -47,7 +54,7 @@ def read_definition(document: object, *, name: str = "") -> Compute:
     for field in _SECRETS & given.keys():
         hint = "the provisioner has the credentials of its engine, in its own environment or files (docs/computes.md)"
         raise InvalidInput.at(f"/{field}", "a secret doesn't belong into the definition of a compute", hint)
-    model = _model(given)
+    model = _model(given, main_kind)
     if name:
         given.setdefault("name", name)
         if given["name"] != name:
@@ -58,7 +65,7 @@ def read_definition(document: object, *, name: str = "") -> Compute:
         raise InvalidInput(problems=tuple(_problem(model, details) for details in error.errors())) from None
 
 
-def _model(given: dict[str, Any]) -> type[Compute]:
+def _model(given: dict[str, Any], main_kind: str) -> type[Compute]:
     """The model of the document's kind; the fields become those of this kind."""
     there = [AMLCOMPUTE, *kinds()]
     kind = given.get("type")
@@ -72,7 +79,10 @@ def _model(given: dict[str, Any]) -> type[Compute]:
         if isinstance(given.get("tier"), str):
             given["tier"] = given["tier"].lower().replace("lowpriority", "low_priority")
         where = "/kind"
-        kind = given["type"] = str(given.pop("kind", _DEFAULT_KIND))
+        kind = given["type"] = str(given.pop("kind", main_kind))
+        if not kind:
+            hint = f"one of {', '.join(kinds())}"
+            raise InvalidInput.at(where, "no provisioner has said of which kinds it starts nodes: say which", hint)
     if kind not in kinds():
         close = get_close_matches(kind.lower(), there, n=1)
         hint = f"did you mean {close[0]!r}?" if close else f"one of {', '.join(there)}"

@@ -32,6 +32,9 @@ NODES_DRAINING: Final = PREFIX + "nodes:draining"
 PROVISIONER: Final = PREFIX + "provisioner"
 """string with a time to live: the token of the provisioner that acts."""
 
+KINDS: Final = PREFIX + "provisioner:kinds"
+"""string: the kinds of computes whose nodes the provisioner that acts may ask for, the main one first."""
+
 LAUNCHES: Final = PREFIX + "launches"
 """hash: id of a launch → JSON of what was asked for, until nothing is left of it."""
 

@@ -6,7 +6,7 @@ Nothing of it is needed: without it, nodes are found again by what their engines
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -90,6 +90,15 @@ class Provisioning:
     def resign(self) -> None:
         """Let another one act at once."""
         self._as_leader(lambda pipe: pipe.delete(keys.PROVISIONER))
+
+    def serve(self, kinds: Sequence[str]) -> None:
+        """Say of which kinds this one has nodes, unless another one acts by now."""
+        self._as_leader(lambda pipe: pipe.set(keys.KINDS, " ".join(kinds)))
+
+    def kinds(self) -> list[str]:
+        """The kinds of which the last provisioner that acted has nodes, the main one first; empty: none has said."""
+        text: bytes | None = self._redis.get(keys.KINDS)  # type: ignore[assignment]
+        return text.decode().split() if text else []
 
     def record(self, launch_id: str, launch: LaunchRecord) -> bool:
         """Record a launch, unless another provisioner acts by now; whether it is recorded."""

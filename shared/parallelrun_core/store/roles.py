@@ -18,6 +18,7 @@ from parallelrun_core.store.keys import (
     ACTIVE_JOBS,
     AGENTS,
     COMPUTES,
+    KINDS,
     LAUNCHES,
     NODES,
     NODES_ALIVE,
@@ -94,7 +95,7 @@ _RIGHTS: Final[dict[Role, _Rights]] = {
         (),
     ),
     Role.PROVISIONER: _Rights(
-        (_ANY_JOB.job, ACTIVE_JOBS, NODES, NODES_ALIVE, NODES_DRAINING, PROVISIONER, LAUNCHES, COMPUTES),
+        (_ANY_JOB.job, ACTIVE_JOBS, NODES, NODES_ALIVE, NODES_DRAINING, PROVISIONER, KINDS, LAUNCHES, COMPUTES),
         f"{_CONNECTING} {_TRANSACTIONS} del get hdel hget hgetall hset pexpire sadd set smembers srem zrange",
         (),
     ),

@@ -38,8 +38,8 @@ def test_one_is_defined_shown_changed_and_deleted(api: httpx.Client, root: Path)
     }  # fmt: skip
     assert made.json() == api.get("/v1/computes/here").json() == shown
     azure = api.put(
-        "/v1/computes/here", content="{type: amlcompute, size: STANDARD_D2, max_instances: 4, location: westus}",
-        headers={"Content-Type": "application/yaml"},
+        "/v1/computes/here", headers={"Content-Type": "application/yaml"},
+        content="{type: amlcompute, kind: local, size: STANDARD_D2, max_instances: 4, location: westus}",
     )  # fmt: skip
     assert (azure.status_code, azure.json()["max_instances"], azure.json()["type"]) == (200, 4, "local")
     assert [each["name"] for each in api.get("/v1/computes").json()["items"]] == ["here"]
@@ -61,6 +61,21 @@ def test_how_it_stands_is_what_the_provisioner_says(api: httpx.Client, redis: Re
     assert "\x1b" not in shown["why"]
     assert shown["nodes"][0]["words"] == "Resources"
     assert api.get("/v1/computes").json()["items"][0]["status"] == shown
+
+
+def test_a_compute_is_of_a_kind_that_the_provisioner_starts(api: httpx.Client, redis: Redis) -> None:
+    unknown = api.put("/v1/computes/aml", json={"type": "amlcompute"})
+    assert unknown.status_code == 422
+    assert unknown.json()["errors"][0]["pointer"] == "/kind"
+    provisioning = Provisioning(redis)
+    assert provisioning.lead()
+    provisioning.serve(["docker", "swarm"])
+    refused = api.put("/v1/computes/here", json=LOCAL)
+    assert refused.status_code == 422
+    assert refused.json()["errors"][0]["pointer"] == "/type"
+    assert "one of docker, swarm, manual" in refused.text
+    assert api.put("/v1/computes/mine", json={"type": "manual"}).status_code == 201
+    assert api.put("/v1/computes/aml", json={"type": "amlcompute"}).json()["type"] == "docker"
 
 
 def test_only_one_can_be_the_default(api: httpx.Client) -> None:

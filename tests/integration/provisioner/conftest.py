@@ -25,7 +25,7 @@ class Provisioned:
     def start(self, name: str = "provisioner") -> None:
         """Start a provisioner."""
         self.cluster.environments[name] = {"PARALLELRUN_AGENT_SECRET": SECRETS[Role.AGENT]}
-        self.cluster.add(name, "parallelrun_provisioner.main", "--poll-seconds", "0.1")
+        self.cluster.add(name, "parallelrun_provisioner.main", "--poll-seconds", "0.1", "--kinds", "local")
 
     def define(self, name: str, **fields: object) -> None:
         """Define a compute of this machine's processes, one slot each."""

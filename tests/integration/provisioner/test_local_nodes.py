@@ -39,7 +39,9 @@ def test_what_is_killed_is_replaced_and_nothing_is_charged(provisioned: Provisio
     cluster = provisioned.cluster
     provisioned.define("killed", max_instances=3)
     job = cluster.submit(SLOW, inputs=cluster.files(250), mini_batch_size=1, instance_count=3, compute="killed")
-    cluster.until(lambda: provisioned.status("killed").ready == 3, "all nodes are there")
+    cluster.until(
+        lambda: len([1 for info, _ in cluster.known_nodes.all() if job in info.workers]) == 3, "all nodes work"
+    )
     victims = provisioned.agents("killed")[:2]
     cluster.kill("provisioner")
     for agent in victims:

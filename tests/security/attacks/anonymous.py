@@ -9,8 +9,10 @@ import httpx
 
 from tests.security.attack import Attack, Target
 
-_OPEN = {"/livez", "/readyz", "/metrics"}
+_OPEN = {("get", "/livez"), ("get", "/readyz"), ("get", "/metrics")}
 """For probes; figures are open only on a loopback interface, and name nobody's job."""
+_OF_A_BROWSER = {("get", "/v1/session"), ("delete", "/v1/session")}
+"""Whether a browser is signed in, and its way out; neither tells or changes anything of others."""
 _NO_JOB = "job_00000000000000000000"
 
 
@@ -24,10 +26,12 @@ def _walk(target: Target) -> str:
             for method in methods:
                 for headers in ({}, {"Authorization": "Bearer wrong"}, {"Authorization": f"Basic {target.token}"}):
                     status = client.request(method.upper(), address, headers=headers).status_code
-                    if path not in _OPEN and status != 401:
+                    if (method, path) not in _OPEN | _OF_A_BROWSER and status != 401:
                         return f"{method.upper()} {path} answers {status}"
         if client.get("/v1/openapi.json").status_code == 200:
             return "the contract is told to anybody"
+        if client.get("/v1/session").json()["is_signed_in"]:
+            return "a browser without a cookie is signed in"
         figures = client.get("/metrics")
         if figures.status_code == 200 and re.search(r"job_[0-9a-z]{20}", figures.text):
             return "/metrics names jobs"

@@ -24,10 +24,11 @@ def test_azure_mls_own_documents_are_read_as_they_are() -> None:
             "name": "low-pri-example", "type": "amlcompute", "size": "STANDARD_DS3_v2", "location": "westus",
             "min_instances": 0, "max_instances": 2, "idle_time_before_scale_down": 120, "tier": "low_priority",
             "identity": {"type": "system_assigned"}, "network_settings": {"vnet_name": "v"},
-        }
+        },
+        main_kind="swarm",
     )  # fmt: skip
     assert shown(cluster) == {
-        "name": "low-pri-example", "type": "local", "size": "STANDARD_DS3_v2", "max_instances": 2,
+        "name": "low-pri-example", "type": "swarm", "size": "STANDARD_DS3_v2", "max_instances": 2,
         "tier": "low_priority",
     }  # fmt: skip
     manual = read_definition({"type": "AmlCompute", "kind": "manual", "tier": "LowPriority"}, name="cpus")
@@ -41,12 +42,16 @@ def test_azure_mls_own_documents_are_read_as_they_are() -> None:
         ({**LOCAL, "type": None}, "/type"),
         ({**LOCAL, "type": "locale"}, "/type"),
         ({**LOCAL, "type": "amlcompute", "kind": "vm"}, "/kind"),
+        ({**LOCAL, "type": "amlcompute"}, "/kind"),
         ({**LOCAL, "name": "-x"}, "/name"),
         ({**LOCAL, "name": "a" * 33}, "/name"),
         ({**LOCAL, "min_instances": 4}, ""),
         ({**LOCAL, "max_instances": 0}, "/max_instances"),
         ({**LOCAL, "password": "canary"}, "/password"),
         ({**LOCAL, "wheels": 4}, "/wheels"),
+        ({**LOCAL, "gpus": False}, "/gpus"),
+        ({**LOCAL, "idle_time_before_scale_down": False}, "/idle_time_before_scale_down"),
+        ({**LOCAL, "slots": "2"}, "/slots"),
         ([], ""),
     ],
 )

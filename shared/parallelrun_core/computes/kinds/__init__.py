@@ -8,8 +8,12 @@ from __future__ import annotations
 
 from importlib import import_module
 from pkgutil import iter_modules
+from typing import Final
 
 from parallelrun_core.computes.definition import Compute
+
+MANUAL: Final = "manual"
+"""The kind whose nodes people start."""
 
 
 def kinds() -> list[str]:
