@@ -13,6 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
 
 import msgspec
 
@@ -118,7 +119,7 @@ class Delivery:
         """The key that signs, as it is now. A notice that is to be signed is never sent without."""
         if not notify.secret:
             return None
-        name = f"{OF_NOTICES}/{key_file(notify.url, notify.secret)}"
+        name = f"{OF_NOTICES}/{key_file(urlsplit(notify.url).hostname or '', notify.secret)}"
         if self._order.secrets_dir is None:
             raise KeyUnusable("masters have no folder of secrets (--secrets-dir)")
         try:

@@ -6,7 +6,6 @@ import re
 from dataclasses import dataclass
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from typing import Final
-from urllib.parse import urlsplit
 
 from parallelrun_core.spec.notify import is_never_told, plain_address
 
@@ -65,7 +64,7 @@ def refusal(host: str, address: str, allowed: Allowed) -> str:
     return f"{host} leads to {there}, which is not public; masters can allow it (--notify-allow)"
 
 
-def key_file(url: str, name: str) -> str:
+def key_file(host: str, name: str) -> str:
     """The file of a key, below the folder of all keys: in a folder with the name of the host that it is meant for.
 
     So nobody can have something signed for one receiver with the key of another.
@@ -73,7 +72,7 @@ def key_file(url: str, name: str) -> str:
     Raises:
         ValueError: no file can have the name of this host.
     """
-    host = (urlsplit(url).hostname or "").lower().rstrip(".")
+    host = host.lower().rstrip(".")
     if not _HOST.fullmatch(host):
         host = str(ip_address(host))
     return f"{host}/{name}"
