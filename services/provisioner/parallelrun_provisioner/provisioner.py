@@ -76,7 +76,7 @@ class Provisioner:
                 self._catalog.given_back(pool.compute)
                 self._pools.pop(key).close()
         for name, why in self._unfit.items():
-            self._provisioning.publish(name, ComputeStatus(at=sight.now, why=why))
+            self._provisioning.publish(name, ComputeStatus(at=sight.now, why=why, trouble=why))
         self._forget_strangers(sight)
 
     def resign(self) -> None:
@@ -163,4 +163,4 @@ class Provisioner:
 
 
 def _key(compute: Compute) -> str:
-    return f"{compute.name}/{compute.model_dump()['type']}"
+    return f"{compute.name}/{compute.kind}"
