@@ -256,7 +256,7 @@ $(AZURE_VENVS)/%/ready: requirements/azure-client-%.txt
 	@touch $@
 
 .PHONY: engine-test
-engine-test: setup ## Run jobs on nodes that an engine provides, and kill those nodes (E=docker; CHAOS_S=60 seconds of that)
+engine-test: setup $(if $(filter kubernetes,$(E)),$(CHART_VENV)/ready) ## Run jobs on nodes that an engine provides, and kill those nodes (E=docker; CHAOS_S=60 seconds of that)
 	@$(BIN)/python -m tests.engines $(E) $(if $(CHAOS_S),--seconds $(CHAOS_S))
 
 .PHONY: up

@@ -20,7 +20,13 @@ from kubernetes_validate import utils
 VALUES: Final[dict[str, dict[str, Any]]] = {
     "as it comes": {},
     "with what is there": {
-        "api": {"existingSecret": "token", "hosts": ["pr.example.org"], "replicas": 2},
+        "api": {
+            "existingSecret": "token",
+            "hosts": ["pr.example.org"],
+            "operators": ["anna"],
+            "replicas": 2,
+            "tokensSecret": "tokens",
+        },
         "data": {"existingClaim": "jobs"},
         "image": {"pullSecrets": ["registry"]},
         "provisioner": {"images": ["team/*"], "nodeSecret": "stores", "replicas": 2},

@@ -43,5 +43,6 @@ def register(redis: Redis, folder: JobFolder) -> None:
     registry = Registry(redis)
     if folder.result() is None and registry.state(folder.job_id) in (None, JobState.QUEUED):
         record = folder.record()
-        registry.add_job(folder.job_id, submitted=record.submitted, output=claim_of(folder, record))
+        output, generation = claim_of(folder, record), folder.generation()
+        registry.add_job(folder.job_id, submitted=record.submitted, output=output, generation=generation)
         ask_for_leader(redis, folder.job_id)

@@ -19,7 +19,6 @@ from parallelrun_core.folder.layout import Logs
 from parallelrun_core.folder.records import JobResult
 from parallelrun_core.states import JobState
 from parallelrun_core.store.leader_queue import LeaderQueue
-from parallelrun_core.store.rq.wake import ask_for_leader
 from tests.cluster import Cluster
 
 FILES: Final = 100
@@ -130,9 +129,7 @@ def play(cluster: Cluster, case: Case, *, deadline_s: float = _DEADLINE_S) -> Ve
 class _Play:
     def __init__(self, cluster: Cluster, case: Case, deadline_s: float) -> None:
         self._cluster, self._case, self._deadline_s = cluster, case, deadline_s
-        self._reopenings = Reopenings(
-            cluster.root, cluster.registry, lambda job, attempt: ask_for_leader(cluster.redis, job, attempt=attempt)
-        )
+        self._reopenings = Reopenings(cluster.root, cluster.redis)
         self._own = cluster.home / f"{case}-{time.monotonic_ns()}"
         self._gate = self._own / "gate"
         (self._own / "tried").mkdir(parents=True)

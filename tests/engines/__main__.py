@@ -1,6 +1,7 @@
 """`python -m tests.engines docker`: the main job on an engine's nodes, and chaos; ends with one line that says it all.
 
-The exit code is 0 if the bytes are the same, no row is missing or doubled, and no try was charged.
+Where there is an installation for the engine (`deployed`), that is tried first. The exit code is 0 if the bytes are the
+same, no row is missing or doubled, no try was charged, and nothing is left of the installation.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ from pathlib import Path
 from tests.engines import targets
 from tests.engines.acceptance import first_run_s, prepared_digits, rows_here, rows_there
 from tests.engines.chaos import NODES, Report, kills
+from tests.engines.deployed import installation
+from tests.engines.deployed.install import tried
 from tests.engines.nodes import Provisioned
 from tests.engines.target import Missing, Target
 
@@ -27,10 +30,22 @@ def main(arguments: list[str]) -> int:
     given = parser.parse_args(arguments)
     try:
         with targets.reach(given.engine) as target:
-            return _test(target, given.seconds, given.seed)
+            is_clean = _installs(target)
+            return _test(target, given.seconds, given.seed) or int(not is_clean)
     except Missing as missing:
         print(f"engine {given.engine} can't be had here: {missing}", file=sys.stderr)
         return 2
+
+
+def _installs(target: Target) -> bool:
+    """Whether what operators install there works, and leaves nothing; true where there is no such thing."""
+    made = installation(target.name)
+    if made is None:
+        return True
+    with made() as there:
+        report = tried(there)
+    print(report)
+    return not report.left
 
 
 def _test(target: Target, seconds: float, seed: int) -> int:

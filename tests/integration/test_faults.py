@@ -137,7 +137,7 @@ def test_an_empty_input_fails_the_job_with_its_path() -> None:
         assert str(folder) in result.failure.summary
         (folder / "late.txt").touch()
         with pytest.raises(Conflict, match=r"would fail again at once: .* submit a new job when they have files"):
-            Reopenings(cluster.root, cluster.registry, lambda *_: None).resume(job, accept_changed_inputs=False)
+            Reopenings(cluster.root, cluster.redis).resume(job, accept_changed_inputs=False)
 
 
 def test_the_output_does_not_wait_for_a_slow_shutdown() -> None:

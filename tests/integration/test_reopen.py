@@ -49,7 +49,7 @@ def reopen(cluster: Cluster, job: str, **settings: object) -> None:
     folder = cluster.folder(job)
     reopening = Reopening(generation=folder.generation() + 1, at=time.time(), **settings)  # type: ignore[arg-type]
     folder.reopen(reopening)
-    cluster.registry.reopen(job, submitted=folder.record().submitted)
+    cluster.registry.reopen(job, submitted=folder.record().submitted, generation=reopening.generation)
     ask_for_leader(cluster.redis, job, attempt=f"again-{reopening.generation}")
 
 

@@ -36,6 +36,14 @@ def test_a_turn_that_goes_on_after_a_pause_is_found(redis: Redis, tmp_path: Path
         turns.test_a_turn_that_was_paused_until_another_one_began_starts_nothing(redis, tmp_path)
 
 
+@pytest.mark.integration
+def test_an_earlier_end_that_ends_a_new_generation_is_found(redis: Redis, tmp_path: Path) -> None:
+    with without("lead.end_of_this"), expect_failure():
+        turns.test_the_end_that_redis_has_gone_back_to_is_not_that_of_a_pipeline_that_goes_on(
+            redis, tmp_path, is_retired=False
+        )
+
+
 def test_a_decision_that_replaces_an_earlier_one_is_found(tmp_path: Path) -> None:
     with without("steps.first"), expect_failure():
         steps.test_of_two_decisions_about_a_step_the_first_counts(steps.Made(tmp_path))

@@ -139,7 +139,7 @@ def test_a_leader_that_looks_at_redis_only_after_an_error_is_found(
 def test_a_resume_of_which_only_redis_knows_is_found(
     redis: Redis, redis_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(main, "_is_forgotten", lambda folder, registry: registry.state(folder.job_id) is None)
+    monkeypatch.setattr(main, "is_forgotten", lambda registry, folder: registry.state(folder.job_id) is None)
     with expect_failure():
         leader_and_redis.test_a_resume_that_redis_has_forgotten_is_done_all_the_same(
             lambda files, **options: led_job.Led(redis, redis_url, tmp_path, files, **options)

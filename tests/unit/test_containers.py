@@ -87,6 +87,15 @@ def test_the_token_is_on_a_volume_that_only_the_api_has() -> None:
     assert re.search(r"mkdir [^\n]*/state.*chown 10001:10001 [^\n]*/state.*chmod 0700 /state", DOCKERFILE, re.DOTALL)
 
 
+def test_named_tokens_are_where_only_the_api_reads_them() -> None:
+    with_them = [name for name, service in SERVICES.items() if ":/tokens:" in str(service["volumes"])]
+
+    assert with_them == ["api"]
+    assert "${PARALLELRUN_TOKENS:-tokens}:/tokens:ro" in SERVICES["api"]["volumes"]
+    assert SERVICES["api"]["environment"]["PARALLELRUN_TOKENS_FILE"] == "${PARALLELRUN_TOKENS:+/tokens/tokens}"
+    assert SERVICES["api"]["environment"]["PARALLELRUN_OPERATORS"] == "${PARALLELRUN_OPERATORS:-}"
+
+
 def test_jobs_may_not_name_what_the_services_keep() -> None:
     roots = SERVICES["api"]["environment"]["PARALLELRUN_ALLOWED_ROOTS"]
 

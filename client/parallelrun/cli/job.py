@@ -150,7 +150,7 @@ def list_mini_batches(
     url: Url = "",
     token: Token = "",
 ) -> None:
-    """Show the mini-batches of a job: where each was run, how long, and what went wrong."""
+    """Show the mini-batches of a job. Says where each was run, how long, and what went wrong."""
     from itertools import islice
 
     from parallelrun.cli.output import show_list
@@ -275,7 +275,7 @@ def resume(
     url: Url = "",
     token: Token = "",
 ) -> None:
-    """Continue a failed or canceled job: run its mini-batches that have no result yet.
+    """Continue a failed or canceled job. Its mini-batches that have no result yet are run.
 
     It runs the code as it was submitted. To run changed code, create a new job with `job create --resume-from ID`.
     """
@@ -301,7 +301,7 @@ def retry(
     url: Url = "",
     token: Token = "",
 ) -> None:
-    """Run the failed mini-batches of a job again, into the same output.
+    """Run the failed mini-batches of a job again. The output is the same.
 
     It runs the code as it was submitted. To run changed code, create a new job with `job create --resume-from ID`.
     """

@@ -116,7 +116,7 @@ def build_context(settings: ApiSettings) -> Context:
     job_views = JobViews(client)
     jobs = Jobs(settings.root, registry)
     checks = PathChecks(root=settings.root, places=settings.places)
-    submissions = Submissions(settings.root, checks, registry, lambda job_id: _call_leader(client, job_id))
+    submissions = Submissions(settings.root, checks, client)
     assets = Shelf(settings.root, settings.places, lambda: settings.site)
     schedules = Schedules(settings.root, submissions, checks, registry, names=assets.names)
     feeds = Feeds(EventStreams(settings.redis_login, wait_s=WAIT_S), jobs.has_ended)
@@ -137,7 +137,7 @@ def build_context(settings: ApiSettings) -> Context:
         feeds=feeds,
         submissions=submissions,
         cancels=Cancels(settings.root, client),
-        reopenings=Reopenings(settings.root, registry, partial(_call_leader, client)),
+        reopenings=Reopenings(settings.root, client),
         registrar=Registrar(submissions, jobs, registry),
         computes=Computes(settings.root, registry, Provisioning(client)),
         datastores=Datastores(settings.root, settings.places, registry),
@@ -148,13 +148,6 @@ def build_context(settings: ApiSettings) -> Context:
         connections=connections,
         operators=Operators(settings.operator_names),
     )
-
-
-def _call_leader(client: Redis, job_id: str, attempt: str = "0") -> None:
-    # Importing RQ takes longer than all other Redis code; a server can start without it.
-    from parallelrun_core.store.rq.wake import ask_for_leader
-
-    ask_for_leader(client, job_id, attempt=attempt)
 
 
 def _context_of(request: Request) -> Context:

@@ -70,6 +70,11 @@ class ApiSettings(ServiceSettings):
     """File for the audit log, which has a line for each change, each download and each refusal. By default they are
     written to stderr, among the other lines."""
 
+    @field_validator("tokens_file", mode="before")
+    @classmethod
+    def _named(cls, value: object) -> object:
+        return value or None  # what an orchestrator says of what isn't set
+
     @field_validator("token", mode="after")
     @classmethod
     def _sendable(cls, value: SecretStr) -> SecretStr:

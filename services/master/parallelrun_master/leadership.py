@@ -17,6 +17,7 @@ from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.manifest import NAME as MANIFEST
 from parallelrun_core.folder.term_log import terms
 from parallelrun_core.masking import Mask
+from parallelrun_core.reopening import knows_only_earlier_end, queue_again
 from parallelrun_core.service.heartbeat import heartbeat, own_cpu_clock
 from parallelrun_core.service.pacing import Every
 from parallelrun_core.service.telemetry import logger
@@ -117,6 +118,17 @@ class Leadership:
         """
         if server_run_id(self._redis) != self._server_run_id:
             raise ServerReplaced("Redis was restarted")
+
+    def check_end(self) -> None:
+        """Make sure that the end of the job, as Redis knows it, is that of its present generation.
+
+        Raises:
+            Fenced: it isn't. The job is queued again, for whoever leads it next.
+        """
+        if knows_only_earlier_end(self._registry, self._folder):
+            with suppress(Conflict):  # somebody else was faster
+                queue_again(self._registry, self._folder)
+            raise Fenced("Redis had forgotten that the job was reopened")
 
     def ms_to_tick(self, now: float) -> int:
         """Milliseconds until the next tick: how long a leader with nothing else to do may wait for entries."""

@@ -18,7 +18,7 @@ from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.layout import job_ids, notices_of, schedules_of
 from parallelrun_core.folder.unreadable import UNREADABLE, SkippedJobs
 from parallelrun_core.leader_lease import longest_ms
-from parallelrun_core.output_claims import claim_of
+from parallelrun_core.reopening import is_forgotten, queue_again
 from parallelrun_core.service import telemetry
 from parallelrun_core.service.health import serve_health
 from parallelrun_core.service.process import StopSignal, hide_memory
@@ -95,11 +95,9 @@ class Master:
         for job_id in job_ids(self._settings.root):
             with self._skipping_unreadable(job_id):
                 folder = JobFolder(self._settings.root, job_id)
-                if folder.has_record and _is_forgotten(folder, self._registry):
-                    record = folder.record()
-                    output = claim_of(folder, record)
+                if folder.has_record and is_forgotten(self._registry, folder):
                     with suppress(Conflict):  # the API was faster
-                        self._registry.reopen(job_id, submitted=record.submitted, output=output)
+                        queue_again(self._registry, folder)
                         self._log.warning("job_adopted", job_id=job_id)
 
     def _ask_for_leaders(self) -> None:
@@ -143,14 +141,6 @@ class Master:
             self._skipped.forget(job_id)
         except UNREADABLE as error:
             self._skipped.report(job_id, error)
-
-
-def _is_forgotten(folder: JobFolder, registry: Registry) -> bool:
-    """Whether Redis knows nothing of a job that is to go on, or not that it was reopened."""
-    # Redis first: the leader of a job that ends records the result, and only then takes it off the list.
-    state = registry.state(folder.job_id)
-    may_be = state is None or (state.is_terminal and not registry.is_active(folder.job_id))
-    return may_be and folder.result() is None
 
 
 def _can_be_read(folder: JobFolder) -> bool:

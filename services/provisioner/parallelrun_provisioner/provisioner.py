@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from importlib import import_module
 from typing import Final
 
@@ -9,7 +10,7 @@ from parallelrun_core.computes.catalog import Catalog
 from parallelrun_core.computes.definition import Compute
 from parallelrun_core.computes.kinds import MANUAL
 from parallelrun_core.computes.launch import Shape, compute_of
-from parallelrun_core.errors import CorruptLog, NotFound
+from parallelrun_core.errors import CorruptLog, InvalidInput, NotFound
 from parallelrun_core.service import telemetry
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.store.connection import connect
@@ -17,7 +18,7 @@ from parallelrun_core.store.nodes import Nodes
 from parallelrun_core.store.provisioning import ComputeStatus, Provisioning
 from parallelrun_core.store.registry import Registry
 from parallelrun_provisioner.cluster_id import cluster_id
-from parallelrun_provisioner.engines.interface import Engine
+from parallelrun_provisioner.engines.interface import Engine, Surroundings
 from parallelrun_provisioner.jobs import Jobs
 from parallelrun_provisioner.pool import Pool, Sight
 from parallelrun_provisioner.settings import ProvisionerSettings
@@ -38,12 +39,20 @@ class Provisioner:
         self._provisioning = Provisioning(self._redis, lease_ms=settings.leader_ms)
         self._catalog = Catalog(settings.root)
         self._jobs = Jobs(settings.root, self._registry)
-        self._around = settings.surroundings(cluster_id(settings.root))
         self._pools: dict[str, Pool] = {}
         """By name and kind: a deleted compute may have the name of one of another kind."""
         self._unfit: dict[str, str] = {}
         """What is wrong with computes that have no pool."""
         self._is_leading = False
+        try:
+            self._around  # noqa: B018 - a secret that can't be read is said at once
+        except InvalidInput as error:
+            log.error("nodes_unfit", error=error.message)
+
+    @cached_property
+    def _around(self) -> Surroundings:
+        """What engines are told. Raises InvalidInput: they can't be."""
+        return self._settings.surroundings(cluster_id(self._settings.root))
 
     def round(self) -> None:
         """Compare what is wanted with what is there, and act. Raises redis-py's errors."""

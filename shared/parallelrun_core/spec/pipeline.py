@@ -97,6 +97,11 @@ class Step(_Deferred):
         named = {each.step for each in self.inputs_from.values() if isinstance(each, StepInput)} | set(self.after)
         return frozenset(named | {each.of.step for each in self.conditions if isinstance(each.of, StepOutput)})
 
+    @property
+    def makes_assets(self) -> bool:
+        """Whether its outputs become assets when its job has completed. What is in one never changes again."""
+        return self.type != "pipeline" and any(each.get("asset") for each in self.job.get("outputs", {}).values())
+
     def document(self, paths: Mapping[str, str]) -> dict[str, Any]:
         """The fields of the job, with these paths for all of `inputs_from`, by their names there."""
         given = {name: each.at_path(paths[name]) for name, each in self.inputs_from.items()}

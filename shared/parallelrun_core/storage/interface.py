@@ -207,10 +207,6 @@ class Storage(Protocol):
         """
         ...
 
-    def for_engines(self, path: str) -> tuple[str, dict[str, str]]:
-        """How a library that opens whole tables by itself (deltalake) finds this folder: its address, and options."""
-        ...
-
     # Outputs
 
     def identity(self, path: str) -> str:

@@ -40,6 +40,8 @@ class JobStatus:
     failure: JobFailure | None
     started: float | None
     ended: float | None
+    generation: int
+    """The one of which this is the state, as far as Redis knows: a later one may have begun that it has lost."""
 
 
 class Registry:
@@ -52,10 +54,11 @@ class Registry:
         self._retire = script(redis, "retire")
         self._expect([])
 
-    def add_job(self, job_id: str, *, submitted: float, output: str | None = None) -> None:
+    def add_job(self, job_id: str, *, submitted: float, output: str | None = None, generation: int = 0) -> None:
         """Make a job known, once it has its folder. A second call changes nothing.
 
         Args:
+            generation: the one that it is in.
             output: the file or object that it will publish, when other jobs may name the same; of a pipeline, all of
                 them, with `BETWEEN_OUTPUTS` between them.
         """
@@ -63,6 +66,8 @@ class Registry:
             pipe.hsetnx(JobKeys(job_id).job, "state", JobState.QUEUED)
             if output is not None:
                 pipe.hset(JobKeys(job_id).job, "output", os.fsencode(output))
+            if generation:
+                pipe.hset(JobKeys(job_id).job, "reopened", generation)
             pipe.zadd(keys.ACTIVE_JOBS, {job_id: submitted})
             pipe.execute()
 
@@ -188,17 +193,17 @@ class Registry:
         if not done:
             raise Conflict(f"Job {job_id} is {present.decode()}: it can't become {to}.")
 
-    def reopen(self, job_id: str, *, submitted: float, output: str | None = None) -> None:
+    def reopen(self, job_id: str, *, submitted: float, generation: int, output: str | None = None) -> None:
         """Queue a job again that has ended, or of which Redis knows nothing any more. Whoever led it does so no more.
 
         Args:
-            output: as for `add_job`.
+            generation, output: as for `add_job`.
 
         Raises:
             Conflict: it has not ended.
         """
         job = JobKeys(job_id)
-        done, present = self._reopen(keys=[job.job, job.events, job.leader, job.setbacks])
+        done, present = self._reopen(keys=[job.job, job.events, job.leader, job.setbacks], args=[generation])
         if not done:
             raise Conflict(f"Job {job_id} is {present.decode()}: only a job that has ended can be reopened.")
         self.add_job(job_id, submitted=submitted, output=output)
@@ -240,4 +245,5 @@ def _status_of(job_id: str, fields: Any) -> JobStatus | None:
         failure=msgspec.json.decode(fields[b"failure"], type=JobFailure) if b"failure" in fields else None,
         started=float(fields[b"started"]) if b"started" in fields else None,
         ended=float(fields[b"ended"]) if b"ended" in fields else None,
+        generation=max(int(fields.get(b"reopened", 0)), int(fields.get(b"generation", 0))),
     )

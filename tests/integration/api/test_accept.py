@@ -12,7 +12,6 @@ from parallelrun_api.submission.submissions import Submissions
 from parallelrun_api.submission.upload import Upload
 from parallelrun_core.path_rule import Places
 from parallelrun_core.reading import read_job
-from parallelrun_core.store.registry import Registry
 from tests.integration.api.conftest import Site
 from tests.unit.core.factories import noted_syncs
 
@@ -25,7 +24,7 @@ pytestmark = pytest.mark.integration
 def submissions(root: Path, redis: Redis) -> Submissions:
     root.mkdir(exist_ok=True)
     checks = PathChecks(root=root, places=Places(roots=["/"]))
-    return Submissions(root, checks, Registry(redis), lambda _: None)
+    return Submissions(root, checks, redis)
 
 
 def upload(site: Site) -> Upload:

@@ -96,7 +96,7 @@ class JobOnRedis:
 
     def reopen_retired(self) -> None:
         """The same of a job that its leader has retired."""
-        self.registry.reopen(self.job_id, submitted=1.0)
+        self.registry.reopen(self.job_id, submitted=1.0, generation=self.leader.generation + 1)
         assert self.leader.acquire("leader", ttl_ms=LONG_MS, folder_term=0)
         self.force(JobState.PROCESSING)
         self.leader.generation += 1

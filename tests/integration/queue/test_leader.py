@@ -19,6 +19,7 @@ from parallelrun_core.folder.records import JobResult, Reopening, Resumed
 from parallelrun_core.folder.schema import encode
 from parallelrun_core.message import encode_files
 from parallelrun_core.progress import Progress
+from parallelrun_core.reopening import reopen
 from parallelrun_core.states import JobState
 from parallelrun_core.store.leader_queue import LeaderQueue
 from parallelrun_master import leader as leader_module
@@ -176,8 +177,7 @@ def test_a_changed_input_whose_name_is_no_utf_8_is_told(led: Callable[..., Led])
     job.folder.conclude(
         JobResult(job_id=job.on_redis.job_id, state=JobState.FAILED, started=1.0, ended=2.0, progress=Progress())
     )
-    job.folder.reopen(Reopening(generation=1, at=1.0, retry_failed=False))
-    job.on_redis.force(JobState.QUEUED)
+    reopen(job.on_redis.registry, job.folder, Reopening(generation=1, at=1.0, retry_failed=False))
     job.run_leader()
     failure = job.result().failure
     assert failure is not None

@@ -254,18 +254,19 @@ def test_what_is_done_again_after_redis_was_set_back_makes_room_for_more(
     assert (job.result().state, job.result().progress.done) == (JobState.COMPLETED, 6)
 
 
-def forget_the_reopening(job: Led) -> None:
-    """Redis loses its last second, with what it was told of a `resume`."""
+def forget_the_reopening(job: Led, *, is_active: bool = False) -> None:
+    """Redis loses its last second, with what it was told of a `resume`, and perhaps that the job was retired."""
     on_redis, client = job.on_redis, job.on_redis.redis
     job.folder.conclude(
         JobResult(job_id=on_redis.job_id, state=JobState.FAILED, started=1.0, ended=2.0, progress=Progress())
     )
     on_redis.registry.retire(on_redis.job_id, term=on_redis.leader.term)
     before = client.dump(on_redis.keys.job)
-    Reopenings(job.root, on_redis.registry, lambda *_: None).resume(on_redis.job_id, accept_changed_inputs=False)
+    Reopenings(job.root, client).resume(on_redis.job_id, accept_changed_inputs=False)
     assert before is not None
     client.restore(on_redis.keys.job, 0, before, replace=True)
-    client.zrem(ACTIVE_JOBS, on_redis.job_id)
+    if not is_active:
+        client.zrem(ACTIVE_JOBS, on_redis.job_id)
 
 
 def test_a_resume_that_redis_has_forgotten_is_done_all_the_same(led: Callable[..., Led]) -> None:
@@ -275,6 +276,14 @@ def test_a_resume_that_redis_has_forgotten_is_done_all_the_same(led: Callable[..
     assert job.on_redis.registry.state(job.on_redis.job_id) is JobState.QUEUED
     assert job.on_redis.registry.active_jobs() == [job.on_redis.job_id]
     assert job.folder.generation() == 1
+
+
+def test_a_job_that_goes_on_does_not_end_as_the_generation_before_it(led: Callable[..., Led]) -> None:
+    job = led(1, state=JobState.FAILED)
+    forget_the_reopening(job, is_active=True)
+    job.leader().run()
+    assert job.folder.result() is None
+    assert job.on_redis.registry.state(job.on_redis.job_id) is JobState.QUEUED
 
 
 @pytest.mark.parametrize("spoil, lasts_s", [(os.unlink, 75), (partial(os.truncate, length=9), 10)], ids=["gone", "cut"])

@@ -116,7 +116,7 @@ def test_who_was_replaced_cannot_retire_the_job(job: JobOnRedis) -> None:
 def test_who_led_a_job_before_it_was_reopened_leads_it_no_more(job: JobOnRedis) -> None:
     """It knows nothing of the generation that has begun, though nobody else may have led yet."""
     job.registry.move(job.job_id, JobState.FAILED, term=job.leader.term)
-    job.registry.reopen(job.job_id, submitted=1.0)
+    job.registry.reopen(job.job_id, submitted=1.0, generation=1)
     with pytest.raises(Fenced):
         job.leader.renew("leader", ttl_ms=LONG_MS)
     with pytest.raises(Fenced):

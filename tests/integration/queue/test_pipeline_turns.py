@@ -12,6 +12,7 @@ from unittest.mock import patch
 import pytest
 from redis.exceptions import ConnectionError as RedisGone
 
+from parallelrun_api.submission.reopening import Reopenings
 from parallelrun_core.cancelling import cancel
 from parallelrun_core.errors import Conflict
 from parallelrun_core.folder.job_folder import JobFolder
@@ -21,11 +22,11 @@ from parallelrun_core.launching import launch
 from parallelrun_core.masking import Mask
 from parallelrun_core.pipelines.records import read_records
 from parallelrun_core.progress import Progress
-from parallelrun_core.reopening import reopen
+from parallelrun_core.reopening import let_go_on, reopen
 from parallelrun_core.service import failpoints
 from parallelrun_core.spec import PipelineSpec
 from parallelrun_core.states import JobState
-from parallelrun_core.store.keys import JobKeys
+from parallelrun_core.store.keys import ACTIVE_JOBS, JobKeys
 from parallelrun_core.store.leader_queue import LeaderQueue
 from parallelrun_core.store.registry import Registry
 from parallelrun_core.store.rq.entries import LEAD, queue
@@ -275,3 +276,106 @@ def test_a_step_that_can_only_go_on_soon_is_tried_again_also_after_a_wake(redis:
     registry.retire(child.job_id, term=leads.term)
     assert not led.step()
     assert (led.is_pending, child.generation()) == (False, 1)
+
+
+def fail(redis: Redis, folder: JobFolder) -> None:
+    """The only step of a pipeline fails, and so does the pipeline."""
+    take_turn(redis, folder)
+    child, registry = the_job_in(folder), Registry(redis)
+    leads = LeaderQueue(redis, child.job_id)
+    leads.acquire("child", ttl_ms=60_000, folder_term=0)
+    registry.move(child.job_id, JobState.FAILED)
+    end(redis, child, JobState.FAILED)
+    registry.retire(child.job_id, term=leads.term)
+    take_turn(redis, folder)
+    assert registry.state(folder.job_id) is JobState.FAILED
+
+
+@pytest.mark.parametrize("is_retired", [True, False])
+def test_the_end_that_redis_has_gone_back_to_is_not_that_of_a_pipeline_that_goes_on(
+    redis: Redis, tmp_path: Path, is_retired: bool
+) -> None:
+    folder, registry = pipeline(redis, tmp_path, {"one": STEP}), Registry(redis)
+    fail(redis, folder)
+    before = redis.dump(JobKeys(folder.job_id).job)
+    Reopenings(tmp_path, redis).resume(folder.job_id, accept_changed_inputs=False)
+    redis.restore(JobKeys(folder.job_id).job, 0, before, replace=True)  # type: ignore[arg-type]
+    if is_retired:
+        redis.zrem(ACTIVE_JOBS, folder.job_id)
+        master = Master(MasterSettings(root=tmp_path))
+        master._redis, master._registry = redis, registry
+        master._register_forgotten()
+    for _ in range(2):
+        take_turn(redis, folder)
+    assert folder.result() is None, "a generation has ended that has not begun"
+    assert registry.state(folder.job_id) is JobState.PROCESSING
+    end(redis, the_job_in(folder))
+    take_turn(redis, folder)
+    result = folder.result()
+    assert result is not None
+    assert (result.state, folder.generation()) == (JobState.COMPLETED, 1)
+
+
+def test_a_pipeline_that_was_canceled_and_forgotten_can_be_resumed(redis: Redis, tmp_path: Path) -> None:
+    """No leader had recorded that it was canceled, nor that its step was, when Redis lost everything."""
+    folder, registry = pipeline(redis, tmp_path, {"one": STEP}), Registry(redis)
+    take_turn(redis, folder)
+    child = the_job_in(folder)
+    cancel(redis, folder)
+    redis.flushdb()
+
+    def masters_and_leaders() -> None:
+        """Whoever is asked for meanwhile."""
+        if child.result() is None:
+            end(redis, child, JobState.CANCELED)
+            registry.forget(child.job_id)
+        take_turn(redis, folder)
+
+    with patch("time.sleep", lambda _: masters_and_leaders()):
+        Reopenings(tmp_path, redis).resume(folder.job_id, accept_changed_inputs=False)
+    take_turn(redis, folder)
+    assert (folder.generation(), folder.result()) == (1, None)
+    assert child.generation() == 1, "its step doesn't go on"
+    end(redis, child)
+    take_turn(redis, folder)
+    result = folder.result()
+    assert result is not None
+    assert result.state is JobState.COMPLETED
+
+
+def test_the_job_of_a_step_whose_result_is_seen_late_does_not_go_on(redis: Redis, tmp_path: Path) -> None:
+    """As on NFS, which believes for a minute that a file is missing."""
+    folder, registry = pipeline(redis, tmp_path, {"one": STEP}), Registry(redis)
+    take_turn(redis, folder)
+    child = the_job_in(folder)
+    leads = LeaderQueue(redis, child.job_id)
+    leads.acquire("child", ttl_ms=60_000, folder_term=0)
+    registry.move(child.job_id, JobState.FAILED)
+    leads.show({"ended": repr(registry.now())})
+    registry.retire(child.job_id, term=leads.term)  # which is done once the result is recorded
+    for late_s, state in ((0.0, JobState.FAILED), (74.0, JobState.FAILED), (76.0, JobState.QUEUED)):
+        leads.show({"ended": repr(registry.now() - late_s)})
+        let_go_on(redis, child)
+        assert registry.state(child.job_id) is state, late_s
+
+
+def test_setbacks_of_a_pipeline_add_up_only_while_nothing_else_happens(redis: Redis, tmp_path: Path) -> None:
+    """One now and then, in a pipeline of weeks, is no reason to fail it."""
+    folder, registry = pipeline(redis, tmp_path, {"one": STEP, "two": {**STEP, "after": ["one"]}}), Registry(redis)
+    take_turn(redis, folder)
+
+    def crash() -> None:
+        assert registry.state(folder.job_id) is JobState.PROCESSING
+        redis.delete(JobKeys(folder.job_id).leader)
+        with (
+            patch.object(LedPipeline, "_show", side_effect=ValueError("a bug")),
+            pytest.raises(ValueError, match="bug"),
+        ):
+            take_turn(redis, folder)
+
+    crash()
+    crash()
+    end(redis, the_job_in(folder))
+    for _ in range(3):
+        crash()
+    assert registry.state(folder.job_id) is JobState.FAILED

@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+import deltalake
 import pytest
 
 from parallelrun.doctor import stores
@@ -20,6 +21,7 @@ from parallelrun_core.storage.objects.environment import NoCredentials
 from parallelrun_core.storage.objects.trouble import NotAllowed
 from parallelrun_core.storage.objects.uploads import s3
 from tests.integration.storage.conftest import Bucket
+from tests.integration.storage.tables import Make, delta, seen
 from tests.object_servers import BUCKET, Azurite, GoogleStub, Moto, ObjectServer, SeaweedFS
 from tests.object_servers.azure import ACCOUNT, ACCOUNT_KEY
 from tests.object_servers.s3 import KEY, SECRET
@@ -121,6 +123,24 @@ def test_credentials_of_a_datastore_go_before_those_of_the_environment(
     assert listed(URL) == [f"{URL}/a.txt"]
     written(f"{URL}/b.txt", b"rows")
     assert bucket.content("b.txt") == b"rows"
+
+
+@pytest.mark.parametrize("server", [SeaweedFS], indirect=True)  # moto lets in everybody
+@pytest.mark.parametrize("version", [{"version_as_of": 1}, {"timestamp_as_of": "2999-01-01"}], ids=str)
+def test_a_delta_table_is_read_with_the_credentials_of_its_datastore(
+    version: dict[str, object], node: Node, bucket: Bucket, job: Make, tmp_path: Path
+) -> None:
+    delta(tmp_path / "t", ["day"])
+    deltalake.DeltaTable(str(tmp_path / "t")).create_checkpoint()
+    for path in (tmp_path / "t").rglob("*"):
+        if path.is_file():
+            bucket.put(str(path.relative_to(tmp_path)), path.read_bytes())
+    node.define(prefix=bucket.prefix)
+
+    there, local = (job(path, {"read_delta_lake": version}).run() for path in (f"{URL}/t", str(tmp_path / "t")))
+
+    assert seen(there) == seen(local)
+    assert len(there) > 0
 
 
 @pytest.mark.parametrize("server", [SeaweedFS], indirect=True)  # moto lets in everybody

@@ -31,6 +31,11 @@ def test_places(tmp_path: Path) -> None:
     assert ApiSettings(jobs_apart=True).places == Places(roots=list(EVERYWHERE), are_jobs_apart=True)
 
 
+def test_what_an_orchestrator_leaves_empty_names_no_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PARALLELRUN_TOKENS_FILE", "")
+    assert ApiSettings().tokens_file is None
+
+
 def test_places_in_stores_keep_their_colons() -> None:
     roots = ["/data", "s3://bucket/a", "https://h:8443/x", "http://127.0.0.1:9000", "gs://", "/b"]
     assert ApiSettings(allowed_roots=":".join(roots)).places == Places(roots=roots)

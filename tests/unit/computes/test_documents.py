@@ -49,6 +49,9 @@ def test_azure_mls_own_documents_are_read_as_they_are() -> None:
         ({**LOCAL, "max_instances": 0}, "/max_instances"),
         ({**LOCAL, "password": "canary"}, "/password"),
         ({**LOCAL, "wheels": 4}, "/wheels"),
+        ({**LOCAL, "gpus": False}, "/gpus"),
+        ({**LOCAL, "idle_time_before_scale_down": False}, "/idle_time_before_scale_down"),
+        ({**LOCAL, "slots": "2"}, "/slots"),
         ([], ""),
     ],
 )

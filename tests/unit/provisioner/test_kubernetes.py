@@ -24,6 +24,7 @@ from parallelrun_provisioner.engines.kubernetes.listing import node_of
 from parallelrun_provisioner.engines.kubernetes.settings import KubernetesSettings
 
 ID = "cpu-0123456789ab"
+OTHER_ID = "cpu-ba9876543210"
 AROUND = Surroundings(cluster="c1", root=Path("/data"), redis_url="redis://redis:6379/0")
 
 
@@ -64,7 +65,9 @@ class Api(BaseHTTPRequestHandler):
             self._answer(409 if there else 201, {"message": "there is one"} if there else pod)
 
     def do_GET(self) -> None:
-        if self._begin():
+        if "/serviceaccounts/" in self.path:
+            self._answer(200, {"metadata": {"uid": f"uid-of-{self.path.rpartition('/')[2]}"}})
+        elif self._begin():
             query = parse_qs(urlsplit(self.path).query)
             wanted = dict(pair.split("=") for pair in query["labelSelector"][0].split(","))
             pods = [pod for pod in self.server.pods.values() if wanted.items() <= pod["metadata"]["labels"].items()]
@@ -90,7 +93,7 @@ class Server(ThreadingHTTPServer):
         self.seen: list[tuple[str, str, str]] = []
         self.refusal: tuple[int, str] | None = None
 
-    def engine(self, folder: Path, **fields: object) -> Engine:
+    def engine(self, folder: Path, account: str = "", **fields: object) -> Engine:
         config = {
             "current-context": "here",
             "contexts": [{"name": "here", "context": {"cluster": "c", "user": "u", "namespace": "batch"}}],
@@ -98,7 +101,8 @@ class Server(ThreadingHTTPServer):
             "users": [{"name": "u", "user": {"token": "hush"}}],
         }
         (folder / "kubeconfig").write_text(yaml.safe_dump(config))
-        return Engine(compute(**fields), AROUND, KubernetesSettings(kubeconfig=folder / "kubeconfig"))
+        settings = KubernetesSettings(kubeconfig=folder / "kubeconfig", service_account=account)
+        return Engine(compute(**fields), AROUND, settings)
 
 
 @pytest.fixture
@@ -198,6 +202,13 @@ class TestCalls:
         assert all(path.startswith("/api/v1/namespaces/batch/pods") for _, path, _ in server.seen)
         assert {login for _, _, login in server.seen} == {"Bearer hush"}
         engine.close()
+
+    def test_nodes_belong_to_their_account_so_that_none_outlives_it(self, server: Server, tmp_path: Path) -> None:
+        server.engine(tmp_path, account="pr-node").launch(Launch(id=ID, compute="cpu"))
+        [owner] = server.pods[ID]["metadata"]["ownerReferences"]
+        assert owner == {"apiVersion": "v1", "kind": "ServiceAccount", "name": "pr-node", "uid": "uid-of-pr-node"}
+        server.engine(tmp_path).launch(Launch(id=OTHER_ID, compute="cpu"))
+        assert "ownerReferences" not in server.pods[OTHER_ID]["metadata"]
 
     def test_a_refusal_is_in_the_words_of_kubernetes(self, server: Server, tmp_path: Path) -> None:
         server.refusal = 403, "exceeded quota: pods"

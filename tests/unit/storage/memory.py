@@ -118,9 +118,6 @@ class MemoryStorage:
     def copy(self, path: str, version: Version, fd: int, part: range | None = None) -> None:
         os.write(fd, self.content[path] if part is None else self.content[path][part.start : part.stop])
 
-    def for_engines(self, path: str) -> tuple[str, dict[str, str]]:
-        return path, {}
-
     def identity(self, path: str) -> str:
         return path
 

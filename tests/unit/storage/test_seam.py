@@ -48,6 +48,7 @@ LIBRARIES = {"glob", "shutil", "tempfile"}
 
 THE_CODE = "the code and the job file are the submitter's own, on this machine"
 AN_ENTRY_SCRIPT = "it runs in a worker, to which its inputs were brought"
+A_COPY = "what a storage has copied to this disk"
 THE_JOB_FOLDER = "the job folder stays on the shared volume"
 ALLOWED = {
     ("client/parallelrun/spec_file.py", "_content"): THE_CODE,
@@ -64,6 +65,8 @@ ALLOWED = {
     ("services/concatenator/parallelrun_concatenator/parts.py", "_read"): THE_JOB_FOLDER,
     ("services/concatenator/parallelrun_concatenator/parts.py", "_read_all"): THE_JOB_FOLDER,
     ("services/master/parallelrun_master/planning/changed_inputs.py", "changed_inputs"): THE_JOB_FOLDER,
+    ("services/master/parallelrun_master/planning/formats/delta_log.py", "copied"): A_COPY,
+    ("services/master/parallelrun_master/planning/formats/delta_log.py", "copy"): A_COPY,
     ("services/master/parallelrun_master/planning/shuffling.py", "read_groups"): THE_JOB_FOLDER,
     ("services/master/parallelrun_master/planning/shuffling.py", "run"): THE_JOB_FOLDER,
     ("services/master/parallelrun_master/planning/shuffling.py", "_check_room"): THE_JOB_FOLDER,

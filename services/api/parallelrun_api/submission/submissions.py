@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -42,15 +41,15 @@ from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.records import JobRecord
 from parallelrun_core.folder.takeover import take_over
 from parallelrun_core.ids import new_job_id
-from parallelrun_core.output_claims import claim_of
+from parallelrun_core.launching import register
 from parallelrun_core.prepared import job_of
 from parallelrun_core.service import failpoints, telemetry
 from parallelrun_core.spec import PipelineSpec
 from parallelrun_core.spec.pipeline_steps import leaf_steps, with_steps
-from parallelrun_core.states import JobState
+from parallelrun_core.store.registry import Registry
 
 if TYPE_CHECKING:
-    from parallelrun_core.store.registry import Registry
+    from parallelrun_core.store.connection import Redis
 
 log = telemetry.logger()
 
@@ -74,15 +73,14 @@ class Submissions:
         self,
         root: Path,
         checks: PathChecks,
-        registry: Registry,
-        call_leader: Callable[[str], None],
+        redis: Redis,
     ) -> None:
         self._root = root
         self._checks = checks
-        self._registry = registry
+        self._redis = redis
+        self._registry = Registry(redis)
         self._keys = KeyClaims(root)
         self._computes = Catalog(root)
-        self._call_leader = call_leader
 
     def accept(self, upload: Upload, key: str) -> str:
         """Turn an upload into a job; returns its id. The job is durable, and not yet registered.
@@ -140,11 +138,7 @@ class Submissions:
         Raises:
             RedisError: Redis is away.
         """
-        folder = JobFolder(self._root, job_id)
-        if folder.result() is None and self._registry.state(job_id) in (None, JobState.QUEUED):
-            record = folder.record()
-            self._registry.add_job(job_id, submitted=record.submitted, output=claim_of(folder, record))
-            self._call_leader(job_id)
+        register(self._redis, JobFolder(self._root, job_id))
 
     def _is_accepted(self, job_id: str) -> bool:
         folder = JobFolder(self._root, job_id).path

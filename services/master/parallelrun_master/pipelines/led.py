@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -12,6 +12,7 @@ from parallelrun_core.cancelling import cancel
 from parallelrun_core.errors import Conflict, Fenced, NotFound
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.records import JobRecord
+from parallelrun_core.pipelines.records import StepRecord, read_records
 from parallelrun_core.pipelines.standing import Standing, standings
 from parallelrun_core.states import JobState, StepState
 from parallelrun_core.store.registry import Registry
@@ -58,6 +59,7 @@ class LedPipeline:
             check_turn=self._check_turn,
         )
         self._has_checked = False
+        self._has_counted = False
 
     def step(self) -> bool:
         """Do all that can be done now; returns whether the pipeline has ended, which is recorded then.
@@ -70,7 +72,9 @@ class LedPipeline:
         self._has_checked = self._has_checked and not self.is_pending  # what is pending is tried again
         state, self._steps.is_pending = self._begun(), False
         while True:
-            known = standings(self._folder, self._spec)
+            records = read_records(self._folder)
+            known = standings(self._folder, self._spec, records=records)
+            self._count_as_durable(records, known)
             self._check_jobs(known)
             self._show(known)
             following = self._following(known, state)
@@ -92,6 +96,13 @@ class LedPipeline:
     def retire(self) -> None:
         """The result is recorded: show it, and clean up."""
         self._ending.retire()
+
+    def _count_as_durable(self, records: Mapping[str, Sequence[StepRecord]], known: Mapping[str, Standing]) -> None:
+        """Note what earlier turns have decided and steps have done: setbacks with none of that in between add up."""
+        if not self._has_counted:
+            self._has_counted = True
+            ended = sum(each.state.has_ended for each in known.values())
+            self._leadership.durable_before = sum(map(len, records.values())) + ended
 
     def _check_turn(self) -> None:
         """Make sure, before something is decided or done, that this turn was not paused until another one began.
@@ -116,6 +127,8 @@ class LedPipeline:
                     self._queue.show({"started": repr(self._registry.now())})
                     return JobState.PROCESSING
                 return self._begun()
+            case ended if ended.is_terminal:
+                self._leadership.check_end()
         return state
 
     def _moved(self, to: JobState) -> JobState:

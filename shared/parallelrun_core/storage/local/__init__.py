@@ -84,9 +84,6 @@ class LocalStorage:
                 source.seek(part.start)
                 target.write(source.read(len(part)))
 
-    def for_engines(self, path: str) -> tuple[str, dict[str, str]]:
-        return path, {}
-
     def identity(self, path: str) -> str:
         file = Path(path)
         return str(file.parent.resolve() / file.name)

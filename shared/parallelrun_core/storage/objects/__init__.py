@@ -32,7 +32,7 @@ from parallelrun_core.storage.objects import uploads
 from parallelrun_core.storage.objects.address import address_of, split
 from parallelrun_core.storage.objects.ahead import StreamedObject
 from parallelrun_core.storage.objects.allowed import check, refusal
-from parallelrun_core.storage.objects.clients import client_of, engine_options
+from parallelrun_core.storage.objects.clients import client_of
 from parallelrun_core.storage.objects.copying import copy
 from parallelrun_core.storage.objects.listing import ObjectListing, single
 from parallelrun_core.storage.objects.meters import metered
@@ -119,9 +119,6 @@ class ObjectStorage:
 
     def copy(self, path: str, version: Version, fd: int, part: range | None = None) -> None:
         copy(path, version, fd, part)
-
-    def for_engines(self, path: str) -> tuple[str, dict[str, str]]:
-        return path, engine_options(address_of(path).store)
 
     def identity(self, path: str) -> str:
         address = address_of(path)

@@ -117,13 +117,6 @@ def _retries() -> RetryConfig:
     return {"max_retries": 10, "retry_timeout": timedelta(seconds=_RETRY_FOR_S)}
 
 
-def engine_options(store: str) -> dict[str, str]:
-    """What a library that finds credentials as ours does, by itself, has to be told of a store all the same."""
-    of_google = environment.google_options() if store.startswith("gs://") else {}
-    options = {name: str(value) for name, value in of_google.items()}
-    return {"allow_http": "true", **options} if _is_plain_http_meant(store) else options
-
-
 def _is_plain_http_meant(store: str) -> bool:
     """Whether requests may go unencrypted: to this machine, or where the operator has said so."""
     if os.environ.get("AWS_ALLOW_HTTP", "").lower() in ("1", "true"):

@@ -10,10 +10,9 @@ import os
 from base64 import b64encode
 from collections import deque
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from datetime import datetime
-from functools import partial
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 from urllib.parse import unquote
 
 import msgspec
@@ -22,12 +21,10 @@ from parallelrun_core.errors import InvalidInput
 from parallelrun_core.mltable.formats.delta_lake import Read
 from parallelrun_core.mltable.plan import InputPlan
 from parallelrun_core.path_rule import PathRule
-from parallelrun_core.storage.location import datastore_of, is_url
-from parallelrun_core.storage.objects.asking import asking
+from parallelrun_core.storage.location import is_url
 from parallelrun_core.storage.stores import storage_of
-from parallelrun_master.planning.formats import parquet
+from parallelrun_master.planning.formats import delta_log, parquet
 
-_LOG: Final = "_delta_log"
 _MAPPING: Final = "delta.columnMapping.mode"
 _UNDERSTOOD: Final = frozenset({"timestampNtz"})
 """Features that a table may require of its readers, and that need no more than reading its files."""
@@ -43,29 +40,42 @@ class Format(parquet.Format):
         Raises:
             InvalidInput: there is no such table or version, or it needs more than reading its files.
         """
-        _fix_version(plan, rule)
+        with _opened(plan, rule) as table:
+            _fix_version(plan, table)
 
     @staticmethod
     def files(plan: InputPlan, rule: PathRule | None = None) -> Iterator[bytes] | None:
         """Those of the version that was fixed, in the order of their paths."""
-        return (os.fsencode(path) for path in sorted(_paths(_open(plan, rule), _folder(plan))))
+        with _opened(plan, rule) as table:
+            return (os.fsencode(path) for path in sorted(table.paths()))
 
     def columns_read(self, names: list[str]) -> list[str]:
         """See the base."""
         return names
 
 
-def _paths(table: Any, folder: str) -> list[str]:
-    """The files of a table, as this folder's storage names them."""
-    if is_url(folder):
-        root = table.table_uri.rstrip("/")  # in a spelling of the library's own
-        paths = [path.removeprefix(root) for path in table.file_uris()]
-        return [folder.rstrip("/") + path if path.startswith("/") else path for path in paths]
-    return [path.removeprefix("file://") for path in table.file_uris()]
+class _Table(NamedTuple):
+    """A version of a table."""
+
+    library: Any
+    """As `deltalake` has it."""
+    folder: str
+    opened: str
+    """The folder that the library knows: the same one, or what stands for it on this disk."""
+
+    def paths(self) -> list[str]:
+        """The files of this version, as the storage of the folder names them."""
+        paths = [path.removeprefix("file://") for path in self.library.file_uris()]
+        if self.opened == self.folder:
+            return paths
+        here = self.opened.rstrip("/") + "/"
+        return [
+            f"{self.folder.rstrip('/')}/{path.removeprefix(here)}" if path.startswith(here) else path for path in paths
+        ]
 
 
-def _fix_version(plan: InputPlan, rule: PathRule | None) -> None:
-    table = _open(plan, rule)
+def _fix_version(plan: InputPlan, opened: _Table) -> None:
+    table = opened.library
     wanted = set(getattr(table.protocol(), "reader_features", None) or ()) - _UNDERSTOOD
     if table.metadata().configuration.get(_MAPPING, "none") != "none":
         wanted.add("columnMapping")  # tables from before there were features don't list it
@@ -75,21 +85,21 @@ def _fix_version(plan: InputPlan, rule: PathRule | None) -> None:
     types = {field.name: str(getattr(field.type, "type", "")) for field in table.schema().fields}
     partitions = {name: types[name] for name in table.metadata().partition_columns}
     plan.root = _folder(plan)
-    _check_paths(table, plan.root, partitions)
+    _check_paths(opened, partitions)
     plan.read = msgspec.structs.replace(
         _read(plan), version=table.version(), columns=list(types), partitions=partitions, schema=_schema(table)
     )
 
 
-def _check_paths(table: Any, root: str, partitions: Iterable[str]) -> None:
+def _check_paths(table: _Table, partitions: Iterable[str]) -> None:
     """Workers take the values of partition columns from the paths, where writers put them unless told otherwise."""
-    for path in _paths(table, root) if partitions else ():
-        below = path.removeprefix(root)
+    for path in table.paths() if partitions else ():
+        below = path.removeprefix(table.folder)
         missing = set(partitions) - {unquote(part.partition("=")[0]) for part in below.split("/") if "=" in part}
         if missing:
             names = ", ".join(sorted(missing))
             raise InvalidInput(
-                f"{root}: this Delta table can't be read: values of {names} are not in the path of {path}"
+                f"{table.folder}: this Delta table can't be read: values of {names} are not in the path of {path}"
             )
 
 
@@ -113,34 +123,37 @@ def _folder(plan: InputPlan) -> str:
     return plan.sources[0].path if plan.sources else plan.path
 
 
-def _open(plan: InputPlan, rule: PathRule | None) -> Any:
-    read = _read(plan)
+@contextmanager
+def _opened(plan: InputPlan, rule: PathRule | None) -> Iterator[_Table]:
+    """The version that a plan asks for, or that was fixed in it."""
     try:
         import deltalake
     except ImportError as error:
         message = "a Delta table is read with the library deltalake, which is not installed where the master runs"
         raise InvalidInput(message) from error
-    folder = _folder(plan)
-    if datastore_of(folder):
-        raise InvalidInput(
-            f"{folder}: a Delta table can't be read through a datastore yet: give its own address, as in "
-            "s3://bucket/table, and the master credentials for it in its environment"
-        )
+    folder, read = _folder(plan), _read(plan)
+    with _on_this_disk(folder, rule, read) as here:
+        try:
+            library = _load(deltalake, here, read)
+        except Exception as error:  # of its own types, which change with its versions
+            said = str(error).replace(here, folder)
+            raise InvalidInput(f"{folder}: not a Delta table, or not one of its versions: {said}") from error
+        yield _Table(library, folder, here)
+
+
+@contextmanager
+def _on_this_disk(folder: str, rule: PathRule | None, read: Read) -> Iterator[str]:
+    if is_url(folder):
+        with delta_log.copied(folder, rule, read.version) as here:
+            yield here
+        return
     if rule is not None:
         _check_log(folder, rule)
-    try:
-        address, options = storage_of(folder).for_engines(folder)
-        load = partial(_load, deltalake, address, options, read)
-        table = asking(load) if is_url(folder) else load()
-    except Exception as error:  # of its own types, which change with its versions
-        if is_url(folder):
-            storage_of(folder).is_folder(folder)  # raises what is wrong with the store, if that is it
-        raise InvalidInput(f"{folder}: not a Delta table, or not one of its versions: {error}") from error
-    return table
+    yield folder
 
 
-def _load(deltalake: Any, address: str, options: dict[str, str], read: Read) -> Any:
-    table = deltalake.DeltaTable(address, version=read.version, storage_options=options or None)
+def _load(deltalake: Any, folder: str, read: Read) -> Any:
+    table = deltalake.DeltaTable(folder, version=read.version)
     if read.version is None:
         table.load_as_version(datetime.fromisoformat(str(read.timestamp)))
     return table
@@ -152,6 +165,6 @@ def _check_log(folder: str, rule: PathRule) -> None:
     Raises:
         InvalidInput: the rule refuses one of them.
     """
-    log = f"{folder}/{_LOG}"
+    log = f"{folder}/{delta_log.LOG}"
     with suppress(OSError):
         deque(storage_of(log).files(log, rule=rule), maxlen=0)

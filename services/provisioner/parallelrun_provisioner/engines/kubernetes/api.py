@@ -18,11 +18,12 @@ _REFUSED: Final = frozenset({400, 403, 404, 405, 413, 422})
 
 
 class Api:
-    """The Pods of one namespace."""
+    """The Pods of one namespace, and who owns them."""
 
     def __init__(self, access: Access, namespace: str) -> None:
         self._access = access
-        self._pods = f"/api/v1/namespaces/{quote(namespace, safe='')}/pods"
+        self._namespace = f"/api/v1/namespaces/{quote(namespace, safe='')}"
+        self._pods = f"{self._namespace}/pods"
         # Nothing of the environment, such as a proxy or a .netrc, has a say in whom the token is sent to.
         verify = access.tls if access.tls is not None else True
         self._client = httpx.Client(base_url=access.url, verify=verify, timeout=_TIMEOUT_S, trust_env=False)
@@ -66,6 +67,19 @@ class Api:
         answer = self._call("DELETE", f"{self._pods}/{quote(name, safe='')}")
         if answer.status_code != 404:
             _check(answer)
+
+    def uid_of_account(self, name: str) -> str:
+        """What Kubernetes itself knows a service account by.
+
+        Raises:
+            LaunchRefused: there is none of this name, or it may not be asked for.
+            EngineError: unknown.
+        """
+        answer = self._call("GET", f"{self._namespace}/serviceaccounts/{quote(name, safe='')}")
+        if answer.status_code in _REFUSED:
+            raise LaunchRefused(_message(answer))
+        _check(answer)
+        return str(answer.json()["metadata"]["uid"])
 
     def close(self) -> None:
         """Close its connections."""

@@ -29,12 +29,15 @@ class Engine:
         self._known: Api | None = None
 
     def plan(self, launch: Launch) -> str:
-        """The manifest, as YAML."""
+        """The manifest, as YAML; what Kubernetes knows the owner by is its own to say."""
         return yaml.safe_dump(self._manifest(launch), sort_keys=False)
 
     def launch(self, launch: Launch) -> None:
         """Create a Pod; names are unique, so a second time nothing happens."""
-        self._api.create(self._manifest(launch))
+        owner = ""
+        if self._settings.service_account:
+            owner = self._api.uid_of_account(self._settings.service_account)
+        self._api.create(self._manifest(launch, owner))
 
     def nodes(self) -> Sequence[EngineNode]:
         """The nodes of all Pods with our labels."""
@@ -62,10 +65,10 @@ class Engine:
             self._known = Api(access, self._settings.namespace or access.namespace)
         return self._known
 
-    def _manifest(self, launch: Launch) -> dict[str, Any]:
+    def _manifest(self, launch: Launch, owner_uid: str = "") -> dict[str, Any]:
         if self._around.agent_secret and not self._settings.redis_secret:
             raise LaunchRefused(
                 "agents need a password for Redis: the operator of the provisioner names the Secret that has it in "
                 "PARALLELRUN_KUBERNETES_REDIS_SECRET"
             )
-        return manifest(self._compute, self._settings, self._around.cluster, launch)
+        return manifest(self._compute, self._settings, self._around.cluster, launch, owner_uid)

@@ -22,8 +22,13 @@ _CACHE: Final = "/cache"
 _STAYS: Final = {"cluster-autoscaler.kubernetes.io/safe-to-evict": "false", "karpenter.sh/do-not-disrupt": "true"}
 
 
-def manifest(compute: Compute, settings: KubernetesSettings, cluster: str, launch: Launch) -> dict[str, Any]:
+def manifest(
+    compute: Compute, settings: KubernetesSettings, cluster: str, launch: Launch, owner_uid: str = ""
+) -> dict[str, Any]:
     """The body of `POST …/pods`.
+
+    Args:
+        owner_uid: what Kubernetes knows the nodes' service account by.
 
     Raises:
         LaunchRefused: the operator doesn't allow such a node.
@@ -45,6 +50,7 @@ def manifest(compute: Compute, settings: KubernetesSettings, cluster: str, launc
                 COMPUTE: compute.name,
             },
             "annotations": _STAYS,
+            **_owned(settings.service_account, owner_uid),
         },
         "spec": {
             "restartPolicy": "Never",
@@ -150,6 +156,13 @@ def _volumes(compute: Compute, settings: KubernetesSettings) -> list[tuple[dict[
 
 def _volume(name: str, target: str, **source: object) -> tuple[dict[str, Any], dict[str, Any]]:
     return {"name": name, **source}, {"name": name, "mountPath": target}
+
+
+def _owned(account: str, uid: str) -> dict[str, Any]:
+    """Kubernetes ends what belongs to an object when that goes, as a release does with its accounts."""
+    if not account:
+        return {}
+    return {"ownerReferences": [{"apiVersion": "v1", "kind": "ServiceAccount", "name": account, "uid": uid}]}
 
 
 def _placed(placement: Placement) -> dict[str, Any]:

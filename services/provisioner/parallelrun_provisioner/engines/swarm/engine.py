@@ -39,7 +39,8 @@ class Engine:
         from docker.errors import APIError
 
         body = self._service(launch)
-        login = read_login(self._settings.login(self._compute.registry))
+        image = body["TaskTemplate"]["ContainerSpec"]["Image"]
+        login = read_login(self._settings.login(self._compute.registry), image)
         with self._connection.asking() as client:
             if self._settings.redis_secret:
                 body = self._service(launch, _secret_id(client, self._settings.redis_secret))
