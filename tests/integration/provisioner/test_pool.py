@@ -78,7 +78,8 @@ class Life:
         is_over: bool = False, beside: Life | None = None,
     ) -> None:  # fmt: skip
         self.redis = redis
-        self.provisioning, self.nodes = beside.provisioning if beside else Provisioning(redis), Nodes(redis)
+        self.provisioning: Provisioning = beside.provisioning if beside else Provisioning(redis)
+        self.nodes = Nodes(redis)
         compute = read_definition({"name": "cpus", "type": kind, "max_instances": 2, "idle_time_before_scale_down": 5})
         around = Surroundings(cluster="c", root=Path("/nowhere"), redis_url="redis://x")
         self.pool = Pool(compute, engine, around, (self.provisioning, self.nodes), {}, is_over=is_over)
