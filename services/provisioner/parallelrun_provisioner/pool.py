@@ -30,7 +30,7 @@ from parallelrun_provisioner.engines.interface import (
 )
 from parallelrun_provisioner.policy.demand import Need, demand_of
 from parallelrun_provisioner.policy.pace import list_after_s
-from parallelrun_provisioner.policy.scaling import Life, Limits, Moves, Node, moves
+from parallelrun_provisioner.policy.scaling import Life, Limits, Moves, Node, moves, releases
 
 log = telemetry.logger()
 
@@ -70,6 +70,8 @@ class Pool:
         self.is_over = is_over
         self.is_empty = False
         """Whether nothing is left of a compute that is over."""
+        self.left: Sequence[str] = ()
+        """What there was still when its nodes were given back."""
         self._engine = engine
         self._around = around
         self._provisioning, self._nodes = redis
@@ -121,6 +123,28 @@ class Pool:
             return self._status(sight.now, self._view(sight), Moves(wanted=sum(demand.values())))
         self._note_changes(done, nodes, sight.now)
         return self._status(sight.now, nodes, done)
+
+    def release(self, sight: Sight, *, by_force: bool) -> bool:
+        """Give back all nodes, whatever they do; whether nothing is left of them. Raises redis-py's errors.
+
+        Args:
+            by_force: also end those that were asked to leave, and are there still.
+        """
+        try:
+            self._listed = self._engine.nodes()
+            nodes = self._view(sight)
+            self._do(releases(nodes, by_force=by_force), nodes, sight)
+        except CONNECTION_ERRORS:
+            raise
+        except Exception as error:  # whatever an engine's library raises, it may answer next time
+            log.warning("release_failed", compute=self.compute.name, error=in_one_line(str(error)))
+            return False
+        listed = {each.launch_id for each in self._listed}
+        # What has ended is still to be removed; what an engine doesn't list can only be told to end.
+        gone = {node.id for node in nodes if node.life in (Life.ENDED, Life.ASKED) and node.id in self._told}
+        gone |= {node.id for node in nodes if node.life is Life.ENDED and node.id not in listed}
+        self.left = [node.id for node in nodes if node.id not in gone]
+        return not self.left
 
     def plan(self) -> str:
         """Exactly what is sent for a node of the plain shape."""

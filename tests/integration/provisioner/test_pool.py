@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,6 +16,7 @@ from parallelrun_core.states import JobState, NodeState
 from parallelrun_core.store.nodes import NodeInfo, Nodes
 from parallelrun_core.store.provisioning import ComputeStatus, Provisioning
 from parallelrun_provisioner.engines.interface import EngineNode, LaunchRefused, Standing, Surroundings
+from parallelrun_provisioner.lease import LeaseKeeper
 from parallelrun_provisioner.policy.demand import Need
 from parallelrun_provisioner.policy.scaling import MISSING_S
 from parallelrun_provisioner.pool import Pool, Sight
@@ -287,3 +289,37 @@ def test_how_many_workers_a_node_has_is_known_when_there_is_none(redis: Redis) -
     engine.objects.clear()
     later = Life(redis, engine, told, beside=life)
     assert later.step(200.0, wanted=0).slots == 16
+
+
+def test_all_nodes_are_given_back_whatever_they_do(redis: Redis) -> None:
+    engine = FakeEngine()
+    life = Life(redis, engine)
+    life.step(100.0, wanted=1)
+    come(redis, engine, in_hand=1)
+    life.step(101.0)
+    (busy, early) = engine.objects
+    assert not life.pool.release(life.sight(102.0), by_force=False)
+    assert life.nodes.asked_to_leave() == set(engine.objects) == {busy}, "what has not come yet is taken back at once"
+    assert early not in engine.objects
+    assert not life.pool.release(life.sight(103.0), by_force=True)
+    assert engine.objects == {}
+    Nodes(redis).remove(busy)
+    assert life.pool.release(life.sight(104.0), by_force=True)
+
+
+def test_a_lease_is_kept_while_an_engine_is_slow_and_not_taken_back(redis: Redis) -> None:
+    slow, other = Provisioning(redis, lease_ms=200), Provisioning(redis, lease_ms=200)
+    keeper = LeaseKeeper(slow, 0.2)
+    try:
+        assert slow.lead()
+        with keeper.keeping():
+            time.sleep(0.5)  # an engine that is slow
+            assert not other.lead()
+        until = time.monotonic() + 10
+        while not other.lead():
+            assert time.monotonic() < until
+        with keeper.keeping():
+            time.sleep(0.15)  # the keeper runs once
+            assert other.lead()
+    finally:
+        keeper.stop()

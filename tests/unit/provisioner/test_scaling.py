@@ -112,7 +112,7 @@ def test_a_launch_was_a_success_when_its_node_was_good_for_something(
     assert verdict(life, **given) is expected
 
 
-def test_an_engine_is_asked_less_often_the_longer_nothing_changes_and_the_more_it_costs() -> None:
+def test_an_engine_is_asked_less_often_when_nothing_changes_or_it_is_slow() -> None:
     assert list_after_s(quiet_s=0.0, cost_s=0.0) == 0.0
     assert list_after_s(quiet_s=30.0, cost_s=0.01) == 3.0
     assert list_after_s(quiet_s=86_400.0, cost_s=0.01) == LONGEST_S

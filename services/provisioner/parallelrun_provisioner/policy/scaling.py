@@ -131,6 +131,19 @@ def moves(
     )  # fmt: skip
 
 
+def releases(nodes: Iterable[Node], *, by_force: bool) -> Moves:
+    """What gives back all nodes, those with work in hand as well.
+
+    Args:
+        by_force: end those that were asked to leave, too: an agent that is told to end gives back what it has.
+    """
+    patient = frozenset({Life.READY, Life.LEAVING, Life.LEFT})
+    return Moves(
+        drain=tuple(node.id for node in nodes if node.life is Life.READY),
+        remove=tuple(node.id for node in nodes if by_force or node.life not in patient),
+    )
+
+
 def _wanted(demand: Mapping[Shape, int], limits: Limits) -> dict[Shape, int]:
     """The nodes of each shape: as many as are asked for, in turn, within the limits."""
     wanted = dict.fromkeys(demand, 0)
