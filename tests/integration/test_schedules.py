@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from unittest.mock import patch
 
 import httpx
 import pytest
@@ -21,6 +22,7 @@ from parallelrun_core.progress import Progress
 from parallelrun_core.schedules.policy import Outcome
 from parallelrun_core.schedules.records import Revision, moment, shown
 from parallelrun_core.schedules.store import ScheduleStore
+from parallelrun_core.service import failpoints
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.states import JobState
 from parallelrun_core.store.registry import Registry
@@ -209,6 +211,25 @@ def test_a_clock_that_was_ahead_holds_nothing_up(redis: Redis, root: Path, clock
         clock.now = START + number * MINUTE
         master.check()
     assert [due for due, _, _ in fires(root)] == [at_minute(number) for number in (1_000_000, 2, 1, 0)]
+
+
+def test_a_job_that_a_clock_ahead_has_decided_upon_is_made_also_when_its_master_dies(
+    redis: Redis, root: Path, clock: Clock
+) -> None:
+    schedule(root)
+    clock.now = START + MINUTE
+
+    def dies(point: str) -> None:
+        raise MemoryError(point)
+
+    with patch.object(failpoints, "reach", dies), pytest.raises(MemoryError):
+        Firing(root, redis, clock=clock).check()
+    assert job_ids(root) == []
+    clock.now = START + MINUTE - 20
+    schedule(root, 2, is_enabled=False, at=clock.now)  # so nobody looks again at that time
+    Firing(root, redis, clock=clock).check()
+    assert [job_id for _, fire in ScheduleStore(root).of("nightly").fires() if (job_id := fire.job_id)] == job_ids(root)
+    assert len(job_ids(root)) == 1
 
 
 def test_a_schedule_is_what_it_was_last_made(redis: Redis, root: Path, clock: Clock) -> None:

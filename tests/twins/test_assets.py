@@ -12,10 +12,12 @@ from parallelrun_core.assets import catalog, registering
 from parallelrun_core.assets.catalog import Catalog
 from parallelrun_core.errors import ParallelRunError
 from parallelrun_core.spec import JobSpec
+from parallelrun_core.spec.pipeline import Step
 from tests.twins.sabotage import expect_failure
 from tests.unit.assets import test_catalog as versions
 from tests.unit.assets import test_registering as outputs
 from tests.unit.assets import test_resolving as names
+from tests.unit.core import test_pipelines as steps
 
 
 def written_over(path: Path, data: bytes, *, mode: int) -> None:
@@ -53,6 +55,11 @@ def test_outputs_that_are_registered_anew_by_each_leader_are_found(tmp_path: Pat
 
     with patch.object(registering, "_chosen", chosen), expect_failure():
         outputs.test_an_output_is_registered_once_however_often_a_leader_does_it(tmp_path)
+
+
+def test_a_retry_that_writes_into_a_version_is_found(tmp_path: Path) -> None:
+    with patch.object(Step, "makes_assets", False), expect_failure():
+        steps.check_a_retry_leaves_assets_alone(tmp_path)
 
 
 @pytest.mark.parametrize("name", ["a/b", ".."])

@@ -107,3 +107,10 @@ def test_every_table_is_in_one_piece(page: Path) -> None:
     """A row after an empty line is shown as plain text, with its bars."""
     blocks = re.findall(r"(?:^\|.*\n?)+", page.read_text(), re.MULTILINE)
     assert [block[:80] for block in blocks if not re.match(r"\|.*\n\|---", block)] == []
+
+
+def test_the_readme_has_a_row_for_every_page() -> None:
+    rows = (ROOT / "README.md").read_text().partition("## Documentation")[2]
+    named = set(re.findall(r"\((docs/[\w-]+\.md)\)", rows))
+
+    assert sorted(f"docs/{page.name}" for page in DOCS.glob("*.md") if f"docs/{page.name}" not in named) == []

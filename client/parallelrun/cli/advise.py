@@ -46,7 +46,7 @@ def advise(
     url: Url = "",
     token: Token = "",
 ) -> None:
-    """Say what would make a job faster, cheaper or safer, and what exactly to change; also while it runs."""
+    """Say what would make a job faster, cheaper or safer. Says exactly what to change; also while it runs."""
     least_s = seconds_of(min_saving)
     with connect(url, token) as client:
         if what_if:

@@ -22,7 +22,7 @@ KINDS: Final = {
     "environment": "Names for the Python of scripts",
     "component": "Names for steps that are used again",
 }
-_WHOSE: Final = "of a server; without one, those of `parallelrun run` on this machine."
+_WHOSE: Final = "They are those of a server; without one, of `parallelrun run` on this machine."
 
 Name = Annotated[str, typer.Option("--name", "-n", metavar="NAME", help="Name of the asset.", show_default=False)]
 AnyVersion = Annotated[
@@ -38,7 +38,7 @@ Archived = Annotated[bool, typer.Option("--include-archived", help="Also what is
 
 def commands_for(kind: str) -> typer.Typer:
     """The commands for one type of assets."""
-    group = typer.Typer(help=f"{KINDS[kind]}, {_WHOSE}", no_args_is_help=True, rich_markup_mode=None)
+    group = typer.Typer(help=f"{KINDS[kind]}. {_WHOSE}", no_args_is_help=True, rich_markup_mode=None)
     _add_create(group, kind)
     _add_list(group, kind)
     _add_show(group, kind)
@@ -93,7 +93,7 @@ def _add_list(group: typer.Typer, kind: str) -> None:
         url: Url = "",
         token: Token = "",
     ) -> None:
-        """List all of them, each by its latest version; or the versions of one."""
+        """List all of them, or the versions of one. Of all, each is shown by its latest version."""
         from parallelrun.cli.output import show_list
 
         with _assets(kind, url, token, local=local) as (assets, _):
@@ -143,7 +143,7 @@ def _add_label(group: typer.Typer, kind: str) -> None:
         url: Url = "",
         token: Token = "",
     ) -> None:
-        """Let a label stand for a version; without a version, forget the label."""
+        """Let a label stand for a version. Without a version, the label is forgotten."""
         with _assets(kind, url, token, local=local) as (assets, _):
             if version:
                 assets.set_label(name, label, version)

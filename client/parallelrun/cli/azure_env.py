@@ -21,7 +21,7 @@ def azure_env(
     stop: Annotated[bool, typer.Option("--stop", help="End what was started for this server.")] = False,
     form: FormatOption = Format.TABLE,
 ) -> None:
-    """Print the environment with which azure-ai-ml uses this server: eval "$(parallelrun azure-env)"."""
+    """Print what makes azure-ai-ml use this server. In a shell: eval "$(parallelrun azure-env)"."""
     import shlex
 
     from parallelrun.azure import environment

@@ -12,7 +12,7 @@ from parallelrun.cli.output import Format, FormatOption
 from parallelrun.cli.server import Token, Url, connect
 
 batch_endpoint = typer.Typer(
-    help="Named jobs of a server, over data that whoever calls them gives.", no_args_is_help=True, rich_markup_mode=None
+    help="Named jobs over data that whoever calls them gives.", no_args_is_help=True, rich_markup_mode=None
 )
 batch_deployment = typer.Typer(help="The deployments of batch endpoints.", no_args_is_help=True, rich_markup_mode=None)
 

@@ -11,6 +11,7 @@ from parallelrun.cli.output import Format, FormatOption
 
 
 def up(
+    context: typer.Context,
     *,
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port of the API on 127.0.0.1; 0: any free one.")] = 8080,
     nodes: Annotated[int, typer.Option(min=0, help="Number of nodes on this machine.")] = 1,
@@ -27,7 +28,7 @@ def up(
     ] = "",
     form: FormatOption = Format.TABLE,
 ) -> None:
-    """Start a cluster in the background on this machine, and print the URL of its API."""
+    """Start a cluster in the background on this machine. Prints the URL of its API."""
     import shlex
 
     from parallelrun.cli.output import dump, say
@@ -40,6 +41,8 @@ def up(
     cluster = running()
     if cluster:
         say(f"A cluster is already running (since {cluster.started}); its data is in {cluster.home}.")
+        if ignored := _given(context, "port", "nodes", "processes", "root", "listen"):
+            say(f"note: {', '.join(ignored)}: without effect on it; stop it first, with `parallelrun down`.")
     else:
         home = (root or state_folder() / "cluster").absolute()
         cluster = start(home, port=port, nodes=nodes, processes=processes, listen=listen)
@@ -57,6 +60,11 @@ def up(
         say(f"open its page: {sign_in_address(client)}")
     say("submit a job:  parallelrun job create -f job.yml --stream")
     say("stop it:       parallelrun down")
+
+
+def _given(context: typer.Context, *names: str) -> list[str]:
+    """The options of these that were written on the command line."""
+    return [f"--{name}" for name in names if getattr(context.get_parameter_source(name), "name", "") == "COMMANDLINE"]
 
 
 def down() -> None:

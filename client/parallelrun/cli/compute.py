@@ -60,7 +60,7 @@ def list_computes(form: FormatOption = Format.TABLE, url: Url = "", token: Token
 
 @compute.command()
 def show(name: Name, form: FormatOption = Format.TABLE, url: Url = "", token: Token = "") -> None:
-    """Show one compute: its nodes, what they wait for, and what its engine said."""
+    """Show one compute. With its nodes, what they wait for, and what its engine said."""
     from parallelrun.cli.output import show_one
 
     with connect(url, token) as client:
@@ -90,19 +90,23 @@ def plan(name: Name, url: Url = "", token: Token = "") -> None:
 def update(
     name: Name,
     assignments: Annotated[
-        list[str], typer.Option("--set", metavar="FIELD=VALUE", help="A field of its definition.", show_default=False)
-    ],
+        list[str] | None,
+        typer.Option("--set", metavar="FIELD=VALUE", help="Change a field. Can be repeated.", show_default=False),
+    ] = None,
     form: FormatOption = Format.TABLE,
     url: Url = "",
     token: Token = "",
 ) -> None:
-    """Change a compute. What its engine had refused is tried again at once."""
+    """Change a compute. What its engine has refused is tried again at once.
+
+    Without --set, nothing is changed, but tried again all the same.
+    """
     from parallelrun.cli.output import show_change
     from parallelrun_core.spec.document import set_field
 
     with connect(url, token) as client:
         definition = dict(client.computes.get(name).definition)
-        for assignment in assignments:
+        for assignment in assignments or ():
             set_field(definition, assignment)
         changed = client.computes.create(definition)
     show_change(changed, form, name=changed.name, text=f"{changed.name}: {_range(changed)}")
@@ -131,14 +135,14 @@ def _standing(compute: Compute) -> list[tuple[str, object]]:
 
 
 def _nodes(compute: Compute) -> str:
-    """How many of the nodes that it needs are there."""
+    """How many nodes there are, and how many jobs and limits ask for."""
     status = compute.status
     if status is None:
         return ""
     rest = [
         f"{count} {what}" for count, what in ((status.launching, "launching"), (status.leaving, "leaving")) if count
     ]
-    return ", ".join([f"{status.ready} of {status.wanted} ready", *rest])
+    return ", ".join([f"{status.ready} ready", *rest, f"{status.wanted} wanted"])
 
 
 def _range(compute: Compute) -> str:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from parallelrun.datastores import AnyDatastores
 
 datastore = typer.Typer(
-    help="Named places in object stores, of a server; without one, those of `parallelrun run` on this machine.",
+    help="Named places in object stores. Those of a server; without one, of `parallelrun run` on this machine.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )

@@ -38,7 +38,7 @@ def doctor(
     url: Url = "",
     token: Token = "",
 ) -> None:
-    """Check this machine, the cluster and a job file: a line for each thing, and what to do.
+    """Check this machine, the cluster and a job file. A line for each thing says what to do.
 
     What it writes to try an output in a store, it removes.
     """

@@ -39,8 +39,8 @@ def lines_about(error: Exception) -> list[str]:
     if isinstance(error, ParallelRunError):
         lines = [f"error: {clean(_headline(error), lines=True)}"]
         for problem in error.problems:
-            where = ": ".join(filter(None, (problem.place, problem.pointer))) or "job spec"
-            lines.append(f"  {clean(where)}: {clean(problem.message)}")
+            parts = filter(None, (problem.place, problem.pointer, problem.message))
+            lines.append(f"  {clean(': '.join(parts))}")
             if problem.hint:
                 lines.append(f"    hint: {clean(problem.hint)}")
         if isinstance(error, Unauthorized):

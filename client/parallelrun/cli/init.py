@@ -29,7 +29,7 @@ def init(
     ] = None,
     form: FormatOption = Format.TABLE,
 ) -> None:
-    """Write a job file with comments and an entry script, which run as they are. Nothing is overwritten.
+    """Write a job file and an entry script to start from. They run as they are. Nothing is overwritten.
 
     What isn't given is asked for on a terminal; otherwise it is a small sample of files, and rows come out.
     """

@@ -31,7 +31,7 @@ def stacks(
     url: Url = "",
     token: Token = "",
 ) -> None:
-    """Show in which line each worker of a running job is, also one that hangs. The job is not disturbed."""
+    """Show in which line each worker of a running job is. Also one that hangs; the job is not disturbed."""
     import msgspec
 
     from parallelrun.cli.output import dump, say
@@ -69,7 +69,7 @@ def profile(
     url: Url = "",
     token: Token = "",
 ) -> None:
-    """Show in which functions a job with a `profiling_module` has spent its time: of all workers, or of some."""
+    """Show in which functions a job has spent its time. It needs a `profiling_module`; of all workers, or of some."""
     from parallelrun.cli.output import say, show_list
 
     if sort not in ("cumulative", "own", "calls"):

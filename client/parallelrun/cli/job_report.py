@@ -20,7 +20,7 @@ def report(
     url: Url = "",
     token: Token = "",
 ) -> None:
-    """Write all that is known about a job into one HTML file, such as for a ticket, and print its path.
+    """Write all that is known about a job into one file. It is HTML, such as for a ticket; prints its path.
 
     It needs nothing else to be read: no server, no network, no scripts.
     """

@@ -47,7 +47,7 @@ def top(
     url: Url = "",
     token: Token = "",
 ) -> None:
-    """Watch a job: nodes, workers, speed and errors, until it ends. Ctrl-C stops watching, not the job.
+    """Watch a job's nodes, workers, speed and errors. Ends with the job; Ctrl-C stops watching, not the job.
 
     Where stdout is no terminal, and in other forms than a table, it is printed once.
     """
@@ -79,7 +79,7 @@ def open_page(
     url: Url = "",
     token: Token = "",
 ) -> None:
-    """Open the page of a job in a browser, signed in, and print its address."""
+    """Open the page of a job in a browser, signed in. Prints its address."""
     from parallelrun.cli.output import say
     from parallelrun.top.page import address_of, open_in_browser, sign_in_address
 

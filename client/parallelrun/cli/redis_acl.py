@@ -13,7 +13,7 @@ def redis_acl(
         Path, typer.Argument(metavar="DIR", help="Folder for the passwords, one file each; those in it are kept.")
     ],
 ) -> None:
-    """Print the users of the services for the ACL file of a Redis server, and write their passwords into files.
+    """Make the services' users for a Redis server. Prints an ACL file, and writes the passwords into files.
 
     Give each service its own: --redis-secret-file DIR/ROLE/secret.
     """

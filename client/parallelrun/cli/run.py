@@ -55,7 +55,10 @@ def run_command(
     ] = None,
     form: Annotated[Format, typer.Option("--format", "-o", help="The form of what is printed.")] = Format.TABLE,
 ) -> None:
-    """Run one job on this machine, on a temporary cluster, and write output and logs to DIR."""
+    """Run one job on this machine.
+
+    A cluster of processes is started for it, and ends with it. Output and logs are in DIR.
+    """
     from parallelrun.cli.output import say, say_notes
     from parallelrun.embedded.local_run import RunOptions, run_here
     from parallelrun.names import own_names

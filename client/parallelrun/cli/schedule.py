@@ -68,7 +68,7 @@ def show(
     url: Url = "",
     token: Token = "",
 ) -> None:
-    """Show one schedule, and what became of the last times at which it was due."""
+    """Show one schedule. With what became of the last times at which it was due."""
     from parallelrun.cli.output import show_one
 
     with connect(url, token) as client:

@@ -16,7 +16,7 @@ from parallelrun_core.errors import CorruptLog, Fenced, NewerSchema
 from parallelrun_core.folder.decisions import LostRows
 from parallelrun_core.folder.disk_trouble import is_full, may_pass
 from parallelrun_core.folder.job_folder import JobFolder
-from parallelrun_core.folder.records import JobRecord
+from parallelrun_core.folder.records import JobRecord, JobResult
 from parallelrun_core.folder.takeover import lost_rows
 from parallelrun_core.masking import Mask
 from parallelrun_core.service import failpoints
@@ -34,6 +34,7 @@ from parallelrun_master.policy.stages import Stage, TermStages
 from parallelrun_master.processing import Processing
 from parallelrun_master.recovery import recover
 from parallelrun_master.reports import Reports
+from parallelrun_master.reports.advice import lines_of_advice
 from parallelrun_master.reports.result import write_job_result
 from parallelrun_master.scheduling import InputTrouble, StoreTrouble
 
@@ -80,6 +81,8 @@ class Leader:
         self._leads_again = False
         self._has_checked = False
         """Whether what was taken over is intact, as far as it hasn't been made again."""
+        self._concluded: tuple[JobResult, ErrorGroups] | None = None
+        """How the job has ended, if this process has concluded it."""
 
     def _begin(self) -> None:
         """Become a candidate."""
@@ -121,6 +124,7 @@ class Leader:
                 end = self._lead()
             leadership.resign()
             stages.enter(end)
+            self._advise()
         except Fenced as error:
             stages.enter(Stage.FENCED)
             leadership.log.warning("fenced", reason=str(error))
@@ -144,6 +148,17 @@ class Leader:
             if setback is CRASH:
                 raise
 
+    def _advise(self) -> None:
+        """Add to job_result.txt what would make the job faster. It has ended, so nothing waits for this."""
+        if self._concluded is None or self._spec.command:
+            return
+        result, errors = self._concluded
+        generation = self._folder.generation()
+        if lines := lines_of_advice(self._folder, result):
+            with suppress(OSError):
+                if self._folder.generation() == generation:  # else it goes on
+                    write_job_result(self._folder.logs, result, errors, self._spec, lines)
+
     def _end_damaged(self, why: str) -> None:
         """The job fails for what is damaged, and the result is recorded without what the leader would have read."""
         why = self._mask.printable(why)
@@ -160,6 +175,7 @@ class Leader:
             self._lost = []
             finishing = Finishing(job, self._settings)
             result = self._folder.result()
+            is_ours = result is None
             while result is None:
                 match job.state():
                     case JobState.QUEUED | JobState.PROCESSING if job.is_canceled():
@@ -191,6 +207,7 @@ class Leader:
                 if self._leadership.is_resigning:
                     return Stage.RESIGNED
             self._stages.enter(Stage.RETIRING)
+            self._concluded = (result, job.ledger.errors) if is_ours else None
             finishing.retire(result)
             return Stage.RETIRED
 

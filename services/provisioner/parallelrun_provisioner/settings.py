@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from pydantic import Field, SecretStr, field_validator
 
 from parallelrun_core.computes.kinds import MANUAL, kinds
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.service.settings import ServiceSettings
-from parallelrun_core.store.credentials import read_secret
+from parallelrun_core.store.credentials import has_login, read_secret
 from parallelrun_provisioner.engines.interface import Surroundings
+
+_IN_A_FILE: Final = "give the password in a file, with --redis-secret-file, and that of agents with --agent-secret-file"
 
 
 class ProvisionerSettings(ServiceSettings):
@@ -27,9 +29,13 @@ class ProvisionerSettings(ServiceSettings):
     agent_secret_file: Path | None = None
     """A file with that password, which only its owner can read; it goes before `agent_secret`."""
     node_redis_url: str = ""
-    """URL of Redis as nodes reach it; that of the provisioner when not set."""
+    """URL of Redis as nodes reach it, without a user or a password, which engines would show; that of the provisioner
+    when not set."""
     poll_seconds: float = Field(default=0.5, gt=0, le=60)
     """Seconds between two looks at what jobs need and what there is."""
+
+    release_on_stop: bool = False
+    """Give back all nodes when it is asked to end, because no other one goes on, as when a cluster is taken down."""
 
     @field_validator("kinds")
     @classmethod
@@ -40,6 +46,13 @@ class ProvisionerSettings(ServiceSettings):
             wrong = next((f"{kind!r} is none; " for kind in given if kind not in known), "")
             raise ValueError(f"{wrong}name those that it starts nodes for, with ',' between them: {', '.join(known)}")
         return ",".join(given)
+
+    @field_validator("node_redis_url")
+    @classmethod
+    def _can_be_shown(cls, value: str) -> str:
+        if has_login(value):
+            raise ValueError(f"it has a user or a password in it: {_IN_A_FILE}")
+        return value
 
     @property
     def served(self) -> tuple[str, ...]:
@@ -55,6 +68,7 @@ class ProvisionerSettings(ServiceSettings):
 
         Raises:
             SystemExit: the file with the secret can't be read, or others can read it, too.
+            InvalidInput: the URL of Redis has a user or a password in it, which plans and engines would show.
         """
         secret = self.agent_secret.get_secret_value()
         if self.agent_secret_file is not None:
@@ -63,4 +77,8 @@ class ProvisionerSettings(ServiceSettings):
             except InvalidInput as error:
                 raise SystemExit(f"--agent-secret-file: {error}") from None
         url = self.node_redis_url or self.redis_url
+        if has_login(url):
+            raise InvalidInput.at(
+                "redis_url", "it has a user or a password in it, which engines would show", _IN_A_FILE
+            )
         return Surroundings(cluster=cluster, root=self.root, redis_url=url, agent_secret=secret)

@@ -54,6 +54,8 @@ class Basis(msgspec.Struct, kw_only=True, frozen=True):
     """How long the job took; of one that runs, up to the end of its last try."""
     mini_batches: int
     tries: int
+    looked_at: int = 0
+    """How many of the tries were looked at: of a huge job, a sample, so that the numbers above are about right."""
     nodes: int
     processes_per_node: int
     is_running: bool = False

@@ -32,14 +32,15 @@ def advise(evidence: Evidence, thresholds: Thresholds | None = None) -> Advice:
     findings.sort(key=lambda finding: (_ORDER[finding.saves], -finding.saving_s, -finding.saving_node_s))
     basis = Basis(
         seconds=schedule.measured_s,
-        mini_batches=len(schedule.work),
-        tries=len(evidence.tries),
+        mini_batches=schedule.count,
+        tries=round(len(evidence.tries) * evidence.sample.each),
+        looked_at=len(evidence.tries),
         nodes=schedule.nodes,
         processes_per_node=schedule.processes_per_node,
         is_running=evidence.is_running,
         mini_batch_s=float(np.median(schedule.work)),
         fixed_s=schedule.fixed_s,
-        lower_bound_s=lower_bound(schedule.durations, len(schedule.lanes)),
+        lower_bound_s=lower_bound(schedule.durations, len(schedule.lanes), each=evidence.sample.each),
         unexplained_s=schedule.unexplained_s,
     )
     return Advice(
@@ -53,6 +54,8 @@ def _summary(basis: Basis, findings: int, limits: Thresholds) -> str:
         f"{basis.mini_batches:,} mini-batches on {basis.nodes:,} nodes, {basis.processes_per_node:,} processes each, "
         f"{duration(basis.seconds)}{' so far' if basis.is_running else ''}"
     )
+    if basis.looked_at != basis.tries:
+        looked_at = f"about {looked_at} (a sample of {basis.looked_at:,} tries)"
     if findings:
         return f"{findings} finding{'s' if findings > 1 else ''} in {looked_at}."
     worth = f"{percent(limits.share)} and {duration(limits.seconds)}"

@@ -5,7 +5,7 @@ Times are seconds; those at which something happened count from the job's start.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -50,6 +50,26 @@ class Tries:
     def where(self, mask: NDArray[np.bool_] | Ints) -> Tries:
         """Some of them, in this order if these are indices."""
         return Tries(**{name: column[mask] for name, column in vars(self).items()})
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Which part of a job's tries is looked at."""
+
+    each: float = 1.0
+    """How many each one stands for."""
+    each_retry: float = 1.0
+    """How many a try that was followed by another one stands for, of those of its mini-batch."""
+    stretches: int = 1
+    """In how many pieces; between two of them are tries that nobody has looked at."""
+
+    @property
+    def is_all(self) -> bool:
+        return self.stretches == 1
+
+    def count(self, looked_at: int) -> str:
+        """How many there are, in words, if so many were looked at."""
+        return f"{looked_at:,}" if self.is_all else f"about {float(f'{looked_at * self.each:.2g}'):,.0f}"
 
 
 @dataclass(frozen=True)
@@ -107,6 +127,7 @@ class Evidence:
 
     job_id: str = ""
     tries: Tries
+    sample: Sample = Sample()
     nodes: Sequence[str]
     processes: Sequence[str]
     """`<node>/<process>`, as in the reports."""
@@ -137,3 +158,10 @@ def columns(**values: Any) -> Tries:
     tries = Tries(**made)
     order = np.lexsort((tries.mini_batch, tries.started_s))
     return tries.where(order)
+
+
+def groups_of(column: Ints) -> Iterator[tuple[int, Ints]]:
+    """Each value of a column, ascending, and where it is."""
+    order = np.argsort(column, kind="stable")
+    for mine in np.split(order, np.flatnonzero(np.diff(column[order])) + 1) if len(order) else ():
+        yield int(column[mine[0]]), mine

@@ -11,8 +11,8 @@ from typing import Final
 
 import numpy as np
 
-from parallelrun_core.adviser.evidence import RETRY, Evidence, Floats, Ints, Tries
-from parallelrun_core.adviser.replay import makespan, makespan_by_node
+from parallelrun_core.adviser.evidence import RETRY, Evidence, Floats, Ints, Tries, groups_of
+from parallelrun_core.adviser.replay import Runs, makespan
 
 _SHORT_GAP_S: Final = 0.05
 _GAP_IN_TRIES: Final = 3.0
@@ -62,7 +62,7 @@ class Schedule:
         keeps = np.zeros(len(tries), dtype=bool)
         keeps[last] = True
         in_vain = np.where(is_retry | ~keeps, busy + self.fixed_s, 0.0)
-        lost = np.bincount(place, in_vain, len(ids)).astype(np.float64)
+        lost = np.bincount(place, in_vain, len(ids)).astype(np.float64) * self.evidence.sample.each_retry
         order = np.argsort(first, kind="stable")
         self.ids = ids[order]
         self.last = last[order]
@@ -99,25 +99,30 @@ class Schedule:
     @cached_property
     def base_s(self) -> float:
         """The replay of what happened. What it differs by from the measured time stays in all predictions."""
-        return makespan(self.durations, self.ready) + self.after_s
+        return makespan(self.durations, self.ready, each=self._each) + self.after_s
+
+    @property
+    def _each(self) -> float:
+        return self.evidence.sample.each
+
+    @property
+    def count(self) -> int:
+        """How many mini-batches there are; `work` may have fewer, if only some are looked at."""
+        return round(len(self.work) * self._each)
+
+    @property
+    def busy_s(self) -> float:
+        """What all of them took together."""
+        return float(self.durations.sum()) * self._each
 
     @property
     def unexplained_s(self) -> float:
         return self.measured_s - self.base_s
 
-    def seconds(self, durations: Floats | None = None, ready: Sequence[float] | None = None) -> float:
+    def seconds(self, durations: Floats | Runs | None = None, ready: Sequence[float] | None = None) -> float:
         """How long the job would have taken with other mini-batches, or other workers."""
         durations = self.durations if durations is None else durations
-        replayed = makespan(durations, self.ready if ready is None else ready)
-        return max(0.0, replayed + self.after_s + self.unexplained_s)
-
-    def seconds_by_node(self, durations: Floats, factors: Sequence[float]) -> float:
-        """The same where nodes differ in speed.
-
-        Args:
-            factors: of each lane's node; 2: it takes twice as long.
-        """
-        replayed = makespan_by_node(durations, self.ready, factors)
+        replayed = makespan(durations, self.ready if ready is None else ready, each=self._each)
         return max(0.0, replayed + self.after_s + self.unexplained_s)
 
     @property
@@ -168,9 +173,7 @@ def _lanes_of_processes(tries: Tries) -> tuple[Floats, Floats]:
     A mini-batch may be handed over while the one before it still runs: it begins when that ends.
     """
     ends, gaps = np.empty(len(tries)), np.zeros(len(tries))
-    order = np.argsort(tries.process, kind="stable")
-    bounds = np.flatnonzero(np.diff(tries.process[order])) + 1
-    for mine in np.split(order, bounds):
+    for _, mine in groups_of(tries.process):
         started, elapsed = tries.started_s[mine], tries.elapsed_s[mine]
         before = np.cumsum(elapsed) - elapsed
         ends[mine] = np.maximum.accumulate(started - before) + before + elapsed
@@ -183,13 +186,13 @@ def _lanes(evidence: Evidence, ends_s: Floats) -> tuple[list[Lane], float]:
     tries = evidence.tries
     inits = {f"{init.node}/{init.process}": init for init in evidence.inits if init.is_done}
     spans: dict[int, list[tuple[float, float]]] = {}
-    for process in np.unique(tries.process):
-        mine = tries.process == process
+    busy = set[str]()
+    for process, mine in groups_of(tries.process):
+        busy.add(evidence.processes[process])
         init = inits.get(evidence.processes[process])
         first = float(tries.started_s[mine].min())
         ready = min(first, init.started_s + init.seconds) if init is not None else first
         spans.setdefault(int(tries.node[mine][0]), []).append((ready, float(ends_s[mine].max())))
-    busy = {evidence.processes[process] for process in np.unique(tries.process)}
     numbers = {name: number for number, name in enumerate(evidence.nodes)}
     for name, init in inits.items():  # those that had nothing to do
         if name not in busy and init.node in numbers:
@@ -201,7 +204,8 @@ def _lanes(evidence: Evidence, ends_s: Floats) -> tuple[list[Lane], float]:
         if len(tries) <= len(places):  # for want of mini-batches, not all were begun that may be
             places += [float(np.median(places))] * (_most_places(evidence, node) - len(places))
         lanes += [Lane(node, ready) for ready in places]
-        empty_s += replacing_s
+        # When one ended that was seen in another stretch than its successor, nobody knows.
+        empty_s += replacing_s if evidence.sample.is_all else 0.0
     return lanes, empty_s
 
 

@@ -3,47 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final, Literal
-
-import numpy as np
+from typing import Final
 
 from parallelrun_core.adviser.advice import Curve, Point
+from parallelrun_core.adviser.asked import Setting
 from parallelrun_core.adviser.evidence import Evidence
 from parallelrun_core.adviser.findings.processes import cpu_per_worker
 from parallelrun_core.adviser.findings.sizes import excess_in_one_item
 from parallelrun_core.adviser.replay import joined, split
 from parallelrun_core.adviser.schedule import Schedule
-from parallelrun_core.errors import Conflict, InvalidInput
+from parallelrun_core.errors import Conflict
 
-Setting = Literal["nodes", "processes", "mini_batch_size"]
-SETTINGS: Final[tuple[Setting, ...]] = ("nodes", "processes", "mini_batch_size")
-_MOST_POINTS: Final = 64
-_MOST: Final = {"nodes": 100_000, "processes": 4096, "mini_batch_size": 100_000_000}
-FORM: Final = "nodes=1..64, processes=2,4,8 or mini_batch_size=10..1000"
-
-
-def parse_what_if(text: str) -> tuple[Setting, list[int]]:
-    """A setting and the values that are asked for: up to 64 of a wider range, spread as on a logarithmic scale.
-
-    Raises:
-        InvalidInput: the text has another form than `nodes=1..64`.
-    """
-    name, _, values = text.partition("=") if "=" in text else text.partition(":")
-    hint = f"such as {FORM}"
-    if name not in SETTINGS:
-        raise InvalidInput.at("what_if", f"{name!r} is none of {', '.join(SETTINGS)}", hint)
-    first, dots, last = values.partition("..")
-    try:
-        given = [int(first), int(last)] if dots else [int(each) for each in values.split(",")]
-    except ValueError as error:
-        raise InvalidInput.at("what_if", f"{values!r} is neither a range nor a list of numbers", hint) from error
-    low, high = min(given), max(given)
-    if low < 1 or high > _MOST[name] or len(given) > _MOST_POINTS:
-        raise InvalidInput.at("what_if", f"values are from 1 to {_MOST[name]:,}, and at most {_MOST_POINTS}", hint)
-    if not dots:
-        return name, sorted(set(given))
-    spread = np.arange(low, high + 1) if high - low < _MOST_POINTS else np.geomspace(low, high, _MOST_POINTS).round()
-    return name, sorted({int(each) for each in spread})
+_MOST_WORKERS: Final = 100_000
+"""A schedule of so many takes some tens of milliseconds."""
 
 
 def curve_of(evidence: Evidence, setting: Setting, values: Sequence[int], *, price: float | None = None) -> Curve:
@@ -53,13 +25,14 @@ def curve_of(evidence: Evidence, setting: Setting, values: Sequence[int], *, pri
         price: of a node for an hour, in any currency.
 
     Raises:
-        Conflict: no mini-batch was tried yet; or its mini-batches have no size.
+        Conflict: no mini-batch was tried yet; its mini-batches have no size; or that would be too many workers.
     """
     if not len(evidence.tries):
         raise Conflict(f"No mini-batch of job {evidence.job_id} has been tried yet.")
     schedule = Schedule(evidence)
     if setting == "mini_batch_size" and not evidence.settings.unit:
         raise Conflict(f"The mini-batches of job {evidence.job_id} have no size: they are groups of keys, or ranks.")
+    _check_workers(schedule, setting, max(values))
     points = [_point(schedule, setting, value, price) for value in values]
     now = {
         "nodes": schedule.nodes, "processes": schedule.processes_per_node, "mini_batch_size": evidence.settings.size,
@@ -68,6 +41,16 @@ def curve_of(evidence: Evidence, setting: Setting, values: Sequence[int], *, pri
         job_id=evidence.job_id, setting=setting, now=now, seconds=schedule.measured_s, points=points,
         notes=_notes(evidence, setting),
     )  # fmt: skip
+
+
+def _check_workers(schedule: Schedule, setting: Setting, value: int) -> None:
+    each = {"nodes": schedule.processes_per_node, "processes": schedule.nodes}.get(setting, 0)
+    if value * each > _MOST_WORKERS:
+        per = "processes on each node" if setting == "nodes" else "nodes"
+        most = max(1, _MOST_WORKERS // each)
+        raise Conflict(
+            f"{value:,} with {each:,} {per} are more than {_MOST_WORKERS:,} workers: ask for up to {setting}={most}."
+        )
 
 
 def _point(schedule: Schedule, setting: Setting, value: int, price: float | None) -> Point:
@@ -101,7 +84,7 @@ def _with_size(schedule: Schedule, size: int) -> float:
     if size >= now:
         return schedule.seconds(joined(work, max(1, round(size / now))) + schedule.fixed_s)
     parts = max(1, round(now / size))
-    return schedule.seconds(split(work, schedule.items, parts, excess_in_one_item(schedule)) + schedule.fixed_s)
+    return schedule.seconds(split(work, schedule.items, parts, schedule.fixed_s, excess_in_one_item(schedule)))
 
 
 def _notes(evidence: Evidence, setting: Setting) -> list[str]:

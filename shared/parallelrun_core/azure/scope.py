@@ -29,14 +29,19 @@ class Later(NamedTuple):
 
 
 class TooLarge(InvalidInput):
-    """Pipelines are in pipelines without an end, or have too many steps: nothing more of them is read."""
+    """Pipelines are in pipelines without an end, or have too many or too large steps: nothing more of them is read."""
+
+
+MAX_TEXT: Final = 32 << 20
+"""Characters of all steps with their components: a large one to which many refer would take any amount of memory."""
 
 
 @dataclass
 class Budget:
-    """How many steps may still be read: a component that has itself as its steps would have no end of them."""
+    """How much may still be read: a component that has itself as its steps would have no end of them."""
 
     steps: int = MAX_STEPS_READ
+    text: int = MAX_TEXT
 
     def take(self, steps: int, pointer: str) -> None:
         """Count the steps of a pipeline, before any of them is read.
@@ -48,6 +53,17 @@ class Budget:
         if self.steps < 0:
             message = f"it has more than {MAX_STEPS_READ:,} steps with those of the pipelines in it"
             raise TooLarge.at(pointer, message, "make several pipelines of it")
+
+    def take_text(self, document: Any, pointer: str) -> None:
+        """Count what a component has, or what a step is made of.
+
+        Raises:
+            TooLarge: there was too much, with all before.
+        """
+        self.text -= len(repr(document))
+        if self.text < 0:
+            message = f"with what its steps refer to, the pipeline has more than {MAX_TEXT >> 20} MiB"
+            raise TooLarge.at(pointer, message, "make components and environments smaller, or several pipelines of it")
 
 
 @dataclass

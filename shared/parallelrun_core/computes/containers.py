@@ -39,11 +39,19 @@ def _checked_variables(value: dict[str, str]) -> dict[str, str]:
 class Containers(definition.Compute):
     """A compute whose nodes are containers."""
 
-    image: Annotated[str, AfterValidator(checked_image)] = ""
+    image: Annotated[str, AfterValidator(checked_image)] = Field(
+        default="", json_schema_extra={"pattern": f"^({_IMAGE.pattern})?$"}
+    )
     """The image of its nodes, with an agent in it; that of the provisioner's settings when not set."""
     registry: str = Field(default="", pattern=r"^([A-Za-z0-9][A-Za-z0-9._-]{0,62})?$")
     """The name under which the provisioner finds user and password of the images' registry."""
-    environment_variables: Annotated[dict[str, str], AfterValidator(_checked_variables)] = Field(default_factory=dict)
+    environment_variables: Annotated[dict[str, str], AfterValidator(_checked_variables)] = Field(
+        default_factory=dict,
+        json_schema_extra={
+            "propertyNames": {"pattern": f"^(?!{'|'.join(_OURS)}){_VARIABLE.pattern}$"},
+            "additionalProperties": {"type": "string", "pattern": "^[^\\x00]*$"},
+        },
+    )
     """Additional ones for nodes and workers. Everybody who may ask the engine can read them: no secrets."""
     tmp_bytes: int = Field(default=2 << 30, ge=16 << 20)
     """Size of /tmp, which is in memory: working folders, inputs of mode download."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar, Final, Literal, Self
 
-from pydantic import Field, StrictBool, model_validator
+from pydantic import Field, StrictBool, ValidationInfo, field_validator, model_validator
 
 from parallelrun_core.computes.launch import COMPUTE_NAME, Shape
 from parallelrun_core.spec.fields import Strict
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 NAME_PATTERN: Final = f"^{COMPUTE_NAME}$"
 IDLE_S: Final = 120.0
+_NUMBERS: Final = (int, float, int | None, float | None)
 
 
 class Compute(Strict):
@@ -50,9 +51,22 @@ class Compute(Strict):
     is_default: StrictBool = False
     """Whether it runs the jobs that name no compute. At most one does; if none does, nodes without a compute do."""
 
+    @property
+    def kind(self) -> str:
+        """The engine that provides its nodes."""
+        return str(self.model_dump(include={"type"})["type"])
+
     def shape_of(self, spec: JobSpec) -> Shape:
         """What a node must be for a job: nodes of other shapes don't work for it."""
         return Shape(image=spec.environment.image if self.has_images else "")
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _is_as_written(cls, value: object, info: ValidationInfo) -> object:
+        is_number = cls.model_fields[str(info.field_name)].annotation in _NUMBERS
+        if is_number and isinstance(value, bool | str):
+            raise ValueError("must be a number")  # where a switch or a text would be taken for one
+        return value
 
     @model_validator(mode="after")
     def _has_room(self) -> Self:

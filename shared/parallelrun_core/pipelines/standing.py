@@ -13,7 +13,7 @@ from parallelrun_core.folder.records import JobResult, Reopening
 from parallelrun_core.folder.schema import decode
 from parallelrun_core.pipelines.records import StepRecord, read_records
 from parallelrun_core.progress import Progress
-from parallelrun_core.spec.pipeline import PipelineSpec
+from parallelrun_core.spec.pipeline import PipelineSpec, Step
 from parallelrun_core.states import JobState, StepState
 
 _ENDED = {
@@ -131,11 +131,19 @@ def _still_holds(
     """Whether what a step has made in an earlier generation of the pipeline is what it would make now."""
     if standing.state is not StepState.COMPLETED:
         return standing.state is StepState.RUNNING
-    if reopening is not None and reopening.retry_failed and standing.result is not None and not standing.is_reused:
-        progress = standing.result.progress
-        if progress.failed or progress.items_failed:
-            return False
+    if reopening is not None and reopening.retry_failed and can_be_retried(standing, spec.steps[step]):
+        return False
     return is_upon(standing.record, spec, step, known)
+
+
+def can_be_retried(standing: Standing, step: Step) -> bool:
+    """Whether what has failed in the job of a step that has completed can be tried again there.
+
+    Where it would write, there must be no version of an asset; nor what another pipeline has made.
+    """
+    if standing.result is None or standing.is_reused or step.makes_assets:
+        return False
+    return bool(standing.result.progress.failed or standing.result.progress.items_failed)
 
 
 def is_upon(record: StepRecord | None, spec: PipelineSpec, step: str, known: Mapping[str, Standing]) -> bool:

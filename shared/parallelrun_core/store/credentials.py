@@ -11,7 +11,7 @@ import secrets
 import stat
 from pathlib import Path
 from typing import Final
-from urllib.parse import quote, urlsplit
+from urllib.parse import parse_qsl, quote, urlsplit
 
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.folder.files import replace_file, write_once
@@ -32,6 +32,12 @@ def login(url: str, user: str, secret: str) -> str:
     if not secret or not slashes or "@" in urlsplit(url).netloc:
         return url
     return f"{scheme}://{quote(user, safe='')}:{quote(secret, safe='')}@{rest}"
+
+
+def has_login(url: str) -> bool:
+    """Whether a URL of Redis has a user or a password in it, so that it may not be shown."""
+    parts = urlsplit(url)
+    return "@" in parts.netloc or any(name in ("username", "password") for name, _ in parse_qsl(parts.query, True))
 
 
 def read_secret(path: Path) -> str:

@@ -18,12 +18,14 @@ from parallelrun_core.folder.records import JobRecord, JobResult, Parent
 from parallelrun_core.ids import job_id_from
 from parallelrun_core.launching import launch
 from parallelrun_core.masking import Mask
+from parallelrun_core.outcome import Failure
 from parallelrun_core.pipelines.records import StepRecord, write_record
 from parallelrun_core.progress import Progress
 from parallelrun_core.states import JobState
 from parallelrun_core.store.event_stream import Event, EventId
 from tests.integration.api.conftest import ENTRY_SCRIPT, Site, footprint
 from tests.integration.api.server import Master
+from tests.unit.core.factories import outcome
 
 if TYPE_CHECKING:
     from redis import Redis
@@ -297,6 +299,27 @@ def test_a_step_cannot_take_over_from_an_earlier_job(api: httpx.Client, site: Si
     assert "is a pipeline" in problems(answer)["/resume_from"]
 
 
+def test_a_pipeline_takes_steps_over_only_from_one_that_has_ended(
+    api: httpx.Client, site: Site, root: Path, job_id: str
+) -> None:
+    def submit(earlier: str, **changes: Any) -> httpx.Response:
+        return api.post("/v1/jobs", json={**pipeline(only=step(site)), "resume_from": earlier, **changes})
+
+    earlier = api.post("/v1/jobs", json=pipeline(only=step(site))).json()["id"]
+    for answer, status, said in (
+        (submit("job_" + "0" * 20), 422, "there is no job"),
+        (submit(job_id), 422, "is no pipeline"),
+        (submit(earlier), 409, "has not ended"),
+        (submit(earlier, force_rerun=True), 422, "with force_rerun, nothing is taken over"),
+    ):
+        assert (answer.status_code, said in problems(answer)["/resume_from"]) == (status, True), answer.text
+    ends_with_failures(JobFolder(root, earlier))
+    assert submit(earlier).status_code == 202
+    inner = {"type": "pipeline", "job": {"steps": {"deep": step(site)}, "resume_from": earlier}}
+    answer = api.post("/v1/jobs", json=pipeline(inner=inner))
+    assert "by itself" in problems(answer)["/steps/inner/job/resume_from"]
+
+
 def test_the_job_of_a_step_cannot_go_on_by_itself_while_its_pipeline_runs(
     api: httpx.Client, site: Site, root: Path, redis: Redis, master: Master
 ) -> None:
@@ -324,6 +347,31 @@ def test_nor_while_a_pipeline_around_its_pipeline_runs(
     answer = api.post(f"/v1/jobs/{child}:retry")
     assert answer.status_code == 409
     assert f"the pipeline {job}, which has not ended" in answer.json()["detail"]
+
+
+def ends_with_failures(folder: JobFolder) -> None:
+    """A job completes, though something in it has failed."""
+    progress = Progress(done=2, failed=1)
+    ends = JobResult(job_id=folder.job_id, state=JobState.COMPLETED, started=1.0, ended=2.0, progress=progress)
+    folder.conclude(ends)
+
+
+def test_what_would_write_into_a_version_of_an_asset_is_not_retried(
+    api: httpx.Client, site: Site, root: Path, redis: Redis, master: Master
+) -> None:
+    named = {"outputs": {"rows": {"type": "uri_file", "asset": {"name": "scores"}}}, "append_row_to": "rows"}
+    plain = api.post("/v1/jobs", json=site.spec(**named)).json()["id"]
+    master.decide(plain, 1, [[outcome(0, status="failed", rows=0, failure=Failure("RUN_EXCEPTION", "no"))]])
+    ends_with_failures(JobFolder(root, plain))
+    answer = api.post(f"/v1/jobs/{plain}:retry")
+    assert answer.status_code == 409
+    assert f"with resume_from: {plain}" in answer.json()["detail"]
+    job = api.post("/v1/jobs", json=pipeline(only={"type": "parallel", "job": site.spec(**named)})).json()["id"]
+    ends_with_failures(JobFolder(root, begun(redis, root, job, "only")))
+    ends_with_failures(JobFolder(root, job))
+    answer = api.post(f"/v1/jobs/{job}:retry")
+    assert answer.status_code == 409
+    assert "Submit it again: such a step runs anew" in answer.json()["detail"]
 
 
 def test_what_a_pipeline_tells_of_its_steps_is_masked() -> None:

@@ -48,9 +48,10 @@ def test_a_cluster_stays_until_it_is_told_to_stop(home: Path, tmp_path: Path) ->
     assert "parallelrun job create" in stderr
     assert state_file().stat().st_mode & 0o777 == 0o600
 
-    code, again, stderr = parallelrun("up")
+    code, again, stderr = parallelrun("up", "--listen", "example.org")
     assert (code, again) == (0, url)
     assert "already running" in stderr
+    assert "note: --listen: without effect" in stderr
 
     (tmp_path / "src").mkdir()
     (tmp_path / "src" / "count.py").write_text("def run(mini_batch):\n    return [len(mini_batch)]\n")

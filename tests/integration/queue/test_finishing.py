@@ -21,6 +21,7 @@ from parallelrun_core.store.outcome_stream import MAX_ENTRIES, Concatenated, rep
 from parallelrun_core.store.registry import Registry
 from parallelrun_core.store.rq.entries import CONCATENATE, queue
 from parallelrun_master import finishing
+from parallelrun_master import leader as leading
 from parallelrun_master.finishing import Finishing
 from parallelrun_master.policy import concatenation
 from tests.integration.queue.job_on_redis import decided
@@ -184,3 +185,33 @@ def test_what_workers_leave_for_a_store_is_waited_for_and_else_told(
         (warning,) = job.result().warnings
         assert "node007" in warning
     assert job.result().state is JobState.COMPLETED
+
+
+def test_advice_is_made_once_all_else_is_done_and_by_nobody_else(
+    led: Callable[..., Led], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = led(1, state=JobState.CANCELED)
+    asked = list[tuple[bool, bool]]()
+
+    def killed(folder: JobFolder, result: JobResult) -> list[str]:
+        ended = job.on_redis.registry.state(job.on_redis.job_id) is JobState.CANCELED
+        asked.append((folder.result() == result, ended and not job.on_redis.registry.active_jobs()))
+        raise KeyboardInterrupt  # as if there were no memory for it
+
+    monkeypatch.setattr(leading, "lines_of_advice", killed)
+    with pytest.raises(KeyboardInterrupt):
+        job.leader().run()
+    job.leader().run()
+
+    assert asked == [(True, True)]
+    assert "was canceled" in (job.folder.logs / "job_result.txt").read_text()
+
+
+def test_advice_is_a_section_of_the_result(led: Callable[..., Led], monkeypatch: pytest.MonkeyPatch) -> None:
+    job = led(1, state=JobState.CANCELED)
+    monkeypatch.setattr(leading, "lines_of_advice", lambda *_: ["", "What would make it faster:", "1. Larger ones."])
+    job.leader().run()
+
+    text = (job.folder.logs / "job_result.txt").read_text()
+    assert "was canceled" in text
+    assert "1. Larger ones.\n" in text

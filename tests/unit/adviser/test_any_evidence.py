@@ -11,8 +11,9 @@ import pytest
 
 from parallelrun_core.adviser.advice import Thresholds
 from parallelrun_core.adviser.advising import advise
+from parallelrun_core.adviser.asked import SETTINGS
 from parallelrun_core.adviser.evidence import Evidence, Floats, Init, NodeUse, Settings, columns
-from parallelrun_core.adviser.what_if import SETTINGS, curve_of
+from parallelrun_core.adviser.what_if import curve_of
 from parallelrun_core.adviser.words import lines_of
 
 PROCESSES = 4

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from parallelrun_core.adviser import replay
-from parallelrun_core.adviser.replay import joined, lower_bound, makespan, makespan_by_node, split
+from parallelrun_core.adviser.replay import Runs, joined, lower_bound, makespan, split
 
 DURATIONS = st.lists(st.floats(0, 100), min_size=1, max_size=60)
 READY = st.lists(st.floats(0, 50), min_size=1, max_size=8)
@@ -28,7 +29,6 @@ def by_hand(durations: list[float], ready: list[float]) -> float:
 @given(DURATIONS, READY)
 def test_it_is_what_workers_do_that_take_the_next_one(durations: list[float], ready: list[float]) -> None:
     assert makespan(np.array(durations), ready) == pytest.approx(by_hand(durations, ready))
-    assert makespan_by_node(np.array(durations), ready, [1.0] * len(ready)) <= by_hand(durations, ready) + 1e-6
 
 
 @given(DURATIONS, st.integers(1, 8))
@@ -62,9 +62,9 @@ def test_joining_and_dividing_keep_the_work(durations: list[float], factor: int)
     items = np.full(len(work), 7)
 
     assert joined(work, factor).sum() == pytest.approx(work.sum())
-    assert split(work, items, factor).sum() == pytest.approx(work.sum())
-    assert len(split(work, items, factor)) == len(work) * min(7, factor)
-    assert split(work, items, factor, work).max() == pytest.approx(work.max())
+    assert split(work, items, factor).total_s == pytest.approx(work.sum())
+    assert split(work, items, factor).counts.sum() == len(work) * min(7, factor)
+    assert split(work, items, factor, excess=work).seconds.max() == pytest.approx(work.max())
 
 
 def test_a_million_mini_batches_are_nearly_as_exact_and_take_no_second(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -79,6 +79,41 @@ def test_a_million_mini_batches_are_nearly_as_exact_and_take_no_second(monkeypat
     began = time.process_time()
     makespan(million, ready)
     assert time.process_time() - began < 1.0
+
+
+@given(DURATIONS, READY, st.integers(1, 9))
+def test_equal_mini_batches_in_a_row_are_scheduled_as_if_each_were_listed(
+    durations: list[float], ready: list[float], times: int
+) -> None:
+    runs = Runs(np.array(durations), np.full(len(durations), times))
+
+    assert makespan(runs, ready) == pytest.approx(makespan(np.repeat(durations, times), ready))
+
+
+@pytest.mark.parametrize("giant", [0.0, 3e6])
+def test_a_job_divided_into_billions_is_scheduled_in_little_time_and_memory(giant: float) -> None:
+    work = np.random.default_rng(2).lognormal(1.0, 0.8, 50_000)
+    work[100] += giant
+    items = np.full(len(work), 1_000_000)
+    tracemalloc.start()
+    began = time.process_time()
+    try:
+        took = makespan(split(work, items, 10**8, 1e-9, np.where(work > 1e6, work, 0.0)), [0.0] * 64)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+
+    assert took == pytest.approx(lower_bound(work + 1e-3, 64) + (giant > 0) * work[:100].sum() / 64, rel=0.01)
+    assert peak < 64 << 20
+    assert time.process_time() - began < 3.0
+
+
+def test_a_sample_stands_for_the_whole() -> None:
+    """Of a job with so many mini-batches as the sample says, the time is that of all of them."""
+    work = np.random.default_rng(3).lognormal(1.0, 0.8, 200_000)
+    ready = [float(each) for each in range(16)]
+
+    assert makespan(work[::10], ready, each=10.0) == pytest.approx(makespan(work, ready), rel=0.02)
 
 
 def test_there_is_no_schedule_without_workers() -> None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from parallelrun.spec_file import read_job_file
 from parallelrun_core.assets.catalog import Catalog
 from parallelrun_core.assets.document import pinned
 from parallelrun_core.assets.names import Asset
@@ -97,6 +100,21 @@ def test_components_without_an_end_are_looked_up_only_so_often(
     said = "pipelines are nested more than 8 deep" if inner == "itself" else "it has more than 4,000 steps"
     assert said in problem.message
     assert problem.pointer.startswith("/jobs/one/")
+
+
+@pytest.mark.parametrize("field", ["description", "command"])
+def test_a_large_component_to_which_many_refer_takes_memory_only_so_far(tmp_path: Path, field: str) -> None:
+    large = {"type": "command", "command": "true", "environment": "azureml:e@latest", field: "x" * 900_000}
+    (tmp_path / "large.yml").write_text(json.dumps(large))
+    jobs = {f"step{number}": {"type": "command", "component": "./large.yml"} for number in range(1000)}
+    (file := tmp_path / "pipeline.yml").write_text(json.dumps({"type": "pipeline", "jobs": jobs}))
+    tracemalloc.start()
+    try:
+        with pytest.raises(InvalidInput, match="more than 32 MiB"):
+            read_job_file(file)
+        assert tracemalloc.get_traced_memory()[1] < 200 << 20
+    finally:
+        tracemalloc.stop()
 
 
 def test_our_own_form_may_have_names_too(catalog: Catalog) -> None:

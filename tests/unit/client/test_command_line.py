@@ -133,7 +133,7 @@ def test_problems_have_a_line_each_and_their_hints() -> None:
         problems=(Problem(pointer="/a", message="bad\x1b[2J", hint="do this"), Problem(pointer="", message="worse"))
     )
 
-    assert lines_about(error)[1:] == ["  /a: bad\\x1b[2J", "    hint: do this", "  job spec: worse"]
+    assert lines_about(error)[1:] == ["  /a: bad\\x1b[2J", "    hint: do this", "  worse"]
 
 
 def test_other_errors_are_one_line_and_no_traceback() -> None:

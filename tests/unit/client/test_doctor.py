@@ -219,5 +219,5 @@ def test_what_is_wrong_with_a_compute_is_said_with_what_to_do() -> None:
     assert [each.level for each in said] == [Level.OK, Level.BAD, Level.OK, Level.WARN]
     assert "no provisioner has said anything of compute s" in said[1].what
     assert said[3].what == (
-        "compute e (docker): 1 of 2 nodes are ready; no room; it is tried again at 2026-11-23T08:01:00Z"
+        "compute e (docker): 1 of its nodes ready, 2 wanted; no room; it is tried again at 2026-11-23T08:01:00Z"
     )

@@ -17,14 +17,15 @@ from parallelrun_core.progress import Progress
 from parallelrun_core.spec import PipelineSpec
 from parallelrun_core.states import JobState, StepState
 
-COMMAND = {"type": "command", "job": {"command": "true"}}
+COMMAND: dict[str, Any] = {"type": "command", "job": {"command": "true"}}
 
 
 class Made:
     """A pipeline of two steps, of which the second one needs the first one."""
 
-    def __init__(self, root: Path) -> None:
-        self.spec = PipelineSpec.parse({"steps": {"a": COMMAND, "b": {**COMMAND, "after": ["a"]}}})
+    def __init__(self, root: Path, **of_first: Any) -> None:
+        first = {**COMMAND, "job": {**COMMAND["job"], **of_first}}
+        self.spec = PipelineSpec.parse({"steps": {"a": first, "b": {**COMMAND, "after": ["a"]}}})
         self.folder = JobFolder(root, new_job_id())
         spec = self.spec.model_dump(mode="json")
         self.folder.create(JobRecord(job_id=self.folder.job_id, submitted=1.0, code="", spec=spec))
@@ -37,7 +38,7 @@ class Made:
         """Start a step; it ends at once if it is to end."""
         child = JobFolder(self.folder.root, job_id_from(self.folder.job_id, step))
         parent = Parent(job_id=self.folder.job_id, step=step, owner=self.folder.job_id)
-        child.create(JobRecord(job_id=child.job_id, submitted=1.0, code="", spec=COMMAND["job"], parent=parent))  # type: ignore[arg-type]
+        child.create(JobRecord(job_id=child.job_id, submitted=1.0, code="", spec=COMMAND["job"], parent=parent))
         self.decide(step, job=child.job_id, **fields)
         if state is not None:
             conclude(child, state, failed)
@@ -129,3 +130,15 @@ def test_the_end_of_an_earlier_generation_is_no_end_of_a_job_that_goes_on(made: 
     made.reopen()
     made.decide("a", "continue", 1, job=child.job_id, job_generation=1)
     assert made.states()[0] is StepState.RUNNING
+
+
+def check_a_retry_leaves_assets_alone(root: Path) -> None:
+    made = Made(root, outputs={"rows": {"asset": {"name": "scores"}}})
+    child = made.run("a", failed=2)
+    made.run("b", upon={"a": f"{child.job_id}/0"})
+    made.reopen(retry_failed=True)
+    assert made.states() == [StepState.COMPLETED, StepState.COMPLETED]
+
+
+def test_a_retry_leaves_a_step_alone_whose_output_is_a_version_of_an_asset(tmp_path: Path) -> None:
+    check_a_retry_leaves_assets_alone(tmp_path)

@@ -89,11 +89,19 @@ class TestDefinition:
             ({"walltime": "soon"}, "HH:MM:SS"),
             ({"options": {"wrap": "id"}}, "is not one of"),
             ({"options": {"output": "/etc/passwd"}}, "is not one of"),
-            ({"options": {"exclude": "n1\n#SBATCH --uid=0"}}, "printable"),
+            ({"options": {"exclude": "n1\n#SBATCH --uid=0"}}, "no file"),
+            ({"options": {"exclude": "./nodes"}}, "no file"),
+            ({"options": {"nodelist": "/etc/passwd"}}, "no file"),
+            ({"options": {"contiguous": False}}, "True"),
+            ({"python": "/bin/sh"}, "pattern"),
+            ({"python": "python3"}, "pattern"),
             ({"partition": "main --uid=0"}, "pattern"),
             ({"tier": "low_priority"}, "low_priority_partition"),
             ({"gpu_type": "a100"}, "gpus"),
             ({"redis_url": "rediss://agent:secret@login/0"}, "pattern"),
+            ({"redis_url": "rediss://login/0?password=secret"}, "pattern"),
+            ({"redis_url": "rediss://login/0?ssl_cert_reqs=none"}, "pattern"),
+            ({"redis_url": "unix:///run/redis.sock?db=0&password=secret"}, "pattern"),
         ],
     )
     def test_refuses_what_would_not_work(self, fields: dict[str, object], words: str) -> None:
@@ -141,7 +149,11 @@ class TestSending:
     def test_no_word_of_the_script_is_more_than_a_word(self, word: str) -> None:
         around = Surroundings(cluster="c1", root=Path("/r"), redis_url="redis://h/0")
         launch = Launch(id=ID, compute="cpu", arguments=(word,), environment={"PARALLELRUN_A": word})
-        script = Engine(compute(python="/bin/printf"), around).plan(launch).partition("<<'END'\n")[2][:-4]
+        script = (
+            Engine(compute().model_copy(update={"python": "/bin/printf"}), around)
+            .plan(launch)
+            .partition("<<'END'\n")[2][:-4]
+        )
         shown = shlex.split(script.partition("exec ")[2])
         assert shown[0] == "/bin/printf"
         assert shown[-1] == word

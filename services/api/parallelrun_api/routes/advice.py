@@ -11,6 +11,7 @@ from parallelrun_api.http.answers import encoded_answer
 from parallelrun_api.models import Advice, AdviceCurve
 from parallelrun_api.routes.responses import JobId, problems
 from parallelrun_api.views.advice import advice_on, curve_for
+from parallelrun_core.adviser.asked import PATTERN
 
 router = APIRouter(prefix="/v1", tags=["jobs"])
 
@@ -49,6 +50,7 @@ async def show_what_if(
         Query(
             description="`nodes`, `processes` (on each node) or `mini_batch_size`, `=`, and a range or list of values.",
             max_length=1000,
+            json_schema_extra={"pattern": PATTERN},
             examples=["nodes=1..64", "processes=2,4,8"],
         ),
     ],

@@ -16,6 +16,7 @@ from parallelrun_core.errors import Conflict, InvalidInput, Unavailable
 from parallelrun_core.folder.decisions import read_decisions
 from parallelrun_core.folder.job_folder import JobFolder, job_folder
 from parallelrun_core.folder.records import JobRecord, JobResult, Reopening
+from parallelrun_core.pipelines.standing import can_be_retried, standings
 from parallelrun_core.reopening import next_generation, reopen
 from parallelrun_core.service import telemetry
 from parallelrun_core.states import JobState
@@ -63,24 +64,17 @@ class Reopenings:
 
         Raises:
             NotFound: there is no such job.
-            Conflict: it has not ended, or nothing has failed.
+            Conflict: it has not ended, nothing has failed, or it would write into a version of an asset.
             InvalidInput: one of the mini-batches has not failed.
         """
         folder = job_folder(self._root, job_id)
         record = folder.record()
         if record.is_pipeline:
-            self._check_something_has_failed(folder, mini_batches)
+            _check_steps(folder, record, mini_batches)
         else:
             _check_mini_batches(folder, mini_batches)
+            _check_makes_no_assets(folder, record)
         self._reopen(folder, retry_failed=True, mini_batches=mini_batches, accept_changed_inputs=accept_changed_inputs)
-
-    def _check_something_has_failed(self, folder: JobFolder, mini_batches: list[int] | None) -> None:
-        if mini_batches:
-            raise InvalidInput.at("/mini_batches", "a pipeline has none of its own", "retry the job of that step")
-        result = folder.result()
-        is_whole = result is not None and not (result.progress.failed or result.progress.items_failed)
-        if result is not None and result.state is JobState.COMPLETED and is_whole:
-            raise Conflict(f"Job {folder.job_id} is completed, and nothing has failed in any of its steps.")
 
     def _reopen(
         self, folder: JobFolder, *, retry_failed: bool, mini_batches: list[int] | None, accept_changed_inputs: bool
@@ -137,6 +131,44 @@ class Reopenings:
                     f"Job {job_id} has just ended, and its workers are still shutting down. Try again soon."
                 )
             time.sleep(0.02)  # there is no event for it
+
+
+def _check_steps(folder: JobFolder, record: JobRecord, mini_batches: list[int] | None) -> None:
+    """Make sure that there is something in a pipeline to be tried again.
+
+    Raises:
+        Conflict, InvalidInput: it isn't so.
+    """
+    if mini_batches:
+        raise InvalidInput.at("/mini_batches", "a pipeline has none of its own", "retry the job of that step")
+    result = folder.result()
+    if result is None or result.state is not JobState.COMPLETED:
+        return
+    if not (result.progress.failed or result.progress.items_failed):
+        raise Conflict(f"Job {folder.job_id} is completed, and nothing has failed in any of its steps.")
+    spec = record.pipeline_spec()
+    if not any(can_be_retried(each, spec.steps[name]) for name, each in standings(folder, spec).items()):
+        raise Conflict(
+            f"Job {folder.job_id} is completed, and the steps in which something has failed have made versions of "
+            "assets, which never change. Submit it again: such a step runs anew and makes the next version, others are "
+            "reused."
+        )
+
+
+def _check_makes_no_assets(folder: JobFolder, record: JobRecord) -> None:
+    """Make sure that what is tried again wouldn't write into a version of an asset.
+
+    Raises:
+        Conflict: it would.
+    """
+    result = folder.result()
+    made = [name for name, given in record.job_spec().outputs.items() if given.asset is not None]
+    if made and result is not None and result.state is JobState.COMPLETED:
+        raise Conflict(
+            f"Job {folder.job_id} is completed, and its output {made[0]!r} was to be a version of an asset, which "
+            f"never changes. Submit it again, with resume_from: {folder.job_id} if all that it writes are rows: that "
+            "runs only what has failed, and makes the next version."
+        )
 
 
 def _check_mini_batches(folder: JobFolder, mini_batches: list[int] | None) -> None:

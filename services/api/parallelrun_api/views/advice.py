@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from parallelrun_core.adviser.asked import parse_what_if
 from parallelrun_core.errors import Conflict
 
 if TYPE_CHECKING:
@@ -34,9 +35,9 @@ def curve_for(folder: JobFolder, what_if: str, price: float | None) -> str:
         Conflict: it is a pipeline, or has no measurements yet.
         InvalidInput: what is asked for has no such form.
     """
-    from parallelrun_core.adviser.what_if import curve_of, parse_what_if
-
     setting, values = parse_what_if(what_if)
+    from parallelrun_core.adviser.what_if import curve_of
+
     return msgspec.json.encode(curve_of(_evidence(folder), setting, values, price=price)).decode()
 
 

@@ -11,7 +11,6 @@ from parallelrun_core.progress import Progress
 from parallelrun_core.service.pacing import Every
 from parallelrun_core.spec import JobSpec
 from parallelrun_master.policy.error_groups import ErrorGroups
-from parallelrun_master.reports.advice import lines_of_advice
 from parallelrun_master.reports.files import replace_text
 from parallelrun_master.reports.overview import EVERY_S, Overview
 from parallelrun_master.reports.readme import README
@@ -75,8 +74,7 @@ class Reports:
         while self._summaries.step():
             pass
         self._bring_up_to_date(errors)
-        advice = [] if self._spec.command else lines_of_advice(self._folder, result)
-        write_job_result(self._folder.logs, result, errors, self._spec, advice)
+        write_job_result(self._folder.logs, result, errors, self._spec)
         if result.started is not None:  # the last line of those written now and then
             self.overview.progress(result.progress, result.ended - result.started)
         self.say(f"The job {how_it_ended(result)}.")

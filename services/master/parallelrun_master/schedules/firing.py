@@ -95,8 +95,10 @@ class Firing:
         revision = schedule.revision()  # anew: it may have been disabled a moment ago
         if revision is None:
             return _NEVER
-        decided = [each for each in schedule.decided() if each <= moment(now)]
-        self._go_on(schedule, revision, decided)
+        ever = schedule.decided()  # a clock that was ahead may have decided upon what is still to come here
+        decided = [each for each in ever if each <= moment(now)]
+        for last in sorted({*ever[-1:], *decided[-1:]}):
+            self._go_on(schedule, revision, last)
         if not revision.is_enabled:
             return _NEVER
         due, since = revision.due(), max([revision.since(), *decided[-1:]])
@@ -129,10 +131,9 @@ class Firing:
         schedule.trim()
         return now  # what is due next is found out at the next look
 
-    def _go_on(self, schedule: ScheduleFolder, revision: Revision, decided: list[datetime]) -> None:
+    def _go_on(self, schedule: ScheduleFolder, revision: Revision, decided: datetime) -> None:
         """Make the job upon which a master has decided that was killed before it made it."""
-        if decided:
-            self._complete(schedule, revision, decided[-1])
+        self._complete(schedule, revision, decided)
 
     def _complete(self, schedule: ScheduleFolder, revision: Revision, due: datetime) -> None:
         """Make the job for a time upon which somebody has decided, unless that was done."""

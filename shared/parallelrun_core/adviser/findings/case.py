@@ -23,6 +23,10 @@ class Case:
     def settings(self) -> Settings:
         return self.evidence.settings
 
+    def count(self, looked_at: int) -> str:
+        """How many tries or mini-batches there are, in words, if so many were looked at."""
+        return self.evidence.sample.count(looked_at)
+
     def is_worth(self, predicted_s: float) -> bool:
         """Whether a job that takes so long instead is worth a change."""
         saved, took = self.schedule.measured_s - predicted_s, self.schedule.measured_s

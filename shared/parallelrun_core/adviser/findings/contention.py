@@ -42,7 +42,7 @@ def slowdown(schedule: Schedule) -> float:
     per_item = tries.run_s[done] / np.maximum(tries.items[done], 1)
     of_process = numbers_in_process(tries.process[done])
     first, later = per_item[of_process == 0], per_item[of_process > 0]
-    one_by_one = _served_one_by_one(schedule.ends_s[done])
+    one_by_one = _served_one_by_one(schedule.ends_s[done], schedule.evidence.sample.stretches)
     # Without that, ends are as irregular as the times are; or these are all the same, for the first tries, too.
     if one_by_one and (later.std() > _VARIES * later.mean() or later.mean() >= _SLOWER_THAN_FIRST * first.mean()):
         return max(1.0, float(tries.run_s[done][of_process > 0].mean()) / one_by_one)
@@ -57,12 +57,13 @@ def slowdown(schedule: Schedule) -> float:
     return usual / alone
 
 
-def _served_one_by_one(ends_s: Floats) -> float:
+def _served_one_by_one(ends_s: Floats, stretches: int) -> float:
     """The seconds from the end of one try to that of the next, if these are hardly ever much less; 0: they are.
 
     Workers that don't wait for each other end at any times, also two at once.
     """
-    gaps = np.diff(np.sort(ends_s))
+    gaps = np.sort(np.diff(np.sort(ends_s)))
+    gaps = gaps[: len(gaps) + 1 - stretches]  # without those between stretches, where others ended, too
     mean = float(gaps.mean())
     return mean if float(np.quantile(gaps, 0.1)) >= _REGULAR * mean else 0.0
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from parallelrun_core.adviser.advice import Change, Finding
 from parallelrun_core.adviser.duration import duration, percent
-from parallelrun_core.adviser.evidence import DONE, Floats
+from parallelrun_core.adviser.evidence import DONE, Floats, groups_of
 from parallelrun_core.adviser.findings.case import Case
 from parallelrun_core.adviser.schedule import numbers_in_process
 
@@ -99,8 +99,8 @@ def memory_growth(case: Case) -> float:
     """By which share the peak memory of a worker grew from its first quarter to its last, in the median."""
     tries = case.evidence.tries
     grown = []
-    for process in np.unique(tries.process):
-        peak = tries.peak_bytes[tries.process == process]
+    for _, mine in groups_of(tries.process):
+        peak = tries.peak_bytes[mine]
         quarter = len(peak) // _QUARTERS
         if quarter and (before := float(np.median(peak[:quarter]))):
             grown.append(float(np.median(peak[-quarter:])) / before - 1)

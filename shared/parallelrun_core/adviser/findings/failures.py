@@ -48,8 +48,9 @@ def _timeouts(case: Case, timed_out: Ints) -> Iterator[Finding]:
     new = int(np.ceil(_MARGIN * longest))
     shown = [int(each) for each in ids[:_MOST_SHOWN]]
     spent = float(tries.elapsed_s[timed_out].sum())
+    late = case.count(len(ids))
     evidence = [
-        f"{len(timed_out):,} tries of {len(ids):,} mini-batches were stopped after {duration(limit)}",
+        f"{case.count(len(timed_out))} tries of {late} mini-batches were stopped after {duration(limit)}",
         f"they took {percent(spent / max(1e-9, float(tries.elapsed_s.sum())))} of the workers' time",
     ]
     if len(done):
@@ -60,7 +61,7 @@ def _timeouts(case: Case, timed_out: Ints) -> Iterator[Finding]:
         "logs/user/stderr).",
         set={"run_invocation_timeout": str(new)},
     )
-    title = f"run() is stopped after {duration(limit)}, before it is done: {len(ids):,} mini-batches timed out."
+    title = f"run() is stopped after {duration(limit)}, before it is done: {late} mini-batches timed out."
     faster = list(
         case.faster("timeout_too_tight", predicted, title=title, evidence=evidence, change=change, mini_batches=shown)
     )
@@ -71,7 +72,7 @@ def _timeouts(case: Case, timed_out: Ints) -> Iterator[Finding]:
             id="timeout_too_tight", severity="severe", saves="risk", title=title, evidence=evidence, change=change,
             mini_batches=shown,
         )  # fmt: skip
-        said = [f"{lost:,} mini-batches have failed for it", *evidence]
+        said = [f"{case.count(lost)} mini-batches have failed for it", *evidence]
         yield replace(faster[0] if faster else risk, saves="risk", severity="severe", evidence=said)
 
 
@@ -86,11 +87,11 @@ def _errors(case: Case, failed: Ints) -> Iterator[Finding]:
     if has_died:
         predicted -= schedule.seconds_of_replacing
     shown = [int(each) for each in np.unique(tries.mini_batch[failed])[:_MOST_SHOWN]]
-    repaired = int((has_failed & ended_done).sum())
+    repaired, never = int((has_failed & ended_done).sum()), int((has_failed & ~ended_done).sum())
     spent = float(tries.elapsed_s[failed].sum()) / max(1e-9, float(tries.elapsed_s.sum()))
     evidence = [
-        f"{len(failed):,} tries failed, most with {commonest}: {percent(spent)} of the workers' time",
-        f"{repaired:,} mini-batches succeeded in a later try, {int((has_failed & ~ended_done).sum()):,} in none",
+        f"{case.count(len(failed))} tries failed, most with {commonest}: {percent(spent)} of the workers' time",
+        f"{case.count(repaired)} mini-batches succeeded in a later try, {case.count(never)} in none",
     ]
     if has_died:
         title = f"Workers die ({commonest}) and are replaced: init() runs again, and so do their mini-batches."

@@ -9,6 +9,7 @@ import numpy as np
 
 from parallelrun_core.adviser.advice import Change, Finding
 from parallelrun_core.adviser.duration import duration, percent
+from parallelrun_core.adviser.evidence import groups_of
 from parallelrun_core.adviser.findings.case import Case
 
 _SLOW: Final = 1.5
@@ -28,11 +29,7 @@ def findings_of(case: Case) -> Iterator[Finding]:
 def _slow(case: Case) -> Iterator[Finding]:
     schedule, names = case.schedule, case.evidence.nodes
     per_item = schedule.work / np.maximum(schedule.items, 1)
-    medians = {
-        int(node): float(np.median(per_item[schedule.node == node]))
-        for node in np.unique(schedule.node)
-        if int((schedule.node == node).sum()) >= _LEAST
-    }
+    medians = {node: float(np.median(per_item[mine])) for node, mine in groups_of(schedule.node) if len(mine) >= _LEAST}
     if len(medians) < 2:
         return
     usual = float(np.median(list(medians.values())))
@@ -87,7 +84,7 @@ def _too_many(case: Case) -> Iterator[Finding]:
     share = saved / (now * took)
     if enough == now or saved <= thresholds.seconds or share <= thresholds.share:
         return
-    busy = float(schedule.durations.sum()) / (len(schedule.lanes) * took)
+    busy = schedule.busy_s / (len(schedule.lanes) * took)
     yield Finding(
         id="too_many_nodes",
         severity="low" if share < 0.5 else "moderate",
@@ -96,7 +93,7 @@ def _too_many(case: Case) -> Iterator[Finding]:
         f"{duration(took)}.",
         evidence=[
             f"workers were busy for {percent(busy)} of their time",
-            f"{len(schedule.work):,} mini-batches in all",
+            f"{case.count(len(schedule.work))} mini-batches in all",
         ],
         change=Change(text=f"Run it on {enough:,} nodes.", set={"instance_count": str(enough)}),
         saving_s=took - predicted,

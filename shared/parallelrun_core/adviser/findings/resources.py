@@ -39,7 +39,7 @@ def _memory(case: Case) -> Iterator[Finding]:
         return
     fit = [int(0.8 * total / peak) for total in totals.values() if peak]
     fewer = max(1, min([now - 1, *fit]))
-    said = [f"{killed:,} tries ended because the node had no memory left"] if killed else []
+    said = [f"{case.count(killed)} tries ended because the node had no memory left"] if killed else []
     said += [
         f"{now:,} workers with {peak / _GB:.2f} GB each need {percent(each)} of {name}" for name, each in full.items()
     ]

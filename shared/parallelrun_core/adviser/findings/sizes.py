@@ -15,7 +15,7 @@ from parallelrun_core.adviser.advice import Change, Finding
 from parallelrun_core.adviser.duration import duration, percent
 from parallelrun_core.adviser.evidence import Floats
 from parallelrun_core.adviser.findings.case import Case
-from parallelrun_core.adviser.replay import joined, split
+from parallelrun_core.adviser.replay import and_then, joined, split
 from parallelrun_core.adviser.schedule import Schedule
 from parallelrun_core.adviser.sizes import of_size, size_text
 
@@ -50,7 +50,7 @@ def _too_small(case: Case) -> Iterator[Finding]:
     factor = _nearest(options)
     if not factor:
         return
-    fixed_s = schedule.fixed_s + waits_s * len(schedule.lanes) / len(work)
+    fixed_s = schedule.fixed_s + waits_s * len(schedule.lanes) / schedule.count
     longest = float(joined(work, factor).max())
     changed = {"mini_batch_size": size_text(size * factor, case.settings.unit)}
     if longest > _OF_TIMEOUT * case.settings.run_invocation_timeout_s:
@@ -61,7 +61,7 @@ def _too_small(case: Case) -> Iterator[Finding]:
         title=f"Mini-batches are too small: {percent(fixed_s / (median + fixed_s))} of the workers' time goes into "
         "handing them over.",
         evidence=[
-            f"half of {len(work):,} mini-batches took less than {duration(median)}",
+            f"half of {case.count(len(work))} mini-batches took less than {duration(median)}",
             f"each costs {duration(fixed_s)} beside its items",
             "the tuning guide advises 10 s or more, and less than 0.5 % for handing over",
         ],
@@ -74,7 +74,7 @@ def _waits_s(schedule: Schedule) -> float:
     can't explain, as long as it is no more for each than the engine takes to publish, record and store one.
     """
     waits_s = max(0.0, schedule.unexplained_s) + max(0.0, schedule.after_s - _END_S)
-    return waits_s if waits_s * len(schedule.lanes) <= _ENGINE_S * len(schedule.work) else 0.0
+    return waits_s if waits_s * len(schedule.lanes) <= _ENGINE_S * schedule.count else 0.0
 
 
 def _too_large(case: Case) -> Iterator[Finding]:
@@ -88,9 +88,9 @@ def _too_large(case: Case) -> Iterator[Finding]:
     factor = _nearest(options)
     if not factor:
         return
-    count, lanes = len(schedule.work), len(schedule.lanes)
+    count, lanes = schedule.count, len(schedule.lanes)
     name = "too_few_mini_batches" if count < lanes else "mini_batch_too_large"
-    busy = float(schedule.durations.sum()) / (lanes * max(1e-9, schedule.base_s))
+    busy = schedule.busy_s / (lanes * max(1e-9, schedule.base_s))
     few = f"There are {count:,} mini-batches for {lanes:,} workers: the others have nothing to do."
     large = f"Mini-batches are too large: workers wait for the last ones, and are busy for {percent(busy)} of the time."
     yield from case.faster(
@@ -98,7 +98,7 @@ def _too_large(case: Case) -> Iterator[Finding]:
         options[factor],
         title=few if count < lanes else large,
         evidence=[
-            f"{count:,} mini-batches on {lanes:,} workers, half of which took longer than "
+            f"{case.count(len(schedule.work))} mini-batches on {lanes:,} workers, half of which took longer than "
             f"{duration(float(np.median(schedule.work)))}",
             f"the longest took {duration(float(schedule.work.max()))} of {duration(schedule.measured_s)}",
         ],
@@ -110,11 +110,9 @@ def _too_large(case: Case) -> Iterator[Finding]:
 
 
 def _when_divided(schedule: Schedule, factor: int) -> float:
-    parts = split(schedule.work, schedule.items, factor, excess_in_one_item(schedule))
-    durations = parts + schedule.fixed_s
-    if schedule.lost.any():  # what was tried in vain isn't gained
-        durations = np.append(durations, schedule.lost[schedule.lost > 0])
-    return schedule.seconds(durations)
+    parts = split(schedule.work, schedule.items, factor, schedule.fixed_s, excess_in_one_item(schedule))
+    # What was tried in vain isn't gained.
+    return schedule.seconds(and_then(parts, schedule.lost[schedule.lost > 0]))
 
 
 def excess_in_one_item(schedule: Schedule) -> Floats:

@@ -14,9 +14,12 @@ import numpy as np
 from parallelrun_core.adviser.advice import Change, Finding
 from parallelrun_core.adviser.duration import duration
 from parallelrun_core.adviser.findings.case import Case
+from parallelrun_core.adviser.replay import Runs, and_then
 
 _MUCH_LONGER: Final = 4.0
 _MOST_SHOWN: Final = 5
+_MOST_PIECES: Final = 10**9
+"""Of one mini-batch: enough for any, and fit to be counted."""
 
 
 def findings_of(case: Case) -> Iterator[Finding]:
@@ -27,15 +30,19 @@ def findings_of(case: Case) -> Iterator[Finding]:
     heavy = np.flatnonzero(work > _MUCH_LONGER * max(usual, schedule.fixed_s))
     if not len(heavy) or len(heavy) > len(work) // 4:
         return
-    pieces = [np.full(int(np.ceil(work[each] / usual)), usual) if usual else work[each : each + 1] for each in heavy]
+    pieces = np.minimum(np.ceil(work[heavy] / usual), _MOST_PIECES) if usual else np.ones(len(heavy))
     rest = np.delete(schedule.durations, heavy)
-    divided = np.concatenate([*(each + schedule.fixed_s for each in pieces), rest])
-    predicted = schedule.seconds(divided)
+    divided = Runs((usual or work[heavy]) + np.full(len(heavy), schedule.fixed_s), pieces.astype(np.int64))
+    predicted = schedule.seconds(and_then(divided, rest))
     order = heavy[np.argsort(-work[heavy])]
     ids = [int(schedule.ids[each]) for each in order[:_MOST_SHOWN]]
     longest = order[0]
     slowest_first = schedule.seconds(np.concatenate([schedule.durations[order], rest]))
-    many = f"{len(heavy):,} of {len(work):,} mini-batches take" if len(heavy) > 1 else f"Mini-batch {ids[0]} takes"
+    many = (
+        f"{case.count(len(heavy))} of {case.count(len(work))} mini-batches take"
+        if len(heavy) > 1
+        else f"Mini-batch {ids[0]} takes"
+    )
     has_keys = case.settings.has_keys
     what = "the rows or files of one key" if has_keys else "an item"
     evidence = [

@@ -46,6 +46,7 @@ def evidence_of(folder: JobFolder, result: JobResult | None = None) -> Evidence:
     return Evidence(
         job_id=folder.job_id,
         tries=read.tries,
+        sample=read.sample,
         nodes=list(dict.fromkeys([*read.nodes, *(init.node for init in inits)])),
         processes=read.processes,
         categories=read.categories,

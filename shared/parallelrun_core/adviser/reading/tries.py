@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from parallelrun_core.adviser.evidence import DONE, FAILED, RETRY, Tries
+from parallelrun_core.adviser.evidence import DONE, FAILED, RETRY, Ints, Sample, Tries
+from parallelrun_core.adviser.reading.stretches import MOST_BYTES, Parts, parts_of, records_in
 from parallelrun_core.folder.decisions import NAME
 from parallelrun_core.folder.layout import RETRIES
-from parallelrun_core.folder.term_log import read_term_log
 from parallelrun_core.outcome import Outcome, decode_list
 
 _STATUS = {"done": DONE, "failed": FAILED, "retry": RETRY}
@@ -38,37 +38,88 @@ class ReadTries(NamedTuple):
     """Tries, and the names that their columns count."""
 
     tries: Tries
+    sample: Sample
     nodes: list[str]
     processes: list[str]
     categories: list[str]
 
 
-def read_tries(folder: Path, begun: float) -> ReadTries:
+class _Columns:
+    """Tries as they are read."""
+
+    def __init__(self, begun: float) -> None:
+        self._begun = begun
+        self._whole = {name: array("q") for name in _WHOLE}
+        self._real = {name: array("d") for name in _REAL}
+        self.nodes, self.processes, self.categories = Names(), Names(), Names("")
+
+    def add(self, outcomes: list[Outcome], only: set[int] | None) -> int:
+        """Add those of the job, perhaps only of some mini-batches; returns how many there are of all."""
+        least = self._begun - _CLOCKS_S
+        tried = [each for each in outcomes if each.started >= least and each.status != "lost"]
+        count = len(tried)
+        if only is not None:
+            tried = [each for each in tried if each.mini_batch in only]
+        whole = self._whole
+        _add(tried, whole, self._real, self._begun)
+        whole["node"].extend([self.nodes.number(each.node) for each in tried])
+        whole["process"].extend([self.processes.number(f"{each.node}/{each.process}") for each in tried])
+        whole["category"].extend([self.categories.number(_category(each)) for each in tried])
+        return count
+
+    def __len__(self) -> int:
+        return len(self._whole["mini_batch"])
+
+    def mini_batches(self) -> Ints:
+        return np.array(self._whole["mini_batch"], np.int64)
+
+    def tries(self) -> Tries:
+        """All of them, in their order; nothing can be added any more."""
+        whole, real = self._whole, self._real
+        order = np.lexsort((np.frombuffer(whole["mini_batch"], np.int64), np.frombuffer(real["started_s"], np.float64)))
+        # One after the other, so that all tries are in memory once.
+        made: dict[str, Any] = {name: np.frombuffer(whole.pop(name), np.int64)[order] for name in _WHOLE}
+        made |= {name: np.frombuffer(real.pop(name), np.float64)[order] for name in _REAL}
+        return Tries(**made)
+
+
+def read_tries(folder: Path, begun: float, most_bytes: int = MOST_BYTES) -> ReadTries:
     """Those that were handed over since the job began, or was reopened; not those that it took over from another.
 
-    A range of a log that can't be read is passed over.
+    Of a huge job, only some of them, and of the tries that were repeated those of the same mini-batches: `sample` says
+    how many each stands for. A range of a log that can't be read is passed over.
 
     Args:
         begun: seconds since the epoch; the times of tries count from it.
+        most_bytes: of each of the two logs that are read.
 
     Raises:
         NewerSchema: a newer release has written them.
     """
-    whole = {name: array("q") for name in _WHOLE}
-    real = {name: array("d") for name in _REAL}
-    nodes, processes, categories = Names(), Names(), Names("")
-    for name in (NAME, RETRIES):
-        for _, _, raw in read_term_log(folder, name, on_damage=lambda _: None):
-            tried = [each for each in decode_list(raw) if each.started >= begun - _CLOCKS_S and each.status != "lost"]
-            _add(tried, whole, real, begun)
-            whole["node"].extend([nodes.number(each.node) for each in tried])
-            whole["process"].extend([processes.number(f"{each.node}/{each.process}") for each in tried])
-            whole["category"].extend([categories.number(_category(each)) for each in tried])
-    order = np.lexsort((np.frombuffer(whole["mini_batch"], np.int64), np.frombuffer(real["started_s"], np.float64)))
-    # One after the other, so that a million tries are in memory once.
-    made: dict[str, Any] = {name: np.frombuffer(whole.pop(name), np.int64)[order] for name in _WHOLE}
-    made |= {name: np.frombuffer(real.pop(name), np.float64)[order] for name in _REAL}
-    return ReadTries(Tries(**made), nodes.all(), processes.all(), categories.all())
+    columns = _Columns(begun)
+    decisions = parts_of(folder, NAME, most_bytes)
+    all_decisions = _read(decisions, columns)
+    decided = len(columns)
+    retries = parts_of(folder, RETRIES, most_bytes)
+    all_retries = _read(retries, columns, None if decisions.is_all else set(columns.mini_batches().tolist()))
+    each, known = all_decisions / max(1, decided), len(columns) - decided
+    sample = Sample(
+        each=1.0 if decisions.is_all else each,
+        each_retry=1.0 if decisions.is_all and retries.is_all else all_retries / max(1.0, known * each),
+        stretches=1 if decisions.is_all else len(decisions.stretches),
+    )
+    names = columns.nodes.all(), columns.processes.all(), columns.categories.all()
+    return ReadTries(columns.tries(), sample, *names)
+
+
+def _read(parts: Parts, columns: _Columns, only: set[int] | None = None) -> float:
+    """Add what is in these, perhaps only that of some mini-batches; returns about how many tries all of the log has."""
+    count = read_bytes = 0
+    for stretch in parts.stretches:
+        for size, raw in records_in(stretch):
+            count += columns.add(decode_list(raw), only)
+            read_bytes += size
+    return count * parts.total_bytes / max(1, read_bytes)
 
 
 def _category(outcome: Outcome) -> str:

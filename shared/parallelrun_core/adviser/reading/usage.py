@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import os
 from collections.abc import Iterable
 from contextlib import suppress
 from datetime import datetime
@@ -14,25 +15,36 @@ from parallelrun_core.folder.layout import Logs
 
 _MB = 1 << 20
 _MOST_NODES = 2000
-_MOST_BYTES = 8 << 20
+_MOST_BYTES = 24 << 20
+"""Of all reports together; parsing takes a second for that."""
+_LEAST_BYTES = 4 << 10
+_FILES = 3
+_LONGEST_S = 600.0
+"""A row counts for no more time than that: those before it may have been left out."""
 
 Row = dict[str, str]
 
 
 def read_uses(logs: Path, nodes: Iterable[str]) -> dict[str, NodeUse]:
-    """By node; one without a report is left out."""
-    uses = {}
-    for node in list(nodes)[:_MOST_NODES]:
+    """By node; one without a report is left out. Of long reports of many nodes, the first and the last rows count."""
+    uses, looked_at = {}, list(nodes)[:_MOST_NODES]
+    most = max(_LEAST_BYTES, _MOST_BYTES // _FILES // max(1, len(looked_at)))
+    for node in looked_at:
         folder = Logs(logs).perf(node)
-        if rows := _rows(folder / "node_resource_usage.csv"):
-            workers, gpus = (_rows(folder / f"{name}_usage.csv") for name in ("processes_resource", "node_gpu"))
+        if rows := _rows(folder / "node_resource_usage.csv", most):
+            workers, gpus = (_rows(folder / f"{name}_usage.csv", most) for name in ("processes_resource", "node_gpu"))
             uses[node] = _use(rows, workers, gpus)
     return uses
 
 
-def _rows(path: Path) -> list[Row]:
-    with suppress(OSError, ValueError, csv.Error), path.open(newline="", errors="replace") as file:
-        return list(csv.DictReader(file.read(_MOST_BYTES).splitlines()))
+def _rows(path: Path, most: int) -> list[Row]:
+    with suppress(OSError, ValueError, csv.Error), path.open("rb") as file:
+        size = os.fstat(file.fileno()).st_size
+        lines = file.read(most if size <= most else most // 2).decode(errors="replace").splitlines()
+        if size > most:
+            file.seek(size - most // 2)
+            lines[-1:] = file.read(most // 2).decode(errors="replace").splitlines()[1:]
+        return list(csv.DictReader(lines))
     return []
 
 
@@ -104,7 +116,7 @@ def _mean(rows: list[Row], column: str) -> float | None:
     for row in rows:
         with suppress(ValueError, TypeError):
             at, value = datetime.fromisoformat(row.get("Utc Time") or ""), float(row.get(column) or "")
-            weight = max(0.001, (at - before).total_seconds()) if before else 1.0
+            weight = min(_LONGEST_S, max(0.001, (at - before).total_seconds())) if before else 1.0
             total, weights, before = total + weight * value, weights + weight, at
     share = total / weights / 100 if weights else None
     return share if share is not None and isfinite(share) else None

@@ -85,7 +85,7 @@ def _read(document: Mapping[str, Any], location: Location, scope: PipelineScope,
     """A pipeline, whose inputs and outputs are those of the scope."""
     jobs = as_mapping(document.get("jobs"), location.at("jobs"), findings)
     scope.budget.take(len(jobs), location.at("jobs"))
-    raw = raw_steps(jobs, location.below("jobs"), findings)
+    raw = raw_steps(jobs, location.below("jobs"), scope)
     findings.check()  # or steps would be missing, to which others are bound
     types = {step.name: output_types(step, scope.outputs) for step in raw.values() if step.kind != IF_ELSE}
     conditions = conditions_of(raw, types, scope.inputs, findings)
@@ -97,6 +97,8 @@ def _read(document: Mapping[str, Any], location: Location, scope: PipelineScope,
         own = Findings(names=findings.names)
         try:
             drafts[step.name], read = _read_one(step, replace(scope, findings=own, steps=types), own)
+            if read.type != "pipeline":  # whose steps are counted
+                scope.budget.take_text(read.job, step.location.pointer)
             after = _after(step, types, own)
             steps[step.name] = read.model_copy(update={"after": after, "conditions": conditions.get(step.name, ())})
         except TooLarge:

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from parallelrun_core.azure.components import open_component
 from parallelrun_core.azure.findings import Findings, Location, quoted
+from parallelrun_core.azure.scope import PipelineScope, TooLarge
 from parallelrun_core.azure.v1 import CONFIG
 from parallelrun_core.azure.v2_models import MODEL_TYPES
 from parallelrun_core.errors import InvalidInput
@@ -57,8 +58,13 @@ def kind_of(fields: Mapping[str, Any]) -> str:
     return ""
 
 
-def raw_steps(jobs: Mapping[Any, Any], location: Location, findings: Findings) -> dict[str, RawStep]:
-    """The steps below `jobs`, without those that are left out. Those that can't be read are problems."""
+def raw_steps(jobs: Mapping[Any, Any], location: Location, scope: PipelineScope) -> dict[str, RawStep]:
+    """The steps below `jobs`, without those that are left out. Those that can't be read are problems.
+
+    Raises:
+        TooLarge: with their components, they are.
+    """
+    findings = scope.findings
     steps: dict[str, RawStep] = {}
     given = {name: step for name, step in jobs.items() if step is not None}
     for name, fields in given.items():
@@ -70,6 +76,10 @@ def raw_steps(jobs: Mapping[Any, Any], location: Location, findings: Findings) -
         else:
             try:
                 steps[name] = _raw_step(name, fields, where, list(given), findings)
+                if steps[name].component_at is not None:
+                    scope.budget.take_text(steps[name].component, where.at("component"))
+            except TooLarge:
+                raise
             except InvalidInput as error:
                 findings.problems += error.problems
     if not given:

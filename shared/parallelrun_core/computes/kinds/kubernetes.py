@@ -24,7 +24,14 @@ def _labels(value: dict[str, str]) -> dict[str, str]:
     return value
 
 
-Labels = Annotated[dict[str, str], AfterValidator(_labels)]
+Labels = Annotated[
+    dict[str, str],
+    AfterValidator(_labels),
+    Field(json_schema_extra={
+        "propertyNames": {"pattern": f"^{_LABEL_NAME.pattern}$"},
+        "additionalProperties": {"type": "string", "pattern": _LABEL_VALUE},
+    }),
+]  # fmt: skip
 
 
 class Toleration(Strict):

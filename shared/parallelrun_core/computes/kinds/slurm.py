@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from typing import Final, Literal, Self
+from typing import Annotated, Final, Literal, Self
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, StrictInt, StrictStr, field_validator, model_validator
 
 from parallelrun_core.computes import definition
 
@@ -15,11 +15,18 @@ _LEAST_WALLTIME_S: Final = 300
 
 _NAMES: Final = r"^[A-Za-z0-9_.:@+-]+(,[A-Za-z0-9_.:@+-]+)*$"
 _CONSTRAINT: Final = r"^[A-Za-z0-9_.:&|*()\[\],=+-]+$"
-_FOLDER: Final = r"^/[^\x00-\x1f]*$"
-_WALLTIME: Final = re.compile(
-    r"(?:(?P<days>\d+)-(?P<hours>\d+)(?::(?P<minutes>\d+)(?::(?P<seconds>\d+))?)?"
-    r"|(?P<h>\d+):(?P<m>\d+):(?P<s>\d+)|(?P<only>\d+)(?::(?P<more>\d+))?)"
+_FOLDER: Final = r"^/[^\x00-\x1f\x7f]*$"
+_PYTHON: Final = r"^/([^\x00-\x1f\x7f]*/)?python[0-9.]*$"
+_REDIS: Final = (
+    r"^(rediss?://([A-Za-z0-9._-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\])(:[0-9]{1,5})?(/[0-9]{1,5})?"
+    r"(\?ssl_ca_certs=/[A-Za-z0-9%/._+~-]*)?|unix:///[A-Za-z0-9%/._+~-]*(\?db=[0-9]{1,5})?)?$"
 )
+"""No user, no password, and nothing that would make an encrypted connection a less safe one."""
+_WALLTIME: Final = re.compile(
+    r"(?:(?P<days>[0-9]+)-(?P<hours>[0-9]+)(?::(?P<minutes>[0-9]+)(?::(?P<seconds>[0-9]+))?)?"
+    r"|(?P<h>[0-9]+):(?P<m>[0-9]+):(?P<s>[0-9]+)|(?P<only>[0-9]+)(?::(?P<more>[0-9]+))?)"
+)
+_AS_PATTERN: Final = f"^({re.sub('[?]P<[a-z]+>', '', _WALLTIME.pattern)})?$"
 OPTIONS: Final = frozenset({
     "contiguous", "core-spec", "cores-per-socket", "cpu-freq", "delay-boot", "exclude", "exclusive",
     "extra-node-info", "gpu-bind", "gpu-freq", "hint", "licenses", "mem-bind", "network", "nice", "nodelist",
@@ -27,7 +34,10 @@ OPTIONS: Final = frozenset({
     "threads-per-core", "tmp", "tres-bind", "use-min-nodes", "wckey",
 })  # fmt: skip
 """Of `sbatch`; none that names a file, runs a program, sends mail, or decides what is decided here."""
-_VALUE: Final = re.compile(r"[ -~]{0,512}")
+_VALUE: Final = re.compile(r"[A-Za-z0-9_.:,;@+=*%&|()\[\]<>!~-]{0,512}")
+"""No `/`: Slurm would read the nodes to use, or not to use, from the file of that name."""
+
+Option = StrictInt | Literal[True] | Annotated[StrictStr, Field(json_schema_extra={"pattern": f"^{_VALUE.pattern}$"})]
 
 
 class Compute(definition.Compute):
@@ -40,15 +50,21 @@ class Compute(definition.Compute):
     """The partition of the tier low_priority: its jobs may be preempted."""
     account: str = Field(default="", max_length=256, pattern=f"{_NAMES}|^$")
     qos: str = Field(default="", max_length=256, pattern=f"{_NAMES}|^$")
-    walltime: str = Field(default="", max_length=32, examples=["12:00:00", "2-00:00:00"])
+    walltime: str = Field(
+        default="", max_length=32, examples=["12:00:00", "2-00:00:00"], json_schema_extra={"pattern": _AS_PATTERN}
+    )
     """The most time that a node is there, as Slurm writes it; the partition's when not set. One that is still needed
     is replaced."""
     gpu_type: str = Field(default="", max_length=64, pattern=r"^[A-Za-z0-9_.-]*$", examples=["a100"])
     constraint: str = Field(default="", max_length=512, pattern=f"{_CONSTRAINT}|^$")
     """Features that a node must have."""
-    options: dict[str, str | int | Literal[True]] = Field(default_factory=dict, examples=[{"exclude": "n[7-9]"}])
+    options: dict[str, Option] = Field(
+        default_factory=dict,
+        examples=[{"exclude": "n[7-9]"}],
+        json_schema_extra={"propertyNames": {"enum": [*sorted(OPTIONS)]}},
+    )
     """Other options of `sbatch` by their long names, without `--`; `true` for one without a value."""
-    python: str = Field(default="", max_length=4096, pattern=f"{_FOLDER}|^$")
+    python: str = Field(default="", max_length=4096, pattern=f"{_PYTHON}|^$", examples=["/home/me/pr/bin/python3.11"])
     """The interpreter that runs the agent on a node, with ParallelRun installed; the provisioner's own path when not
     set."""
     work_dir: str = Field(default="", max_length=4096, pattern=f"{_FOLDER}|^$")
@@ -57,7 +73,7 @@ class Compute(definition.Compute):
     """A folder for the environments of jobs; in the user's home when not set."""
     secrets_dir: str = Field(default="", max_length=4096, pattern=f"{_FOLDER}|^$")
     """The folder with the secrets of jobs and datastores, as nodes see it."""
-    redis_url: str = Field(default="", max_length=1024, pattern=r"^(rediss?|unix)://[^@\x00-\x20]*$|^$")
+    redis_url: str = Field(default="", max_length=1024, pattern=_REDIS, examples=["rediss://login:6380/0"])
     """Redis as nodes reach it, without a password; as the provisioner does when not set."""
 
     @field_validator("walltime")
@@ -69,12 +85,12 @@ class Compute(definition.Compute):
 
     @field_validator("options")
     @classmethod
-    def _are_known(cls, value: dict[str, str | int | Literal[True]]) -> dict[str, str | int | Literal[True]]:
+    def _are_known(cls, value: dict[str, Option]) -> dict[str, Option]:
         for name, given in value.items():
             if name not in OPTIONS:
                 raise ValueError(f"{name[:50]!r} is not one of {', '.join(sorted(OPTIONS))}")
             if not _VALUE.fullmatch(str(given)):
-                raise ValueError(f"the value of {name!r} must be at most 512 printable characters of ASCII")
+                raise ValueError(f"the value of {name!r} must be at most 512 letters, digits and signs, and no file")
         return value
 
     @model_validator(mode="after")

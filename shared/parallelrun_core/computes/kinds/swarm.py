@@ -18,11 +18,16 @@ def _checked_constraint(value: str) -> str:
     return value
 
 
+Constraint = Annotated[
+    str, AfterValidator(_checked_constraint), Field(json_schema_extra={"pattern": f"^{_CONSTRAINT.pattern}$"})
+]
+
+
 class Compute(Containers):
     """Each node is a service with one task, which is not started again when it has ended."""
 
     type: Literal["swarm"]
-    constraints: tuple[Annotated[str, AfterValidator(_checked_constraint)], ...] = Field(default=(), max_length=32)
+    constraints: tuple[Constraint, ...] = Field(default=(), max_length=32)
     """Where its nodes may run, as in `node.labels.tier==spot`."""
     gpu_resource: str = Field(default="NVIDIA-GPU", pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$")
     """What the machines' engines call a GPU in their `node-generic-resources`."""

@@ -12,6 +12,7 @@ from typing import Any, Final
 from parallelrun_core.service.telemetry import logger
 from parallelrun_provisioner.engines.docker.client import Connection, shortened
 from parallelrun_provisioner.engines.interface import EngineError, LaunchRefused
+from parallelrun_provisioner.policy.images import host_of, parse
 
 log = logger()
 
@@ -52,17 +53,18 @@ class Fetches:
         if fetch is not None and fetch.failure and time.monotonic() - (fetch.ended_at or 0) < _AGAIN_S:
             raise LaunchRefused(fetch.failure)
         if fetch is None or fetch.ended_at is not None:
-            login = read_login(self._login)
+            login = read_login(self._login, image)
             fetch = self._fetches[image] = Fetch(image)
-            Thread(target=_fetch, args=(fetch, login), name=f"fetch {image}", daemon=True).start()
+            kept = f" (the login {self._login.name!r} is that of another host)" if self._login and not login else ""
+            Thread(target=_fetch, args=(fetch, login, kept), name=f"fetch {image}", daemon=True).start()
 
     def of(self, image: str) -> Fetch | None:
         """How it stands with an image; None: nobody has asked for it."""
         return self._fetches.get(image)
 
 
-def read_login(path: Path | None) -> dict[str, str] | None:
-    """User and password of a registry; None: it needs none.
+def read_login(path: Path | None, image: str) -> dict[str, str] | None:
+    """User and password of the registry of an image; None: there are none, or they are those of another host.
 
     Raises:
         LaunchRefused: the file can't be read.
@@ -71,8 +73,10 @@ def read_login(path: Path | None) -> dict[str, str] | None:
         return None
     try:
         given = json.loads(path.read_text())
+        if host_of(given.get("host") or path.name) != parse(image).host:
+            return None
         return {"username": str(given["username"]), "password": str(given["password"])}
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         what = type(error).__name__  # not its text, which may have a piece of the password
         raise LaunchRefused(
             f"user and password of the registry can't be read from {path} ({what}); it is JSON with username and "
@@ -80,7 +84,7 @@ def read_login(path: Path | None) -> dict[str, str] | None:
         ) from None
 
 
-def _fetch(fetch: Fetch, login: dict[str, str] | None) -> None:
+def _fetch(fetch: Fetch, login: dict[str, str] | None, kept: str) -> None:
     connection = Connection()
     try:
         with connection.asking() as client:
@@ -90,6 +94,7 @@ def _fetch(fetch: Fetch, login: dict[str, str] | None) -> None:
         fetch.failure = str(error)
     finally:
         connection.close()
+        fetch.failure = fetch.failure and f"{fetch.failure}{kept}"
         fetch.ended_at = time.monotonic()
         log.info("image_fetched", image=fetch.image, failure=fetch.failure)
 

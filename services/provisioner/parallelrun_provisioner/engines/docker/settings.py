@@ -6,12 +6,13 @@ an agent, which may read the volume of all jobs.
 
 from __future__ import annotations
 
-from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import NamedTuple
 
 from pydantic import Field, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from parallelrun_provisioner.policy.images import is_allowed
 
 
 class Mount(NamedTuple):
@@ -49,8 +50,9 @@ class DockerSettings(BaseSettings):
     image: str = "parallelrun-agent"
     """The image of nodes whose compute names none."""
     images: str = ""
-    """Images that computes and jobs may name besides, as patterns such as `registry.example.org/team/*`. Who makes an
-    image that is a node can do there what its agent can: allow only those that you trust."""
+    """Images that computes and jobs may name besides, as patterns such as `registry.example.org/team/*`: `*` stands for
+    one part of a path, `**` for any number; without a host, they are Docker Hub's. Who makes an image that is a node
+    can do there what its agent can: allow only those that you trust."""
     networks: str = ""
     """Networks of the nodes; one of them leads to Redis."""
     volumes: str = ""
@@ -73,7 +75,8 @@ class DockerSettings(BaseSettings):
     worker_uids: str = "20000-59999"
     """Users that workers may be, one for each job. Empty: they are the agent's."""
     registries: Path | None = None
-    """Folder with a file for each registry that asks for a password: JSON with `username` and `password`."""
+    """Folder with a file for each registry that asks for a password: JSON with `username` and `password`, and with
+    `host` (such as `registry.example.org:5000`), unless the file is named like the host. No other host gets them."""
 
     @field_validator("volumes")
     @classmethod
@@ -92,7 +95,7 @@ class DockerSettings(BaseSettings):
 
     def allows(self, image: str) -> bool:
         """Whether nodes may be of this image."""
-        return image == self.image or any(fnmatchcase(image, pattern) for pattern in words(self.images))
+        return image == self.image or is_allowed(image, words(self.images))
 
 
 def words(text: str) -> list[str]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Literal, NamedTuple
 
 from pydantic import Field, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from parallelrun_provisioner.policy.images import is_allowed
 
 
 class Claim(NamedTuple):
@@ -44,7 +45,8 @@ class KubernetesSettings(BaseSettings):
     image: str = "parallelrun-agent"
     """The image of nodes whose compute names none."""
     images: str = ""
-    """Images that computes may name besides, as patterns such as `registry.example.org/team/*`."""
+    """Images that computes may name besides, as patterns such as `registry.example.org/team/*`: `*` stands for one part
+    of a path, `**` for any number; without a host, they are Docker Hub's."""
     image_pull_policy: Literal["Always", "IfNotPresent", "Never"] = "IfNotPresent"
     pull_secrets: str = ""
     """Secrets with the logins of the images' registries."""
@@ -75,7 +77,7 @@ class KubernetesSettings(BaseSettings):
 
     def allows(self, image: str) -> bool:
         """Whether nodes may be of this image."""
-        return image == self.image or any(fnmatchcase(image, pattern) for pattern in words(self.images))
+        return image == self.image or is_allowed(image, words(self.images))
 
 
 def words(text: str) -> list[str]:
