@@ -43,7 +43,7 @@ def create(
     ] = "",
     notify: Annotated[str, typer.Option(metavar="URL", help="Tell this URL when the job has ended.")] = "",
     notify_secret: Annotated[
-        str, typer.Option(metavar="NAME", help="The key that signs it: a file below webhooks/ in the masters' secrets.")
+        str, typer.Option(metavar="NAME", help="The key that signs it: webhooks/HOST/NAME in the masters' secrets.")
     ] = "",
     stream: Annotated[bool, typer.Option("--stream", help="Follow the job until it ends.")] = False,
     idempotency_key: Annotated[
