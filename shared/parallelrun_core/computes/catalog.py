@@ -64,8 +64,10 @@ class Catalog:
         self.folder.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
         path = self.file(definition.name)
         is_new = not path.exists()
-        text = json.dumps(shown(definition), indent=2)
-        replace_file(path, text.encode() + b"\n", mode=PRIVATE_FILE)
+        with suppress(NotFound, CorruptLog):
+            if (before := self.get(definition.name)).kind != definition.kind:
+                self._give_back(before)  # its nodes are of another engine
+        replace_file(path, _text(definition), mode=PRIVATE_FILE)
         sync_file(path)
         sync_folder(self.folder)
         self.given_back(definition)  # its nodes are those of this one
@@ -78,17 +80,18 @@ class Catalog:
             NotFound: there is none of this name.
             OSError: the volume can't be written.
         """
-        try:
-            definition = self.get(name)
-            kind = str(shown(definition)["type"])
-            (self.folder / _DELETED).mkdir(mode=PRIVATE_FOLDER, exist_ok=True)
-            self.file(name).rename(self._deleted(name, kind))
-            sync_folder(self.folder / _DELETED)
-        except CorruptLog:
-            self.file(name).unlink(missing_ok=True)
-        except FileNotFoundError as error:
-            raise NotFound(f"There is no compute {name!r}: {self.hint(name)}.") from error
+        with suppress(CorruptLog):
+            self._give_back(self.get(name))
+        self.file(name).unlink(missing_ok=True)
         sync_folder(self.folder)
+
+    def _give_back(self, definition: Compute) -> None:
+        """Let the provisioner give back the nodes of a compute that is going to be no more. Raises OSError."""
+        folder, path = self.folder / _DELETED, self._deleted(definition.name, definition.kind)
+        folder.mkdir(mode=PRIVATE_FOLDER, exist_ok=True)
+        replace_file(path, _text(definition), mode=PRIVATE_FILE)
+        sync_file(path)
+        sync_folder(folder)
 
     def deleted(self) -> list[Compute]:
         """Computes that were deleted, and may still have nodes."""
@@ -100,7 +103,7 @@ class Catalog:
 
     def given_back(self, definition: Compute) -> None:
         """No nodes have to be given back of a compute that was deleted."""
-        self._deleted(definition.name, str(shown(definition)["type"])).unlink(missing_ok=True)
+        self._deleted(definition.name, definition.kind).unlink(missing_ok=True)
 
     def _deleted(self, name: str, kind: str) -> Path:
         return self.folder / _DELETED / f"{name}.{kind}.json"
@@ -121,6 +124,10 @@ class Catalog:
         if names and not close:
             there = f"there are {', '.join(names[:20])}"
         return f"{there}; define one with `parallelrun compute create -f FILE` (docs/computes.md)"
+
+
+def _text(definition: Compute) -> bytes:
+    return json.dumps(shown(definition), indent=2).encode() + b"\n"
 
 
 def _read(path: Path) -> Compute:
