@@ -1,11 +1,16 @@
 """The computes of a cluster: a file for each below its root folder, without any secret.
 
-Whoever defines or deletes one replaces or removes its file, whole; readers need no lock.
+Whoever defines or deletes one replaces or removes its file, whole; readers need no lock. The folder is writable for the
+services' user, which on some nodes code of jobs is as well: nothing that is in it is believed without a check.
 """
 
 from __future__ import annotations
 
+import errno
 import json
+import os
+import re
+import stat
 from contextlib import suppress
 from difflib import get_close_matches
 from pathlib import Path
@@ -15,11 +20,15 @@ from pydantic import ValidationError
 
 from parallelrun_core.computes.definition import Compute
 from parallelrun_core.computes.kinds import kinds, model_of
+from parallelrun_core.computes.launch import COMPUTE_NAME
 from parallelrun_core.errors import CorruptLog, NotFound
 from parallelrun_core.folder.files import replace_file, sync_file, sync_folder
 from parallelrun_core.folder.layout import PRIVATE_FILE, PRIVATE_FOLDER
+from parallelrun_core.service.telemetry import logger
 
-_FOLDER: Final = "computes"
+FOLDER: Final = "computes"
+"""Below the root folder."""
+_NAME: Final = re.compile(COMPUTE_NAME)
 _DELETED: Final = "deleted"
 """Below it: those that may still have nodes, for the provisioner to give back."""
 _MAX_BYTES: Final = 1 << 20
@@ -29,7 +38,7 @@ class Catalog:
     """The computes below a cluster's root folder. Safe to share between threads and processes."""
 
     def __init__(self, root: Path) -> None:
-        self.folder: Final = root / _FOLDER
+        self.folder: Final = root / FOLDER
 
     def file(self, name: str) -> Path:
         """Where the definition of a compute is."""
@@ -38,9 +47,14 @@ class Catalog:
     def names(self) -> list[str]:
         """Those that there are, in order."""
         try:
-            return sorted(file.stem for file in self.folder.iterdir() if file.suffix == ".json" and file.name[0] != ".")
+            there = [file.stem for file in self.folder.iterdir() if file.suffix == ".json"]
         except FileNotFoundError:
             return []
+        return sorted(name for name in there if _NAME.fullmatch(name))
+
+    def has(self, name: str) -> bool:
+        """Whether there is one of this name, readable or not."""
+        return self.file(name).exists()
 
     def get(self, name: str) -> Compute:
         """The compute of this name, as it is defined now.
@@ -50,10 +64,14 @@ class Catalog:
             CorruptLog: the file can't be read as a definition.
             OSError: the volume can't be read.
         """
+        path = self.file(name)
         try:
-            return _read(self.file(name))
+            compute = _read(path)
         except FileNotFoundError as error:
             raise NotFound(f"There is no compute {name!r}: {self.hint(name)}.") from error
+        if compute.name != name:
+            raise CorruptLog(f"{path} is the definition of another compute, {compute.name!r}: define {name!r} again")
+        return compute
 
     def put(self, definition: Compute) -> bool:
         """Define a compute, durably; returns whether there was none of this name.
@@ -94,8 +112,10 @@ class Catalog:
         """Computes that were deleted, and may still have nodes."""
         there = []
         for path in sorted((self.folder / _DELETED).glob("*.json")):
-            with suppress(CorruptLog, FileNotFoundError):
-                there.append(_read(path))
+            with suppress(CorruptLog, OSError):
+                compute = _read(path)
+                if path == self._deleted(compute.name, str(shown(compute)["type"])):
+                    there.append(compute)
         return there
 
     def given_back(self, definition: Compute) -> None:
@@ -108,10 +128,15 @@ class Catalog:
     def default(self) -> str:
         """The compute of jobs that name none; empty: the nodes without a compute.
 
-        Raises:
-            CorruptLog, OSError: a definition can't be read.
+        A definition that can't be read is none of a default one; the log names it.
         """
-        return next((name for name in self.names() if self.get(name).is_default), "")
+        for name in self.names():
+            try:
+                if self.get(name).is_default:
+                    return name
+            except (CorruptLog, NotFound, OSError) as error:
+                logger().warning("compute_unreadable", compute=name, error=str(error))
+        return ""
 
     def hint(self, missing: str) -> str:
         """What to do about a name that isn't there."""
@@ -124,7 +149,16 @@ class Catalog:
 
 
 def _read(path: Path) -> Compute:
-    with path.open("rb") as file:
+    # It may be a link, or a pipe that nobody writes to.
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise CorruptLog(f"{path} is a link: define it again") from error
+        raise
+    with open(fd, "rb") as file:
+        if not stat.S_ISREG(os.fstat(fd).st_mode):
+            raise CorruptLog(f"{path} is no file: define it again")
         text = file.read(_MAX_BYTES)
     try:
         kind = json.loads(text)["type"]

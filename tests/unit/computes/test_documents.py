@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -78,6 +79,28 @@ def test_a_catalog_keeps_what_was_defined(tmp_path: Path) -> None:
     catalog.remove("here")
     with pytest.raises(NotFound, match="there is none yet"):
         catalog.remove("here")
+
+
+def test_a_definition_that_a_script_has_put_there_is_none(tmp_path: Path) -> None:
+    """As far as it shows: who may write to the folder of all services is trusted with a lot, and with no file at all."""
+    catalog = Catalog(tmp_path)
+    catalog.put(read_definition({**LOCAL, "is_default": True}))
+    text = catalog.file("here").read_bytes()
+    catalog.file("a-copy").write_bytes(text)
+    catalog.file("a-link").symlink_to(catalog.file("here"))
+    os.mkfifo(catalog.file("a-pipe"))
+    (catalog.folder / "no name.json").write_bytes(text)
+    assert catalog.names() == ["a-copy", "a-link", "a-pipe", "here"]
+    for name, words in (("a-copy", "another compute, 'here'"), ("a-link", "a link"), ("a-pipe", "no file")):
+        with pytest.raises(CorruptLog, match=words):
+            catalog.get(name)
+    assert catalog.default() == "here"
+    (catalog.folder / "deleted").mkdir()
+    (catalog.folder / "deleted" / "x.local.json").write_bytes(text)
+    assert catalog.deleted() == []
+    for name in ("a-copy", "a-link", "a-pipe"):
+        catalog.remove(name)
+    assert catalog.names() == ["here"]
 
 
 def test_a_name_has_no_effect_until_a_compute_is_defined(tmp_path: Path) -> None:
