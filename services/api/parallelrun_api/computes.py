@@ -23,9 +23,9 @@ log = telemetry.logger()
 class Computes:
     """Defines, shows and deletes computes. Safe to share between threads."""
 
-    def __init__(self, root: Path, registry: Registry, provisioning: Provisioning) -> None:
+    def __init__(self, root: Path, catalog: Catalog, registry: Registry, provisioning: Provisioning) -> None:
         self._root = root
-        self._catalog = Catalog(root)
+        self._catalog = catalog
         self._schedules = ScheduleStore(root)
         self._registry = registry
         self._provisioning = provisioning
@@ -100,5 +100,5 @@ class Computes:
                 continue
             if revision is not None and name in computes_in(revision.job.spec):
                 raise Conflict(
-                    f"The schedule {each!r} makes jobs on compute {name!r}: delete it, or define it with another compute."
+                    f"The schedule {each!r} makes jobs on compute {name!r}: delete it, or define it with another one."
                 )

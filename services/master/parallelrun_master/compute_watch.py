@@ -61,7 +61,6 @@ class ComputeWatch:
             self._said = text
             self._say(text)
 
-
     def _why(self, status: ComputeStatus | None) -> str:
         if status is None and not self._catalog.has(self._spec.compute):
             return "it was deleted: define it again, or cancel the job"

@@ -1,16 +1,20 @@
 """The computes of a cluster: a file for each below its root folder, without any secret.
 
-Whoever defines or deletes one replaces or removes its file, whole; readers need no lock. The folder is writable for the
-services' user, which on some nodes code of jobs is as well: nothing that is in it is believed without a check.
+Whoever defines or deletes one replaces or removes its file, whole; readers need no lock.
+
+On some nodes, code of jobs is the services' user, and may write there. So a definition can be sealed, with a key that
+only the API and the provisioner have; who has the key believes no other one.
 """
 
 from __future__ import annotations
 
 import errno
+import hmac
 import json
 import os
 import re
 import stat
+from collections.abc import Mapping
 from contextlib import suppress
 from difflib import get_close_matches
 from pathlib import Path
@@ -32,13 +36,19 @@ _NAME: Final = re.compile(COMPUTE_NAME)
 _DELETED: Final = "deleted"
 """Below it: those that may still have nodes, for the provisioner to give back."""
 _MAX_BYTES: Final = 1 << 20
+_SEAL: Final = "seal"
 
 
 class Catalog:
-    """The computes below a cluster's root folder. Safe to share between threads and processes."""
+    """The computes below a cluster's root folder. Safe to share between threads and processes.
 
-    def __init__(self, root: Path) -> None:
+    Args:
+        key: seals what is put, and tells whether what is there was put with it; empty: there are no seals.
+    """
+
+    def __init__(self, root: Path, key: bytes = b"") -> None:
         self.folder: Final = root / FOLDER
+        self._key = key
 
     def file(self, name: str) -> Path:
         """Where the definition of a compute is."""
@@ -61,12 +71,12 @@ class Catalog:
 
         Raises:
             NotFound: there is none; says what there is, and how to define one.
-            CorruptLog: the file can't be read as a definition.
+            CorruptLog: the file can't be read as a definition, or has none that is believed.
             OSError: the volume can't be read.
         """
         path = self.file(name)
         try:
-            compute = _read(path)
+            compute = self._read(path)
         except FileNotFoundError as error:
             raise NotFound(f"There is no compute {name!r}: {self.hint(name)}.") from error
         if compute.name != name:
@@ -82,7 +92,8 @@ class Catalog:
         self.folder.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
         path = self.file(definition.name)
         is_new = not path.exists()
-        text = json.dumps(shown(definition), indent=2)
+        fields = shown(definition)
+        text = json.dumps({**fields, **({_SEAL: _seal(self._key, fields)} if self._key else {})}, indent=2)
         replace_file(path, text.encode() + b"\n", mode=PRIVATE_FILE)
         sync_file(path)
         sync_folder(self.folder)
@@ -113,7 +124,7 @@ class Catalog:
         there = []
         for path in sorted((self.folder / _DELETED).glob("*.json")):
             with suppress(CorruptLog, OSError):
-                compute = _read(path)
+                compute = self._read(path)
                 if path == self._deleted(compute.name, str(shown(compute)["type"])):
                     there.append(compute)
         return there
@@ -138,6 +149,22 @@ class Catalog:
                 logger().warning("compute_unreadable", compute=name, error=str(error))
         return ""
 
+    def _read(self, path: Path) -> Compute:
+        try:
+            given = json.loads(_text_of(path))
+            seal = given.pop(_SEAL, "")
+            if not self._is_believed(given, str(seal)):
+                raise CorruptLog(f"{path} was not defined through this cluster's API: define it again")
+            kind = given["type"]
+            if kind not in kinds():
+                raise CorruptLog(f"{path} is a compute of a kind that this release doesn't know: {str(kind)[:50]!r}")
+            return model_of(kind).model_validate(given)
+        except (ValidationError, ValueError, TypeError, KeyError, AttributeError) as error:
+            raise CorruptLog(f"{path} can't be read as a compute: define it again") from error
+
+    def _is_believed(self, fields: Mapping[str, object], seal: str) -> bool:
+        return not self._key or hmac.compare_digest(_seal(self._key, fields), seal)
+
     def hint(self, missing: str) -> str:
         """What to do about a name that isn't there."""
         names = self.names()
@@ -148,8 +175,8 @@ class Catalog:
         return f"{there}; define one with `parallelrun compute create -f FILE` (docs/computes.md)"
 
 
-def _read(path: Path) -> Compute:
-    # It may be a link, or a pipe that nobody writes to.
+def _text_of(path: Path) -> bytes:
+    """What a file has; it may also be a link, or a pipe to which nobody writes."""
     try:
         fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as error:
@@ -159,14 +186,12 @@ def _read(path: Path) -> Compute:
     with open(fd, "rb") as file:
         if not stat.S_ISREG(os.fstat(fd).st_mode):
             raise CorruptLog(f"{path} is no file: define it again")
-        text = file.read(_MAX_BYTES)
-    try:
-        kind = json.loads(text)["type"]
-        if kind not in kinds():
-            raise CorruptLog(f"{path} is a compute of a kind that this release doesn't know: {str(kind)[:50]!r}")
-        return model_of(kind).model_validate_json(text)
-    except (ValidationError, ValueError, TypeError, KeyError) as error:
-        raise CorruptLog(f"{path} can't be read as a compute: define it again") from error
+        return file.read(_MAX_BYTES)
+
+
+def _seal(key: bytes, fields: Mapping[str, object]) -> str:
+    """What only who has the key can make of these fields."""
+    return hmac.new(key, json.dumps(fields, sort_keys=True).encode(), "sha256").hexdigest()
 
 
 def shown(definition: Compute) -> dict[str, object]:

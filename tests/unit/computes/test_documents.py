@@ -82,7 +82,6 @@ def test_a_catalog_keeps_what_was_defined(tmp_path: Path) -> None:
 
 
 def test_a_definition_that_a_script_has_put_there_is_none(tmp_path: Path) -> None:
-    """As far as it shows: who may write to the folder of all services is trusted with a lot, and with no file at all."""
     catalog = Catalog(tmp_path)
     catalog.put(read_definition({**LOCAL, "is_default": True}))
     text = catalog.file("here").read_bytes()
@@ -101,6 +100,25 @@ def test_a_definition_that_a_script_has_put_there_is_none(tmp_path: Path) -> Non
     for name in ("a-copy", "a-link", "a-pipe"):
         catalog.remove(name)
     assert catalog.names() == ["here"]
+
+
+def test_with_a_key_only_sealed_definitions_count(tmp_path: Path) -> None:
+    api, provisioner, script = Catalog(tmp_path, b"key"), Catalog(tmp_path, b"key"), Catalog(tmp_path)
+    api.put(read_definition({**LOCAL, "idle_time_before_scale_down": 0.1, "description": "für alle"}))
+    assert provisioner.get("here") == api.get("here") == script.get("here")
+    sealed = api.file("here").read_text()
+    for forged in (sealed.replace("3", "300"), sealed.replace("seal", "leaf"), "[]", '{"seal": null}'):
+        api.file("here").write_text(forged)
+        with pytest.raises(CorruptLog, match="define it again"):
+            provisioner.get("here")
+    api.file("here").write_text(sealed)
+    script.put(read_definition({**LOCAL, "name": "theirs"}))
+    with pytest.raises(CorruptLog, match="not defined through this cluster's API"):
+        provisioner.get("theirs")
+    script.remove("theirs")
+    assert provisioner.deleted() == []
+    api.remove("here")
+    assert [each.name for each in provisioner.deleted()] == ["here"]
 
 
 def test_a_name_has_no_effect_until_a_compute_is_defined(tmp_path: Path) -> None:

@@ -131,8 +131,8 @@ class Reopenings:
         for name in sorted(computes_in(record.spec)):
             if not self._computes.has(name):
                 raise Conflict(
-                    f"Job {record.job_id} runs on compute {name!r}, which was deleted: define it again, or submit a new "
-                    "job."
+                    f"Job {record.job_id} runs on compute {name!r}, which was deleted: define it again, or submit a "
+                    "new job."
                 )
 
     def _wait_until_retired(self, job_id: str) -> None:
