@@ -24,9 +24,9 @@ def tell_although_all_die(tmp_path: Path, *, within_s: float, without: str = "")
     failpoints = f"finish.after_result=kill:{tmp_path / 'killed'}"
     cluster = Cluster(nodes=1, slots=1, leader_s=1, without=without, failpoints=failpoints)
     secrets = cluster.home / "secrets"
-    (secrets / "webhooks").mkdir(parents=True)
+    (secrets / "webhooks" / "127.0.0.1").mkdir(parents=True)
     secrets.chmod(0o700)
-    (secrets / "webhooks" / "pager").write_text(KEY)
+    (secrets / "webhooks" / "127.0.0.1" / "pager").write_text(KEY)
     cluster.environments["master"] = {
         "PARALLELRUN_NOTIFY_ALLOW": "127.0.0.1",
         "PARALLELRUN_SECRETS_DIR": str(secrets),

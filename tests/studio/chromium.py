@@ -28,30 +28,36 @@ READY_MS: Final = 30_000
 _RULES: Final = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
 
 
-def require_browser() -> str:
-    """The path of Chromium. Skips the test if a part is missing; in CI, that is a failure."""
-    program = next((path for name in ("chromium", "chromium-browser") if (path := shutil.which(name))), None)
-    missing = [
+def _program() -> str | None:
+    return next((path for name in ("chromium", "chromium-browser") if (path := shutil.which(name))), None)
+
+
+def missing() -> list[str]:
+    """What a browser lacks here, and how to get it."""
+    return [
         what
         for what, is_there in {
-            "Chromium (Debian: apt-get install chromium)": program is not None,
+            "Chromium (Debian: apt-get install chromium)": _program() is not None,
             "what drives it (make .venv-browser/ready)": (DRIVER / "ready").exists(),
             "axe (needs npm: make studio/node_modules/ready)": AXE.exists(),
         }.items()
         if not is_there
     ]
-    if not missing:
-        return str(program)
-    reason = f"missing: {', '.join(missing)}"
-    if os.environ.get("CI"):
-        pytest.fail(reason)
-    pytest.skip(reason)
+
+
+def require_browser() -> None:
+    """Skip the test if a part of a browser is missing; in CI, that is a failure."""
+    if parts := missing():
+        reason = f"missing: {', '.join(parts)}"
+        if os.environ.get("CI"):
+            pytest.fail(reason)
+        pytest.skip(reason)
 
 
 @contextmanager
 def chromium() -> Iterator[Browser]:
-    """A running browser."""
-    program = require_browser()
+    """A running browser; skips a test where there is none."""
+    require_browser()
     packages = str(next((DRIVER / "lib").glob("python3.*/site-packages")))
     if packages not in sys.path:
         sys.path.append(packages)
@@ -60,7 +66,7 @@ def chromium() -> Iterator[Browser]:
     with sync_playwright() as driver:
         # As root, Chromium runs only without its sandbox; its shared memory is too small in some containers.
         browser = driver.chromium.launch(
-            executable_path=program, args=["--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu"]
+            executable_path=_program(), args=["--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu"]
         )
         yield browser
         browser.close()

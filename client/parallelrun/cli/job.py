@@ -43,7 +43,7 @@ def create(
     ] = "",
     notify: Annotated[str, typer.Option(metavar="URL", help="Tell this URL when the job has ended.")] = "",
     notify_secret: Annotated[
-        str, typer.Option(metavar="NAME", help="The key that signs it: a file below webhooks/ in the masters' secrets.")
+        str, typer.Option(metavar="NAME", help="The key that signs it: webhooks/HOST/NAME in the masters' secrets.")
     ] = "",
     stream: Annotated[bool, typer.Option("--stream", help="Follow the job until it ends.")] = False,
     idempotency_key: Annotated[
@@ -55,7 +55,6 @@ def create(
 ) -> None:
     """Submit a job, and print its id."""
     from parallelrun.cli.output import say, say_notes, show_change
-    from parallelrun.errors import InvalidInput
     from parallelrun.names import names_at
     from parallelrun.spec_file import input_assignments, read_job_file
     from parallelrun.top.page import address_of
@@ -64,20 +63,15 @@ def create(
     changes = [*(assignments or ()), *input_assignments(inputs or ())]
     reading = read_job_file(file, changes, names_at(lambda: server_to_use(url, token)))
     say_notes(reading.notes)
-    if resume_from and reading.pipeline is not None:
-        hint = (
-            f"what is equal is reused; to run only the rest as it was submitted: parallelrun job resume {resume_from}"
-        )
-        raise InvalidInput.at("--resume-from", "a pipeline takes nothing over from an earlier job", hint)
-    spec = reading.job.model_copy(update={"resume_from": resume_from}) if resume_from else reading.spec
+    spec = reading.spec.model_copy(update={"resume_from": resume_from}) if resume_from else reading.spec
     if notify or notify_secret:
         spec = spec.model_copy(update={"notify": _notify(notify, notify_secret)})
     with connect(url, token) as client:
         with reading.locating_problems():
             created = client.jobs.create(spec, idempotency_key=idempotency_key or None)
         show_change(created, form, name=created.id)
-        if resumed := getattr(spec, "resume_from", ""):
-            say(f"{created.progress.resumed:,} mini-batches were taken over from {resumed}")
+        if spec.resume_from:
+            say(_what_is_taken_over(created, spec.resume_from))
         if stream:
             raise typer.Exit(follow_job(client, created))
     say(f"open its page:    {address_of(client.url, created.id)}")
@@ -85,6 +79,12 @@ def create(
     say(f"show its state:   parallelrun job show {created.id}")
     say(f"cancel it:        parallelrun job cancel {created.id}")
     say(f"fetch the output: parallelrun job download {created.id}")
+
+
+def _what_is_taken_over(created: Job, earlier: str) -> str:
+    if created.steps:
+        return f"steps that are equal to those that {earlier} has finished are taken over as they begin"
+    return f"{created.progress.resumed:,} mini-batches were taken over from {earlier}"
 
 
 def _notify(url: str, secret: str) -> Notify:

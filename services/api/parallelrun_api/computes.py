@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from parallelrun_core.computes.catalog import Catalog, shown
+from parallelrun_core.computes.catalog import Catalog
 from parallelrun_core.computes.definition import Compute
 from parallelrun_core.computes.document import read_definition
 from parallelrun_core.computes.kinds import MANUAL
@@ -62,10 +62,9 @@ class Computes:
         """
         served = self._provisioning.kinds()
         compute = read_definition(document, name=name, main_kind=served[0] if served else "")
-        kind = str(shown(compute)["type"])
-        if served and kind not in (*served, MANUAL):
+        if served and compute.kind not in (*served, MANUAL):
             hint = f"one of {', '.join([*served, MANUAL])}; whoever runs the provisioner says so with its --kinds"
-            raise InvalidInput.at("/type", f"no nodes of type {kind!r} can be had here", hint)
+            raise InvalidInput.at("/type", f"no nodes of type {compute.kind!r} can be had here", hint)
         others = [each.name for each in self.all() if each.is_default and each.name != name]
         if compute.is_default and others:
             hint = f"define {others[0]!r} anew without `is_default` first"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from functools import cached_property
 from importlib import import_module
 from typing import Final
@@ -20,12 +21,19 @@ from parallelrun_core.store.registry import Registry
 from parallelrun_provisioner.cluster_id import cluster_id
 from parallelrun_provisioner.engines.interface import Engine, Surroundings
 from parallelrun_provisioner.jobs import Jobs
+from parallelrun_provisioner.lease import LeaseKeeper
 from parallelrun_provisioner.pool import Pool, Sight
 from parallelrun_provisioner.settings import ProvisionerSettings
 
 log = telemetry.logger()
 
 _ENGINES: Final = "parallelrun_provisioner.engines"
+_FRESH_S: Final = 1.0
+"""For how long all computes of a round are served by one look at Redis."""
+_LEAVE_S: Final = 10.0
+"""How long nodes have to leave by themselves before their engines are told to end them."""
+RELEASE_S: Final = 35.0
+"""How long giving back all nodes may take; an agent that is told to end takes 20 s for what it has in hand."""
 
 
 class Provisioner:
@@ -37,6 +45,7 @@ class Provisioner:
         self._registry = Registry(self._redis)
         self._nodes = Nodes(self._redis)
         self._provisioning = Provisioning(self._redis, lease_ms=settings.leader_ms)
+        self._lease = LeaseKeeper(self._provisioning, settings.leader_seconds)
         self._catalog = Catalog(settings.root, settings.sealing_key)
         self._jobs = Jobs(settings.root, self._registry)
         self._pools: dict[str, Pool] = {}
@@ -67,17 +76,15 @@ class Provisioner:
         self._refresh_pools()
         if not self._pools and not self._unfit:
             return
-        sight = Sight(
-            now=self._registry.now(),
-            nodes={info.node: (info, is_alive) for info, is_alive in self._nodes.all()},
-            leaving=frozenset(self._nodes.asked_to_leave()),
-            launches=self._provisioning.launches(),
-        )
+        sight, began = self._sight(), time.monotonic()
         needs = self._jobs.needs(self._shape_of)
         for key, pool in list(self._pools.items()):
-            if not self._provisioning.lead():
+            if not self._provisioning.stays():
                 return
-            status = pool.step(sight, needs.get(pool.compute.name, ()))
+            if time.monotonic() - began > _FRESH_S:  # the engine of another compute was slow
+                sight, began = self._sight(), time.monotonic()
+            with self._lease.keeping():
+                status = pool.step(sight, needs.get(pool.compute.name, ()))
             if not pool.is_over:
                 self._provisioning.publish(pool.compute.name, status)
             elif pool.is_empty:
@@ -85,14 +92,41 @@ class Provisioner:
                 self._catalog.given_back(pool.compute)
                 self._pools.pop(key).close()
         for name, why in self._unfit.items():
-            self._provisioning.publish(name, ComputeStatus(at=sight.now, why=why))
+            self._provisioning.publish(name, ComputeStatus(at=sight.now, why=why, trouble=why))
         self._forget_strangers(sight)
+
+    def release(self) -> None:
+        """Give back the nodes of all computes, because nobody goes on after this. Raises redis-py's errors.
+
+        Returns when nothing is left of them, or after `RELEASE_S`: then the log says what is.
+        """
+        if not self._provisioning.lead():
+            return  # another one acts, and goes on
+        self._refresh_pools()
+        began, left = time.monotonic(), list(self._pools.values())
+        while left and (passed_s := time.monotonic() - began) < RELEASE_S:
+            sight = self._sight()
+            with self._lease.keeping():
+                left = [pool for pool in left if not pool.release(sight, by_force=passed_s > _LEAVE_S)]
+            if left:
+                time.sleep(self._settings.poll_seconds)  # an engine gives no sign
+        for pool in left:
+            log.warning("nodes_left", compute=pool.compute.name, nodes=pool.left)
 
     def resign(self) -> None:
         """Let another one act; nodes stay as they are."""
+        self._lease.stop()
         self._close()
         if self._is_leading:
             self._provisioning.resign()
+
+    def _sight(self) -> Sight:
+        return Sight(
+            now=self._registry.now(),
+            nodes={info.node: (info, is_alive) for info, is_alive in self._nodes.all()},
+            leaving=frozenset(self._nodes.asked_to_leave()),
+            launches=self._provisioning.launches(),
+        )
 
     def _close(self) -> None:
         for pool in self._pools.values():
@@ -172,4 +206,4 @@ class Provisioner:
 
 
 def _key(compute: Compute) -> str:
-    return f"{compute.name}/{compute.model_dump()['type']}"
+    return f"{compute.name}/{compute.kind}"

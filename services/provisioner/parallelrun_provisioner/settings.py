@@ -34,6 +34,9 @@ class ProvisionerSettings(SealsComputes):
     poll_seconds: float = Field(default=0.5, gt=0, le=60)
     """Seconds between two looks at what jobs need and what there is."""
 
+    release_on_stop: bool = False
+    """Give back all nodes when it is asked to end, because no other one goes on, as when a cluster is taken down."""
+
     @field_validator("kinds")
     @classmethod
     def _are_known(cls, value: str) -> str:

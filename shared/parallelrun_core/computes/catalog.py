@@ -64,7 +64,7 @@ class Catalog:
 
     def has(self, name: str) -> bool:
         """Whether there is one of this name, readable or not."""
-        return self.file(name).exists()
+        return os.path.lexists(self.file(name))
 
     def get(self, name: str) -> Compute:
         """The compute of this name, as it is defined now.
@@ -92,9 +92,10 @@ class Catalog:
         self.folder.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
         path = self.file(definition.name)
         is_new = not path.exists()
-        fields = shown(definition)
-        text = json.dumps({**fields, **({_SEAL: _seal(self._key, fields)} if self._key else {})}, indent=2)
-        replace_file(path, text.encode() + b"\n", mode=PRIVATE_FILE)
+        with suppress(NotFound, CorruptLog):
+            if (before := self.get(definition.name)).kind != definition.kind:
+                self._give_back(before)  # its nodes are of another engine
+        replace_file(path, self._text(definition), mode=PRIVATE_FILE)
         sync_file(path)
         sync_folder(self.folder)
         self.given_back(definition)  # its nodes are those of this one
@@ -107,17 +108,18 @@ class Catalog:
             NotFound: there is none of this name.
             OSError: the volume can't be written.
         """
-        try:
-            definition = self.get(name)
-            kind = str(shown(definition)["type"])
-            (self.folder / _DELETED).mkdir(mode=PRIVATE_FOLDER, exist_ok=True)
-            self.file(name).rename(self._deleted(name, kind))
-            sync_folder(self.folder / _DELETED)
-        except CorruptLog:
-            self.file(name).unlink(missing_ok=True)
-        except FileNotFoundError as error:
-            raise NotFound(f"There is no compute {name!r}: {self.hint(name)}.") from error
+        with suppress(CorruptLog):
+            self._give_back(self.get(name))
+        self.file(name).unlink(missing_ok=True)
         sync_folder(self.folder)
+
+    def _give_back(self, definition: Compute) -> None:
+        """Let the provisioner give back the nodes of a compute that is going to be no more. Raises OSError."""
+        folder, path = self.folder / _DELETED, self._deleted(definition.name, definition.kind)
+        folder.mkdir(mode=PRIVATE_FOLDER, exist_ok=True)
+        replace_file(path, self._text(definition), mode=PRIVATE_FILE)
+        sync_file(path)
+        sync_folder(folder)
 
     def deleted(self) -> list[Compute]:
         """Computes that were deleted, and may still have nodes."""
@@ -125,13 +127,13 @@ class Catalog:
         for path in sorted((self.folder / _DELETED).glob("*.json")):
             with suppress(CorruptLog, OSError):
                 compute = self._read(path)
-                if path == self._deleted(compute.name, str(shown(compute)["type"])):
+                if path == self._deleted(compute.name, compute.kind):
                     there.append(compute)
         return there
 
     def given_back(self, definition: Compute) -> None:
         """No nodes have to be given back of a compute that was deleted."""
-        self._deleted(definition.name, str(shown(definition)["type"])).unlink(missing_ok=True)
+        self._deleted(definition.name, definition.kind).unlink(missing_ok=True)
 
     def _deleted(self, name: str, kind: str) -> Path:
         return self.folder / _DELETED / f"{name}.{kind}.json"
@@ -148,6 +150,11 @@ class Catalog:
             except (CorruptLog, NotFound, OSError) as error:
                 logger().warning("compute_unreadable", compute=name, error=str(error))
         return ""
+
+    def _text(self, definition: Compute) -> bytes:
+        fields = shown(definition)
+        sealed = {**fields, _SEAL: _seal(self._key, fields)} if self._key else fields
+        return json.dumps(sealed, indent=2).encode() + b"\n"
 
     def _read(self, path: Path) -> Compute:
         try:

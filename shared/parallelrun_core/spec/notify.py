@@ -27,8 +27,8 @@ class Notify(Strict):
     url: str = Field(max_length=2048)
     """`https://` or `http://`, without credentials."""
     secret: str = Field(default="", pattern=rf"{_NAME}|^$")
-    """Name of the key that signs the request: a file below `webhooks` in the masters' folder of secrets. Not signed
-    when empty."""
+    """Name of the key that signs the request: the file `webhooks/HOST/NAME` in the masters' folder of secrets, for the
+    host of the URL. Not signed when empty."""
 
     @field_validator("url")
     @classmethod

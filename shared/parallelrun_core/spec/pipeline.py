@@ -159,6 +159,8 @@ class PipelineSpec(_Deferred):
     """After a step has failed, start others that don't need it; otherwise, none. (Reference §2.1: true.)"""
     force_rerun: bool = False
     """Run every step, also one whose outputs an earlier, equal step has made."""
+    resume_from: str = Field(default="", max_length=128)
+    """Id of a pipeline that has ended: its finished steps are taken over by those that are equal to them."""
 
     @classmethod
     def parse(cls, document: object) -> Self:
@@ -185,6 +187,8 @@ class PipelineSpec(_Deferred):
             for needed in sorted(step.needs()):
                 if needed not in self.steps:
                     raise at(f"steps/{name}", f"it needs the step {needed!r}, and there is none")
+        if self.resume_from and self.force_rerun:
+            raise at("resume_from", "with force_rerun, nothing is taken over: leave one of them out")
         if cycle := self._cycle():
             names = ", ".join(map(repr, cycle))
             what = f"these steps wait for each other: {names}" if len(cycle) > 1 else "it waits for itself"

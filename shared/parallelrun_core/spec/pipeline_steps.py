@@ -99,6 +99,9 @@ def _leaves(pipeline: PipelineSpec, above: tuple[str, ...], problems: list[Probl
         message = f"pipelines are nested more than {MAX_DEPTH} deep"
         problems.append(Problem(pointer=pointer_of(above), message=message))
         return
+    if above and pipeline.resume_from:
+        message, hint = "a pipeline in a pipeline takes nothing over by itself", "set it at the outermost pipeline"
+        problems.append(Problem(pointer=f"{pointer_of(above)}/resume_from", message=message, hint=hint))
     for name in pipeline.order():
         step, names = pipeline.steps[name], (*above, name)
         paths = {each: later_path(each) for each in step.inputs_from}

@@ -26,6 +26,7 @@ from parallelrun import (
     PipelineParameter,
     PythonScriptStep,
 )
+from parallelrun.spec_file import read_job_file
 from parallelrun_core.folder.job_folder import JobFolder
 from tests.conformance.pipelines.documents import DOCUMENTS, HERE, NOT_RUN
 
@@ -163,6 +164,26 @@ def test_a_step_is_reused_unless_something_differs(
     second = site.ended(site.client.jobs.create(document).id)
     assert (first.state, second.state, second.step("say").reused) == ("completed", "completed", is_reused)
     assert (second.step("say").job == first.step("say").job) is is_reused
+
+
+def test_a_new_pipeline_takes_over_what_an_earlier_one_has_finished(site: Site, tmp_path: Path) -> None:
+    say = {"command": f"echo {tmp_path.name} > ${{{{outputs.to}}}}", "outputs": {"to": {"type": "uri_file"}}}
+    use = {
+        "command": f"test -e {tmp_path}/it && cat ${{{{inputs.of}}}} > ${{{{outputs.to}}}}",
+        "inputs": {"of": "${{parent.jobs.say.outputs.to}}"},
+        "outputs": {"to": {"type": "uri_file"}},
+    }
+    (file := tmp_path / "two.yml").write_text(yaml.safe_dump({"type": "pipeline", "jobs": {"say": say, "use": use}}))
+    first = site.ended(site.client.jobs.create(file).id)
+    assert {step.name: step.state for step in first.steps} == {"say": "completed", "use": "failed"}
+    (tmp_path / "it").touch()
+    spec = read_job_file(file).spec.model_copy(update={"resume_from": first.id})
+    second = site.ended(site.client.jobs.create(spec).id)
+    assert {step.name: (step.state, step.reused) for step in second.steps} == {
+        "say": ("completed", True),
+        "use": ("completed", False),
+    }
+    assert second.step("say").job == first.step("say").job
 
 
 def test_a_pipeline_of_v1_runs_with_the_values_of_its_parameters(site: Site, tmp_path: Path) -> None:

@@ -299,6 +299,27 @@ def test_a_step_cannot_take_over_from_an_earlier_job(api: httpx.Client, site: Si
     assert "is a pipeline" in problems(answer)["/resume_from"]
 
 
+def test_a_pipeline_takes_steps_over_only_from_one_that_has_ended(
+    api: httpx.Client, site: Site, root: Path, job_id: str
+) -> None:
+    def submit(earlier: str, **changes: Any) -> httpx.Response:
+        return api.post("/v1/jobs", json={**pipeline(only=step(site)), "resume_from": earlier, **changes})
+
+    earlier = api.post("/v1/jobs", json=pipeline(only=step(site))).json()["id"]
+    for answer, status, said in (
+        (submit("job_" + "0" * 20), 422, "there is no job"),
+        (submit(job_id), 422, "is no pipeline"),
+        (submit(earlier), 409, "has not ended"),
+        (submit(earlier, force_rerun=True), 422, "with force_rerun, nothing is taken over"),
+    ):
+        assert (answer.status_code, said in problems(answer)["/resume_from"]) == (status, True), answer.text
+    ends_with_failures(JobFolder(root, earlier))
+    assert submit(earlier).status_code == 202
+    inner = {"type": "pipeline", "job": {"steps": {"deep": step(site)}, "resume_from": earlier}}
+    answer = api.post("/v1/jobs", json=pipeline(inner=inner))
+    assert "by itself" in problems(answer)["/steps/inner/job/resume_from"]
+
+
 def test_the_job_of_a_step_cannot_go_on_by_itself_while_its_pipeline_runs(
     api: httpx.Client, site: Site, root: Path, redis: Redis, master: Master
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import zlib
 from collections.abc import Callable, Iterator
@@ -24,6 +25,8 @@ from tests.twins import sabotage
 
 pytestmark = [pytest.mark.integration, pytest.mark.slow, pytest.mark.xdist_group(__name__)]
 SIZE = 20_000
+AWAY_S = float(os.environ.get("STORE_AWAY_S", "6"))
+"""How long the store is away; a minute takes five with all of these, and `--timeout=300`."""
 SCRIPT = """
 import os, time, zlib
 from pathlib import Path
@@ -132,10 +135,10 @@ def prove_that_a_store_may_be_away(tmp_path: Path, given: Make, proxy: StoreProx
         job = here.submit(60, pause=0.1, run_max_try=1)
         cluster.until(lambda: len(here.decided(job)) >= 10, "some are done")
         proxy.set("reset")
-        back = threading.Timer(6, proxy.set, ("pass",))
+        back = threading.Timer(AWAY_S, proxy.set, ("pass",))
         back.start()
         try:
-            here.prove_complete(job)
+            here.prove_complete(job, AWAY_S + 54)
         finally:
             back.cancel()
             back.join()
@@ -160,7 +163,7 @@ def test_a_store_that_is_away_while_outputs_go_there_costs_only_time(
     here = given(cluster)
     here.gate.touch()
     bucket = here.bucket
-    back = threading.Timer(6, proxy.set, ("pass",))
+    back = threading.Timer(AWAY_S, proxy.set, ("pass",))
     with cluster:
         job = here.submit(40, pause=0.05, run_max_try=1, script=WRITES, output=bucket.url("out"))
         if during is JobState.PROCESSING:
@@ -170,7 +173,7 @@ def test_a_store_that_is_away_while_outputs_go_there_costs_only_time(
         proxy.set("reset")
         back.start()
         try:
-            result = cluster.result(job, 90)
+            result = cluster.result(job, AWAY_S + 84)
         finally:
             back.cancel()
             back.join()

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
 from parallelrun_api.http.sessions import CODE_S, SESSION_S, Sessions
 from parallelrun_api.http.token import Token
+from parallelrun_core.errors import Unauthorized
 
 
 class Clock:
@@ -51,10 +54,11 @@ def test_servers_on_two_ports_of_a_machine_have_cookies_of_their_own() -> None:
 def test_a_code_ends_and_is_used_up() -> None:
     clock = Clock()
     sessions = Sessions(Token("secret"), clock)
-    code, _ = sessions.new_code("default")
-    late, _ = sessions.new_code("default")
+    headers = {b"host": b"127.0.0.1:8080", b"authorization": b"Bearer secret"}
+    code, _ = sessions.new_code("default", headers)
+    late, _ = sessions.new_code("default", headers)
 
-    assert sessions.redeemed(code) == "default"
+    assert sessions.redeemed(code) == ("default", int(clock.now) + CODE_S + SESSION_S)
     assert sessions.redeemed(code) is None
     clock.now += CODE_S
     assert sessions.redeemed(late) is None
@@ -64,3 +68,32 @@ def test_behind_a_proxy_that_speaks_tls_the_cookie_is_for_that_only() -> None:
     headers = {b"host": b"jobs.example", b"x-forwarded-proto": b"https"}
 
     assert "Secure" in Sessions(Token("secret")).new_cookie("default", headers)[1].split("; ")
+
+
+def test_a_cookie_can_not_be_renewed() -> None:
+    clock = Clock()
+    sessions = Sessions(Token("secret"), clock)
+    headers = {b"host": b"127.0.0.1:8080"}
+    first, header = sessions.new_cookie("default", headers)
+    for _ in range(3):
+        clock.now += SESSION_S // 4
+        code, _ends = sessions.new_code("default", {**headers, b"cookie": cookie(header)})
+        _, until = sessions.redeemed(code) or ("", 0)
+        renewed, header = sessions.new_cookie("default", headers, until)
+        assert renewed.ends == first.ends
+
+    clock.now = first.ends - 1
+    code, ends = sessions.new_code("default", {**headers, b"cookie": cookie(header)})
+    assert ends == first.ends
+
+
+@pytest.mark.parametrize(
+    "sent", ["ZGVmYXVsdA.9999999999.\u00e9", "\u00e9.9999999999.x", "w6k.9999999999.x", "..", "\u00b2"]
+)
+def test_a_cookie_with_anything_in_it_is_none(sent: str) -> None:
+    headers = {b"host": b"127.0.0.1:8080", b"cookie": f"parallelrun-8080={sent}".encode("latin-1")}
+    quoted = {**headers, b"cookie": b'parallelrun-8080="ZGVmYXVsdA.9999999999.\\351"'}
+
+    for each in (headers, quoted):
+        with pytest.raises(Unauthorized):
+            Sessions(Token("secret")).admit("GET", each)

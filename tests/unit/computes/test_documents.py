@@ -121,6 +121,22 @@ def test_with_a_key_only_sealed_definitions_count(tmp_path: Path) -> None:
     assert [each.name for each in provisioner.deleted()] == ["here"]
 
 
+def test_the_nodes_of_another_engine_are_given_back_when_a_compute_is_defined_anew(tmp_path: Path) -> None:
+    catalog = Catalog(tmp_path)
+    local, slurm = read_definition(LOCAL), read_definition({"name": "here", "type": "slurm"})
+    catalog.put(local)
+    catalog.put(read_definition({**LOCAL, "slots": 7}))
+    assert catalog.deleted() == []
+    catalog.put(slurm)
+    assert [each.kind for each in catalog.deleted()] == ["local"]
+    catalog.remove("here")
+    assert [each.kind for each in catalog.deleted()] == ["local", "slurm"]
+    catalog.put(local)
+    assert [each.kind for each in catalog.deleted()] == ["slurm"], "its nodes are those of the new one"
+    catalog.given_back(slurm)
+    assert catalog.deleted() == []
+
+
 def test_a_name_has_no_effect_until_a_compute_is_defined(tmp_path: Path) -> None:
     catalog = Catalog(tmp_path)
     for named in ("", "azureml:cpu-cluster", "local"):

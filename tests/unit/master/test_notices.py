@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import base64
 import socket
+import threading
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -16,11 +18,14 @@ from parallelrun_core.ids import new_job_id
 from parallelrun_core.progress import Progress
 from parallelrun_core.spec.notify import checked_url
 from parallelrun_core.states import JobState
+from parallelrun_master.notices import delivery, sending
 from parallelrun_master.notices.delivery import Delivery, Order
 from parallelrun_master.notices.message import KeyUnusable, headers, key_of
 from parallelrun_master.notices.owed import attempts_of, owe, owed, taken
 from parallelrun_master.notices.sending import NotDelivered, post
-from parallelrun_master.policy.notices import GIVE_UP_S, Allowed, pause_s, refusal
+from parallelrun_master.notices.teller import Teller
+from parallelrun_master.policy.notices import GIVE_UP_S, Allowed, key_file, pause_s, refusal
+from parallelrun_master.settings import MasterSettings
 from tests.webhook import KEY, Receiver
 
 LOOPBACK = "127.0.0.0/8"
@@ -125,6 +130,28 @@ def test_only_what_is_accepted_counts_and_nobody_is_sent_elsewhere() -> None:
         assert not other.told
 
 
+def test_a_receiver_that_answers_byte_by_byte_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each byte comes in time, the answer never does."""
+    monkeypatch.setattr(sending, "TOTAL_S", 0.3)
+    has_gone = threading.Event()
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def drip() -> None:
+            connection, _ = server.accept()
+            with connection, suppress(OSError):
+                while not has_gone.wait(0.02):
+                    connection.sendall(b"H")
+
+        thread = threading.Thread(target=drip)
+        thread.start()
+        try:
+            with pytest.raises(NotDelivered, match=r"not answered within 0.3 s"):
+                send(f"http://127.0.0.1:{server.getsockname()[1]}/")
+        finally:
+            has_gone.set()
+            thread.join()
+
+
 def test_what_is_not_allowed_is_not_even_connected_to() -> None:
     with Receiver() as receiver:
         with pytest.raises(NotDelivered, match="which is not public"):
@@ -184,9 +211,9 @@ class Ended:
 @pytest.fixture
 def secrets_dir(tmp_path: Path) -> Path:
     folder = tmp_path / "secrets"
-    (folder / "webhooks").mkdir(parents=True)
+    (folder / "webhooks" / "127.0.0.1").mkdir(parents=True)
     folder.chmod(0o700)
-    (folder / "webhooks" / "pager").write_text(KEY + "\n")
+    (folder / "webhooks" / "127.0.0.1" / "pager").write_text(KEY + "\n")
     return folder
 
 
@@ -226,6 +253,23 @@ def test_what_nobody_accepts_is_sent_again_when_it_is_due(tmp_path: Path) -> Non
     assert "not delivered: it was answered with 500; again in" in job.said
 
 
+def test_an_attempt_is_written_down_before_it_is_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process that dies of what it sends must not send that at once, again and again, for ever."""
+
+    def dies(*_: object) -> int:
+        raise KeyboardInterrupt
+
+    job = Ended(tmp_path, "http://127.0.0.1/")
+    monkeypatch.setattr(delivery, "post", dies)
+    for attempt in (1, 2):
+        with pytest.raises(KeyboardInterrupt):
+            job.deliver(now=100.0 * attempt)
+        attempts = attempts_of(tmp_path, job.name)
+        assert attempts is not None
+        assert (attempts.count, attempts.next_at > 100.0 * attempt + 0.5) == (attempt, True)
+        job.deliver(now=100.0 * attempt)  # not yet
+
+
 def test_after_a_day_or_when_it_is_never_wanted_a_notice_is_given_up(tmp_path: Path) -> None:
     with Receiver(500) as failing, Receiver(410) as gone:
         late, unwanted = Ended(tmp_path, failing.url), Ended(tmp_path, gone.url)
@@ -243,10 +287,44 @@ def test_a_notice_that_is_to_be_signed_is_never_sent_unsigned(tmp_path: Path, se
         job = Ended(tmp_path, receiver.url, secret="other")
         job.deliver(secrets_dir=secrets_dir)
         assert owed(tmp_path) == [job.name]
-        assert "webhooks/other" in job.said
+        assert "webhooks/127.0.0.1/other" in job.said
         Ended(tmp_path, receiver.url, secret="pager").deliver()
         assert not receiver.told
     assert KEY not in job.said
+
+
+@pytest.mark.parametrize(
+    "host, folder",
+    [
+        ("Hooks.Example.COM.", "hooks.example.com"),
+        ("2606:4700:0::1", "2606:4700::1"),
+        ("127.0.0.1", "127.0.0.1"),
+    ],
+)
+def test_a_key_is_meant_for_a_host(host: str, folder: str) -> None:
+    assert key_file(host, "pager") == f"{folder}/pager"
+
+
+@pytest.mark.parametrize("host", ["..", ".", "", "a/b", "../a"])
+def test_no_key_is_outside_of_the_folder_of_its_host(host: str) -> None:
+    with pytest.raises(ValueError, match="not appear to be"):
+        key_file(host, "pager")
+
+
+def test_the_key_of_one_receiver_signs_nothing_for_another(tmp_path: Path, secrets_dir: Path) -> None:
+    with Receiver() as receiver:
+        job = Ended(tmp_path, receiver.url.replace("127.0.0.1", "localhost"), secret="pager")
+        job.deliver(secrets_dir=secrets_dir)
+        assert "put it into" in job.said
+        assert not receiver.told
+
+
+def test_first_what_is_due_for_longest_and_of_one_job_the_earlier_end(tmp_path: Path) -> None:
+    teller = Teller(MasterSettings(root=tmp_path), cast("Any", None))
+    one, other = sorted((new_job_id(), new_job_id()))
+    names = [f"{other}.0", f"{one}.10", f"{one}.2", f"{one}.1"]
+    teller._due = {f"{one}.1": 7.0}
+    assert sorted(names, key=teller._order_of) == [f"{one}.2", f"{one}.10", f"{other}.0", f"{one}.1"]
 
 
 def test_an_end_that_is_not_recorded_yet_is_waited_for(tmp_path: Path) -> None:

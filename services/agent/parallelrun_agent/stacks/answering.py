@@ -7,7 +7,6 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Final
 
 from parallelrun_agent.stacks.dumps import AskedWorker, stacks_of
 from parallelrun_agent.users.worker_user import WorkerUser
@@ -18,8 +17,6 @@ from parallelrun_core.service.telemetry import logger
 from parallelrun_core.store.nodes import StacksRequest
 
 log = logger()
-
-_ENDS_WITHIN_S: Final = 5.0
 
 
 class StackAnswers:
@@ -38,6 +35,7 @@ class StackAnswers:
         self._user = user
         self._answered = ""
         self._thread: threading.Thread | None = None
+        self._is_closed = threading.Event()
 
     def answer(self, request: StacksRequest, processes: dict[str, WorkerProcess]) -> None:
         """Begin to answer a request that is new. One that comes meanwhile is answered when it is asked again."""
@@ -57,16 +55,18 @@ class StackAnswers:
         self._thread.start()
 
     def close(self) -> None:
-        """Wait for what is under way."""
-        if self._thread is not None:
-            self._thread.join(_ENDS_WITHIN_S)
+        """Write no answer any more. Nobody waits for the thread: it has descriptors of its own, and ends within some
+        seconds.
+        """
+        self._is_closed.set()
 
     def _answer(self, request: str, asked: list[AskedWorker], left_out: int) -> None:
         try:
             workers = stacks_of(asked, code=self._code, shown=self._shown, user=self._user)
             said = NodeStacks(id=request, node=self._node, at=time.time(), workers=workers, left_out=left_out)
-            with suppress(OSError):  # who has asked will hear that there was no answer
-                write_stacks(self._logs, said)
+            if not self._is_closed.is_set():
+                with suppress(OSError):  # who has asked will hear that there was no answer
+                    write_stacks(self._logs, said)
         except OSError as error:
             log.warning("stacks_not_shown", error=str(error))
         finally:

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, Any, Final
 
-from parallelrun_api.assets.models import Asset, AssetLabels, AssetPage, SitePlaces
+from parallelrun_api.assets.models import Asset, AssetLabels, SitePlaces
 from parallelrun_core.assets import names
 from parallelrun_core.assets.catalog import Catalog
 from parallelrun_core.assets.contents import keep_code, keep_zip
@@ -72,7 +72,7 @@ class Shelf:
         made, is_new = self._catalog.add(kind, new.name, new.content, version=new.version, about=new.about)
         return _shown(made), is_new
 
-    def page(self, kind: str, *, after: str, limit: int, with_archived: bool) -> AssetPage:
+    def page(self, kind: str, *, after: str, limit: int, with_archived: bool) -> tuple[list[Asset], str | None]:
         """Some assets by name, each by its latest version; those whose files are damaged are left out, and logged."""
         there = [name for name in self._catalog.names(kind, with_archived=with_archived) if name > after]
         items = []
@@ -84,9 +84,11 @@ class Shelf:
                 continue
             if latest is not None:
                 items.append(_shown(latest))
-        return AssetPage(items=items, next_page_token=there[limit - 1] if len(there) > limit else None)
+        return items, there[limit - 1] if len(there) > limit else None
 
-    def versions(self, kind: str, name: str, *, after: str, limit: int, with_archived: bool) -> AssetPage:
+    def versions(
+        self, kind: str, name: str, *, after: str, limit: int, with_archived: bool
+    ) -> tuple[list[Asset], str | None]:
         """Some versions of an asset, the newest first. Raises NotFound if there is no such asset."""
         there = self._catalog.ordered(kind, name, with_archived=with_archived)
         if not there:
@@ -97,7 +99,7 @@ class Shelf:
         chosen = there[begin : begin + limit]
         more = chosen[-1] if begin + limit < len(there) else None
         items = [self.get(kind, name, each) for each in chosen]
-        return AssetPage(items=items, next_page_token=more)
+        return items, more
 
     def get(self, kind: str, name: str, version: str) -> Asset:
         """One version. Raises NotFound."""

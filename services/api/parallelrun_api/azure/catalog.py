@@ -84,8 +84,8 @@ class FaceAssets:
         known = {each: shelf.get(kind, name, each) for each in shelf.versions(kind, name)}
         if kind in SHARED:
             with suppress(NotFound):
-                page = self._assets.versions(SHARED[kind], name, after="", limit=_MOST, with_archived=True)
-                known = {each.version: _as_sent(kind, each) for each in page.items} | known
+                there, _ = self._assets.versions(SHARED[kind], name, after="", limit=_MOST, with_archived=True)
+                known = {each.version: _as_sent(kind, each) for each in there} | known
         if not known and _is_curated(kind, name):
             return [{**_CURATED, "version": "1"}]
         return sorted(known.values(), key=lambda each: float(each["created"]), reverse=True)
@@ -94,8 +94,8 @@ class FaceAssets:
         """All names of a kind, in order."""
         there = set(self._face.shelf.names(kind))
         if kind in SHARED:
-            page = self._assets.page(SHARED[kind], after="", limit=_MOST, with_archived=True)
-            there |= {each.name for each in page.items}
+            shared, _ = self._assets.page(SHARED[kind], after="", limit=_MOST, with_archived=True)
+            there |= {each.name for each in shared}
         return sorted(there)
 
     def _document(self, kind: str, properties: dict[str, Any]) -> dict[str, Any]:

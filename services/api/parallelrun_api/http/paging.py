@@ -4,11 +4,18 @@ from __future__ import annotations
 
 import base64
 import binascii
-from typing import Annotated, Final
+from collections.abc import Callable, Hashable
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from fastapi import Query
+from starlette.responses import Response
 
+from parallelrun_api.http.answers import encoded_answer
+from parallelrun_api.http.lanes import Lane
 from parallelrun_core.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
 
 MAX_LIMIT: Final = 500
 DEFAULT_LIMIT: Final = 50
@@ -30,6 +37,37 @@ PathToken = Annotated[
 def clamped(limit: int) -> int:
     """The limit, moved into its range."""
     return max(1, min(limit, MAX_LIMIT))
+
+
+async def page_answer(
+    lane: Lane,
+    model: type[BaseModel],
+    asked: tuple[str, *tuple[Hashable, ...]],
+    read: Callable[[str, int], tuple[list[Any], str | None]],
+    *,
+    limit: int,
+    page_token: str,
+) -> Response:
+    """One page of a list, as the whole answer.
+
+    Args:
+        model: has `items` and `next_page_token`.
+        asked: the kind of the list, whose tokens no other list accepts, and what tells reads of this kind apart.
+        read: from where the page before has ended, and the number of items, to these, and where this page ends; None if
+            it is the last.
+
+    Raises:
+        InvalidInput: the token is not of this list.
+        TooManyReads: too many wait already.
+    """
+    kind, most = asked[0], clamped(limit)
+    before = decode_token(page_token, kind, 1)[0] if page_token else ""
+
+    def encoded() -> str:
+        items, last = read(before, most)
+        return model(items=items, next_page_token=encode_token(kind, last) if last else None).model_dump_json()
+
+    return encoded_answer(await lane.run((*asked, before, most), encoded))
 
 
 def encode_token(kind: str, *position: str | int) -> str:

@@ -41,6 +41,15 @@ class SignedIn(NamedTuple):
     """Seconds since the epoch."""
 
 
+class _Code(NamedTuple):
+    """What signs in a browser once."""
+
+    token_name: str
+    ends: int
+    until: int
+    """When the session ends that it begins, at the latest."""
+
+
 class Sessions:
     """Makes and checks the cookies of one server."""
 
@@ -48,14 +57,19 @@ class Sessions:
         self.token = token
         self._clock = clock
         self._lock = Lock()
-        self._codes: dict[str, SignedIn] = {}
+        self._codes: dict[str, _Code] = {}
 
-    def new_cookie(self, name: str, headers: Mapping[bytes, bytes]) -> tuple[SignedIn, str]:
-        """A session for who has shown the token of this name, and the header that sets its cookie."""
-        session = SignedIn(name, int(self._clock()) + SESSION_S)
+    def new_cookie(self, name: str, headers: Mapping[bytes, bytes], until: int | None = None) -> tuple[SignedIn, str]:
+        """A session for who has shown the token of this name, and the header that sets its cookie.
+
+        Args:
+            until: when it ends at the latest.
+        """
+        now = int(self._clock())
+        session = SignedIn(name, min(now + SESSION_S, now + SESSION_S if until is None else until))
         text = f"{_packed(name.encode())}.{session.ends}"
         cookie = f"{text}.{_packed(self._mac(name, text))}"
-        return session, _header(headers, cookie, SESSION_S)
+        return session, _header(headers, cookie, session.ends - now)
 
     def no_cookie(self, headers: Mapping[bytes, bytes]) -> str:
         """The header that removes the cookie."""
@@ -69,7 +83,9 @@ class Sessions:
         if not packed or not (ends.isascii() and ends.isdecimal()) or int(ends) <= self._clock():
             return None
         name = _unpacked(packed)
-        if self.token.secret_of(name) is None or not hmac.compare_digest(signature, _packed(self._mac(name, text))):
+        if self.token.secret_of(name) is None or not hmac.compare_digest(
+            signature.encode(), _packed(self._mac(name, text)).encode()
+        ):
             return None
         return SignedIn(name, int(ends))
 
@@ -87,21 +103,31 @@ class Sessions:
             raise Forbidden(f"With a cookie, a request that changes something needs the header {HEADER}.")
         return session.token_name
 
-    def new_code(self, name: str) -> tuple[str, int]:
-        """A code that signs in once, with the token of this name, and when it ends."""
+    def new_code(self, name: str, headers: Mapping[bytes, bytes]) -> tuple[str, int]:
+        """A code that signs in once, with the token of this name, and when it ends.
+
+        Args:
+            headers: of who asks for it. With a cookie, one gets no session that lasts longer than the cookie: else it
+                could be renewed for ever.
+        """
         code = secrets.token_urlsafe(18)
-        ends = int(self._clock()) + CODE_S
+        now = int(self._clock())
+        session = self.of(headers) if b"authorization" not in headers else None
+        until = now + CODE_S + SESSION_S if session is None else session.ends
+        ends = min(now + CODE_S, until)
         with self._lock:
             while len(self._codes) >= _MOST_CODES:
                 del self._codes[next(iter(self._codes))]
-            self._codes[_hash(code)] = SignedIn(name, ends)
+            self._codes[_hash(code)] = _Code(name, ends, until)
         return code, ends
 
-    def redeemed(self, code: str) -> str | None:
-        """The name of the token for which a code stands, which is used up now; None: it is none."""
+    def redeemed(self, code: str) -> tuple[str, int] | None:
+        """The name of the token for which a code stands, which is used up now, and when a session of it ends at the
+        latest; None: it is none.
+        """
         with self._lock:
             known = self._codes.pop(_hash(code), None)
-        return known.token_name if known is not None and known.ends > self._clock() else None
+        return (known.token_name, known.until) if known is not None and known.ends > self._clock() else None
 
     def _mac(self, name: str, text: str) -> bytes:
         key = hmac.digest(self.token.secret_of(name) or b"", b"parallelrun session", hashlib.sha256)

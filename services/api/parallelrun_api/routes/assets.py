@@ -10,8 +10,8 @@ from fastapi import APIRouter, Path, Query, Request, Response
 
 from parallelrun_api.assets.models import Asset, AssetLabels, AssetPage, Kind, LabelRequest, SitePlaces
 from parallelrun_api.context import Context, Ctx
-from parallelrun_api.http.answers import encoded_answer, json_answer
-from parallelrun_api.http.paging import DEFAULT_LIMIT, Limit, PageToken, clamped, decode_token, encode_token
+from parallelrun_api.http.answers import json_answer
+from parallelrun_api.http.paging import DEFAULT_LIMIT, Limit, PageToken, page_answer
 from parallelrun_api.routes.responses import problems
 from parallelrun_api.submission.upload import FORM_TYPE, JSON_TYPE, YAML_TYPES, read_document_and_files
 from parallelrun_core.assets.names import NAME_PATTERN
@@ -65,13 +65,14 @@ async def list_assets(
     kind: KindOf, context: Ctx, limit: Limit = DEFAULT_LIMIT, page_token: PageToken = "", archived: Archived = False
 ) -> Response:
     """The assets of a type by name, each by the version that was created last."""
-    after = decode_token(page_token, "assets", 1)[0] if page_token else ""
-
-    def encoded() -> str:
-        page = context.assets.page(kind, after=after, limit=clamped(limit), with_archived=archived)
-        return _encoded(page, "assets")
-
-    return encoded_answer(await context.job_lists.run(("assets", kind, after, clamped(limit), archived), encoded))
+    return await page_answer(
+        context.job_lists,
+        AssetPage,
+        ("assets", kind, archived),
+        lambda after, most: context.assets.page(kind, after=after, limit=most, with_archived=archived),
+        limit=limit,
+        page_token=page_token,
+    )
 
 
 @router.get(
@@ -102,14 +103,14 @@ async def list_asset_versions(
     archived: Archived = False,
 ) -> Response:
     """The versions of an asset, the one that was created last first."""
-    after = decode_token(page_token, "versions", 1)[0] if page_token else ""
-
-    def encoded() -> str:
-        page = context.assets.versions(kind, asset, after=after, limit=clamped(limit), with_archived=archived)
-        return _encoded(page, "versions")
-
-    key = ("versions", kind, asset, after, clamped(limit), archived)
-    return encoded_answer(await context.job_lists.run(key, encoded))
+    return await page_answer(
+        context.job_lists,
+        AssetPage,
+        ("versions", kind, asset, archived),
+        lambda after, most: context.assets.versions(kind, asset, after=after, limit=most, with_archived=archived),
+        limit=limit,
+        page_token=page_token,
+    )
 
 
 @router.post(
@@ -253,8 +254,3 @@ async def _created(context: Context, request: Request, kind: str, name: str, ver
         return await run_sync(context.assets.create, kind, name, version, document, None)
     with closing(files):
         return await run_sync(context.assets.create, kind, name, version, document, files)
-
-
-def _encoded(page: AssetPage, kind: str) -> str:
-    last = page.next_page_token
-    return page.model_copy(update={"next_page_token": encode_token(kind, last) if last else None}).model_dump_json()

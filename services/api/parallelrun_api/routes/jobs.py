@@ -12,7 +12,7 @@ from fastapi import APIRouter, Header, Query, Request, Response
 
 from parallelrun_api.context import Context, Ctx
 from parallelrun_api.http.answers import encoded_answer, json_answer
-from parallelrun_api.http.paging import DEFAULT_LIMIT, Limit, PageToken, clamped, decode_token, encode_token
+from parallelrun_api.http.paging import DEFAULT_LIMIT, Limit, PageToken, page_answer
 from parallelrun_api.models import Job, JobPage
 from parallelrun_api.routes.responses import JobId, problems
 from parallelrun_api.submission.idempotency import checked_key
@@ -143,14 +143,15 @@ async def list_jobs(
 ) -> Response:
     """The newest jobs first, without those that are steps of pipelines. A page may hold fewer than asked for; the last
     one has no `next_page_token`."""
-    before = decode_token(page_token, "jobs", 1)[0] if page_token else ""
     wanted = Wanted(state=status, parent=parent, has_steps=steps)
-
-    def encoded() -> str:
-        items, last = context.jobs.page(wanted, before=before, limit=clamped(limit))
-        return JobPage(items=items, next_page_token=encode_token("jobs", last) if last else None).model_dump_json()
-
-    return encoded_answer(await context.job_lists.run((before, clamped(limit), wanted), encoded))
+    return await page_answer(
+        context.job_lists,
+        JobPage,
+        ("jobs", wanted),
+        lambda before, most: context.jobs.page(wanted, before=before, limit=most),
+        limit=limit,
+        page_token=page_token,
+    )
 
 
 @router.get(

@@ -9,8 +9,8 @@ from anyio.to_thread import run_sync
 from fastapi import APIRouter, Header, Path, Request, Response
 
 from parallelrun_api.context import Ctx
-from parallelrun_api.http.answers import encoded_answer, json_answer
-from parallelrun_api.http.paging import DEFAULT_LIMIT, Limit, PageToken, clamped, decode_token, encode_token
+from parallelrun_api.http.answers import json_answer
+from parallelrun_api.http.paging import DEFAULT_LIMIT, Limit, PageToken, page_answer
 from parallelrun_api.models import Job
 from parallelrun_api.routes.responses import problems
 from parallelrun_api.schedules import shown
@@ -73,14 +73,14 @@ Name = Annotated[str, Path(description="Name of a schedule.", pattern=NAME_PATTE
 @router.get("/schedules", summary="List schedules", response_model=SchedulePage, responses=problems(429))
 async def list_schedules(context: Ctx, limit: Limit = DEFAULT_LIMIT, page_token: PageToken = "") -> Response:
     """All schedules, by name."""
-    after = decode_token(page_token, "schedules", 1)[0] if page_token else ""
-
-    def encoded() -> str:
-        items, last = shown.page(context.schedules.store, after=after, limit=clamped(limit))
-        token = encode_token("schedules", last) if last else None
-        return SchedulePage(items=items, next_page_token=token).model_dump_json()
-
-    return encoded_answer(await context.job_lists.run(("schedules", after, clamped(limit)), encoded))
+    return await page_answer(
+        context.job_lists,
+        SchedulePage,
+        ("schedules",),
+        lambda after, most: shown.page(context.schedules.store, after=after, limit=most),
+        limit=limit,
+        page_token=page_token,
+    )
 
 
 @router.get("/schedules/{schedule:job}", summary="Get a schedule", response_model=Schedule, responses=problems(404))
@@ -186,11 +186,11 @@ async def list_fires(
     schedule: Name, context: Ctx, limit: Limit = DEFAULT_LIMIT, page_token: PageToken = ""
 ) -> Response:
     """What became of the times at which it was due, the latest first. The last thousand are remembered."""
-    before = decode_token(page_token, "history", 1)[0] if page_token else ""
-
-    def encoded() -> str:
-        items, last = shown.history(context.schedules.store, schedule, before=before, limit=clamped(limit))
-        token = encode_token("history", last) if last else None
-        return FirePage(items=items, next_page_token=token).model_dump_json()
-
-    return encoded_answer(await context.job_lists.run(("history", schedule, before, clamped(limit)), encoded))
+    return await page_answer(
+        context.job_lists,
+        FirePage,
+        ("history", schedule),
+        lambda before, most: shown.history(context.schedules.store, schedule, before=before, limit=most),
+        limit=limit,
+        page_token=page_token,
+    )

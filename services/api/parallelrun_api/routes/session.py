@@ -68,14 +68,17 @@ def show_session(request: Request, sessions: Ours) -> Response:
 def sign_in(request: Request, sessions: Ours, shown: SignIn) -> Response:
     """Sign a browser in: the answer sets a cookie that stands for the token for twelve hours, and that no script can
     read. A request with the cookie that changes something needs the header `X-ParallelRun-Page`, with any value."""
-    name: str | None = ""
+    name, until = "", None
     if sessions.token.is_needed:
-        name = sessions.redeemed(shown.code) if shown.code else sessions.token.name_of(shown.token.strip().encode())
+        if shown.code:
+            name, until = sessions.redeemed(shown.code) or ("", None)
+        else:
+            name = sessions.token.name_of(shown.token.strip().encode()) or ""
         if not name:
             what = "This link was used already, or is too old: get another one." if shown.code else ""
             raise Unauthorized(what or "This is not a token of this server.")
     request.scope["state"]["token_name"] = name
-    session, cookie = sessions.new_cookie(name or "", _headers(request))
+    session, cookie = sessions.new_cookie(name, _headers(request), until)
     answer = Session(
         is_signed_in=True,
         token_name=session.token_name,
@@ -101,8 +104,9 @@ def sign_out(request: Request, sessions: Ours) -> Response:
 @router.post("/session:code", summary="Make a link that signs in", response_model=SignInCode, responses=problems(403))
 def make_sign_in_code(request: Request, sessions: Ours) -> Response:
     """A code that signs in one browser, once, within ten minutes, with the token of this request. The `link` hands it
-    over in the part of an address that browsers send to nobody."""
-    code, ends = sessions.new_code(request.scope["state"].get("token_name", ""))
+    over in the part of an address that browsers send to nobody. Asked for with a cookie, the new session ends
+    with that one."""
+    code, ends = sessions.new_code(request.scope["state"].get("token_name", ""), _headers(request))
     return json_answer(SignInCode(code=code, ends=_time(ends), link=f"/#code={code}"))
 
 

@@ -29,7 +29,7 @@ from parallelrun_api.submission.code import store_code, store_steps_code
 from parallelrun_api.submission.key_claims import KeyClaims
 from parallelrun_api.submission.output_claims import check_output_is_free, check_outputs_are_free
 from parallelrun_api.submission.step_problems import StepProblems
-from parallelrun_api.submission.takeover import earlier_job
+from parallelrun_api.submission.takeover import check_earlier_pipeline, earlier_job
 from parallelrun_api.submission.upload import Upload
 from parallelrun_core.computes import images
 from parallelrun_core.computes.catalog import Catalog
@@ -121,7 +121,7 @@ class Submissions:
             InvalidInput, Conflict: it can't be accepted; nothing is left of it.
         """
         prepared = self._prepare(new_job_id(), upload)
-        if prepared.earlier is not None:
+        if upload.spec.resume_from:
             raise InvalidInput.at("/resume_from", "a job that is made later can't take over from another one")
         return self._record(upload, prepared)
 
@@ -170,6 +170,8 @@ class Submissions:
     def _prepare_pipeline(self, job_id: str, spec: PipelineSpec, upload: Upload) -> _Prepared:
         with upload.reading.locating_problems():
             steps = leaf_steps(spec)
+            if spec.resume_from:
+                check_earlier_pipeline(self._root, spec.resume_from)
         problems = StepProblems(upload.reading)
         selection, placed = Selection(self._computes), dict[tuple[str, ...], dict[str, Any]]()
         for step in steps:

@@ -13,6 +13,7 @@ from typing import Final
 
 from parallelrun_core.errors import Conflict, InvalidInput, NotFound, Problem
 from parallelrun_core.folder.job_folder import JobFolder, job_folder
+from parallelrun_core.folder.records import JobRecord
 from parallelrun_core.mltable.plan import InputPlan, load_plans, plan_inputs
 from parallelrun_core.path_rule import PathRule
 from parallelrun_core.row_format import row_format
@@ -30,15 +31,42 @@ def earlier_job(root: Path, spec: JobSpec, rule: PathRule | None = None) -> JobF
         InvalidInput: there is no such job; or settings differ that must not, with one problem for each.
         Conflict: it has not ended.
     """
-    try:
-        folder = job_folder(root, spec.resume_from)
-        record = folder.record()
-    except NotFound as error:
-        hint = "the id of an earlier job of this server; `parallelrun run` takes over from a folder: --resume-from DIR"
-        raise InvalidInput.at(_POINTER, f"there is no job {spec.resume_from!r} here", hint) from error
+    folder, record = _named(root, spec.resume_from)
     if record.is_pipeline:
         message, hint = f"job {folder.job_id} is a pipeline", "name the job of one of its steps; `job show` lists them"
         raise InvalidInput.at(_POINTER, message, hint)
+    _check_has_ended(folder)
+    problems = tuple(_differences(folder, record.job_spec(), spec, rule))
+    if problems:
+        raise InvalidInput(problems=problems)
+    return folder
+
+
+def check_earlier_pipeline(root: Path, job_id: str) -> None:
+    """Make sure that there is a pipeline to take finished steps over from. Which these are is found out as each begins:
+    by what they are made of, as with any step that is equal to one which has completed.
+
+    Raises:
+        InvalidInput: there is no such pipeline.
+        Conflict: it has not ended.
+    """
+    folder, record = _named(root, job_id)
+    if not record.is_pipeline:
+        message, hint = f"job {folder.job_id} is no pipeline", "leave it out: equal steps are reused in any case"
+        raise InvalidInput.at(_POINTER, message, hint)
+    _check_has_ended(folder)
+
+
+def _named(root: Path, job_id: str) -> tuple[JobFolder, JobRecord]:
+    try:
+        folder = job_folder(root, job_id)
+        return folder, folder.record()
+    except NotFound as error:
+        hint = "the id of an earlier job of this server; `parallelrun run` takes over from a folder: --resume-from DIR"
+        raise InvalidInput.at(_POINTER, f"there is no job {job_id!r} here", hint) from error
+
+
+def _check_has_ended(folder: JobFolder) -> None:
     if folder.result() is None:
         problem = Problem(
             pointer=_POINTER,
@@ -46,10 +74,6 @@ def earlier_job(root: Path, spec: JobSpec, rule: PathRule | None = None) -> JobF
             hint=f"wait for its end, or cancel it: parallelrun job cancel {folder.job_id}",
         )
         raise Conflict(problems=(problem,))
-    problems = tuple(_differences(folder, record.job_spec(), spec, rule))
-    if problems:
-        raise InvalidInput(problems=problems)
-    return folder
 
 
 def _differences(earlier: JobFolder, old: JobSpec, new: JobSpec, rule: PathRule | None) -> Iterator[Problem]:

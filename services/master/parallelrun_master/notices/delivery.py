@@ -13,6 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
 
 import msgspec
 
@@ -29,10 +30,11 @@ from parallelrun_core.words import visible
 from parallelrun_master.notices.message import KeyUnusable, body, headers, key_of, notice_id
 from parallelrun_master.notices.owed import Owed, job_of, notify_of, taken
 from parallelrun_master.notices.sending import NotDelivered, post
-from parallelrun_master.policy.notices import Allowed, pause_s
+from parallelrun_master.policy.notices import LONGEST_PAUSE_S, Allowed, key_file, pause_s
 
 if TYPE_CHECKING:
     from parallelrun_core.folder.records import JobRecord
+    from parallelrun_core.spec.notify import Notify
 
 _AT_ONCE: Final = 8
 _UNTIL_ENDED_S: Final = 2.0
@@ -89,18 +91,17 @@ class Delivery:
         attempts = owed.attempts
         attempts.count += 1
         attempts.first_at = attempts.first_at or self._now()
+        again_s = pause_s(attempts.count, self._now() - attempts.first_at, _chance())
+        self._later(owed, again_s or LONGEST_PAUSE_S)  # before: what we die of must not come again at once
         try:
             status = self._posted(record, result, generation)
         except (NotDelivered, KeyUnusable, SecretUnusable, ValueError, ParallelRunError) as error:
-            again_s = pause_s(attempts.count, self._now() - attempts.first_at, _chance())
             is_final = again_s is None or getattr(error, "is_final", False)
             what = "given up" if is_final else f"again in {again_s:.0f} s"
             self._say(folder, f"attempt {attempts.count}: not delivered: {error}; {what}")
             self._log.warning("notice_not_delivered", job_id=folder.job_id, reason=str(error), is_final=is_final)
-            if is_final or again_s is None:
+            if is_final:
                 owed.settle()
-            else:
-                self._later(owed, again_s)
             return
         self._say(folder, f"attempt {attempts.count}: delivered, answered with {status}")
         self._log.info("notice_delivered", job_id=folder.job_id, attempts=attempts.count)
@@ -112,20 +113,19 @@ class Delivery:
             raise NotDelivered("nobody wants to know", is_final=True)
         content = body(record, result, generation)
         name = notice_id(record.job_id, generation)
-        return post(
-            notify.url, headers(name, int(time.time()), content, self._key(notify.secret)), content, self._allowed
-        )
+        return post(notify.url, headers(name, int(time.time()), content, self._key(notify)), content, self._allowed)
 
-    def _key(self, name: str) -> bytes | None:
+    def _key(self, notify: Notify) -> bytes | None:
         """The key that signs, as it is now. A notice that is to be signed is never sent without."""
-        if not name:
+        if not notify.secret:
             return None
+        name = f"{OF_NOTICES}/{key_file(urlsplit(notify.url).hostname or '', notify.secret)}"
         if self._order.secrets_dir is None:
             raise KeyUnusable("masters have no folder of secrets (--secrets-dir)")
         try:
-            return key_of(read_secret_file(Path(self._order.secrets_dir), f"{OF_NOTICES}/{name}"))
+            return key_of(read_secret_file(Path(self._order.secrets_dir), name))
         except KeyUnusable as error:
-            raise KeyUnusable(f"the key {OF_NOTICES}/{name} can't be used: {error}") from error
+            raise KeyUnusable(f"the key {name} can't be used: {error}") from error
 
     def _later(self, owed: Owed, pause: float) -> None:
         owed.attempts.next_at = self._now() + pause

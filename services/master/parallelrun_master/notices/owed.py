@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Final
 
 import msgspec
 
@@ -15,6 +16,8 @@ from parallelrun_core.folder.layout import PRIVATE_FILE, PRIVATE_FOLDER, notices
 from parallelrun_core.folder.records import JobRecord
 from parallelrun_core.ids import is_job_id
 from parallelrun_core.spec.notify import Notify
+
+_NOTE_BYTES: Final = 128
 
 
 class Attempts(msgspec.Struct, kw_only=True):
@@ -80,10 +83,9 @@ class Owed:
         self.attempts = _decoded(os.pread(fd, 4096, 0))
 
     def note(self) -> None:
-        """Write down what has become of it."""
-        text = msgspec.json.encode(self.attempts)
-        os.pwrite(self._fd, text, 0)
-        os.ftruncate(self._fd, len(text))
+        """Write down what has become of it, durably."""
+        # Of one length, so that one write leaves nothing of a longer text behind.
+        os.pwrite(self._fd, msgspec.json.encode(self.attempts).ljust(_NOTE_BYTES), 0)
         os.fsync(self._fd)
 
     def settle(self) -> None:

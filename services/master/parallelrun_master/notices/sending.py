@@ -7,14 +7,19 @@ from __future__ import annotations
 
 import socket
 import ssl
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager, suppress
 from http.client import HTTPConnection, HTTPException
+from threading import Event, Timer
 from typing import Final
 from urllib.parse import urlsplit
 
 from parallelrun_master.policy.notices import Allowed, refusal
 
 TIMEOUT_S: Final = 10.0
+"""To connect to one address, and from one part of an answer to the next."""
+TOTAL_S: Final = 15.0
+"""Once it is connected: far more than receivers should need."""
 _GONE: Final = 410
 _MOST_READ: Final = 64 << 10
 
@@ -39,16 +44,15 @@ def post(url: str, headers: Mapping[str, str], content: bytes, allowed: Allowed)
     port = parts.port or (443 if is_tls else 80)
     target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     try:
-        connection = HTTPConnection(host, port, timeout=TIMEOUT_S)
-        connection.sock = _connected(host, port, allowed, is_tls=is_tls)
-        try:
+        plain = _connected(host, port, allowed)
+        with closing(plain), _no_longer_than(TOTAL_S, plain), closing(HTTPConnection(host, port)) as connection:
+            connection.sock = _over_tls(plain, host) if is_tls else plain
             name = f"[{host}]" if ":" in host else host
             at_port = "" if parts.port is None else f":{port}"
             connection.request("POST", target, content, {**headers, "Host": f"{name}{at_port}"})
             answer = connection.getresponse()
-            answer.read(_MOST_READ)
-        finally:
-            connection.close()
+            with suppress(OSError, HTTPException):  # it has answered, whatever else it says
+                answer.read(_MOST_READ)
     except (OSError, HTTPException, UnicodeError) as error:
         raise NotDelivered(f"{type(error).__name__}: {error}") from error
     if not 200 <= answer.status < 300:
@@ -56,7 +60,7 @@ def post(url: str, headers: Mapping[str, str], content: bytes, allowed: Allowed)
     return answer.status
 
 
-def _connected(host: str, port: int, allowed: Allowed, *, is_tls: bool) -> socket.socket:
+def _connected(host: str, port: int, allowed: Allowed) -> socket.socket:
     """A connection to the first address of the host that takes it; all of them must be allowed."""
     addresses = [str(info[4][0]) for info in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
     for address in addresses:
@@ -65,15 +69,40 @@ def _connected(host: str, port: int, allowed: Allowed, *, is_tls: bool) -> socke
     failure = OSError(f"{host} has no address")
     for address in addresses:
         try:
-            plain = socket.create_connection((address, port), timeout=TIMEOUT_S)
+            return socket.create_connection((address, port), timeout=TIMEOUT_S)
         except OSError as error:
             failure = error
-            continue
-        if not is_tls:
-            return plain
-        try:
-            return ssl.create_default_context().wrap_socket(plain, server_hostname=host)
-        except BaseException:
-            plain.close()
-            raise
     raise failure
+
+
+def _over_tls(plain: socket.socket, host: str) -> socket.socket:
+    return ssl.create_default_context().wrap_socket(plain, server_hostname=host)
+
+
+@contextmanager
+def _no_longer_than(seconds: float, connected: socket.socket) -> Iterator[None]:
+    """End a connection that lasts longer: by a byte now and then, a receiver could hold it for ever.
+
+    Raises:
+        NotDelivered: it was ended.
+    """
+    late = Event()
+    with connected.dup() as same:  # TLS takes the descriptor of the other
+
+        def end() -> None:
+            late.set()
+            with suppress(OSError):
+                same.shutdown(socket.SHUT_RDWR)
+
+        timer = Timer(seconds, end)
+        timer.daemon = True
+        timer.start()
+        try:
+            yield
+        except (OSError, HTTPException) as error:
+            if late.is_set():
+                raise NotDelivered(f"it has not answered within {seconds:g} s") from error
+            raise
+        finally:
+            timer.cancel()
+            timer.join()

@@ -14,7 +14,7 @@ import msgspec
 from parallelrun_core.service.pacing import Every
 from parallelrun_core.service.telemetry import logger
 from parallelrun_master.notices.delivery import Order
-from parallelrun_master.notices.owed import attempts_of, owed
+from parallelrun_master.notices.owed import attempts_of, job_of, owed
 
 if TYPE_CHECKING:
     from parallelrun_core.store.registry import Registry
@@ -46,8 +46,13 @@ class Teller:
             return
         names = owed(self._settings.root)
         self._due = {name: self._due[name] for name in names if name in self._due}
-        if due := [name for name in names if self._due.get(name, 0.0) <= now][:_MOST]:
-            self._start(due, now)
+        due = [name for name in names if self._due.get(name, 0.0) <= now]
+        if due:
+            self._start(sorted(due, key=self._order_of)[:_MOST], now)
+
+    def _order_of(self, name: str) -> tuple[float, str, int]:
+        """Those that were never tried come first, then those that are due for longest; of one job, its earlier end."""
+        return self._due.get(name, 0.0), *(job_of(name) or ("", 0))
 
     def _is_busy(self, now: float) -> bool:
         """Whether the process works; what it has left is due when it says."""

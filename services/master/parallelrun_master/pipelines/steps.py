@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
@@ -21,8 +21,9 @@ from parallelrun_core.pipelines.standing import Standing, is_upon
 from parallelrun_core.reopening import let_go_on, reopen
 from parallelrun_core.service import failpoints
 from parallelrun_core.spec import JobSpec, PipelineSpec
-from parallelrun_core.spec.fields import Input, Output
-from parallelrun_core.spec.pipeline import PipelineOutput, Step, StepInput, StepOutput
+from parallelrun_core.spec.fields import Input
+from parallelrun_core.spec.pipeline import Step, StepInput, StepOutput
+from parallelrun_core.spec.pipeline_steps import with_places
 from parallelrun_core.states import JobState
 from parallelrun_core.storage.stores import storage_of
 from parallelrun_core.store.registry import Registry
@@ -38,8 +39,6 @@ if TYPE_CHECKING:
 
 _FOR_GOOD: Final = ("EMPTY_INPUT", "JOB_DAMAGED")
 """Failures that a job keeps however often it goes on; another one may have better luck."""
-
-AnyOutput = TypeVar("AnyOutput", Output, PipelineOutput)
 
 
 class Steps:
@@ -204,7 +203,11 @@ class Steps:
             if isinstance(condition.of, StepOutput):
                 truth_of(self._folder, condition.of, known)
         paths = self._paths(step, known)
-        spec = self._with_outputs(step, paths)
+        spec: JobSpec | PipelineSpec
+        if step.type == "pipeline":
+            spec = with_places(self._spec, step, step.pipeline_spec(paths))
+        else:
+            spec = with_places(self._spec, step, step.job_spec(paths))
         parent = self._record
         return JobRecord(
             job_id=job_id_from(parent.job_id, name, str(self._generation if generation is None else generation)),
@@ -233,22 +236,6 @@ class Steps:
                 raise NotFound(f"its input {name!r} is the pipeline's input {given.input!r}, which has no path")
             paths[name] = own.path
         return paths
-
-    def _with_outputs(self, step: Step, paths: Mapping[str, str]) -> JobSpec | PipelineSpec:
-        """The spec of the job, with outputs where those of the pipeline are to be."""
-        outputs = self._spec.outputs
-        given = {own: outputs[name].path for own, name in step.outputs_to.items() if name in outputs}
-        if step.type == "pipeline":
-            pipeline = step.pipeline_spec(paths)
-            inner = {name: _at(each, given.get(name, "")) for name, each in pipeline.outputs.items()}
-            return pipeline.model_copy(update={"outputs": inner})
-        spec = step.job_spec(paths)
-        own = {name: _at(each, given.get(name, "")) for name, each in spec.outputs.items()}
-        return spec.model_copy(update={"outputs": own})
-
-
-def _at(output: AnyOutput, path: str) -> AnyOutput:
-    return output.model_copy(update={"path": path}) if path and not output.path else output
 
 
 def _places(places: Places | None, folder: JobFolder, paths: Mapping[str, str]) -> Places | None:

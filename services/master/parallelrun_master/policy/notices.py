@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from ipaddress import IPv4Network, IPv6Network, ip_network
+from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from typing import Final
 
 from parallelrun_core.spec.notify import is_never_told, plain_address
 
 GIVE_UP_S: Final = 24 * 3600.0
 _FIRST_PAUSE_S: Final = 1.0
-_LONGEST_PAUSE_S: Final = 3600.0
+LONGEST_PAUSE_S: Final = 3600.0
 _HOST: Final = re.compile(r"(\*\.)?[a-z0-9_]([a-z0-9_.-]*[a-z0-9_])?")
 
 
@@ -64,6 +64,20 @@ def refusal(host: str, address: str, allowed: Allowed) -> str:
     return f"{host} leads to {there}, which is not public; masters can allow it (--notify-allow)"
 
 
+def key_file(host: str, name: str) -> str:
+    """The file of a key, below the folder of all keys: in a folder with the name of the host that it is meant for.
+
+    So nobody can have something signed for one receiver with the key of another.
+
+    Raises:
+        ValueError: no file can have the name of this host.
+    """
+    host = host.lower().rstrip(".")
+    if not _HOST.fullmatch(host):
+        host = str(ip_address(host))
+    return f"{host}/{name}"
+
+
 def pause_s(attempts: int, lasted_s: float, spread: float) -> float | None:
     """How long to wait after so many attempts; None: it is given up.
 
@@ -73,4 +87,4 @@ def pause_s(attempts: int, lasted_s: float, spread: float) -> float | None:
     """
     if lasted_s >= GIVE_UP_S:
         return None
-    return float(min(_FIRST_PAUSE_S * 2 ** min(attempts - 1, 20), _LONGEST_PAUSE_S) * (0.75 + spread / 2))
+    return float(min(_FIRST_PAUSE_S * 2 ** min(attempts - 1, 20), LONGEST_PAUSE_S) * (0.75 + spread / 2))

@@ -115,7 +115,11 @@ def _steps_of(block: Any, steps: Mapping[str, RawStep], pointer: str, findings: 
             hint = f"as in ${{{{parent.jobs.NAME}}}}; the steps are: {quoted(steps)}"
             findings.wrong(pointer, f"{given!r} is not a step", hint)
         elif steps[key].kind == IF_ELSE:
-            findings.wrong(pointer, f"{key!r} is a condition itself", "put its steps into a pipeline component")
+            findings.wrong(
+                pointer,
+                f"{key!r} is a condition itself",
+                "put its steps into a pipeline: a step of its own, or a component",
+            )
         else:
             names.append(key)
     return names
