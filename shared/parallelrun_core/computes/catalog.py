@@ -55,6 +55,11 @@ class Catalog:
         except FileNotFoundError as error:
             raise NotFound(f"There is no compute {name!r}: {self.hint(name)}.") from error
 
+    def revision(self, name: str) -> str:
+        """Another one each time that a compute is defined, also when nothing changes. Raises OSError."""
+        status = self.file(name).stat()
+        return f"{status.st_mtime_ns}.{status.st_ino}"
+
     def put(self, definition: Compute) -> bool:
         """Define a compute, durably; returns whether there was none of this name.
 
