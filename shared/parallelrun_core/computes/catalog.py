@@ -83,6 +83,11 @@ class Catalog:
             raise CorruptLog(f"{path} is the definition of another compute, {compute.name!r}: define {name!r} again")
         return compute
 
+    def revision(self, name: str) -> str:
+        """Another one each time that a compute is defined, also when nothing changes. Raises OSError."""
+        status = self.file(name).stat()
+        return f"{status.st_mtime_ns}.{status.st_ino}"
+
     def put(self, definition: Compute) -> bool:
         """Define a compute, durably; returns whether there was none of this name.
 
