@@ -260,7 +260,7 @@ engine-test: setup $(if $(filter kubernetes,$(E)),$(CHART_VENV)/ready) ## Run jo
 	@$(BIN)/python -m tests.engines $(E) $(if $(CHAOS_S),--seconds $(CHAOS_S))
 
 .PHONY: engine-scaling
-engine-scaling: setup $(if $(filter kubernetes,$(E)),$(CHART_VENV)/ready) ## Run three jobs, each on ten nodes of an engine that come for it and go, and measure how long they idle (E=slurm; JOB_S=60)
+engine-scaling: setup $(if $(filter kubernetes,$(E)),$(CHART_VENV)/ready) ## Run three jobs, each on ten nodes of an engine that come for it and go, and measure how long they idle (E=slurm; JOB_S=90)
 	@$(BIN)/python -m tests.engines.scaling $(E) $(if $(JOB_S),--seconds $(JOB_S))
 
 .PHONY: up

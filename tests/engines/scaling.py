@@ -1,8 +1,8 @@
 """`python -m tests.engines.scaling slurm`: no nodes, ten, and none again, for three jobs in a row; how long nodes idle.
 
 The second job comes while the nodes of the first one leave, the third one when all have gone. The exit code is 0 if all
-nodes were there for each job and none at the end, none was lost, and they ran mini-batches for 95 % of the time that they were
-there: what workers need to start, and nodes to leave, is idle time as well.
+nodes were there for each job and none at the end, none was lost, and they ran mini-batches for 95 % of the time that
+they were there: what workers need to start, and nodes to leave, is idle time as well.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ def main(arguments: list[str]) -> int:
     """Run the jobs, and print; returns the exit code."""
     parser = argparse.ArgumentParser(prog="python -m tests.engines.scaling")
     parser.add_argument("engine", choices=targets.names())
-    parser.add_argument("--seconds", type=float, default=60, help="of work of each job")
+    parser.add_argument("--seconds", type=float, default=90, help="of work of each job")
     given = parser.parse_args(arguments)
     try:
         with targets.reach(given.engine) as target, Provisioned(target, most=NODES, idle_s=1) as there:
