@@ -59,14 +59,17 @@ class Pool:
     """The nodes of one compute. Used by one thread.
 
     Args:
+        revision: another one each time that the compute is defined: whoever does that wants what failed to be tried
+            again.
         is_over: the compute was deleted; all of its nodes are given back.
     """
 
     def __init__(
         self, compute: Compute, engine: Engine, around: Surroundings, redis: tuple[Provisioning, Nodes],
-        settings: Mapping[str, str], *, is_over: bool = False,
+        settings: Mapping[str, str], *, revision: str = "", is_over: bool = False,
     ) -> None:  # fmt: skip
         self.compute = compute
+        self.revision = revision
         self.is_over = is_over
         self.is_empty = False
         """Whether nothing is left of a compute that is over."""
@@ -97,12 +100,8 @@ class Pool:
         if status is None:
             return
         self._slots_seen = status.slots
-        if status.revision == self._revision:
+        if status.revision == self.revision:
             self._attempts.resume(status)
-
-    @property
-    def _revision(self) -> str:
-        return self.compute.model_dump_json()
 
     def step(self, sight: Sight, needs: Iterable[Need]) -> ComputeStatus:
         """Bring the nodes closer to what is needed; returns how things stand. Raises redis-py's errors."""
@@ -321,7 +320,7 @@ class Pool:
             pauses=pauses,
             slots=self._slots_seen,
             plan=self.plan(),
-            revision=self._revision,
+            revision=self.revision,
         )
 
 

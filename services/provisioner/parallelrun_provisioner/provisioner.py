@@ -46,7 +46,7 @@ class Provisioner:
         self._nodes = Nodes(self._redis)
         self._provisioning = Provisioning(self._redis, lease_ms=settings.leader_ms)
         self._lease = LeaseKeeper(self._provisioning, settings.leader_seconds)
-        self._catalog = Catalog(settings.root)
+        self._catalog = Catalog(settings.root, settings.sealing_key)
         self._jobs = Jobs(settings.root, self._registry)
         self._pools: dict[str, Pool] = {}
         """By name and kind: a deleted compute may have the name of one of another kind."""
@@ -136,29 +136,30 @@ class Provisioner:
     def _refresh_pools(self) -> None:
         """Have a pool for each compute whose nodes an engine provides, as it is defined now."""
         self._unfit = {}
-        wanted: dict[str, tuple[Compute, bool]] = {}
+        wanted: dict[str, tuple[Compute, str, bool]] = {}
         for name in self._catalog.names():
             try:
+                revision = self._catalog.revision(name)  # first: an older one than the definition is replaced next time
                 compute = self._catalog.get(name)
             except (CorruptLog, NotFound, OSError) as error:
                 self._unfit[name] = str(error)
                 continue
-            wanted[_key(compute)] = compute, False
+            wanted[_key(compute)] = compute, revision, False
         for compute in self._catalog.deleted():
-            wanted.setdefault(_key(compute), (compute, True))
-        for key, (compute, is_over) in wanted.items():
+            wanted.setdefault(_key(compute), (compute, "", True))
+        for key, (compute, revision, is_over) in wanted.items():
             pool = self._pools.get(key)
-            if pool is not None and (pool.compute, pool.is_over) == (compute, is_over):
+            if pool is not None and (pool.compute, pool.revision, pool.is_over) == (compute, revision, is_over):
                 continue
             if pool is not None:
                 self._pools.pop(key).close()
-            self._open(key, compute, is_over=is_over)
+            self._open(key, compute, revision, is_over=is_over)
         for key in self._pools.keys() - wanted.keys():
             self._pools.pop(key).close()
         shown = self._provisioning.statuses().keys() - set(self._catalog.names())
         self._provisioning.hide(shown)
 
-    def _open(self, key: str, compute: Compute, *, is_over: bool) -> None:
+    def _open(self, key: str, compute: Compute, revision: str, *, is_over: bool) -> None:
         kind = key.partition("/")[2]
         if kind == MANUAL:
             return
@@ -174,7 +175,8 @@ class Provisioner:
             log.error("engine_unfit", compute=compute.name, error=str(error))
             return
         redis = self._provisioning, self._nodes
-        pool = Pool(compute, engine, self._around, redis, self._node_settings(), is_over=is_over)
+        settings = self._node_settings()
+        pool = Pool(compute, engine, self._around, redis, settings, revision=revision, is_over=is_over)
         pool.resume(self._provisioning.status(compute.name))
         self._pools[key] = pool
 

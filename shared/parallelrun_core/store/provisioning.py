@@ -88,7 +88,7 @@ class ComputeStatus(msgspec.Struct, kw_only=True, frozen=True):
     plan: str = ""
     """Exactly what is sent to the engine for a node."""
     revision: str = ""
-    """The definition that this is about."""
+    """Which definition of the compute this is about."""
 
 
 class Provisioning:

@@ -87,7 +87,7 @@ def test_a_launch_that_fails_says_why_and_is_tried_again_after_an_update(provisi
     assert "can't be written" in status.why
     assert status.next_attempt > status.at
     blocked.unlink()
-    provisioned.define("failing", min_instances=1, description="mended")
+    provisioned.define("failing", min_instances=1)  # as it was
     cluster.until(lambda: provisioned.status("failing").ready == 1, "it is tried again at once")
     assert provisioned.status("failing").failures == 0
     provisioned.remove("failing")
