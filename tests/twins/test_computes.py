@@ -9,6 +9,7 @@ from unittest.mock import patch
 import pytest
 
 from parallelrun_agent import node_job
+from parallelrun_core.computes.catalog import Catalog
 from parallelrun_core.store.provisioning import ComputeStatus, Provisioning
 from parallelrun_master import compute_watch
 from parallelrun_provisioner.policy import scaling
@@ -16,6 +17,7 @@ from tests.integration.provisioner import test_pool as pools
 from tests.security import test_computes as kinds
 from tests.twins.sabotage import always, expect_failure
 from tests.unit.agent import test_work_finder as finders
+from tests.unit.computes import test_documents as documents
 from tests.unit.master import test_compute_watch as watches
 from tests.unit.provisioner import test_scaling as histories
 
@@ -69,6 +71,11 @@ def test_a_provisioner_that_acts_though_another_one_does_is_found(redis: Redis) 
 def test_a_provisioner_that_starts_whatever_is_defined_is_found() -> None:
     with expect_failure():
         kinds.check_kinds(without="computes.kinds")
+
+
+def test_a_catalog_that_believes_every_file_is_found(tmp_path: Path) -> None:
+    with patch.object(Catalog, "_is_believed", always(True)), expect_failure():
+        documents.test_with_a_key_only_sealed_definitions_count(tmp_path)
 
 
 def _whoever_it_is(self: Provisioning, change: object) -> bool:

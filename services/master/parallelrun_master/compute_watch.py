@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from parallelrun_core.computes.catalog import Catalog
 from parallelrun_core.progress import Progress
 from parallelrun_core.service.pacing import Every
 from parallelrun_core.spec import JobSpec
@@ -26,7 +28,10 @@ class ComputeWatch:
         clock: Redis', by which statuses are dated.
     """
 
-    def __init__(self, redis: Redis, spec: JobSpec, say: Callable[[str], None], clock: Callable[[], float]) -> None:
+    def __init__(
+        self, root: Path, redis: Redis, spec: JobSpec, say: Callable[[str], None], clock: Callable[[], float]
+    ) -> None:
+        self._catalog = Catalog(root)
         self._provisioning = Provisioning(redis)
         self._spec = spec
         self._say = say
@@ -50,7 +55,7 @@ class ComputeWatch:
             wanted = wanted or (status.wanted if status is not None else 0)
             clock = self._clock()
             self.is_awaited = is_served(status, clock)
-            why = why_missing(status, clock, self._spec.environment.image) if nodes < max(1, wanted) else ""
+            why = self._why(status, clock) if nodes < max(1, wanted) else ""
         progress.nodes, progress.nodes_wanted, progress.nodes_why = nodes, max(wanted, nodes), why
         if nodes < wanted:
             text = f"Provisioning nodes of compute {self._spec.compute!r}{': ' if why else ''}{why}."
@@ -59,6 +64,11 @@ class ComputeWatch:
         if text != self._said:
             self._said = text
             self._say(text)
+
+    def _why(self, status: ComputeStatus | None, now: float) -> str:
+        if status is None and not self._catalog.has(self._spec.compute):
+            return "it was deleted: define it again, or cancel the job"
+        return why_missing(status, now, self._spec.environment.image)
 
 
 def is_served(status: ComputeStatus | None, now: float) -> bool:

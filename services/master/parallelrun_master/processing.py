@@ -53,7 +53,7 @@ class Processing:
         self._leadership.durable_before += self._scheduler.mini_batches
         self._publisher = Publisher(job.folder.path, job.queue, job.ledger.decided, self._scheduler.handover)
         self._nodes = NodeWatch(Nodes(job.redis), job.queue, job.spec, settings)
-        self._compute = ComputeWatch(job.redis, job.spec, job.reports.say, Registry(job.redis).now)
+        self._compute = ComputeWatch(settings.root, job.redis, job.spec, job.reports.say, Registry(job.redis).now)
         self._waits_for_room = False
         self._completion = Completion(job.spec, job.ledger.progress, job.ledger.errors, now)
         self._speculation = Speculation() if job.spec.speculative_execution else None

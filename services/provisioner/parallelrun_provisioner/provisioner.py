@@ -46,7 +46,7 @@ class Provisioner:
         self._nodes = Nodes(self._redis)
         self._provisioning = Provisioning(self._redis, lease_ms=settings.leader_ms)
         self._lease = LeaseKeeper(self._provisioning, settings.leader_seconds)
-        self._catalog = Catalog(settings.root)
+        self._catalog = Catalog(settings.root, settings.sealing_key)
         self._jobs = Jobs(settings.root, self._registry)
         self._pools: dict[str, Pool] = {}
         """By name and kind: a deleted compute may have the name of one of another kind."""

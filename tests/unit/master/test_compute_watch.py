@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any, cast
 
 import msgspec
 import pytest
 
+from parallelrun_core.computes.catalog import Catalog
+from parallelrun_core.computes.document import read_definition
 from parallelrun_core.progress import Progress
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.store.provisioning import ComputeStatus, NodeStatus, Pause, Provisioning
@@ -17,14 +20,17 @@ from parallelrun_master.policy.error_groups import ErrorGroups
 PAUSE = Pause(failures=2, failed_at=70.0, why="no room", next_attempt=130.0)
 
 
-def test_a_job_shows_how_many_nodes_it_has_and_what_the_others_wait_for(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_job_shows_how_many_nodes_it_has_and_what_the_others_wait_for(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     pending = NodeStatus(node="n", stage="pending", since=0.0, words="Resources")
     known: list[ComputeStatus | None] = [None, ComputeStatus(at=99.0, wanted=9, nodes=[pending])]
     monkeypatch.setattr(Provisioning, "status", lambda *_: known[0] if len(known) == 1 else known.pop(0))
     said: list[str] = []
     spec = JobSpec.parse({"entry_script": "e.py", "inputs": "/in", "compute": "cpus", "instance_count": 2})
     redis: Any = None
-    watch, progress = ComputeWatch(redis, spec, said.append, lambda: 100.0), Progress()
+    Catalog(tmp_path).put(read_definition({"name": "cpus", "type": "manual"}))
+    watch, progress = ComputeWatch(tmp_path, redis, spec, said.append, lambda: 100.0), Progress()
     seen = []
     for second, nodes in enumerate((0, 1, 1, 2)):
         watch.refresh(progress, nodes, float(second))
@@ -36,6 +42,15 @@ def test_a_job_shows_how_many_nodes_it_has_and_what_the_others_wait_for(monkeypa
         "Provisioning nodes of compute 'cpus': no provisioner has said anything of it.",
         "Provisioning nodes of compute 'cpus': Resources.", "The nodes of compute 'cpus' are there.",
     ]  # fmt: skip
+
+
+def test_a_job_whose_compute_was_deleted_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(Provisioning, "status", lambda *_: None)
+    spec = JobSpec.parse({"entry_script": "e.py", "inputs": "/in", "compute": "cpus"})
+    redis: Any = None
+    watch, progress = ComputeWatch(tmp_path, redis, spec, lambda _: None, lambda: 100.0), Progress()
+    watch.refresh(progress, 0, 0.0)
+    assert progress.nodes_why == "it was deleted: define it again, or cancel the job"
 
 
 @pytest.mark.parametrize(
@@ -75,7 +90,7 @@ def test_waiting_for_nodes_is_no_stall_while_somebody_serves_the_compute(
     spec = JobSpec.parse({"entry_script": "e.py", "inputs": "/in", "compute": "cpus"})
     progress, redis = Progress(), cast("Any", None)
     watch, completion = (
-        ComputeWatch(redis, spec, lambda _: None, lambda: clock),
+        ComputeWatch(Path(), redis, spec, lambda _: None, lambda: clock),
         Completion(spec, progress, ErrorGroups(), 0.0),
     )
     completion.published(1, 0.0)
