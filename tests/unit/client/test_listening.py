@@ -38,7 +38,7 @@ def test_what_nodes_could_not_reach_is_refused(tmp_path: Path, text: str) -> Non
         Listener.parse(text, tmp_path)
 
 
-def test_an_address_that_this_machine_can_not_have_is_told_before_anything_is_started(tmp_path: Path) -> None:
+def test_an_address_that_this_machine_can_not_have_is_told_at_once(tmp_path: Path) -> None:
     for text, why in (("no-such-name.invalid", "no address is known"), ("192.0.2.1", "no address of this machine")):
         with pytest.raises(ClusterFailed, match=why):
             Listener.parse(text, tmp_path).check()
