@@ -259,6 +259,10 @@ $(AZURE_VENVS)/%/ready: requirements/azure-client-%.txt
 engine-test: setup $(if $(filter kubernetes,$(E)),$(CHART_VENV)/ready) ## Run jobs on nodes that an engine provides, and kill those nodes (E=docker; CHAOS_S=60 seconds of that)
 	@$(BIN)/python -m tests.engines $(E) $(if $(CHAOS_S),--seconds $(CHAOS_S))
 
+.PHONY: engine-scaling
+engine-scaling: setup $(if $(filter kubernetes,$(E)),$(CHART_VENV)/ready) ## Run three jobs, each on ten nodes of an engine that come for it and go, and measure how long they idle (E=slurm; JOB_S=90)
+	@$(BIN)/python -m tests.engines.scaling $(E) $(if $(JOB_S),--seconds $(JOB_S))
+
 .PHONY: up
 up: ## Start the services in containers, and wait until they are ready (AGENTS=2 nodes)
 	@docker compose up -d --wait --build --scale agent=$(AGENTS)

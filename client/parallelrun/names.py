@@ -58,7 +58,7 @@ def _own(folder: Path) -> Resolver:
 
     root = state_folder()
     site = SiteNow(lambda: site_file(folder))
-    return names_in(Catalog(root), site, code_at=lambda snapshot: str(code_store(root) / snapshot))
+    return names_in(Catalog(root, is_own=True), site, code_at=lambda snapshot: str(code_store(root) / snapshot))
 
 
 def _of_server(opened: Callable[[], AbstractContextManager[Transport]], folder: Path) -> Resolver:

@@ -83,7 +83,7 @@ class HttpUser:
     def _poll(self, job_id: str, known: int, deadline: float) -> dict[str, Any]:
         while True:
             answer = self.client.get(f"/v1/jobs/{job_id}", params={"wait": _WAIT_S, "since": known})
-            if answer.status_code == 503 and time.monotonic() < deadline:
+            if answer.status_code in (429, 503) and time.monotonic() < deadline:
                 time.sleep(float(answer.headers["Retry-After"]))
                 continue
             assert answer.status_code == 200, answer.text

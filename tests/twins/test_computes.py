@@ -9,12 +9,16 @@ from unittest.mock import patch
 import pytest
 
 from parallelrun_agent import node_job
-from parallelrun_core.store.provisioning import Provisioning
+from parallelrun_core.computes.catalog import Catalog
+from parallelrun_core.store.provisioning import ComputeStatus, Provisioning
+from parallelrun_master import compute_watch
 from parallelrun_provisioner.policy import scaling
 from tests.integration.provisioner import test_pool as pools
 from tests.security import test_computes as kinds
 from tests.twins.sabotage import always, expect_failure
 from tests.unit.agent import test_work_finder as finders
+from tests.unit.computes import test_documents as documents
+from tests.unit.master import test_compute_watch as watches
 from tests.unit.provisioner import test_scaling as histories
 
 if TYPE_CHECKING:
@@ -34,6 +38,23 @@ def test_nodes_that_go_with_work_in_hand_are_found() -> None:
         histories.test_only_nodes_that_were_idle_for_long_are_asked_to_leave_the_longest_first()
 
 
+def test_a_wait_for_nodes_that_counts_as_a_stall_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    pending = ComputeStatus(at=0.0, wanted=1, launching=1)
+    with patch.object(compute_watch, "is_served", always(False)), expect_failure():
+        watches.test_waiting_for_nodes_is_no_stall_while_somebody_serves_the_compute(monkeypatch, pending, True)
+
+
+def test_a_shape_that_holds_up_others_is_found() -> None:
+    with patch.object(scaling, "_to_be_had", lambda demand, *_: dict(demand)), expect_failure():
+        histories.test_a_shape_that_can_not_be_had_leaves_its_room_to_others()
+
+
+@pytest.mark.integration
+def test_one_that_acts_on_what_it_saw_long_ago_is_found(redis: Redis) -> None:
+    with patch.object(Provisioning, "stays", always(True)), expect_failure():
+        pools.test_one_that_was_held_up_while_another_one_acted_ends_nothing(redis)
+
+
 @pytest.mark.integration
 def test_a_launch_that_is_not_recorded_first_is_found(redis: Redis) -> None:
     with patch.object(Provisioning, "record", always(True)), expect_failure():
@@ -50,6 +71,11 @@ def test_a_provisioner_that_acts_though_another_one_does_is_found(redis: Redis) 
 def test_a_provisioner_that_starts_whatever_is_defined_is_found() -> None:
     with expect_failure():
         kinds.check_kinds(without="computes.kinds")
+
+
+def test_a_catalog_that_believes_every_file_is_found(tmp_path: Path) -> None:
+    with patch.object(Catalog, "_is_believed", always(True)), expect_failure():
+        documents.test_with_a_key_only_sealed_definitions_count(tmp_path)
 
 
 def _whoever_it_is(self: Provisioning, change: object) -> bool:

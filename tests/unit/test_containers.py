@@ -264,3 +264,36 @@ def test_only_the_provisioner_reaches_an_engine() -> None:
 
     assert having == {"provisioner"}
     assert {name for name, service in SERVICES.items() if "DOCKER_HOST" in service.get("environment", ())} == having
+
+
+STACK: dict[str, Any] = yaml.safe_load((ROOT / "deploy" / "swarm" / "stack.yml").read_text(encoding="utf-8"))
+each_of_the_stack = pytest.mark.parametrize("name", sorted(STACK["services"]))
+
+
+@each_of_the_stack
+def test_a_service_of_the_stack_can_gain_nothing_and_is_reached_from_no_machine(name: str) -> None:
+    service = STACK["services"][name]
+
+    assert service["cap_drop"] == ["ALL"]
+    assert service["read_only"] is True
+    assert service["user"].partition(":")[0] not in {"0", "root"}
+    assert "docker.sock" not in str(service)
+    assert "ports" not in service  # a swarm would open it on all machines
+    assert service["deploy"]["endpoint_mode"] == "dnsrr"  # connections to Redis are idle for long
+
+
+@each_of_the_stack
+def test_a_service_of_the_stack_is_asked_where_it_answers(name: str) -> None:
+    service = STACK["services"][name]
+    port = service.get("environment", {}).get("PARALLELRUN_PORT") or "8081"
+
+    assert name == "redis" or f"http://127.0.0.1:{port}/livez" in str(service["healthcheck"]["test"])
+
+
+def test_nodes_of_the_stack_end_with_it() -> None:
+    environment = STACK["services"]["provisioner"]["environment"]
+
+    assert environment["PARALLELRUN_DOCKER_STACK"] == "parallelrun"
+    networks = {STACK["networks"][name]["name"] for name in ("queue", "outside")}
+    assert set(environment["PARALLELRUN_DOCKER_NETWORKS"].split(",")) == networks
+    assert STACK["networks"]["queue"]["internal"] is True

@@ -32,7 +32,7 @@ class OwnAssets:
     def __init__(self, kind: str) -> None:
         self._kind = kind
         self._root = state_folder()
-        self._catalog = Catalog(self._root)
+        self._catalog = Catalog(self._root, is_own=True)
 
     def create(
         self, definition: Definition, *, name: str = "", changes: Mapping[str, Any] = {}, upload: bool = True

@@ -21,7 +21,7 @@ from parallelrun.embedded.lock import is_locked
 from parallelrun.errors import ClusterFailed
 from parallelrun_core.service.state_folder import state_folder
 
-STOP_S: Final = 45.0
+STOP_S: Final = 70.0
 _POLL_EVERY_S: Final = 0.05
 
 

@@ -30,6 +30,8 @@ _ALL_KINDS: Final = "local,docker,swarm,slurm,kubernetes"
 """What a cluster of this user's own may ask for: it is this user who defines its computes."""
 _SECRETS_DIR: Final = "PARALLELRUN_SECRETS_DIR"
 _AGENT_GRACE_S: Final = 5.0
+_RELEASE_S: Final = 45.0
+"""How long a provisioner has to give back all nodes; it takes 35 s at most, and what one call of an engine takes."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -210,8 +212,10 @@ def provisioner_service(
             "PARALLELRUN_REDIS_URL": redis_url,
             "PARALLELRUN_ROOT": str(layout.root),
             "PARALLELRUN_NODE_REDIS_URL": node_redis_url,
+            "PARALLELRUN_RELEASE_ON_STOP": "true",
             _KINDS: os.environ.get(_KINDS) or _ALL_KINDS,
         },
+        stop_s=_RELEASE_S,
     )
 
 

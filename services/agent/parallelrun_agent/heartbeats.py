@@ -121,6 +121,8 @@ class Heartbeats:
 
 
 def _in_hand(job: NodeJob) -> int:
-    """How much of a node a job occupies with more than waiting."""
+    """How much of a node a job occupies with more than waiting: none, if all is here and it needs no worker."""
     workers = job.workers
-    return sum(bool(worker.in_flight) or not worker.is_through_init for worker in workers) if workers else 1
+    if not workers:
+        return int(not job.is_prepared)
+    return sum(bool(worker.in_flight) or not worker.is_through_init for worker in workers)

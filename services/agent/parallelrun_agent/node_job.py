@@ -209,10 +209,14 @@ class NodeJob:
         with self._driver as machine:
             machine.observed(state, ready)
 
+    @property
+    def is_prepared(self) -> bool:
+        """Whether all is here that each worker needs: code, environment, data."""
+        return self._code.is_ready and self._python.is_ready and self._stage.is_ready and self._tracking.is_ready
+
     def wanted_workers(self, now: float) -> int:
         """How many more workers this job could use here: none before all is here that each of them needs."""
-        is_ready = self._code.is_ready and self._python.is_ready and self._stage.is_ready and self._tracking.is_ready
-        return self._view.wanted_workers(now) if is_ready else 0
+        return self._view.wanted_workers(now) if self.is_prepared else 0
 
     def spawn(self) -> None:
         """Start one more worker."""

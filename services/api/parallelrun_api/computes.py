@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from parallelrun_core.computes.catalog import Catalog, shown
+from parallelrun_core.computes.catalog import Catalog
 from parallelrun_core.computes.definition import Compute
 from parallelrun_core.computes.document import read_definition
 from parallelrun_core.computes.kinds import MANUAL
 from parallelrun_core.computes.selection import computes_in
 from parallelrun_core.errors import Conflict, CorruptLog, InvalidInput, NotFound
 from parallelrun_core.folder.job_folder import JobFolder
+from parallelrun_core.folder.unreadable import UNREADABLE
+from parallelrun_core.schedules.store import ScheduleStore
 from parallelrun_core.service import telemetry
 from parallelrun_core.store.provisioning import ComputeStatus, Provisioning
 from parallelrun_core.store.registry import Registry
@@ -21,9 +23,10 @@ log = telemetry.logger()
 class Computes:
     """Defines, shows and deletes computes. Safe to share between threads."""
 
-    def __init__(self, root: Path, registry: Registry, provisioning: Provisioning) -> None:
+    def __init__(self, root: Path, catalog: Catalog, registry: Registry, provisioning: Provisioning) -> None:
         self._root = root
-        self._catalog = Catalog(root)
+        self._catalog = catalog
+        self._schedules = ScheduleStore(root)
         self._registry = registry
         self._provisioning = provisioning
 
@@ -59,10 +62,9 @@ class Computes:
         """
         served = self._provisioning.kinds()
         compute = read_definition(document, name=name, main_kind=served[0] if served else "")
-        kind = str(shown(compute)["type"])
-        if served and kind not in (*served, MANUAL):
+        if served and compute.kind not in (*served, MANUAL):
             hint = f"one of {', '.join([*served, MANUAL])}; whoever runs the provisioner says so with its --kinds"
-            raise InvalidInput.at("/type", f"no nodes of type {kind!r} can be had here", hint)
+            raise InvalidInput.at("/type", f"no nodes of type {compute.kind!r} can be had here", hint)
         others = [each.name for each in self.all() if each.is_default and each.name != name]
         if compute.is_default and others:
             hint = f"define {others[0]!r} anew without `is_default` first"
@@ -74,15 +76,28 @@ class Computes:
 
         Raises:
             NotFound: there is none of this name.
-            Conflict: a job that has not ended runs there.
+            Conflict: a job that has not ended runs there, or a schedule makes jobs there.
             RedisError: Redis is away, which knows what has not ended.
         """
-        self._catalog.get(name)
+        if not self._catalog.has(name):
+            self._catalog.get(name)
+        self._check_schedules(name)
         for job_id in self._registry.active_jobs():
             try:
                 spec = JobFolder(self._root, job_id).record().spec
-            except (NotFound, CorruptLog):
+            except UNREADABLE:
                 continue
             if name in computes_in(spec):
                 raise Conflict(f"Job {job_id} runs on compute {name!r}: wait for it, or cancel it.")
         self._catalog.remove(name)
+
+    def _check_schedules(self, name: str) -> None:
+        for each in self._schedules.names():
+            try:
+                revision = self._schedules.of(each).revision()
+            except UNREADABLE:
+                continue
+            if revision is not None and name in computes_in(revision.job.spec):
+                raise Conflict(
+                    f"The schedule {each!r} makes jobs on compute {name!r}: delete it, or define it with another one."
+                )

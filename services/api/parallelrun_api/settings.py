@@ -11,14 +11,14 @@ from pydantic import Field, SecretStr, field_validator
 
 from parallelrun_core.code.snapshots import MAX_ZIP_BYTES
 from parallelrun_core.path_rule import EVERYWHERE, Places
-from parallelrun_core.service.settings import ServiceSettings
+from parallelrun_core.service.settings import SealsComputes
 from parallelrun_core.storage.location import is_url
 
 _BETWEEN_ROOTS: Final = re.compile(r":(?!//|\d+(?:[/:]|$))")
 """Not the colon of a URL, nor the one before its port."""
 
 
-class ApiSettings(ServiceSettings):
+class ApiSettings(SealsComputes):
     """Settings of the API: where it listens, which clients it admits, and how much it accepts."""
 
     redis_user: ClassVar[str] = "api"

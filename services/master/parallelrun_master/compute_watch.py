@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from parallelrun_core.computes.catalog import Catalog
 from parallelrun_core.progress import Progress
 from parallelrun_core.service.pacing import Every
 from parallelrun_core.spec import JobSpec
@@ -26,13 +28,18 @@ class ComputeWatch:
         clock: Redis', by which statuses are dated.
     """
 
-    def __init__(self, redis: Redis, spec: JobSpec, say: Callable[[str], None], clock: Callable[[], float]) -> None:
+    def __init__(
+        self, root: Path, redis: Redis, spec: JobSpec, say: Callable[[str], None], clock: Callable[[], float]
+    ) -> None:
+        self._catalog = Catalog(root)
         self._provisioning = Provisioning(redis)
         self._spec = spec
         self._say = say
         self._clock = clock
         self._due = Every(_ASK_EVERY_S)
         self._said = ""
+        self.is_awaited = False
+        """Whether its provisioner is at work, so that a job without nodes waits for others, and doesn't stall."""
 
     def refresh(self, progress: Progress, nodes: int, now: float) -> None:
         """Show how many nodes there are. Raises redis-py's errors.
@@ -42,11 +49,13 @@ class ComputeWatch:
         """
         if not self._spec.compute or not self._due.is_due(now):
             return
-        wanted, why = self._spec.instance_count or 0, ""
+        wanted, why, self.is_awaited = self._spec.instance_count or 0, "", False
         if not wanted or nodes < wanted:
             status = self._provisioning.status(self._spec.compute)
             wanted = wanted or (status.wanted if status is not None else 0)
-            why = why_missing(status, self._clock()) if nodes < max(1, wanted) else ""
+            clock = self._clock()
+            self.is_awaited = is_served(status, clock)
+            why = self._why(status, clock) if nodes < max(1, wanted) else ""
         progress.nodes, progress.nodes_wanted, progress.nodes_why = nodes, max(wanted, nodes), why
         if nodes < wanted:
             text = f"Provisioning nodes of compute {self._spec.compute!r}{': ' if why else ''}{why}."
@@ -56,18 +65,35 @@ class ComputeWatch:
             self._said = text
             self._say(text)
 
+    def _why(self, status: ComputeStatus | None, now: float) -> str:
+        if status is None and not self._catalog.has(self._spec.compute):
+            return "it was deleted: define it again, or cancel the job"
+        return why_missing(status, now, self._spec.environment.image)
 
-def why_missing(status: ComputeStatus | None, now: float) -> str:
+
+def is_served(status: ComputeStatus | None, now: float) -> bool:
+    """Whether nodes of a compute are pending, or all that it may have are there, or it tries again to get some.
+
+    Args:
+        now: by the clock of the status.
+    """
+    return status is not None and now - status.at <= _SILENT_S and status.wanted > 0
+
+
+def why_missing(status: ComputeStatus | None, now: float, image: str) -> str:
     """What a compute waits for, in words; empty: its nodes are on their way.
 
     Args:
         now: by the clock of the status.
+        image: of the nodes, if the job has named it.
     """
     if status is None:
         return "no provisioner has said anything of it"
     if now - status.at > _SILENT_S:
         return f"the provisioner has been silent for {now - status.at:.0f} s"
-    if status.why:
-        later = f"; it is tried again in {status.next_attempt - now:.0f} s" if status.next_attempt > now else ""
-        return f"{status.why}{later}"
+    if status.trouble:
+        return status.trouble
+    if (pause := status.pauses.get(image)) is not None:
+        later = f"; it is tried again in {pause.next_attempt - now:.0f} s" if pause.next_attempt > now else ""
+        return f"{pause.why}{later}"
     return next((each.words for each in status.nodes if each.stage in ("pending", "starting") and each.words), "")

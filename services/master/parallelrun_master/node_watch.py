@@ -42,6 +42,8 @@ class NodeWatch:
         """Whether nodes are alive, and the disks of all of them are full: then the job has to wait."""
         self.are_taken = False
         """Whether all nodes that the job may have are there, and other jobs use all of their slots."""
+        self.has_own = False
+        """Whether a node is there of whose slots other jobs leave some to this one."""
         self.given_up: tuple[Outcome, ...] = ()
         """Mini-batches that were lost with their node too often: to be recorded."""
         self._preparing: dict[str, float] = {}
@@ -80,6 +82,7 @@ class NodeWatch:
         mine = [info for info in ready if self._assigned is None or info.node in self._assigned]
         taken = [info.busy >= info.slots and self._queue.job_id not in info.workers for info in mine]
         self.are_taken = len(taken) >= (self._spec.instance_count or 1) and all(taken)
+        self.has_own = not all(taken)
         reaped = self._queue.reap(max_lost=self._spec.lost_leases, max_lease_ms=self._settings.lease_ms)
         self.given_up = reaped.given_up
         lost = reaped.returned + len(reaped.given_up)

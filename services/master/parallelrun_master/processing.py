@@ -53,7 +53,7 @@ class Processing:
         self._leadership.durable_before += self._scheduler.mini_batches
         self._publisher = Publisher(job.folder.path, job.queue, job.ledger.decided, self._scheduler.handover)
         self._nodes = NodeWatch(Nodes(job.redis), job.queue, job.spec, settings)
-        self._compute = ComputeWatch(job.redis, job.spec, job.reports.say, Registry(job.redis).now)
+        self._compute = ComputeWatch(settings.root, job.redis, job.spec, job.reports.say, Registry(job.redis).now)
         self._waits_for_room = False
         self._completion = Completion(job.spec, job.ledger.progress, job.ledger.errors, now)
         self._speculation = Speculation() if job.spec.speculative_execution else None
@@ -171,12 +171,13 @@ class Processing:
         if self._watchdog.check(self._publisher.window.next_id, outstanding, leased, now):
             self._completion.recorded(now)
         self._say_if_disks_are_full()
-        if self._nodes.are_taken or self._nodes.are_full:
-            self._completion.moved(now)  # it waits for slots of other jobs, or for room on the disks
+        self._compute.refresh(progress, self._nodes.alive, now)
+        waits_for_nodes = self._compute.is_awaited and not self._nodes.has_own
+        if waits_for_nodes or self._nodes.are_taken or self._nodes.are_full:
+            self._completion.moved(now)  # for nodes, slots of other jobs, or room on the disks
         # With look-ahead, agents hold more than their workers run.
         self._completion.refresh(now, nodes=self._nodes.alive, running=min(leased, self._nodes.workers), lost=lost)
         progress.preparing = self._nodes.preparing(now)
-        self._compute.refresh(progress, self._nodes.alive, now)
         progress.published = self._publisher.window.next_id
         if self._speculation is not None and progress.listing_done and progress.published == progress.scheduled:
             self._give_out_again(self._speculation, now)

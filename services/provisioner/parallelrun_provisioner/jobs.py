@@ -40,7 +40,7 @@ class Jobs:
             shape_of: the shape of the nodes of a compute that a job needs.
         """
         active = self._registry.active_jobs()
-        self._known = {job_id: asked for job_id, asked in self._known.items() if job_id in set(active)}
+        self._known = {job_id: self._known[job_id] for job_id in active if job_id in self._known}
         self._skipped.keep_only(active)
         for job_id in active:
             if job_id not in self._known:

@@ -42,6 +42,8 @@ def main(argv: list[str] | None = None) -> None:
         backoff.reset()
         stop.wait(settings.poll_seconds)
     with suppress(*CONNECTION_ERRORS):
+        if settings.release_on_stop:
+            provisioner.release()
         provisioner.resign()
     log.info("stopped")
 

@@ -6,6 +6,7 @@ What is remembered here only spares time, such as since when a node is idle: who
 from __future__ import annotations
 
 import secrets
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -18,6 +19,7 @@ from parallelrun_core.store.connection import CONNECTION_ERRORS
 from parallelrun_core.store.nodes import NodeInfo, Nodes
 from parallelrun_core.store.provisioning import ComputeStatus, LaunchRecord, NodeStatus, Provisioning
 from parallelrun_core.words import in_one_line
+from parallelrun_provisioner.attempts import Attempts
 from parallelrun_provisioner.engines.interface import (
     Engine,
     EngineError,
@@ -26,14 +28,14 @@ from parallelrun_provisioner.engines.interface import (
     Standing,
     Surroundings,
 )
-from parallelrun_provisioner.policy.backoff import Backoff
 from parallelrun_provisioner.policy.demand import Need, demand_of
-from parallelrun_provisioner.policy.scaling import MOST_STARTING, Life, Limits, Moves, Node, moves
+from parallelrun_provisioner.policy.pace import list_after_s
+from parallelrun_provisioner.policy.scaling import Life, Limits, Moves, Node, moves, releases
 
 log = telemetry.logger()
 
-_LIST_EVERY_S: Final = 2.0
-"""How often an engine is asked for its nodes while nothing changes."""
+_ASKS_FOR_S: Final = 10.0
+"""For how long a round asks for nodes: other computes wait for their turn."""
 _TELL_AGAIN_S: Final = 10.0
 """After which an engine is told again to end what is still there."""
 _SHOWN: Final = 100
@@ -57,24 +59,35 @@ class Pool:
     """The nodes of one compute. Used by one thread.
 
     Args:
+        revision: another one each time that the compute is defined: whoever does that wants what failed to be tried
+            again.
         is_over: the compute was deleted; all of its nodes are given back.
     """
 
     def __init__(
         self, compute: Compute, engine: Engine, around: Surroundings, redis: tuple[Provisioning, Nodes],
-        settings: Mapping[str, str], *, is_over: bool = False,
+        settings: Mapping[str, str], *, revision: str = "", is_over: bool = False,
     ) -> None:  # fmt: skip
         self.compute = compute
+        self.revision = revision
         self.is_over = is_over
         self.is_empty = False
         """Whether nothing is left of a compute that is over."""
+        self.left: Sequence[str] = ()
+        """What there was still when its nodes were given back."""
         self._engine = engine
         self._around = around
         self._provisioning, self._nodes = redis
         self._settings = settings
-        self._backoff = Backoff()
+        self._attempts = Attempts(compute.name, compute.kind, self._provisioning)
         self._listed: Sequence[EngineNode] = ()
         self._listed_at = 0.0
+        self._cost_s = 0.0
+        """How long the engine took to list them."""
+        self._changed_at = 0.0
+        self._lived: Mapping[str, Life] = {}
+        """As of the round before."""
+        self._slots_seen = 0
         self._lives: dict[str, tuple[Life, float]] = {}
         self._idle: dict[str, float] = {}
         self._told: dict[str, float] = {}
@@ -84,12 +97,11 @@ class Pool:
 
     def resume(self, status: ComputeStatus | None) -> None:
         """Go on where another provisioner was, unless the compute was defined anew since."""
-        if status is not None and status.revision == self._revision:
-            self._backoff = Backoff(failures=status.failures, failed_at=status.failed_at, why=status.why)
-
-    @property
-    def _revision(self) -> str:
-        return self.compute.model_dump_json()
+        if status is None:
+            return
+        self._slots_seen = status.slots
+        if status.revision == self.revision:
+            self._attempts.resume(status)
 
     def step(self, sight: Sight, needs: Iterable[Need]) -> ComputeStatus:
         """Bring the nodes closer to what is needed; returns how things stand. Raises redis-py's errors."""
@@ -99,7 +111,7 @@ class Pool:
             self._list(sight.now)
             nodes = self._view(sight)
             done = self._decide(demand, nodes, sight.now)
-            self._do(done, sight)
+            self._do(done, nodes, sight)
             self._trouble = ""
         except CONNECTION_ERRORS:
             raise
@@ -108,9 +120,30 @@ class Pool:
                 log.exception("engine_failed", compute=self.compute.name)
             self._trouble = in_one_line(str(error))
             return self._status(sight.now, self._view(sight), Moves(wanted=sum(demand.values())))
-        if done != Moves(wanted=done.wanted) or any(node.life is not Life.READY for node in nodes):
-            self._listed_at = 0.0  # it is about to change
+        self._note_changes(done, nodes, sight.now)
         return self._status(sight.now, nodes, done)
+
+    def release(self, sight: Sight, *, by_force: bool) -> bool:
+        """Give back all nodes, whatever they do; whether nothing is left of them. Raises redis-py's errors.
+
+        Args:
+            by_force: also end those that were asked to leave, and are there still.
+        """
+        try:
+            self._listed = self._engine.nodes()
+            nodes = self._view(sight)
+            self._do(releases(nodes, by_force=by_force), nodes, sight)
+        except CONNECTION_ERRORS:
+            raise
+        except Exception as error:  # whatever an engine's library raises, it may answer next time
+            log.warning("release_failed", compute=self.compute.name, error=in_one_line(str(error)))
+            return False
+        listed = {each.launch_id for each in self._listed}
+        # What has ended is still to be removed; what an engine doesn't list can only be told to end.
+        gone = {node.id for node in nodes if node.life in (Life.ENDED, Life.ASKED) and node.id in self._told}
+        gone |= {node.id for node in nodes if node.life is Life.ENDED and node.id not in listed}
+        self.left = [node.id for node in nodes if node.id not in gone]
+        return not self.left
 
     def plan(self) -> str:
         """Exactly what is sent for a node of the plain shape."""
@@ -130,24 +163,33 @@ class Pool:
     def _slots(self, sight: Sight) -> int:
         """The workers of a node, as far as is known."""
         mine = [info.slots for info, _ in sight.nodes.values() if info.compute == self.compute.name]
+        self._slots_seen = max(mine, default=self._slots_seen)
         by_cpus = int(self.compute.cpus) if self.compute.cpus else 0
-        return self.compute.slots or max([by_cpus, *mine], default=0) or 1
+        return self.compute.slots or max(by_cpus, self._slots_seen) or 1
 
     def _list(self, now: float) -> None:
-        if now - self._listed_at >= _LIST_EVERY_S or now < self._listed_at:
+        pause_s = list_after_s(quiet_s=now - self._changed_at, cost_s=self._cost_s)
+        if now - self._listed_at >= pause_s or now < self._listed_at:
+            began = time.monotonic()
             self._listed = self._engine.nodes()
-            self._listed_at = now
+            self._listed_at, self._cost_s = now, time.monotonic() - began
+
+    def _note_changes(self, done: Moves, nodes: Iterable[Node], now: float) -> None:
+        """What was done, or happened to a node, as its agent says, is a reason to ask the engine soon."""
+        lives = {node.id: node.life for node in nodes}
+        if done != Moves(wanted=done.wanted) or lives != self._lived or now < self._changed_at:
+            self._changed_at = now
+        self._lived = lives
 
     def _view(self, sight: Sight) -> list[Node]:
         """All nodes of the compute, by whoever knows them."""
-        name, now = self.compute.name, sight.now
         objects = {each.launch_id: each for each in self._listed}
-        records = {each: launch for each, launch in sight.launches.items() if launch.compute == name}
+        records = self._attempts.records(sight.launches)
         nodes = [self._node(each, objects.get(each), records.get(each), sight) for each in {**records, **objects}]
         known = {node.id for node in nodes}
         self._lives = {each: life for each, life in self._lives.items() if each in known}
         self._idle = {each: since for each, since in self._idle.items() if each in known}
-        self._told = {each: at for each, at in self._told.items() if each in known and now - at < _TELL_AGAIN_S}
+        self._told = {each: at for each, at in self._told.items() if each in known}
         return nodes
 
     def _node(self, each: str, there: EngineNode | None, launch: LaunchRecord | None, sight: Sight) -> Node:
@@ -166,7 +208,7 @@ class Pool:
             id=each,
             life=life,
             since=since,
-            shape=Shape(image=launch.image) if launch is not None else Shape(),
+            shape=Shape(image=_image(there, launch, info)),
             idle_since=self._idle.get(each),
             ends_at=(there.ends_at if there is not None else None) or (info.ends_at or None if info else None),
         )
@@ -180,74 +222,66 @@ class Pool:
             most=compute.max_instances,
             idle_s=0.0 if self.is_over else compute.idle_time_before_scale_down,
         )
-        is_starting = any(node.life in (Life.ASKED, Life.PENDING, Life.STARTING) for node in nodes)
-        most = 0 if self._backoff.failures and is_starting else self._backoff.launches(now, most=MOST_STARTING)
-        return moves(demand, limits, nodes, now, most_launches=most)
+        return moves(demand, limits, nodes, now, paused=self._attempts.paused(nodes, now))
 
-    def _do(self, done: Moves, sight: Sight) -> None:
-        self._learn(done, sight)
-        over = [each for each in (*done.remove, *done.withdraw) if each not in self._told]
-        if over:
+    def _do(self, done: Moves, nodes: Sequence[Node], sight: Sight) -> None:
+        self._learn(done, nodes, sight)
+        again = sight.now - _TELL_AGAIN_S
+        over = [each for each in (*done.remove, *done.withdraw) if self._told.get(each, again) <= again]
+        if over and self._provisioning.stays():
             self._engine.terminate(over)
             self._told |= dict.fromkeys(over, sight.now)
-        if done.drain:
+        if done.drain and self._provisioning.stays():
             log.info("nodes_asked_to_leave", compute=self.compute.name, nodes=list(done.drain))
             self._nodes.ask_to_leave(done.drain)
         self._clean(done, sight)
-        for shape in done.launch:
-            if not self._ask_for(shape, sight.now):
-                break
+        self._ask_for(done.launch, sight.now)
 
-    def _learn(self, done: Moves, sight: Sight) -> None:
+    def _learn(self, done: Moves, nodes: Sequence[Node], sight: Sight) -> None:
         """Note which launches have come to something, and which haven't."""
         objects = {each.launch_id: each for each in self._listed}
-        for each, (life, _) in self._lives.items():
-            launch, there = sight.launches.get(each), objects.get(each)
-            if life in (Life.READY, Life.LEAVING) and (launch is None or not launch.has_come):
-                self._backoff = Backoff()
-                at = launch.at if launch is not None else sight.now
-                image = launch.image if launch is not None else ""
-                self._provisioning.record(
-                    each, LaunchRecord(compute=self.compute.name, at=at, image=image, has_come=True)
-                )
-            elif launch is not None and (life is Life.ENDED or each in done.failed):
-                words = there.words if there is not None else ""
-                was_wanted = each not in self._told and not (there is not None and there.was_preempted)
-                if was_wanted and not launch.has_come:
-                    self._failed(each, launch, sight.now, words or "it ended before its agent had come")
-                self._provisioning.forget([each])  # so that it counts once
-
-    def _failed(self, each: str, launch: LaunchRecord, now: float, why: str) -> None:
-        why = in_one_line(why)[:1000]
-        log.warning("launch_failed", compute=self.compute.name, node=each, why=why)
-        self._backoff = self._backoff.failed(now, asked_at=launch.at, why=why)
+        for node in nodes:
+            launch = sight.launches.get(node.id)
+            if node.id in done.forget:
+                if launch is not None:
+                    self._attempts.missing(node.id, launch, sight.now)
+                continue
+            self._attempts.learn(
+                node, launch, objects.get(node.id), sight.now,
+                is_over=node.life is Life.ENDED or node.id in done.remove,
+                is_asked=node.id in self._told or node.id in sight.leaving,
+            )  # fmt: skip
 
     def _clean(self, done: Moves, sight: Sight) -> None:
         """Forget what nothing is left of."""
         listed = {each.launch_id for each in self._listed}
-        self._provisioning.forget([each for each in done.forget if each not in listed])
+        self._attempts.forget([each for each in done.forget if each not in listed])
         asked = [each for each in sight.leaving if compute_of(each) == self.compute.name and each not in listed]
         self._nodes.asked_no_more([each for each in asked if each not in sight.nodes])
         alive = [each for each, (life, _) in self._lives.items() if life is not Life.ENDED and each not in done.forget]
         self.is_empty = self.is_over and not listed and not alive
 
-    def _ask_for(self, shape: Shape, now: float) -> bool:
-        """Ask for one node; whether it makes sense to go on."""
-        each = launch_id(self.compute.name, secrets.token_hex(6))
-        asked = LaunchRecord(compute=self.compute.name, at=now, image=shape.image)
-        if not self._provisioning.record(each, asked):
-            return False  # another provisioner acts
-        try:
-            self._engine.launch(self._launch(each, shape))
-        except LaunchRefused as error:
-            self._failed(each, asked, now, str(error))
-            self._provisioning.forget([each])
-            return False
-        except EngineError as error:
-            self._failed(each, asked, now, str(error))
-            return False
-        log.info("node_launched", compute=self.compute.name, node=each)
-        return True
+    def _ask_for(self, shapes: Iterable[Shape], now: float) -> None:
+        """Ask for nodes, one after the other. A shape that has failed in this round doesn't stop others."""
+        until = time.monotonic() + _ASKS_FOR_S
+        for shape in shapes:
+            if self._attempts.has_failed_at(shape, now) or time.monotonic() > until:
+                continue
+            each = launch_id(self.compute.name, secrets.token_hex(6))
+            asked = self._attempts.begin(each, shape, now)
+            if asked is None:
+                return  # another provisioner acts
+            try:
+                self._engine.launch(self._launch(each, shape))
+            except LaunchRefused as error:
+                self._attempts.failed(each, asked, now, str(error))
+                self._attempts.forget([each])
+            except EngineError as error:
+                self._attempts.failed(each, asked, now, str(error))
+                return
+            else:
+                self._attempts.accepted(each)
+                log.info("node_launched", compute=self.compute.name, node=each)
 
     def _launch(self, each: str, shape: Shape) -> Launch:
         slots = ("--slots", str(self.compute.slots)) if self.compute.slots else ()
@@ -265,6 +299,8 @@ class Pool:
         words = {each.launch_id: each.words for each in self._listed}
         lives = [node.life for node in nodes]
         shown = [node for node in nodes if node.life is not Life.ENDED]
+        pauses = self._attempts.pauses()
+        last = max(pauses.values(), key=lambda pause: pause.failed_at, default=None)
         return ComputeStatus(
             at=now,
             wanted=done.wanted,
@@ -277,13 +313,22 @@ class Pool:
                 )
                 for node in sorted(shown, key=lambda node: node.id)[:_SHOWN]
             ],
-            failures=self._backoff.failures,
-            failed_at=self._backoff.failed_at,
-            why=self._trouble or self._backoff.why,
-            next_attempt=self._backoff.next_at,
+            failures=last.failures if last else 0,
+            why=self._trouble or (last.why if last else ""),
+            next_attempt=last.next_attempt if last else 0.0,
+            trouble=self._trouble,
+            pauses=pauses,
+            slots=self._slots_seen,
             plan=self.plan(),
-            revision=self._revision,
+            revision=self.revision,
         )
+
+
+def _image(there: EngineNode | None, launch: LaunchRecord | None, info: NodeInfo | None) -> str:
+    """The image of a node's shape: Redis may have forgotten its launch, and the engine knows what it was made of."""
+    if launch is not None:
+        return launch.image
+    return info.image if info is not None else there.image if there is not None else ""
 
 
 def _life(

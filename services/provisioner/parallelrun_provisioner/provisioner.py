@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from functools import cached_property
 from importlib import import_module
 from typing import Final
@@ -20,12 +21,19 @@ from parallelrun_core.store.registry import Registry
 from parallelrun_provisioner.cluster_id import cluster_id
 from parallelrun_provisioner.engines.interface import Engine, Surroundings
 from parallelrun_provisioner.jobs import Jobs
+from parallelrun_provisioner.lease import LeaseKeeper
 from parallelrun_provisioner.pool import Pool, Sight
 from parallelrun_provisioner.settings import ProvisionerSettings
 
 log = telemetry.logger()
 
 _ENGINES: Final = "parallelrun_provisioner.engines"
+_FRESH_S: Final = 1.0
+"""For how long all computes of a round are served by one look at Redis."""
+_LEAVE_S: Final = 10.0
+"""How long nodes have to leave by themselves before their engines are told to end them."""
+RELEASE_S: Final = 35.0
+"""How long giving back all nodes may take; an agent that is told to end takes 20 s for what it has in hand."""
 
 
 class Provisioner:
@@ -37,7 +45,8 @@ class Provisioner:
         self._registry = Registry(self._redis)
         self._nodes = Nodes(self._redis)
         self._provisioning = Provisioning(self._redis, lease_ms=settings.leader_ms)
-        self._catalog = Catalog(settings.root)
+        self._lease = LeaseKeeper(self._provisioning, settings.leader_seconds)
+        self._catalog = Catalog(settings.root, settings.sealing_key)
         self._jobs = Jobs(settings.root, self._registry)
         self._pools: dict[str, Pool] = {}
         """By name and kind: a deleted compute may have the name of one of another kind."""
@@ -67,17 +76,15 @@ class Provisioner:
         self._refresh_pools()
         if not self._pools and not self._unfit:
             return
-        sight = Sight(
-            now=self._registry.now(),
-            nodes={info.node: (info, is_alive) for info, is_alive in self._nodes.all()},
-            leaving=frozenset(self._nodes.asked_to_leave()),
-            launches=self._provisioning.launches(),
-        )
+        sight, began = self._sight(), time.monotonic()
         needs = self._jobs.needs(self._shape_of)
         for key, pool in list(self._pools.items()):
-            if not self._provisioning.lead():
+            if not self._provisioning.stays():
                 return
-            status = pool.step(sight, needs.get(pool.compute.name, ()))
+            if time.monotonic() - began > _FRESH_S:  # the engine of another compute was slow
+                sight, began = self._sight(), time.monotonic()
+            with self._lease.keeping():
+                status = pool.step(sight, needs.get(pool.compute.name, ()))
             if not pool.is_over:
                 self._provisioning.publish(pool.compute.name, status)
             elif pool.is_empty:
@@ -85,14 +92,41 @@ class Provisioner:
                 self._catalog.given_back(pool.compute)
                 self._pools.pop(key).close()
         for name, why in self._unfit.items():
-            self._provisioning.publish(name, ComputeStatus(at=sight.now, why=why))
+            self._provisioning.publish(name, ComputeStatus(at=sight.now, why=why, trouble=why))
         self._forget_strangers(sight)
+
+    def release(self) -> None:
+        """Give back the nodes of all computes, because nobody goes on after this. Raises redis-py's errors.
+
+        Returns when nothing is left of them, or after `RELEASE_S`: then the log says what is.
+        """
+        if not self._provisioning.lead():
+            return  # another one acts, and goes on
+        self._refresh_pools()
+        began, left = time.monotonic(), list(self._pools.values())
+        while left and (passed_s := time.monotonic() - began) < RELEASE_S:
+            sight = self._sight()
+            with self._lease.keeping():
+                left = [pool for pool in left if not pool.release(sight, by_force=passed_s > _LEAVE_S)]
+            if left:
+                time.sleep(self._settings.poll_seconds)  # an engine gives no sign
+        for pool in left:
+            log.warning("nodes_left", compute=pool.compute.name, nodes=pool.left)
 
     def resign(self) -> None:
         """Let another one act; nodes stay as they are."""
+        self._lease.stop()
         self._close()
         if self._is_leading:
             self._provisioning.resign()
+
+    def _sight(self) -> Sight:
+        return Sight(
+            now=self._registry.now(),
+            nodes={info.node: (info, is_alive) for info, is_alive in self._nodes.all()},
+            leaving=frozenset(self._nodes.asked_to_leave()),
+            launches=self._provisioning.launches(),
+        )
 
     def _close(self) -> None:
         for pool in self._pools.values():
@@ -102,29 +136,30 @@ class Provisioner:
     def _refresh_pools(self) -> None:
         """Have a pool for each compute whose nodes an engine provides, as it is defined now."""
         self._unfit = {}
-        wanted: dict[str, tuple[Compute, bool]] = {}
+        wanted: dict[str, tuple[Compute, str, bool]] = {}
         for name in self._catalog.names():
             try:
+                revision = self._catalog.revision(name)  # first: an older one than the definition is replaced next time
                 compute = self._catalog.get(name)
             except (CorruptLog, NotFound, OSError) as error:
                 self._unfit[name] = str(error)
                 continue
-            wanted[_key(compute)] = compute, False
+            wanted[_key(compute)] = compute, revision, False
         for compute in self._catalog.deleted():
-            wanted.setdefault(_key(compute), (compute, True))
-        for key, (compute, is_over) in wanted.items():
+            wanted.setdefault(_key(compute), (compute, "", True))
+        for key, (compute, revision, is_over) in wanted.items():
             pool = self._pools.get(key)
-            if pool is not None and (pool.compute, pool.is_over) == (compute, is_over):
+            if pool is not None and (pool.compute, pool.revision, pool.is_over) == (compute, revision, is_over):
                 continue
             if pool is not None:
                 self._pools.pop(key).close()
-            self._open(key, compute, is_over=is_over)
+            self._open(key, compute, revision, is_over=is_over)
         for key in self._pools.keys() - wanted.keys():
             self._pools.pop(key).close()
         shown = self._provisioning.statuses().keys() - set(self._catalog.names())
         self._provisioning.hide(shown)
 
-    def _open(self, key: str, compute: Compute, *, is_over: bool) -> None:
+    def _open(self, key: str, compute: Compute, revision: str, *, is_over: bool) -> None:
         kind = key.partition("/")[2]
         if kind == MANUAL:
             return
@@ -140,7 +175,8 @@ class Provisioner:
             log.error("engine_unfit", compute=compute.name, error=str(error))
             return
         redis = self._provisioning, self._nodes
-        pool = Pool(compute, engine, self._around, redis, self._node_settings(), is_over=is_over)
+        settings = self._node_settings()
+        pool = Pool(compute, engine, self._around, redis, settings, revision=revision, is_over=is_over)
         pool.resume(self._provisioning.status(compute.name))
         self._pools[key] = pool
 
@@ -172,4 +208,4 @@ class Provisioner:
 
 
 def _key(compute: Compute) -> str:
-    return f"{compute.name}/{compute.model_dump()['type']}"
+    return f"{compute.name}/{compute.kind}"

@@ -9,14 +9,14 @@ from pydantic import Field, SecretStr, field_validator
 
 from parallelrun_core.computes.kinds import MANUAL, kinds
 from parallelrun_core.errors import InvalidInput
-from parallelrun_core.service.settings import ServiceSettings
-from parallelrun_core.store.credentials import has_login, read_secret
+from parallelrun_core.service.settings import SealsComputes, secret_of
+from parallelrun_core.store.credentials import has_login
 from parallelrun_provisioner.engines.interface import Surroundings
 
 _IN_A_FILE: Final = "give the password in a file, with --redis-secret-file, and that of agents with --agent-secret-file"
 
 
-class ProvisionerSettings(ServiceSettings):
+class ProvisionerSettings(SealsComputes):
     """Settings of one provisioner; those of an engine are read by the engine."""
 
     redis_user: ClassVar[str] = "provisioner"
@@ -33,6 +33,9 @@ class ProvisionerSettings(ServiceSettings):
     when not set."""
     poll_seconds: float = Field(default=0.5, gt=0, le=60)
     """Seconds between two looks at what jobs need and what there is."""
+
+    release_on_stop: bool = False
+    """Give back all nodes when it is asked to end, because no other one goes on, as when a cluster is taken down."""
 
     @field_validator("kinds")
     @classmethod
@@ -67,12 +70,7 @@ class ProvisionerSettings(ServiceSettings):
             SystemExit: the file with the secret can't be read, or others can read it, too.
             InvalidInput: the URL of Redis has a user or a password in it, which plans and engines would show.
         """
-        secret = self.agent_secret.get_secret_value()
-        if self.agent_secret_file is not None:
-            try:
-                secret = read_secret(self.agent_secret_file)
-            except InvalidInput as error:
-                raise SystemExit(f"--agent-secret-file: {error}") from None
+        secret = secret_of(self.agent_secret, self.agent_secret_file, "--agent-secret-file")
         url = self.node_redis_url or self.redis_url
         if has_login(url):
             raise InvalidInput.at(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from parallelrun_core.adviser.advice import Advice, Basis, Thresholds
-from parallelrun_core.adviser.duration import duration, percent
+from parallelrun_core.adviser.duration import counted, duration, percent
 from parallelrun_core.adviser.evidence import Evidence
 from parallelrun_core.adviser.findings.all import ALL
 from parallelrun_core.adviser.findings.case import Case
@@ -51,7 +51,8 @@ def advise(evidence: Evidence, thresholds: Thresholds | None = None) -> Advice:
 
 def _summary(basis: Basis, findings: int, limits: Thresholds) -> str:
     looked_at = (
-        f"{basis.mini_batches:,} mini-batches on {basis.nodes:,} nodes, {basis.processes_per_node:,} processes each, "
+        f"{counted(basis.mini_batches, 'mini-batch', 'mini-batches')} on {counted(basis.nodes, 'node')}, "
+        f"{counted(basis.processes_per_node, 'process', 'processes')} each, "
         f"{duration(basis.seconds)}{' so far' if basis.is_running else ''}"
     )
     if basis.looked_at != basis.tries:
@@ -59,4 +60,4 @@ def _summary(basis: Basis, findings: int, limits: Thresholds) -> str:
     if findings:
         return f"{findings} finding{'s' if findings > 1 else ''} in {looked_at}."
     worth = f"{percent(limits.share)} and {duration(limits.seconds)}"
-    return f"Nothing to change: no finding in {looked_at} would save more than {worth}."
+    return f"Nothing to change in {looked_at}: nothing would save more than {worth}."

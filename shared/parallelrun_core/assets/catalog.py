@@ -77,10 +77,14 @@ class Catalog:
     """The assets below a root folder. Safe to share between threads and processes.
 
     Methods raise OSError when the volume can't be read or written, and CorruptLog when a file of it is damaged.
+
+    Args:
+        is_own: they are this user's own, without a server, which says how to add to them.
     """
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, *, is_own: bool = False) -> None:
         self.root: Final = root
+        self._option = " --local" if is_own else ""
         self._folder: Final = asset_store(root)
 
     def names(self, kind: str, *, with_archived: bool = False) -> list[str]:
@@ -238,7 +242,7 @@ class Catalog:
         if close:
             return f"did you mean {close[0]!r}?"
         there = f"there are {', '.join(names[:_SHOWN])}" if names else "there is none yet"
-        return f"{there}; make one with `parallelrun {kind} create -f FILE` (docs/assets.md)"
+        return f"{there}; make one with `parallelrun {kind} create{self._option} -f FILE` (docs/assets.md)"
 
     def _of(self, kind: str, name: str) -> Path:
         return self._folder / kind / name

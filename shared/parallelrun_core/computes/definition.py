@@ -51,6 +51,11 @@ class Compute(Strict):
     is_default: StrictBool = False
     """Whether it runs the jobs that name no compute. At most one does; if none does, nodes without a compute do."""
 
+    @property
+    def kind(self) -> str:
+        """The engine that provides its nodes."""
+        return str(self.model_dump(include={"type"})["type"])
+
     def shape_of(self, spec: JobSpec) -> Shape:
         """What a node must be for a job: nodes of other shapes don't work for it."""
         return Shape(image=spec.environment.image if self.has_images else "")

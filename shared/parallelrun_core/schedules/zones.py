@@ -30,7 +30,7 @@ def zone_named(name: str, pointer: str = "/time_zone") -> tzinfo:
         return zone
     names = available_timezones()
     if not names:
-        hint = "install the package tzdata there, as `pip install 'parallelrun[tables]'` does, or use UTC"
+        hint = "install the package tzdata there, as `pip install '.[tables]'` in the checkout does, or use UTC"
         raise InvalidInput.at(pointer, "the server has no data of time zones", hint)
     zone = _zone(next((each for each in names if each.lower() == plain), ""))
     if zone is None:

@@ -68,14 +68,9 @@ class ServiceSettings(BaseSettings):
         Raises:
             SystemExit: the file with the secret can't be read, or others can read it, too.
         """
-        from parallelrun_core.store.credentials import login, read_secret
+        from parallelrun_core.store.credentials import login
 
-        secret = self.redis_secret.get_secret_value()
-        if self.redis_secret_file is not None:
-            try:
-                secret = read_secret(self.redis_secret_file)
-            except InvalidInput as error:
-                raise SystemExit(f"--redis-secret-file: {error}") from None
+        secret = secret_of(self.redis_secret, self.redis_secret_file, "--redis-secret-file")
         return login(self.redis_url, self.redis_user, secret)
 
     @staticmethod
@@ -99,6 +94,41 @@ class ServiceSettings(BaseSettings):
         except ValidationError as error:
             lines = [f"--{'.'.join(map(str, item['loc'])).replace('_', '-')}: {item['msg']}" for item in error.errors()]
             raise SystemExit("\n".join(lines)) from error
+
+
+class SealsComputes(ServiceSettings):
+    """The settings of a service that defines computes, or starts their nodes."""
+
+    computes_key: SecretStr = SecretStr("")
+    """A random text, which only the API and the provisioner have. With it, definitions of computes are sealed, and no
+    others believed: where code of jobs may write to the root folder, it could define computes otherwise."""
+    computes_key_file: Path | None = None
+    """A file with that text, which only its owner can read; it goes before `computes_key`."""
+
+    @property
+    def sealing_key(self) -> bytes:
+        """The key; empty: nothing is sealed.
+
+        Raises:
+            SystemExit: the file can't be read, or others can read it, too.
+        """
+        return secret_of(self.computes_key, self.computes_key_file, "--computes-key-file").encode()
+
+
+def secret_of(given: SecretStr, file: Path | None, flag: str) -> str:
+    """A secret, from its file if there is one.
+
+    Raises:
+        SystemExit: the file can't be read, or others can read it, too.
+    """
+    from parallelrun_core.store.credentials import read_secret
+
+    if file is None:
+        return given.get_secret_value()
+    try:
+        return read_secret(file)
+    except InvalidInput as error:
+        raise SystemExit(f"{flag}: {error}") from None
 
 
 class ReadsStores(ServiceSettings):

@@ -15,6 +15,9 @@ from parallelrun_core.spec.bounded_yaml import BoundedLoader
 _MAX_DOCUMENT_BYTES: Final = 1 << 20
 _MAX_SHOWN: Final = 200
 _BESIDE_A_PATH: Final = ("path", "type", "mode")
+_INPUTS: Final = "inputs"
+_ONLY_INPUT: Final = "data"
+"""What the only input is called where `inputs` is a plain text."""
 
 
 def load_document(text: str | bytes) -> object:
@@ -73,7 +76,8 @@ def set_field(document: object, assignment: str) -> None:
     """Apply one `path=value` from a command line; a value that can't be read as YAML is a plain string.
 
     A path goes through mappings by name and through lists by number, as in `inputs.images.path` or `tasks.0.name`;
-    missing mappings on the way are created. A string that is short for a mapping with a `path` becomes one.
+    missing mappings on the way are created. A string that is short for a mapping with a `path`, or for inputs of which
+    one is called `data`, becomes one.
 
     Raises:
         InvalidInput: there is no '=', or the path goes through something without parts.
@@ -84,11 +88,21 @@ def set_field(document: object, assignment: str) -> None:
     *folders, last = path.split(".")
     for name, next_name in zip(folders, [*folders[1:], last], strict=False):
         inner = _part(document, name, path)
-        if inner is None or (isinstance(inner, str) and next_name in _BESIDE_A_PATH):
-            inner = {} if inner is None else {"path": inner}
-            _put(document, name, inner, path)
+        longer = _in_long(name, inner, next_name)
+        if longer is not inner:
+            _put(document, name, longer, path)
+            inner = longer
         document = inner
     _put(document, last, _value(path, text), path)
+
+
+def _in_long(name: str, value: object, part: str) -> object:
+    """The mapping for which a value is short, if a part of this name can be set there; else the value."""
+    if value is None:
+        return {}
+    if isinstance(value, str) and part in _BESIDE_A_PATH:
+        return {"path": value}
+    return {_ONLY_INPUT: value} if isinstance(value, str) and name == _INPUTS else value
 
 
 def _value(path: str, text: str) -> object:
@@ -109,7 +123,9 @@ def _part(document: object, name: str, path: str) -> object:
         case list() if name.isdecimal() and int(name) < len(document):
             part: object = document[int(name)]
             return part
-    raise InvalidInput.at("--set", f"{path!r}: there is no {name!r} with parts")
+        case list():
+            raise InvalidInput.at("--set", f"{path!r}: the list before {name!r} has {len(document)} parts, from 0")
+    raise InvalidInput.at("--set", f"{path!r}: what stands before {name!r} is a plain value, and has no parts")
 
 
 def _put(document: object, name: str, value: object, path: str) -> None:

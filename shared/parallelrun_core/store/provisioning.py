@@ -25,10 +25,28 @@ class LaunchRecord(msgspec.Struct, kw_only=True, frozen=True):
     compute: str
     at: float
     """When, by Redis' clock."""
+    kind: str = ""
+    """Of the compute; empty: an earlier release recorded it. A compute may be defined anew with another kind."""
     image: str = ""
     """Of its shape."""
     has_come: bool = False
     """Whether its agent was ever there."""
+    came_at: float = 0.0
+    """When it was first seen."""
+    is_judged: bool = False
+    """Whether it is known if this launch was a success, and has been counted."""
+
+
+class Pause(msgspec.Struct, kw_only=True, frozen=True):
+    """Launches of one shape of node have failed."""
+
+    failures: int
+    """In a row."""
+    failed_at: float
+    why: str
+    """What the engine said of the last one."""
+    next_attempt: float
+    """When the next one is made."""
 
 
 class NodeStatus(msgspec.Struct, kw_only=True, frozen=True):
@@ -56,16 +74,21 @@ class ComputeStatus(msgspec.Struct, kw_only=True, frozen=True):
     nodes: list[NodeStatus] = []
     """The first of them."""
     failures: int = 0
-    """Launches that have failed in a row."""
-    failed_at: float = 0.0
+    """Launches that have failed in a row, of the shape of node that failed last."""
     why: str = ""
     """What the engine said of the last one, or why it can't be asked."""
     next_attempt: float = 0.0
     """When it is asked again; 0: at once."""
+    trouble: str = ""
+    """Why the engine can't be asked at all."""
+    pauses: dict[str, Pause] = {}
+    """By the image of their nodes: one that can't be had doesn't hold up others."""
+    slots: int = 0
+    """Of a node, as was last seen; 0: unknown."""
     plan: str = ""
     """Exactly what is sent to the engine for a node."""
     revision: str = ""
-    """The definition that this is about."""
+    """Which definition of the compute this is about."""
 
 
 class Provisioning:
@@ -85,7 +108,11 @@ class Provisioning:
         key, mine = keys.PROVISIONER, self.token.encode()
         if self._redis.set(key, mine, px=self._lease_ms, nx=True):
             return True
-        return self._as_leader(lambda pipe: pipe.pexpire(key, self._lease_ms))
+        return self.stays()
+
+    def stays(self) -> bool:
+        """Stay the one that acts, if nobody else has been since; asked before each act, as what was seen may be old."""
+        return self._as_leader(lambda _: None)
 
     def resign(self) -> None:
         """Let another one act at once."""
@@ -135,7 +162,7 @@ class Provisioning:
         return msgspec.json.decode(text, type=ComputeStatus) if text else None
 
     def _as_leader(self, change: Callable[[Pipeline], object]) -> bool:
-        """Make a change that takes place only if this provisioner is the one that acts."""
+        """Make a change that takes place only if this provisioner is the one that acts; it stays that."""
         from redis import WatchError
 
         with self._redis.pipeline(transaction=True) as pipe:
@@ -143,6 +170,7 @@ class Provisioning:
             if pipe.get(keys.PROVISIONER) != self.token.encode():
                 return False
             pipe.multi()
+            pipe.pexpire(keys.PROVISIONER, self._lease_ms)
             change(pipe)
             try:
                 pipe.execute()

@@ -4,8 +4,10 @@
     chart.py     the Helm chart, with Helm's own code, on Kubernetes
     helm.py      Helm, where its package is installed
     names.py     the names of services, for a cluster that has no DNS
+    stack.py     the stack on a Docker Swarm
+    tls.py       certificates for an engine, and its socket behind them
 
-`make engine-test E=kubernetes` begins with it.
+`make engine-test E=kubernetes` and `E=swarm` begin with it.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ from contextlib import AbstractContextManager
 from importlib import import_module
 from typing import Any, Final
 
-_MODULES: Final = {"kubernetes": "chart"}
+_MODULES: Final = {"kubernetes": "chart", "swarm": "stack"}
 
 
 def installation(engine: str) -> Callable[[], AbstractContextManager[Any]] | None:

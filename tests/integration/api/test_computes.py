@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import httpx
 import pytest
 
+from parallelrun_core.computes.catalog import Catalog
 from parallelrun_core.store.provisioning import ComputeStatus, NodeStatus, Provisioning
 from tests.integration.api.conftest import Site
 
@@ -112,6 +113,26 @@ def test_a_job_runs_on_the_compute_that_it_names(api: httpx.Client, root: Path, 
     kept = api.delete("/v1/computes/here")
     assert kept.status_code == 409
     assert "runs on compute 'here'" in kept.text
+
+
+def test_what_names_a_compute_keeps_it_or_is_refused(api: httpx.Client, redis: Redis, root: Path, site: Site) -> None:
+    api.put("/v1/computes/here", json=LOCAL)
+    job = api.post("/v1/jobs", json=site.spec(compute="here")).json()["id"]
+    daily = {"type": "cron", "expression": "0 4 * * *"}
+    schedule = {"trigger": daily, "create_job": site.spec(compute="here")}
+    assert api.put("/v1/schedules/nightly", json=schedule).status_code == 201
+    kept = api.delete("/v1/computes/here")
+    assert kept.status_code == 409
+    assert "schedule 'nightly' makes jobs on compute 'here'" in kept.text
+    assert api.delete("/v1/schedules/nightly").status_code == 204
+    Catalog(root).remove("here")
+    refused = api.put("/v1/schedules/again", json={"trigger": daily, "create_job": f"azureml:{job}"})
+    assert refused.status_code == 422
+    assert "its compute 'here' was deleted" in refused.text
+    redis.flushdb()  # as after the end of the job
+    waits_for_ever = api.post(f"/v1/jobs/{job}:resume")
+    assert waits_for_ever.status_code == 409
+    assert "compute 'here', which was deleted" in waits_for_ever.text
 
 
 def test_each_step_of_a_pipeline_has_its_compute(api: httpx.Client, root: Path, site: Site) -> None:

@@ -22,10 +22,10 @@ class Provisioned:
         self.cluster = Cluster(nodes=0, lease_s=2.0, without=without)
         self.catalog = Catalog(self.cluster.root)
 
-    def start(self, name: str = "provisioner") -> None:
+    def start(self, name: str = "provisioner", *options: str) -> None:
         """Start a provisioner."""
         self.cluster.environments[name] = {"PARALLELRUN_AGENT_SECRET": SECRETS[Role.AGENT]}
-        self.cluster.add(name, "parallelrun_provisioner.main", "--poll-seconds", "0.1", "--kinds", "local")
+        self.cluster.add(name, "parallelrun_provisioner.main", "--poll-seconds", "0.1", "--kinds", "local", *options)
 
     def define(self, name: str, **fields: object) -> None:
         """Define a compute of this machine's processes, one slot each."""

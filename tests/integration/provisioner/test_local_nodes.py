@@ -87,7 +87,29 @@ def test_a_launch_that_fails_says_why_and_is_tried_again_after_an_update(provisi
     assert "can't be written" in status.why
     assert status.next_attempt > status.at
     blocked.unlink()
-    provisioned.define("failing", min_instances=1, description="mended")
+    provisioned.define("failing", min_instances=1)  # as it was
     cluster.until(lambda: provisioned.status("failing").ready == 1, "it is tried again at once")
     assert provisioned.status("failing").failures == 0
     provisioned.remove("failing")
+
+
+def test_a_provisioner_after_which_nobody_goes_on_gives_back_all_nodes(
+    provisioned: Provisioned,
+) -> None:
+    cluster = provisioned.cluster
+    provisioned.define("taken", max_instances=2, min_instances=1)
+    cluster.until(lambda: provisioned.status("taken").ready == 1, "a node is there")
+    cluster.processes["provisioner"].terminate()
+    cluster.processes["provisioner"].wait()
+    provisioned.start("provisioner3", "--release-on-stop")
+    job = cluster.submit(SLOW, inputs=cluster.files(100), mini_batch_size=1, instance_count=2, compute="taken")
+    cluster.until(lambda: provisioned.status("taken").ready == 2, "both are at work")
+    cluster.processes["provisioner3"].terminate()
+    cluster.processes.pop("provisioner3").wait()
+    assert provisioned.agents("taken") == []
+    assert not list((cluster.root / "nodes" / "taken").glob("*.node"))
+    cluster.start("provisioner")
+    result = cluster.result(job)
+    assert len(cluster.output(result)) == 100
+    assert result.progress.retried == 0
+    provisioned.remove("taken")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -9,12 +10,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 from parallelrun_core.computes.document import read_definition
-from parallelrun_core.computes.launch import Launch
+from parallelrun_core.computes.launch import Launch, Shape
 from parallelrun_core.progress import Progress
 from parallelrun_core.states import JobState, NodeState
 from parallelrun_core.store.nodes import NodeInfo, Nodes
 from parallelrun_core.store.provisioning import ComputeStatus, Provisioning
 from parallelrun_provisioner.engines.interface import EngineNode, LaunchRefused, Standing, Surroundings
+from parallelrun_provisioner.lease import LeaseKeeper
 from parallelrun_provisioner.policy.demand import Need
 from parallelrun_provisioner.policy.scaling import MISSING_S
 from parallelrun_provisioner.pool import Pool, Sight
@@ -34,8 +36,11 @@ class FakeEngine:
 
     def __init__(self) -> None:
         self.objects: dict[str, Standing] = {}
+        self.images: dict[str, str] = {}
         self.asked: list[str] = []
         self.refuses = ""
+        self.refused_image = ""
+        self.listings = 0
         self.dies = ""
 
     def plan(self, launch: Launch) -> str:
@@ -44,15 +49,20 @@ class FakeEngine:
     def launch(self, launch: Launch) -> None:
         if self.dies == "before":
             raise Died
-        if self.refuses:
+        if self.refuses and launch.shape.image == self.refused_image:
             raise LaunchRefused(self.refuses)
         self.asked.append(launch.id)
         self.objects.setdefault(launch.id, Standing.PENDING)
+        self.images[launch.id] = launch.shape.image
         if self.dies == "after":
             raise Died
 
     def nodes(self) -> Sequence[EngineNode]:
-        return [EngineNode(launch_id=each, standing=standing) for each, standing in self.objects.items()]
+        self.listings += 1
+        return [
+            EngineNode(launch_id=each, standing=standing, image=self.images[each])
+            for each, standing in self.objects.items()
+        ]
 
     def terminate(self, launch_ids: Collection[str]) -> None:
         for each in launch_ids:
@@ -65,19 +75,21 @@ class FakeEngine:
 class Life:
     """One provisioner's life with a compute of at most two nodes, for which a job asks."""
 
-    def __init__(self, redis: Redis, engine: FakeEngine, status: ComputeStatus | None = None) -> None:
+    def __init__(
+        self, redis: Redis, engine: FakeEngine, status: ComputeStatus | None = None, *, kind: str = "local",
+        is_over: bool = False, beside: Life | None = None,
+    ) -> None:  # fmt: skip
         self.redis = redis
-        self.provisioning, self.nodes = Provisioning(redis), Nodes(redis)
-        compute = read_definition(
-            {"name": "cpus", "type": "local", "max_instances": 2, "idle_time_before_scale_down": 5}
-        )
+        self.provisioning: Provisioning = beside.provisioning if beside else Provisioning(redis)
+        self.nodes = Nodes(redis)
+        compute = read_definition({"name": "cpus", "type": kind, "max_instances": 2, "idle_time_before_scale_down": 5})
         around = Surroundings(cluster="c", root=Path("/nowhere"), redis_url="redis://x")
-        self.pool = Pool(compute, engine, around, (self.provisioning, self.nodes), {})
+        self.pool = Pool(compute, engine, around, (self.provisioning, self.nodes), {}, is_over=is_over)
         self.pool.resume(status)
 
-    def step(self, now: float, *, wanted: int = 2) -> ComputeStatus:
+    def step(self, now: float, *, wanted: int = 2, images: Sequence[str] = ("",)) -> ComputeStatus:
         assert self.provisioning.lead()
-        return self.act_on(self.sight(now), wanted=wanted)
+        return self.act_on(self.sight(now), wanted=wanted, images=images)
 
     def sight(self, now: float) -> Sight:
         return Sight(
@@ -87,20 +99,26 @@ class Life:
             launches=self.provisioning.launches(),
         )
 
-    def act_on(self, sight: Sight, *, wanted: int = 2) -> ComputeStatus:
+    def act_on(self, sight: Sight, *, wanted: int = 2, images: Sequence[str] = ("",)) -> ComputeStatus:
         """A round of one that believes to be the one that acts."""
         progress = Progress(scheduled=100, listing_done=True)
-        need = Need(state=JobState.PROCESSING, progress=progress, instance_count=wanted, workers_per_node=None)
-        return self.pool.step(sight, [need] if wanted else [])
+        needs = [
+            Need(
+                state=JobState.PROCESSING, progress=progress, instance_count=wanted, workers_per_node=None,
+                shape=Shape(image=image),
+            )
+            for image in images
+        ]  # fmt: skip
+        return self.pool.step(sight, needs if wanted else [])
 
 
 def come(redis: Redis, engine: FakeEngine, *, in_hand: int) -> None:
-    """The agents of all nodes are there."""
-    for each in engine.objects:
+    """The agents of all nodes that have not ended are there."""
+    for each in [each for each, standing in engine.objects.items() if standing is not Standing.ENDED]:
         engine.objects[each] = Standing.RUNNING
         info = NodeInfo(
             node=each, session="s", host="h", pid=1, slots=1, busy=1, state=NodeState.READY, version="1", started=1.0,
-            compute="cpus", jobs=["job"], in_hand=in_hand,
+            compute="cpus", jobs=["job"], in_hand=in_hand, image=engine.images[each],
         )  # fmt: skip
         Nodes(redis).beat(info, lease_ms=60_000)
 
@@ -173,3 +191,135 @@ def test_a_refused_launch_is_told_and_pauses_which_the_next_provisioner_knows(re
     later.step(162.0)
     later.step(163.0)
     assert len(engine.asked) == 2
+
+
+def test_a_job_whose_image_can_not_be_had_holds_up_no_other(redis: Redis) -> None:
+    engine = FakeEngine()
+    engine.refuses, engine.refused_image = "no such image", "missing"
+    life = Life(redis, engine)
+    for second in range(100, 110):
+        told = life.step(float(second), images=("missing", ""))
+    assert list(engine.images.values()) == ["", ""], "the other one has the room, too"
+    assert {image: pause.failures for image, pause in told.pauses.items()} == {"missing": 2}
+    assert (told.why, told.next_attempt) == ("no such image", 161.0)
+
+
+def test_nodes_that_die_as_soon_as_they_have_come_are_not_replaced_as_fast(redis: Redis) -> None:
+    engine = FakeEngine()
+    life = Life(redis, engine)
+    for second in range(100, 160):
+        told = life.step(float(second), wanted=1)
+        for each in [each for each, standing in engine.objects.items() if standing is Standing.RUNNING]:
+            engine.objects[each] = Standing.ENDED
+            Nodes(redis).remove(each)
+        come(redis, engine, in_hand=0)
+    assert len(engine.asked) == 2
+    assert told.failures == 2
+    assert told.why.startswith("it ended ")
+
+
+def test_a_node_whose_launch_redis_has_forgotten_is_still_of_its_image(redis: Redis) -> None:
+    engine = FakeEngine()
+    life = Life(redis, engine)
+    life.step(100.0, images=("own",))
+    redis.delete("parallelrun:launches")
+    life.step(101.0, images=("own",))
+    come(redis, engine, in_hand=1)
+    redis.delete("parallelrun:launches")
+    life.step(102.0, images=("own",))
+    life.step(103.0, images=("own",))
+    assert list(engine.images.values()) == ["own", "own"]
+    assert {launch.image for launch in life.provisioning.launches().values()} == {"own"}
+
+
+def test_one_that_was_held_up_while_another_one_acted_ends_nothing(redis: Redis) -> None:
+    engine = FakeEngine()
+    first, second = Life(redis, engine), Life(redis, engine)
+    first.step(100.0)
+    assert len(engine.objects) == 2
+    before = first.sight(101.0)
+    redis.delete("parallelrun:provisioner")  # it was asking its engine for so long that its lease has run out
+    assert second.provisioning.lead()
+    first.act_on(before, wanted=0)
+    assert len(engine.objects) == 2
+    second.step(102.0, wanted=0)
+    assert engine.objects == {}
+
+
+def test_an_engine_is_not_asked_at_each_round_while_a_node_waits_for_hours(redis: Redis) -> None:
+    engine = FakeEngine()
+    life = Life(redis, engine)
+    for round_ in range(1200):
+        life.step(100.0 + round_ / 2)
+    assert engine.listings < 120
+    come(redis, engine, in_hand=1)
+    before = engine.listings
+    life.step(701.0)
+    life.step(701.5)
+    assert engine.listings > before, "when a node has come, there may be more to see"
+
+
+def test_nodes_of_another_engine_are_given_back_and_are_not_those_of_the_new_one(redis: Redis) -> None:
+    before, engine = FakeEngine(), FakeEngine()
+    first = Life(redis, before)
+    first.step(100.0)
+    come(redis, before, in_hand=0)
+    ending = Life(redis, before, is_over=True, beside=first)
+    life = Life(redis, engine, kind="slurm", beside=first)
+    for second in range(101, 110):
+        ending.step(float(second), wanted=0)
+        assert life.step(float(second)).launching == 2
+    assert len(engine.asked) == 2
+    assert life.nodes.asked_to_leave() == set(before.objects), "and none of the new ones"
+
+
+def test_how_many_workers_a_node_has_is_known_when_there_is_none(redis: Redis) -> None:
+    engine = FakeEngine()
+    life = Life(redis, engine)
+    life.step(100.0)
+    for each in engine.objects:
+        info = NodeInfo(
+            node=each, session="s", host="h", pid=1, slots=16, busy=0, state=NodeState.READY, version="1", started=1.0,
+            compute="cpus",
+        )  # fmt: skip
+        Nodes(redis).beat(info, lease_ms=60_000)
+    told = life.step(101.0)
+    for each in list(engine.objects):
+        Nodes(redis).remove(each)
+    engine.objects.clear()
+    later = Life(redis, engine, told, beside=life)
+    assert later.step(200.0, wanted=0).slots == 16
+
+
+def test_all_nodes_are_given_back_whatever_they_do(redis: Redis) -> None:
+    engine = FakeEngine()
+    life = Life(redis, engine)
+    life.step(100.0, wanted=1)
+    come(redis, engine, in_hand=1)
+    life.step(101.0)
+    (busy, early) = engine.objects
+    assert not life.pool.release(life.sight(102.0), by_force=False)
+    assert life.nodes.asked_to_leave() == set(engine.objects) == {busy}, "what has not come yet is taken back at once"
+    assert early not in engine.objects
+    assert not life.pool.release(life.sight(103.0), by_force=True)
+    assert engine.objects == {}
+    Nodes(redis).remove(busy)
+    assert life.pool.release(life.sight(104.0), by_force=True)
+
+
+def test_a_lease_is_kept_while_an_engine_is_slow_and_not_taken_back(redis: Redis) -> None:
+    slow, other = Provisioning(redis, lease_ms=200), Provisioning(redis, lease_ms=200)
+    keeper = LeaseKeeper(slow, 0.2)
+    try:
+        assert slow.lead()
+        with keeper.keeping():
+            time.sleep(0.5)  # an engine that is slow
+            assert not other.lead()
+        until = time.monotonic() + 10
+        while not other.lead():
+            assert time.monotonic() < until
+        with keeper.keeping():
+            time.sleep(0.15)  # the keeper runs once
+            assert other.lead()
+    finally:
+        keeper.stop()

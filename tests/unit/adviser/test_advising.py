@@ -21,7 +21,7 @@ def test_nothing_is_said_of_a_job_that_is_fine() -> None:
     said = advice(went(even(400, 10)))
 
     assert said.findings == []
-    assert said.summary.startswith("Nothing to change: ")
+    assert said.summary.startswith("Nothing to change in 400 mini-batches on 1 node, ")
     assert said.basis is not None
     assert said.basis.unexplained_s == pytest.approx(0, abs=0.1)
 

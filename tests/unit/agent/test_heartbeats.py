@@ -15,6 +15,8 @@ from parallelrun_core.states import NodeState
 from parallelrun_core.store.nodes import Asked, NodeInfo, Nodes
 
 BUSY = SimpleNamespace(in_flight=["mini-batch"], is_through_init=True)
+IDLE = SimpleNamespace(in_flight=[], is_through_init=True)
+STARTING = SimpleNamespace(in_flight=[], is_through_init=False)
 
 
 @pytest.fixture
@@ -56,10 +58,21 @@ def test_a_node_beats_four_times_in_a_lease_and_at_once_when_its_state_changes(
 def test_a_heartbeat_says_which_jobs_have_how_many_workers(tmp_path: Path, sent: list[NodeInfo]) -> None:
     jobs = {
         "job_b": SimpleNamespace(workers=[BUSY, BUSY], disk_is_full=False),
-        "job_a": SimpleNamespace(workers=[], disk_is_full=False),
+        "job_a": SimpleNamespace(workers=[], disk_is_full=False, is_prepared=True),
     }
     heartbeats_of(tmp_path, jobs).beat()
     assert (sent[0].jobs, sent[0].workers, sent[0].busy, sent[0].slots) == (["job_a", "job_b"], {"job_b": 2}, 2, 4)
+
+
+@pytest.mark.parametrize("workers, is_prepared, expected", [
+    ([], True, 0), ([], False, 1), ([IDLE], True, 0), ([IDLE, BUSY, STARTING], True, 2),
+])  # fmt: skip
+def test_in_hand_is_what_is_done_here_and_not_what_is_waited_for(
+    tmp_path: Path, sent: list[NodeInfo], workers: list[SimpleNamespace], is_prepared: bool, expected: int
+) -> None:
+    job = SimpleNamespace(workers=workers, disk_is_full=False, is_prepared=is_prepared)
+    heartbeats_of(tmp_path, {"job": job}).beat()
+    assert sent[0].in_hand == expected
 
 
 def test_a_node_hears_that_it_shall_leave_and_says_whose_it_is(tmp_path: Path, sent: list[NodeInfo]) -> None:

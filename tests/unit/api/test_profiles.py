@@ -6,6 +6,7 @@ import cProfile
 import json
 import profile
 import pstats
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from parallelrun_api.profiles.reading import read_profiles
-from parallelrun_api.profiles.sums import Function, ProfileSum
+from parallelrun_api.profiles.sums import Call, Function, Measured, ProfileSum, WorkerProfile
 from parallelrun_api.profiles.tree import tree_of
 from parallelrun_api.views.files import ServedFolder
 from parallelrun_worker.profile_data import MOST_FUNCTIONS, profile_data
@@ -114,6 +115,42 @@ def test_the_functions_of_a_worker_are_bounded() -> None:
     assert len(text) < 1 << 20
 
 
+def test_profiles_of_many_workers_that_have_nothing_in_common_are_bounded() -> None:
+    """Scripts can write them: whatever they say, a sum and its tree are small."""
+    summed = ProfileSum()
+    calls = [Call(0, callee, 1, 0.1, 0.1) for callee in range(MOST_FUNCTIONS)] * 4
+    tracemalloc.start()
+    try:
+        for worker in range(40):
+            functions = [Measured("f", line, f"{worker}", 1, 1, 0.1, 0.2) for line in range(MOST_FUNCTIONS)]
+            summed.add(WorkerProfile(1, 1.0, functions, calls))
+        assert len(tree_of(summed, depth=50, limit=2000)) == 2000
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+
+    assert (len(summed.functions), summed.left_out) == (20_000, 20_000)
+    assert peak < 64 << 20
+    with pytest.raises(ValueError, match="more than a worker writes"):
+        summed.add(WorkerProfile(1, 1.0, functions, [*calls, calls[0]]))
+
+
+def test_a_tree_of_functions_that_all_call_all_takes_little_memory() -> None:
+    count = 63
+    functions = [Measured("f", line, "n", 1, 1, 1.0, 100.0) for line in range(count)]
+    calls = [Call(caller, callee, 1, 1.0, 50.0) for caller in range(count) for callee in range(count)]
+    summed = ProfileSum()
+    summed.add(WorkerProfile(1, 1.0, functions, calls))
+    tracemalloc.start()
+    try:
+        assert len(tree_of(summed, depth=50, limit=2000)) == 2000
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+
+    assert peak < 8 << 20
+
+
 def test_what_is_no_profile_is_counted_and_left_out(tmp_path: Path) -> None:
     good = data_of()
     calls_nobody = json.dumps({**json.loads(good), "calls": [[0, 99_999, 1, 0.0, 0.0]]}).encode()
@@ -134,8 +171,6 @@ def test_what_is_no_profile_is_counted_and_left_out(tmp_path: Path) -> None:
     st.lists(st.floats(0, 10), min_size=7, max_size=7),
 )
 def test_any_calls_give_a_tree_that_ends(calls: list[tuple[int, int, int, float]], times: list[float]) -> None:
-    from parallelrun_api.profiles.sums import Call, Measured, WorkerProfile
-
     summed = ProfileSum()
     functions = [Measured("f", number, "n", 1, 1, s / 2, s) for number, s in enumerate(times)]
     summed.add(WorkerProfile(1, sum(times), functions, [Call(a, b, n, s / 2, s) for a, b, n, s in calls]))

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import random
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pytest
 
 from parallelrun_api.models import Progress
+from parallelrun_api.tries import followed_log
 from parallelrun_api.tries import history as histories
 from parallelrun_api.tries import tiles as pictures
 from parallelrun_api.tries import timeline as timelines
@@ -18,8 +22,10 @@ from parallelrun_api.tries.history import History
 from parallelrun_api.tries.throughput import throughput
 from parallelrun_api.tries.tiles import tiles
 from parallelrun_api.tries.timeline import Window, timeline
+from parallelrun_core.errors import Conflict, CorruptLog
 from parallelrun_core.folder.decisions import DecisionWriter
 from parallelrun_core.folder.job_folder import JobFolder
+from parallelrun_core.folder.record_log import RecordReader
 from parallelrun_core.folder.records import JobRecord
 from parallelrun_core.outcome import Outcome
 
@@ -192,3 +198,79 @@ def test_the_least_used_histories_are_forgotten(made: tuple[JobFolder, list[Outc
 
     assert known.of(folder) is not first
     assert pictures.tiles(known.of(folder), Progress(), (), first=0, end=None, buckets=1).completed == [COUNT]
+
+
+def test_what_was_read_before_an_error_is_kept(tmp_path: Path) -> None:
+    """A look that ends with an error has read some records: those after them are read next, and none is lost."""
+    folder = JobFolder(tmp_path, "job_01kav3x8n2h7q5m9c4t6")
+    folder.create(JobRecord(job_id=folder.job_id, submitted=BEGIN - 1, code="", spec={}))
+    log = DecisionWriter(folder.path, 1)
+    for number in range(3):
+        log.add([one(number, BEGIN + number, 0.5, 0)])
+    log.sync()
+    known, read = Histories(budget_s=10), RecordReader.read
+
+    def fails_at_the_third(reader: RecordReader) -> bytes | None:
+        payload = read(reader)
+        if payload is not None and payload.startswith(b"[[2,"):
+            raise CorruptLog("noise")
+        return payload
+
+    with patch.object(RecordReader, "read", fails_at_the_third), pytest.raises(CorruptLog):
+        known.of(folder)
+    log.close()
+
+    assert known.of(folder).tries["mini_batch"].tolist() == [0, 1, 2]
+
+
+def test_a_file_that_is_cut_costs_only_what_was_in_its_end(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = JobFolder(tmp_path, "job_01kav3x8n2h7q5m9c4t6")
+    folder.create(JobRecord(job_id=folder.job_id, submitted=BEGIN - 1, code="", spec={}))
+    for term, first in ((1, 0), (2, 3)):
+        log = DecisionWriter(folder.path, term)
+        for number in range(first, first + 3):
+            log.add([one(number, BEGIN + number, 0.5, 0)])
+        log.sync()
+        log.close()
+    path = folder.path / "decisions.1"
+    os.truncate(path, path.stat().st_size - 10)
+    known = Histories(budget_s=10)
+
+    for _ in range(2):
+        history = known.of(folder)
+        assert history.tries["mini_batch"].tolist() == [0, 1, 3, 4, 5]
+        assert history.read_share == 1.0
+    assert capsys.readouterr().out.count("decisions.1 can't be read from byte") == 1
+
+
+def test_a_file_that_can_not_be_opened_costs_only_what_is_in_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = JobFolder(tmp_path, "job_01kav3x8n2h7q5m9c4t6")
+    folder.create(JobRecord(job_id=folder.job_id, submitted=BEGIN - 1, code="", spec={}))
+    for term in (1, 2):
+        log = DecisionWriter(folder.path, term)
+        log.add([one(term, BEGIN, 0.5, 0)])
+        log.sync()
+        log.close()
+
+    def opened(path: Path, **options: Any) -> RecordReader:
+        if path.name == "decisions.1":
+            raise OSError(errno.EIO, "Input/output error")
+        return RecordReader(path, **options)
+
+    with patch.object(followed_log, "RecordReader", opened):
+        assert Histories(budget_s=10).of(folder).tries["mini_batch"].tolist() == [2]
+    assert "decisions.1: Input/output error" in capsys.readouterr().out
+
+
+def test_of_more_tries_than_fit_into_memory_no_pictures_are_made(
+    made: tuple[JobFolder, list[Outcome]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(histories, "MOST_TRIES", COUNT - 1)
+    known = Histories(budget_s=10)
+
+    for _ in range(2):
+        with pytest.raises(Conflict, match="of which no pictures are made"):
+            known.of(made[0])
+    assert known._histories[made[0].job_id].bytes < 1 << 20

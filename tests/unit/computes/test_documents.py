@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -78,6 +79,62 @@ def test_a_catalog_keeps_what_was_defined(tmp_path: Path) -> None:
     catalog.remove("here")
     with pytest.raises(NotFound, match="there is none yet"):
         catalog.remove("here")
+
+
+def test_a_definition_that_a_script_has_put_there_is_none(tmp_path: Path) -> None:
+    catalog = Catalog(tmp_path)
+    catalog.put(read_definition({**LOCAL, "is_default": True}))
+    text = catalog.file("here").read_bytes()
+    catalog.file("a-copy").write_bytes(text)
+    catalog.file("a-link").symlink_to(catalog.file("here"))
+    os.mkfifo(catalog.file("a-pipe"))
+    (catalog.folder / "no name.json").write_bytes(text)
+    assert catalog.names() == ["a-copy", "a-link", "a-pipe", "here"]
+    for name, words in (("a-copy", "another compute, 'here'"), ("a-link", "a link"), ("a-pipe", "no file")):
+        with pytest.raises(CorruptLog, match=words):
+            catalog.get(name)
+    assert catalog.default() == "here"
+    (catalog.folder / "deleted").mkdir()
+    (catalog.folder / "deleted" / "x.local.json").write_bytes(text)
+    assert catalog.deleted() == []
+    for name in ("a-copy", "a-link", "a-pipe"):
+        catalog.remove(name)
+    assert catalog.names() == ["here"]
+
+
+def test_with_a_key_only_sealed_definitions_count(tmp_path: Path) -> None:
+    api, provisioner, script = Catalog(tmp_path, b"key"), Catalog(tmp_path, b"key"), Catalog(tmp_path)
+    api.put(read_definition({**LOCAL, "idle_time_before_scale_down": 0.1, "description": "für alle"}))
+    assert provisioner.get("here") == api.get("here") == script.get("here")
+    sealed = api.file("here").read_text()
+    for forged in (sealed.replace("3", "300"), sealed.replace("seal", "leaf"), "[]", '{"seal": null}'):
+        api.file("here").write_text(forged)
+        with pytest.raises(CorruptLog, match="define it again"):
+            provisioner.get("here")
+    api.file("here").write_text(sealed)
+    script.put(read_definition({**LOCAL, "name": "theirs"}))
+    with pytest.raises(CorruptLog, match="not defined through this cluster's API"):
+        provisioner.get("theirs")
+    script.remove("theirs")
+    assert provisioner.deleted() == []
+    api.remove("here")
+    assert [each.name for each in provisioner.deleted()] == ["here"]
+
+
+def test_the_nodes_of_another_engine_are_given_back_when_a_compute_is_defined_anew(tmp_path: Path) -> None:
+    catalog = Catalog(tmp_path)
+    local, slurm = read_definition(LOCAL), read_definition({"name": "here", "type": "slurm"})
+    catalog.put(local)
+    catalog.put(read_definition({**LOCAL, "slots": 7}))
+    assert catalog.deleted() == []
+    catalog.put(slurm)
+    assert [each.kind for each in catalog.deleted()] == ["local"]
+    catalog.remove("here")
+    assert [each.kind for each in catalog.deleted()] == ["local", "slurm"]
+    catalog.put(local)
+    assert [each.kind for each in catalog.deleted()] == ["slurm"], "its nodes are those of the new one"
+    catalog.given_back(slurm)
+    assert catalog.deleted() == []
 
 
 def test_a_name_has_no_effect_until_a_compute_is_defined(tmp_path: Path) -> None:

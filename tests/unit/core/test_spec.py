@@ -511,6 +511,15 @@ def test_what_is_short_for_a_path_can_get_a_mode_and_another_path() -> None:
     assert document == {"inputs": {"a": {"path": "/x", "mode": "download"}, "b": {"path": "/z"}}}
 
 
+def test_an_only_input_can_be_set_by_its_name_and_get_others_beside_it() -> None:
+    document: dict[str, Any] = {"inputs": "/x"}
+    set_field(document, "inputs.data.path=s3://bucket/x")
+    assert document == {"inputs": {"data": {"path": "s3://bucket/x"}}}
+    document = {"inputs": "/x"}
+    set_field(document, "inputs.model=/m")
+    assert document == {"inputs": {"data": "/x", "model": "/m"}}
+
+
 def test_a_path_may_lead_through_lists() -> None:
     document: dict[str, Any] = {"a": [{"b": 1}, 2]}
     for assignment in ("a.0.b=5", "a.1=x", "a.2={c: 1}"):

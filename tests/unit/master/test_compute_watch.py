@@ -2,24 +2,35 @@
 
 from __future__ import annotations
 
-from typing import Any
+from pathlib import Path
+from typing import Any, cast
 
+import msgspec
 import pytest
 
+from parallelrun_core.computes.catalog import Catalog
+from parallelrun_core.computes.document import read_definition
 from parallelrun_core.progress import Progress
 from parallelrun_core.spec import JobSpec
-from parallelrun_core.store.provisioning import ComputeStatus, NodeStatus, Provisioning
+from parallelrun_core.store.provisioning import ComputeStatus, NodeStatus, Pause, Provisioning
 from parallelrun_master.compute_watch import ComputeWatch, why_missing
+from parallelrun_master.policy.completion import Completion
+from parallelrun_master.policy.error_groups import ErrorGroups
+
+PAUSE = Pause(failures=2, failed_at=70.0, why="no room", next_attempt=130.0)
 
 
-def test_a_job_shows_how_many_nodes_it_has_and_what_the_others_wait_for(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_job_shows_how_many_nodes_it_has_and_what_the_others_wait_for(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     pending = NodeStatus(node="n", stage="pending", since=0.0, words="Resources")
     known: list[ComputeStatus | None] = [None, ComputeStatus(at=99.0, wanted=9, nodes=[pending])]
     monkeypatch.setattr(Provisioning, "status", lambda *_: known[0] if len(known) == 1 else known.pop(0))
     said: list[str] = []
     spec = JobSpec.parse({"entry_script": "e.py", "inputs": "/in", "compute": "cpus", "instance_count": 2})
     redis: Any = None
-    watch, progress = ComputeWatch(redis, spec, said.append, lambda: 100.0), Progress()
+    Catalog(tmp_path).put(read_definition({"name": "cpus", "type": "manual"}))
+    watch, progress = ComputeWatch(tmp_path, redis, spec, said.append, lambda: 100.0), Progress()
     seen = []
     for second, nodes in enumerate((0, 1, 1, 2)):
         watch.refresh(progress, nodes, float(second))
@@ -33,14 +44,72 @@ def test_a_job_shows_how_many_nodes_it_has_and_what_the_others_wait_for(monkeypa
     ]  # fmt: skip
 
 
+def test_a_job_whose_compute_was_deleted_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(Provisioning, "status", lambda *_: None)
+    spec = JobSpec.parse({"entry_script": "e.py", "inputs": "/in", "compute": "cpus"})
+    redis: Any = None
+    watch, progress = ComputeWatch(tmp_path, redis, spec, lambda _: None, lambda: 100.0), Progress()
+    watch.refresh(progress, 0, 0.0)
+    assert progress.nodes_why == "it was deleted: define it again, or cancel the job"
+
+
 @pytest.mark.parametrize(
     "status, words",
     [
         (ComputeStatus(at=60.0), "the provisioner has been silent for 40 s"),
-        (ComputeStatus(at=100.0, why="no room", next_attempt=130.0), "no room; it is tried again in 30 s"),
-        (ComputeStatus(at=100.0, why="no room"), "no room"),
+        (ComputeStatus(at=100.0, pauses={"": PAUSE}), "no room; it is tried again in 30 s"),
+        (ComputeStatus(at=130.0, pauses={"": PAUSE}), "no room"),
+        (ComputeStatus(at=100.0, why="no room", pauses={"another": PAUSE}), ""),
+        (ComputeStatus(at=100.0, why="it is away", trouble="it is away", pauses={"": PAUSE}), "it is away"),
         (ComputeStatus(at=100.0), ""),
     ],
 )
 def test_why_there_are_no_nodes(status: ComputeStatus, words: str) -> None:
-    assert why_missing(status, 100.0) == words
+    assert why_missing(status, max(100.0, status.at), "") == words
+
+
+@pytest.mark.parametrize(
+    "status, is_waiting",
+    [
+        (ComputeStatus(at=0.0, wanted=1, launching=1), True),
+        (ComputeStatus(at=0.0, wanted=1, pauses={"": PAUSE}), True),
+        (ComputeStatus(at=0.0, wanted=2, ready=2), True),
+        (ComputeStatus(at=0.0, why="the engine can't be used"), False),
+        (None, False),
+    ],
+)
+def test_waiting_for_nodes_is_no_stall_while_somebody_serves_the_compute(
+    monkeypatch: pytest.MonkeyPatch, status: ComputeStatus | None, is_waiting: bool
+) -> None:
+    clock, age_s = 0.0, 0.0
+
+    def said(*_: object) -> ComputeStatus | None:
+        return status and msgspec.structs.replace(status, at=clock - age_s)
+
+    monkeypatch.setattr(Provisioning, "status", said)
+    spec = JobSpec.parse({"entry_script": "e.py", "inputs": "/in", "compute": "cpus"})
+    progress, redis = Progress(), cast("Any", None)
+    watch, completion = (
+        ComputeWatch(Path(), redis, spec, lambda _: None, lambda: clock),
+        Completion(spec, progress, ErrorGroups(), 0.0),
+    )
+    completion.published(1, 0.0)
+
+    def wait(hours: int) -> bool:
+        """Whether the job hasn't ended after that time."""
+        nonlocal clock
+        for _ in range(hours * 360):
+            clock += 10.0
+            watch.refresh(progress, 0, clock)
+            if watch.is_awaited:
+                completion.moved(clock)
+            completion.refresh(clock, nodes=0, running=0, lost=0)
+        return completion.end() is None
+
+    assert wait(8) is is_waiting
+    age_s = 40.0
+    assert not wait(8), "nobody serves it any more"
+    end = completion.end()
+    assert end is not None
+    assert end.failure is not None
+    assert "(the provisioner has been silent for 40 s)" in end.failure.summary or not is_waiting

@@ -80,6 +80,7 @@ def test_nodes_are_taken_when_other_jobs_have_all_slots(
     known = watch(*found, (info("z", 2, NodeState.DISK_FULL), True), instance_count=wanted)
     known.check()
     assert known.are_taken is expected
+    assert known.has_own is any(workers is not FULL for workers in nodes)
 
 
 def test_only_nodes_of_its_compute_count() -> None:

@@ -77,6 +77,13 @@ def test_a_service_may_do_as_little() -> None:
     assert spec["StopGracePeriod"] == 60 * 10**9
 
 
+def test_a_service_belongs_to_the_stack_that_is_removed_with_its_nodes() -> None:
+    mark = "com.docker.stack.namespace"
+
+    assert service(swarm(), SETTINGS.model_copy(update={"stack": "pr"}), "c1", LAUNCH)["Labels"][mark] == "pr"
+    assert mark not in service(swarm(), SETTINGS, "c1", LAUNCH)["Labels"]
+
+
 def test_a_service_is_never_started_again() -> None:
     body = service(swarm(constraints=["node.labels.tier==spot"]), SETTINGS, "c1", LAUNCH)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -14,7 +15,9 @@ from parallelrun_core.progress import Progress
 from parallelrun_core.states import JobState
 from parallelrun_provisioner.policy.backoff import PAUSES_S, Backoff
 from parallelrun_provisioner.policy.demand import Need, demand_of, nodes_for
-from parallelrun_provisioner.policy.scaling import LOST_S, MOST_STARTING, Life, Limits, Moves, Node, moves
+from parallelrun_provisioner.policy.pace import LONGEST_S, list_after_s
+from parallelrun_provisioner.policy.scaling import LOST_S, MISSING_S, MOST_STARTING, Life, Limits, Moves, Node, moves
+from parallelrun_provisioner.policy.trial import PROOF_S, Verdict, verdict
 
 PLAIN = Shape()
 
@@ -25,7 +28,7 @@ def node(number: int, life: Life, since: float = 0.0, **more: object) -> Node:
 
 def decided(wanted: int, nodes: list[Node], now: float = 100.0, *, least: int = 0, most: int = 10) -> Moves:
     limits = Limits(least=least, most=most, idle_s=10.0)
-    return moves({PLAIN: wanted} if wanted else {}, limits, nodes, now, most_launches=MOST_STARTING)
+    return moves({PLAIN: wanted} if wanted else {}, limits, nodes, now, paused={})
 
 
 def test_what_is_missing_is_asked_for_and_no_more_than_there_may_be() -> None:
@@ -67,12 +70,62 @@ def test_a_node_that_ends_soon_is_replaced_before_it_does() -> None:
     assert decided(1, [node(0, Life.READY, ends_at=1000.0)]).launch == ()
 
 
+@pytest.mark.parametrize(
+    "life, idle_since", [(Life.PENDING, None), (Life.STARTING, None), (Life.READY, None), (Life.READY, 0.0)]
+)
+def test_who_takes_the_place_of_a_node_that_ends_soon_stays(life: Life, idle_since: float | None) -> None:
+    ends_soon = node(0, Life.READY, ends_at=130.0)
+    assert decided(1, [ends_soon, node(1, life, idle_since=idle_since)]) == Moves(wanted=1)
+    idle = replace(ends_soon, idle_since=0.0)
+    assert decided(1, [idle, node(1, life, idle_since=idle_since)]).drain == ("n-0",), "it is needed no more"
+
+
+def test_a_shape_that_can_not_be_had_leaves_its_room_to_others() -> None:
+    broken = Shape(image="broken")
+    limits, demand = Limits(least=0, most=4, idle_s=10.0), {broken: 4, PLAIN: 3}
+    resting = moves(demand, limits, [], 100.0, paused={broken: 0})
+    assert (resting.launch, resting.wanted) == ((PLAIN,) * 3, 4)
+    assert moves(demand, limits, [], 100.0, paused={broken: 1}).launch == (broken, PLAIN, PLAIN, PLAIN)
+    one = [node(0, Life.READY, shape=broken, idle_since=0.0)]
+    assert decided(0, one).drain == ("n-0",)
+    assert moves({broken: 1}, limits, one, 100.0, paused={broken: 0}).drain == (), "what there is of it stays"
+
+
+@pytest.mark.parametrize(
+    "life, known, expected",
+    [
+        (Life.STARTING, {"is_over": True}, Verdict.FAILURE), (Life.READY, {"lived_s": 5.0}, Verdict.OPEN),
+        (Life.READY, {"has_work": True}, Verdict.SUCCESS), (Life.READY, {"lived_s": PROOF_S}, Verdict.SUCCESS),
+        (Life.ENDED, {"is_over": True, "lived_s": 5.0}, Verdict.FAILURE),
+        (Life.LOST, {"is_over": True, "lived_s": 5.0}, Verdict.FAILURE),
+        (Life.ENDED, {"is_over": True, "lived_s": PROOF_S}, Verdict.SUCCESS),
+        (Life.ENDED, {"is_over": True, "was_taken": True}, Verdict.NOTHING),
+        (Life.ENDED, {"is_over": True, "is_asked": True}, Verdict.NOTHING),
+        (Life.LEAVING, {"is_asked": True, "lived_s": 1.0}, Verdict.SUCCESS),
+        (Life.LEAVING, {"lived_s": 1.0}, Verdict.OPEN),
+    ],
+)  # fmt: skip
+def test_a_launch_was_a_success_when_its_node_was_good_for_something(
+    life: Life, known: dict[str, Any], expected: Verdict
+) -> None:
+    given = {"lived_s": 0.0, "has_work": False, "is_asked": False, "is_over": False, "was_taken": False, **known}
+    assert verdict(life, **given) is expected
+
+
+def test_an_engine_is_asked_less_often_when_nothing_changes_or_it_is_slow() -> None:
+    assert list_after_s(quiet_s=0.0, cost_s=0.0) == 0.0
+    assert list_after_s(quiet_s=30.0, cost_s=0.01) == 3.0
+    assert list_after_s(quiet_s=86_400.0, cost_s=0.01) == LONGEST_S
+    assert list_after_s(quiet_s=0.0, cost_s=0.2) == pytest.approx(4.0)
+    assert list_after_s(quiet_s=0.0, cost_s=9.0) == LONGEST_S < MISSING_S
+
+
 def test_idle_nodes_of_another_shape_make_room_at_once() -> None:
     other = Shape(image="other")
     nodes = [node(0, Life.READY, idle_since=99.0), node(1, Life.READY, shape=other)]
-    done = moves({other: 2}, Limits(least=0, most=2, idle_s=60.0), nodes, 100.0, most_launches=5)
+    done = moves({other: 2}, Limits(least=0, most=2, idle_s=60.0), nodes, 100.0, paused={})
     assert (done.launch, done.drain) == ((), ("n-0",))
-    shared = moves({PLAIN: 9, other: 1}, Limits(least=0, most=4, idle_s=60.0), [], 100.0, most_launches=5)
+    shared = moves({PLAIN: 9, other: 1}, Limits(least=0, most=4, idle_s=60.0), [], 100.0, paused={})
     assert sorted(shape.image for shape in shared.launch) == ["", "", "", "other"]
 
 
@@ -148,7 +201,7 @@ class World:
                 self._become(one.id, Life.ENDED)
         self.node_s += len(ready)
         self.idle_s += max(0, len(ready) - busy)
-        done = moves({PLAIN: wanted}, self.limits, list(self.nodes.values()), self.now, most_launches=MOST_STARTING)
+        done = moves({PLAIN: wanted}, self.limits, list(self.nodes.values()), self.now, paused={})
         self._carry_out(done)
         return done
 

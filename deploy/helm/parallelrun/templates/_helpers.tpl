@@ -83,6 +83,17 @@ failureThreshold: {{ .failures | default 6 }}
   value: /data
 {{- end -}}
 
+{{/* What only the API and the provisioner are told, and no node. */}}
+{{- define "parallelrun.computesKey" -}}
+{{- if .Values.provisioner.replicas }}
+- name: PARALLELRUN_COMPUTES_KEY
+  valueFrom:
+    secretKeyRef:
+      name: {{ include "parallelrun.name" . }}-computes
+      key: key
+{{- end }}
+{{- end -}}
+
 {{- define "parallelrun.mounts" -}}
 - name: tmp
   mountPath: /tmp

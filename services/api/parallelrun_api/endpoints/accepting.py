@@ -177,9 +177,10 @@ class Endpoints:
         endpoint, given = self._store.get(name), read_invocation(document)
         called = given.deployment_name or endpoint.default_deployment
         if not called:
-            there = ", ".join(self._store.deployments(name)) or "none"
+            there = ", ".join(self._store.deployments(name))
             message = "the endpoint has no default deployment, and the request names none"
-            raise InvalidInput.at("/deployment_name", message, f"it has {there}")
+            todo = f"it has {there}" if there else "make one: `parallelrun batch-deployment create --set-default`"
+            raise InvalidInput.at("/deployment_name", message, todo)
         deployment = self._store.deployment(name, called)
         reading = read_job(job_document(deployment, given), names=self._names)
         made = Note("", f"made by the deployment {called!r} of the batch endpoint {name!r}")

@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import msgspec
+
+MOST_FUNCTIONS: Final = 20_000
+_MOST_CALLS: Final = 80_000
+"""Different ones, in the sum of all workers: scripts can write profiles, too."""
+_MOST_OF_ONE: Final = 1000
+_MOST_CALLS_OF_ONE: Final = 4000
+"""As `parallelrun_worker/profile_data.py` has it."""
 
 
 class Function(NamedTuple):
@@ -69,6 +76,7 @@ class ProfileSum:
         self.functions: dict[Function, Total] = {}
         self.calls: dict[Function, dict[Function, Total]] = {}
         """By caller, then by callee."""
+        self._call_count = 0
 
     def add(self, profile: WorkerProfile) -> None:
         """Add one.
@@ -78,17 +86,31 @@ class ProfileSum:
         """
         functions = [Function(each.file, each.line, each.name) for each in profile.functions]
         count = len(functions)
+        if count > _MOST_OF_ONE or len(profile.calls) > _MOST_CALLS_OF_ONE:
+            raise ValueError("more than a worker writes")
         if not all(0 <= call.caller < count and 0 <= call.callee < count for call in profile.calls):
             raise ValueError("a call of a function that isn't there")
         self.total_s += profile.total_s
         self.left_out += profile.left_out
         for function, measured in zip(functions, profile.functions, strict=True):
+            if function not in self.functions and len(self.functions) >= MOST_FUNCTIONS:
+                self.left_out += 1
+                continue
             total = self.functions.setdefault(function, Total())
             total.plain_calls += measured.plain_calls
             _add(total, measured)
         for call in profile.calls:
-            callees = self.calls.setdefault(functions[call.caller], {})
-            _add(callees.setdefault(functions[call.callee], Total()), call)
+            caller, callee = functions[call.caller], functions[call.callee]
+            if caller in self.functions and callee in self.functions:
+                self._add_call(caller, callee, call)
+
+    def _add_call(self, caller: Function, callee: Function, call: Call) -> None:
+        callees = self.calls.setdefault(caller, {})
+        if callee not in callees:
+            if self._call_count >= _MOST_CALLS:
+                return
+            self._call_count += 1
+        _add(callees.setdefault(callee, Total()), call)
 
     def roots(self) -> list[Function]:
         """The functions that nobody has called: those of the script that the engine calls, by their time."""

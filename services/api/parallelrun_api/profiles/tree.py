@@ -7,6 +7,7 @@ of its callers is divided among the ways to that caller by their time.
 from __future__ import annotations
 
 import heapq
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from parallelrun_api.profiles.sums import Function, ProfileSum
@@ -31,28 +32,54 @@ def tree_of(profile: ProfileSum, *, depth: int, limit: int) -> list[TreeNode]:
         depth: how many calls below the engine, at most.
         limit: how many calls altogether, at most.
     """
-    waiting = [
-        (-profile.functions[root].cumulative_s, number, -1, root)
-        for number, root in enumerate(profile.roots())
-    ]  # fmt: skip
-    heapq.heapify(waiting)
+    roots = iter([(profile.functions[root].cumulative_s, root) for root in profile.roots()])
+    by_time = _ByTime(profile)
     nodes: list[TreeNode] = []
-    pushed = len(waiting)
+    waiting = list[tuple[float, int, int, Function, _Calls]]()
+    pushed = _push(waiting, 0, -1, roots)
     while waiting and len(nodes) < limit:
-        minus_s, _, parent, function = heapq.heappop(waiting)
+        minus_s, _, parent, function, others = heapq.heappop(waiting)
+        pushed = _push(waiting, pushed, parent, others)
         total, seconds = profile.functions[function], -minus_s
         share = min(1.0, seconds / total.cumulative_s) if total.cumulative_s > 0 else 0.0
         at = nodes[parent].depth + 1 if parent >= 0 else 0
         nodes.append(TreeNode(parent, at, function, seconds, total.own_s * share))
-        if at + 1 >= depth:
-            continue
-        way = _way(nodes, len(nodes) - 1)
-        for callee, call in profile.calls.get(function, {}).items():
-            spent_s = min(seconds, call.cumulative_s * share)
-            if callee not in way and spent_s > 0:  # a recursion has its time in the outermost call already
-                heapq.heappush(waiting, (-spent_s, pushed, len(nodes) - 1, callee))
-                pushed += 1
+        if at + 1 < depth:
+            way = _way(nodes, len(nodes) - 1)
+            pushed = _push(waiting, pushed, len(nodes) - 1, by_time.calls(function, seconds, share, way))
     return nodes
+
+
+_Calls = Iterator[tuple[float, Function]]
+"""What somebody calls, and its seconds: the most first."""
+
+
+def _push(waiting: list[tuple[float, int, int, Function, _Calls]], pushed: int, parent: int, calls: _Calls) -> int:
+    """Have the next one of these wait: the others are no longer, so no more wait than were shown."""
+    for seconds, function in calls:
+        heapq.heappush(waiting, (-seconds, pushed, parent, function, calls))
+        return pushed + 1
+    return pushed
+
+
+class _ByTime:
+    """The calls of each function, the longest first."""
+
+    def __init__(self, profile: ProfileSum) -> None:
+        self._calls = profile.calls
+        self._sorted: dict[Function, list[tuple[Function, float]]] = {}
+
+    def calls(self, caller: Function, seconds: float, share: float, way: set[Function]) -> _Calls:
+        """Those of it that are not on the way to it: a recursion has its time in the outermost call already."""
+        if caller not in self._sorted:
+            callees = [(callee, call.cumulative_s) for callee, call in self._calls.get(caller, {}).items()]
+            self._sorted[caller] = sorted(callees, key=lambda each: -each[1])
+        for callee, cumulative_s in self._sorted[caller]:
+            spent_s = min(seconds, cumulative_s * share)
+            if spent_s <= 0:
+                return
+            if callee not in way:
+                yield spent_s, callee
 
 
 def _way(nodes: list[TreeNode], at: int) -> set[Function]:

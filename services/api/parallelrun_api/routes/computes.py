@@ -89,8 +89,8 @@ async def put_compute(compute: Name, request: Request, context: Ctx) -> Response
     responses=problems(403, 404, 409),
 )
 def delete_compute(compute: Name, request: Request, context: Ctx) -> Response:
-    """Forget a compute. One that a job runs on which has not ended can't be deleted (409). Who may is as for defining
-    one."""
+    """Forget a compute. One that a job runs on which has not ended, or on which a schedule makes jobs, can't be deleted
+    (409). Who may is as for defining one."""
     context.operators.check(request.state.token_name)
     context.computes.remove(compute)
     return Response(status_code=204, headers={"Cache-Control": "no-store"})

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Final
 
 from parallelrun_api.submission.output_claims import check_nobody_else_writes
 from parallelrun_core.cancelling import cancel
+from parallelrun_core.computes.catalog import Catalog
+from parallelrun_core.computes.selection import computes_in
 from parallelrun_core.errors import Conflict, InvalidInput, Unavailable
 from parallelrun_core.folder.decisions import read_decisions
 from parallelrun_core.folder.job_folder import JobFolder, job_folder
@@ -40,6 +42,7 @@ class Reopenings:
 
     def __init__(self, root: Path, redis: Redis) -> None:
         self._root = root
+        self._computes = Catalog(root)
         self._redis = redis
         self._registry = Registry(redis)
 
@@ -88,6 +91,7 @@ class Reopenings:
         if state is not None and not state.is_terminal:
             raise Conflict(f"Job {folder.job_id} is {state}: only a job that has ended can be reopened.")
         self._check_parent(record)
+        self._check_computes(record)
         check_nobody_else_writes(folder, record, self._registry)
         self._wait_until_retired(folder.job_id)
         reopening = Reopening(
@@ -117,6 +121,19 @@ class Reopenings:
                     "wait for it, or cancel it; then resume or retry it as a whole."
                 )
             job_id, parent = parent.job_id, folder.record().parent
+
+    def _check_computes(self, record: JobRecord) -> None:
+        """Make sure that the computes are there on which the job runs.
+
+        Raises:
+            Conflict: one was deleted.
+        """
+        for name in sorted(computes_in(record.spec)):
+            if not self._computes.has(name):
+                raise Conflict(
+                    f"Job {record.job_id} runs on compute {name!r}, which was deleted: define it again, or submit a "
+                    "new job."
+                )
 
     def _wait_until_retired(self, job_id: str) -> None:
         """Wait until the leader has recorded the end and cleaned up: later, it would clean up the new generation.

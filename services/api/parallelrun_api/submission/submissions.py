@@ -72,6 +72,7 @@ class Submissions:
     def __init__(
         self,
         root: Path,
+        computes: Catalog,
         checks: PathChecks,
         redis: Redis,
     ) -> None:
@@ -80,7 +81,7 @@ class Submissions:
         self._redis = redis
         self._registry = Registry(redis)
         self._keys = KeyClaims(root)
-        self._computes = Catalog(root)
+        self._computes = computes
 
     def accept(self, upload: Upload, key: str) -> str:
         """Turn an upload into a job; returns its id. The job is durable, and not yet registered.

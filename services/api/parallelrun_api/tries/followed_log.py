@@ -4,10 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Final
 
 from parallelrun_core.folder.damage import FRAME, Damage
 from parallelrun_core.folder.record_log import RecordReader
 from parallelrun_core.folder.term_log import Span, file_of, spans
+from parallelrun_core.service.telemetry import logger
+
+log = logger()
+
+_MOST_TOLD: Final = 20
 
 
 class WasCut(Exception):
@@ -15,13 +21,14 @@ class WasCut(Exception):
 
 
 class FollowedLog:
-    """What is new in one log of a job. Damage is passed over: the leader says what is damaged."""
+    """What is new in one log of a job. Damage is passed over, and named in the log."""
 
     def __init__(self, folder: Path, name: str) -> None:
         self._folder = folder
         self._name = name
         self._read: dict[int, int] = {}
         """Of each term, up to which byte its file was read."""
+        self._told = set[str]()
 
     def new(self) -> Iterator[tuple[int, int, bytes]]:
         """`(term, offset, payload)` of each record that was not yet returned. It may be left at any time.
@@ -35,20 +42,31 @@ class FollowedLog:
         if any(term not in ends or at > (ends[term] or at) for term, at in self._read.items()):
             raise WasCut
         for span in current:
-            yield from self._records(span)
+            try:
+                yield from self._records(span)
+            except OSError as error:  # those of other terms can be shown
+                self._tell(f"{file_of(self._folder, self._name, span.term).name}: {error.strerror}")
 
     def _records(self, span: Span) -> Iterator[tuple[int, int, bytes]]:
         start = self._read.get(span.term, span.start)
         if span.end is not None and start >= span.end:
             return
         path = file_of(self._folder, self._name, span.term)
-        reader = RecordReader(path, start=start, end=span.end, on_damage=_pass_over)
+        reader = RecordReader(path, start=start, end=span.end, on_damage=lambda damage: self._tell(str(damage)))
         try:
             while (payload := reader.read()) is not None:
                 self._read[span.term] = reader.at
                 yield span.term, reader.at - FRAME.size - len(payload), payload
+            if span.end is not None:
+                self._read[span.term] = reader.at  # what is missing at its end is looked for once
         finally:
             reader.close()
+
+    def _tell(self, what: str) -> None:
+        """Name it in the log of the server, once."""
+        if what not in self._told and len(self._told) < _MOST_TOLD:
+            self._told.add(what)
+            log.warning("tries_unreadable", folder=self._folder.name, what=what)
 
     def left_bytes(self) -> tuple[int, int]:
         """How many bytes are not read yet, and how many there are."""

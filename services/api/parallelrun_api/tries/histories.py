@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from parallelrun_core.folder.job_folder import JobFolder
 
 MOST_BYTES: Final = 256 << 20
-"""Of all of them together; about five million tries. One alone may have more."""
+"""Of all of them together; about five million tries. One alone may have more, up to `MOST_TRIES`."""
 BUDGET_S: Final = 0.25
 """How long one request reads on: so its answer comes soon, and says how much is still missing."""
 
@@ -31,6 +31,7 @@ class Histories:
         Raises:
             NotFound: there is no such job.
             CorruptLog, NewerSchema: its records can't be read.
+            Conflict: it has too many tries.
         """
         from parallelrun_api.tries.history import (
             History,

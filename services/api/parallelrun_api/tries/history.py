@@ -19,6 +19,7 @@ from parallelrun_api.tries.followed_log import FollowedLog, WasCut
 from parallelrun_api.tries.kinds_so_far import KindsSoFar
 from parallelrun_api.tries.summary import DONE, FAILED, LOST, RETRIED, Summary
 from parallelrun_api.tries.worker_phases import FollowedReport, WorkerPhase
+from parallelrun_core.errors import Conflict
 from parallelrun_core.folder.decisions import NAME as DECISIONS
 from parallelrun_core.folder.layout import Logs
 from parallelrun_core.outcome import Outcome, decode_list
@@ -39,6 +40,12 @@ _KINDS: Final = {
     "elapsed_s": "f4", "run_s": "f4", "load_s": "f4", "items": "u4", "failed_items": "u4", "rows": "u4",
     "is_own": "?", "place": "i8", "nth": "u4",
 }  # fmt: skip
+MOST_TRIES: Final = 10_000_000
+"""About 700 MB, the most that one job may take."""
+_TOO_LARGE: Final = (
+    f"This job has more than {MOST_TRIES:,} tries, of which no pictures are made. Its reports have them "
+    "(logs/sys/job_report), and `parallelrun job advise` says what they mean."
+)
 _MOST: Final = 2**32 - 1
 _MOST_TRIES: Final = 2**16 - 1
 
@@ -77,6 +84,7 @@ class History:
         self.folder = folder
         self.revision = 0
         """Another one whenever something is new."""
+        self.is_too_large = False
         self._begin()
 
     def _begin(self) -> None:
@@ -98,9 +106,12 @@ class History:
 
         Raises:
             CorruptLog, NewerSchema: the logs can't be read.
+            Conflict: there are more tries than fit into memory.
         """
         until = time.monotonic() + budget_s
         with self.lock:
+            if self.is_too_large:
+                raise Conflict(_TOO_LARGE)
             before = self.tries.count, len(self.phases)
             try:
                 self._read(lambda: time.monotonic() < until)
@@ -108,6 +119,10 @@ class History:
                 self._begin()
                 self._read(lambda: time.monotonic() < until)
             self._open_again()
+            if self.tries.count > MOST_TRIES:
+                self._begin()
+                self.is_too_large = True
+                raise Conflict(_TOO_LARGE)
             self.read_share = self._share_read()
             self.revision += (self.tries.count, len(self.phases)) != before
 
@@ -132,18 +147,20 @@ class History:
             batch: list[Outcome] = []
             places: list[int] = []
             lengths: list[int] = []
-            for term, at, raw in log.new():
-                outcomes = decode_list(raw)
-                batch += outcomes
-                places.append((term << _OFFSET_BITS) | at)
-                lengths.append(len(outcomes))
-                if len(batch) >= _AT_ONCE:
+            try:
+                for term, at, raw in log.new():
+                    outcomes = decode_list(raw)
+                    batch += outcomes
+                    places.append((term << _OFFSET_BITS) | at)
+                    lengths.append(len(outcomes))
+                    if len(batch) >= _AT_ONCE:
+                        self._add(batch, places, lengths)
+                        batch, places, lengths = [], [], []
+                        if not may_go_on():
+                            break
+            finally:  # they count as read, even if reading on has failed
+                if batch:
                     self._add(batch, places, lengths)
-                    batch, places, lengths = [], [], []
-                    if not may_go_on():
-                        break
-            if batch:
-                self._add(batch, places, lengths)
         self.phases += self._report.new(may_go_on)
 
     def _add(self, batch: list[Outcome], places: list[int], lengths: list[int]) -> None:

@@ -86,7 +86,7 @@ class Completion:
         progress = self._progress
         progress.running = min(running, max(0, progress.scheduled - progress.decided))
         self._progress.lost += lost
-        self.fail(self._stall.stalled(now, nodes=nodes, running=running))
+        self.fail(self._stall.stalled(now, nodes=nodes, running=running, why_none=progress.nodes_why))
         self.fail(over_threshold(self._spec, self._progress, self._errors))
 
     # What follows from it

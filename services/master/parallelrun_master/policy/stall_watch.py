@@ -26,14 +26,19 @@ class StallWatch:
     def first_mini_batch(self) -> None:
         self._moved = True
 
-    def stalled(self, now: float, *, nodes: int, running: int) -> JobFailure | None:
-        """The failure of a job that has made no progress for too long, with what it seems to wait for."""
+    def stalled(self, now: float, *, nodes: int, running: int, why_none: str = "") -> JobFailure | None:
+        """The failure of a job that has made no progress for too long, with what it seems to wait for.
+
+        Args:
+            why_none: what is known of why its compute has no nodes.
+        """
         limit = self._update_s if self._moved else self._first_s
         if now - self._last <= limit:
             return None
         wanted, compute = self._spec.instance_count, self._spec.compute
         if not nodes:
             waits = f"no node of compute {compute!r} is alive" if compute else "no node is alive"
+            waits += f" ({why_none})" if why_none else ""
         elif wanted and nodes < wanted:
             waits = f"have {nodes} of {wanted} nodes"
         else:

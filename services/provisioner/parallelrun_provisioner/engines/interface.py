@@ -41,6 +41,8 @@ class EngineNode:
 
     launch_id: str
     standing: Standing
+    image: str = ""
+    """Of its shape, by what the engine says; empty: the engine's own, or it can't say."""
     words: str = ""
     """The engine's own words on why it waits or has ended; empty: it has none."""
     exit_code: int | None = None

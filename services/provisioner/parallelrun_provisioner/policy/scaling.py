@@ -7,6 +7,7 @@ moment.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -92,39 +93,55 @@ _SUPPLY: Final = frozenset({Life.ASKED, Life.PENDING, Life.STARTING, Life.READY}
 
 
 def moves(
-    demand: Mapping[Shape, int], limits: Limits, nodes: Sequence[Node], now: float, *, most_launches: int
+    demand: Mapping[Shape, int], limits: Limits, nodes: Sequence[Node], now: float, *, paused: Mapping[Shape, int]
 ) -> Moves:
     """What brings a compute closer to what its jobs ask for.
 
     Args:
         demand: nodes of each shape that jobs can keep busy.
-        most_launches: how many may be asked for now.
+        paused: shapes of which launches have failed, and how many may be asked for now. Others have the room.
     """
     forget = tuple(node.id for node in nodes if node.life is Life.ASKED and now - node.since > MISSING_S)
     remove, failed = _over(nodes, now)
     there = [node for node in nodes if node.life is not Life.ENDED and node.id not in forget]
     supply = [node for node in there if node.life in _SUPPLY and node.id not in remove]
-    wanted = _wanted(demand, limits)
+    lasting = [node for node in supply if _lasts(node, now)]
+    wanted = _wanted(_to_be_had(demand, supply, paused), limits)
     launch: list[Shape] = []
     drain: list[str] = []
     withdraw: list[str] = []
     starting = sum(node.life is not Life.READY for node in supply)
-    room = min(most_launches, limits.most - len(there), MOST_STARTING - starting)
+    room = min(limits.most - len(there), MOST_STARTING - starting)
     for shape in _shapes(wanted, supply):
-        mine = [node for node in supply if node.shape == shape]
-        lasting = sum(node.ends_at is None or node.ends_at - now > REPLACE_S for node in mine)
-        missing = min(wanted.get(shape, 0) - lasting, room - len(launch))
+        count = wanted.get(shape, 0)
+        stay = [node for node in lasting if node.shape == shape]
+        end_soon = [node for node in supply if node.shape == shape and not _lasts(node, now)]
+        missing = min(count - len(stay), room - len(launch), paused.get(shape, MOST_STARTING))
         launch += [shape] * max(0, missing)
-        surplus = len(mine) - wanted.get(shape, 0)
-        if surplus > 0:
-            early = sorted((node for node in mine if node.life is Life.PENDING), key=_age)[-surplus:]
+        # What ends soon makes nobody superfluous who is there in its place.
+        if (surplus := len(stay) - count) > 0:
+            early = sorted((node for node in stay if node.life is Life.PENDING), key=_age)[-surplus:]
             withdraw += [node.id for node in early]
-            drain += [node.id for node in _idle(mine, limits, now)[: surplus - len(early)]]
-    drain += _in_the_way(wanted, supply, {*drain, *withdraw}, limits.most - len(there))
+            drain += [node.id for node in _idle(stay, limits, now)[: surplus - len(early)]]
+        drain += [node.id for node in _idle(end_soon, limits, now)[: max(0, len(stay) + len(end_soon) - count)]]
+    drain += _in_the_way(wanted, lasting, {*drain, *withdraw}, limits.most - len(there))
     return Moves(
         launch=tuple(launch), drain=tuple(drain), withdraw=tuple(withdraw), remove=remove, failed=failed, forget=forget,
-        wanted=sum(wanted.values()),
+        wanted=sum(_wanted(demand, limits).values()),
     )  # fmt: skip
+
+
+def releases(nodes: Iterable[Node], *, by_force: bool) -> Moves:
+    """What gives back all nodes, those with work in hand as well.
+
+    Args:
+        by_force: end those that were asked to leave, too: an agent that is told to end gives back what it has.
+    """
+    patient = frozenset({Life.READY, Life.LEAVING, Life.LEFT})
+    return Moves(
+        drain=tuple(node.id for node in nodes if node.life is Life.READY),
+        remove=tuple(node.id for node in nodes if by_force or node.life not in patient),
+    )
 
 
 def _wanted(demand: Mapping[Shape, int], limits: Limits) -> dict[Shape, int]:
@@ -143,6 +160,14 @@ def _wanted(demand: Mapping[Shape, int], limits: Limits) -> dict[Shape, int]:
     return wanted
 
 
+def _to_be_had(demand: Mapping[Shape, int], supply: Iterable[Node], paused: Mapping[Shape, int]) -> dict[Shape, int]:
+    """What can be had of what is asked for: of a shape whose launches have failed, what is there and may be tried."""
+    there = Counter(node.shape for node in supply)
+    return {
+        shape: min(count, there[shape] + paused[shape]) if shape in paused else count for shape, count in demand.items()
+    }
+
+
 def _shapes(wanted: Mapping[Shape, int], supply: Iterable[Node]) -> list[Shape]:
     return list(dict.fromkeys([*wanted, *(node.shape for node in supply)]))
 
@@ -152,6 +177,10 @@ def _over(nodes: Iterable[Node], now: float) -> tuple[tuple[str, ...], tuple[str
     longest = {Life.ENDED: -1.0, Life.LEFT: LEFT_S, Life.LOST: LOST_S, Life.STARTING: START_S}
     over = [node for node in nodes if node.life in longest and now - node.since > longest[node.life]]
     return tuple(node.id for node in over), tuple(node.id for node in over if node.life is Life.STARTING)
+
+
+def _lasts(node: Node, now: float) -> bool:
+    return node.ends_at is None or node.ends_at - now > REPLACE_S
 
 
 def _age(node: Node) -> float:

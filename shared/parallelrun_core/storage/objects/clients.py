@@ -96,7 +96,7 @@ def _refusals(store: str) -> Iterator[None]:
     try:
         from obstore.exceptions import BaseError
     except ImportError as error:
-        raise StoresMissing("object stores need the package obstore: pip install 'parallelrun[stores]'") from error
+        raise StoresMissing("object stores need obstore: in the checkout, pip install '.[stores]'") from error
     try:
         yield
     except BaseError as error:

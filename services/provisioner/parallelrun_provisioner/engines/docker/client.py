@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import Any, Final
 
 from parallelrun_core.words import in_one_line
 from parallelrun_provisioner.engines.interface import EngineError, LaunchRefused
 
 _TIMEOUT_S: Final = 20
+_ANY_VERSION: Final = "1.24"
+"""Not sent: which version the Engine speaks is asked without one."""
 _LONGEST: Final = 500
 """As many characters of the Engine's words as people read."""
 
@@ -27,14 +29,12 @@ class Connection:
         Raises:
             EngineError: the Engine doesn't answer, or refuses. Its errors of class APIError are for `refusing`.
         """
-        import docker
         import requests
         from docker.errors import APIError, DockerException
-        from docker.utils import kwargs_from_env
 
         try:
             if self._client is None:
-                self._client = docker.APIClient(version="auto", timeout=_TIMEOUT_S, **kwargs_from_env())
+                self._client = _connected()
             yield self._client
         except APIError as error:
             raise EngineError(words_of(error)) from error
@@ -46,6 +46,23 @@ class Connection:
         if self._client is not None:
             self._client.close()
             self._client = None
+
+
+def _connected() -> Any:
+    """A client that speaks the Engine's own version of the API, and trusts whom `DOCKER_CERT_PATH` says."""
+    with closing(_client(_ANY_VERSION)) as first:
+        return _client(first.version(api_version=False)["ApiVersion"])
+
+
+def _client(version: str) -> Any:
+    import docker
+    from docker.utils import kwargs_from_env
+
+    client = docker.APIClient(version=version, timeout=_TIMEOUT_S, **kwargs_from_env())
+    # Else a machine's own list of authorities (REQUESTS_CA_BUNDLE) would take the place of the Engine's, and a proxy or
+    # a .netrc have a say, too.
+    client.trust_env = False
+    return client
 
 
 def post(client: Any, path: str, body: dict[str, Any], headers: dict[str, str]) -> None:

@@ -17,6 +17,7 @@ from parallelrun_provisioner.engines.interface import LaunchRefused
 CLUSTER: Final = "parallelrun.cluster"
 COMPUTE: Final = "parallelrun.compute"
 LAUNCH: Final = "parallelrun.launch"
+IMAGE: Final = "parallelrun.image"
 """The labels by which our objects are known again."""
 CAPABILITIES: Final = ("KILL", "SETGID", "SETUID")
 """What an agent needs to start and end workers as other users; it gives up the rest of root's rights at once."""
@@ -35,8 +36,9 @@ _LOG: Final = {"Type": "json-file", "Config": {"max-size": "10m", "max-file": "3
 
 
 def labels(cluster: str, launch: Launch) -> dict[str, str]:
-    """What marks an object as this node of this cluster."""
-    return {CLUSTER: cluster, COMPUTE: launch.compute, LAUNCH: launch.id}
+    """What marks an object as this node of this cluster, and says what it is of, if a job has named that."""
+    image = {IMAGE: launch.shape.image} if launch.shape.image else {}
+    return {CLUSTER: cluster, COMPUTE: launch.compute, LAUNCH: launch.id, **image}
 
 
 def image_of(compute: Containers, settings: DockerSettings, launch: Launch) -> str:

@@ -6,12 +6,13 @@ import json
 import time
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any, Final
 
 from parallelrun_core.computes.kinds.docker import Compute
 from parallelrun_core.computes.launch import Launch
 from parallelrun_provisioner.engines.docker.client import Connection, refusing, shortened, words_of
-from parallelrun_provisioner.engines.docker.container import CLUSTER, COMPUTE, LAUNCH, container
+from parallelrun_provisioner.engines.docker.container import CLUSTER, COMPUTE, IMAGE, LAUNCH, container
 from parallelrun_provisioner.engines.docker.fetching import Fetches
 from parallelrun_provisioner.engines.docker.kit import fill
 from parallelrun_provisioner.engines.docker.settings import DockerSettings, words
@@ -109,13 +110,13 @@ class Engine:
         return [f"{CLUSTER}={self._surroundings.cluster}", f"{COMPUTE}={self._compute.name}"]
 
     def _node(self, client: Any, listed: dict[str, Any]) -> EngineNode:
-        launch_id = listed["Labels"][LAUNCH]
+        launch_id, image = listed["Labels"][LAUNCH], listed["Labels"].get(IMAGE, "")
         standing = _STANDING.get(listed["State"])
         if standing is not None:
-            return EngineNode(launch_id=launch_id, standing=standing)
+            return EngineNode(launch_id=launch_id, standing=standing, image=image)
         if listed["State"] == "created" and time.time() - listed["Created"] < _STARTED_WITHIN_S:
-            return EngineNode(launch_id=launch_id, standing=Standing.PENDING, words="created")
-        return _ended(client, launch_id, listed["Id"])
+            return EngineNode(launch_id=launch_id, standing=Standing.PENDING, image=image, words="created")
+        return replace(_ended(client, launch_id, listed["Id"]), image=image)
 
     def _fetched(self, client: Any) -> Iterator[EngineNode]:
         """Those that wait for their image; what is there by now is launched."""
@@ -123,7 +124,7 @@ class Engine:
             fetch = self._fetches.of(image)
             if fetch is None or fetch.ended_at is None:
                 said = f"fetching {image}: {fetch.said}" if fetch else ""
-                yield EngineNode(launch_id=launch.id, standing=Standing.PENDING, words=said)
+                yield EngineNode(launch_id=launch.id, standing=Standing.PENDING, image=launch.shape.image, words=said)
                 continue
             words = fetch.failure
             if not words:
@@ -134,7 +135,7 @@ class Engine:
                     self._waiting[launch.id] = launch, image
                     words = str(error)
             standing = Standing.ENDED if words else Standing.PENDING
-            yield EngineNode(launch_id=launch.id, standing=standing, words=words)
+            yield EngineNode(launch_id=launch.id, standing=standing, image=launch.shape.image, words=words)
 
     def terminate(self, launch_ids: Collection[str]) -> None:
         from docker.errors import NotFound

@@ -57,6 +57,8 @@ class DockerSettings(BaseSettings):
     """Networks of the nodes; one of them leads to Redis."""
     volumes: str = ""
     """What nodes see, such as `data:/data,/srv/inputs:/inputs:ro`: at least the root folder that all services share."""
+    stack: str = ""
+    """In a swarm, the stack that nodes belong to: they end when it is removed. Empty: they belong to none."""
     redis_secret: str = ""
     """What holds the agents' password for Redis: a volume or a folder of the host, in which it is the file `secret`; in
     a swarm the name of its secret. Empty: none is needed."""

@@ -44,8 +44,9 @@ _ENDS: Final = {
 }
 ENDED: Final = frozenset(_ENDS)
 """The states of jobs that have ended."""
-WANTED_BY_SLURM: Final = ENDED - {"COMPLETED", "FAILED", "LAUNCH_FAILED"}
-"""The ends that a node has not brought about itself."""
+WANTED_BY_SLURM: Final = frozenset({"CANCELLED", "NODE_FAIL", "PREEMPTED", "REVOKED"})
+"""The ends that say nothing of what would become of another node. One that runs out of memory or time before it has
+worked, or whose machine can't be set up, would do so again."""
 
 # Of slurm_errno.h and of its client: nobody knows what has become of the call, or it may be better soon.
 _PASSING: Final = re.compile(

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any, Final
 
 from parallelrun_core.computes.kinds.swarm import Compute
 from parallelrun_core.computes.launch import Launch
 from parallelrun_provisioner.engines.docker.client import Connection, post, shortened, words_of
-from parallelrun_provisioner.engines.docker.container import CLUSTER, COMPUTE, LAUNCH
+from parallelrun_provisioner.engines.docker.container import CLUSTER, COMPUTE, IMAGE, LAUNCH
 from parallelrun_provisioner.engines.docker.fetching import read_login
 from parallelrun_provisioner.engines.docker.settings import DockerSettings
 from parallelrun_provisioner.engines.interface import EngineNode, LaunchRefused, Standing, Surroundings
@@ -68,7 +69,10 @@ class Engine:
         newest: dict[str, dict[str, Any]] = {}
         for task in sorted(tasks, key=lambda each: str(each["CreatedAt"])):
             newest[task["ServiceID"]] = task
-        return [_node(spec["Labels"][LAUNCH], newest.get(key)) for key, spec in ours.items()]
+        return [
+            replace(_node(spec["Labels"][LAUNCH], newest.get(key)), image=spec["Labels"].get(IMAGE, ""))
+            for key, spec in ours.items()
+        ]
 
     def terminate(self, launch_ids: Collection[str]) -> None:
         from docker.errors import NotFound

@@ -21,6 +21,8 @@ from parallelrun_provisioner.engines.docker.settings import DockerSettings, word
 
 # Where a swarm puts secrets: the folder of that name in our image is closed to an agent that stays root.
 _SECRET: Final = "/run/secrets/redis"  # noqa: S105 - where it is, not what it is
+_STACK: Final = "com.docker.stack.namespace"
+"""By which `docker stack rm` knows what to remove."""
 _SECOND_NS: Final = 10**9
 _OWNER_READS: Final = 0o400
 _EVERYBODY: Final = 0o1777
@@ -40,7 +42,7 @@ def service(
     marks = labels(cluster, launch)
     return {
         "Name": launch.id,
-        "Labels": marks,
+        "Labels": marks | ({_STACK: settings.stack} if settings.stack else {}),
         "TaskTemplate": {
             "ContainerSpec": {
                 "Image": image_of(compute, settings, launch),
@@ -72,6 +74,8 @@ def service(
             "Networks": [{"Target": name} for name in words(settings.networks)],
         },
         "Mode": {"Replicated": {"Replicas": 1}},
+        # Nobody connects to a node: no address for the service beside that of its container.
+        "EndpointSpec": {"Mode": "dnsrr"},
     }
 
 

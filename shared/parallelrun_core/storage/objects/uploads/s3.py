@@ -82,7 +82,7 @@ def _made(style: dict[str, str], region: str, *, is_anonymous: bool = False, **g
         from botocore.config import Config
         from botocore.session import get_session
     except ImportError as error:
-        raise StoresMissing("object stores need the package botocore: pip install 'parallelrun[stores]'") from error
+        raise StoresMissing("object stores need botocore: in the checkout, pip install '.[stores]'") from error
     config = Config(
         retries={"mode": "standard", "total_max_attempts": int(os.environ.get("AWS_MAX_ATTEMPTS", _TRIES))},
         # What isn't Amazon may know neither its newer checksums nor buckets as host names.
