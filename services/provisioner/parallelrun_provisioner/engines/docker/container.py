@@ -24,9 +24,6 @@ CAPABILITIES: Final = ("KILL", "SETGID", "SETUID")
 _SECRET: Final = "/secret"  # noqa: S105 - where it is, not what it is
 KIT: Final = "/opt/parallelrun"
 """Where the agent for nodes of other images is, and must be."""
-# -I: nothing that an image sets for its own Python, by variables or files, has a say in the agent's.
-BROUGHT_ALONG: Final = (f"{KIT}/venv/bin/python", "-I", "-m", "parallelrun_agent.main")
-"""The agent there."""
 CACHE: Final = "/cache"
 _CACHE: Final = {
     "PARALLELRUN_CACHE_DIR": CACHE,
@@ -96,7 +93,8 @@ def mounts(given: list[Mount]) -> list[dict[str, Any]]:
 
 def program(launch: Launch) -> list[str]:
     """What runs in a node: the agent of its image, or the one that is mounted in an image of somebody else."""
-    return list(BROUGHT_ALONG) if launch.shape.image else _OWN
+    # -I: nothing that an image sets for its own Python, by variables or files, has a say in the agent's.
+    return [f"{KIT}/venv/bin/python", "-I", "-m", "parallelrun_agent.main"] if launch.shape.image else _OWN
 
 
 def seen(settings: DockerSettings, launch: Launch) -> list[Mount]:
