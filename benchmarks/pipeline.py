@@ -1,7 +1,7 @@
 """Pipelines on a warm cluster of one node: what a step costs, what many of them do to the API, and what waiting costs.
 
 - Ten trivial command steps in a row: seconds for each, from submission to the end that a client sees. For comparison,
-  the same command as a job by itself, ten times in a row.
+  the same command as a job by itself, ten times in a row; `step_per_job` is the ratio of the two, round by round.
 - 200 of them side by side: how long the API takes to answer meanwhile, to a client that asks for the pipeline and for
   its jobs in turn.
 - A pipeline that waits: the CPU of one turn that finds nothing new, with 200 steps of which all run or none does, and
@@ -53,13 +53,13 @@ def _run(jobs: Jobs, document: dict[str, Any]) -> float:
 
 
 def in_a_row(jobs: Jobs, rounds: int) -> tuple[list[float], list[float]]:
-    """Seconds for each step of a pipeline, and for each job by itself."""
+    """Seconds for each step of a pipeline, and for each job by itself: the mean of ten, in each round."""
     names = [f"s{number}" for number in range(_IN_A_ROW)]
     steps = {name: _command("true", *names[max(0, at - 1) : at]) for at, name in enumerate(names)}
     of_steps, alone = [], []
     for _ in range(rounds):
         of_steps.append(_run(jobs, _pipeline(steps)) / _IN_A_ROW)
-        alone += [_run(jobs, {"command": "true"}) for _ in names]
+        alone.append(statistics.mean(_run(jobs, {"command": "true"}) for _ in names))
     return of_steps, alone
 
 
@@ -141,6 +141,7 @@ def main(size: Size) -> dict[str, object]:
         "rounds": rounds,
         **Spread.of(of_steps).fields("step_s"),
         **Spread.of(alone).fields("job_s"),
+        **Spread.of([step / job for step, job in zip(of_steps, alone, strict=True)]).fields("step_per_job"),
         "side_by_side": count,
         "side_by_side_s": f"{wall_s:.1f}",
         "api_answers": len(took),

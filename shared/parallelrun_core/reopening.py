@@ -70,10 +70,10 @@ def is_forgotten(registry: Registry, folder: JobFolder) -> bool:
         status = registry.status(folder.job_id)
     except NotFound:
         return folder.result() is None
-    if not status.state.is_terminal or registry.is_active(folder.job_id):
+    if not status.state.is_terminal or registry.is_active(folder.job_id) or folder.result() is not None:
         return False
-    may_be_late = status.generation >= folder.generation() and registry.now() - (status.ended or 0.0) < _SEEN_LATE_S
-    return folder.result() is None and not may_be_late
+    may_be_late = status.generation >= folder.generation()
+    return not may_be_late or registry.now() - (status.ended or 0.0) > _SEEN_LATE_S
 
 
 def knows_only_earlier_end(registry: Registry, folder: JobFolder) -> bool:

@@ -65,6 +65,8 @@ def _show_advice(advice: Advice, form: Format) -> None:
         print("\n".join(finding.id for finding in advice.findings))
     elif form is Format.TABLE:
         print("\n".join([advice.summary, *([""] if advice.findings else []), *lines_of(advice)]))
+        if not advice.findings and advice.basis is not None and advice.min_saving_s > 1:
+            print("--min-saving 1s tells of smaller savings, too: of a job that was only tried out, perhaps.")
     else:
         dump(msgspec.to_builtins(advice), form)
 

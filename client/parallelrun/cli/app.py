@@ -28,6 +28,7 @@ from parallelrun.cli.node import node
 from parallelrun.cli.redis_acl import redis_acl
 from parallelrun.cli.run import run_command
 from parallelrun.cli.schedule import schedule
+from parallelrun.cli.tune import tune_command
 
 app = typer.Typer(
     name="parallelrun",
@@ -40,6 +41,7 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 app.command("run")(run_command)
+app.command("tune")(tune_command)
 app.command("init")(init)
 app.command("up")(up)
 app.command("down")(down)

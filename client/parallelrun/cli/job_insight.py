@@ -76,6 +76,9 @@ def profile(
         raise typer.BadParameter(f"{sort!r} is none of cumulative, own and calls", param_hint="--sort")
     with connect(url, token) as client:
         shown = client.jobs.profile(job_id, node=node, process=worker, sort=sort, limit=limit)
+    if form is Format.TABLE and not shown.workers and not shown.profiling_module:
+        say("The job has no profiling_module; one that has: job create --set profiling_module=cProfile")
+        return
     show_list(
         shown.items,
         form,
@@ -90,9 +93,7 @@ def profile(
     )
     if form is Format.TABLE:
         say(f"{shown.total_s:,.3f} s in {shown.count:,} functions of {len(shown.workers):,} workers")
-        if not shown.workers and not shown.profiling_module:
-            say("The job has no profiling_module; one that has: job create --set profiling_module=cProfile")
-        elif shown.left_out:
+        if shown.left_out:
             say(f"{shown.left_out:,} more profiles can't be shown here: see `parallelrun job logs {job_id}`")
 
 

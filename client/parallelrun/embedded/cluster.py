@@ -212,6 +212,7 @@ class Cluster:
             return self._external_url
         binary = redis_server.find_binary(needs_tls=self.listener is not None)
         if self.listener:
+            self.listener.check()
             self.listener.prepare()
             self.layout.secrets.mkdir(mode=0o700, exist_ok=True)
             files = prepare(self.layout.secrets, folder.users)  # kept: nodes may outlive this process

@@ -6,9 +6,11 @@ share with the cluster.
 
 from __future__ import annotations
 
+import errno
 import ipaddress
 import re
 import shutil
+import socket
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
@@ -75,6 +77,26 @@ class Listener:
             "tls-auth-clients": "no",  # they have passwords
         }
 
+    def check(self) -> None:
+        """Try to listen there.
+
+        Raises:
+            ClusterFailed: nobody knows the name, it is another machine's, or the port is taken.
+        """
+        trouble = ""
+        try:
+            for family, kind, _, _, address in socket.getaddrinfo(self.host, self.port, type=socket.SOCK_STREAM):
+                with socket.socket(family, kind) as probe:
+                    probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                    try:
+                        probe.bind(address)
+                        return
+                    except OSError as error:
+                        trouble = _why_not(error, str(address[0]), self.port)
+        except socket.gaierror:
+            trouble = "no address is known for this name"
+        raise ClusterFailed(f"--listen {self.host}: {trouble}; {_FORM}.")
+
     def prepare(self) -> None:
         """Make the certificate, unless it is there.
 
@@ -108,3 +130,11 @@ def _is_address(host: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+def _why_not(error: OSError, address: str, port: int) -> str:
+    if error.errno == errno.EADDRINUSE:
+        return f"port {port} of {address} is taken"
+    if error.errno == errno.EADDRNOTAVAIL:
+        return f"{address} is no address of this machine"
+    return f"{address}, port {port}: {error.strerror}"

@@ -174,7 +174,7 @@ class Leader:
             job = recover(self._redis, self._leadership, self._folder, self._record, reports, lost=self._lost)
             self._lost = []
             finishing = Finishing(job, self._settings)
-            result = self._folder.result()
+            result = self._leadership.recorded_end()
             is_ours = result is None
             while result is None:
                 match job.state():

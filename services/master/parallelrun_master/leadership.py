@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import secrets
 import time
 from collections.abc import Callable
@@ -15,6 +16,7 @@ from parallelrun_core.errors import Conflict, Fenced, NotFound
 from parallelrun_core.folder.decisions import NAME as DECISIONS
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.manifest import NAME as MANIFEST
+from parallelrun_core.folder.records import JobResult
 from parallelrun_core.folder.term_log import terms
 from parallelrun_core.masking import Mask
 from parallelrun_core.reopening import knows_only_earlier_end, queue_again
@@ -129,6 +131,21 @@ class Leadership:
             with suppress(Conflict):  # somebody else was faster
                 queue_again(self._registry, self._folder)
             raise Fenced("Redis had forgotten that the job was reopened")
+
+    def recorded_end(self) -> JobResult | None:
+        """How the job has ended, in the generation that Redis was told of; None while it hasn't.
+
+        Raises:
+            OSError: this node doesn't see yet that a later generation has begun. On NFS, that may take a minute.
+        """
+        if (result := self._folder.result()) is None:
+            return None
+        with suppress(NotFound):  # Redis has forgotten the job
+            begun = self._registry.status(self._folder.job_id)
+            if not begun.state.is_terminal and begun.generation > self._folder.generation():
+                why = f"generation {begun.generation} has begun, and can't be seen here yet"
+                raise OSError(errno.ESTALE, why, str(self._folder.path))
+        return result
 
     def ms_to_tick(self, now: float) -> int:
         """Milliseconds until the next tick: how long a leader with nothing else to do may wait for entries."""

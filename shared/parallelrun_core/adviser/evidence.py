@@ -134,6 +134,8 @@ class Evidence:
     categories: Sequence[str] = ("",)
     seconds: float
     """From the job's start to its end; of one that runs, to the end of its last try."""
+    after_s: float | None = None
+    """From the end of the last try to the job's end; None: as the times say."""
     is_running: bool = False
     inits: Sequence[Init] = ()
     first_listed_s: float | None = None

@@ -49,7 +49,8 @@ class Schedule:
         self._sum_up(tries)
         self.lanes, self.replacing_s = _lanes(evidence, self.ends_s)
         """`replacing_s`: for how long places were empty, all added up, until a worker that had ended was replaced."""
-        self.after_s = max(0.0, evidence.seconds - float(self.ends_s.max()))
+        after_s = evidence.seconds - float(self.ends_s.max())
+        self.after_s = max(0.0, after_s if evidence.after_s is None else evidence.after_s)
         """From the end of the last try to the job's end."""
 
     def _sum_up(self, tries: Tries) -> None:

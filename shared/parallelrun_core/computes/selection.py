@@ -36,7 +36,7 @@ class Selection:
 
         Raises:
             InvalidInput: computes are defined, and this isn't one.
-            CorruptLog, OSError: a definition can't be read.
+            OSError: the volume can't be read.
         """
         name = plain_name(named)
         if not self._names or name in self._names:
@@ -51,7 +51,8 @@ class Selection:
         """The fields of a job's recorded spec that say on which nodes it runs.
 
         Raises:
-            InvalidInput, CorruptLog, OSError: as `compute_of`.
+            InvalidInput, OSError: as `compute_of`.
+            CorruptLog: the definition of the compute can't be read.
         """
         name = self.compute_of(spec.compute, pointer)
         placed: dict[str, Any] = {"compute": name}

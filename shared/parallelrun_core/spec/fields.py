@@ -246,6 +246,8 @@ class MiniBatchSize:
         size = _SIZE.fullmatch(str(value)) if not isinstance(value, bool | float) else None
         if size is None and isinstance(value, int) and not isinstance(value, bool):
             raise ValueError("must be greater than or equal to 1")
+        if value == "auto":
+            raise ValueError("is never chosen by a job itself: `parallelrun tune JOB.yml` tries sizes, and says which")
         if size is None or (size["rows"] and size["suffix"]):
             raise ValueError(_SIZE_FORMS)
         digits = size["number"]

@@ -17,7 +17,15 @@ TOKENS: Final = "".join(f"{name} {token}\n" for name, token in _TOKENS.items())
 """The file of tokens with which it is installed."""
 _POOL: Final = "pool"
 _COUNT: Final = 4
-_SCRIPT: Final = "import os\ndef run(mini_batch):\n    return [os.path.basename(path) for path in mini_batch]\n"
+_SCRIPT: Final = """
+import os
+try:
+    from six import __version__ as version
+except ImportError:
+    version = "none"
+def run(mini_batch):
+    return [f"{os.path.basename(path)} {version}" for path in mini_batch]
+"""
 _GONE_S: Final = 60
 
 
@@ -37,6 +45,9 @@ class Installation(Protocol):
 
     def nodes(self) -> list[str]:
         """The nodes that the engine has."""
+
+    def image(self) -> str:
+        """An image of somebody else that jobs may name, with six 1.16.0 for its Python."""
 
     def upgrade(self) -> None:
         """Install it anew over itself."""
@@ -61,7 +72,7 @@ class Report:
 
 
 def tried(there: Installation) -> Report:
-    """Run a job on nodes of the engine, upgrade, run one again, and uninstall while a node is there."""
+    """Run a job on nodes of the engine, upgrade, run one on an image, and uninstall while a node is there."""
     with there.user(_TOKENS[_OTHER]) as other:
         other.wait_until_ready()
         refused = other.client.put(f"/v1/computes/{_POOL}", json=there.document())
@@ -74,7 +85,7 @@ def tried(there: Installation) -> Report:
     there.upgrade()
     with there.user() as user:
         user.wait_until_ready()
-        _run(user, there)
+        assert _run(user, there, environment={"image": there.image()}) == {"1.16.0"}
     there.remove()
     deadline = time.monotonic() + _GONE_S
     while (left := [*there.left(), *there.nodes()]) and time.monotonic() < deadline:
@@ -82,9 +93,11 @@ def tried(there: Installation) -> Report:
     return Report(there.name, job_s, left)
 
 
-def _run(user: HttpUser, there: Installation) -> None:
-    spec = {"entry_script": "entry.py", "inputs": there.inputs(_COUNT), "compute": _POOL}
+def _run(user: HttpUser, there: Installation, **fields: Any) -> set[str]:
+    """Run a job, which must have a row for each file; returns the versions of six that it has found."""
+    spec = {"entry_script": "entry.py", "inputs": there.inputs(_COUNT), "compute": _POOL, **fields}
     job = user.submit(spec, zip_of({"entry.py": _SCRIPT}))
     user.completed(job)
-    rows = user.download(job, "parallel_run_step.txt").decode().split()
-    assert sorted(rows) == [f"{number}.txt" for number in range(_COUNT)], rows
+    rows = [row.split() for row in user.download(job, "parallel_run_step.txt").decode().splitlines()]
+    assert sorted(name for name, _ in rows) == [f"{number}.txt" for number in range(_COUNT)], rows
+    return {version for _, version in rows}

@@ -19,6 +19,7 @@ from tests.acceptance import engine as docker_engine
 from tests.acceptance.http_user import HttpUser
 from tests.engines.deployed.install import OPERATOR, TOKENS
 from tests.engines.deployed.tls import behind_tls, certificates
+from tests.engines.images import with_environment
 from tests.engines.targets.docker import LABEL, ROOT, build
 
 _NAME: Final = "parallelrun"
@@ -49,6 +50,8 @@ class Stack:
             "run", "--rm", "--volume", volume, "--user", str(_USER), f"parallelrun-control:{_TAG}", "python", "-m",
             "parallelrun_core.store.credentials", "/secrets", "--acl", "/secrets/users.acl",
         )  # fmt: skip
+        kit = build("kit")
+        self._run("run", "--rm", "--volume", f"{self._folder}/kit:/to", kit, "cp", "-a", "/opt/parallelrun/.", "/to")
         self._token = secrets.token_hex(24)
         given = {
             **{f"redis-{role.name}": (role / "secret").read_text()
@@ -119,6 +122,10 @@ class Stack:
         """The nodes that the engine has."""
         return [str(each.name) for each in self._client.services.list(filters={"label": LABEL})]
 
+    def image(self) -> str:
+        """As `Installation.image`."""
+        return with_environment(self._client)
+
     def upgrade(self) -> None:
         """Deploy it again, with another name for the API."""
         self._environment["PARALLELRUN_HOSTS"] = "pr.example.org"
@@ -152,7 +159,7 @@ def installed() -> Iterator[Stack]:
         client = stack.enter_context(closing(docker_engine.reach()))
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="pr-stack-")))
         folder.chmod(0o755)
-        for name in ("data", "inputs", "outputs", "secrets"):
+        for name in ("data", "inputs", "outputs", "secrets", "kit"):
             (folder / name).mkdir()
             shutil.chown(folder / name, _USER, _USER)
         build("control")
@@ -166,7 +173,8 @@ def installed() -> Iterator[Stack]:
             "PARALLELRUN_VERSION": _TAG,
             "PARALLELRUN_DOCKER_HOST": f"tcp://{address}:{port}",
             "PARALLELRUN_OPERATORS": OPERATOR,
-            **{f"PARALLELRUN_{name.upper()}": str(folder / name) for name in ("data", "inputs", "outputs")},
+            "PARALLELRUN_DOCKER_IMAGES": "parallelrun-with-*",
+            **{f"PARALLELRUN_{name.upper()}": str(folder / name) for name in ("data", "inputs", "outputs", "kit")},
         }
         made = Stack(client, folder, environment)
         stack.callback(made.forget)

@@ -19,11 +19,12 @@ from parallelrun_core.failure import JobFailure
 from parallelrun_core.folder.decisions import Decided, DecisionWriter, read_decisions
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.manifest import ManifestWriter
-from parallelrun_core.folder.records import JobResult
+from parallelrun_core.folder.records import JobResult, Reopening
 from parallelrun_core.ids import new_job_id
 from parallelrun_core.message import encode_files
 from parallelrun_core.outcome import Outcome
 from parallelrun_core.progress import Progress
+from parallelrun_core.reopening import reopen
 from parallelrun_core.states import JobState, NodeState
 from parallelrun_core.store.keys import ACTIVE_JOBS
 from parallelrun_core.store.nodes import NodeInfo, Nodes
@@ -284,6 +285,18 @@ def test_a_job_that_goes_on_does_not_end_as_the_generation_before_it(led: Callab
     job.leader().run()
     assert job.folder.result() is None
     assert job.on_redis.registry.state(job.on_redis.job_id) is JobState.QUEUED
+
+
+def test_a_job_that_goes_on_does_so_also_where_that_is_seen_late(led: Callable[..., Led]) -> None:
+    """As on NFS, which shows a folder for a minute as it was before."""
+    job = led(1, state=JobState.FAILED)
+    registry, job_id = job.on_redis.registry, job.on_redis.job_id
+    ends = JobResult(job_id=job_id, state=JobState.FAILED, started=1.0, ended=2.0, progress=Progress())
+    job.folder.conclude(ends)
+    reopen(registry, job.folder, Reopening(generation=1, at=1.0, retry_failed=False))
+    job.folder.layout.reopening(1).rename(job.root / "hidden")
+    job.leader().run()
+    assert (registry.state(job_id), registry.is_active(job_id)) == (JobState.QUEUED, True)
 
 
 @pytest.mark.parametrize("spoil, lasts_s", [(os.unlink, 75), (partial(os.truncate, length=9), 10)], ids=["gone", "cut"])

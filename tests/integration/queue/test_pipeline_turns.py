@@ -359,6 +359,21 @@ def test_the_job_of_a_step_whose_result_is_seen_late_does_not_go_on(redis: Redis
         assert registry.state(child.job_id) is state, late_s
 
 
+def test_a_pipeline_that_goes_on_does_so_also_where_that_is_seen_late(redis: Redis, tmp_path: Path) -> None:
+    """As on NFS, which shows a folder for a minute as it was before."""
+    folder, registry = pipeline(redis, tmp_path, {"one": STEP}), Registry(redis)
+    fail(redis, folder)
+    Reopenings(tmp_path, redis).resume(folder.job_id, accept_changed_inputs=False)
+    begun, hidden = folder.layout.reopening(1), tmp_path / "hidden"
+    begun.rename(hidden)
+    take_turn(redis, folder)
+    assert (registry.state(folder.job_id), registry.is_active(folder.job_id)) == (JobState.QUEUED, True)
+    hidden.rename(begun)
+    redis.delete(JobKeys(folder.job_id).leader)  # the pause is over
+    take_turn(redis, folder)
+    assert (registry.state(folder.job_id), the_job_in(folder).generation()) == (JobState.PROCESSING, 1)
+
+
 def test_setbacks_of_a_pipeline_add_up_only_while_nothing_else_happens(redis: Redis, tmp_path: Path) -> None:
     """One now and then, in a pipeline of weeks, is no reason to fail it."""
     folder, registry = pipeline(redis, tmp_path, {"one": STEP, "two": {**STEP, "after": ["one"]}}), Registry(redis)

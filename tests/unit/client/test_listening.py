@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import ssl
 import stat
 from pathlib import Path
@@ -35,6 +36,19 @@ def test_addresses(tmp_path: Path, text: str, host: str, port: int, begins: str)
 def test_what_nodes_could_not_reach_is_refused(tmp_path: Path, text: str) -> None:
     with pytest.raises(ClusterFailed, match="login1:6380"):
         Listener.parse(text, tmp_path)
+
+
+def test_an_address_that_this_machine_can_not_have_is_told_at_once(tmp_path: Path) -> None:
+    for text, why in (("no-such-name.invalid", "no address is known"), ("192.0.2.1", "no address of this machine")):
+        with pytest.raises(ClusterFailed, match=why):
+            Listener.parse(text, tmp_path).check()
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        with pytest.raises(ClusterFailed, match=f"port {port} of 127.0.0.1 is taken"):
+            Listener.parse(f"127.0.0.1:{port}", tmp_path).check()
+    Listener.parse(f"127.0.0.1:{port}", tmp_path).check()
 
 
 @pytest.mark.parametrize("host", ["login1.example.org", "10.0.0.5", "[fd00::1]"])

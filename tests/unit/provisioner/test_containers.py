@@ -155,6 +155,17 @@ def test_without_an_agent_for_other_images_jobs_can_not_name_any() -> None:
         container(docker(), SETTINGS.model_copy(update={"kit": ""}), "c1", launch)
 
 
+def test_in_a_swarm_the_agent_for_other_images_is_in_a_folder_of_all_machines() -> None:
+    launch = Launch(id=LAUNCH.id, compute="pool", shape=Shape(image="team/a:1"))
+    settings = SETTINGS.model_copy(update={"kit": "/shared/kit"})
+    spec = service(swarm(), settings, "c1", launch)["TaskTemplate"]["ContainerSpec"]
+
+    assert {"Type": "bind", "Source": "/shared/kit", "Target": "/opt/parallelrun", "ReadOnly": True} in spec["Mounts"]
+    assert (spec["Image"], spec["Command"][0]) == ("team/a:1", "/opt/parallelrun/venv/bin/python")
+    with pytest.raises(LaunchRefused, match="a folder of all machines"):
+        service(swarm(), SETTINGS, "c1", launch)
+
+
 def test_limits_are_those_of_the_compute() -> None:
     fields = {"cpus": 1.5, "memory_bytes": 1 << 30, "gpus": 2}
     host = container(docker(**fields), SETTINGS, "c1", LAUNCH)["HostConfig"]

@@ -158,10 +158,28 @@ class TestPod:
         pod = planned(launch=Launch(id=ID, compute="cpu", arguments=("$(PARALLELRUN_REDIS_SECRET)", "$$(A)", "$5")))
         assert pod["spec"]["containers"][0]["args"] == ["$$(PARALLELRUN_REDIS_SECRET)", "$$$(A)", "$5"]
 
+    def test_a_node_of_another_image_runs_our_agent_which_it_can_not_change(self) -> None:
+        settings = KubernetesSettings(kit="parallelrun-kit", images="team/*")
+        launch = Launch(id=ID, compute="cpu", shape=Shape(image="team/a:1"))
+        spec = planned(settings, launch, cpus=2, gpus=1)["spec"]
+        [kit], [agent] = spec["initContainers"], spec["containers"]
+        [brought] = [each for each in agent["volumeMounts"] if each["name"] == "kit"]
+
+        assert kit["image"] == "parallelrun-kit"
+        assert kit["command"] == ["cp", "-a", "/opt/parallelrun/.", kit["volumeMounts"][0]["mountPath"]]
+        assert kit["securityContext"] == agent["securityContext"]
+        assert kit["resources"]["limits"] == {"cpu": "2"}
+        assert agent["image"] == "team/a:1"
+        assert agent["command"] == ["/opt/parallelrun/venv/bin/python", "-I", "-m", "parallelrun_agent.main"]
+        assert brought == {"name": "kit", "mountPath": "/opt/parallelrun", "readOnly": True}
+        assert {"name": "PARALLELRUN_IMAGE", "value": "team/a:1"} in agent["env"]
+        assert "initContainers" not in planned(settings)["spec"]
+
     @pytest.mark.parametrize(
         "settings, launch, fields, words",
         [
-            ({}, {"shape": Shape(image="jobs/own")}, {}, "image of a compute"),
+            ({}, {"shape": Shape(image="jobs/own")}, {}, "PARALLELRUN_KUBERNETES_KIT"),
+            ({"kit": "kit"}, {"shape": Shape(image="jobs/own")}, {}, "PARALLELRUN_KUBERNETES_IMAGES"),
             ({"images": "team/*"}, {}, {"image": "other/x"}, "PARALLELRUN_KUBERNETES_IMAGES"),
         ],
     )

@@ -67,7 +67,7 @@ class LedPipeline:
         Raises:
             Fenced: another term has begun, or Redis has forgotten the pipeline.
         """
-        if self._folder.result() is not None:
+        if self._leadership.recorded_end() is not None:
             return True
         self._has_checked = self._has_checked and not self.is_pending  # what is pending is tried again
         state, self._steps.is_pending = self._begun(), False

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, Final, Literal
+from typing import Annotated, ClassVar, Final, Literal
 
 from pydantic import AfterValidator, Field
 
@@ -26,6 +26,7 @@ Constraint = Annotated[
 class Compute(Containers):
     """Each node is a service with one task, which is not started again when it has ended."""
 
+    has_images: ClassVar[bool] = True
     type: Literal["swarm"]
     constraints: tuple[Constraint, ...] = Field(default=(), max_length=32)
     """Where its nodes may run, as in `node.labels.tier==spot`."""

@@ -24,6 +24,9 @@ CAPABILITIES: Final = ("KILL", "SETGID", "SETUID")
 _SECRET: Final = "/secret"  # noqa: S105 - where it is, not what it is
 KIT: Final = "/opt/parallelrun"
 """Where the agent for nodes of other images is, and must be."""
+# -I: nothing that an image sets for its own Python, by variables or files, has a say in the agent's.
+BROUGHT_ALONG: Final = (f"{KIT}/venv/bin/python", "-I", "-m", "parallelrun_agent.main")
+"""The agent there."""
 CACHE: Final = "/cache"
 _CACHE: Final = {
     "PARALLELRUN_CACHE_DIR": CACHE,
@@ -86,21 +89,21 @@ def mounts(given: list[Mount]) -> list[dict[str, Any]]:
     """Volumes and folders as the API has them."""
     return [
         {"Type": each.kind, "Source": each.source, "Target": each.target, "ReadOnly": each.is_read_only}
-        | ({"VolumeOptions": {"NoCopy": True}} if each.target == KIT else {})
+        | ({"VolumeOptions": {"NoCopy": True}} if each.target == KIT and each.kind == "volume" else {})
         for each in given
     ]
 
 
 def program(launch: Launch) -> list[str]:
     """What runs in a node: the agent of its image, or the one that is mounted in an image of somebody else."""
-    # -I: nothing that an image sets for its own Python, by variables or files, has a say in the agent's.
-    return [f"{KIT}/venv/bin/python", "-I", "-m", "parallelrun_agent.main"] if launch.shape.image else _OWN
+    return list(BROUGHT_ALONG) if launch.shape.image else _OWN
 
 
 def seen(settings: DockerSettings, launch: Launch) -> list[Mount]:
     """What a node sees beside what its secret is in."""
     cache = [Mount(settings.cache, CACHE, False)] if settings.cache else []
-    kit = [Mount(kit_volume(settings.kit), KIT, True)] if launch.shape.image else []
+    there = settings.kit if settings.is_kit_a_folder else kit_volume(settings.kit)
+    kit = [Mount(there, KIT, True)] if launch.shape.image else []
     return [*settings.mounts, *cache, *kit]
 
 

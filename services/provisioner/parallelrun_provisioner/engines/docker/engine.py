@@ -69,11 +69,12 @@ class Engine:
     def _create(self, client: Any, launch: Launch, body: dict[str, Any]) -> None:
         from docker.errors import APIError, ImageNotFound
 
-        needed = [*([self._settings.kit] if launch.shape.image else []), body["Image"]]
+        has_volume = bool(launch.shape.image) and not self._settings.is_kit_a_folder
+        needed = [*([self._settings.kit] if has_volume else []), body["Image"]]
         try:
             for image in needed:
                 client.inspect_image(image)
-            if launch.shape.image:
+            if has_volume:
                 fill(client, self._settings.kit)
             client.create_container_from_config(body, name=launch.id)
         except ImageNotFound:

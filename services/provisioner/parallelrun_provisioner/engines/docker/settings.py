@@ -63,7 +63,8 @@ class DockerSettings(BaseSettings):
     """What holds the agents' password for Redis: a volume or a folder of the host, in which it is the file `secret`; in
     a swarm the name of its secret. Empty: none is needed."""
     kit: str = ""
-    """The image with the agent for nodes of other images; empty: jobs can't name images."""
+    """The image with the agent for nodes of other images, or a folder of the host with what that image has in
+    /opt/parallelrun; in a swarm, a folder of that name on all machines. Empty: jobs can't name images."""
     secrets_dir: str = ""
     """The folder among these volumes in which nodes find the secrets of datastores and jobs."""
     cache: str = ""
@@ -88,6 +89,11 @@ class DockerSettings(BaseSettings):
     def login(self, registry: str) -> Path | None:
         """The file with user and password of a registry; None: it asks for none."""
         return self.registries / registry if self.registries and registry else None
+
+    @property
+    def is_kit_a_folder(self) -> bool:
+        """Whether somebody has put the agent for other images where nodes can have it."""
+        return self.kit.startswith("/")
 
     @property
     def mounts(self) -> list[Mount]:

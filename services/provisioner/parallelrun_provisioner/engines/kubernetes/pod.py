@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from parallelrun_core.computes.kinds.kubernetes import Compute, Placement
 from parallelrun_core.computes.launch import Launch
+from parallelrun_provisioner.engines.docker.container import BROUGHT_ALONG, KIT
 from parallelrun_provisioner.engines.interface import LaunchRefused
 from parallelrun_provisioner.engines.kubernetes.settings import KubernetesSettings, words
 
@@ -18,6 +19,14 @@ CLUSTER: Final = "parallelrun.io/cluster"
 COMPUTE: Final = "parallelrun.io/compute"
 """The labels by which our Pods are known again."""
 _CACHE: Final = "/cache"
+_KIT: Final = "kit"
+_BROUGHT: Final = "/brought"
+"""Where the agent is put for another image's node."""
+_CONFINED: Final = {
+    "allowPrivilegeEscalation": False,
+    "readOnlyRootFilesystem": True,
+    "capabilities": {"drop": ["ALL"]},
+}
 # A busy node that is moved to save a machine costs more than the machine.
 _STAYS: Final = {"cluster-autoscaler.kubernetes.io/safe-to-evict": "false", "karpenter.sh/do-not-disrupt": "true"}
 
@@ -37,7 +46,7 @@ def manifest(
     if compute.tier == "low_priority" and compute.low_priority is not None:
         placement = compute.low_priority
     uid, gid = map(int, settings.user.split(":"))
-    volumes = _volumes(compute, settings)
+    volumes = _volumes(compute, settings, launch)
     return {
         "apiVersion": "v1",
         "kind": "Pod",
@@ -68,6 +77,7 @@ def manifest(
             },
             **_placed(placement),
             **_named("imagePullSecrets", words(settings.pull_secrets)),
+            **({"initContainers": [_kit(compute, settings)]} if launch.shape.image else {}),
             "containers": [_agent(compute, settings, launch, [mount for _, mount in volumes])],
             "volumes": [volume for volume, _ in volumes],
         },
@@ -78,13 +88,13 @@ def image_of(compute: Compute, settings: KubernetesSettings, launch: Launch) -> 
     """The image of a node.
 
     Raises:
-        LaunchRefused: the operator doesn't allow it, or it is the job's.
+        LaunchRefused: the operator doesn't allow it, or has none with an agent for nodes of other images.
     """
-    image = compute.image or settings.image
-    if launch.shape.image:
+    image = launch.shape.image or compute.image or settings.image
+    if launch.shape.image and not settings.kit:
         raise LaunchRefused(
-            f"a job can't bring its image {launch.shape.image!r} to a compute of type kubernetes: make one with the "
-            "agent in it, and name it as the image of a compute"
+            "jobs can't name images here: the operator of the provisioner names an image with the agent for them in "
+            "PARALLELRUN_KUBERNETES_KIT"
         )
     if not settings.allows(image):
         raise LaunchRefused(
@@ -97,30 +107,44 @@ def image_of(compute: Compute, settings: KubernetesSettings, launch: Launch) -> 
 def _agent(
     compute: Compute, settings: KubernetesSettings, launch: Launch, mounts: list[dict[str, Any]]
 ) -> dict[str, Any]:
-    limits = {
-        "cpu": f"{compute.cpus:g}" if compute.cpus else "",
-        "memory": str(compute.memory_bytes) if compute.memory_bytes else "",
-        compute.gpu_resource: str(compute.gpus) if compute.gpus else "",
-    }
-    limits = {name: value for name, value in limits.items() if value}
+    gpus = {compute.gpu_resource: str(compute.gpus)} if compute.gpus else {}
     return {
         "name": "agent",
         "image": image_of(compute, settings, launch),
         "imagePullPolicy": settings.image_pull_policy,
-        "command": ["parallelrun-agent"],
+        "command": list(BROUGHT_ALONG) if launch.shape.image else ["parallelrun-agent"],
+        "workingDir": "/",
         "args": [escaped(word) for word in launch.arguments],
         "env": _environment(compute, settings, launch),
         **({"envFrom": [{"secretRef": {"name": settings.secrets}}]} if settings.secrets else {}),
-        "resources": {"requests": limits, "limits": limits} if limits else {},
-        "securityContext": {
-            "allowPrivilegeEscalation": False,
-            "readOnlyRootFilesystem": True,
-            "capabilities": {"drop": ["ALL"]},
-        },
+        "resources": _resources(compute, gpus),
+        "securityContext": _CONFINED,
         # The last lines of the log, where the agent has failed.
         "terminationMessagePolicy": "FallbackToLogsOnError",
         "volumeMounts": mounts,
     }
+
+
+def _kit(compute: Compute, settings: KubernetesSettings) -> dict[str, Any]:
+    """What brings the agent along to a node whose image has none."""
+    return {
+        "name": "kit",
+        "image": settings.kit,
+        "imagePullPolicy": settings.image_pull_policy,
+        "command": ["cp", "-a", f"{KIT}/.", _BROUGHT],
+        "resources": _resources(compute, {}),
+        "securityContext": _CONFINED,
+        "volumeMounts": [{"name": _KIT, "mountPath": _BROUGHT}],
+    }
+
+
+def _resources(compute: Compute, gpus: dict[str, str]) -> dict[str, Any]:
+    limits = {
+        **({"cpu": f"{compute.cpus:g}"} if compute.cpus else {}),
+        **({"memory": str(compute.memory_bytes)} if compute.memory_bytes else {}),
+        **gpus,
+    }
+    return {"requests": limits, "limits": limits} if limits else {}
 
 
 def _environment(compute: Compute, settings: KubernetesSettings, launch: Launch) -> list[dict[str, Any]]:
@@ -132,6 +156,7 @@ def _environment(compute: Compute, settings: KubernetesSettings, launch: Launch)
         "UV_CACHE_DIR": f"{_CACHE}/uv",
         "UV_PYTHON_INSTALL_DIR": f"{_CACHE}/pythons",
         **launch.environment,
+        **({"PARALLELRUN_IMAGE": launch.shape.image} if launch.shape.image else {}),
     }
     variables: list[dict[str, Any]] = [{"name": name, "value": escaped(value)} for name, value in sorted(plain.items())]
     if settings.redis_secret:
@@ -141,13 +166,18 @@ def _environment(compute: Compute, settings: KubernetesSettings, launch: Launch)
     return variables
 
 
-def _volumes(compute: Compute, settings: KubernetesSettings) -> list[tuple[dict[str, Any], dict[str, Any]]]:
+def _volumes(
+    compute: Compute, settings: KubernetesSettings, launch: Launch
+) -> list[tuple[dict[str, Any], dict[str, Any]]]:
     """Each volume, and where it is mounted."""
     made = [
         _volume("tmp", "/tmp", emptyDir={"sizeLimit": str(compute.tmp_bytes)}),  # noqa: S108 - of a container
         _volume("shm", "/dev/shm", emptyDir={"medium": "Memory", "sizeLimit": str(compute.shm_bytes)}),  # noqa: S108
         _volume("cache", _CACHE, emptyDir={}),
     ]
+    if launch.shape.image:
+        volume, mount = _volume(_KIT, KIT, emptyDir={})
+        made.append((volume, {**mount, "readOnly": True}))
     for number, claim in enumerate(settings.claims):
         volume, mount = _volume(f"claim-{number}", claim.target, persistentVolumeClaim={"claimName": claim.name})
         made.append((volume, {**mount, "readOnly": True} if claim.is_read_only else mount))

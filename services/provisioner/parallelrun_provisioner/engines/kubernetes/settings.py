@@ -45,8 +45,11 @@ class KubernetesSettings(BaseSettings):
     image: str = "parallelrun-agent"
     """The image of nodes whose compute names none."""
     images: str = ""
-    """Images that computes may name besides, as patterns such as `registry.example.org/team/*`: `*` stands for one part
-    of a path, `**` for any number; without a host, they are Docker Hub's."""
+    """Images that computes and jobs may name besides, as patterns such as `registry.example.org/team/*`: `*` stands for
+    one part of a path, `**` for any number; without a host, they are Docker Hub's."""
+    kit: str = ""
+    """The image with the agent for nodes of other images, from which each such Pod copies it; empty: jobs can't name
+    images."""
     image_pull_policy: Literal["Always", "IfNotPresent", "Never"] = "IfNotPresent"
     pull_secrets: str = ""
     """Secrets with the logins of the images' registries."""

@@ -9,6 +9,7 @@ from parallelrun_core.computes.kinds.swarm import Compute
 from parallelrun_core.computes.launch import Launch
 from parallelrun_provisioner.engines.docker.container import (
     CAPABILITIES,
+    KIT,
     environment,
     image_of,
     labels,
@@ -18,6 +19,7 @@ from parallelrun_provisioner.engines.docker.container import (
     seen,
 )
 from parallelrun_provisioner.engines.docker.settings import DockerSettings, words
+from parallelrun_provisioner.engines.interface import LaunchRefused
 
 # Where a swarm puts secrets: the folder of that name in our image is closed to an agent that stays root.
 _SECRET: Final = "/run/secrets/redis"  # noqa: S105 - where it is, not what it is
@@ -37,8 +39,13 @@ def service(
         secret_id: the swarm's own id of the secret with the password for Redis.
 
     Raises:
-        LaunchRefused: the operator doesn't allow its image.
+        LaunchRefused: the operator doesn't allow its image, or has no agent on all machines for those of jobs.
     """
+    if launch.shape.image and settings.kit and not settings.is_kit_a_folder:
+        raise LaunchRefused(
+            "jobs can't name images here: in a swarm, PARALLELRUN_DOCKER_KIT is a folder of all machines, not the "
+            f"image {settings.kit!r}, with what that has in {KIT}"
+        )
     marks = labels(cluster, launch)
     return {
         "Name": launch.id,

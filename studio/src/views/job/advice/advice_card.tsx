@@ -8,6 +8,7 @@ import type { Job } from "../../../api/types";
 import { Card } from "../../../parts/card";
 import { Copy } from "../../../parts/copy";
 import { Icon } from "../../../parts/icon";
+import { ask, place } from "../../../shell/router";
 import { percent } from "../../../words/numbers";
 import { duration } from "../../../words/times";
 import { linkToMiniBatch } from "../links";
@@ -31,6 +32,9 @@ interface Advice {
   findings: Finding[];
 }
 
+/** Of a job that was only tried out, whoever looks wants to know all. */
+const SMALL_S = "1";
+
 /** Advice changes slowly: it is asked for again with each state, and with each so many mini-batches. */
 const MINI_BATCHES = 200;
 
@@ -38,11 +42,19 @@ const MINI_BATCHES = 200;
 export function AdviceCard({ job, saysNothing = false }: { job: Job; saysNothing?: boolean }): JSX.Element | null {
   const { done, failed } = job.progress;
   const round = Math.floor((done + failed) / MINI_BATCHES);
-  const { value } = useLoaded(job.id, (signal) => getJson<Advice>(jobPath(job.id, "/advice"), signal), round, job.state);
+  const isAll = saysNothing && place.value.query.get("savings") === "all";
+  const path = jobPath(job.id, "/advice", isAll ? { min_saving_s: SMALL_S } : {});
+  const { value } = useLoaded(path, (signal) => getJson<Advice>(path, signal), round, job.state);
   if (!value || (!value.findings.length && !saysNothing)) return null;
+  const command = `parallelrun job advise ${job.id}${isAll ? ` --min-saving ${SMALL_S}s` : ""}`;
   return (
-    <Card title="Advice" kind="wide advice" aside={<Copy text={`parallelrun job advise ${job.id}`} label="Copy the command that gives this advice">CLI</Copy>}>
+    <Card title="Advice" kind="wide advice" aside={<Copy text={command} label="Copy the command that gives this advice">CLI</Copy>}>
       <p>{value.summary}</p>
+      {saysNothing && (isAll || !value.findings.length) && (
+        <button type="button" class="quiet" onClick={() => ask({ savings: isAll ? undefined : "all" })}>
+          {isAll ? "Show only what saves a minute" : "Show what saves less"}
+        </button>
+      )}
       <ul>
         {value.findings.map((finding) => (
           <OneFinding key={finding.id} job={job} of={finding} />

@@ -1,0 +1,112 @@
+"""`parallelrun tune`: short trials of a job, and the settings with which it ends in time."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from parallelrun.cli.advise import seconds_of
+from parallelrun.cli.output import Format, FormatOption
+
+if TYPE_CHECKING:
+    from parallelrun.tuning.trials import Tried
+    from parallelrun.tuning.tuning import Tuned
+
+
+def tune_command(
+    job_file: Annotated[Path, typer.Argument(metavar="JOB.yml", help="The job file.", show_default=False)],
+    *,
+    target: Annotated[
+        str,
+        typer.Option(metavar="TIME", help="How long the job may take: 90s, 30m, 1.5h.", show_default="as on one node"),
+    ] = "",
+    trial: Annotated[str, typer.Option(metavar="TIME", help="How long each trial runs its mini-batches.")] = "30s",
+    trials: Annotated[int, typer.Option(min=1, max=20, help="How many trials there are, at most.")] = 4,
+    assignments: Annotated[
+        list[str] | None, typer.Option("--set", metavar="PATH=VALUE", help="Change a field. Can be repeated.")
+    ] = None,
+    inputs: Annotated[
+        list[str] | None, typer.Option("--input", metavar="[NAME=]PLACE", help="Where an input is.")
+    ] = None,
+    form: FormatOption = Format.TABLE,
+) -> None:
+    """Try a job for a short time, with a few settings, and say which fit.
+
+    The script really runs, on this machine, on the first mini-batches of the input; what it writes to its outputs is
+    thrown away. How long all of it would take, and on how many nodes, is computed from that.
+    """
+    from parallelrun.cli.output import say, say_notes
+    from parallelrun.names import own_names
+    from parallelrun.spec_file import input_assignments, read_job_file
+    from parallelrun.tuning.tuning import tune
+
+    target_s = seconds_of(target) if target else None
+    reading = read_job_file(job_file, [*(assignments or ()), *input_assignments(inputs or ())], own_names)
+    say_notes(reading.notes)
+    tuned = tune(
+        reading,
+        target_s=target_s,
+        trial_s=seconds_of(trial),
+        most_trials=trials,
+        on_note=say,
+        on_trial=lambda each: say(f"tried {_settings(each)}"),
+    )
+    _show(tuned, target, form)
+
+
+def _settings(tried: Tried) -> str:
+    return " ".join(f"{name}={value}" for name, value in tried.changes.items()) or "the job as it is"
+
+
+def _show(tuned: Tuned, target: str, form: Format) -> None:
+    from parallelrun.cli.output import dump, table
+    from parallelrun_core.adviser.duration import duration
+
+    if form is Format.NAME:
+        print("\n".join(f"{name}={value}" for name, value in tuned.changes.items()))
+        return
+    if form is not Format.TABLE:
+        dump(_data(tuned), form)
+        return
+    rows = [
+        [
+            _settings(each) + (" *" if each is tuned.best else ""),
+            f"{each.trial.tried:,} of {'' if each.is_listed else 'at least '}{each.trial.mini_batches:,}",
+            duration(each.trial.mini_batch_s),
+            f"{each.trial.processes:,}",
+            duration(each.trial.seconds(1)),
+        ]
+        for each in tuned.tried
+    ]
+    table(["TRIED", "MINI-BATCHES", "MEDIAN", "PROCESSES", "ON ONE NODE"], rows)
+    print()
+    if tuned.nodes is None:
+        print(f"No number of nodes makes it end within {target}: at best, it takes {duration(tuned.seconds)}.")
+    else:
+        nodes = f"{tuned.nodes:,} node{'s' if tuned.nodes > 1 else ''} like this machine"
+        print(f"On {nodes}, the job would take {duration(tuned.seconds)}.")
+    if not tuned.best.is_listed:
+        print("Not all of the input was listed when the trials ended, so it takes longer than that.")
+    print(" ".join(f"--set {name}={value}" for name, value in tuned.changes.items()) or "Nothing to change.")
+
+
+def _data(tuned: Tuned) -> dict[str, object]:
+    return {
+        "nodes": tuned.nodes,
+        "seconds": round(tuned.seconds, 3),
+        "set": tuned.changes,
+        "tried": [
+            {
+                "set": dict(each.changes),
+                "mini_batches": each.trial.mini_batches,
+                "tried": each.trial.tried,
+                "is_listed": each.is_listed,
+                "mini_batch_s": round(each.trial.mini_batch_s, 6),
+                "processes": each.trial.processes,
+                "seconds_on_one_node": round(each.trial.seconds(1), 3),
+            }
+            for each in tuned.tried
+        ],
+    }
