@@ -10,6 +10,7 @@ from typing import Final
 from parallelrun.models import Failure, Job, Step
 from parallelrun.progress.steps import describe_step
 from parallelrun.progress.text import clean, duration, mini_batches
+from parallelrun_core.adviser.duration import counted
 from parallelrun_core.progress import Progress
 
 _TRACEBACK_CHARACTERS: Final = 8000
@@ -29,12 +30,12 @@ def headline(job: Job) -> str:
     among = [f"{progress.resumed:,} taken over"] if progress.resumed else []
     among += [f"{progress.failed:,} failed"] if progress.failed else []
     of_these = f" ({', '.join(among)})" if among else ""
-    done = f"{mini_batches(progress)} mini-batches{of_these}, {progress.rows:,} rows"
+    done = f"{mini_batches(progress)} mini-batches{of_these}, {counted(progress.rows, 'row')}"
     what_failed = _what_failed(progress)
     if job.state == "completed" and what_failed:
         took = _took(job)
         return f"completed, BUT {what_failed}{took and ','}{took}: {done}"
-    return f"{job.state}{_took(job)}: {done}, {progress.items_failed:,} items failed"
+    return f"{job.state}{_took(job)}: {done}, {counted(progress.items_failed, 'item')} failed"
 
 
 def _pipeline_headline(job: Job) -> str:

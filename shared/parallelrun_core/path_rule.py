@@ -21,6 +21,7 @@ import errno
 import os
 import re
 from collections.abc import Iterable, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -94,7 +95,17 @@ class PathRule:
         written = b"%b|%b%b/%b/" % (outside, jobs, job.encode(), OUTPUTS.encode()) if job else outside
         self.readable: Final = os.fsdecode(read)
         """What the paths of the files match that may be read, without links and with a slash at their end."""
-        self._may_read, self._may_write = re.compile(read), re.compile(written)
+        self._written = written
+
+    # Each job has a rule, and many ask it for one of the two, or for none.
+
+    @cached_property
+    def _may_read(self) -> re.Pattern[bytes]:
+        return re.compile(os.fsencode(self.readable))
+
+    @cached_property
+    def _may_write(self) -> re.Pattern[bytes]:
+        return re.compile(self._written)
 
     def is_open(self, real: bytes, *, is_written: bool = False) -> bool:
         """Whether a path that has no links may be used."""

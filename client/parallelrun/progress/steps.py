@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
 from parallelrun.progress.text import clean, duration, mini_batches
+from parallelrun_core.adviser.duration import counted
 
 if TYPE_CHECKING:
     from parallelrun.models import Step
@@ -80,4 +81,4 @@ def _counted(step: Step) -> str:
     if step.type != "parallel" or progress is None:
         return ""
     failed = f", BUT {progress.failed:,} failed" if progress.failed else ""
-    return f": {mini_batches(progress)} mini-batches, {progress.rows:,} rows{failed}"
+    return f": {mini_batches(progress)} mini-batches, {counted(progress.rows, 'row')}{failed}"

@@ -32,6 +32,7 @@ from parallelrun_core.store.rq.workers import RqWorkers
 from parallelrun_master.last_resort import end_damaged
 from parallelrun_master.lead import lead
 from parallelrun_master.settings import MasterSettings
+from parallelrun_master.warm import warm_up
 
 if TYPE_CHECKING:
     from parallelrun_master.notices.teller import Teller
@@ -157,6 +158,7 @@ def main(argv: list[str] | None = None) -> None:
     settings = MasterSettings.from_command_line(argv)
     telemetry.configure("master", log_format=settings.log_format)
     here.use(settings.root, settings.secrets_dir)  # leaders are forked from this process
+    warm_up()
     wait_for_fit_redis(settings)
     stop, storage = StopSignal(), StorageTotals()
     workers = RqWorkers(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from parallelrun_core.adviser.advice import Advice, Basis, Thresholds
+from parallelrun_core.adviser.advice import Advice, Basis, Finding, Thresholds
 from parallelrun_core.adviser.duration import counted, duration, percent
 from parallelrun_core.adviser.evidence import Evidence
 from parallelrun_core.adviser.findings.all import ALL
@@ -13,6 +13,8 @@ from parallelrun_core.adviser.replay import lower_bound
 from parallelrun_core.adviser.schedule import Schedule
 
 _ORDER = {"risk": 0, "time": 1, "cost": 2}
+_SMALL_S = 1.0
+"""Who tries a job out on a few files asks what matters there, too."""
 
 
 def advise(evidence: Evidence, thresholds: Thresholds | None = None) -> Advice:
@@ -27,9 +29,10 @@ def advise(evidence: Evidence, thresholds: Thresholds | None = None) -> Advice:
             min_saving_s=limits.seconds, min_saving_share=limits.share,
         )  # fmt: skip
     schedule = Schedule(evidence)
-    case = Case(evidence, schedule, limits)
-    findings = [finding for findings_of in ALL for finding in findings_of(case)]
-    findings.sort(key=lambda finding: (_ORDER[finding.saves], -finding.saving_s, -finding.saving_node_s))
+    findings = _findings(evidence, schedule, limits)
+    smaller = 0
+    if not findings and limits.seconds > _SMALL_S:
+        smaller = len(_findings(evidence, schedule, Thresholds(seconds=_SMALL_S, share=limits.share)))
     basis = Basis(
         seconds=schedule.measured_s,
         mini_batches=schedule.count,
@@ -44,12 +47,18 @@ def advise(evidence: Evidence, thresholds: Thresholds | None = None) -> Advice:
         unexplained_s=schedule.unexplained_s,
     )
     return Advice(
-        job_id=evidence.job_id, summary=_summary(basis, len(findings), limits), basis=basis, findings=findings,
+        job_id=evidence.job_id, summary=_summary(basis, len(findings), limits, smaller), basis=basis, findings=findings,
         min_saving_s=limits.seconds, min_saving_share=limits.share,
     )  # fmt: skip
 
 
-def _summary(basis: Basis, findings: int, limits: Thresholds) -> str:
+def _findings(evidence: Evidence, schedule: Schedule, limits: Thresholds) -> list[Finding]:
+    case = Case(evidence, schedule, limits)
+    findings = [finding for findings_of in ALL for finding in findings_of(case)]
+    return sorted(findings, key=lambda finding: (_ORDER[finding.saves], -finding.saving_s, -finding.saving_node_s))
+
+
+def _summary(basis: Basis, findings: int, limits: Thresholds, smaller: int) -> str:
     looked_at = (
         f"{counted(basis.mini_batches, 'mini-batch', 'mini-batches')} on {counted(basis.nodes, 'node')}, "
         f"{counted(basis.processes_per_node, 'process', 'processes')} each, "
@@ -60,4 +69,6 @@ def _summary(basis: Basis, findings: int, limits: Thresholds) -> str:
     if findings:
         return f"{findings} finding{'s' if findings > 1 else ''} in {looked_at}."
     worth = f"{percent(limits.share)} and {duration(limits.seconds)}"
+    if smaller:
+        return f"Nothing in {looked_at} would save more than {worth}; {counted(smaller, 'finding')} would save less."
     return f"Nothing to change in {looked_at}: nothing would save more than {worth}."

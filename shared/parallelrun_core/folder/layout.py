@@ -5,6 +5,8 @@ A log that only one module writes has its own name there.
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,6 +30,9 @@ PRIVATE_FILE: Final = 0o600
 PRIVATE_FOLDER: Final = 0o700
 """Of what only the services need. An agent whose workers are other users opens a job's folder to those of that job."""
 _WAY_THROUGH: Final = 0o711
+_OF_GROUPING: Final = ("shuffled.", "shuffling.", "removed.shuffling.")
+_RESULT: Final = re.compile(r"result.*\.json")
+_GENERATION: Final = re.compile(r"(?:reopened|result)\.([0-9]+)\.json")
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,16 +109,22 @@ class Layout:
     @property
     def results(self) -> Iterator[Path]:
         """Those that are there."""
-        return self.path.glob("result*.json")
+        return (self.path / name for name in self._names() if _RESULT.fullmatch(name))
 
     def reopening(self, generation: int) -> Path:
         return self.path / f"reopened.{generation}.json"
 
     def generation(self) -> int:
         """The last one that has begun or ended; 0: the job was never reopened."""
-        begun_or_ended = (*self.path.glob("reopened.*.json"), *self.path.glob("result.*.json"))
-        numbers = (path.name.split(".")[1] for path in begun_or_ended)
-        return max((int(number) for number in numbers if number.isdecimal()), default=0)
+        matches = map(_GENERATION.fullmatch, self._names())
+        return max((int(match[1]) for match in matches if match), default=0)
+
+    def _names(self) -> list[str]:
+        """What is in the folder, if it is there: a pipeline asks for it again and again, of each of its steps."""
+        try:
+            return os.listdir(self.path)  # noqa: PTH208 - no path for each
+        except (FileNotFoundError, NotADirectoryError, PermissionError):
+            return []
 
     def cancel(self, generation: int) -> Path:
         """The request to cancel a generation."""
@@ -155,8 +166,7 @@ class Layout:
     @property
     def all_of_grouping(self) -> Iterator[Path]:
         """All folders that grouping rows has left, whole or not."""
-        for pattern in ("shuffled.*", "shuffling.*", "removed.shuffling.*"):
-            yield from self.path.glob(pattern)
+        return (self.path / name for name in self._names() if name.startswith(_OF_GROUPING))
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,6 +27,9 @@ class _Versioned(msgspec.Struct):
     schema: int = SCHEMA
 
 
+_VERSIONED: Final = msgspec.json.Decoder(_Versioned)
+
+
 def encode(record: msgspec.Struct) -> bytes:
     """JSON for people, with a checksum as its last field. Other programs may write it without one."""
     body = msgspec.json.format(msgspec.json.encode(record), indent=2).removesuffix(b"\n}")
@@ -47,7 +50,7 @@ def decode(raw: bytes, kind: type[T], path: Path, *, reads_up_to: int = 0) -> T:
         body, mark, crc = raw.rpartition(_CRC_MARK)
         if mark and crc32(body) != int(crc.rstrip(b"}\n ")):
             raise CorruptLog(f"{path} can't be read: it isn't what was written (without its line crc32 it is believed)")
-        schema = msgspec.json.decode(raw, type=_Versioned).schema
+        schema = _VERSIONED.decode(raw).schema
         if schema > (highest := max(SCHEMA, reads_up_to)):
             raise NewerSchema(f"{path} has schema {schema}; this release reads up to {highest}. Update this service.")
         return msgspec.json.decode(raw, type=kind)

@@ -11,6 +11,7 @@ order; for all others, damage is an error.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -46,7 +47,11 @@ def file_of(folder: Path, name: str, term: int) -> Path:
 
 def terms(folder: Path, name: str) -> list[int]:
     """The terms that have a file, ascending."""
-    numbers = (path.name.rpartition(".")[2] for path in folder.glob(f"{name}.*"))
+    try:
+        names = os.listdir(folder)  # noqa: PTH208 - no path for each
+    except (FileNotFoundError, PermissionError):
+        return []
+    numbers = (each.rpartition(".")[2] for each in names if each.startswith(f"{name}."))
     return sorted(int(text) for text in numbers if text.isdecimal())
 
 

@@ -94,6 +94,8 @@ def _settings(timeout_s: float) -> dict[str, Any]:
         "socket_connect_timeout": timeout_s,
         "health_check_interval": 0,
         "protocol": 2,
+        # Each connection would look up the library's version, and tell the server in two more round trips.
+        "driver_info": None,
     }
 
 

@@ -69,6 +69,7 @@ export interface Timeline extends AsRead {
 
 export interface Throughput extends AsRead {
   start: string | null;
+  begin_s: number;
   bucket_s: number;
   mini_batches: number[];
   items: number[];

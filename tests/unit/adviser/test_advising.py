@@ -26,6 +26,15 @@ def test_nothing_is_said_of_a_job_that_is_fine() -> None:
     assert said.basis.unexplained_s == pytest.approx(0, abs=0.1)
 
 
+def test_of_a_job_that_was_only_tried_out_smaller_savings_are_counted() -> None:
+    tried = went(even(2, 20), items=100, settings=Settings(size=100))
+    said = advice(tried)
+
+    assert said.findings == []
+    assert "; 1 finding would save less." in said.summary
+    assert len(advice(tried, least_s=1).findings) == 1
+
+
 def test_nothing_is_said_of_a_job_that_has_hardly_begun() -> None:
     assert advice(went([1.0])).findings == []
     nothing = advice(

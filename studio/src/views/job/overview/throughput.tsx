@@ -15,6 +15,7 @@ import { clock, secondsBetween } from "../../../words/times";
 
 const MOST_POINTS = 120;
 const FEWEST_POINTS = 20;
+const MOST_AHEAD = 1000;
 
 export function ThroughputCard({ job, revision }: { job: Job; revision: number }): JSX.Element {
   const seconds = job.started ? secondsBetween(job.started, job.ended ?? Date.now()) : 0;
@@ -28,10 +29,25 @@ export function ThroughputCard({ job, revision }: { job: Job; revision: number }
   );
 }
 
+/** The same from the job's beginning on: what passed until the first mini-batch was done is part of the picture. */
+function fromTheBeginning(throughput: Throughput): Throughput {
+  const { begin_s, bucket_s, items, failed, retried, mini_batches, busy_workers } = throughput;
+  const nothing = new Array<number>(Math.min(MOST_AHEAD, Math.max(0, Math.floor(begin_s / bucket_s)))).fill(0);
+  return {
+    ...throughput,
+    begin_s: begin_s - nothing.length * bucket_s,
+    items: [...nothing, ...items],
+    failed: [...nothing, ...failed],
+    retried: [...nothing, ...retried],
+    mini_batches: [...nothing, ...mini_batches],
+    busy_workers: [...nothing, ...busy_workers],
+  };
+}
+
 function Chart({ throughput }: { throughput: Throughput }): JSX.Element {
-  const { start, bucket_s, items, failed, retried, mini_batches, busy_workers } = throughput;
-  if (!start || !items.length) return <Empty>No mini-batch is decided yet.</Empty>;
-  const begin = Date.parse(start) / 1000;
+  if (!throughput.start || !throughput.items.length) return <Empty>No mini-batch is decided yet.</Empty>;
+  const { start, begin_s, bucket_s, items, failed, retried, mini_batches, busy_workers } = fromTheBeginning(throughput);
+  const begin = Date.parse(start!) / 1000 + begin_s;
   const times = items.map((_, index) => begin + (index + 0.5) * bucket_s);
   const perSecond = (values: number[]): number[] => values.map((value) => value / bucket_s);
   const hasFailed = failed.some(Boolean);

@@ -147,11 +147,14 @@ function Selection({ from, to, timeline, width }: { from: number; to: number; ti
   return <i class="selection" style={{ left: `${x(Math.min(from, to))}px`, width: `${Math.abs(x(to) - x(from))}px` }} />;
 }
 
+/** No label is cut off at the end. */
+const LABEL = 44;
+
 function Ticks({ timeline, width }: { timeline: Timeline; width: number }): JSX.Element {
   const { x } = windowOf(timeline, width);
   return (
     <div class="ticks" aria-hidden="true">
-      {timeTicks(timeline.begin_s, timeline.end_s, Math.floor(width / 90)).map((time) => (
+      {timeTicks(timeline.begin_s, timeline.end_s, Math.floor(width / 90)).filter((time) => x(time) < width - LABEL).map((time) => (
         <span key={time} style={{ left: `${x(time)}px` }}>
           {time < 1e-6 ? "0" : duration(time)}
         </span>
