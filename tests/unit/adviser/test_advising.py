@@ -7,7 +7,7 @@ import random
 import numpy as np
 import pytest
 
-from parallelrun_core.adviser.evidence import Evidence, NodeUse, Settings
+from parallelrun_core.adviser.evidence import DONE, FAILED, Evidence, NodeUse, Settings
 from tests.unit.adviser.jobs import advice, ids, went
 
 CHANCE = random.Random(19)
@@ -64,6 +64,21 @@ def test_one_giant_item_is_named() -> None:
     first = advice(went(work, items=1, settings=Settings(size=1))).findings[0]
 
     assert (first.id, first.mini_batches) == ("giant_item", [90])
+
+
+def test_of_one_that_was_stopped_nobody_knows_how_large_it_is() -> None:
+    work = even(200, 1)
+    work[90] = 60.0
+    outcomes = {
+        "status": [FAILED if each == 60 else DONE for each in work],
+        "category": [int(each == 60) for each in work],
+    }
+    stopped = went(work, items=1, columns_too=outcomes, categories=["", "RUN_TIMEOUT"])
+
+    said = advice(stopped, least_s=1).findings
+
+    assert [finding.id for finding in said] == ["timeout_too_tight"]
+    assert said[0].change.text.startswith("Find out what these few wait for")
 
 
 def test_a_large_group_of_a_key_is_named() -> None:

@@ -154,6 +154,14 @@ class TestPod:
         assert pod["spec"]["terminationGracePeriodSeconds"] == 30
         assert pod["spec"]["imagePullSecrets"] == [{"name": "login"}]
 
+    def test_environments_are_kept_where_only_the_agent_can_write(self) -> None:
+        spec = planned()["spec"]
+        [maker], [agent] = spec["initContainers"], spec["containers"]
+        assert maker["command"] == ["mkdir", "-m", "0700", "/volume/own"]
+        assert maker["securityContext"] == agent["securityContext"]
+        [cache] = [each for each in agent["volumeMounts"] if each["mountPath"] == "/cache"]
+        assert cache == {"name": maker["volumeMounts"][0]["name"], "mountPath": "/cache", "subPath": "own"}
+
     def test_words_of_users_are_no_variables_of_kubernetes(self) -> None:
         pod = planned(launch=Launch(id=ID, compute="cpu", arguments=("$(PARALLELRUN_REDIS_SECRET)", "$$(A)", "$5")))
         assert pod["spec"]["containers"][0]["args"] == ["$$(PARALLELRUN_REDIS_SECRET)", "$$$(A)", "$5"]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -113,6 +114,13 @@ class Jobs:
         except CONNECTION_ERRORS as error:
             return None, error
 
+    def _statuses(self, job_ids: Sequence[str]) -> tuple[dict[str, JobStatus], Exception | None]:
+        """The same of many jobs, in one round trip."""
+        try:
+            return self._registry.statuses(job_ids), None
+        except CONNECTION_ERRORS as error:
+            return {}, error
+
     def ids(self) -> list[str]:
         """Every job, the newest first: by their folders, since Redis may have been wiped."""
         return job_ids(self.root)[::-1]
@@ -122,14 +130,15 @@ class Jobs:
         jobs: list[models.Job] = []
         checked = 0
         last = ""
-        for job_id in self.ids():
-            if (before and job_id >= before) or self._is_left_out(job_id, wanted):
-                continue
-            if len(jobs) == limit or checked == _MOST_CHECKED:
-                return jobs, last
-            checked += 1
-            last = job_id
-            jobs += self._if_wanted(job_id, wanted)
+        ids = (each for each in self.ids() if not (before and each >= before) and not self._is_left_out(each, wanted))
+        while some := list(islice(ids, min(limit, _MOST_CHECKED))):
+            statuses, away = self._statuses(some)
+            for job_id in some:
+                if len(jobs) == limit or checked == _MOST_CHECKED:
+                    return jobs, last
+                checked += 1
+                last = job_id
+                jobs += self._if_wanted(job_id, wanted, statuses.get(job_id), away)
         return jobs, None
 
     def _is_left_out(self, job_id: str, wanted: Wanted) -> bool:
@@ -138,7 +147,9 @@ class Jobs:
             return not is_from(job_id, wanted.parent) or self._steps.get(job_id) not in (None, wanted.parent)
         return not wanted.has_steps and self._steps.get(job_id) is not None
 
-    def _if_wanted(self, job_id: str, wanted: Wanted) -> Iterator[models.Job]:
+    def _if_wanted(
+        self, job_id: str, wanted: Wanted, status: JobStatus | None, away: Exception | None
+    ) -> Iterator[models.Job]:
         try:
             folder = self.folder(job_id)
             record = self._record(folder)
@@ -147,7 +158,7 @@ class Jobs:
                 self._steps.put(job_id, parent)
             if parent != wanted.parent if wanted.parent else parent and not wanted.has_steps:
                 return
-            status, result, away = self._standing(folder)
+            result = folder.result()  # after the status: a job that ends between the two is then seen as ended
             if result is None and away is not None:
                 raise away
             spec = {name: value for name, value in record.spec.items() if name != "steps"}

@@ -16,6 +16,16 @@ from parallelrun_core.adviser.findings.case import Case
 _MARGIN: Final = 3.0
 """A timeout is to be so many times the longest `run()` that succeeds."""
 _MOST_SHOWN: Final = 5
+_FEW: Final = 0.05
+"""Of all mini-batches: with so few, their inputs are more likely to be at fault than the timeout."""
+_MANY_ARE_LATE: Final = (
+    "Give run() more time, or find out what these mini-batches wait for (a stack of each thread is in "
+    "logs/user/stderr)."
+)
+_FEW_ARE_LATE: Final = (
+    "Find out what these few wait for (a stack of each thread is in logs/user/stderr), or divide their inputs. If they "
+    "only need longer than all others, give run() more time."
+)
 _DEATHS: Final = ("EXITED", "SIGNAL", "OOM_KILLED")
 
 
@@ -57,8 +67,7 @@ def _timeouts(case: Case, timed_out: Ints) -> Iterator[Finding]:
         near = float(np.quantile(done, 0.99))
         evidence.append(f"of those that succeeded, 99 % took less than {duration(near)}")
     change = Change(
-        text="Give run() more time, or find out what these mini-batches wait for (a stack of each thread is in "
-        "logs/user/stderr).",
+        text=_FEW_ARE_LATE if len(ids) < _FEW * schedule.count else _MANY_ARE_LATE,
         set={"run_invocation_timeout": str(new)},
     )
     title = f"run() is stopped after {duration(limit)}, before it is done: {late} mini-batches timed out."

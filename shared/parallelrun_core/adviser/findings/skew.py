@@ -13,6 +13,7 @@ import numpy as np
 
 from parallelrun_core.adviser.advice import Change, Finding
 from parallelrun_core.adviser.duration import duration
+from parallelrun_core.adviser.evidence import DONE
 from parallelrun_core.adviser.findings.case import Case
 from parallelrun_core.adviser.replay import Runs, and_then
 
@@ -27,7 +28,9 @@ def findings_of(case: Case) -> Iterator[Finding]:
     schedule = case.schedule
     work = schedule.work
     usual = float(np.median(work))
-    heavy = np.flatnonzero(work > _MUCH_LONGER * max(usual, schedule.fixed_s))
+    # How long one would have taken that was stopped, nobody knows; that it was is said where failures are.
+    has_ended = case.evidence.tries.status[schedule.last] == DONE
+    heavy = np.flatnonzero((work > _MUCH_LONGER * max(usual, schedule.fixed_s)) & has_ended)
     if not len(heavy) or len(heavy) > len(work) // 4:
         return
     pieces = np.minimum(np.ceil(work[heavy] / usual), _MOST_PIECES) if usual else np.ones(len(heavy))

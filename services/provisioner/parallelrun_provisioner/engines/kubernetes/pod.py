@@ -18,6 +18,10 @@ CLUSTER: Final = "parallelrun.io/cluster"
 COMPUTE: Final = "parallelrun.io/compute"
 """The labels by which our Pods are known again."""
 _CACHE: Final = "/cache"
+_OWN: Final = "own"
+_NO_RIGHTS: Final = {
+    "allowPrivilegeEscalation": False, "readOnlyRootFilesystem": True, "capabilities": {"drop": ["ALL"]},
+}  # fmt: skip
 # A busy node that is moved to save a machine costs more than the machine.
 _STAYS: Final = {"cluster-autoscaler.kubernetes.io/safe-to-evict": "false", "karpenter.sh/do-not-disrupt": "true"}
 
@@ -68,6 +72,7 @@ def manifest(
             },
             **_placed(placement),
             **_named("imagePullSecrets", words(settings.pull_secrets)),
+            "initContainers": [_cache_maker(compute, settings, launch)],
             "containers": [_agent(compute, settings, launch, [mount for _, mount in volumes])],
             "volumes": [volume for volume, _ in volumes],
         },
@@ -112,14 +117,22 @@ def _agent(
         "env": _environment(compute, settings, launch),
         **({"envFrom": [{"secretRef": {"name": settings.secrets}}]} if settings.secrets else {}),
         "resources": {"requests": limits, "limits": limits} if limits else {},
-        "securityContext": {
-            "allowPrivilegeEscalation": False,
-            "readOnlyRootFilesystem": True,
-            "capabilities": {"drop": ["ALL"]},
-        },
+        "securityContext": _NO_RIGHTS,
         # The last lines of the log, where the agent has failed.
         "terminationMessagePolicy": "FallbackToLogsOnError",
         "volumeMounts": mounts,
+    }
+
+
+def _cache_maker(compute: Compute, settings: KubernetesSettings, launch: Launch) -> dict[str, Any]:
+    """An agent keeps environments only where nobody else can write, and a new volume is root's and open to all."""
+    return {
+        "name": "cache",
+        "image": image_of(compute, settings, launch),
+        "imagePullPolicy": settings.image_pull_policy,
+        "command": ["mkdir", "-m", "0700", f"/volume/{_OWN}"],
+        "securityContext": _NO_RIGHTS,
+        "volumeMounts": [{"name": "cache", "mountPath": "/volume"}],
     }
 
 
@@ -146,7 +159,7 @@ def _volumes(compute: Compute, settings: KubernetesSettings) -> list[tuple[dict[
     made = [
         _volume("tmp", "/tmp", emptyDir={"sizeLimit": str(compute.tmp_bytes)}),  # noqa: S108 - of a container
         _volume("shm", "/dev/shm", emptyDir={"medium": "Memory", "sizeLimit": str(compute.shm_bytes)}),  # noqa: S108
-        _volume("cache", _CACHE, emptyDir={}),
+        ({"name": "cache", "emptyDir": {}}, {"name": "cache", "mountPath": _CACHE, "subPath": _OWN}),
     ]
     for number, claim in enumerate(settings.claims):
         volume, mount = _volume(f"claim-{number}", claim.target, persistentVolumeClaim={"claimName": claim.name})
