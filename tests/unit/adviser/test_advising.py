@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
@@ -69,7 +70,7 @@ def test_one_giant_item_is_named() -> None:
 def test_of_one_that_was_stopped_nobody_knows_how_large_it_is() -> None:
     work = even(200, 1)
     work[90] = 60.0
-    outcomes = {
+    outcomes: dict[str, Sequence[float]] = {
         "status": [FAILED if each == 60 else DONE for each in work],
         "category": [int(each == 60) for each in work],
     }
