@@ -56,7 +56,7 @@ def a_slurm() -> None:
 @pytest.fixture
 def make(tmp_path: Path) -> Iterator[Make]:
     """Makes engines for a compute of the same cluster, whose agents only pretend to work; ends their jobs."""
-    agent = tmp_path / "agent"
+    agent = tmp_path / "python3"
     agent.write_text(STAND_IN)
     agent.chmod(0o755)
     around = Surroundings(cluster=secrets.token_hex(4), root=tmp_path, redis_url="redis://127.0.0.1:1/0")
