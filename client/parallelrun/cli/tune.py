@@ -32,7 +32,7 @@ def tune_command(
     ] = None,
     form: FormatOption = Format.TABLE,
 ) -> None:
-    """Try a job for a short time, with a few settings, and say which fit.
+    """Try a job for a short time, and say which settings fit.
 
     The script really runs, on this machine, on the first mini-batches of the input; what it writes to its outputs is
     thrown away. How long all of it would take, and on how many nodes, is computed from that.

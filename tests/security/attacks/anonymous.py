@@ -11,8 +11,8 @@ from tests.security.attack import Attack, Target
 
 _OPEN = {("get", "/livez"), ("get", "/readyz"), ("get", "/metrics")}
 """For probes; figures are open only on a loopback interface, and name nobody's job."""
-_OF_A_BROWSER = {("get", "/v1/session"), ("delete", "/v1/session")}
-"""Whether a browser is signed in, and its way out; neither tells or changes anything of others."""
+_OF_A_BROWSER = {(method, "/v1/session") for method in ("get", "post", "delete")}
+"""Whether a browser is signed in, its way in and its way out; none tells or changes anything of others."""
 _NO_JOB = "job_00000000000000000000"
 
 
@@ -32,6 +32,9 @@ def _walk(target: Target) -> str:
             return "the contract is told to anybody"
         if client.get("/v1/session").json()["is_signed_in"]:
             return "a browser without a cookie is signed in"
+        for shown in ({}, {"token": "wrong"}, {"code": "wrong"}, {"token": ""}):
+            if (status := client.post("/v1/session", json=shown).status_code) != 401:
+                return f"a browser that shows {shown} is answered with {status}"
         figures = client.get("/metrics")
         if figures.status_code == 200 and re.search(r"job_[0-9a-z]{20}", figures.text):
             return "/metrics names jobs"

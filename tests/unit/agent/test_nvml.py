@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import csv
-import os
+import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -89,21 +89,28 @@ def test_only_those_that_workers_get_are_measured_by_number_or_uuid() -> None:
     assert [gpu.device for gpu in GpuMeter(["GPU-b", "0", "7"]).uses()] == ["GPU-b", "0"]
 
 
-def test_a_worker_has_the_memory_of_all_its_processes(nvml: FakeNvml, tmp_path: Path) -> None:
-    mine = os.getpgid(0)
+@pytest.fixture
+def worker() -> Iterator[int]:
+    """The id of a process with a group of its own, as workers have."""
+    with subprocess.Popen(["sleep", "60"], start_new_session=True) as process:
+        yield process.pid
+        process.kill()
+
+
+def test_a_worker_has_the_memory_of_all_its_processes(nvml: FakeNvml, worker: int, tmp_path: Path) -> None:
     nvml.processes["GPU-aaaa"] = [
-        SimpleNamespace(pid=os.getpid(), usedGpuMemory=3 << 20),
-        SimpleNamespace(pid=os.getpid(), usedGpuMemory=None),
+        SimpleNamespace(pid=worker, usedGpuMemory=3 << 20),
+        SimpleNamespace(pid=worker, usedGpuMemory=None),
         SimpleNamespace(pid=2**22 + 1, usedGpuMemory=1 << 20),
     ]
-    assert GpuMeter(["0"]).process_bytes() == {mine: 3 << 20}
-    ResourceMonitor(tmp_path, 600, lambda: {"process000": mine}, gpus=["0"]).stop()
+    assert GpuMeter(["0"]).process_bytes() == {worker: 3 << 20}
+    ResourceMonitor(tmp_path, 600, lambda: {"process000": worker}, gpus=["0"]).stop()
     with (tmp_path / "node_gpu_usage.csv").open(newline="") as file:
         (gpu,) = csv.DictReader(file)
     assert [gpu[name] for name in ("Gpu", "Utilization Percent", "Memory Used (MB)")] == ["0", "25", "10240.0"]
     with (tmp_path / "processes_resource_usage.csv").open(newline="") as file:
-        (worker,) = csv.DictReader(file)
-    assert worker["Gpu Memory (MB)"] == "3.0"
+        (row,) = csv.DictReader(file)
+    assert row["Gpu Memory (MB)"] == "3.0"
 
 
 def fails() -> None:
