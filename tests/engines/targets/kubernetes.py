@@ -70,10 +70,20 @@ class Kubernetes:
             "PARALLELRUN_KUBERNETES_USER": f"{os.getuid()}:{os.getgid()}",
         }
 
+    def left(self) -> list[str]:
+        return list(self._phases())
+
+    def remove(self, launch_id: str) -> None:
+        self.kill(launch_id)
+
     def running(self) -> list[str]:
+        return [name for name, phase in self._phases().items() if phase in ("Pending", "Running")]
+
+    def _phases(self) -> dict[str, str]:
+        """The phase of each Pod that is a node."""
         pods = json.loads(kubectl("get", "pods", f"--namespace={self.namespace}", "--output=json"))["items"]
-        live = [pod["metadata"]["name"] for pod in pods if pod["status"].get("phase") in ("Pending", "Running")]
-        return [name for name in live if compute_of(name)]
+        phases = {str(pod["metadata"]["name"]): str(pod["status"].get("phase")) for pod in pods}
+        return {name: phase for name, phase in phases.items() if compute_of(name)}
 
     def kill(self, launch_id: str) -> None:
         kubectl(
