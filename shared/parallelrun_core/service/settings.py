@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import ClassVar, Self
+from typing import ClassVar, Final, Self
 
 from pydantic import Field, SecretStr, ValidationError, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
@@ -16,6 +16,9 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.leader_lease import LEADER_S
 from parallelrun_core.leasing import LEASE_S
+
+MOST_ALONE_S: Final = 30 * 86_400.0
+"""The longest that a node may be told to go on while Redis doesn't answer."""
 
 
 class ServiceSettings(BaseSettings):
