@@ -343,6 +343,12 @@ MECHANISMS: Final[dict[str, tuple[Line | Step, ...]]] = {
     "notices.owed": (Step("parallelrun_master.finishing:owe", nothing),),
     # What keeps notices from addresses where only machines themselves have business.
     "notices.addresses": (Step("parallelrun_master.notices.sending:refusal", always("")),),
+    # What makes the end of a job known to masters that still have to send its trace.
+    "traces.owed": (Step("parallelrun_master.owed.whom:_is_traced", always(False)),),
+    # What hides secrets in traces.
+    "traces.masked": (Step("parallelrun_core.masking:Mask.printable", lambda _, text: text),),
+    # The library for traces, which is an extra: without it, all else is as ever.
+    "traces.library": (Step("parallelrun_core.tracing.switch:_is_there", always(False)),),
     # What lets a turn of a pipeline go on for which something happens just when it ends.
     "turns.wakes": (Line("lead", "if (redis.call('HGET', KEYS[1], 'wakes') or '0') ~= ARGV[5] then return 2 end", ""),),
     # What makes two turns that start a step start the same job.
