@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from hashlib import sha256
 from typing import Any, Final
 
+from parallelrun_core.computes.built_images import built_image_of
 from parallelrun_core.computes.containers import Containers
 from parallelrun_core.computes.launch import Launch
 from parallelrun_provisioner.engines.docker.settings import DockerSettings, Mount, words
@@ -41,17 +42,25 @@ def labels(cluster: str, launch: Launch) -> dict[str, str]:
     return {CLUSTER: cluster, COMPUTE: launch.compute, LAUNCH: launch.id, **image}
 
 
-def image_of(compute: Containers, settings: DockerSettings, launch: Launch) -> str:
+def image_of(compute: Containers, settings: DockerSettings, launch: Launch, built: str = "") -> str:
     """The image of a node.
 
+    Args:
+        built: what the engine calls the image that was built for it; empty: it has none.
+
     Raises:
-        LaunchRefused: the operator doesn't allow it, or has none with an agent for nodes of other images.
+        LaunchRefused: the operator doesn't allow it, or has none with an agent for nodes of other images; or it was to
+            be built, and is not there.
     """
     if launch.shape.image and not settings.kit:
         raise LaunchRefused(
             "jobs can't name images here: the operator of the provisioner names an image with the agent for them in "
             "PARALLELRUN_DOCKER_KIT"
         )
+    if built_image_of(launch.shape.image):
+        if not built:
+            raise LaunchRefused("its image is not built")
+        return built
     image = launch.shape.image or compute.image or settings.image
     if not settings.allows(image):
         raise LaunchRefused(
@@ -110,8 +119,13 @@ def kit_volume(kit: str) -> str:
     return f"parallelrun-kit-{sha256(kit.encode()).hexdigest()[:12]}"
 
 
-def container(compute: Containers, settings: DockerSettings, cluster: str, launch: Launch) -> dict[str, Any]:
+def container(
+    compute: Containers, settings: DockerSettings, cluster: str, launch: Launch, built: str = ""
+) -> dict[str, Any]:
     """The body of `POST /containers/create`.
+
+    Args:
+        built: as in `image_of`.
 
     Raises:
         LaunchRefused: the operator doesn't allow its image.
@@ -119,7 +133,7 @@ def container(compute: Containers, settings: DockerSettings, cluster: str, launc
     networks = words(settings.networks)
     secret = [Mount(settings.redis_secret, _SECRET, True)] if settings.redis_secret else []
     return {
-        "Image": image_of(compute, settings, launch),
+        "Image": image_of(compute, settings, launch, built),
         "Entrypoint": program(launch),
         "Cmd": list(launch.arguments),
         "WorkingDir": "/",
