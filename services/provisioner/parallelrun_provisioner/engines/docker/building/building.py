@@ -138,13 +138,16 @@ class Building:
         if "error" in event:
             self.failure = self.failure or shortened(str(event["error"]))
             return
+        if "status" in event:  # of an image that is fetched, which it builds on
+            parts = (str(event.get(part) or "") for part in ("id", "status", "progress"))
+            self.said = shortened(" ".join(filter(None, parts)))
+            if not event.get("progressDetail"):
+                self.log.write(f"{self.said}\n")
+            return
         text = str(event.get("stream") or "")
-        if "status" in event:
-            text = " ".join(str(event.get(part) or "") for part in ("id", "status", "progress")).strip()
-            self.log.write("" if event.get("progressDetail") else f"{text}\n")
-        else:
-            self.log.write(text)
-        self.said = shortened(text) if text.strip() else self.said
+        self.log.write(text)
+        if text.startswith("Step "):
+            self.said = shortened(text)
 
 
 def _refusal(response: Any) -> str:
