@@ -45,7 +45,9 @@ class FakeEngine:
         self.dies = ""
 
     def plan(self, launch: Launch) -> str:
-        return " ".join(launch.arguments)
+        if self.refuses and launch.shape.image == self.refused_image:
+            raise LaunchRefused(self.refuses)
+        return " ".join([launch.shape.image, *launch.arguments])
 
     def launch(self, launch: Launch) -> None:
         if self.dies == "before":
@@ -243,6 +245,17 @@ def test_an_image_that_can_not_be_built_is_asked_for_by_nobody_and_its_jobs_are_
     assert engine.asked == []
     assert told.builds[image].failure == told.why == "unknown instruction: FORM"
     assert told.pauses == {}, "it isn't tried again, as a launch would be"
+
+
+def test_what_is_sent_is_known_of_each_image_that_jobs_name(redis: Redis) -> None:
+    engine = FakeEngine()
+    engine.refuses, engine.refused_image = "it is not allowed", "refused"
+    life = Life(redis, engine)
+    told = life.step(100.0, images=("own", "refused"))
+    assert told.plan == " --node cpus-000000000000 --compute cpus"
+    assert told.plans == {"own": "own --node cpus-000000000000 --compute cpus", "refused": "it is not allowed"}
+    engine.refuses = ""
+    assert life.step(101.0, images=("own", "refused")).plans["refused"].startswith("refused --node ")
 
 
 def test_nodes_that_die_as_soon_as_they_have_come_are_not_replaced_as_fast(redis: Redis) -> None:
