@@ -7,6 +7,7 @@ import { Bar, progressShares, type Share } from "../../../parts/bar";
 import { Card } from "../../../parts/card";
 import { Mark } from "../../../parts/state";
 import { bytes, count, counted } from "../../../words/numbers";
+import { itemsFound } from "../../../words/pace";
 import { secondsBetween, duration } from "../../../words/times";
 
 interface Phase {
@@ -59,15 +60,17 @@ function shuffling({ progress, ...job }: Job): Phase[] {
 }
 
 function scheduling(job: Job): Phase {
-  const { scheduled, items_scheduled, listing_done } = job.progress;
+  const { scheduled, items_scheduled, listing_done, all_found, chosen_size, chosen_why } = job.progress;
   const state = listing_done ? "done" : isOver(job) ? left(job) : job.started ? "running" : "waiting";
+  const of = all_found && !listing_done ? ` of ${count(itemsFound(job))}` : "";
+  const size = chosen_size ? `; the size is auto: ${counted(chosen_size, "item")}, because ${chosen_why}` : "";
   return {
     name: "Scheduling",
     state,
     total: 1,
     shares: [{ kind: "done", value: listing_done ? 1 : 0 }],
     isOpen: state === "running",
-    told: scheduled ? `${counted(items_scheduled, "item")} in ${counted(scheduled, "mini-batch", "mini-batches")}${listing_done ? "" : " so far"}` : "",
+    told: scheduled ? `${counted(items_scheduled, "item")}${of} in ${counted(scheduled, "mini-batch", "mini-batches")}${listing_done ? "" : " so far"}${size}` : "",
   };
 }
 
