@@ -5,7 +5,7 @@ import { secondsBetween } from "./times";
 
 export interface Pace {
   elapsedS: number;
-  /** Items a second since it began; NaN: not known. */
+  /** Items a second since it began, without those that failed; NaN: not known. */
   itemsPerS: number;
   /** Seconds until all mini-batches are decided, at that pace; undefined: nothing can be said yet. */
   leftS: number | undefined;
@@ -14,12 +14,12 @@ export interface Pace {
 export function paceOf(job: Job, now: number): Pace {
   if (!job.started) return { elapsedS: 0, itemsPerS: NaN, leftS: undefined };
   const elapsedS = Math.max(0, secondsBetween(job.started, job.ended ?? now));
-  const { items_done, items_failed, done, failed, scheduled, resumed, listing_done } = job.progress;
+  const { items_done, done, failed, scheduled, resumed, listing_done } = job.progress;
   const decided = done + failed - resumed;
   const isOpen = job.state === "processing" && listing_done && decided > 0 && elapsedS > 1;
   return {
     elapsedS,
-    itemsPerS: elapsedS > 0 ? (items_done + items_failed) / elapsedS : NaN,
+    itemsPerS: elapsedS > 0 ? items_done / elapsedS : NaN,
     leftS: isOpen ? ((scheduled - done - failed) * elapsedS) / decided : undefined,
   };
 }
