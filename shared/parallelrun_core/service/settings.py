@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar, Final, Self
 
 from pydantic import Field, SecretStr, ValidationError, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
@@ -19,6 +19,9 @@ from parallelrun_core.leasing import LEASE_S
 
 if TYPE_CHECKING:
     from parallelrun_core.tracing.switch import Tracing
+
+MOST_ALONE_S: Final = 30 * 86_400.0
+"""The longest that a node may be told to go on while Redis doesn't answer."""
 
 
 class ServiceSettings(BaseSettings):
