@@ -5,7 +5,7 @@ import { secondsBetween } from "./times";
 
 export interface Pace {
   elapsedS: number;
-  /** Items a second since it began; NaN: not known. */
+  /** Items a second since it began, without those that failed; NaN: not known. */
   itemsPerS: number;
   /** Seconds until all mini-batches are decided, at that pace; undefined: nothing can be said yet. */
   leftS: number | undefined;
@@ -22,7 +22,7 @@ export function paceOf(job: Job, now: number): Pace {
   const left = listing_done ? (scheduled - done - failed) / decided : all_found && !resumed ? (itemsFound(job) - items) / items : NaN;
   return {
     elapsedS,
-    itemsPerS: elapsedS > 0 ? items / elapsedS : NaN,
+    itemsPerS: elapsedS > 0 ? items_done / elapsedS : NaN,
     leftS: isOpen && Number.isFinite(left) ? left * elapsedS : undefined,
   };
 }

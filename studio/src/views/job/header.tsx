@@ -10,6 +10,7 @@ import { itemsFound, paceOf } from "../../words/pace";
 import { sentenceOf } from "../../words/sentence";
 import { kindOf } from "../../words/states";
 import { moment } from "../../words/times";
+import { titleOf } from "../../words/title";
 import { tagsOf } from "../jobs/matching";
 import { Actions } from "./actions";
 import { Cause } from "./cause";
@@ -30,7 +31,7 @@ export function Header({ job, live, now }: { job: Job; live: LiveJob; now: numbe
         )}
       </p>
       <div class="heading">
-        <h1>{job.name || job.id}</h1>
+        <h1>{titleOf(job)}</h1>
         <State state={job.state} />
         {live.isLive.value && (
           <span class="chip live" title="Changes are shown as they happen">
