@@ -24,6 +24,7 @@ def main() -> int:
     ring_fd, control, results, part = map(int, sys.argv[1:5])
     config_path, agent = sys.argv[5], int(sys.argv[6])
     _die_with_the_agent(agent)
+    os.nice(10)
     if "SLURM_JOB_ID" in os.environ:
         _leave_sigterm_to_the_agent()
     _prefer_me_when_memory_runs_out()

@@ -301,7 +301,7 @@ def _start(plan: WorkerPlan, part_fd: int, streams: list[int], stacks: int) -> _
                 cwd=plan.working_folder,
                 env=plan.environment,
                 pass_fds=fds,
-                start_new_session=True,
+                process_group=0,
                 **plan.user.start,
             )
         undo.pop_all()
