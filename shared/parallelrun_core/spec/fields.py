@@ -6,9 +6,10 @@ import re
 from dataclasses import dataclass
 from typing import Annotated, Any, Final, Literal, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag, field_validator, model_validator
+from pydantic import BeforeValidator, ConfigDict, Discriminator, Field, Tag, field_validator, model_validator
 
 from parallelrun_core.assets.names import NAME_PATTERN
+from parallelrun_core.described import Described
 from parallelrun_core.spec.conda import checked_requirement, is_too_old, python_of, requirements_of
 from parallelrun_core.storage.location import datastore_of
 from parallelrun_core.storage.supported import supported_path
@@ -27,10 +28,10 @@ _LOOSE_SIZE: Final = re.compile(
 )
 
 
-class Strict(BaseModel):
+class Strict(Described):
     """A model that refuses unknown fields, and can't be changed."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True, hide_input_in_errors=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
 
 
 def without_nul(value: str) -> str:
