@@ -308,8 +308,8 @@ lock: ## Lock the newest versions that fit together, in requirements/
 	@$(LOCK_VENV)/bin/python -m pip install --quiet --disable-pip-version-check --upgrade uv
 	@mkdir -p requirements
 	@# The largest set is solved first, and the others take their versions from it.
-	@$(UV_COMPILE) --upgrade --extra dev --extra docker --extra examples --extra tables --extra stores pyproject.toml requirements/build.in --output-file requirements/dev.txt >/dev/null
-	@$(UV_COMPILE) --constraint requirements/dev.txt --extra docker --extra tables --extra stores pyproject.toml --output-file requirements/runtime.txt >/dev/null
+	@$(UV_COMPILE) --upgrade --extra dev --extra docker --extra examples --extra gpu --extra otel --extra tables --extra stores pyproject.toml requirements/build.in --output-file requirements/dev.txt >/dev/null
+	@$(UV_COMPILE) --constraint requirements/dev.txt --extra docker --extra gpu --extra otel --extra tables --extra stores pyproject.toml --output-file requirements/runtime.txt >/dev/null
 	@$(UV_COMPILE) --constraint requirements/dev.txt --extra examples pyproject.toml --output-file requirements/examples.txt >/dev/null
 	@$(UV_COMPILE) --constraint requirements/dev.txt requirements/build.in --output-file requirements/build.txt >/dev/null
 	@for release in $(AZURE_CLIENTS); do \

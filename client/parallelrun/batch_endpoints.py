@@ -12,7 +12,7 @@ import msgspec
 
 from parallelrun.models import BatchDeployment, BatchEndpoint, Job
 from parallelrun.resource import as_model, pages
-from parallelrun.sending import UPLOAD_TIMEOUT_S, body_of, without_its_code
+from parallelrun.sending import UPLOAD_TIMEOUT_S, body_of, submission_headers, without_its_code
 from parallelrun.transport import Transport
 
 _PATH: Final = "/v1/batch-endpoints"
@@ -92,7 +92,7 @@ class BatchEndpoints:
             "POST",
             f"{_path(name)}:invoke",
             idempotent=True,
-            headers={"Idempotency-Key": idempotency_key or secrets.token_hex(16)},
+            headers=submission_headers(idempotency_key or secrets.token_hex(16)),
             body=lambda: {"json": body},
             read_timeout_s=UPLOAD_TIMEOUT_S,
         )

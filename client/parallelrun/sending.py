@@ -1,8 +1,9 @@
-"""What is sent of a job: its spec, and its code in a zip."""
+"""What is sent of a job: its spec, its code in a zip, and what its submission is a part of."""
 
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,6 +15,18 @@ if TYPE_CHECKING:
     from parallelrun_core.spec import JobSpec, PipelineSpec
 
 UPLOAD_TIMEOUT_S: Final = 300.0
+
+
+def submission_headers(key: str, traceparent: str | None = None) -> dict[str, str]:
+    """The headers of a submission.
+
+    Args:
+        key: its idempotency key.
+        traceparent: the span to whose trace the job belongs; None: that of the variable `TRACEPARENT`, if it is set.
+    """
+    span = (os.environ.get("TRACEPARENT", "") if traceparent is None else traceparent).strip()
+    is_sendable = span.isascii() and span.isprintable()
+    return {"Idempotency-Key": key} | ({"traceparent": span} if span and is_sendable else {})
 
 
 def without_its_code(

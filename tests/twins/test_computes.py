@@ -13,6 +13,7 @@ from parallelrun_core.computes.catalog import Catalog
 from parallelrun_core.store.provisioning import ComputeStatus, Provisioning
 from parallelrun_master import compute_watch
 from parallelrun_provisioner.policy import scaling
+from tests.integration import test_left_alone as alone
 from tests.integration.provisioner import test_pool as pools
 from tests.security import test_computes as kinds
 from tests.twins.sabotage import always, expect_failure
@@ -71,6 +72,12 @@ def test_a_provisioner_that_acts_though_another_one_does_is_found(redis: Redis) 
 def test_a_provisioner_that_starts_whatever_is_defined_is_found() -> None:
     with expect_failure():
         kinds.check_kinds(without="computes.kinds")
+
+
+@pytest.mark.integration
+def test_a_node_that_waits_for_ever_for_a_redis_that_is_gone_is_found() -> None:
+    with expect_failure():
+        alone.check_its_end(without="agent.alone")
 
 
 def test_a_catalog_that_believes_every_file_is_found(tmp_path: Path) -> None:

@@ -28,6 +28,7 @@ from parallelrun_provisioner.engines.interface import (
     Standing,
     Surroundings,
 )
+from parallelrun_provisioner.plans import Plans
 from parallelrun_provisioner.policy.demand import Need, demand_of
 from parallelrun_provisioner.policy.pace import list_after_s
 from parallelrun_provisioner.policy.scaling import Life, Limits, Moves, Node, moves, releases
@@ -93,7 +94,7 @@ class Pool:
         self._told: dict[str, float] = {}
         """When the engine was told to end a node."""
         self._trouble = ""
-        self._plan = ""
+        self._plans = Plans(engine, lambda shape: self._launch(launch_id(compute.name, _PLANNED), shape))
 
     def resume(self, status: ComputeStatus | None) -> None:
         """Go on where another provisioner was, unless the compute was defined anew since."""
@@ -119,9 +120,9 @@ class Pool:
             if not isinstance(error, EngineError):
                 log.exception("engine_failed", compute=self.compute.name)
             self._trouble = in_one_line(str(error))
-            return self._status(sight.now, self._view(sight), Moves(wanted=sum(demand.values())))
+            return self._status(sight.now, self._view(sight), Moves(wanted=sum(demand.values())), demand)
         self._note_changes(done, nodes, sight.now)
-        return self._status(sight.now, nodes, done)
+        return self._status(sight.now, nodes, done, demand)
 
     def release(self, sight: Sight, *, by_force: bool) -> bool:
         """Give back all nodes, whatever they do; whether nothing is left of them. Raises redis-py's errors.
@@ -144,15 +145,6 @@ class Pool:
         gone |= {node.id for node in nodes if node.life is Life.ENDED and node.id not in listed}
         self.left = [node.id for node in nodes if node.id not in gone]
         return not self.left
-
-    def plan(self) -> str:
-        """Exactly what is sent for a node of the plain shape."""
-        if not self._plan:
-            try:
-                self._plan = self._engine.plan(self._launch(launch_id(self.compute.name, _PLANNED), Shape()))
-            except EngineError as error:
-                return str(error)
-        return self._plan
 
     def close(self) -> None:
         """Free connections."""
@@ -295,7 +287,7 @@ class Pool:
 
     # What is shown
 
-    def _status(self, now: float, nodes: Sequence[Node], done: Moves) -> ComputeStatus:
+    def _status(self, now: float, nodes: Sequence[Node], done: Moves, demand: Mapping[Shape, int]) -> ComputeStatus:
         words = {each.launch_id: each.words for each in self._listed}
         lives = [node.life for node in nodes]
         shown = [node for node in nodes if node.life is not Life.ENDED]
@@ -319,7 +311,8 @@ class Pool:
             trouble=self._trouble,
             pauses=pauses,
             slots=self._slots_seen,
-            plan=self.plan(),
+            plan=self._plans.of(Shape()),
+            plans=self._plans.of_images([*demand, *(node.shape for node in nodes)]),
             revision=self.revision,
         )
 

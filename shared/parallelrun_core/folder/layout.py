@@ -285,6 +285,11 @@ def notices_of(root: Path) -> Path:
     return root / "notices"
 
 
+def traces_of(root: Path) -> Path:
+    """The same for traces of jobs that have ended, and are not sent yet."""
+    return root / "traces"
+
+
 def schedules_of(root: Path) -> Path:
     """The folder of all schedules; there with the first of them."""
     return root / "schedules"

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar, Final, Self
 
 from pydantic import Field, SecretStr, ValidationError, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
@@ -18,6 +18,12 @@ from parallelrun_core.described import descriptions
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.leader_lease import LEADER_S
 from parallelrun_core.leasing import LEASE_S
+
+if TYPE_CHECKING:
+    from parallelrun_core.tracing.switch import Tracing
+
+MOST_ALONE_S: Final = 30 * 86_400.0
+"""The longest that a node may be told to go on while Redis doesn't answer."""
 
 
 class ServiceSettings(BaseSettings):
@@ -78,6 +84,13 @@ class ServiceSettings(BaseSettings):
     def mlflow_credentials() -> dict[str, str]:
         """The variables of this service's environment that let it into a tracking server of MLflow."""
         return {name: value for name, value in os.environ.items() if name.startswith("MLFLOW_TRACKING_")}
+
+    @staticmethod
+    def tracing() -> Tracing | None:
+        """What the variables of OpenTelemetry in this service's environment say; None: there are no traces."""
+        from parallelrun_core.tracing.switch import tracing_of
+
+        return tracing_of(os.environ)
 
     @property
     def lease_ms(self) -> int:

@@ -87,6 +87,8 @@ class ComputeStatus(msgspec.Struct, kw_only=True, frozen=True):
     """Of a node, as was last seen; 0: unknown."""
     plan: str = ""
     """Exactly what is sent to the engine for a node."""
+    plans: dict[str, str] = {}
+    """The same for nodes of images that jobs have named, by the image: of jobs that need nodes, and of nodes there."""
     revision: str = ""
     """Which definition of the compute this is about."""
 

@@ -44,7 +44,9 @@ class FakeEngine:
         self.dies = ""
 
     def plan(self, launch: Launch) -> str:
-        return " ".join(launch.arguments)
+        if self.refuses and launch.shape.image == self.refused_image:
+            raise LaunchRefused(self.refuses)
+        return " ".join([launch.shape.image, *launch.arguments])
 
     def launch(self, launch: Launch) -> None:
         if self.dies == "before":
@@ -202,6 +204,17 @@ def test_a_job_whose_image_can_not_be_had_holds_up_no_other(redis: Redis) -> Non
     assert list(engine.images.values()) == ["", ""], "the other one has the room, too"
     assert {image: pause.failures for image, pause in told.pauses.items()} == {"missing": 2}
     assert (told.why, told.next_attempt) == ("no such image", 161.0)
+
+
+def test_what_is_sent_is_known_of_each_image_that_jobs_name(redis: Redis) -> None:
+    engine = FakeEngine()
+    engine.refuses, engine.refused_image = "it is not allowed", "refused"
+    life = Life(redis, engine)
+    told = life.step(100.0, images=("own", "refused"))
+    assert told.plan == " --node cpus-000000000000 --compute cpus"
+    assert told.plans == {"own": "own --node cpus-000000000000 --compute cpus", "refused": "it is not allowed"}
+    engine.refuses = ""
+    assert life.step(101.0, images=("own", "refused")).plans["refused"].startswith("refused --node ")
 
 
 def test_nodes_that_die_as_soon_as_they_have_come_are_not_replaced_as_fast(redis: Redis) -> None:

@@ -24,6 +24,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from parallelrun_api.submission.checks import PathChecks
 from parallelrun_api.submission.code import store_code, store_steps_code
 from parallelrun_api.submission.key_claims import KeyClaims
@@ -47,6 +49,7 @@ from parallelrun_core.service import failpoints, telemetry
 from parallelrun_core.spec import PipelineSpec
 from parallelrun_core.spec.pipeline_steps import leaf_steps, with_steps
 from parallelrun_core.store.registry import Registry
+from parallelrun_core.tracing.context import SpanContext
 
 if TYPE_CHECKING:
     from parallelrun_core.store.connection import Redis
@@ -83,10 +86,13 @@ class Submissions:
         self._keys = KeyClaims(root)
         self._computes = computes
 
-    def accept(self, upload: Upload, key: str) -> str:
+    def accept(self, upload: Upload, key: str, traceparent: str = "") -> str:
         """Turn an upload into a job; returns its id. The job is durable, and not yet registered.
 
         With an idempotency key, the same upload becomes the same job however often it comes.
+
+        Args:
+            traceparent: the span of whoever submits it, as the header has it; one that is none is passed over.
 
         Raises:
             InvalidInput, Conflict: it can't be accepted.
@@ -96,7 +102,7 @@ class Submissions:
         now = self._registry.now()
         if not key:
             job_id = new_job_id()
-            self._create(job_id, upload, self._prepare(job_id, upload), is_alone=True)
+            self._create(job_id, upload, self._prepare(job_id, upload), traceparent, is_alone=True)
             return job_id
         job_id = self._keys.job_of(key, upload.sha256, now=now) or new_job_id()
         if self._is_accepted(job_id):
@@ -111,7 +117,7 @@ class Submissions:
             raise
         job_id = self._keys.claim(key, upload.sha256, job_id, now=now)
         failpoints.reach("key.claimed")
-        self._create(job_id, upload, prepared, is_alone=False)
+        self._create(job_id, upload, prepared, traceparent, is_alone=False)
         return job_id
 
     def prepare(self, upload: Upload) -> JobRecord:
@@ -190,14 +196,16 @@ class Submissions:
         )  # fmt: skip
         return _Prepared(document, code="", earlier=None)
 
-    def _create(self, job_id: str, upload: Upload, prepared: _Prepared, *, is_alone: bool) -> None:
+    def _create(self, job_id: str, upload: Upload, prepared: _Prepared, traceparent: str, *, is_alone: bool) -> None:
         """Create the job's folder.
 
         Args:
             is_alone: no other request can be about to create this job, too.
         """
         folder = JobFolder(self._root, job_id)
-        record = job_of(self._record(upload, prepared), job_id, submitted=time.time())
+        span = SpanContext.parse(traceparent)
+        named = msgspec.structs.replace(self._record(upload, prepared), traceparent=span.traceparent if span else "")
+        record = job_of(named, job_id, submitted=time.time())
         try:
             if is_alone and prepared.earlier is None:
                 folder.create(record)

@@ -16,7 +16,7 @@ from parallelrun_core.adviser.reading.usage import read_uses
 from parallelrun_core.errors import CorruptLog, InvalidInput
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.layout import Logs
-from parallelrun_core.folder.records import JobResult
+from parallelrun_core.folder.records import JobRecord, JobResult
 from parallelrun_core.mltable.plan import load_plans
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.spec.fields import MiniBatchSize
@@ -36,9 +36,7 @@ def evidence_of(folder: JobFolder, result: JobResult | None = None) -> Evidence:
         NotFound, NewerSchema, CorruptLog: its records can't be read.
     """
     record, result = folder.record(), result or folder.result()
-    begun = max([record.submitted, *(each.at for each in folder.reopenings()[-1:])])
-    if result is not None and result.started is not None:
-        begun = max(begun, result.started)
+    begun = begun_at(folder, record, result)
     spec = record.job_spec()
     read = read_tries(folder.path, begun)
     inits = read_inits(folder.logs, begun)
@@ -58,6 +56,16 @@ def evidence_of(folder: JobFolder, result: JobResult | None = None) -> Evidence:
         uses=read_uses(folder.logs, read.nodes),
         settings=settings_of(spec, is_table=_is_table(folder)),
     )
+
+
+def begun_at(folder: JobFolder, record: JobRecord, result: JobResult | None) -> float:
+    """When the job began, or began again after it was reopened: times of evidence count from it.
+
+    Raises:
+        CorruptLog: the records of its reopenings can't be read.
+    """
+    begun = max([record.submitted, *(each.at for each in folder.reopenings()[-1:])])
+    return max(begun, result.started) if result is not None and result.started is not None else begun
 
 
 def _last_end(tries: Tries) -> float:

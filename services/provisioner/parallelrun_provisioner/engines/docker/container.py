@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from parallelrun_core.computes.containers import Containers
 from parallelrun_core.computes.launch import Launch
+from parallelrun_provisioner.engines.brought_along import KIT, PROGRAM
 from parallelrun_provisioner.engines.docker.settings import DockerSettings, Mount, words
 from parallelrun_provisioner.engines.interface import LaunchRefused
 
@@ -22,8 +23,6 @@ IMAGE: Final = "parallelrun.image"
 CAPABILITIES: Final = ("KILL", "SETGID", "SETUID")
 """What an agent needs to start and end workers as other users; it gives up the rest of root's rights at once."""
 _SECRET: Final = "/secret"  # noqa: S105 - where it is, not what it is
-KIT: Final = "/opt/parallelrun"
-"""Where the agent for nodes of other images is, and must be."""
 CACHE: Final = "/cache"
 _CACHE: Final = {
     "PARALLELRUN_CACHE_DIR": CACHE,
@@ -93,8 +92,7 @@ def mounts(given: list[Mount]) -> list[dict[str, Any]]:
 
 def program(launch: Launch) -> list[str]:
     """What runs in a node: the agent of its image, or the one that is mounted in an image of somebody else."""
-    # -I: nothing that an image sets for its own Python, by variables or files, has a say in the agent's.
-    return [f"{KIT}/venv/bin/python", "-I", "-m", "parallelrun_agent.main"] if launch.shape.image else _OWN
+    return list(PROGRAM) if launch.shape.image else _OWN
 
 
 def seen(settings: DockerSettings, launch: Launch) -> list[Mount]:
