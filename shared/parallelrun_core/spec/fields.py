@@ -22,7 +22,7 @@ _MAX_NAME_BYTES: Final = 255
 _SIZE: Final = re.compile(r"(?P<rows>rows:)?(?P<number>[0-9]+)(?P<suffix>kb|mb|gb)?", re.IGNORECASE)
 _FACTORS: Final = {"": 1, "kb": 1 << 10, "mb": 1 << 20, "gb": 1 << 30}
 _MAX_SIZE: Final = 1 << 40
-_SIZE_FORMS: Final = "must be a whole number, or a string such as '1mb' or 'rows:500'"
+_SIZE_FORMS: Final = "must be a whole number, or a string such as '1mb', 'rows:500' or 'auto'"
 _LOOSE_SIZE: Final = re.compile(
     r"\s*(\d+)(\.\d+)?\s*(rows?|files?|bytes?|b|[kmg](?:i?b|(?:ilo|ega|iga)bytes?)?)\s*", re.I
 )
@@ -224,8 +224,13 @@ class MiniBatchSize:
 
     number: int | None = None
     """None: the default, which is 10 files or 1 MiB (reference §0)."""
-    unit: Literal["plain", "bytes", "rows"] = "plain"
-    """`plain`: files of a file list, bytes of a table; `bytes`: given with a unit, so for tables alone."""
+    unit: Literal["plain", "bytes", "rows", "auto"] = "plain"
+    """`plain`: files of a file list, bytes of a table; `bytes`: given with a unit, so for tables alone; `auto`: files,
+    and the job finds out how many."""
+
+    @property
+    def is_auto(self) -> bool:
+        return self.unit == "auto"
 
     @property
     def files(self) -> int:
@@ -237,18 +242,18 @@ class MiniBatchSize:
 
     @classmethod
     def parse(cls, value: int | str | None) -> Self:
-        """Read `10`, `"10"`, `"500kb"` (counted in 1024s, any letter case) or `"rows:500"`.
+        """Read `10`, `"10"`, `"500kb"` (counted in 1024s, any letter case), `"rows:500"` or `"auto"`.
 
         Raises:
             ValueError: it is none of these.
         """
         if value is None:
             return cls()
+        if value == "auto":
+            return cls(unit="auto")
         size = _SIZE.fullmatch(str(value)) if not isinstance(value, bool | float) else None
         if size is None and isinstance(value, int) and not isinstance(value, bool):
             raise ValueError("must be greater than or equal to 1")
-        if value == "auto":
-            raise ValueError("is never chosen by a job itself: `parallelrun tune JOB.yml` tries sizes, and says which")
         if size is None or (size["rows"] and size["suffix"]):
             raise ValueError(_SIZE_FORMS)
         digits = size["number"]
@@ -262,6 +267,8 @@ class MiniBatchSize:
 
 def size_meant(text: str) -> str:
     """The mini-batch size that was probably meant by a string such as `10 kilobytes`; empty when there is none."""
+    if text.strip().lower() in ("auto", "automatic"):
+        return "auto"
     size = _LOOSE_SIZE.fullmatch(text)
     if size is None:
         return ""
