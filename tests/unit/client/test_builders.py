@@ -191,6 +191,11 @@ def test_a_parallel_run_function_called_with_inputs_is_a_job(tmp_path: Path) -> 
     ]  # fmt: skip
 
 
+def test_a_job_may_choose_the_size_of_its_mini_batches() -> None:
+    assert config(mini_batch_size="auto").mini_batch_size == "auto"
+    assert read_spec(function(mini_batch_size="auto")(files="data")).job.size.is_auto
+
+
 def test_arguments_of_azure_that_have_no_use_here_are_taken(tmp_path: Path) -> None:
     output = Output(type="uri_file", path="out.csv", name="scores", version="1")
     job = function(experiment_name="trial", outputs={"scores": output}, shm_size="2g")(files="data")

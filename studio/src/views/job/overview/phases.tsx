@@ -8,6 +8,7 @@ import { Bar, progressShares, type Share } from "../../../parts/bar";
 import { Card } from "../../../parts/card";
 import { Mark } from "../../../parts/state";
 import { bytes, count, counted } from "../../../words/numbers";
+import { itemsFound } from "../../../words/pace";
 import { secondsBetween, duration } from "../../../words/times";
 
 interface Phase {
@@ -75,8 +76,9 @@ function shuffling({ progress, ...job }: Job): Phase[] {
 }
 
 function scheduling(job: Job, tries: Tries | undefined): Phase {
-  const { scheduled, items_scheduled, listing_done } = job.progress;
+  const { scheduled, items_scheduled, listing_done, all_found, chosen_size, chosen_why } = job.progress;
   const state = listing_done ? "done" : isOver(job) ? left(job) : job.started ? "running" : "waiting";
+  const of = all_found && !listing_done ? ` of ${count(itemsFound(job))}` : "";
   return {
     name: "Scheduling",
     state,
@@ -84,7 +86,8 @@ function scheduling(job: Job, tries: Tries | undefined): Phase {
     shares: [{ kind: "done", value: listing_done ? 1 : 0 }],
     isOpen: state === "running",
     told: [
-      scheduled ? `${counted(items_scheduled, "item")} in ${counted(scheduled, "mini-batch", "mini-batches")}${listing_done ? "" : " so far"}` : "",
+      scheduled ? `${counted(items_scheduled, "item")}${of} in ${counted(scheduled, "mini-batch", "mini-batches")}${listing_done ? "" : " so far"}` : "",
+      chosen_size ? `${counted(chosen_size, "item")} for each now (auto): ${chosen_why}` : "",
       job.started && tries ? `first try after ${duration(Math.max(0, (tries.begin - Date.parse(job.started)) / 1000))}` : "",
     ]
       .filter(Boolean)
