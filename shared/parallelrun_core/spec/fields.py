@@ -8,7 +8,6 @@ from pathlib import Path, PurePosixPath
 from typing import Annotated, Any, Final, Literal, Self
 
 from pydantic import (
-    BaseModel,
     BeforeValidator,
     ConfigDict,
     Discriminator,
@@ -21,6 +20,7 @@ from pydantic import (
 
 from parallelrun_core.assets.names import NAME_PATTERN, stored_code
 from parallelrun_core.computes.built_images import DOCKERFILE, BuiltImage
+from parallelrun_core.described import Described
 from parallelrun_core.spec.conda import checked_requirement, is_too_old, python_of, requirements_of
 from parallelrun_core.storage.location import datastore_of
 from parallelrun_core.storage.supported import absolute_path, local_path, supported_path
@@ -39,10 +39,10 @@ _LOOSE_SIZE: Final = re.compile(
 )
 
 
-class Strict(BaseModel):
+class Strict(Described):
     """A model that refuses unknown fields, and can't be changed."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True, hide_input_in_errors=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
 
 
 def without_nul(value: str) -> str:
