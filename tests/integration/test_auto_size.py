@@ -7,7 +7,7 @@ from functools import partial
 
 import pytest
 
-from parallelrun import Client
+from parallelrun import Client, InvalidRequest
 from parallelrun.progress.text import chosen_size
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.manifest import read_closing, read_manifest
@@ -152,6 +152,26 @@ def test_a_canceled_job_goes_on_with_the_sizes_that_it_had() -> None:
         assert after[len(before)] > 8, "it measures again from the beginning"
 
 
+def test_another_job_goes_on_with_what_one_has_cut_and_measured() -> None:
+    with Cluster(api=True) as cluster, Client(cluster.api_url) as client:
+        first = submit(cluster, 600, 0.02)
+        cluster.until(lambda: max(sizes(cluster.folder(first)), default=0) > 16, "mini-batches are larger")
+        client.jobs.cancel(first)
+        client.jobs.wait(first, raise_on_failure=False)
+        before = sizes(cluster.folder(first))
+        assert sum(before) < 600
+        settings = cluster.folder(first).record().job_spec().model_dump(mode="json", exclude_defaults=True)
+        again = {**settings, "code": str(cluster.home / "code"), "resume_from": first}
+        with pytest.raises(InvalidRequest, match="it is 5 here but 'auto' in job"):
+            client.jobs.create({**again, "mini_batch_size": 5})
+        second = client.jobs.create(again).id
+        result = check(cluster, second, 600)
+        after = sizes(cluster.folder(second))
+        assert after[: len(before)] == before
+        assert after[len(before)] > 8, "it measures again from the beginning"
+        assert result.progress.resumed > 0
+
+
 def _has_cut(folder: JobFolder, count: int) -> bool:
     return len(sizes(folder)) >= count or folder.result() is not None
 
@@ -162,7 +182,8 @@ def test_every_row_comes_once_however_often_leaders_die() -> None:
         marks.mkdir()
         job = cluster.submit(
             ENTRY_SCRIPT, inputs=cluster.files(3000), mini_batch_size="auto",
-            environment_variables={"MARKS": str(marks)}, run_invocation_timeout=0.5,
+            environment_variables={"MARKS": str(marks), "ITEM_S": "0.002"}, run_invocation_timeout=2.5,
+            run_max_try=100, lost_leases=100,
         )  # fmt: skip
         for deaths in range(1, 6):
             enough = partial(_has_cut, cluster.folder(job), 20 * deaths)
