@@ -29,7 +29,7 @@ class NodeWatch:
         self._queue = queue
         self._spec = spec
         self._settings = settings
-        self._kind = (spec.compute, spec.environment.image if spec.compute else "")
+        self._kind = (spec.compute, spec.environment.node_image if spec.compute else "")
         """The compute and the image of its nodes."""
         self._assigned: list[str] | None = None
         self._is_assigned = False

@@ -193,6 +193,7 @@ class Processing:
             self._completion.recorded(now)
         self._say_if_disks_are_full()
         self._compute.refresh(progress, self._nodes.alive, now)
+        self._completion.fail(self._compute.failure)
         waits_for_nodes = self._compute.is_awaited and not self._nodes.has_own
         if waits_for_nodes or self._nodes.are_taken or self._nodes.are_full:
             self._completion.moved(now)  # for nodes, slots of other jobs, or room on the disks

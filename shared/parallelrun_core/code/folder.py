@@ -1,11 +1,14 @@
-"""Which files of a folder are its code: all but what tools and runs leave there, and what its ignore file names."""
+"""Which files of a folder are its code: all but what tools and runs leave there, and what its ignore file names.
+
+What an image is built of is taken in the same way, with an ignore file of its own (`context.py`).
+"""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, Final
+from typing import IO, Final, Protocol
 
 from pathspec import GitIgnoreSpec
 
@@ -20,8 +23,20 @@ IGNORE_FILES: Final = (".amlignore", ".gitignore")
 LEAVE_OUT_HINT: Final = "a line in .amlignore, else .gitignore, at the top of the code leaves out what isn't code"
 
 
-def code_files(folder: Path, leave_out: Path | None = None) -> Iterator[tuple[tuple[str, ...], int, IO[bytes]]]:
-    """The files that make up a code folder: where each is below it, its mode, and the file, open until the next one.
+FilesBelow = Iterator[tuple[tuple[str, ...], int, IO[bytes]]]
+"""Where each file is below a folder, its mode, and the file, open until the next one."""
+
+
+class Ignored(Protocol):
+    """What an ignore file says."""
+
+    def match_file(self, file: str) -> bool:
+        """Whether this is left out: a file by its path below the folder, or a folder with all in it, with a `/`."""
+        ...
+
+
+def code_files(folder: Path, leave_out: Path | None = None) -> FilesBelow:
+    """The files that make up a code folder.
 
     Args:
         leave_out: a folder that may be below it and isn't code.
@@ -30,9 +45,17 @@ def code_files(folder: Path, leave_out: Path | None = None) -> Iterator[tuple[tu
         UnsafePath: a link leads out of the folder, or to one above itself.
         InvalidInput: the ignore file has a pattern that isn't one.
     """
+    return files_below(folder, _ignored_in(folder), leave_out)
+
+
+def files_below(folder: Path, ignored: Ignored, leave_out: Path | None = None) -> FilesBelow:
+    """The files below a folder but for what is ignored. Links are followed only within it.
+
+    Raises:
+        UnsafePath: a link leads out of the folder, or to one above itself.
+    """
     root = folder.resolve()
     left_out = leave_out.resolve() if leave_out else None
-    ignored = _ignored_in(folder)
     for current, subfolders, names in os.walk(folder, followlinks=True):
         here = Path(current)
         below = here.relative_to(folder)

@@ -4,14 +4,26 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
 from typing import Annotated, Any, Final, Literal, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag, field_validator, model_validator
+from pydantic import (
+    BeforeValidator,
+    ConfigDict,
+    Discriminator,
+    Field,
+    Tag,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 
-from parallelrun_core.assets.names import NAME_PATTERN
+from parallelrun_core.assets.names import NAME_PATTERN, stored_code
+from parallelrun_core.computes.built_images import DOCKERFILE, BuiltImage
+from parallelrun_core.described import Described
 from parallelrun_core.spec.conda import checked_requirement, is_too_old, python_of, requirements_of
 from parallelrun_core.storage.location import datastore_of
-from parallelrun_core.storage.supported import supported_path
+from parallelrun_core.storage.supported import absolute_path, local_path, supported_path
 
 MAX_PATH: Final = 4096
 NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -27,10 +39,10 @@ _LOOSE_SIZE: Final = re.compile(
 )
 
 
-class Strict(BaseModel):
+class Strict(Described):
     """A model that refuses unknown fields, and can't be changed."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True, hide_input_in_errors=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
 
 
 def without_nul(value: str) -> str:
@@ -176,6 +188,28 @@ class Output(Strict):
         return checked_file_name(value)
 
 
+class Build(Strict):
+    """A Dockerfile, and the folder that it copies from."""
+
+    path: str = Field(min_length=1, max_length=MAX_PATH)
+    """The folder; copied when the job is submitted."""
+    dockerfile_path: str = Field(default=DOCKERFILE, min_length=1, max_length=1024)
+    """The Dockerfile in it."""
+
+    @field_validator("path")
+    @classmethod
+    def _can_be_copied(cls, value: str) -> str:
+        return value if stored_code(value) else local_path(without_nul(value), "what an image is built of")
+
+    @field_validator("dockerfile_path")
+    @classmethod
+    def _is_in_it(cls, value: str) -> str:
+        parts = PurePosixPath(value).parts
+        if value.startswith("/") or ".." in parts or not parts or "\\" in value or not value.isprintable():
+            raise ValueError("must be a path below `path`, as in docker/Dockerfile")
+        return "/".join(parts)
+
+
 class Environment(Strict):
     """The Python that runs the entry script; the agent's own when this is empty."""
 
@@ -183,6 +217,8 @@ class Environment(Strict):
     """A label for people."""
     image: str = Field(default="", max_length=MAX_PATH)
     """The container image of the job's nodes, on a compute that has nodes of any image; elsewhere it has no effect."""
+    build: Build | None = None
+    """The same, built of a Dockerfile, on a compute that builds images; not together with `image`."""
     conda_file: dict[str, Any] = Field(default_factory=dict)
     """A conda environment; in a job file, this may also be the path of a file with it."""
     pip: tuple[str, ...] = ()
@@ -199,6 +235,29 @@ class Environment(Strict):
         python_of(value)
         requirements_of(value)
         return value
+
+    @field_validator("build")
+    @classmethod
+    def _one_image(cls, value: Build | None, info: ValidationInfo) -> Build | None:
+        if value is not None and info.data.get("image"):
+            raise ValueError("set either image or build, not both")
+        return value
+
+    def relative_to(self, folder: Path) -> Self:
+        """The same with the path of what an image is built of made absolute."""
+        if self.build is None or stored_code(self.build.path):
+            return self
+        path = absolute_path(self.build.path, folder)
+        return self.model_copy(update={"build": self.build.model_copy(update={"path": path})})
+
+    @property
+    def node_image(self) -> str:
+        """What the image of the job's nodes is called (`computes/built_images.py`), once the job is recorded; empty:
+        it asks for none."""
+        snapshot = stored_code(self.build.path) if self.build is not None else ""
+        if self.build is None or not snapshot:
+            return self.image
+        return BuiltImage(snapshot, self.build.dockerfile_path).name
 
     @property
     def python(self) -> str:

@@ -400,6 +400,7 @@ class JobSpec(Strict):
         return self.model_copy(
             update={
                 "code": _absolute(folder, self.code),
+                "environment": self.environment.relative_to(folder),
                 "output": _absolute(folder, self.output),
                 "inputs": self.inputs | {name: _moved(folder, given) for name, given in self.input_paths()},
                 "outputs": {name: _moved(folder, given) for name, given in self.outputs.items()},

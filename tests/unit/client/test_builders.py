@@ -9,6 +9,7 @@ import pytest
 import yaml
 
 from parallelrun import (
+    BuildContext,
     Environment,
     Input,
     InvalidInput,
@@ -20,6 +21,7 @@ from parallelrun import (
     parallel_run_function,
 )
 from parallelrun.spec_file import read_spec
+from parallelrun_core.computes.images import BUILD_NOTE
 from parallelrun_core.spec.fields import OutputAsset
 
 HERE = Environment(name="here")
@@ -89,6 +91,16 @@ def test_a_step_is_a_job(tmp_path: Path) -> None:
     assert spec.argv() == ["--model", f"{tmp_path}/model", "--n", "20", "--limit", "0.5"]
     assert (spec.size.bytes, spec.run_max_try, spec.mini_batch_error_threshold) == (1024, 4, 3)
     assert spec.environment.requirements == ["six"]
+
+
+def test_a_dockerfile_of_a_step_is_beside_the_script_that_makes_it(tmp_path: Path) -> None:
+    environment = Environment(name="e", build=BuildContext(path="docker"))
+    step = ParallelRunStep("score", config(environment=environment), ["data"], output=Output(path="out"))
+    reading = read_spec(step)
+    build = reading.job.environment.build
+    assert build is not None
+    assert (build.path, build.dockerfile_path) == (f"{tmp_path}/docker", "Dockerfile")
+    assert any(note.message == BUILD_NOTE for note in reading.notes)
 
 
 @pytest.mark.parametrize(
