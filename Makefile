@@ -229,8 +229,8 @@ $(AUDIT_VENV)/ready: requirements/audit.txt
 	@touch $@
 
 .PHONY: chaos
-chaos: setup $(if $(STORE),$(OBJECT_SERVERS)/ready) ## Kill, pause and disconnect processes at random (SEEDS=30, STORE=1: data in a store, PIPELINES=1)
-	@$(BIN)/python -m tests.chaos --seeds $(SEEDS) $(if $(STORE),--store) $(if $(PIPELINES),--pipelines)
+chaos: setup $(if $(STORE),$(OBJECT_SERVERS)/ready) ## Kill, pause and disconnect processes at random (SEEDS=30, STORE=1: data in a store, AUTO=1: chosen sizes, PIPELINES=1)
+	@$(BIN)/python -m tests.chaos --seeds $(SEEDS) $(if $(STORE),--store) $(if $(AUTO),--auto) $(if $(PIPELINES),--pipelines)
 
 .PHONY: attack
 attack: setup ## Play every attack against each kind of cluster that can be had here

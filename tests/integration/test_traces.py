@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 
+import parallelrun
 from parallelrun import Client
+from parallelrun.embedded import local_run
 from parallelrun_core.tracing.context import SpanContext
 from tests.cluster import Cluster
 from tests.otlp import Collector, black_hole
@@ -87,7 +89,7 @@ def test_a_collector_that_never_answers_delays_nothing() -> None:
     """The jobs end meanwhile, and their traces are owed."""
     cluster = Cluster(nodes=1, slots=1)
     with black_hole() as url:
-        trace_to(cluster, url, "master")
+        trace_to(cluster, url, "master", OTEL_EXPORTER_OTLP_TIMEOUT="100")
         with cluster:
             jobs = [cluster.submit(SCRIPT, inputs=cluster.files(1)) for _ in range(3)]
             cluster.until(lambda: all(cluster.folder(job).result() for job in jobs), "the jobs end", 60)
@@ -95,6 +97,30 @@ def test_a_collector_that_never_answers_delays_nothing() -> None:
             there = sorted(path.name for path in (cluster.root / "traces").iterdir())
             assert there == sorted(f"{job}.0" for job in jobs)
             assert cluster.logged("master", "trace_not_sent") == 0
+
+
+def test_a_run_on_this_machine_is_told_before_its_cluster_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Or it is said that nobody has listened, and the job has completed as ever."""
+    monkeypatch.setenv("TRACEPARENT", GIVEN)
+    code = tmp_path / "src"
+    code.mkdir()
+    (code / "entry.py").write_text(SCRIPT)
+    job = {"entry_script": "entry.py", "code": str(code), "inputs": str(code), "name": "local"}
+    with Collector() as collector:
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.url)
+        monkeypatch.setattr(local_run, "TRACES_S", 60.0)
+        result = parallelrun.run(job, output=tmp_path / "one")
+        (root,) = collector.named("job local")
+        assert (root.trace_id, root.parent_id) == ("a" * 32, "b" * 16)
+        assert result.output is not None
+        assert SpanContext.parse(result.output.read_text()) == (root.trace_id, root.span_id, True)
+    with black_hole() as url:
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", url)
+        monkeypatch.setattr(local_run, "TRACES_S", 0.5)
+        assert parallelrun.run(job, output=tmp_path / "other").job.state == "completed"
+    assert "the collector has not taken the trace" in capsys.readouterr().err
 
 
 def test_without_the_library_there_is_one_line_and_all_else_as_ever() -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -17,19 +17,21 @@ from parallelrun_core.service import telemetry
 from parallelrun_core.states import NodeState
 from parallelrun_core.store.connection import CONNECTION_ERRORS
 from parallelrun_core.store.nodes import NodeInfo, Nodes
-from parallelrun_core.store.provisioning import ComputeStatus, LaunchRecord, NodeStatus, Provisioning
+from parallelrun_core.store.provisioning import ComputeStatus, ImageBuild, LaunchRecord, NodeStatus, Provisioning
 from parallelrun_core.words import in_one_line
 from parallelrun_provisioner.attempts import Attempts
 from parallelrun_provisioner.engines.interface import (
+    BuildsImages,
     Engine,
     EngineError,
     EngineNode,
+    ImageState,
     LaunchRefused,
     Standing,
     Surroundings,
 )
 from parallelrun_provisioner.plans import Plans
-from parallelrun_provisioner.policy.demand import Need, demand_of
+from parallelrun_provisioner.policy.demand import Need, demand_of, images_to_build
 from parallelrun_provisioner.policy.pace import list_after_s
 from parallelrun_provisioner.policy.scaling import Life, Limits, Moves, Node, moves, releases
 
@@ -93,6 +95,8 @@ class Pool:
         self._idle: dict[str, float] = {}
         self._told: dict[str, float] = {}
         """When the engine was told to end a node."""
+        self._images: Mapping[str, ImageState] = {}
+        """Those that are built for jobs."""
         self._trouble = ""
         self._plans = Plans(engine, lambda shape: self._launch(launch_id(compute.name, _PLANNED), shape))
 
@@ -106,9 +110,10 @@ class Pool:
 
     def step(self, sight: Sight, needs: Iterable[Need]) -> ComputeStatus:
         """Bring the nodes closer to what is needed; returns how things stand. Raises redis-py's errors."""
-        slots = self._slots(sight)
-        demand = {} if self.is_over else demand_of(needs, slots)
+        slots, needs = self._slots(sight), () if self.is_over else tuple(needs)
+        demand = demand_of(needs, slots)
         try:
+            self._build(images_to_build(needs, slots))
             self._list(sight.now)
             nodes = self._view(sight)
             done = self._decide(demand, nodes, sight.now)
@@ -207,6 +212,10 @@ class Pool:
 
     # What is done
 
+    def _build(self, wanted: Mapping[str, Collection[str]]) -> None:
+        if isinstance(self._engine, BuildsImages):
+            self._images = self._engine.build(wanted)
+
     def _decide(self, demand: Mapping[Shape, int], nodes: Sequence[Node], now: float) -> Moves:
         compute = self.compute
         limits = Limits(
@@ -214,7 +223,8 @@ class Pool:
             most=compute.max_instances,
             idle_s=0.0 if self.is_over else compute.idle_time_before_scale_down,
         )
-        return moves(demand, limits, nodes, now, paused=self._attempts.paused(nodes, now))
+        unbuilt = {Shape(image=image): 0 for image, state in self._images.items() if not state.is_there}
+        return moves(demand, limits, nodes, now, paused=self._attempts.paused(nodes, now) | unbuilt)
 
     def _do(self, done: Moves, nodes: Sequence[Node], sight: Sight) -> None:
         self._learn(done, nodes, sight)
@@ -293,6 +303,12 @@ class Pool:
         shown = [node for node in nodes if node.life is not Life.ENDED]
         pauses = self._attempts.pauses()
         last = max(pauses.values(), key=lambda pause: pause.failed_at, default=None)
+        builds = {
+            image: ImageBuild(said=state.said, failure=state.failure)
+            for image, state in self._images.items()
+            if not state.is_there
+        }
+        of_images = next((each.failure for each in builds.values() if each.failure), "")
         return ComputeStatus(
             at=now,
             wanted=done.wanted,
@@ -306,10 +322,11 @@ class Pool:
                 for node in sorted(shown, key=lambda node: node.id)[:_SHOWN]
             ],
             failures=last.failures if last else 0,
-            why=self._trouble or (last.why if last else ""),
+            why=self._trouble or (last.why if last else of_images),
             next_attempt=last.next_attempt if last else 0.0,
             trouble=self._trouble,
             pauses=pauses,
+            builds=builds,
             slots=self._slots_seen,
             plan=self._plans.of(Shape()),
             plans=self._plans.of_images([*demand, *(node.shape for node in nodes)]),

@@ -203,6 +203,11 @@ class Logs:
         """Where workers were when somebody asked; a file for each node."""
         return self.sys / "stacks"
 
+    @property
+    def image_build(self) -> Path:
+        """How the image of the job's nodes was built, if that was done while it waited."""
+        return self.sys / "image.txt"
+
     def of_node(self, node: str) -> Path:
         """What workers of a node log, and what their processes print."""
         return self.sys / "node" / node

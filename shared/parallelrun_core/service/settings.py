@@ -7,12 +7,14 @@ setting.
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Final, Self
 
 from pydantic import Field, SecretStr, ValidationError, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from parallelrun_core.described import descriptions
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.leader_lease import LEADER_S
 from parallelrun_core.leasing import LEASE_S
@@ -33,7 +35,6 @@ class ServiceSettings(BaseSettings):
         cli_implicit_flags=True,
         frozen=True,
         extra="ignore",
-        use_attribute_docstrings=True,
     )
 
     redis_user: ClassVar[str] = ""
@@ -102,6 +103,9 @@ class ServiceSettings(BaseSettings):
     @classmethod
     def from_command_line(cls, argv: list[str] | None = None) -> Self:
         """Read flags and environment; on an invalid value, exit and print what is wrong."""
+        if {"-h", "--help"}.intersection(sys.argv if argv is None else argv):
+            for name, text in descriptions(cls).items():
+                cls.model_fields[name].description = text
         try:
             return cls(_cli_parse_args=argv if argv is not None else True)  # type: ignore[call-arg]
         except ValidationError as error:

@@ -28,6 +28,7 @@ import msgspec
 
 from parallelrun_api.submission.checks import PathChecks
 from parallelrun_api.submission.code import store_code, store_steps_code
+from parallelrun_api.submission.contexts import with_context_stored
 from parallelrun_api.submission.key_claims import KeyClaims
 from parallelrun_api.submission.output_claims import check_output_is_free, check_outputs_are_free
 from parallelrun_api.submission.step_problems import StepProblems
@@ -46,7 +47,7 @@ from parallelrun_core.ids import new_job_id
 from parallelrun_core.launching import register
 from parallelrun_core.prepared import job_of
 from parallelrun_core.service import failpoints, telemetry
-from parallelrun_core.spec import PipelineSpec
+from parallelrun_core.spec import JobSpec, PipelineSpec
 from parallelrun_core.spec.pipeline_steps import leaf_steps, with_steps
 from parallelrun_core.store.registry import Registry
 from parallelrun_core.tracing.context import SpanContext
@@ -170,7 +171,8 @@ class Submissions:
             self._checks.check(spec, has_zip=upload.code is not None)
             check_output_is_free(JobFolder(self._root, job_id), spec, self._registry)
             earlier = earlier_job(self._root, spec, self._checks.rule()) if spec.resume_from else None
-            document = spec.model_dump(mode="json") | Selection(self._computes).place(spec)
+            placed = self._placed(spec, Selection(self._computes))
+            document = spec.model_dump(mode="json") | placed
             return _Prepared(document, store_code(self._root, spec, upload.code), earlier)
 
     def _prepare_pipeline(self, job_id: str, spec: PipelineSpec, upload: Upload) -> _Prepared:
@@ -184,7 +186,7 @@ class Submissions:
             with problems.of(step.names):
                 self._checks.check_step(step.known(), has_zip=upload.code is not None)
             with problems.of(step.names):
-                placed[step.names] = selection.place(step.spec)
+                placed[step.names] = self._placed(step.spec, selection)
         check_outputs_are_free(JobFolder(self._root, job_id), steps, self._registry, problems)
         problems.check()
         snapshots = store_steps_code(self._root, steps, upload.code, problems)
@@ -195,6 +197,10 @@ class Submissions:
             },
         )  # fmt: skip
         return _Prepared(document, code="", earlier=None)
+
+    def _placed(self, spec: JobSpec, selection: Selection) -> dict[str, Any]:
+        """The fields of a job's recorded spec that say on which nodes it runs. Raises InvalidInput."""
+        return with_context_stored(self._root, self._checks.rule(), spec, selection.place(spec))
 
     def _create(self, job_id: str, upload: Upload, prepared: _Prepared, traceparent: str, *, is_alone: bool) -> None:
         """Create the job's folder.
@@ -231,7 +237,7 @@ class Submissions:
     def _record(self, upload: Upload, prepared: _Prepared) -> JobRecord:
         is_selected, has_own_image = bool(computes_in(prepared.spec)), images.has_image(prepared.spec)
         untrue = {NOTE} if is_selected else set()
-        untrue |= {images.NOTE} if has_own_image else set()
+        untrue |= {images.NOTE, images.BUILD_NOTE} if has_own_image else set()
         return JobRecord(
             job_id="",
             submitted=0.0,

@@ -24,6 +24,7 @@ from parallelrun_master.pipelines.reports import PipelineReports
 from parallelrun_master.policy.failed_steps import EndedStep, failure_of
 
 _MOST_WARNINGS: Final = 50
+_NO_COUNTS: Final = ("listing_done", "all_found", "chosen_size", "chosen_why")
 
 
 class Ending:
@@ -113,7 +114,7 @@ def summed(known: Mapping[str, Standing]) -> Progress:
             continue
         counts = standing.result.progress
         for name in Progress.__struct_fields__:
-            if name != "listing_done":
+            if name not in _NO_COUNTS:
                 setattr(total, name, getattr(total, name) + getattr(counts, name))
     return total
 

@@ -102,13 +102,14 @@ def _is_table(folder: JobFolder) -> bool:
 
 def settings_of(spec: JobSpec, *, is_table: bool) -> Settings:
     """The settings that findings are about."""
-    is_sized = not (spec.partition_keys or spec.rank_mini_batch_count or spec.command)
     size = MiniBatchSize.parse(spec.mini_batch_size)
+    is_sized = not (spec.partition_keys or spec.rank_mini_batch_count or spec.command or size.is_auto)
     unit = ("rows" if size.unit == "rows" else "bytes") if is_table else "files"
     number = size.number if unit == "rows" and size.number else size.bytes if unit == "bytes" else size.files
     return Settings(
         size=number,
         unit=unit if is_sized else "",
+        is_auto=size.is_auto,
         has_keys=bool(spec.partition_keys),
         run_invocation_timeout_s=spec.run_invocation_timeout,
         processes=spec.max_concurrency_per_instance,
