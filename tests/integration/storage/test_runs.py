@@ -6,14 +6,14 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.integration.storage.conftest import Bucket
-from tests.object_servers import Moto, ObjectServer, require_programs
+from tests.integration.storage.conftest import Bucket, Store
+from tests.object_servers import Moto, ObjectServer
 
 pytestmark = [
     pytest.mark.integration,
@@ -34,10 +34,8 @@ def run(mini_batch):
 
 
 @pytest.fixture(scope="module")
-def server() -> Iterator[ObjectServer]:
-    require_programs()
-    with Moto() as server:
-        yield server
+def server(store: Store) -> ObjectServer:
+    return store(Moto)
 
 
 @pytest.fixture
