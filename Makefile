@@ -237,8 +237,8 @@ $(AUDIT_VENV)/ready: requirements/audit.txt
 	@touch $@
 
 .PHONY: chaos
-chaos: setup $(if $(STORE),$(OBJECT_SERVERS)/ready) ## Kill, pause and disconnect processes at random (SEEDS=30, STORE=1: data in a store, PIPELINES=1)
-	@$(BIN)/python -m tests.chaos --seeds $(SEEDS) $(if $(STORE),--store) $(if $(PIPELINES),--pipelines)
+chaos: setup $(if $(STORE),$(OBJECT_SERVERS)/ready) ## Kill, pause and disconnect processes at random (SEEDS=30, STORE=1: data in a store, AUTO=1: chosen sizes, PIPELINES=1)
+	@$(BIN)/python -m tests.chaos --seeds $(SEEDS) $(if $(STORE),--store) $(if $(AUTO),--auto) $(if $(PIPELINES),--pipelines)
 
 .PHONY: attack
 attack: setup ## Play every attack against each kind of cluster that can be had here
@@ -316,8 +316,8 @@ lock: ## Lock the newest versions that fit together, in requirements/
 	@$(LOCK_VENV)/bin/python -m pip install --quiet --disable-pip-version-check --upgrade uv
 	@mkdir -p requirements
 	@# The largest set is solved first, and the others take their versions from it.
-	@$(UV_COMPILE) --upgrade --extra dev --extra docker --extra examples --extra tables --extra stores pyproject.toml requirements/build.in --output-file requirements/dev.txt >/dev/null
-	@$(UV_COMPILE) --constraint requirements/dev.txt --extra docker --extra tables --extra stores pyproject.toml --output-file requirements/runtime.txt >/dev/null
+	@$(UV_COMPILE) --upgrade --extra dev --extra docker --extra examples --extra gpu --extra otel --extra tables --extra stores pyproject.toml requirements/build.in --output-file requirements/dev.txt >/dev/null
+	@$(UV_COMPILE) --constraint requirements/dev.txt --extra docker --extra gpu --extra otel --extra tables --extra stores pyproject.toml --output-file requirements/runtime.txt >/dev/null
 	@$(UV_COMPILE) --constraint requirements/dev.txt --extra examples pyproject.toml --output-file requirements/examples.txt >/dev/null
 	@$(UV_COMPILE) --constraint requirements/dev.txt requirements/build.in --output-file requirements/build.txt >/dev/null
 	@for release in $(AZURE_CLIENTS); do \

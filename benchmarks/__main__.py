@@ -26,6 +26,7 @@ BENCHMARKS = {
     "store": "inputs in an object store, compared with loops over it and with local files",
     "running": "what a cluster costs each second, idle and while workers work",
     "many": "very many mini-batches in one job",
+    "auto_size": "sizes of mini-batches that a job chooses, beside given ones",
     "concatenation": "segments into one output, compared with `cat`",
     "thousand_nodes": "a thousand simulated nodes against one Redis and one leader",
     "table": "large tables, counted and added up, compared with pandas: speed, memory",

@@ -29,6 +29,7 @@ VALUES: Final[dict[str, dict[str, Any]]] = {
         },
         "data": {"existingClaim": "jobs"},
         "image": {"pullSecrets": ["registry"]},
+        "otel": {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://collector:4318", "OTEL_TRACES_SAMPLER_ARG": "0.5"},
         "provisioner": {"images": ["team/*"], "nodeSecret": "stores", "replicas": 2},
         "redis": {"existingSecret": "redis", "url": "rediss://redis.example.org:6379/0"},
         "storesSecret": "stores",
@@ -38,6 +39,7 @@ VALUES: Final[dict[str, dict[str, Any]]] = {
 }
 REFUSED: Final[dict[str, dict[str, Any]]] = {
     "root": {"user": 0},
+    "a variable of somebody else": {"otel": {"PATH": "/bin"}},
     "a misspelled name": {"redis": {"adress": "redis"}},
     "a password in a URL": {"redis": {"url": "redis://:secret@redis/0"}},
 }

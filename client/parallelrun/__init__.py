@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from parallelrun.builders.parts import Environment, Input, Output
+    from parallelrun.builders.parts import BuildContext, Environment, Input, Output
     from parallelrun.builders.step_data import OutputFileDatasetConfig, PipelineData
     from parallelrun.builders.v1 import ParallelRunConfig, ParallelRunStep
     from parallelrun.builders.v1_pipeline import Pipeline, PythonScriptStep, StepSequence
@@ -65,6 +65,7 @@ __all__ = [
     "Asset",
     "BatchDeployment",
     "BatchEndpoint",
+    "BuildContext",
     "Client",
     "Cluster",
     "ClusterFailed",
@@ -119,6 +120,7 @@ _MODULES = {
     "Asset": "models",
     "BatchDeployment": "models",
     "BatchEndpoint": "models",
+    "BuildContext": "builders.parts",
     "Client": "client",
     "Cluster": "embedded.cluster",
     "Compute": "models",

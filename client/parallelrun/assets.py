@@ -13,7 +13,7 @@ from parallelrun.resource import as_model, pages
 from parallelrun.transport import Transport
 
 if TYPE_CHECKING:
-    from parallelrun_core.assets.document import NewAsset
+    from parallelrun_core.assets.document import KeepCode, NewAsset
 
 _PATH: Final = "/v1/assets"
 _PAGE: Final = 200
@@ -141,13 +141,17 @@ class Assets:
             )
         return as_model(answer, Asset)
 
-    def send_code(self, folder: Path) -> str:
-        """Send the code of a component; returns what its document has for it."""
+    def send_code(self, folder: Path, dockerfile: str = "") -> str:
+        """Send the code of a component; returns what its document has for it.
+
+        Args:
+            dockerfile: what is sent is what an image is built of, by this Dockerfile in the folder.
+        """
         from hashlib import sha256
 
-        from parallelrun.package_code import zip_folder
+        from parallelrun.package_code import zip_context, zip_folder
 
-        with zip_folder(folder) as content:
+        with zip_context(folder, dockerfile) if dockerfile else zip_folder(folder) as content:
             digest = sha256()
             while chunk := content.read(1 << 20):
                 digest.update(chunk)
@@ -165,7 +169,7 @@ class Assets:
 def read_definition(
     kind: str,
     definition: Definition,
-    keep_code: Callable[[Path], str],
+    keep_code: KeepCode,
     *,
     name: str = "",
     changes: Mapping[str, Any] = {},

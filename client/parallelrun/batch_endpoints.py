@@ -10,9 +10,10 @@ from urllib.parse import quote
 
 import msgspec
 
+from parallelrun.assets import Assets
 from parallelrun.models import BatchDeployment, BatchEndpoint, Job
 from parallelrun.resource import as_model, pages
-from parallelrun.sending import UPLOAD_TIMEOUT_S, body_of, without_its_code
+from parallelrun.sending import UPLOAD_TIMEOUT_S, body_of, submission_headers, with_contexts_sent, without_its_code
 from parallelrun.transport import Transport
 
 _PATH: Final = "/v1/batch-endpoints"
@@ -92,7 +93,7 @@ class BatchEndpoints:
             "POST",
             f"{_path(name)}:invoke",
             idempotent=True,
-            headers={"Idempotency-Key": idempotency_key or secrets.token_hex(16)},
+            headers=submission_headers(idempotency_key or secrets.token_hex(16)),
             body=lambda: {"json": body},
             read_timeout_s=UPLOAD_TIMEOUT_S,
         )
@@ -140,6 +141,8 @@ class BatchDeployments:
             with read_file(definition) as (document, folder):
                 given = read_deployment(document, name=name, endpoint=endpoint_name, folder=folder, names=names(folder))
         job, folders = without_its_code(given.reading.spec, upload_code=upload_code)
+        if upload_code:
+            job = with_contexts_sent(job, Assets(self._transport, "code").send_code)
         body = {"description": given.description, "tags": given.tags, "job": job}
         body["slots"] = msgspec.to_builtins(given.slots)
         with body_of(body, folders) as sent:

@@ -27,7 +27,7 @@ class Event(msgspec.Struct, kw_only=True, frozen=True):
     """One event of a job."""
 
     event: str
-    """snapshot, state, progress, error or end."""
+    """snapshot, state, progress, error, size or end; of a pipeline step and steps, too."""
     data: dict[str, Any]
     id: str = ""
     """Its place in the job's history; empty for events that aren't part of that."""

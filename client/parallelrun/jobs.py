@@ -13,13 +13,21 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
+from parallelrun.assets import Assets
 from parallelrun.errors import ApiError, ConnectionFailed, JobCanceled, JobFailed, TimedOut
 from parallelrun.events import Event, follow_events
 from parallelrun.models import Job, Metric, MiniBatch, Step
 from parallelrun.patience import patiently
 from parallelrun.profiles import Profile
 from parallelrun.resource import as_model, job_path, pages
-from parallelrun.sending import UPLOAD_TIMEOUT_S, body_of, without_its_code
+from parallelrun.sending import (
+    UPLOAD_TIMEOUT_S,
+    body_of,
+    notes_on,
+    submission_headers,
+    with_contexts_sent,
+    without_its_code,
+)
 from parallelrun.transport import Transport
 from parallelrun_core.adviser.advice import Advice, Curve
 
@@ -48,6 +56,7 @@ class Jobs:
         *,
         idempotency_key: str | None = None,
         upload_code: bool = True,
+        traceparent: str | None = None,
     ) -> Job:
         """Submit a job or a pipeline.
 
@@ -57,8 +66,10 @@ class Jobs:
                 file, or from the current folder.
             idempotency_key: submitting twice with the same key gives the same job. Random by default, so that a
                 request whose answer was lost can be repeated.
-            upload_code: send the code folder with the job, or those of all steps. Otherwise the server reads them at
-                the same paths.
+            upload_code: send the code folder with the job, or those of all steps, and the folders of which images are
+                built. Otherwise the server reads them at the same paths.
+            traceparent: the span to whose trace the job belongs (docs/monitoring.md); by default that of the variable
+                `TRACEPARENT`.
 
         Raises:
             InvalidInput: a field is wrong. Nothing was sent.
@@ -69,17 +80,18 @@ class Jobs:
         reading = read_spec(spec, names_of(self._transport))
         key = idempotency_key or secrets.token_hex(16)
         document, folders = without_its_code(reading.spec, upload_code=upload_code)
-        created = self._submit(document, folders, key)
-        # The server received the spec, not the document, so it doesn't know all notes on the document.
-        return msgspec.structs.replace(created, notes=[*map(str, reading.notes)] or created.notes)
+        if upload_code:
+            document = with_contexts_sent(document, Assets(self._transport, "code").send_code)
+        created = self._submit(document, folders, submission_headers(key, traceparent))
+        return msgspec.structs.replace(created, notes=notes_on(reading, created.notes) or created.notes)
 
-    def _submit(self, document: dict[str, Any], folders: Mapping[str, Path], key: str) -> Job:
+    def _submit(self, document: dict[str, Any], folders: Mapping[str, Path], headers: Mapping[str, str]) -> Job:
         with body_of(document, folders) as body:
             answer = self._transport.request(
                 "POST",
                 "/v1/jobs",
                 idempotent=True,
-                headers={"Idempotency-Key": key},
+                headers=headers,
                 body=body,
                 read_timeout_s=UPLOAD_TIMEOUT_S,
             )

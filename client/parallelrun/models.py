@@ -317,6 +317,8 @@ class ComputeStatus(msgspec.Struct, kw_only=True, frozen=True):
     nodes: list[ComputeNode] = []
     plan: str = ""
     """Exactly what is sent to the engine for a node."""
+    plans: dict[str, str] = {}
+    """The same for nodes of images that jobs name, by the image."""
 
 
 class Compute(msgspec.Struct, kw_only=True, frozen=True):

@@ -78,9 +78,9 @@ def _of_server(opened: Callable[[], AbstractContextManager[Transport]], folder: 
         with opened() as transport:
             return _asked(transport, kind, reference.text)
 
-    def keep(code: Path) -> str:
+    def keep(folder: Path, dockerfile: str) -> str:
         with opened() as transport:
-            return Assets(transport, "component").send_code(code)
+            return Assets(transport, "component").send_code(folder, dockerfile)
 
     return Resolver(known, site, keep_code=keep)
 

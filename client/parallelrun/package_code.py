@@ -7,17 +7,20 @@ import stat
 import tempfile
 import zipfile
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import IO, Final, cast
 
-from parallelrun_core.code.folder import LEAVE_OUT_HINT, code_files
-from parallelrun_core.code.snapshots import MAX_BYTES, MAX_FILES, MAX_ZIP_BYTES
+from parallelrun_core.code.context import CONTEXT, context_files
+from parallelrun_core.code.folder import LEAVE_OUT_HINT, FilesBelow, code_files
+from parallelrun_core.code.snapshots import CODE, MAX_ZIP_BYTES, Limits
 from parallelrun_core.errors import InvalidInput
 
 _IN_MEMORY_BYTES: Final = 8 << 20
 # The server refuses archives that are compressed too well, as zip bombs are. Source code is small anyway.
 _COMPRESS_BELOW_BYTES: Final = 1 << 20
 _SOME_DATE: Final = (1980, 1, 1, 0, 0, 0)
+_CODE: Final = replace(CODE, hint=f"{LEAVE_OUT_HINT}; data can be an input")
 
 
 def zip_folder(folder: Path) -> IO[bytes]:
@@ -34,32 +37,43 @@ def zip_folder(folder: Path) -> IO[bytes]:
 
 def zip_folders(folders: Mapping[str, Path]) -> IO[bytes]:
     """Pack several folders, each below its name at the top of the zip; otherwise as `zip_folder`."""
+    for folder in folders.values():
+        if not folder.is_dir():
+            raise InvalidInput.at("/code", f"there is no folder {str(folder)!r}")
+    return _packed({name: (folder, code_files(folder)) for name, folder in folders.items()}, _CODE)
+
+
+def zip_context(folder: Path, dockerfile: str) -> IO[bytes]:
+    """Pack what an image is built of, as `zip_folder` does code.
+
+    Raises:
+        InvalidInput: as `code/context.py` says; or it is too large.
+    """
+    return _packed({"": (folder, context_files(folder, dockerfile))}, CONTEXT)
+
+
+def _packed(parts_of: Mapping[str, tuple[Path, FilesBelow]], limits: Limits) -> IO[bytes]:
     packed = cast(IO[bytes], tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY_BYTES))  # noqa: SIM115 - it is returned
-    count, left = 0, MAX_BYTES
+    count, left = 0, limits.bytes
     try:
         with zipfile.ZipFile(packed, "w") as archive:
-            for name, folder in folders.items():
-                if not folder.is_dir():
-                    raise InvalidInput.at("/code", f"there is no folder {str(folder)!r}")
+            for name, (folder, files) in parts_of.items():
                 if name:
                     archive.writestr(zipfile.ZipInfo(f"{name}/", _SOME_DATE), b"")  # also if there is nothing in it
-                for parts, mode, file in code_files(folder):
+                for parts, mode, file in files:
                     size = os.fstat(file.fileno()).st_size
                     count, left = count + 1, left - size
-                    if count > MAX_FILES or left < 0:
-                        raise _too_large(folder, f"more than {MAX_FILES:,} files or {MAX_BYTES >> 20} MiB")
+                    if count > limits.files or left < 0:
+                        what = f"more than {limits.files:,} files or {limits.bytes >> 20} MiB"
+                        raise limits.refusal(f"{str(folder)!r} holds {what}")
                     if packed.tell() + size > MAX_ZIP_BYTES:
-                        raise _too_large(folder, f"more than {MAX_ZIP_BYTES >> 20} MiB when packed")
+                        raise limits.refusal(f"{str(folder)!r} holds more than {MAX_ZIP_BYTES >> 20} MiB when packed")
                     add_file(archive, "/".join([name, *parts] if name else parts), mode, size, file)
     except BaseException:
         packed.close()
         raise
     packed.seek(0)
     return packed
-
-
-def _too_large(folder: Path, what: str) -> InvalidInput:
-    return InvalidInput.at("/code", f"{str(folder)!r} holds {what}", f"{LEAVE_OUT_HINT}; data can be an input")
 
 
 def add_file(archive: zipfile.ZipFile, name: str, mode: int, size: int, source: IO[bytes]) -> None:

@@ -12,9 +12,10 @@ from urllib.parse import quote
 
 import msgspec
 
+from parallelrun.assets import Assets
 from parallelrun.models import Fire, Job, Schedule
 from parallelrun.resource import as_model, pages
-from parallelrun.sending import UPLOAD_TIMEOUT_S, body_of, without_its_code
+from parallelrun.sending import UPLOAD_TIMEOUT_S, body_of, with_contexts_sent, without_its_code
 from parallelrun.transport import Transport
 
 if TYPE_CHECKING:
@@ -56,7 +57,9 @@ class Schedules:
         if reading.job is None:
             document["create_job"] = {"job": f"azureml:{reading.like}", **reading.changes}
         else:
-            document["create_job"], folders = without_its_code(reading.job.spec, upload_code=upload_code)
+            job, folders = without_its_code(reading.job.spec, upload_code=upload_code)
+            send = Assets(self._transport, "code").send_code
+            document["create_job"] = with_contexts_sent(job, send) if upload_code else job
         with body_of(document, folders) as body:
             answer = self._transport.request(
                 "PUT", _path(reading.name), idempotent=True, body=body, read_timeout_s=UPLOAD_TIMEOUT_S

@@ -1,19 +1,36 @@
-"""What is sent of a job: its spec, and its code in a zip."""
+"""What is sent of a job: its spec, its code in a zip, and what its submission is a part of."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from parallelrun_core.assets.names import stored_code
+from parallelrun_core.computes.built_images import DOCKERFILE
+from parallelrun_core.computes.images import BUILD_NOTE, NOTE
 
 if TYPE_CHECKING:
+    from parallelrun_core.reading import Reading
     from parallelrun_core.spec import JobSpec, PipelineSpec
 
 UPLOAD_TIMEOUT_S: Final = 300.0
+_OF_IMAGES: Final = frozenset({NOTE, BUILD_NOTE})
+
+
+def submission_headers(key: str, traceparent: str | None = None) -> dict[str, str]:
+    """The headers of a submission.
+
+    Args:
+        key: its idempotency key.
+        traceparent: the span to whose trace the job belongs; None: that of the variable `TRACEPARENT`, if it is set.
+    """
+    span = (os.environ.get("TRACEPARENT", "") if traceparent is None else traceparent).strip()
+    is_sendable = span.isascii() and span.isprintable()
+    return {"Idempotency-Key": key} | ({"traceparent": span} if span and is_sendable else {})
 
 
 def without_its_code(
@@ -32,6 +49,39 @@ def without_its_code(
     if upload_code and (code := document.get("code")) and not stored_code(code):
         return {**document, "code": ""}, {"": Path(code)}
     return document, {}
+
+
+def with_contexts_sent(document: dict[str, Any], send: Callable[[Path, str], str]) -> dict[str, Any]:
+    """The document with the name of what was sent in place of each folder of which an image is built. A folder that is
+    not there stays: the server says so, if it needs it.
+
+    Args:
+        send: sends a folder with this Dockerfile; returns its name.
+    """
+    if document.get("type") == "pipeline":
+        from parallelrun_core.spec.pipeline_steps import with_steps
+
+        return with_steps(document, lambda _, step: {**step, "job": with_contexts_sent(step["job"], send)})
+    environment = document.get("environment") or {}
+    build = environment.get("build")
+    if not build or stored_code(build["path"]) or not Path(build["path"]).is_dir():
+        return document
+    sent = send(Path(build["path"]), build.get("dockerfile_path") or DOCKERFILE)
+    return {**document, "environment": {**environment, "build": {**build, "path": sent}}}
+
+
+def notes_on(reading: Reading, told: Sequence[str]) -> list[str]:
+    """The notes on a document. The server received the spec, so it doesn't know all of them; but it alone knows whether
+    those on images are true.
+
+    Args:
+        told: the notes of the server.
+    """
+    return [
+        str(note)
+        for note in reading.notes
+        if note.message not in _OF_IMAGES or any(each.endswith(note.message) for each in told)
+    ]
 
 
 @contextmanager

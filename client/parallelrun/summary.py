@@ -119,7 +119,7 @@ def failure_lines(failure: Failure, *, log_hint: Callable[[str], str], traceback
 def _what_failed(progress: Progress) -> str:
     """What has failed, and of how many; empty if nothing has."""
     if progress.items_failed:
-        items = max(progress.items_scheduled, progress.items_done + progress.items_failed)
+        items = max(progress.items_found, progress.items_done + progress.items_failed)
         return f"{progress.items_failed:,} of {items:,} items failed"
     # Of a table, the items of a mini-batch that can't be read are not known.
     return f"{progress.failed:,} of {progress.decided:,} mini-batches failed" if progress.failed else ""

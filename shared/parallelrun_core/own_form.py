@@ -7,7 +7,7 @@ from typing import Any
 
 from parallelrun_core.assets.names import MODEL_TYPES
 from parallelrun_core.azure.draft import Draft
-from parallelrun_core.azure.environment import note_image, read_conda_file, read_environment
+from parallelrun_core.azure.environment import note_image, read_build, read_conda_file, read_environment
 from parallelrun_core.azure.findings import Findings, Location
 from parallelrun_core.azure.named import named_code, named_environment, named_input
 
@@ -22,7 +22,11 @@ def read_own(document: Mapping[str, Any], location: Location, findings: Findings
         if isinstance(environment.get("conda_file"), str):
             where = location.below("environment", "conda_file")
             inlined = read_conda_file(environment["conda_file"], where, findings)
-            draft.fields["environment"] = {**environment, "conda_file": inlined}
+            environment = {**environment, "conda_file": inlined}
+        if environment.get("build"):
+            where = location.below("environment", "build")
+            environment = {**environment, "build": read_build(environment["build"], where, findings) or None}
+        draft.fields["environment"] = environment
         if environment.get("image"):
             note_image(location.at("environment", "image"), findings)
     return draft

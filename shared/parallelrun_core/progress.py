@@ -38,11 +38,27 @@ class Progress(msgspec.Struct, kw_only=True):
     bytes_to_shuffle: int = 0
     items_scheduled: int = 0
     """Found so far; for a table, the rows that were read."""
+    items_ahead: int = 0
+    """Found as well, and in no mini-batch yet: of a job that chooses the size of these (`mini_batch_size: auto`)."""
+    all_found: bool = False
+    """Whether such a job has found all items, though not all of them are in mini-batches."""
+    chosen_size: int = 0
+    """How many items a mini-batch of such a job has now; 0: it doesn't choose."""
+    chosen_why: str = ""
     items_done: int = 0
     items_failed: int = 0
     rows: int = 0
     bytes_concatenated: int = 0
     bytes_to_concatenate: int = 0
+
+    @property
+    def items_found(self) -> int:
+        return self.items_scheduled + self.items_ahead
+
+    @property
+    def knows_items(self) -> bool:
+        """Whether `items_found` is the total."""
+        return self.listing_done or self.all_found
 
     @property
     def decided(self) -> int:

@@ -1,5 +1,7 @@
-"""The long run: `python -m tests.chaos --seeds N`, with `--store` for inputs and outputs in an object store, and with
-`--pipelines` for pipelines of five steps in place of single jobs.
+"""The long run: `python -m tests.chaos --seeds N`.
+
+With `--store` for inputs and outputs in an object store, with `--auto` for jobs that choose the size of their
+mini-batches, and with `--pipelines` for pipelines of five steps in place of single jobs.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ def main() -> int:
     parser.add_argument("--seeds", type=int, default=30)
     parser.add_argument("--first", type=int, default=1)
     parser.add_argument("--store", action="store_true", help="inputs and outputs are in an object store")
+    parser.add_argument("--auto", action="store_true", help="jobs choose the size of their mini-batches")
     parser.add_argument("--pipelines", action="store_true", help="pipelines of five steps, in place of single jobs")
     options = parser.parse_args()
     return _pipelines(options) if options.pipelines else _jobs(options)
@@ -29,7 +32,8 @@ def _jobs(options: argparse.Namespace) -> int:
     with ExitStack() as stack:
         server = stack.enter_context(SeaweedFS()) if options.store else None
         for seed in range(options.first, options.first + options.seeds):
-            report = scenarios.kills(seed=seed, everything=True, place=InStore(server) if server else None)
+            place = InStore(server) if server else None
+            report = scenarios.kills(seed=seed, everything=True, place=place, chooses_size=options.auto)
             finding = report.finding
             total.update(report.faults)
             total.update(missing=finding.missing, doubled=finding.doubled)

@@ -23,7 +23,7 @@ out = EntryScript().output_dir
 def init():
     open(os.path.join(os.environ["MARKS"], str(os.getpid())), "w").close()
 def run(mini_batch):
-    time.sleep(random.uniform(0.001, 0.010))
+    time.sleep(random.uniform(0.001, 0.010) + len(mini_batch) * float(os.environ.get("ITEM_S", "0")))
     names = [open(path).read() for path in mini_batch]
     for name in names:
         with open(os.path.join(out, name), "w") as file:

@@ -15,6 +15,7 @@ from tests.cluster import Cluster
 MINI_BATCHES = 1500
 ITEMS = 4
 LEASE_S = 0.4
+_ITEM_S = 0.005
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,7 @@ def kills(
     everything: bool = False,
     place: Place | None = None,
     mini_batches: int = MINI_BATCHES,
+    chooses_size: bool = False,
 ) -> Report:
     """Workers past init() and agents are killed, agents are paused beyond their lease, and Redis is killed twice.
 
@@ -41,20 +43,23 @@ def kills(
 
     Args:
         place: where inputs and outputs are.
+        chooses_size: the job cuts what it hasn't cut yet by how long mini-batches take (`mini_batch_size: auto`).
     """
     place = place or OnDisk()
     cluster = Cluster(nodes=2, slots=2, lease_s=LEASE_S, leader_s=1, without=without, api=everything)
     place.prepare(cluster)
+    # A mini-batch should take a fifth of its timeout.
+    size = {"mini_batch_size": "auto", "run_invocation_timeout": 1.5} if chooses_size else {"mini_batch_size": ITEMS}
     with cluster:
         marks = cluster.home / "marks"
         marks.mkdir()
         job = cluster.submit(
             place.script,
             inputs=place.inputs(cluster, mini_batches * ITEMS),
-            mini_batch_size=ITEMS,
             run_max_try=1000,
             lost_leases=1000,
-            environment_variables={"MARKS": str(marks)},
+            environment_variables={"MARKS": str(marks), "ITEM_S": str(_ITEM_S if chooses_size else 0)},
+            **size,
             **place.settings(),
         )
         with FaultInjector(

@@ -23,6 +23,13 @@ def test_every_row_once_while_workers_agents_and_redis_are_killed() -> None:
     assert report.faults["redis_restarts"] == 2
 
 
+def test_every_row_once_when_the_job_chooses_its_sizes_and_everybody_is_killed() -> None:
+    report = scenarios.kills(seed=4, everything=True, chooses_size=True)
+    assert report.finding.is_clean, report
+    assert report.faults["kills"] >= 10, "the test hardly killed anything"
+    assert report.faults["redis_restarts"] == 2
+
+
 @pytest.mark.xdist_group("object-stores")
 def test_every_row_and_file_once_when_all_of_it_is_in_a_store() -> None:
     require_programs()

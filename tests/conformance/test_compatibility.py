@@ -187,7 +187,14 @@ EXAMPLES: dict[str, dict[str, list[Example]]] = {
             for name in ("azureml:e@latest", "azureml:e:3", "azureml://registries/r/environments/e/versions/1")
         ],
         "`image`": [Example({ENVIRONMENT: {"image": "i"}}, told_at="/jobs/score/task/environment/image")],
-        "`build`": [Example({ENVIRONMENT: {"build": {"path": "."}}}, told_at="/jobs/score/task/environment/build")],
+        "`build`": [
+            Example(
+                {ENVIRONMENT: {"build": {"path": "./docker"}}},
+                told_at="/jobs/score/task/environment/build",
+                look=lambda spec: spec.environment.build.dockerfile_path,
+                found="Dockerfile",
+            )
+        ],
         "`conda_file`": [
             Example({ENVIRONMENT: given}, look=lambda spec: spec.environment.requirements, found=["six"])
             for given in (

@@ -100,6 +100,13 @@ def test_a_component_alone_is_a_job_once_its_inputs_have_paths(folder: Path) -> 
     assert (spec.data_paths(), spec.mini_batch_size, spec.append_row_to) == ([f"{folder}/data"], 7, "scores")
 
 
+def test_a_step_may_let_the_job_choose_the_size_of_its_mini_batches(folder: Path) -> None:
+    """Which Azure ML does not know."""
+    assert spec_of(PIPELINE, folder, **{f"{STEP}.mini_batch_size": "auto"}).size.is_auto
+    (folder / "score.yml").write_text(yaml.safe_dump(COMPONENT))
+    assert read_job_file(folder / "score.yml", ["inputs.files.path=./data", "mini_batch_size=auto"]).job.size.is_auto
+
+
 def test_the_parallel_step_of_a_longer_pipeline_runs_alone_without_the_others(folder: Path) -> None:
     longer = changed(PIPELINE, **{
         "jobs.prepare": {"type": "command", "command": "make"},

@@ -1,7 +1,8 @@
 """`python -m tests.engines docker`: the main job on an engine's nodes, and chaos; ends with one line that says it all.
 
-Where there is an installation for the engine (`deployed`), that is tried first. The exit code is 0 if the bytes are the
-same, no row is missing or doubled, no try was charged, and nothing is left of the installation.
+Where there is an installation for the engine (`deployed`), that is tried first; where jobs may name images, these
+follow (`pythons`). The exit code is 0 if the bytes are the same, no row is missing or doubled, no try was charged, each
+image was what it is, and nothing is left of the installation.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tests.engines import targets
+from tests.engines import pythons, targets
 from tests.engines.acceptance import first_run_s, prepared_digits, rows_here, rows_there
 from tests.engines.chaos import NODES, Report, kills
 from tests.engines.deployed import installation
@@ -58,10 +59,14 @@ def _test(target: Target, seconds: float, seed: int) -> int:
             with there.watched() as idle:
                 is_same = rows_there(there, digits) == here
             first_s = first_run_s(there)
+            images = pythons.tried(there) if target.has_images else None
             report = kills(there, seed=seed, seconds=seconds)
+    if images is not None:
+        print(images)
     print(report)
     print(line(target.name, report, is_same=is_same, first_s=first_s, idle_percent=idle.percent))
-    return int(not (is_same and report.finding.is_clean and not report.charged and report.is_full_again))
+    is_fine = is_same and (images is None or images.is_clean)
+    return int(not (is_fine and report.finding.is_clean and not report.charged and report.is_full_again))
 
 
 def line(name: str, report: Report, *, is_same: bool, first_s: float, idle_percent: float) -> str:

@@ -12,6 +12,17 @@ if TYPE_CHECKING:
     import docker
 
 BASE = os.environ.get("BASE_IMAGE", "python:3.12-slim-bookworm")
+ENTRY = """
+import platform, sys
+def run(mini_batch):
+    import six
+    try:
+        import toml
+    except ImportError:
+        toml = None
+    return [f"{platform.python_version()} six {six.__version__} toml {bool(toml)} {sys.prefix != sys.base_prefix}"]
+"""
+"""Says which Python runs it, and with which packages."""
 _LEFT_OUT = frozenset({"test", "tests", "idlelib", "tkinter", "turtledemo", "site-packages", "__pycache__", "share"})
 _PYENV = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv") / "versions"
 

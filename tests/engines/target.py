@@ -18,6 +18,8 @@ class Target(Protocol):
     """An engine that runs; made and entered by `targets.reach`."""
 
     name: str
+    has_images: bool
+    """Whether jobs may name `tests.engines.images` here, on nodes that share what they have built."""
 
     def __enter__(self) -> Self:
         """Make sure that the engine is there.

@@ -19,21 +19,10 @@ from parallelrun_provisioner.engines.docker.settings import DockerSettings
 from parallelrun_provisioner.engines.interface import Surroundings
 from tests.acceptance.http_user import HttpUser, zip_of
 from tests.cluster import Cluster
-from tests.engines.images import with_environment, with_other_python
+from tests.engines.images import ENTRY, with_environment, with_other_python
 from tests.engines.targets.docker import build
 
 pytestmark = [pytest.mark.acceptance, pytest.mark.docker, pytest.mark.slow, pytest.mark.timeout(600)]
-
-SCRIPT = """
-import platform, sys
-def run(mini_batch):
-    import six
-    try:
-        import toml
-    except ImportError:
-        toml = None
-    return [f"{platform.python_version()} six {six.__version__} toml {bool(toml)} {sys.prefix != sys.base_prefix}"]
-"""
 
 
 class Nodes:
@@ -62,7 +51,7 @@ class Nodes:
         """Ask for a job with this environment."""
         inputs = str(self.cluster.files(1))
         spec = {"entry_script": "entry.py", "inputs": inputs, "compute": self.pool, "environment": environment}
-        return self.user.submit(spec, zip_of({"entry.py": SCRIPT}))
+        return self.user.submit(spec, zip_of({"entry.py": ENTRY}))
 
     def rows(self, job: str) -> list[str]:
         """The rows of a job that must complete."""

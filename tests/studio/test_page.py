@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.studio.chromium import Tab, tab
-from tests.studio.cluster import HOSTILE, TOKEN, Studio
+from tests.studio.cluster import GOOD, HOSTILE, TOKEN, Studio
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -56,6 +56,17 @@ def test_what_users_write_stays_text(opened: Tab, shown: Studio) -> None:
     page.get_by_role("link", name=re.compile("Open the log:")).click()
     page.get_by_role("region", name=re.compile("Lines of")).get_by_text(HOSTILE).first.wait_for()
     assert page.locator("img").count() == 0
+
+
+def test_a_job_without_a_name_is_told_from_others(opened: Tab, shown: Studio) -> None:
+    page = opened.page
+    job = shown.cluster.submit(GOOD, inputs=shown.cluster.files(1))
+    opened.open("/jobs")
+    page.get_by_role("link", name=f"entry.py {job[-6:]}").click()
+    page.get_by_role("heading", name=f"entry.py {job[-6:]}").wait_for()
+    opened.open(f"/jobs/{shown.jobs['pipeline']}")
+    page.get_by_role("link", name="score").first.click()
+    page.get_by_role("heading", name="score", exact=True).wait_for()
 
 
 def test_the_filters_of_jobs_are_in_the_address(opened: Tab) -> None:

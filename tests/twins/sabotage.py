@@ -237,6 +237,8 @@ MECHANISMS: Final[dict[str, tuple[Line | Step, ...]]] = {
     "worker.not_services": (Step("parallelrun_agent.agent:check_apart", nothing),),
     # The home of the user that an agent becomes.
     "agent.own_home": (Step("parallelrun_agent.users.rights:home_of", always("/root")),),
+    # The end of a node that everybody has left.
+    "agent.alone": (Step("parallelrun_agent.agent:Agent._check_alone", nothing),),
     # What keeps the memory of services from other processes of their user.
     "service.hidden": (
         Step("parallelrun_core.service.process:hide_memory", nothing),
@@ -341,6 +343,12 @@ MECHANISMS: Final[dict[str, tuple[Line | Step, ...]]] = {
     "notices.owed": (Step("parallelrun_master.finishing:owe", nothing),),
     # What keeps notices from addresses where only machines themselves have business.
     "notices.addresses": (Step("parallelrun_master.notices.sending:refusal", always("")),),
+    # What makes the end of a job known to masters that still have to send its trace.
+    "traces.owed": (Step("parallelrun_master.owed.whom:_is_traced", always(False)),),
+    # What hides secrets in traces.
+    "traces.masked": (Step("parallelrun_core.masking:Mask.printable", lambda _, text: text),),
+    # The library for traces, which is an extra: without it, all else is as ever.
+    "traces.library": (Step("parallelrun_core.tracing.switch:_is_there", always(False)),),
     # What lets a turn of a pipeline go on for which something happens just when it ends.
     "turns.wakes": (Line("lead", "if (redis.call('HGET', KEYS[1], 'wakes') or '0') ~= ARGV[5] then return 2 end", ""),),
     # What makes two turns that start a step start the same job.

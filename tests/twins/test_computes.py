@@ -12,13 +12,18 @@ from parallelrun_agent import node_job
 from parallelrun_core.computes.catalog import Catalog
 from parallelrun_core.store.provisioning import ComputeStatus, Provisioning
 from parallelrun_master import compute_watch
+from parallelrun_provisioner.engines.docker.building import Builds
+from parallelrun_provisioner.engines.docker.settings import DockerSettings
+from parallelrun_provisioner.engines.interface import ImageState
 from parallelrun_provisioner.policy import scaling
+from tests.integration import test_left_alone as alone
 from tests.integration.provisioner import test_pool as pools
 from tests.security import test_computes as kinds
 from tests.twins.sabotage import always, expect_failure
 from tests.unit.agent import test_work_finder as finders
 from tests.unit.computes import test_documents as documents
 from tests.unit.master import test_compute_watch as watches
+from tests.unit.provisioner import test_building as builds
 from tests.unit.provisioner import test_scaling as histories
 
 if TYPE_CHECKING:
@@ -50,6 +55,26 @@ def test_a_shape_that_holds_up_others_is_found() -> None:
 
 
 @pytest.mark.integration
+def test_a_build_that_keeps_the_room_of_others_is_found(redis: Redis) -> None:
+    with patch.object(scaling, "_to_be_had", lambda demand, *_: dict(demand)), expect_failure():
+        pools.test_a_build_holds_up_no_other_job_and_its_nodes_come_when_it_is_done(redis)
+
+
+def test_a_job_that_waits_for_an_image_that_never_comes_is_found(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    with patch.object(compute_watch, "why_never", always(None)), expect_failure():
+        watches.test_a_job_fails_with_its_image_unless_that_was_before_it_came(
+            monkeypatch, tmp_path, 101.0, "no such base", 0, has_failed=True
+        )
+
+
+def test_a_build_that_no_operator_has_allowed_is_found() -> None:
+    with patch.object(Builds, "_state", always(ImageState())), expect_failure():
+        builds.test_nothing_is_built_unless_the_operator_says_so(DockerSettings(kit="kit"), "BUILDS")
+
+
+@pytest.mark.integration
 def test_one_that_acts_on_what_it_saw_long_ago_is_found(redis: Redis) -> None:
     with patch.object(Provisioning, "stays", always(True)), expect_failure():
         pools.test_one_that_was_held_up_while_another_one_acted_ends_nothing(redis)
@@ -71,6 +96,12 @@ def test_a_provisioner_that_acts_though_another_one_does_is_found(redis: Redis) 
 def test_a_provisioner_that_starts_whatever_is_defined_is_found() -> None:
     with expect_failure():
         kinds.check_kinds(without="computes.kinds")
+
+
+@pytest.mark.integration
+def test_a_node_that_waits_for_ever_for_a_redis_that_is_gone_is_found() -> None:
+    with expect_failure():
+        alone.check_its_end(without="agent.alone")
 
 
 def test_a_catalog_that_believes_every_file_is_found(tmp_path: Path) -> None:

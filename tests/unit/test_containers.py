@@ -1,6 +1,7 @@
 """What the images and the compose file promise about safety, read from the files themselves."""
 
 import re
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -221,6 +222,15 @@ def test_what_is_installed_is_locked_by_hash_and_names_no_host(name: str) -> Non
 
     assert "://" not in text
     assert all(re.match(r"[a-z0-9-]+==\S+ .*--hash=sha256:[0-9a-f]{64}", line) for line in logical_lines)
+
+
+@pytest.mark.parametrize("extra", ["docker", "gpu", "otel", "stores", "tables"])
+def test_images_have_what_each_extra_of_a_service_needs(extra: str) -> None:
+    wanted = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+    locked = re.findall(
+        r"^([a-z0-9-]+)==", (ROOT / "requirements/runtime.txt").read_text(encoding="utf-8"), re.MULTILINE
+    )
+    assert {re.split(r"[^a-z0-9-]", each)[0] for each in wanted[extra]} - set(locked) == set()
 
 
 def test_the_locked_files_agree() -> None:

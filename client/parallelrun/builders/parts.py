@@ -57,8 +57,19 @@ class Output:
 
 
 @dataclass
+class BuildContext:
+    """A Dockerfile, and the folder that it copies from."""
+
+    path: str | None = None
+    dockerfile_path: str | None = None
+    """The Dockerfile in it; `Dockerfile` when not set."""
+
+
+@dataclass
 class Environment:
-    """The Python of the workers: packages of a conda file or requirements. An image is not used."""
+    """The Python of the workers: packages of a conda file or requirements; where the compute has nodes of images, the
+    image of the nodes, or a Dockerfile for one.
+    """
 
     name: str | None = None
     image: str | None = None
@@ -68,6 +79,7 @@ class Environment:
     version: str | None = None
     description: str | None = None
     environment_variables: dict[str, str] | None = None
+    build: BuildContext | dict[str, Any] | None = None
 
     @classmethod
     def from_conda_specification(cls, name: str, file_path: str) -> Self:
@@ -87,5 +99,7 @@ class Environment:
     def document(self) -> Any:
         """The environment as in a job file. A name alone means the Python of the node."""
         fields = without_none(asdict(self))
-        is_built = any(name in fields for name in ("image", "conda_file", "pip"))
+        if "build" in fields:
+            fields["build"] = without_none(fields["build"])
+        is_built = any(name in fields for name in ("image", "build", "conda_file", "pip"))
         return fields if is_built else f"azureml:{self.name or 'environment'}@latest"

@@ -232,5 +232,7 @@ def _environment(given: Any) -> tuple[dict[str, Any], dict[str, str]]:
     """The environment as a job spec has it, and the variables that come with it."""
     if not isinstance(given, Environment):
         return {}, {}
-    built = without_none({"image": given.image, "conda_file": given.conda_file, "pip": given.pip})
+    document = given.document()
+    asked = document if isinstance(document, dict) else {}
+    built = {name: asked[name] for name in ("image", "build", "conda_file", "pip") if name in asked}
     return {"name": given.name or "", **built} if built else {}, given.environment_variables or {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 _DURATION: Final = re.compile(r"(\d+(?:\.\d+)?) ?(s|m|min|h|)")
 _UNITS: Final = {"": 1.0, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
 _BAR: Final = 40
+_ROWS: Final = 16
+"""Of a table that one reads at a glance."""
 
 
 def seconds_of(text: str) -> float:
@@ -50,7 +53,7 @@ def advise(
     least_s = seconds_of(min_saving)
     with connect(url, token) as client:
         if what_if:
-            _show_curve(client.jobs.what_if(job_id, what_if, price=price), form)
+            _show_curve(client.jobs.what_if(job_id, what_if, price=price), form, is_range=".." in what_if)
         else:
             _show_advice(client.jobs.advice(job_id, min_saving_s=least_s), form)
 
@@ -71,7 +74,18 @@ def _show_advice(advice: Advice, form: Format) -> None:
         dump(msgspec.to_builtins(advice), form)
 
 
-def _show_curve(curve: Curve, form: Format) -> None:
+def some_of(points: Sequence[Point], now: int) -> Sequence[Point]:
+    """As many as one reads at a glance: the first, the last, the present one, and between them ever larger steps, as
+    twice as many of anything tell about as much wherever they begin."""
+    if len(points) <= _ROWS:
+        return points
+    first, last = points[0].value, points[-1].value
+    wanted = [first * (last / first) ** (step / (_ROWS - 2)) for step in range(_ROWS - 1)]
+    nearest = {min(points, key=lambda point: abs(point.value - value)).value for value in wanted}
+    return [point for point in points if point.value in nearest or point.value == now]
+
+
+def _show_curve(curve: Curve, form: Format, *, is_range: bool) -> None:
     import msgspec
 
     from parallelrun.cli.output import dump, table
@@ -93,6 +107,9 @@ def _show_curve(curve: Curve, form: Format) -> None:
         return [f"{point.value:,}", duration(point.seconds), f"{point.node_hours:.3g}", *cost, bar + mark]
 
     titles = [curve.setting.upper(), "TIME", "NODE HOURS", *(["COST"] if has_cost else []), ""]
-    table(titles, [row(point) for point in curve.points])
+    shown = some_of(curve.points, curve.now) if is_range else curve.points
+    table(titles, [row(point) for point in shown])
+    if len(shown) < len(curve.points):
+        print(f"{len(shown)} of {len(curve.points)} values; with -o json, all of them.")
     for note in curve.notes:
         print(note)

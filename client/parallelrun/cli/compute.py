@@ -71,7 +71,14 @@ def show(name: Name, form: FormatOption = Format.TABLE, url: Url = "", token: To
 
 
 @compute.command()
-def plan(name: Name, url: Url = "", token: Token = "") -> None:
+def plan(
+    name: Name,
+    image: Annotated[
+        str, typer.Option(metavar="IMAGE", help="Of a node of this image, which a job has named.", show_default=False)
+    ] = "",
+    url: Url = "",
+    token: Token = "",
+) -> None:
     """Print exactly what its engine is sent for a node."""
     from parallelrun.cli.output import say
 
@@ -80,10 +87,15 @@ def plan(name: Name, url: Url = "", token: Token = "") -> None:
     if status is None:
         say(f"no provisioner has said anything of {name}: is parallelrun-provisioner running, and its kind not manual?")
         raise typer.Exit(ExitCode.JOB_FAILED)
-    if not status.plan:
+    if image and image not in status.plans:
+        named = f"; by image: {', '.join(sorted(status.plans))}" if status.plans else ""
+        say(f"no job on {name} that needs nodes names the image {image}, and no node is of it{named}")
+        raise typer.Exit(ExitCode.JOB_FAILED)
+    planned = status.plans[image] if image else status.plan
+    if not planned:
         say(status.why or "nothing is known of it yet")
         raise typer.Exit(ExitCode.JOB_FAILED)
-    print(status.plan.rstrip("\n"))
+    print(planned.rstrip("\n"))
 
 
 @compute.command()

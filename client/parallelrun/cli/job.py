@@ -199,7 +199,7 @@ def show(job_id: JobId, form: FormatOption = Format.TABLE, url: Url = "", token:
     """Show one job."""
     from parallelrun.cli.output import show_one
     from parallelrun.progress.steps import describe_step
-    from parallelrun.progress.text import describe
+    from parallelrun.progress.text import chosen_size, describe
     from parallelrun.summary import hints, summary
 
     with connect(url, token) as client:
@@ -216,6 +216,7 @@ def show(job_id: JobId, form: FormatOption = Format.TABLE, url: Url = "", token:
         ("state", shown.state),
         ("steps", "\n".join(f"{step.name}: {describe_step(step)}{_of_job(step)}" for step in shown.steps)),
         ("progress", describe(shown.state, shown.progress, items_per_s=None, left_s=None).partition(": ")[2]),
+        ("mini-batch size", chosen_size(shown.progress)),
         ("submitted", shown.submitted),
         ("started", shown.started),
         ("ended", shown.ended),

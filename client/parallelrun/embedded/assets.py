@@ -10,7 +10,7 @@ from typing import Any
 from parallelrun.assets import Definition, read_definition
 from parallelrun.models import Asset
 from parallelrun_core.assets.catalog import Catalog
-from parallelrun_core.assets.contents import keep_code, keep_copy
+from parallelrun_core.assets.contents import keep_code, keep_context, keep_copy
 from parallelrun_core.assets.document import pinned
 from parallelrun_core.assets.names import LATEST, code_called
 from parallelrun_core.assets.names import Asset as Known
@@ -87,8 +87,9 @@ class OwnAssets:
         """Forget a label. Raises NotFound, InvalidInput."""
         self._catalog.remove_label(self._kind, name, label)
 
-    def _keep_code(self, folder: Path) -> str:
-        return code_called(keep_code(self._root, folder))
+    def _keep_code(self, folder: Path, dockerfile: str) -> str:
+        kept = keep_context(self._root, folder, dockerfile) if dockerfile else keep_code(self._root, folder)
+        return code_called(kept)
 
 
 def take_over(root: Path) -> tuple[list[str], list[str]]:

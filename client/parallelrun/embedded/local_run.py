@@ -13,6 +13,7 @@ import msgspec
 from parallelrun.embedded import datastores, earlier_run
 from parallelrun.embedded.cluster import Cluster
 from parallelrun.embedded.far_places import check_inputs
+from parallelrun.embedded.last_traces import wait_for_traces
 from parallelrun.embedded.pipeline_places import PipelinePlaces
 from parallelrun.embedded.run_places import RunPlaces
 from parallelrun.errors import (
@@ -43,6 +44,8 @@ if TYPE_CHECKING:
     from parallelrun.client import Client
 
 _CANCEL_S: Final = 30.0
+TRACES_S: Final = 5.0
+"""How long a collector is waited for, if there are traces: the cluster ends with the job."""
 _STEPS_AT_ONCE: Final = 8
 """Of a pipeline, each with a leader of its own; its workers share the same CPUs."""
 
@@ -244,7 +247,7 @@ class _LocalRun:
             self._job_id = job.id
             display.note(f"page: {sign_in_address(client, job.id)}")
             try:
-                return watch(client, job, display, on_disconnect=cluster.check)
+                ended = watch(client, job, display, on_disconnect=cluster.check)
             except KeyboardInterrupt as interrupt:
                 self._interrupt = interrupt
                 try:
@@ -252,6 +255,9 @@ class _LocalRun:
                 except KeyboardInterrupt:
                     cluster.kill()
                     raise
+            if not wait_for_traces(cluster.layout.root, TRACES_S):
+                display.note(f"the collector has not taken the trace of the job within {TRACES_S:g} s; it is lost")
+            return ended
 
     def _cancel(self, client: Client, job: Job, interrupt: KeyboardInterrupt) -> Job:
         self._display.note(f"canceling the job; {str(interrupt) or 'Ctrl-C'} again stops everything at once")

@@ -16,7 +16,7 @@ from rich.text import Text
 
 from parallelrun.progress.speed import Speed
 from parallelrun.progress.steps import describe_running, describe_step, most_urgent
-from parallelrun.progress.text import clean, clock, counts, describe, mini_batches, pace
+from parallelrun.progress.text import clean, clock, counts, describe, done_of, mini_batches, pace
 from parallelrun_core.progress import Progress
 
 if TYPE_CHECKING:
@@ -126,6 +126,7 @@ def _table(steps: Sequence[Step]) -> Table:
 
 def _bar(progress: Progress) -> ProgressBar:
     # While the total grows, a bar would go backwards, so it only moves.
-    if not progress.listing_done:
+    known = done_of(progress)
+    if known is None:
         return ProgressBar(total=None, width=40, pulse=True)
-    return ProgressBar(total=progress.scheduled, completed=progress.decided, width=40)
+    return ProgressBar(total=known[1], completed=known[0], width=40)

@@ -44,9 +44,9 @@ class Speed:
         """Seconds until everything is decided at this speed; None while the total or the speed isn't known."""
         per_s = self.items_per_s(now)
         items = progress.items_done + progress.items_failed
-        left: float = progress.items_scheduled - items
+        left: float = progress.items_found - items
         if not left and progress.decided:  # a table, whose rows are known once they are read
             left = items / progress.decided * (progress.scheduled - progress.decided)
-        if per_s is None or not progress.listing_done or left <= 0:
+        if per_s is None or not progress.knows_items or left <= 0:
             return None
         return left / per_s

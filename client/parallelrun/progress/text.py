@@ -27,6 +27,16 @@ def clean(text: str, *, lines: bool = False, most: int = 2000) -> str:
     return visible(text)
 
 
+def done_of(progress: Progress) -> tuple[int, int] | None:
+    """How much is decided, and of how much: of mini-batches, or of items if only their total is known yet; None while
+    no total is."""
+    if progress.listing_done:
+        return progress.decided, progress.scheduled
+    if progress.all_found:
+        return progress.items_done + progress.items_failed, progress.items_found
+    return None
+
+
 def describe(state: str, progress: Progress, *, items_per_s: float | None, left_s: float | None) -> str:
     """The progress of a job in one line."""
     if state == "finalizing":
@@ -67,8 +77,8 @@ def provisioning(progress: Progress) -> str:
 def pace(progress: Progress, *, items_per_s: float | None, left_s: float | None) -> list[str]:
     """How many items, how fast, and how long it will still take, as far as that is known."""
     items = progress.items_done + progress.items_failed
-    total = f"/{progress.items_scheduled:,}{'' if progress.listing_done else '+'}"
-    if items == progress.items_scheduled and progress.decided < progress.scheduled:
+    total = f"/{progress.items_found:,}{'' if progress.knows_items else '+'}"
+    if not progress.items_ahead and items == progress.items_scheduled and progress.decided < progress.scheduled:
         total = ""  # a table, whose rows are known once they are read
     words = [f"{items:,}{total} items"]
     if progress.items_failed:
@@ -78,6 +88,14 @@ def pace(progress: Progress, *, items_per_s: float | None, left_s: float | None)
     if left_s is not None:
         words.append(f"about {duration(left_s)} left")
     return words
+
+
+def chosen_size(progress: Progress) -> str:
+    """How large mini-batches are, and why, of a job that chooses that itself; empty: it doesn't."""
+    if not progress.chosen_size:
+        return ""
+    items = "1 item" if progress.chosen_size == 1 else f"{progress.chosen_size:,} items"
+    return f"auto: {items}; {clean(progress.chosen_why, most=200)}"
 
 
 def _written(progress: Progress) -> str:

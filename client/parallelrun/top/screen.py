@@ -13,7 +13,7 @@ from rich.text import Text
 from parallelrun.models import Node
 from parallelrun.pictures import KindsOfErrors, Lane, Throughput, Timeline
 from parallelrun.progress.steps import describe_step, most_urgent
-from parallelrun.progress.text import clean, counts, mini_batches, pace, rate, size
+from parallelrun.progress.text import clean, counts, done_of, mini_batches, pace, rate, size
 from parallelrun.top.snapshot import Snapshot
 
 _BLOCKS: Final = " ▁▂▃▄▅▆▇█"
@@ -79,10 +79,10 @@ def _progress(shown: Snapshot, items_per_s: float | None, left_s: float | None) 
         return
     bar = Table.grid(padding=(0, 1))
     # While the total grows, a bar would go backwards, so it only moves.
-    total = progress.scheduled if progress.listing_done else None
+    completed, total = done_of(progress) or (progress.decided, None)
     pulse = total is None and not job.has_ended
     bar.add_row(
-        ProgressBar(total=total, completed=progress.decided, width=40, pulse=pulse),
+        ProgressBar(total=total, completed=completed, width=40, pulse=pulse),
         Text(f"{mini_batches(progress)} mini-batches"),
     )
     yield bar

@@ -25,6 +25,8 @@ _POLL_S: Final = 0.1
 _MOST_TIMES: Final = 10
 """A trial waits so many times longer for its first mini-batch, or for the end of the listing."""
 _END_S: Final = 60.0
+_FIRST_SIZE: Final = 1
+"""Of a job that would choose its size by itself."""
 
 
 @dataclass(frozen=True)
@@ -54,6 +56,8 @@ def spec_of_trial(spec: JobSpec, processes: int, changes: Mapping[str, str]) -> 
             "resume_from": "",
             "max_concurrency_per_instance": spec.max_concurrency_per_instance or processes,
             **({"instance_count": 1} if spec.instance_count is not None else {}),
+            # What a size is worth is seen where all mini-batches have it, and the total is known.
+            **({"mini_batch_size": _FIRST_SIZE} if spec.size.is_auto else {}),
         }
     )
     document = own.model_dump(mode="json", exclude_defaults=True)

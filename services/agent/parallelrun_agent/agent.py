@@ -54,6 +54,8 @@ class Agent:
         self._work = WorkFinder(self._link.redis, settings, context, self._jobs)
         self._heartbeats = Heartbeats(self._link.redis, settings, self._jobs, gpus.devices)
         self._is_stopping = False
+        self.was_left_alone = False
+        """Whether it ends because Redis hasn't answered for as long as it may be alone."""
         self._leave_at = _time_to_leave(settings)
         self._drain_by = float("inf")
         """When to leave, whatever isn't finished; infinite: not at all."""
@@ -146,6 +148,14 @@ class Agent:
                     link.forget_limit()  # also one job more may have workers now
         except CONNECTION_ERRORS as error:
             link.failed(error, now)
+            self._check_alone(now)
+
+    def _check_alone(self, now: float) -> None:
+        """After an attempt, since whoever was paused for long finds Redis there when it asks."""
+        limit_s = self._settings.alone_seconds
+        if limit_s and self._link.away_s(now) >= limit_s and not self._is_stopping:
+            log.error("left_alone", seconds=limit_s)
+            self.was_left_alone = self._is_stopping = True
 
     def _reconnect(self) -> None:
         """Redis may have forgotten what it knew."""

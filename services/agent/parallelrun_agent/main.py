@@ -13,18 +13,18 @@ from parallelrun_core.service import telemetry
 from parallelrun_core.service.health import serve_health
 from parallelrun_core.service.process import hide_memory
 from parallelrun_core.store.connection import without_password
-from parallelrun_core.store.fitness import wait_for_fit_redis
+from parallelrun_core.store.fitness import EXIT_ALONE, wait_for_fit_redis
 
 
 def main(argv: list[str] | None = None) -> None:
-    """Run one agent until SIGTERM or SIGINT; exits with 3 when Redis is not fit for use."""
+    """Run one agent until SIGTERM or SIGINT; exits with 3 when Redis is not fit for use, with 4 when left alone."""
     hide_memory()
     settings = AgentSettings.from_command_line(argv)
     telemetry.configure("agent", log_format=settings.log_format)
     here.use(settings.root, settings.secrets_dir)
     if settings.run_as:
         _become(settings.run_as)
-    wait_for_fit_redis(settings)
+    wait_for_fit_redis(settings, most_s=settings.alone_seconds)
     try:
         agent = Agent(settings)
     except (OSError, NoPython) as error:
@@ -40,6 +40,8 @@ def main(argv: list[str] | None = None) -> None:
         root=str(settings.root),
     )
     agent.run()
+    if agent.was_left_alone:
+        raise SystemExit(EXIT_ALONE)
 
 
 def _become(run_as: str) -> None:

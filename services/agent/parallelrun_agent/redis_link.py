@@ -28,6 +28,7 @@ class RedisLink:
         """How many attempts in a row have failed."""
         self.retry_at = 0.0
         """Not before then is it asked again, after it has failed."""
+        self._failed_since: float | None = None
         self._pause = Backoff(_FIRST_PAUSE_S, _LONGEST_PAUSE_S)
         self._limit_s = 0.0
         self._limit_until = 0.0
@@ -36,6 +37,8 @@ class RedisLink:
         """Redis didn't answer, or can't do its work for now."""
         if self.is_up:
             log.warning("redis_away", error=str(error))
+        if self._failed_since is None:
+            self._failed_since = now
         self.retry_at = now + self._pause.next_s()
         self.failures += 1
         self.is_up = False
@@ -44,8 +47,13 @@ class RedisLink:
         """Redis does its work again, which may be another server."""
         log.info("redis_back", run_id=run_id, failures=self.failures)
         self._pause.reset()
+        self._failed_since = None
         self.failures = 0
         self.is_up = True
+
+    def away_s(self, now: float) -> float:
+        """For how long no attempt has succeeded; 0: none has failed since the last one that did."""
+        return 0.0 if self._failed_since is None else now - self._failed_since
 
     def limit_wait(self, jobs: Iterable[NodeJob], now: float) -> None:
         """No call may outlast a lease: while the agent waits, it can't end the workers of one that runs out."""

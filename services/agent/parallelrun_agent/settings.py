@@ -15,7 +15,7 @@ from parallelrun_agent.users.choice import Uids
 from parallelrun_agent.users.worker_user import WorkerUser
 from parallelrun_core.computes.launch import COMPUTE_NAME
 from parallelrun_core.ids import checked_node
-from parallelrun_core.service.settings import ReadsStores
+from parallelrun_core.service.settings import MOST_ALONE_S, ReadsStores
 
 SECRET_PREFIX: Final = "PARALLELRUN_SECRET_"  # noqa: S105 - a prefix of names
 """What the environment variables begin with that are secrets for jobs."""
@@ -40,6 +40,9 @@ class AgentSettings(ReadsStores):
     ends_at: float = Field(default=0.0, ge=0)
     """When the node is going to be ended, in seconds since the epoch, as by the limit of a batch system: it leaves in
     time. 0: not known."""
+    alone_seconds: float = Field(default=0.0, ge=0, le=MOST_ALONE_S)
+    """How long it goes on while Redis doesn't answer, before it ends by itself: nobody else may be left who would end
+    it. 0: for ever."""
     slots: int = Field(default_factory=lambda: len(os.sched_getaffinity(0)), ge=1, le=4096)
     """Workers that run at the same time; as many as there are CPUs when not set."""
     gpus: int | None = Field(default=None, ge=0, le=1024)

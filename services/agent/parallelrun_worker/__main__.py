@@ -24,6 +24,7 @@ def main() -> int:
     ring_fd, control, results, part = map(int, sys.argv[1:5])
     config_path, agent = sys.argv[5], int(sys.argv[6])
     _die_with_the_agent(agent)
+    _leave_the_terminal()
     if "SLURM_JOB_ID" in os.environ:
         _leave_sigterm_to_the_agent()
     _prefer_me_when_memory_runs_out()
@@ -100,6 +101,19 @@ def _die_with_the_agent(agent: int) -> None:
     prctl(pr_set_child_subreaper, 1, 0, 0, 0)
     if os.getppid() != agent:  # it died before that call
         os._exit(1)
+
+
+def _leave_the_terminal() -> None:
+    """Have no terminal, where the agent has one: a script that asks its user something would be stopped, and hang."""
+    try:
+        terminal = os.open("/dev/tty", os.O_RDWR | os.O_NOCTTY | os.O_CLOEXEC)
+    except OSError:
+        return
+    import fcntl
+    import termios
+
+    fcntl.ioctl(terminal, termios.TIOCNOTTY)
+    os.close(terminal)
 
 
 def _leave_sigterm_to_the_agent() -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from parallelrun_core.computes.catalog import Catalog
+from parallelrun_core.failure import JobFailure
 from parallelrun_core.progress import Progress
 from parallelrun_core.service.pacing import Every
 from parallelrun_core.spec import JobSpec
@@ -38,8 +39,12 @@ class ComputeWatch:
         self._clock = clock
         self._due = Every(_ASK_EVERY_S)
         self._said = ""
+        self._since: float | None = None
+        """From when on, by that clock, what a provisioner says was said while this job was there."""
         self.is_awaited = False
         """Whether its provisioner is at work, so that a job without nodes waits for others, and doesn't stall."""
+        self.failure: JobFailure | None = None
+        """Why there will never be a node for the job."""
 
     def refresh(self, progress: Progress, nodes: int, now: float) -> None:
         """Show how many nodes there are. Raises redis-py's errors.
@@ -54,6 +59,9 @@ class ComputeWatch:
             status = self._provisioning.status(self._spec.compute)
             wanted = wanted or (status.wanted if status is not None else 0)
             clock = self._clock()
+            self._since = clock if self._since is None else self._since
+            if status is not None and status.at > self._since and not nodes:
+                self.failure = why_never(status, self._spec.environment.node_image)
             self.is_awaited = is_served(status, clock)
             why = self._why(status, clock) if nodes < max(1, wanted) else ""
         progress.nodes, progress.nodes_wanted, progress.nodes_why = nodes, max(wanted, nodes), why
@@ -68,7 +76,7 @@ class ComputeWatch:
     def _why(self, status: ComputeStatus | None, now: float) -> str:
         if status is None and not self._catalog.has(self._spec.compute):
             return "it was deleted: define it again, or cancel the job"
-        return why_missing(status, now, self._spec.environment.image)
+        return why_missing(status, now, self._spec.environment.node_image)
 
 
 def is_served(status: ComputeStatus | None, now: float) -> bool:
@@ -78,6 +86,24 @@ def is_served(status: ComputeStatus | None, now: float) -> bool:
         now: by the clock of the status.
     """
     return status is not None and now - status.at <= _SILENT_S and status.wanted > 0
+
+
+def why_never(status: ComputeStatus, image: str) -> JobFailure | None:
+    """The failure of a job whose image can't be built; None: it may be had.
+
+    Args:
+        image: of its nodes.
+    """
+    build = status.builds.get(image)
+    if build is None or not build.failure:
+        return None
+    return JobFailure(
+        code="IMAGE_FAILED",
+        summary="The image that the job brings a Dockerfile for can't be built.",
+        first_cause=build.failure,
+        log="sys/image.txt",
+        hint="correct it and submit the job again; if nothing in it is wrong, `parallelrun job resume` tries it again",
+    )
 
 
 def why_missing(status: ComputeStatus | None, now: float, image: str) -> str:
@@ -93,6 +119,8 @@ def why_missing(status: ComputeStatus | None, now: float, image: str) -> str:
         return f"the provisioner has been silent for {now - status.at:.0f} s"
     if status.trouble:
         return status.trouble
+    if (build := status.builds.get(image)) is not None:
+        return build.failure or build.said
     if (pause := status.pauses.get(image)) is not None:
         later = f"; it is tried again in {pause.next_attempt - now:.0f} s" if pause.next_attempt > now else ""
         return f"{pause.why}{later}"

@@ -23,8 +23,9 @@ from parallelrun_core.store.turns import wake
 from parallelrun_master.led_job import LedJob
 from parallelrun_master.ledger import Ledger
 from parallelrun_master.leftovers import Leftovers
-from parallelrun_master.notices.owed import owe
 from parallelrun_master.output_requests import OutputRequests
+from parallelrun_master.owed.notes import owe
+from parallelrun_master.owed.whom import owed_in
 from parallelrun_master.planning.shuffling import discard
 from parallelrun_master.policy.hints import what_is_lost
 
@@ -127,8 +128,8 @@ class Finishing:
             metrics=last_values(job.folder.logs),
         )
         job.reports.conclude(result, ledger.errors)
-        if job.spec.notify is not None:
-            owe(job.folder.root, job.job_id, job.queue.generation)
+        for notes in owed_in(job.folder, job.record, job.queue.generation, self._settings.tracing()):
+            owe(notes, job.job_id, job.queue.generation)
         result = job.folder.conclude(result, generation=job.queue.generation)
         failpoints.reach("finish.after_result")
         if state is JobState.COMPLETED:

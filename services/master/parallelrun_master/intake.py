@@ -18,17 +18,25 @@ from parallelrun_master.policy.error_groups import ErrorGroup
 from parallelrun_master.policy.gathering import Gathering
 from parallelrun_master.policy.speculation import Speculation
 from parallelrun_master.policy.window import Window
+from parallelrun_master.sizing import Sizing
 
 
 class Intake:
     """Reads the job's outcome stream, records what it has, and passes on what follows.
 
     Args:
-        window, completion, speculation, nodes: to be informed.
+        window, completion, speculation, nodes, sizing: to be informed.
     """
 
     def __init__(
-        self, job: LedJob, window: Window, completion: Completion, speculation: Speculation | None, nodes: NodeWatch
+        self,
+        job: LedJob,
+        window: Window,
+        completion: Completion,
+        speculation: Speculation | None,
+        nodes: NodeWatch,
+        *,
+        sizing: Sizing | None = None,
     ) -> None:
         self._job = job
         self._ledger = job.ledger
@@ -36,6 +44,7 @@ class Intake:
         self._completion = completion
         self._speculation = speculation
         self._nodes = nodes
+        self._sizing = sizing
         self._gathering = Gathering(job.ledger.progress, time.monotonic())
 
     def read(self, now: float, *, wait_ms: int) -> list[StreamEntry]:
@@ -51,6 +60,8 @@ class Intake:
         """Record these; what has been recorded for long enough becomes durable, and is trimmed."""
         outcomes = [outcome for entry in entries for outcome in entry.outcomes]
         if outcomes:
+            if self._sizing is not None:
+                self._sizing.observe(outcomes)
             encoded = [entry.encoded for entry in entries if entry.outcomes]
             self._take(*self._ledger.record(outcomes, encoded if all(encoded) else ()), now)
         for entry in entries:

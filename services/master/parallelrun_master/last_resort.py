@@ -15,7 +15,8 @@ from parallelrun_core.states import JobState
 from parallelrun_core.store.leader_queue import LeaderQueue
 from parallelrun_core.store.registry import Registry
 from parallelrun_core.store.turns import wake
-from parallelrun_master.notices.owed import owe
+from parallelrun_master.owed.notes import owe
+from parallelrun_master.owed.whom import owed_in
 from parallelrun_master.policy.setbacks import damage
 
 if TYPE_CHECKING:
@@ -50,8 +51,8 @@ def end_damaged(redis: Redis, folder: JobFolder, why: str, *, term: int) -> JobR
     queue, is_recorded = LeaderQueue(redis, job_id), False
     generation = max(folder.generation(), queue.published_generation())
     with suppress(*UNREADABLE):
-        if folder.record().spec.get("notify"):
-            owe(folder.root, job_id, generation)
+        for notes in owed_in(folder, folder.record(), generation, tracing=None):
+            owe(notes, job_id, generation)
     with suppress(CorruptLog):  # there is a result, which can't be read
         is_recorded = folder.conclude(result, generation=generation) is result
     queue.show({"ended": repr(result.ended)}, event=("end", msgspec.json.encode(result.state)))

@@ -51,6 +51,7 @@ class LedJob:
         self.registry = Registry(redis)
         self.job_id = folder.job_id
         self.folder = folder
+        self.record = record
         self.spec = record.job_spec()
         self.parent = record.parent
         self.path_rule = folder.path_rule(record)

@@ -10,12 +10,13 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
+from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
 from parallelrun_core.datastores import here
 from parallelrun_core.errors import Conflict, CorruptLog, Fenced, NotFound
 from parallelrun_core.folder.job_folder import JobFolder
-from parallelrun_core.folder.layout import job_ids, notices_of, schedules_of
+from parallelrun_core.folder.layout import job_ids, notices_of, schedules_of, traces_of
 from parallelrun_core.folder.unreadable import UNREADABLE, SkippedJobs
 from parallelrun_core.leader_lease import longest_ms
 from parallelrun_core.reopening import is_forgotten, queue_again
@@ -35,7 +36,7 @@ from parallelrun_master.settings import MasterSettings
 from parallelrun_master.warm import warm_up
 
 if TYPE_CHECKING:
-    from parallelrun_master.notices.teller import Teller
+    from parallelrun_master.owed.watch import Watch
     from parallelrun_master.schedules.firing import Firing
 
 _DAMAGED_S: Final = 10.0
@@ -55,7 +56,10 @@ class Master:
         self._skipped = SkippedJobs(settings.root)
         self._damaged_since: dict[str, float] = {}
         self._firing: Firing | None = None
-        self._teller: Teller | None = None
+        self._watches: dict[str, Watch] = {}
+        self._notes = {"notices": notices_of(settings.root)}
+        if (tracing := settings.tracing()) is not None and not tracing.problem:
+            self._notes["traces"] = traces_of(settings.root)
 
     def check(self) -> None:
         """Register the jobs that Redis has forgotten, ask for a leader for every job without one, and make those that
@@ -83,13 +87,16 @@ class Master:
             self._firing.check()
 
     def _tell(self) -> None:
-        """Tell those of ended jobs who want to know."""
-        if self._teller is None and notices_of(self._settings.root).is_dir():
-            from parallelrun_master.notices.teller import Teller  # most clusters have nobody to tell
+        """Tell those of ended jobs who want to know, and send the traces of these."""
+        for what, notes in self._notes.items():
+            if what not in self._watches and notes.is_dir():  # most clusters have nobody to tell
+                from parallelrun_master.owed.watch import Watch
 
-            self._teller = Teller(self._settings, self._registry)
-        if self._teller is not None:
-            self._teller.check()
+                module = f"parallelrun_master.{what}.delivery"
+                order = partial(import_module(module).order_of, self._settings)
+                self._watches[what] = Watch(notes, self._registry, module, order)
+            if what in self._watches:
+                self._watches[what].check()
 
     def _register_forgotten(self) -> None:
         """Register jobs with a folder and no result, if this Redis doesn't know them or knows an earlier end."""
@@ -152,6 +159,13 @@ def _can_be_read(folder: JobFolder) -> bool:
     return True
 
 
+def _say_what_becomes_of_traces(settings: MasterSettings) -> None:
+    """One line for an operator who wants traces and would get none, or others than meant."""
+    tracing = settings.tracing()
+    if tracing is not None and (why := tracing.problem or tracing.ignored):
+        telemetry.logger().warning("no_traces" if tracing.problem else "traces_otherwise", reason=why)
+
+
 def main(argv: list[str] | None = None) -> None:
     """Run one master until SIGTERM or SIGINT; exits with 3 when Redis is not fit for use."""
     hide_memory()
@@ -171,6 +185,7 @@ def main(argv: list[str] | None = None) -> None:
     telemetry.logger().info(
         "started", leaders=settings.leaders, redis=without_password(settings.redis_url), root=str(settings.root)
     )
+    _say_what_becomes_of_traces(settings)
     serve_health(settings.health_port, ready=lambda: workers.connected, storage=storage.reading)
     workers.supervise(stop, Master(settings).check)
     telemetry.logger().info("stopped")

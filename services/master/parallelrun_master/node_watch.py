@@ -29,7 +29,7 @@ class NodeWatch:
         self._queue = queue
         self._spec = spec
         self._settings = settings
-        self._kind = (spec.compute, spec.environment.image if spec.compute else "")
+        self._kind = (spec.compute, spec.environment.node_image if spec.compute else "")
         """The compute and the image of its nodes."""
         self._assigned: list[str] | None = None
         self._is_assigned = False
@@ -38,6 +38,8 @@ class NodeWatch:
         """Workers that the job could have now; at least 1, so that limits derived from it make sense."""
         self.workers = 0
         """The same, with those of nodes that take no more work."""
+        self.own_workers = 0
+        """Workers that it could have on the nodes that were chosen for it, and take more."""
         self.are_full = False
         """Whether nodes are alive, and the disks of all of them are full: then the job has to wait."""
         self.are_taken = False
@@ -80,6 +82,7 @@ class NodeWatch:
         if self._spec.instance_count is not None:
             self._assign([self._place(info, time.monotonic()) for info in ready], self._spec.instance_count)
         mine = [info for info in ready if self._assigned is None or info.node in self._assigned]
+        self.own_workers = sum(min(info.slots, most or info.slots) for info in mine)
         taken = [info.busy >= info.slots and self._queue.job_id not in info.workers for info in mine]
         self.are_taken = len(taken) >= (self._spec.instance_count or 1) and all(taken)
         self.has_own = not all(taken)

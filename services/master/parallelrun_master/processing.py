@@ -7,6 +7,9 @@ import time
 from functools import partial
 from typing import TYPE_CHECKING
 
+import msgspec
+
+from parallelrun_core.adviser.duration import counted
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.failure import JobFailure
 from parallelrun_core.service import failpoints
@@ -27,6 +30,7 @@ from parallelrun_master.policy.speculation import Speculation
 from parallelrun_master.publisher import Publisher
 from parallelrun_master.reports.scheduling_log import SchedulingLog
 from parallelrun_master.scheduling import InputUnreadable, Scheduler, StoreTrouble
+from parallelrun_master.sizing import Sizing, sizing_of
 from parallelrun_master.watchdog import Watchdog
 
 if TYPE_CHECKING:
@@ -49,6 +53,7 @@ class Processing:
         self._scheduler = Scheduler(
             job.folder.path, job.spec, job.queue.term, self._scheduling_log.begin_input, self._shuffled,
             closing=job.closing, rule=job.path_rule, patience_s=settings.leader_seconds,
+            sizing=partial(sizing_of, job.spec, job.folder.path) if job.spec.size.is_auto else None,
         )  # fmt: skip
         self._leadership.durable_before += self._scheduler.mini_batches
         self._publisher = Publisher(job.folder.path, job.queue, job.ledger.decided, self._scheduler.handover)
@@ -58,7 +63,10 @@ class Processing:
         self._completion = Completion(job.spec, job.ledger.progress, job.ledger.errors, now)
         self._speculation = Speculation() if job.spec.speculative_execution else None
         self._watchdog = Watchdog(job)
-        self._intake = Intake(job, self._publisher.window, self._completion, self._speculation, self._nodes)
+        self._intake = Intake(
+            job, self._publisher.window, self._completion, self._speculation, self._nodes,
+            sizing=self._scheduler.sizing,
+        )  # fmt: skip
 
     def run(self) -> None:
         """Go on until the job has left this state, or the leader has to resign.
@@ -138,13 +146,17 @@ class Processing:
     def _schedule(self) -> bool:
         """List for a slice of time; returns whether there is more."""
         scheduler = self._scheduler
-        if scheduler.closing is not None:
+        if scheduler.sizing is not None and scheduler.closing is None:
+            self._choose_size(scheduler.sizing)
+        if scheduler.closing is not None or scheduler.must_wait:
             has_more = False
         else:
             # Nobody waits for what comes next while plenty is there, and each slice costs a sync and two round trips.
             has_more = scheduler.step(_LONG_SLICE_S if self._publisher.window.has_plenty else _SLICE_S)
             now = time.monotonic()
             self._scheduling_log.scheduled(scheduler.mini_batches, scheduler.items, now, finished=not has_more)
+            if scheduler.sizing is not None:
+                scheduler.sizing.show(self._ledger.progress)
             if not has_more:
                 self._job.reports.overview.say(
                     f"Scheduling finished: {scheduler.mini_batches:,} mini-batches with {scheduler.items:,} items "
@@ -152,7 +164,16 @@ class Processing:
                 )
         all_of_them = scheduler.closing is not None
         self._completion.scheduled(scheduler.mini_batches, scheduler.items, all_of_them=all_of_them)
-        return has_more
+        return has_more and not scheduler.must_wait
+
+    def _choose_size(self, sizing: Sizing) -> None:
+        """Let a job that chooses the size of its mini-batches do so by what is known now, and say what is new."""
+        progress = self._ledger.progress
+        sizing.refresh(progress.decided, self._nodes.own_workers)
+        sizing.show(progress)
+        if (choice := sizing.news()) is not None:
+            self._job.reports.say(f"A mini-batch now has {counted(choice.items, 'item')}: {choice.why}.")
+            self._job.queue.announce("size", msgspec.json.encode({"items": choice.items, "why": choice.why}))
 
     def _shuffled(self, done: int, total: int) -> None:
         progress = self._ledger.progress
@@ -172,6 +193,7 @@ class Processing:
             self._completion.recorded(now)
         self._say_if_disks_are_full()
         self._compute.refresh(progress, self._nodes.alive, now)
+        self._completion.fail(self._compute.failure)
         waits_for_nodes = self._compute.is_awaited and not self._nodes.has_own
         if waits_for_nodes or self._nodes.are_taken or self._nodes.are_full:
             self._completion.moved(now)  # for nodes, slots of other jobs, or room on the disks

@@ -23,6 +23,7 @@ from parallelrun_master.planning.apart import Apart
 from parallelrun_master.planning.cutting import Cut
 from parallelrun_master.planning.input_cuts import InputCuts, Known, known_in
 from parallelrun_master.planning.shuffling import OnProgress
+from parallelrun_master.sizing import Sizing
 
 
 class InputUnreadable(Exception):
@@ -44,6 +45,7 @@ class Scheduler:
         begins, on_progress, rule: see `InputCuts`; what these call is called in `step`.
         closing: the manifest's, if it is known to be complete.
         patience_s: how long a file system may leave it without an answer, while other inputs are in a store.
+        sizing: makes the `Sizing` of a job that chooses the size of its mini-batches, given how many there are.
 
     Raises:
         FileExistsError: this term has a manifest already.
@@ -60,6 +62,7 @@ class Scheduler:
         closing: Closing | None = None,
         rule: PathRule | None = None,
         patience_s: float = 60.0,
+        sizing: Callable[[int], Sizing] | None = None,
     ) -> None:
         self._folder = folder
         self._apart = Apart(patience_s)
@@ -69,6 +72,7 @@ class Scheduler:
         self.closing: Closing | None = closing or read_closing(folder)
         self.handover = Handover()
         """What was scheduled last, durable."""
+        self.sizing: Sizing | None = None
         self._writer: ManifestWriter | None = None
         if self.closing is None:
             self._writer = ManifestWriter(folder, term)
@@ -78,15 +82,24 @@ class Scheduler:
                 self._writer = None
         if self._writer is not None:
             known = known_in(folder) if self._writer.mini_batches else Known()
+            self.sizing = sizing(self._writer.mini_batches) if sizing is not None else None
             self._inputs = InputCuts(
-                folder, spec, known, self._later(begins), term=term, on_progress=self._later(on_progress), rule=rule
-            )
+                folder, spec, known, self._later(begins), term=term, on_progress=self._later(on_progress), rule=rule,
+                sizes=self.sizing,
+            )  # fmt: skip
             self._cuts = self._cuts_of(self._inputs)
 
     @property
     def mini_batches(self) -> int:
         """How many are in the manifest."""
         return self.closing.mini_batches if self.closing else self._writer.mini_batches if self._writer else 0
+
+    @property
+    def must_wait(self) -> bool:
+        """Whether there is nothing to do until mini-batches are decided."""
+        # What was cut in the other thread is still to be recorded.
+        is_at_rest = not self._ready and not self._apart.is_busy
+        return self.sizing is not None and self.sizing.must_wait and is_at_rest
 
     @property
     def items(self) -> int:
@@ -140,6 +153,8 @@ class Scheduler:
         for cut in self._cuts:
             if cut is not None:
                 self._ready.append(cut)
+            elif self.sizing is not None and self.sizing.must_wait:
+                return True
             if time.perf_counter() >= until:
                 return True
         return False

@@ -20,6 +20,8 @@ class MasterSettings(ReadsStores):
     notify_allow: str = ""
     """Where notices of the end of jobs may go besides public addresses: networks, hosts and `*.DOMAIN`, separated by
     commas; `*`: anywhere. Link-local addresses only by their network."""
+    trace_mini_batches: int = Field(default=1000, ge=0, le=100_000)
+    """The most mini-batches of a job that are in its trace, where there are traces (OTEL_EXPORTER_OTLP_ENDPOINT)."""
     mlflow_tracking_uri: str = ""
     """That of the agents. This master's credentials for MLflow are sent to no other server."""
 

@@ -57,6 +57,7 @@ class Jobs:
                 instance_count=asked.spec.instance_count,
                 workers_per_node=asked.spec.max_concurrency_per_instance,
                 shape=shape_of(asked.compute, asked.spec),
+                job=job_id,
             )
             needs.setdefault(asked.compute, []).append(need)
         return needs

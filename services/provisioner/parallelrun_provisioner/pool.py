@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -17,18 +17,21 @@ from parallelrun_core.service import telemetry
 from parallelrun_core.states import NodeState
 from parallelrun_core.store.connection import CONNECTION_ERRORS
 from parallelrun_core.store.nodes import NodeInfo, Nodes
-from parallelrun_core.store.provisioning import ComputeStatus, LaunchRecord, NodeStatus, Provisioning
+from parallelrun_core.store.provisioning import ComputeStatus, ImageBuild, LaunchRecord, NodeStatus, Provisioning
 from parallelrun_core.words import in_one_line
 from parallelrun_provisioner.attempts import Attempts
 from parallelrun_provisioner.engines.interface import (
+    BuildsImages,
     Engine,
     EngineError,
     EngineNode,
+    ImageState,
     LaunchRefused,
     Standing,
     Surroundings,
 )
-from parallelrun_provisioner.policy.demand import Need, demand_of
+from parallelrun_provisioner.plans import Plans
+from parallelrun_provisioner.policy.demand import Need, demand_of, images_to_build
 from parallelrun_provisioner.policy.pace import list_after_s
 from parallelrun_provisioner.policy.scaling import Life, Limits, Moves, Node, moves, releases
 
@@ -92,8 +95,10 @@ class Pool:
         self._idle: dict[str, float] = {}
         self._told: dict[str, float] = {}
         """When the engine was told to end a node."""
+        self._images: Mapping[str, ImageState] = {}
+        """Those that are built for jobs."""
         self._trouble = ""
-        self._plan = ""
+        self._plans = Plans(engine, lambda shape: self._launch(launch_id(compute.name, _PLANNED), shape))
 
     def resume(self, status: ComputeStatus | None) -> None:
         """Go on where another provisioner was, unless the compute was defined anew since."""
@@ -105,9 +110,10 @@ class Pool:
 
     def step(self, sight: Sight, needs: Iterable[Need]) -> ComputeStatus:
         """Bring the nodes closer to what is needed; returns how things stand. Raises redis-py's errors."""
-        slots = self._slots(sight)
-        demand = {} if self.is_over else demand_of(needs, slots)
+        slots, needs = self._slots(sight), () if self.is_over else tuple(needs)
+        demand = demand_of(needs, slots)
         try:
+            self._build(images_to_build(needs, slots))
             self._list(sight.now)
             nodes = self._view(sight)
             done = self._decide(demand, nodes, sight.now)
@@ -119,9 +125,9 @@ class Pool:
             if not isinstance(error, EngineError):
                 log.exception("engine_failed", compute=self.compute.name)
             self._trouble = in_one_line(str(error))
-            return self._status(sight.now, self._view(sight), Moves(wanted=sum(demand.values())))
+            return self._status(sight.now, self._view(sight), Moves(wanted=sum(demand.values())), demand)
         self._note_changes(done, nodes, sight.now)
-        return self._status(sight.now, nodes, done)
+        return self._status(sight.now, nodes, done, demand)
 
     def release(self, sight: Sight, *, by_force: bool) -> bool:
         """Give back all nodes, whatever they do; whether nothing is left of them. Raises redis-py's errors.
@@ -144,15 +150,6 @@ class Pool:
         gone |= {node.id for node in nodes if node.life is Life.ENDED and node.id not in listed}
         self.left = [node.id for node in nodes if node.id not in gone]
         return not self.left
-
-    def plan(self) -> str:
-        """Exactly what is sent for a node of the plain shape."""
-        if not self._plan:
-            try:
-                self._plan = self._engine.plan(self._launch(launch_id(self.compute.name, _PLANNED), Shape()))
-            except EngineError as error:
-                return str(error)
-        return self._plan
 
     def close(self) -> None:
         """Free connections."""
@@ -215,6 +212,10 @@ class Pool:
 
     # What is done
 
+    def _build(self, wanted: Mapping[str, Collection[str]]) -> None:
+        if isinstance(self._engine, BuildsImages):
+            self._images = self._engine.build(wanted)
+
     def _decide(self, demand: Mapping[Shape, int], nodes: Sequence[Node], now: float) -> Moves:
         compute = self.compute
         limits = Limits(
@@ -222,7 +223,8 @@ class Pool:
             most=compute.max_instances,
             idle_s=0.0 if self.is_over else compute.idle_time_before_scale_down,
         )
-        return moves(demand, limits, nodes, now, paused=self._attempts.paused(nodes, now))
+        unbuilt = {Shape(image=image): 0 for image, state in self._images.items() if not state.is_there}
+        return moves(demand, limits, nodes, now, paused=self._attempts.paused(nodes, now) | unbuilt)
 
     def _do(self, done: Moves, nodes: Sequence[Node], sight: Sight) -> None:
         self._learn(done, nodes, sight)
@@ -295,12 +297,18 @@ class Pool:
 
     # What is shown
 
-    def _status(self, now: float, nodes: Sequence[Node], done: Moves) -> ComputeStatus:
+    def _status(self, now: float, nodes: Sequence[Node], done: Moves, demand: Mapping[Shape, int]) -> ComputeStatus:
         words = {each.launch_id: each.words for each in self._listed}
         lives = [node.life for node in nodes]
         shown = [node for node in nodes if node.life is not Life.ENDED]
         pauses = self._attempts.pauses()
         last = max(pauses.values(), key=lambda pause: pause.failed_at, default=None)
+        builds = {
+            image: ImageBuild(said=state.said, failure=state.failure)
+            for image, state in self._images.items()
+            if not state.is_there
+        }
+        of_images = next((each.failure for each in builds.values() if each.failure), "")
         return ComputeStatus(
             at=now,
             wanted=done.wanted,
@@ -314,12 +322,14 @@ class Pool:
                 for node in sorted(shown, key=lambda node: node.id)[:_SHOWN]
             ],
             failures=last.failures if last else 0,
-            why=self._trouble or (last.why if last else ""),
+            why=self._trouble or (last.why if last else of_images),
             next_attempt=last.next_attempt if last else 0.0,
             trouble=self._trouble,
             pauses=pauses,
+            builds=builds,
             slots=self._slots_seen,
-            plan=self.plan(),
+            plan=self._plans.of(Shape()),
+            plans=self._plans.of_images([*demand, *(node.shape for node in nodes)]),
             revision=self.revision,
         )
 

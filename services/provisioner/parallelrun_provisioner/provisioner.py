@@ -192,6 +192,7 @@ class Provisioner:
             "PARALLELRUN_REDIS_URL": self._around.redis_url,
             "PARALLELRUN_ROOT": str(self._around.root),
             "PARALLELRUN_LEASE_SECONDS": f"{settings.lease_seconds:g}",
+            "PARALLELRUN_ALONE_SECONDS": f"{settings.node_alone_seconds:g}",
         }
         return given | ({"PARALLELRUN_ALLOW_VOLATILE_REDIS": "true"} if settings.allow_volatile_redis else {})
 

@@ -9,7 +9,7 @@ from pydantic import Field, SecretStr, field_validator
 
 from parallelrun_core.computes.kinds import MANUAL, kinds
 from parallelrun_core.errors import InvalidInput
-from parallelrun_core.service.settings import SealsComputes, secret_of
+from parallelrun_core.service.settings import MOST_ALONE_S, SealsComputes, secret_of
 from parallelrun_core.store.credentials import has_login
 from parallelrun_provisioner.engines.interface import Surroundings
 
@@ -31,6 +31,9 @@ class ProvisionerSettings(SealsComputes):
     node_redis_url: str = ""
     """URL of Redis as nodes reach it, without a user or a password, which engines would show; that of the provisioner
     when not set."""
+    node_alone_seconds: float = Field(default=1800.0, ge=0, le=MOST_ALONE_S)
+    """How long a node goes on while Redis doesn't answer it, before it ends by itself: its provisioner may have died
+    as well. 0: for ever."""
     poll_seconds: float = Field(default=0.5, gt=0, le=60)
     """Seconds between two looks at what jobs need and what there is."""
 

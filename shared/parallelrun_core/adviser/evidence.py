@@ -113,7 +113,9 @@ class Settings:
     size: int = 10
     """Of a mini-batch, in `unit`s."""
     unit: str = "files"
-    """`files`; `bytes` or `rows` of a table; empty, if mini-batches have no size: by keys, or without data."""
+    """`files`; `bytes` or `rows` of a table; empty, if nobody gives a size: by keys, without data, or `auto`."""
+    is_auto: bool = False
+    """The job chooses the size of its mini-batches, which differs."""
     has_keys: bool = False
     run_invocation_timeout_s: float = 60.0
     processes: int | None = None

@@ -31,7 +31,8 @@ def curve_of(evidence: Evidence, setting: Setting, values: Sequence[int], *, pri
         raise Conflict(f"No mini-batch of job {evidence.job_id} has been tried yet.")
     schedule = Schedule(evidence)
     if setting == "mini_batch_size" and not evidence.settings.unit:
-        raise Conflict(f"The mini-batches of job {evidence.job_id} have no size: they are groups of keys, or ranks.")
+        why = "the job chooses it" if evidence.settings.is_auto else "they are groups of keys, or ranks"
+        raise Conflict(f"The mini-batches of job {evidence.job_id} have no size that was given: {why}.")
     _check_workers(schedule, setting, max(values))
     points = [_point(schedule, setting, value, price) for value in values]
     now = {

@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Final
 
+from parallelrun_core.code.context import snapshot_context
 from parallelrun_core.code.snapshots import MAX_ZIP_BYTES, Limits, snapshot_folder, snapshot_zip, store_files
 from parallelrun_core.code.stored import add_snapshot
 from parallelrun_core.errors import InvalidInput
@@ -80,6 +81,18 @@ def keep_code(root: Path, source: Path | IO[bytes]) -> str:
         return snapshot_folder(source, store) if isinstance(source, Path) else snapshot_zip(source, store)
 
     return _kept(code_store(root), taken, ())
+
+
+def keep_context(root: Path, folder: Path, dockerfile: str) -> str:
+    """Copy what an image is built of into the same store; durable when this returns.
+
+    Returns:
+        The name of the snapshot.
+
+    Raises:
+        InvalidInput: as `code/context.py` says.
+    """
+    return _kept(code_store(root), lambda store: snapshot_context(folder, dockerfile, store, leave_out=root), ())
 
 
 def files_of(path: Path) -> Iterator[tuple[tuple[str, ...], int, IO[bytes]]]:

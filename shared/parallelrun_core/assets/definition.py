@@ -92,7 +92,7 @@ class NamedEnvironment(_Document):
     pip: tuple[str, ...] = ()
     """Requirements, as lines of a requirements file; an addition to Azure ML's fields."""
     build: dict[str, Any] = Field(default_factory=dict)
-    """Accepted, with no effect: no container is created for a job."""
+    """`path`, the name of what the image is built of, and `dockerfile_path`; checked when a job uses it."""
     os_type: StrictStr = ""
     environment_variables: dict[str, str] = Field(default_factory=dict)
     inference_config: dict[str, Any] = Field(default_factory=dict)

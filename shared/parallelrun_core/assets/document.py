@@ -14,6 +14,7 @@ from pydantic import ValidationError
 from parallelrun_core.assets.catalog import About
 from parallelrun_core.assets.definition import OF_TYPE
 from parallelrun_core.assets.names import Names, UnknownAsset, reference_of, stored_code
+from parallelrun_core.computes.built_images import DOCKERFILE
 from parallelrun_core.errors import InvalidInput, Problem
 from parallelrun_core.spec.document import load_document
 from parallelrun_core.spec.problems import problem_of
@@ -29,8 +30,9 @@ _NO_EFFECT: Final = frozenset({
 _COMPONENTS: Final = "type: parallel, type: command or type: pipeline"
 _DEEPEST: Final = 20
 
-KeepCode = Callable[[Path], str]
-"""Stores a folder of code, and returns what a document has for it."""
+KeepCode = Callable[[Path, str], str]
+"""Stores a folder of code, and returns what a document has for it. With the path of a Dockerfile in the folder, it is
+what an image is built of, and no code."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,7 +67,7 @@ def read_asset(
 
     Args:
         folder: of its relative paths, and of the files that it names. None: it came over the network.
-        keep_code: stores the code of a component. None: it must be stored already.
+        keep_code: stores the code of a component, and what an image is built of. None: it must be stored already.
         name: what it must be called, and `version` likewise; then the document need not say so.
 
     Raises:
@@ -221,11 +223,15 @@ class _Inlining:
         return made
 
     def environment(self, given: dict[str, Any], pointer: str) -> dict[str, Any]:
-        """An environment, with the content of its conda file."""
-        conda = given.get("conda_file")
-        if not isinstance(conda, str):
-            return given
-        return {**given, "conda_file": self._file(conda, f"{pointer}/conda_file")[0]}
+        """An environment, with the content of its conda file, and the name of what its image is built of."""
+        made = dict(given)
+        if isinstance(conda := given.get("conda_file"), str):
+            made["conda_file"] = self._file(conda, f"{pointer}/conda_file")[0]
+        build = given.get("build")
+        if isinstance(build, dict) and isinstance(path := build.get("path"), str):
+            dockerfile = str(build.get("dockerfile_path") or DOCKERFILE)
+            made["build"] = {**build, "path": self._code(path, f"{pointer}/build/path", dockerfile)}
+        return made
 
     def _environment_of(self, value: Any, pointer: str) -> Any:
         if isinstance(value, dict):
@@ -235,13 +241,13 @@ class _Inlining:
             return replace(self, folder=beside).environment(document, pointer)
         return value
 
-    def _code(self, code: str, pointer: str) -> str:
+    def _code(self, code: str, pointer: str, dockerfile: str = "") -> str:
         if location_of(code).kind != LOCAL or stored_code(code):
             return code
         if self.keep_code is None or self.folder is None:
             raise InvalidInput.at(pointer, f"{code!r} is a folder, and this document came over the network", _SEND)
         try:
-            return self.keep_code(Path(absolute_path(code, self.folder)))
+            return self.keep_code(Path(absolute_path(code, self.folder)), dockerfile)
         except InvalidInput as error:
             error.replace_problems(lambda problem: replace(problem, pointer=pointer))
             raise

@@ -11,6 +11,7 @@ from parallelrun_core.errors import InvalidInput
 
 if TYPE_CHECKING:
     from parallelrun_core.assets.catalog import Catalog
+    from parallelrun_core.assets.document import KeepCode
     from parallelrun_core.assets.site import Site
 
 _MAP_IT: Final = "say in the site file what stands for it here (docs/assets.md)"
@@ -22,7 +23,7 @@ class Resolver:
     Args:
         known: the asset of this type that has a name; raises UnknownAsset.
         site: what the site file says now; it may raise InvalidInput.
-        keep_code: stores a folder of code that a component in the site file names; returns its name.
+        keep_code: stores a folder that a component or an environment in the site file names; returns its name.
         code_at: what a job's `code` is for stored code: a name for whoever accepts the job, or a folder.
     """
 
@@ -31,7 +32,7 @@ class Resolver:
         known: Callable[[str, Reference], Asset],
         site: Callable[[], Site],
         *,
-        keep_code: Callable[[Path], str],
+        keep_code: KeepCode,
         code_at: Callable[[str], str] = code_called,
     ) -> None:
         self._known = known
@@ -72,7 +73,9 @@ class Resolver:
         if kind in ("data", "model"):
             content = {"path": value}
         elif isinstance(value, dict):
-            content = read_asset(kind, value, folder=self._site().folder, name=asked.name).content
+            content = read_asset(
+                kind, value, folder=self._site().folder, keep_code=self._keep_code, name=asked.name
+            ).content
         else:
             content = read_asset_file(kind, Path(value), keep_code=self._keep_code, name=asked.name).content
         return Asset(type=kind, name=asked.name, version=asked.version or asked.label, content=content)
@@ -109,9 +112,10 @@ def names_in(catalog: Catalog, site: Callable[[], Site], *, code_at: Callable[[s
             return catalog.get(kind, reference.name, reference.version)
         return catalog.labelled(kind, reference.name, reference.label)
 
-    def keep(folder: Path) -> str:
-        from parallelrun_core.assets.contents import keep_code
+    def keep(folder: Path, dockerfile: str) -> str:
+        from parallelrun_core.assets.contents import keep_code, keep_context
 
-        return code_called(keep_code(catalog.root, folder))
+        kept = keep_context(catalog.root, folder, dockerfile) if dockerfile else keep_code(catalog.root, folder)
+        return code_called(kept)
 
     return Resolver(known, site, keep_code=keep, code_at=code_at)

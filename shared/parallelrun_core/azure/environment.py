@@ -7,13 +7,14 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
+from parallelrun_core.assets.names import stored_code
 from parallelrun_core.azure.findings import Findings, Location
 from parallelrun_core.azure.named import named_environment
-from parallelrun_core.computes.images import NOTE, OWN_PYTHON
+from parallelrun_core.computes.images import BUILD_NOTE, NOTE, OWN_PYTHON
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.spec.conda import OLDEST_PYTHON, is_too_old, python_of
 from parallelrun_core.spec.document import load_document
-from parallelrun_core.storage.location import location_of
+from parallelrun_core.storage.location import LOCAL, location_of
 
 _FIELDS: Final = frozenset({
     "$schema", "name", "version", "description", "tags", "properties", "os_type", "image", "conda_file", "build",
@@ -37,10 +38,11 @@ def read_environment(value: Any, location: Location, findings: Findings) -> tupl
         findings.wrong(location.pointer, "it has neither image nor build nor conda_file", "as in conda_file: conda.yml")
         return {}, {}
     environment: dict[str, Any] = {"name": str(value.get("name") or "")}
-    for field in ("image", "build"):
-        if value.get(field):
-            note_image(location.at(field), findings)
-    environment["image"] = str(value.get("image") or "")
+    if value.get("image"):
+        note_image(location.at("image"), findings)
+        environment["image"] = str(value["image"])
+    if value.get("build"):
+        environment["build"] = read_build(value["build"], location.below("build"), findings)
     if value.get("conda_file"):
         environment["conda_file"] = read_conda_file(value["conda_file"], location.below("conda_file"), findings)
     if value.get("pip"):
@@ -51,6 +53,23 @@ def read_environment(value: Any, location: Location, findings: Findings) -> tupl
 def note_image(pointer: str, findings: Findings) -> None:
     """Note that no container is created for a job; a submission takes it back where one is."""
     findings.note(pointer, NOTE)
+
+
+def read_build(value: Any, location: Location, findings: Findings) -> dict[str, Any]:
+    """A Dockerfile and its folder, which is absolute from here on, or stored already; empty if it is out of reach."""
+    if not isinstance(value, dict) or not isinstance(value.get("path"), str):
+        findings.wrong(location.pointer, "it lacks the folder that its Dockerfile copies from", "as in path: ./docker")
+        return {}
+    path = findings.place(value["path"])
+    if not stored_code(path):
+        kind = location_of(path)
+        if kind.kind != LOCAL:
+            message = f"{value['path']!r} is {kind.called}, so {BUILD_NOTE}, if `path` is a folder"
+            findings.note(location.at("path"), message)
+            return {}
+        path = location.absolute(path)
+    findings.note(location.pointer, BUILD_NOTE)
+    return {**value, "path": path}
 
 
 def read_conda_file(value: Any, location: Location, findings: Findings) -> dict[str, Any]:

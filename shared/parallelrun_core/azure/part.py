@@ -10,4 +10,4 @@ from parallelrun_core.spec.fields import Strict
 class Part(Strict):
     """Part of a document. Most services import these models and never use them, so they are built on first use."""
 
-    model_config = ConfigDict(protected_namespaces=(), defer_build=True, use_attribute_docstrings=False)
+    model_config = ConfigDict(protected_namespaces=(), defer_build=True)

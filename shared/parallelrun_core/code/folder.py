@@ -1,14 +1,18 @@
-"""Which files of a folder are its code: all but what tools and runs leave there, and what its ignore file names."""
+"""Which files of a folder are its code: all but what tools and runs leave there, and what its ignore file names.
+
+What an image is built of is taken in the same way, with an ignore file of its own (`context.py`).
+"""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, Final
+from typing import IO, Final, Protocol
 
 from pathspec import GitIgnoreSpec
 
+from parallelrun_core.code.ignore_file import ignore_lines
 from parallelrun_core.errors import InvalidInput, UnsafePath
 from parallelrun_core.paths import opened_path
 
@@ -17,11 +21,25 @@ SKIPPED_FOLDERS: Final = frozenset({"__pycache__", ".git", ".venv", ".ipynb_chec
 _SIGNS: Final = ("pyvenv.cfg", "conda-meta", ".parallelrun", "logs/.parallelrun")
 IGNORE_FILES: Final = (".amlignore", ".gitignore")
 """The first that is there counts, and only at the top of the folder, as in Azure ML."""
+_MOST_DEEP: Final = 100
+"""What it takes to try the pattern of an ignore file grows with the depth of a file."""
 LEAVE_OUT_HINT: Final = "a line in .amlignore, else .gitignore, at the top of the code leaves out what isn't code"
 
 
-def code_files(folder: Path, leave_out: Path | None = None) -> Iterator[tuple[tuple[str, ...], int, IO[bytes]]]:
-    """The files that make up a code folder: where each is below it, its mode, and the file, open until the next one.
+FilesBelow = Iterator[tuple[tuple[str, ...], int, IO[bytes]]]
+"""Where each file is below a folder, its mode, and the file, open until the next one."""
+
+
+class Ignored(Protocol):
+    """What an ignore file says."""
+
+    def match_file(self, file: str) -> bool:
+        """Whether this is left out: a file by its path below the folder, or a folder with all in it, with a `/`."""
+        ...
+
+
+def code_files(folder: Path, leave_out: Path | None = None) -> FilesBelow:
+    """The files that make up a code folder.
 
     Args:
         leave_out: a folder that may be below it and isn't code.
@@ -30,12 +48,25 @@ def code_files(folder: Path, leave_out: Path | None = None) -> Iterator[tuple[tu
         UnsafePath: a link leads out of the folder, or to one above itself.
         InvalidInput: the ignore file has a pattern that isn't one.
     """
+    return files_below(folder, _ignored_in(folder), leave_out)
+
+
+def files_below(folder: Path, ignored: Ignored, leave_out: Path | None = None) -> FilesBelow:
+    """The files below a folder but for what is ignored. Links are followed only within it.
+
+    Raises:
+        UnsafePath: a link leads out of the folder, or to one above itself.
+        InvalidInput: a folder is too deep.
+    """
     root = folder.resolve()
     left_out = leave_out.resolve() if leave_out else None
-    ignored = _ignored_in(folder)
     for current, subfolders, names in os.walk(folder, followlinks=True):
         here = Path(current)
         below = here.relative_to(folder)
+        if len(below.parts) > _MOST_DEEP:
+            raise InvalidInput.at(
+                "/code", f"{Path(*below.parts[:3])}/… goes deeper than {_MOST_DEEP} folders", LEAVE_OUT_HINT
+            )
         subfolders[:] = sorted(
             name
             for name in subfolders
@@ -59,10 +90,11 @@ def code_files(folder: Path, leave_out: Path | None = None) -> Iterator[tuple[tu
 
 def _ignored_in(folder: Path) -> GitIgnoreSpec:
     for name in IGNORE_FILES:
-        try:
-            return GitIgnoreSpec.from_lines((folder / name).read_text(errors="replace").splitlines())
-        except (FileNotFoundError, IsADirectoryError):
+        lines = ignore_lines(folder, name, "/code")
+        if lines is None:
             continue
+        try:
+            return GitIgnoreSpec.from_lines(lines)
         except ValueError as error:
             raise InvalidInput.at("/code", f"{name}: {error}") from error
     return GitIgnoreSpec.from_lines([])

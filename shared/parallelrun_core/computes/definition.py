@@ -26,6 +26,8 @@ class Compute(Strict):
 
     has_images: ClassVar[bool] = False
     """Whether its nodes can be of the image that a job names."""
+    builds_images: ClassVar[bool] = False
+    """Whether they can also be of one that is built for a job."""
 
     name: str = Field(pattern=NAME_PATTERN, examples=["cpu-cluster"])
     description: str = Field(default="", max_length=4096)
@@ -58,7 +60,7 @@ class Compute(Strict):
 
     def shape_of(self, spec: JobSpec) -> Shape:
         """What a node must be for a job: nodes of other shapes don't work for it."""
-        return Shape(image=spec.environment.image if self.has_images else "")
+        return Shape(image=spec.environment.node_image if self.has_images else "")
 
     @field_validator("*", mode="before")
     @classmethod

@@ -1,7 +1,7 @@
-"""The image that a job names for its nodes.
+"""The image that a job asks for: the name of one that there is, or a Dockerfile of which one is built.
 
-Only a compute whose engine can give nodes of any image has such nodes. Submission leaves the name out of the jobs of
-all others, so whoever looks for work compares two names.
+Only a compute whose engine can give nodes of any image has such nodes, and only some of these build them. Submission
+leaves both out of the jobs of all others, so whoever looks for work compares two names.
 """
 
 from __future__ import annotations
@@ -9,9 +9,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from parallelrun_core.assets.names import stored_code
+from parallelrun_core.computes.built_images import BuiltImage
+
 OWN_PYTHON: Final = "the workers run in the Python of their node"
 NOTE: Final = f"no container is created for a job: {OWN_PYTHON}, or one built from conda_file"
 """What is said of an image, as long as it isn't known whether the job's compute has nodes of images."""
+BUILD_NOTE: Final = (
+    f"no image is built for a job: {OWN_PYTHON}, or one built from conda_file; a compute of type docker builds one"
+)
+"""The same of a Dockerfile."""
 
 
 def image_of(spec: Mapping[str, Any]) -> str:
@@ -19,11 +26,14 @@ def image_of(spec: Mapping[str, Any]) -> str:
     environment = spec.get("environment")
     if not spec.get("compute") or not isinstance(environment, Mapping):
         return ""
+    build = environment.get("build")
+    if isinstance(build, Mapping) and (snapshot := stored_code(str(build["path"]))):
+        return BuiltImage(snapshot, str(build["dockerfile_path"])).name
     return str(environment.get("image") or "")
 
 
 def has_image(spec: Mapping[str, Any]) -> bool:
-    """Whether a job, or a step of a pipeline, runs on nodes of an image that it names."""
+    """Whether a job, or a step of a pipeline, runs on nodes of an image that it names, or describes."""
     steps = spec.get("steps")
     return bool(image_of(spec)) or (
         isinstance(steps, Mapping) and any(has_image(step["job"]) for step in steps.values())

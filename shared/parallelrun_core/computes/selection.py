@@ -51,13 +51,25 @@ class Selection:
         """The fields of a job's recorded spec that say on which nodes it runs.
 
         Raises:
-            InvalidInput, OSError: as `compute_of`.
+            InvalidInput, OSError: as `compute_of`; or an image is to be built, and the compute has nodes of images,
+                but builds none.
             CorruptLog: the definition of the compute can't be read.
         """
         name = self.compute_of(spec.compute, pointer)
         placed: dict[str, Any] = {"compute": name}
-        if name and spec.environment.image and not self._catalog.get(name).has_images:
-            placed["environment"] = {**spec.environment.model_dump(mode="json"), "image": ""}
+        environment = spec.environment
+        if not name or not (environment.image or environment.build):
+            return placed
+        compute = self._catalog.get(name)
+        if not compute.has_images:
+            placed["environment"] = {**environment.model_dump(mode="json"), "image": "", "build": None}
+        elif environment.build and not compute.builds_images:
+            raise InvalidInput.at(
+                "/environment/build",
+                f"no image is built for the nodes of compute {name!r}, which is of type {compute.kind}",
+                "name a compute of type docker; or build it, put it where these nodes can fetch it, and name it in "
+                "`image`",
+            )
         return placed
 
 

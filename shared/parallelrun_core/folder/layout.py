@@ -203,6 +203,11 @@ class Logs:
         """Where workers were when somebody asked; a file for each node."""
         return self.sys / "stacks"
 
+    @property
+    def image_build(self) -> Path:
+        """How the image of the job's nodes was built, if that was done while it waited."""
+        return self.sys / "image.txt"
+
     def of_node(self, node: str) -> Path:
         """What workers of a node log, and what their processes print."""
         return self.sys / "node" / node
@@ -283,6 +288,11 @@ def code_store(root: Path) -> Path:
 def notices_of(root: Path) -> Path:
     """The folder of the notices of ends of jobs that are owed; there with the first of them."""
     return root / "notices"
+
+
+def traces_of(root: Path) -> Path:
+    """The same for traces of jobs that have ended, and are not sent yet."""
+    return root / "traces"
 
 
 def schedules_of(root: Path) -> Path:

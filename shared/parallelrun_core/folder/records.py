@@ -60,6 +60,8 @@ class JobRecord(msgspec.Struct, kw_only=True, frozen=True):
     origins: dict[str, str] | None = None
     """From each setting that was given to where, in the document that was submitted: a JSON pointer. None if an earlier
     release has accepted it."""
+    traceparent: str = ""
+    """The span of whoever has submitted it, as the header `traceparent` has it; that of a step is with its pipeline."""
 
     @property
     def is_pipeline(self) -> bool:

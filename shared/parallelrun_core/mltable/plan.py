@@ -202,7 +202,11 @@ def plan_input(
     _sort_steps(plan, steps, pointer)
     plan.is_staged = _is_staged(plan, f"{pointer}/path") and (plan.is_table or given.mode != "direct")
     plan.is_copied = given.mode in ("download", "eval_download") and not plan.is_table and not plan.is_staged
-    if unit != "plain" and not plan.is_table:
+    if unit == "auto" and plan.is_table:
+        problem = f"auto applies to lists of files, and input {name!r} is a table"
+        hint = "give bytes or rows, such as 1mb or rows:500; `parallelrun tune JOB.yml` tries some, and says which"
+        raise InvalidInput.at("/mini_batch_size", problem, hint)
+    if unit not in ("plain", "auto") and not plan.is_table:
         problem = f"{unit} apply to tables, and input {name!r} is a list of files"
         hint = "give the number of files, as in: mini_batch_size: 10; or say how the files are read as a table"
         raise InvalidInput.at("/mini_batch_size", problem, hint)

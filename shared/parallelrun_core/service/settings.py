@@ -7,15 +7,23 @@ setting.
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
-from typing import ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar, Final, Self
 
 from pydantic import Field, SecretStr, ValidationError, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from parallelrun_core.described import descriptions
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.leader_lease import LEADER_S
 from parallelrun_core.leasing import LEASE_S
+
+if TYPE_CHECKING:
+    from parallelrun_core.tracing.switch import Tracing
+
+MOST_ALONE_S: Final = 30 * 86_400.0
+"""The longest that a node may be told to go on while Redis doesn't answer."""
 
 
 class ServiceSettings(BaseSettings):
@@ -27,7 +35,6 @@ class ServiceSettings(BaseSettings):
         cli_implicit_flags=True,
         frozen=True,
         extra="ignore",
-        use_attribute_docstrings=True,
     )
 
     redis_user: ClassVar[str] = ""
@@ -78,6 +85,13 @@ class ServiceSettings(BaseSettings):
         """The variables of this service's environment that let it into a tracking server of MLflow."""
         return {name: value for name, value in os.environ.items() if name.startswith("MLFLOW_TRACKING_")}
 
+    @staticmethod
+    def tracing() -> Tracing | None:
+        """What the variables of OpenTelemetry in this service's environment say; None: there are no traces."""
+        from parallelrun_core.tracing.switch import tracing_of
+
+        return tracing_of(os.environ)
+
     @property
     def lease_ms(self) -> int:
         return round(self.lease_seconds * 1000)
@@ -89,6 +103,9 @@ class ServiceSettings(BaseSettings):
     @classmethod
     def from_command_line(cls, argv: list[str] | None = None) -> Self:
         """Read flags and environment; on an invalid value, exit and print what is wrong."""
+        if {"-h", "--help"}.intersection(sys.argv if argv is None else argv):
+            for name, text in descriptions(cls).items():
+                cls.model_fields[name].description = text
         try:
             return cls(_cli_parse_args=argv if argv is not None else True)  # type: ignore[call-arg]
         except ValidationError as error:

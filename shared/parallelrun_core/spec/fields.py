@@ -4,14 +4,26 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
 from typing import Annotated, Any, Final, Literal, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag, field_validator, model_validator
+from pydantic import (
+    BeforeValidator,
+    ConfigDict,
+    Discriminator,
+    Field,
+    Tag,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 
-from parallelrun_core.assets.names import NAME_PATTERN
+from parallelrun_core.assets.names import NAME_PATTERN, stored_code
+from parallelrun_core.computes.built_images import DOCKERFILE, BuiltImage
+from parallelrun_core.described import Described
 from parallelrun_core.spec.conda import checked_requirement, is_too_old, python_of, requirements_of
 from parallelrun_core.storage.location import datastore_of
-from parallelrun_core.storage.supported import supported_path
+from parallelrun_core.storage.supported import absolute_path, local_path, supported_path
 
 MAX_PATH: Final = 4096
 NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -21,16 +33,16 @@ _MAX_NAME_BYTES: Final = 255
 _SIZE: Final = re.compile(r"(?P<rows>rows:)?(?P<number>[0-9]+)(?P<suffix>kb|mb|gb)?", re.IGNORECASE)
 _FACTORS: Final = {"": 1, "kb": 1 << 10, "mb": 1 << 20, "gb": 1 << 30}
 _MAX_SIZE: Final = 1 << 40
-_SIZE_FORMS: Final = "must be a whole number, or a string such as '1mb' or 'rows:500'"
+_SIZE_FORMS: Final = "must be a whole number, or a string such as '1mb', 'rows:500' or 'auto'"
 _LOOSE_SIZE: Final = re.compile(
     r"\s*(\d+)(\.\d+)?\s*(rows?|files?|bytes?|b|[kmg](?:i?b|(?:ilo|ega|iga)bytes?)?)\s*", re.I
 )
 
 
-class Strict(BaseModel):
+class Strict(Described):
     """A model that refuses unknown fields, and can't be changed."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True, hide_input_in_errors=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
 
 
 def without_nul(value: str) -> str:
@@ -176,6 +188,28 @@ class Output(Strict):
         return checked_file_name(value)
 
 
+class Build(Strict):
+    """A Dockerfile, and the folder that it copies from."""
+
+    path: str = Field(min_length=1, max_length=MAX_PATH)
+    """The folder; copied when the job is submitted."""
+    dockerfile_path: str = Field(default=DOCKERFILE, min_length=1, max_length=1024)
+    """The Dockerfile in it."""
+
+    @field_validator("path")
+    @classmethod
+    def _can_be_copied(cls, value: str) -> str:
+        return value if stored_code(value) else local_path(without_nul(value), "what an image is built of")
+
+    @field_validator("dockerfile_path")
+    @classmethod
+    def _is_in_it(cls, value: str) -> str:
+        parts = PurePosixPath(value).parts
+        if value.startswith("/") or ".." in parts or not parts or "\\" in value or not value.isprintable():
+            raise ValueError("must be a path below `path`, as in docker/Dockerfile")
+        return "/".join(parts)
+
+
 class Environment(Strict):
     """The Python that runs the entry script; the agent's own when this is empty."""
 
@@ -183,6 +217,8 @@ class Environment(Strict):
     """A label for people."""
     image: str = Field(default="", max_length=MAX_PATH)
     """The container image of the job's nodes, on a compute that has nodes of any image; elsewhere it has no effect."""
+    build: Build | None = None
+    """The same, built of a Dockerfile, on a compute that builds images; not together with `image`."""
     conda_file: dict[str, Any] = Field(default_factory=dict)
     """A conda environment; in a job file, this may also be the path of a file with it."""
     pip: tuple[str, ...] = ()
@@ -199,6 +235,29 @@ class Environment(Strict):
         python_of(value)
         requirements_of(value)
         return value
+
+    @field_validator("build")
+    @classmethod
+    def _one_image(cls, value: Build | None, info: ValidationInfo) -> Build | None:
+        if value is not None and info.data.get("image"):
+            raise ValueError("set either image or build, not both")
+        return value
+
+    def relative_to(self, folder: Path) -> Self:
+        """The same with the path of what an image is built of made absolute."""
+        if self.build is None or stored_code(self.build.path):
+            return self
+        path = absolute_path(self.build.path, folder)
+        return self.model_copy(update={"build": self.build.model_copy(update={"path": path})})
+
+    @property
+    def node_image(self) -> str:
+        """What the image of the job's nodes is called (`computes/built_images.py`), once the job is recorded; empty:
+        it asks for none."""
+        snapshot = stored_code(self.build.path) if self.build is not None else ""
+        if self.build is None or not snapshot:
+            return self.image
+        return BuiltImage(snapshot, self.build.dockerfile_path).name
 
     @property
     def python(self) -> str:
@@ -223,8 +282,13 @@ class MiniBatchSize:
 
     number: int | None = None
     """None: the default, which is 10 files or 1 MiB (reference §0)."""
-    unit: Literal["plain", "bytes", "rows"] = "plain"
-    """`plain`: files of a file list, bytes of a table; `bytes`: given with a unit, so for tables alone."""
+    unit: Literal["plain", "bytes", "rows", "auto"] = "plain"
+    """`plain`: files of a file list, bytes of a table; `bytes`: given with a unit, so for tables alone; `auto`: files,
+    and the job finds out how many."""
+
+    @property
+    def is_auto(self) -> bool:
+        return self.unit == "auto"
 
     @property
     def files(self) -> int:
@@ -236,18 +300,18 @@ class MiniBatchSize:
 
     @classmethod
     def parse(cls, value: int | str | None) -> Self:
-        """Read `10`, `"10"`, `"500kb"` (counted in 1024s, any letter case) or `"rows:500"`.
+        """Read `10`, `"10"`, `"500kb"` (counted in 1024s, any letter case), `"rows:500"` or `"auto"`.
 
         Raises:
             ValueError: it is none of these.
         """
         if value is None:
             return cls()
+        if value == "auto":
+            return cls(unit="auto")
         size = _SIZE.fullmatch(str(value)) if not isinstance(value, bool | float) else None
         if size is None and isinstance(value, int) and not isinstance(value, bool):
             raise ValueError("must be greater than or equal to 1")
-        if value == "auto":
-            raise ValueError("is never chosen by a job itself: `parallelrun tune JOB.yml` tries sizes, and says which")
         if size is None or (size["rows"] and size["suffix"]):
             raise ValueError(_SIZE_FORMS)
         digits = size["number"]
@@ -261,6 +325,8 @@ class MiniBatchSize:
 
 def size_meant(text: str) -> str:
     """The mini-batch size that was probably meant by a string such as `10 kilobytes`; empty when there is none."""
+    if text.strip().lower() in ("auto", "automatic"):
+        return "auto"
     size = _LOOSE_SIZE.fullmatch(text)
     if size is None:
         return ""

@@ -83,7 +83,7 @@ class JobSpec(Strict):
     input_data: tuple[str, ...] = ()
     """Names of the inputs that are cut into mini-batches, one after another. Not needed when one input has a path."""
     mini_batch_size: MiniBatchSizeField = None
-    """Files for each `run()`; for a table, bytes (`500kb`, `1mb`) or rows (`rows:500`). Not set: 10 files or 1 MiB."""
+    """Files for each `run()`, or `auto`: 10 s of them. Of a table, `500kb` or `rows:500`. Not set: 10 or 1 MiB."""
     partition_keys: tuple[str, ...] = ()
     """One mini-batch for each combination of the values of these keys; not together with `mini_batch_size`."""
 
@@ -400,6 +400,7 @@ class JobSpec(Strict):
         return self.model_copy(
             update={
                 "code": _absolute(folder, self.code),
+                "environment": self.environment.relative_to(folder),
                 "output": _absolute(folder, self.output),
                 "inputs": self.inputs | {name: _moved(folder, given) for name, given in self.input_paths()},
                 "outputs": {name: _moved(folder, given) for name, given in self.outputs.items()},

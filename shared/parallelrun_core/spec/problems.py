@@ -10,7 +10,7 @@ from pydantic import BaseModel
 from pydantic_core import PydanticCustomError
 
 from parallelrun_core.errors import Problem
-from parallelrun_core.spec.fields import Environment, Input, Output, ValueInput, size_meant
+from parallelrun_core.spec.fields import Build, Environment, Input, Output, ValueInput, size_meant
 
 _TAGGED: Final = "inputs"
 """The field whose entries are one of two models: pydantic puts the name of the chosen one into an error's location."""
@@ -73,6 +73,8 @@ def _known(model: type[BaseModel], location: list[str]) -> Iterable[str]:
             return list(Input.model_fields)
         case ["outputs", _, _, *_]:
             return list(Output.model_fields)
+        case ["environment", "build", _, *_]:
+            return list(Build.model_fields)
         case ["environment", _, *_]:
             return list(Environment.model_fields)
     return list(model.model_fields)

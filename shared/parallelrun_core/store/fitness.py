@@ -25,18 +25,28 @@ log = logger()
 
 EXIT_UNFIT: Final = 3
 """Exit code of a service whose Redis isn't fit."""
+EXIT_ALONE: Final = 4
+"""Exit code of a node to which Redis hasn't answered for as long as it may be alone."""
 
 
 class UnfitRedis(Exception):
     """This Redis would lose jobs or can't run the scripts."""
 
 
-def wait_for_fit_redis(settings: ServiceSettings) -> None:
-    """Return once Redis is up and fit for use; end this process when it is up and isn't fit."""
+def wait_for_fit_redis(settings: ServiceSettings, *, most_s: float = 0.0) -> None:
+    """Return once Redis is up and fit for use; end this process when it is up and isn't fit, or doesn't come in time.
+
+    Args:
+        most_s: for how long it is awaited; 0: for ever.
+    """
+    began = time.monotonic()
     with connect(settings.redis_login) as client:
         try:
             pauses = pauses_until_fit(client, may_forget=settings.allow_volatile_redis, role=settings.redis_user)
             for pause_s in pauses:
+                if 0 < most_s <= time.monotonic() - began:
+                    log.error("left_alone", seconds=most_s)
+                    raise SystemExit(EXIT_ALONE)
                 time.sleep(pause_s)
         except UnfitRedis as error:
             log.error("redis_unfit", error=str(error))

@@ -49,6 +49,15 @@ class Pause(msgspec.Struct, kw_only=True, frozen=True):
     """When the next one is made."""
 
 
+class ImageBuild(msgspec.Struct, kw_only=True, frozen=True):
+    """An image that jobs wait for, because it is built for them."""
+
+    said: str = ""
+    """What is being done."""
+    failure: str = ""
+    """Why there will be none; empty: it may still come."""
+
+
 class NodeStatus(msgspec.Struct, kw_only=True, frozen=True):
     """A node of a compute, as its provisioner sees it."""
 
@@ -83,10 +92,14 @@ class ComputeStatus(msgspec.Struct, kw_only=True, frozen=True):
     """Why the engine can't be asked at all."""
     pauses: dict[str, Pause] = {}
     """By the image of their nodes: one that can't be had doesn't hold up others."""
+    builds: dict[str, ImageBuild] = {}
+    """By what nodes call it: what is built for jobs, and isn't there."""
     slots: int = 0
     """Of a node, as was last seen; 0: unknown."""
     plan: str = ""
     """Exactly what is sent to the engine for a node."""
+    plans: dict[str, str] = {}
+    """The same for nodes of images that jobs have named, by the image: of jobs that need nodes, and of nodes there."""
     revision: str = ""
     """Which definition of the compute this is about."""
 

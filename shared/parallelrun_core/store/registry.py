@@ -13,6 +13,7 @@ import msgspec
 
 from parallelrun_core.errors import Conflict, Fenced, NotFound
 from parallelrun_core.failure import JobFailure
+from parallelrun_core.latest import Latest
 from parallelrun_core.progress import Progress
 from parallelrun_core.states import ALLOWED_FROM, JobState
 from parallelrun_core.store import keys
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from redis import Redis
 
 _REMEMBER_S = 7 * 86_400  # after that, the job is read from its folder
+_STATUSES: Final = 4_000
+"""Jobs of which the status is remembered as it was read last."""
 BETWEEN_OUTPUTS: Final = b"\0"
 """What no path has."""
 
@@ -52,6 +55,8 @@ class Registry:
         self._transition = script(redis, "transition")
         self._reopen = script(redis, "reopen")
         self._retire = script(redis, "retire")
+        self._statuses = script(redis, "statuses")
+        self._read = Latest[tuple[list[bytes], JobStatus]](_STATUSES)
         self._expect([])
 
     def add_job(self, job_id: str, *, submitted: float, output: str | None = None, generation: int = 0) -> None:
@@ -147,15 +152,24 @@ class Registry:
         return status
 
     def statuses(self, job_ids: Sequence[str]) -> dict[str, JobStatus]:
-        """What Redis knows about these jobs, in one round trip; without those that it doesn't know."""
+        """What Redis knows about these jobs, in one round trip; without those that it doesn't know.
+
+        Of a job that has not changed since, it is the same object as the last time.
+        """
         if not job_ids:
             return {}
-        with self._redis.pipeline(transaction=False) as pipe:
-            for job_id in job_ids:
-                pipe.hgetall(JobKeys(job_id).job)
-            answers = pipe.execute()
-        each = (_status_of(job_id, fields) for job_id, fields in zip(job_ids, answers, strict=True))
+        answers = self._statuses(keys=[JobKeys(job_id).job for job_id in job_ids])
+        each = (self._status(job_id, answer) for job_id, answer in zip(job_ids, answers, strict=True))
         return {status.job_id: status for status in each if status is not None}
+
+    def _status(self, job_id: str, answer: list[bytes]) -> JobStatus | None:
+        known = self._read.get(job_id)
+        if known is not None and known[0] == answer:
+            return known[1]
+        status = _status_of(job_id, dict(zip(answer[::2], answer[1::2], strict=True)))
+        if status is not None:
+            self._read.put(job_id, (answer, status))
+        return status
 
     def state(self, job_id: str) -> JobState | None:
         """A job's state, or None when Redis doesn't know the job."""

@@ -63,7 +63,7 @@ _RIGHTS: Final[dict[Role, _Rights]] = {
     Role.API: _Rights(
         _JOBS_AND_QUEUES,
         f"{_CONNECTING} {_TRANSACTIONS} {_HASHES} {_RQ} llen pttl xadd xread",
-        ("reopen", "transition", "wake"),
+        ("reopen", "statuses", "transition", "wake"),
     ),
     Role.MASTER: _Rights(
         _JOBS_AND_QUEUES,
@@ -97,7 +97,7 @@ _RIGHTS: Final[dict[Role, _Rights]] = {
     Role.PROVISIONER: _Rights(
         (_ANY_JOB.job, ACTIVE_JOBS, NODES, NODES_ALIVE, NODES_DRAINING, PROVISIONER, KINDS, LAUNCHES, COMPUTES),
         f"{_CONNECTING} {_TRANSACTIONS} del get hdel hget hgetall hset pexpire sadd set smembers srem zrange",
-        (),
+        ("statuses",),
     ),
 }
 

@@ -139,7 +139,7 @@ class Follower implements LiveJob {
       this.noted("state", data);
       this.change(data);
     });
-    for (const name of ["error", "step", "steps"]) on(name, (data: Record<string, unknown>) => this.noted(name, data));
+    for (const name of ["error", "size", "step", "steps"]) on(name, (data: Record<string, unknown>) => this.noted(name, data));
   }
 
   private show(job: Job): void {

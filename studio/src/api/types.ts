@@ -20,6 +20,10 @@ export interface Progress {
   bytes_shuffled: number;
   bytes_to_shuffle: number;
   items_scheduled: number;
+  items_ahead: number;
+  all_found: boolean;
+  chosen_size: number;
+  chosen_why: string;
   items_done: number;
   items_failed: number;
   rows: number;

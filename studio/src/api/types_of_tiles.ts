@@ -76,6 +76,8 @@ export interface Throughput extends AsRead {
   failed: number[];
   retried: number[];
   busy_workers: number[];
+  first_try_s: number | null;
+  last_try_s: number | null;
 }
 
 export interface KindOfError {

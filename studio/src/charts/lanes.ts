@@ -54,14 +54,15 @@ function drawTries(context: CanvasRenderingContext2D, colors: Colors, spans: Non
 
 /** Init always; loading and running where tries are too many to be drawn one by one, as shares of the height. */
 function drawBuckets(context: CanvasRenderingContext2D, colors: Colors, timeline: Timeline, lane: Lane, { x }: Window, top: number): void {
+  // On whole pixels: buckets beside each other would show stripes where they share one.
+  const edge = (bucket: number): number => Math.round(x(timeline.begin_s + bucket * timeline.bucket_s));
   lane.init.forEach((_, bucket) => {
-    const left = x(timeline.begin_s + bucket * timeline.bucket_s);
-    const right = x(timeline.begin_s + (bucket + 1) * timeline.bucket_s);
+    const [left, right] = [edge(bucket), edge(bucket + 1)];
     let bottom = top + BAR;
     const stack = (seconds: number, color: string): void => {
       const height = Math.min(1, seconds / timeline.bucket_s) * BAR;
       context.fillStyle = color;
-      context.fillRect(left, bottom - height, Math.max(0.5, right - left), height);
+      context.fillRect(left, bottom - height, right - left, height);
       bottom -= height;
     };
     if (!lane.spans) {

@@ -37,6 +37,14 @@ export function Bar({ label, total, shares, isOpen = false }: Props): JSX.Elemen
   );
 }
 
+/** The bar of a job's items, of which it isn't known how many are at work. */
+export function itemShares(progress: { items_done: number; items_failed: number }): Share[] {
+  return [
+    { kind: "done", value: progress.items_done },
+    { kind: "failed", value: progress.items_failed },
+  ];
+}
+
 /** The bar of a job's mini-batches. */
 export function progressShares(progress: { done: number; failed: number; running: number }): Share[] {
   return [

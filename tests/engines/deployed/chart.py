@@ -11,16 +11,18 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
 
 import yaml
 
+from tests.acceptance import engine as docker_engine
 from tests.acceptance.http_user import HttpUser
 from tests.engines.deployed.install import OPERATOR, TOKENS
 from tests.engines.deployed.names import named
+from tests.engines.images import with_environment
 from tests.engines.targets.docker import ROOT, build
 from tests.engines.targets.kubernetes import apply, kubectl
 
@@ -68,7 +70,8 @@ class Chart:
 
     def image(self) -> str:
         """As `Installation.image`."""
-        return ""
+        with closing(docker_engine.reach()) as client:
+            return with_environment(client)
 
     def upgrade(self) -> None:
         """Install it anew, with one more master."""
@@ -132,7 +135,7 @@ def installed() -> Iterator[Chart]:
             _claim(namespace, claim)
         kubectl("create", "secret", "generic", "tokens", f"--from-literal=tokens={TOKENS}", f"-n={namespace}")
         values = {
-            "image": {"control": build("control"), "agent": build("agent"),
+            "image": {"control": build("control"), "agent": build("agent"), "kit": build("kit"),
                       "pullPolicy": "Never"},
             "data": {"size": "1Gi", "deleteWithRelease": True},
             "redis": {"image": base, "size": "1Gi"},
@@ -140,6 +143,7 @@ def installed() -> Iterator[Chart]:
             "volumes": [{"claim": "inputs", "path": "/inputs", "readOnly": True},
                         {"claim": "outputs", "path": "/outputs"}],
             "master": {"replicas": 1},
+            "provisioner": {"images": ["parallelrun-with-*"]},
         }  # fmt: skip
         chart = Chart(namespace, folder, values)
         chart.helm("install")

@@ -23,6 +23,7 @@ class Docker:
     """The Engine that `DOCKER_HOST` names, with an image of this checkout's agent."""
 
     name = "docker"
+    has_images = False
 
     def __enter__(self) -> Self:
         try:

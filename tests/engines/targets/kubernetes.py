@@ -25,6 +25,7 @@ class Kubernetes:
     """The cluster that `KUBECONFIG` names, in a namespace of the test's own."""
 
     name = "kubernetes"
+    has_images = True
 
     def __init__(self) -> None:
         self.namespace = f"parallelrun-{secrets.token_hex(4)}"
@@ -42,7 +43,7 @@ class Kubernetes:
         except (OSError, subprocess.SubprocessError) as error:
             said = " ".join(str(getattr(error, "stderr", "") or error).split())
             raise Missing(f"no Kubernetes answers: {said}; name one in KUBECONFIG") from error
-        self._image = build("agent")
+        self._image, self._kit = build("agent"), build("kit")
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -55,6 +56,8 @@ class Kubernetes:
 
     def environment(self, seen: Collection[Path], secret: Path) -> dict[str, str]:
         claims = [f"{self._claim(folder)}:{folder}" for folder in seen]
+        cache = secret.parent / "cache"
+        cache.mkdir()
         kubectl(
             "create", "secret", "generic", "redis", f"--from-file=agent={secret / 'secret'}",
             f"--namespace={self.namespace}",
@@ -63,6 +66,9 @@ class Kubernetes:
             "PARALLELRUN_KUBERNETES_KUBECONFIG": os.environ["KUBECONFIG"],
             "PARALLELRUN_KUBERNETES_NAMESPACE": self.namespace,
             "PARALLELRUN_KUBERNETES_IMAGE": self._image,
+            "PARALLELRUN_KUBERNETES_IMAGES": "parallelrun-with-*",
+            "PARALLELRUN_KUBERNETES_KIT": self._kit,
+            "PARALLELRUN_KUBERNETES_CACHE": self._claim(cache),
             "PARALLELRUN_KUBERNETES_IMAGE_PULL_POLICY": "Never",
             "PARALLELRUN_KUBERNETES_VOLUMES": ",".join(claims),
             "PARALLELRUN_KUBERNETES_REDIS_SECRET": "redis",

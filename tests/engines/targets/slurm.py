@@ -17,6 +17,7 @@ class Slurm:
     """The cluster that `SLURM_CONF` names, or one of this machine."""
 
     name = "slurm"
+    has_images = False
 
     def __enter__(self) -> Self:
         try:

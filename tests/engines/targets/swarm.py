@@ -14,6 +14,7 @@ class Swarm(Docker):
     """The Engine as the manager of a swarm, which it becomes if it is in none."""
 
     name = "swarm"
+    has_images = False
 
     def __init__(self) -> None:
         self._secret = f"parallelrun-{secrets.token_hex(4)}"

@@ -17,6 +17,7 @@ from tests.integration.api.conftest import ENTRY_SCRIPT, Site
 
 pytestmark = pytest.mark.integration
 
+TRACE = f"00-{'a' * 32}-{'b' * 16}-01"
 IRIS = "/v1/batch-endpoints/iris"
 BLUE = f"{IRIS}/deployments/blue"
 
@@ -99,6 +100,21 @@ def test_the_same_key_gives_the_same_job(api: httpx.Client, blue: dict[str, Any]
     assert first.json()["id"] == again.json()["id"]
     assert first.json()["spec"]["input_data"] == ["images"]
     assert other.status_code == 422
+
+
+@pytest.mark.parametrize("sent, kept", [(TRACE, TRACE), ("no trace", "")])
+def test_a_job_belongs_to_the_trace_of_whoever_asks_for_it(
+    api: httpx.Client, blue: dict[str, Any], site: Site, root: Path, *, sent: str, kept: str
+) -> None:
+    """A header that is none is no reason to refuse a job."""
+    headers = {"traceparent": sent}
+    asked = {"inputs": {"images": {"path": str(site.data), "type": "uri_folder"}}}
+    for answer in (
+        api.post(f"{IRIS}:invoke", json=asked, headers=headers),
+        api.post("/v1/jobs", json=site.spec(), headers=headers),
+    ):
+        assert answer.status_code == 202, answer.text
+        assert JobFolder(root, answer.json()["id"]).record().traceparent == kept
 
 
 def test_what_an_invocation_may_change(

@@ -54,10 +54,12 @@ def test_how_it_stands_is_what_the_provisioner_says(api: httpx.Client, redis: Re
     said = ComputeStatus(
         at=100.0, wanted=3, ready=1, launching=2, failures=2, why="no \x1b[31mroom", next_attempt=160.0, plan="sbatch",
         nodes=[NodeStatus(node="here-0123456789ab", stage="pending", since=90.0, words="Resources")],
+        plans={"team/a:1": "sbatch of a"},
     )  # fmt: skip
     Provisioning(redis).publish("here", said)
     shown = api.get("/v1/computes/here").json()["status"]
     assert (shown["wanted"], shown["ready"], shown["launching"], shown["plan"]) == (3, 1, 2, "sbatch")
+    assert shown["plans"] == {"team/a:1": "sbatch of a"}
     assert shown["next_attempt"] == "1970-01-01T00:02:40.000Z"
     assert "\x1b" not in shown["why"]
     assert shown["nodes"][0]["words"] == "Resources"

@@ -52,6 +52,14 @@ class TestFiles:
         assert answer.headers["x-content-type-options"] == "nosniff"
         assert answer.headers["referrer-policy"] == "no-referrer"
 
+    @pytest.mark.parametrize("method", ["GET", "HEAD"])
+    def test_who_only_looks_whether_it_is_there_finds_it(self, method: str, browser: httpx.Client) -> None:
+        """As `curl -I` and watchers do, which accept anything."""
+        answer = browser.request(method, "/")
+
+        assert (answer.status_code, answer.headers["content-type"]) == (200, "text/html; charset=utf-8")
+        assert bool(answer.content) == (method == "GET")
+
     def test_programs_and_addresses_of_the_api_get_what_they_got_before(self, browser: httpx.Client) -> None:
         html = {"Accept": "text/html"}
         assert browser.get("/nowhere").status_code == 401

@@ -254,6 +254,28 @@ def test_code_may_be_named_by_its_path(api: FakeApi, client: Client, tmp_path: P
     assert api.requests[0].headers["Idempotency-Key"] == "mine"
 
 
+@pytest.mark.parametrize(
+    "around, given, sent",
+    [
+        ("", None, None),
+        ("00-of-the-shell", None, "00-of-the-shell"),
+        ("00-of-the-shell", "00-mine", "00-mine"),
+        ("00-of-the-shell", "", None),
+        ("no\nheader", None, None),
+    ],
+)
+def test_a_submission_names_the_trace_that_it_is_a_part_of(
+    api: FakeApi, client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *,
+    around: str, given: str | None, sent: str | None,
+) -> None:  # fmt: skip
+    monkeypatch.setenv("TRACEPARENT", around)
+    api.on("POST", "/v1/jobs", Answer.of(JOB, 202))
+
+    client.jobs.create(job_folder(tmp_path), traceparent=given)
+
+    assert api.requests[0].headers.get("traceparent") == sent
+
+
 def test_two_submissions_are_two_jobs(api: FakeApi, client: Client, tmp_path: Path) -> None:
     api.on("POST", "/v1/jobs", Answer.of(JOB, 202))
     file = job_folder(tmp_path)

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+from parallelrun_core.computes.built_images import BuiltImage
 from parallelrun_core.computes.document import read_definition
 from parallelrun_core.computes.launch import Launch, Shape
 from parallelrun_core.progress import Progress
 from parallelrun_core.states import JobState, NodeState
 from parallelrun_core.store.nodes import NodeInfo, Nodes
 from parallelrun_core.store.provisioning import ComputeStatus, Provisioning
-from parallelrun_provisioner.engines.interface import EngineNode, LaunchRefused, Standing, Surroundings
+from parallelrun_provisioner.engines.interface import EngineNode, ImageState, LaunchRefused, Standing, Surroundings
 from parallelrun_provisioner.lease import LeaseKeeper
 from parallelrun_provisioner.policy.demand import Need
 from parallelrun_provisioner.policy.scaling import MISSING_S
@@ -44,7 +45,9 @@ class FakeEngine:
         self.dies = ""
 
     def plan(self, launch: Launch) -> str:
-        return " ".join(launch.arguments)
+        if self.refuses and launch.shape.image == self.refused_image:
+            raise LaunchRefused(self.refuses)
+        return " ".join([launch.shape.image, *launch.arguments])
 
     def launch(self, launch: Launch) -> None:
         if self.dies == "before":
@@ -70,6 +73,19 @@ class FakeEngine:
 
     def close(self) -> None:
         pass
+
+
+class Builder(FakeEngine):
+    """One that builds images, which takes as long as the test wants."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.state = ImageState(said="Step 1/9")
+        self.wanted: dict[str, list[str]] = {}
+
+    def build(self, wanted: Mapping[str, Collection[str]]) -> Mapping[str, ImageState]:
+        self.wanted = {image: list(jobs) for image, jobs in wanted.items()}
+        return dict.fromkeys(wanted, self.state)
 
 
 class Life:
@@ -105,7 +121,7 @@ class Life:
         needs = [
             Need(
                 state=JobState.PROCESSING, progress=progress, instance_count=wanted, workers_per_node=None,
-                shape=Shape(image=image),
+                shape=Shape(image=image), job=f"job-{image[:5]}",
             )
             for image in images
         ]  # fmt: skip
@@ -202,6 +218,44 @@ def test_a_job_whose_image_can_not_be_had_holds_up_no_other(redis: Redis) -> Non
     assert list(engine.images.values()) == ["", ""], "the other one has the room, too"
     assert {image: pause.failures for image, pause in told.pauses.items()} == {"missing": 2}
     assert (told.why, told.next_attempt) == ("no such image", 161.0)
+
+
+def test_a_build_holds_up_no_other_job_and_its_nodes_come_when_it_is_done(redis: Redis) -> None:
+    engine, image = Builder(), BuiltImage("a" * 64, "Dockerfile").name
+    life = Life(redis, engine)
+    told = life.step(100.0, images=(image, "other", ""))
+    assert engine.wanted == {image: ["job-build"]}
+    assert sorted(engine.images.values()) == ["", "other"], "others have the room meanwhile"
+    assert (told.builds[image].said, told.builds[image].failure, told.why) == ("Step 1/9", "", "")
+    engine.objects.clear()
+    engine.state = ImageState(is_there=True)
+    told = life.step(200.0, images=(image,))
+    assert told.builds == {}
+    assert list(engine.images.values())[2:] == [image, image]
+    life.step(201.0, wanted=0)
+    assert engine.wanted == {}, "nobody wants it any more"
+
+
+def test_an_image_that_can_not_be_built_is_asked_for_by_nobody_and_its_jobs_are_told(redis: Redis) -> None:
+    engine, image = Builder(), BuiltImage("a" * 64, "Dockerfile").name
+    engine.state = ImageState(failure="unknown instruction: FORM")
+    life = Life(redis, engine)
+    for second in range(100, 105):
+        told = life.step(float(second), images=(image,))
+    assert engine.asked == []
+    assert told.builds[image].failure == told.why == "unknown instruction: FORM"
+    assert told.pauses == {}, "it isn't tried again, as a launch would be"
+
+
+def test_what_is_sent_is_known_of_each_image_that_jobs_name(redis: Redis) -> None:
+    engine = FakeEngine()
+    engine.refuses, engine.refused_image = "it is not allowed", "refused"
+    life = Life(redis, engine)
+    told = life.step(100.0, images=("own", "refused"))
+    assert told.plan == " --node cpus-000000000000 --compute cpus"
+    assert told.plans == {"own": "own --node cpus-000000000000 --compute cpus", "refused": "it is not allowed"}
+    engine.refuses = ""
+    assert life.step(101.0, images=("own", "refused")).plans["refused"].startswith("refused --node ")
 
 
 def test_nodes_that_die_as_soon_as_they_have_come_are_not_replaced_as_fast(redis: Redis) -> None:

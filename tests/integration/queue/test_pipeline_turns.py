@@ -269,7 +269,7 @@ def test_a_step_that_can_only_go_on_soon_is_tried_again_also_after_a_wake(redis:
     reopen(registry, folder, Reopening(generation=1, at=3.0, retry_failed=True))
     leadership = Leadership(redis, folder, MasterSettings(root=tmp_path), Mask({}))
     assert leadership.acquire()
-    led = LedPipeline(redis, folder, folder.record(), leadership)
+    led = LedPipeline(redis, folder, folder.record(), leadership, tracing=None)
     for _ in range(2):
         assert not led.step()
         assert led.is_pending, "its job is still being cleaned up"

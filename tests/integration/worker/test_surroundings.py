@@ -78,7 +78,7 @@ def test_working_folder_arguments_and_job_are_set_before_the_import(start: Start
     harness = start(
         """
         import json, os, sys
-        SEEN = [os.getcwd(), sys.argv, os.environ.get("AZUREML_RUN_ID"), __name__, os.getsid(0) == os.getpid()]
+        SEEN = [os.getcwd(), sys.argv, os.environ.get("AZUREML_RUN_ID"), __name__, os.getpgid(0) == os.getpid()]
         def run(items):
             return [json.dumps(SEEN)]
     """,

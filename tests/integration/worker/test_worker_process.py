@@ -5,6 +5,8 @@ from __future__ import annotations
 import errno
 import json
 import os
+import pty
+import shlex
 import signal
 import subprocess
 import sys
@@ -667,3 +669,32 @@ def test_in_a_job_of_slurm_a_worker_leaves_sigterm_to_its_agent(start: Start) ->
         SLURM_JOB_ID="7",
     ).ready()
     assert harness.run("a").rows == b"-15\n-15\n"
+
+
+def test_a_worker_has_no_terminal_even_if_its_agent_has_one(tmp_path: Path) -> None:
+    """One that reads from its agent's would be stopped, not told."""
+    told = tmp_path / "told"
+    code = f"""
+import os, sys
+sys.path.insert(0, {str(Path(frames.__file__).parent.parent)!r})
+from parallelrun_worker.__main__ import _leave_the_terminal
+def has_one():
+    try:
+        os.close(os.open("/dev/tty", os.O_RDWR))
+    except OSError as error:
+        return error.strerror
+    return "there is one"
+before = has_one()
+_leave_the_terminal()
+open({str(told)!r}, "w").write(before + ", " + has_one())
+"""
+    script = tmp_path / "script.py"
+    script.write_text(code)
+    # The shell leads the session, as that of a person does, and waits for its child.
+    pty.spawn(["/bin/sh", "-c", f"{shlex.join([sys.executable, str(script)])}; :"])
+    assert told.read_text() == f"there is one, {os.strerror(errno.ENXIO)}"
+
+
+def test_workers_share_the_session_of_their_agent(start: Start) -> None:
+    harness = start("import os\ndef run(items):\n    return [os.getsid(0), os.getpgid(0) == os.getpid()]").ready()
+    assert harness.run("x").rows.decode().split() == [str(os.getsid(0)), "True"]

@@ -8,7 +8,12 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
+from parallelrun_core.adviser.advising import advise
 from parallelrun_core.adviser.evidence import DONE, FAILED, Evidence, NodeUse, Settings
+from parallelrun_core.adviser.reading.evidence import settings_of
+from parallelrun_core.adviser.what_if import curve_of
+from parallelrun_core.errors import Conflict
+from parallelrun_core.spec import JobSpec
 from tests.unit.adviser.jobs import advice, ids, went
 
 CHANCE = random.Random(19)
@@ -106,3 +111,17 @@ def test_workers_of_busy_gpus_stay_as_they_are() -> None:
     use = NodeUse(cpus=8, gpu_share=0.9, gpu_memory_share=0.15)
 
     assert ids(went(even(400, 10), processes=1, uses={"node000": use})) == []
+
+
+def test_a_job_that_chooses_its_sizes_is_advised_no_other_one() -> None:
+    """Nor are its larger mini-batches taken for items that are hard."""
+    spec = JobSpec.parse({"entry_script": "e.py", "inputs": "/in", "mini_batch_size": "auto"})
+    items = [1] * 160 + [16] * 6 + [100]
+    chosen = went([3.0 * each for each in items], items=items, settings=settings_of(spec, is_table=False))
+    given = went([3.0 * each for each in items], items=items, settings=Settings(unit="", size=1))
+
+    assert [finding.id for finding in advise(given).findings] == ["giant_item"]
+    assert advise(chosen).findings == []
+    with pytest.raises(Conflict, match="the job chooses it"):
+        curve_of(chosen, "mini_batch_size", [10])
+    assert curve_of(chosen, "nodes", [1, 2]).points

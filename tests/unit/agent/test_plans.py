@@ -15,6 +15,7 @@ from parallelrun_core.assets.catalog import Catalog
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.records import JobRecord
 from parallelrun_core.spec import JobSpec
+from parallelrun_core.tracing.context import SpanContext
 
 
 @pytest.fixture
@@ -69,6 +70,31 @@ def test_the_folder_of_the_output_has_the_rows_or_is_the_only_one(
     assert plan.config.output_dir == plan.config.argv[plan.config.argv.index("--output") + 1]
     assert plan.environment["AZUREML_BI_OUTPUT_PATH"] == plan.config.output_dir
     assert plan.environment["AZUREML_BI_OUTPUT_PATH"] == str(folder.path / where)
+
+
+@pytest.mark.parametrize("passes", [False, True])
+def test_a_script_is_told_of_its_own_trace_and_of_no_credentials(
+    passes: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given, around = (f"00-{digit * 32}-{digit * 16}-01" for digit in "ab")
+    of_agent = {
+        "TRACEPARENT": around, "TRACESTATE": "x=y", "OTEL_EXPORTER_OTLP_ENDPOINT": "http://collector:4318",
+        "OTEL_EXPORTER_OTLP_HEADERS": "api-key=secret", "OTEL_EXPORTER_OTLP_TRACES_HEADERS": "api-key=secret",
+    }  # fmt: skip
+    for name, value in of_agent.items():
+        monkeypatch.setenv(name, value)
+    spec = JobSpec.parse({"entry_script": "score.py", "inputs": "/in"})
+    document = spec.model_dump(mode="json")
+    job = JobRecord(job_id="job_x", submitted=1.0, code="c" * 64, spec=document, traceparent=given)
+    settings = AgentSettings(root=tmp_path, work_dir=tmp_path / "work", node="node", pass_credentials=passes)
+    plan = PlanMaker(JobFolder(tmp_path, "job_x"), job, spec, settings, GpuPool([])).next_plan("node-1")
+
+    told = SpanContext.parse(plan.environment["TRACEPARENT"])
+    assert told is not None
+    assert (told.trace_id, told.is_sampled, told.traceparent != given) == ("a" * 32, True, True)
+    assert "TRACESTATE" not in plan.environment
+    assert plan.environment["OTEL_EXPORTER_OTLP_ENDPOINT"] == "http://collector:4318"
+    assert ("secret" in str(plan.environment)) == passes
 
 
 def test_no_two_workers_share_a_name(plans: PlanMaker) -> None:

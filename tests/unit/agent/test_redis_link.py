@@ -40,6 +40,17 @@ def test_attempts_get_rarer_until_one_succeeds(link: RedisLink) -> None:
     assert link.retry_at == pytest.approx(200.05)
 
 
+def test_how_long_it_is_away_is_counted_from_the_first_failure_since_it_was_there(link: RedisLink) -> None:
+    assert link.away_s(100.0) == 0
+    link.failed(OSError("away"), 100.0)
+    link.failed(OSError("away"), 101.0)
+    assert link.away_s(103.0) == 3
+    link.recovered("the same server")
+    assert link.away_s(104.0) == 0
+    link.failed(OSError("away"), 105.0)
+    assert link.away_s(106.0) == 1
+
+
 def test_no_call_may_outlast_the_lease_of_a_job_with_workers(link: RedisLink) -> None:
     link.limit_wait([job(1.0, workers=0)], 0.0)
     assert limits(link) == [5.0]

@@ -26,7 +26,7 @@ import json, os, sys
 from contextlib import nullcontext
 from parallelrun_agent import main
 from tests.twins.sabotage import without
-def say(settings):
+def say(settings, **_):
     print(json.dumps({"uid": os.getuid(), **os.environ}), flush=True)
 main.wait_for_fit_redis = say
 main.serve_health = lambda *_, **__: sys.exit()

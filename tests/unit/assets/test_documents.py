@@ -54,7 +54,7 @@ def test_a_component_has_all_that_it_names_in_it(tmp_path: Path) -> None:
     (tmp_path / "whole.yml").write_text("name: all\ntype: pipeline\njobs: {a: {type: command, component: prepare.yml}}")
     kept: list[Path] = []
 
-    def keep(folder: Path) -> str:
+    def keep(folder: Path, _: str) -> str:
         kept.append(folder)
         return f"azureml:code/{keep_code(tmp_path / 'root', folder)}"
 

@@ -9,6 +9,7 @@ import pytest
 import yaml
 
 from parallelrun import (
+    BuildContext,
     Environment,
     Input,
     InvalidInput,
@@ -20,6 +21,7 @@ from parallelrun import (
     parallel_run_function,
 )
 from parallelrun.spec_file import read_spec
+from parallelrun_core.computes.images import BUILD_NOTE
 from parallelrun_core.spec.fields import OutputAsset
 
 HERE = Environment(name="here")
@@ -89,6 +91,16 @@ def test_a_step_is_a_job(tmp_path: Path) -> None:
     assert spec.argv() == ["--model", f"{tmp_path}/model", "--n", "20", "--limit", "0.5"]
     assert (spec.size.bytes, spec.run_max_try, spec.mini_batch_error_threshold) == (1024, 4, 3)
     assert spec.environment.requirements == ["six"]
+
+
+def test_a_dockerfile_of_a_step_is_beside_the_script_that_makes_it(tmp_path: Path) -> None:
+    environment = Environment(name="e", build=BuildContext(path="docker"))
+    step = ParallelRunStep("score", config(environment=environment), ["data"], output=Output(path="out"))
+    reading = read_spec(step)
+    build = reading.job.environment.build
+    assert build is not None
+    assert (build.path, build.dockerfile_path) == (f"{tmp_path}/docker", "Dockerfile")
+    assert any(note.message == BUILD_NOTE for note in reading.notes)
 
 
 @pytest.mark.parametrize(
@@ -189,6 +201,11 @@ def test_a_parallel_run_function_called_with_inputs_is_a_job(tmp_path: Path) -> 
     assert read_spec(component(files=Input(path="data", mode="download"), model="m")).job.argv()[2:] == [
         "--model", f"{tmp_path}/m",
     ]  # fmt: skip
+
+
+def test_a_job_may_choose_the_size_of_its_mini_batches() -> None:
+    assert config(mini_batch_size="auto").mini_batch_size == "auto"
+    assert read_spec(function(mini_batch_size="auto")(files="data")).job.size.is_auto
 
 
 def test_arguments_of_azure_that_have_no_use_here_are_taken(tmp_path: Path) -> None:

@@ -76,11 +76,14 @@ def test_a_missing_folder_is_reported(tmp_path: Path) -> None:
         zip_folder(tmp_path / "nowhere")
 
 
-@pytest.mark.parametrize("limit", ["MAX_FILES", "MAX_BYTES", "MAX_ZIP_BYTES"])
+@pytest.mark.parametrize("limit", ["files", "bytes", "MAX_ZIP_BYTES"])
 def test_a_folder_that_is_too_large_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: str) -> None:
     (tmp_path / "a.py").write_text("1")
     (tmp_path / "b.py").write_text("2")
-    monkeypatch.setattr(package_code, limit, 1)
+    if limit == "MAX_ZIP_BYTES":
+        monkeypatch.setattr(package_code, limit, 1)
+    else:
+        monkeypatch.setattr(package_code, "_CODE", snapshots.Limits(**{**vars(package_code._CODE), limit: 1}))
 
     with pytest.raises(InvalidInput, match="holds more than") as refused:
         zip_folder(tmp_path)

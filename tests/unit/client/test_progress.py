@@ -17,7 +17,7 @@ from parallelrun.progress.display import display_on
 from parallelrun.progress.live import LiveDisplay
 from parallelrun.progress.plain import PlainDisplay
 from parallelrun.progress.speed import Speed
-from parallelrun.progress.text import clean, clock, describe, duration, rate, size
+from parallelrun.progress.text import chosen_size, clean, clock, describe, done_of, duration, rate, size
 from parallelrun_core.progress import Progress
 
 
@@ -111,6 +111,27 @@ def test_numbers_have_the_unit_that_fits() -> None:
     assert [size(999), size(1000), size(2.5e15)] == ["999 B", "1.0 kB", "2,500.0 TB"]
     assert [rate(0.123), rate(1234.5)] == ["0.12", "1,234"]
     assert [clock(7), clock(3727)] == ["0:07", "1:02:07"]
+
+
+def test_a_job_that_chooses_its_size_shows_its_items() -> None:
+    progress = Progress(
+        scheduled=30,
+        done=20,
+        items_scheduled=900,
+        items_done=500,
+        items_ahead=1100,
+        chosen_size=64,
+        chosen_why="why\x1b",
+    )
+    for all_found, total, known in ((False, "2,000+", None), (True, "2,000", (500, 2000))):
+        progress.all_found = all_found
+        assert f"20/30+ mini-batches, 0 running, 0 failed, 0 retried; 500/{total} items" in describe(
+            "processing", progress, items_per_s=None, left_s=None
+        )
+        assert done_of(progress) == known
+    assert chosen_size(progress).startswith("auto: 64 items; why")
+    assert "\x1b" not in chosen_size(progress)
+    assert chosen_size(Progress()) == ""
 
 
 def counts(done: int, *, total: int = 1000, listing_done: bool = True) -> Progress:

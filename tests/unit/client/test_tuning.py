@@ -39,9 +39,9 @@ def test_what_has_no_mini_batches_is_not_tuned() -> None:
         spec_of_trial(JobSpec.parse({"command": "true", "code": "/code"}), 3, {})
 
 
-def test_automatic_sizes_are_refused_with_what_to_do() -> None:
-    with pytest.raises(InvalidInput, match=r"parallelrun tune JOB.yml"):
-        JobSpec.parse({**FIELDS, "mini_batch_size": "auto"})
+def test_a_job_that_chooses_its_size_is_tried_with_given_ones() -> None:
+    auto = JobSpec.parse({**FIELDS, "mini_batch_size": "auto"})
+    assert [spec_of_trial(auto, 3, changes).mini_batch_size for changes in ({}, {"mini_batch_size": "8"})] == [1, 8]
 
 
 def trial(seconds: float, changes: dict[str, str]) -> Tried:

@@ -144,7 +144,7 @@ def test_a_bad_value_is_told_with_its_place_and_reason(field: str, value: object
     "text, meant",
     [
         ("10 kilobytes", "10kb"), ("10 KB", "10kb"), ("5 MiB", "5mb"), ("2g", "2gb"), ("1.5mb", "1536kb"),
-        ("0.5 GB", "512mb"), ("500 rows", "rows:500"), ("20 files", "20"), ("1024 bytes", "1024"),
+        ("0.5 GB", "512mb"), ("500 rows", "rows:500"), ("20 files", "20"), ("1024 bytes", "1024"), ("Auto", "auto"),
         ("1.5kb", ""), ("many", ""), ("10 apples", ""), ("-5kb", ""), ("", ""),
     ],
 )  # fmt: skip

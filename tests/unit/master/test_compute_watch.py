@@ -12,7 +12,7 @@ from parallelrun_core.computes.catalog import Catalog
 from parallelrun_core.computes.document import read_definition
 from parallelrun_core.progress import Progress
 from parallelrun_core.spec import JobSpec
-from parallelrun_core.store.provisioning import ComputeStatus, NodeStatus, Pause, Provisioning
+from parallelrun_core.store.provisioning import ComputeStatus, ImageBuild, NodeStatus, Pause, Provisioning
 from parallelrun_master.compute_watch import ComputeWatch, why_missing
 from parallelrun_master.policy.completion import Completion
 from parallelrun_master.policy.error_groups import ErrorGroups
@@ -66,6 +66,35 @@ def test_a_job_whose_compute_was_deleted_says_so(monkeypatch: pytest.MonkeyPatch
 )
 def test_why_there_are_no_nodes(status: ComputeStatus, words: str) -> None:
     assert why_missing(status, max(100.0, status.at), "") == words
+
+
+BUILT = "azureml:code/" + "a" * 64
+
+
+@pytest.mark.parametrize(
+    "at, failure, nodes, has_failed",
+    [
+        (101.0, "no such base", 0, True),
+        (99.0, "no such base", 0, False),
+        (101.0, "", 0, False),
+        (101.0, "no such", 1, False),
+    ],
+)
+def test_a_job_fails_with_its_image_unless_that_was_before_it_came(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, at: float, failure: str, nodes: int, *, has_failed: bool
+) -> None:
+    environment = {"build": {"path": BUILT}}
+    spec = JobSpec.parse({"entry_script": "e.py", "inputs": "/in", "compute": "cpus", "environment": environment})
+    build = ImageBuild(said="Step 1/9", failure=failure)
+    status = ComputeStatus(at=at, wanted=2, builds={spec.environment.node_image: build})
+    monkeypatch.setattr(Provisioning, "status", lambda *_: status)
+    redis: Any = None
+    watch, progress = ComputeWatch(tmp_path, redis, spec, lambda _: None, lambda: 100.0), Progress()
+    watch.refresh(progress, nodes, 0.0)
+    assert (watch.failure is not None) is has_failed
+    assert progress.nodes_why == (failure or "Step 1/9")
+    if watch.failure is not None:
+        assert (watch.failure.code, watch.failure.first_cause) == ("IMAGE_FAILED", "no such base")
 
 
 @pytest.mark.parametrize(

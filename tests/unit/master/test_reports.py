@@ -109,6 +109,18 @@ def test_the_time_that_is_left_is_told_at_the_speed_of_this_turn(tmp_path: Path)
     assert left == ["unknown.", "unknown.", "180 s.", "0 s."]
 
 
+def test_the_time_that_is_left_is_told_by_items_while_mini_batches_are_cut(tmp_path: Path) -> None:
+    overview = Overview(tmp_path)
+    for done, elapsed_s in ((0, 0.0), (100, 10.0)):
+        progress = Progress(scheduled=20, done=done // 10, items_scheduled=200, items_ahead=300, items_done=done)
+        overview.progress(progress, elapsed_s)
+        progress.all_found = True
+        overview.progress(progress, elapsed_s)
+    (path,) = tmp_path.glob("job_progress_overview.??????????.txt")
+    left = [line.rpartition("estimated remaining ")[2] for line in path.read_text().splitlines() if "remaining" in line]
+    assert left == ["unknown.", "40 s."]
+
+
 def test_an_init_that_fails_is_among_the_errors_and_the_cause_of_none(tmp_path: Path) -> None:
     errors = ErrorGroups()
     for number in range(2):

@@ -157,10 +157,40 @@ class TestPod:
     def test_environments_are_kept_where_only_the_agent_can_write(self) -> None:
         spec = planned()["spec"]
         [maker], [agent] = spec["initContainers"], spec["containers"]
-        assert maker["command"] == ["mkdir", "-m", "0700", "/volume/own"]
+        assert maker["command"] == ["mkdir", "-p", "-m", "0700", "/volume/own"]
         assert maker["securityContext"] == agent["securityContext"]
         [cache] = [each for each in agent["volumeMounts"] if each["mountPath"] == "/cache"]
         assert cache == {"name": maker["volumeMounts"][0]["name"], "mountPath": "/cache", "subPath": "own"}
+
+    def test_nodes_can_share_what_they_have_built(self) -> None:
+        volumes = {each["name"]: each for each in planned(KubernetesSettings(cache="built"))["spec"]["volumes"]}
+        assert volumes["cache"] == {"name": "cache", "persistentVolumeClaim": {"claimName": "built"}}
+
+    def test_a_node_of_another_image_runs_our_agent_which_it_can_not_change(self) -> None:
+        settings = KubernetesSettings(kit="parallelrun-kit", images="team/*")
+        pod = planned(settings, Launch(id=ID, compute="cpu", shape=Shape(image="team/a:1")), cpus=2, gpus=1)
+        [before], [agent] = pod["spec"]["initContainers"], pod["spec"]["containers"]
+        [brought] = [each for each in agent["volumeMounts"] if each["name"] == "kit"]
+        [target] = [each["mountPath"] for each in before["volumeMounts"] if each["name"] == "kit"]
+
+        assert before["image"] == "parallelrun-kit"
+        assert before["command"] == [
+            "sh", "-c", f"mkdir -p -m 0700 /volume/own && cp -R /opt/parallelrun/. {target}",
+        ]  # fmt: skip
+        assert before["securityContext"] == agent["securityContext"]
+        assert (before["resources"]["limits"], before["resources"]["requests"]) == ({"cpu": "2"}, {"cpu": "2"})
+        assert agent["image"] == "team/a:1"
+        assert agent["command"] == ["/opt/parallelrun/venv/bin/python", "-I", "-m", "parallelrun_agent.main"]
+        assert agent["workingDir"] == "/"
+        assert brought == {"name": "kit", "mountPath": "/opt/parallelrun", "readOnly": True}
+        assert {"name": "PARALLELRUN_IMAGE", "value": "team/a:1"} in agent["env"]
+        assert node_of({**pod, "status": {"phase": "Running"}}).image == "team/a:1"
+
+    def test_a_node_of_our_image_needs_nothing_else(self) -> None:
+        pod = planned(KubernetesSettings(kit="parallelrun-kit"))
+        assert pod["spec"]["initContainers"][0]["image"] == "parallelrun-agent"
+        assert all(volume["name"] != "kit" for volume in pod["spec"]["volumes"])
+        assert node_of({**pod, "status": {"phase": "Running"}}).image == ""
 
     def test_words_of_users_are_no_variables_of_kubernetes(self) -> None:
         pod = planned(launch=Launch(id=ID, compute="cpu", arguments=("$(PARALLELRUN_REDIS_SECRET)", "$$(A)", "$5")))
@@ -169,7 +199,9 @@ class TestPod:
     @pytest.mark.parametrize(
         "settings, launch, fields, words",
         [
-            ({}, {"shape": Shape(image="jobs/own")}, {}, "image of a compute"),
+            ({}, {"shape": Shape(image="jobs/own")}, {}, "PARALLELRUN_KUBERNETES_KIT"),
+            ({"kit": "kit"}, {"shape": Shape(image="jobs/own")}, {}, "PARALLELRUN_KUBERNETES_IMAGES"),
+            ({"kit": "kit"}, {"shape": Shape(image="kit")}, {}, "PARALLELRUN_KUBERNETES_IMAGES"),
             ({"images": "team/*"}, {}, {"image": "other/x"}, "PARALLELRUN_KUBERNETES_IMAGES"),
         ],
     )
@@ -245,6 +277,10 @@ class TestCalls:
         engine.close()
 
 
+_WAITS = {"waiting": {"reason": "PodInitializing"}}
+"""An agent whose Pod is being prepared."""
+
+
 def pod(phase: str, *, state: dict[str, Any] | None = None, **status: object) -> dict[str, Any]:
     containers = [{"state": state}] if state else []
     return {"metadata": {"name": ID}, "status": {"phase": phase, "containerStatuses": containers, **status}}
@@ -263,6 +299,22 @@ def pod(phase: str, *, state: dict[str, Any] | None = None, **status: object) ->
         (
             pod("Pending", state={"waiting": {"reason": "ImagePullBackOff", "message": "Back-off pulling image x"}}),
             Standing.PENDING, "ImagePullBackOff: Back-off pulling image x", False,
+        ),
+        (
+            pod("Pending", state=_WAITS, initContainerStatuses=[
+                {"state": {"waiting": {"reason": "ErrImagePull", "message": "there is no kit"}}}]),
+            Standing.PENDING, "ErrImagePull: there is no kit", False,
+        ),
+        (
+            pod("Pending", state={"waiting": {"reason": "ErrImagePull", "message": "there is no image"}},
+                initContainerStatuses=[{"state": {"terminated": {"exitCode": 0, "reason": "Completed"}}}]),
+            Standing.PENDING, "ErrImagePull: there is no image", False,
+        ),
+        (pod("Pending", state=_WAITS, initContainerStatuses=[{"state": {"running": {}}}]), Standing.PENDING, "", False),
+        (
+            pod("Failed", state=_WAITS, initContainerStatuses=[
+                {"state": {"terminated": {"exitCode": 1, "reason": "Error", "message": "No space left on device"}}}]),
+            Standing.ENDED, "Error: exit code 1: No space left on device", False,
         ),
         (
             pod("Failed", reason="Evicted", message="The node was low on resource: memory."),

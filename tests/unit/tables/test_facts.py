@@ -474,3 +474,12 @@ def test_files_that_are_no_table_have_mini_batches_of_so_many_files(size: str, u
     assert problem.pointer == "/mini_batch_size"
     assert problem.message == f"{unit} apply to tables, and input 'data' is a list of files"
     assert "mini_batch_size: 10" in str(problem.hint)
+
+
+def test_a_table_is_not_cut_by_sizes_that_the_job_chooses() -> None:
+    with pytest.raises(InvalidInput) as caught:
+        Cut(folder_with({"a.csv": "x\n1\n"}), ["read_delimited"], "auto")
+    (problem,) = caught.value.problems
+    assert problem.pointer == "/mini_batch_size"
+    assert problem.message == "auto applies to lists of files, and input 'data' is a table"
+    assert "rows:500; `parallelrun tune" in str(problem.hint)

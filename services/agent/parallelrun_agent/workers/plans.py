@@ -23,12 +23,14 @@ from parallelrun_agent.workers.survivors import MARK, mark
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.layout import Logs
 from parallelrun_core.folder.records import JobRecord
+from parallelrun_core.folder.unreadable import UNREADABLE
 from parallelrun_core.masking import Mask
 from parallelrun_core.row_format import row_format
 from parallelrun_core.service.telemetry import logger
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.spec.arguments import engine_arguments, input_arguments
 from parallelrun_core.spec.command import command_variables
+from parallelrun_core.tracing.of_job import variables_of
 from parallelrun_worker.frames import WorkerConfig
 
 log = logger()
@@ -39,8 +41,12 @@ _CREDENTIALS = (
     "AWS_CONTAINER_", "AWS_SHARED_CREDENTIALS_FILE", "AWS_PROFILE",
     "AZURE_STORAGE_", "AZURE_CLIENT_", "AZURE_FEDERATED_TOKEN", "AZURE_TENANT_ID", "AZURE_MSI_", "IDENTITY_", "MSI_",
     "GOOGLE_APPLICATION_CREDENTIALS", "GOOGLE_SERVICE_ACCOUNT",
+    "OTEL_EXPORTER_OTLP_HEADERS", "OTEL_EXPORTER_OTLP_TRACES_HEADERS", "OTEL_EXPORTER_OTLP_METRICS_HEADERS",
+    "OTEL_EXPORTER_OTLP_LOGS_HEADERS",
 )  # fmt: skip
-"""What variables begin with that let their owner into object stores as this agent."""
+"""What variables begin with that let their owner into object stores, or to a collector of traces, as this agent."""
+_TRACE = ("TRACEPARENT", "TRACESTATE")
+"""The trace of whoever has started this agent, to which no job belongs."""
 _OF_THE_AGENT = frozenset(
     {"XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_RUNTIME_DIR", "USER", "LOGNAME"}
 )
@@ -129,8 +135,8 @@ class PlanMaker:
             "separator": spec.append_row_separator,
             "safe": spec.append_row_safe_output,
         }
-        self._environment = self._make_environment()
         self._record = record
+        self._environment = self._make_environment()
         self._view: dict[str, Any] = {}
         self._next_process = 0
 
@@ -152,7 +158,7 @@ class PlanMaker:
     def _make_environment(self) -> dict[str, str]:
         """The agent's own environment without our settings, which hold the password of Redis (reference §3.7), and
         without its credentials."""
-        hidden = _HIDDEN if self._settings.pass_credentials else (*_HIDDEN, *_CREDENTIALS)
+        hidden = (*_HIDDEN, *_TRACE, *(() if self._settings.pass_credentials else _CREDENTIALS))
         inherited = {name: value for name, value in os.environ.items() if not name.startswith(hidden)}
         activated = self._python.variables(inherited) if self._python else {}
         if self._user.is_other:  # the agent's own are closed to it, and a shared one is open to other jobs
@@ -163,7 +169,14 @@ class PlanMaker:
             **activated,
             MARK: mark(self._local.parent),
             "AZUREML_RUN_ID": self._folder.job_id,
+            **self._trace(),
         }
+
+    def _trace(self) -> dict[str, str]:
+        """What makes spans of the script part of the job's trace."""
+        with suppress(*UNREADABLE):
+            return variables_of(self._folder, self._record, self._folder.generation(), self._settings.tracing())
+        return {}
 
     def _make_folders(self) -> None:
         """Create what a script expects: the output's folder, and `logs` in the folder above the workers' own."""

@@ -1,7 +1,8 @@
 """One worker process on the agent's side: how it is started, sent to, received from, and ended.
 
-It has its own session (so that it and its children can be killed as a group), its own working folder, its own files
-for stdout and stderr, and none of our secrets in its environment.
+It has its own process group (so that it and its children can be killed), its own working folder, its own files for
+stdout and stderr, and none of our secrets in its environment. Its session is the agent's: Linux shares out CPUs among
+sessions first, and with one each, many busy workers would leave the other services of their machine next to nothing.
 """
 
 from __future__ import annotations
@@ -301,7 +302,7 @@ def _start(plan: WorkerPlan, part_fd: int, streams: list[int], stacks: int) -> _
                 cwd=plan.working_folder,
                 env=plan.environment,
                 pass_fds=fds,
-                start_new_session=True,
+                process_group=0,
                 **plan.user.start,
             )
         undo.pop_all()

@@ -6,16 +6,13 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from parallelrun_api.models.answer import Answer
 from parallelrun_core.assets.names import NAME_PATTERN
 
 Kind = Literal["data", "model", "environment", "component", "code"]
 
 
-class _Answer(BaseModel):
-    model_config = ConfigDict(frozen=True, use_attribute_docstrings=True)
-
-
-class Asset(_Answer):
+class Asset(Answer):
     """One version of an asset. Its content never changes."""
 
     type: Kind
@@ -26,15 +23,15 @@ class Asset(_Answer):
     created: str = Field(examples=["2026-11-21T09:30:00.000Z"])
     """RFC 3339, UTC, milliseconds."""
     description: str = ""
-    tags: dict[str, str] = {}
-    properties: dict[str, str] = {}
+    tags: dict[str, str] = Field(default={})
+    properties: dict[str, str] = Field(default={})
     archived: bool = False
     """Hidden from lists and from `latest`; found by its name all the same."""
     content: dict[str, Any]
     """What it is, by type. `path`, if there is one, is where its files are."""
 
 
-class AssetPage(_Answer):
+class AssetPage(Answer):
     """Some assets, each by the version that was created last; or some versions of one, the newest first."""
 
     items: list[Asset]
@@ -42,7 +39,7 @@ class AssetPage(_Answer):
     """Pass it as `page_token` for those that follow; null: there are none."""
 
 
-class AssetLabels(_Answer):
+class AssetLabels(Answer):
     """The labels of an asset."""
 
     labels: dict[str, str] = Field(examples=[{"latest": "3", "stable": "2"}])
@@ -57,10 +54,10 @@ class LabelRequest(BaseModel):
     version: str = Field(pattern=NAME_PATTERN, examples=["2"])
 
 
-class SitePlaces(_Answer):
+class SitePlaces(Answer):
     """What the server's site file says of places; what it says of assets, the server finds by itself."""
 
-    datastores: dict[str, str] = {}
+    datastores: dict[str, str] = Field(default={})
     """From the name of a datastore to where its paths begin here."""
-    locations: dict[str, str] = {}
+    locations: dict[str, str] = Field(default={})
     """From what URLs begin with to where that is here."""

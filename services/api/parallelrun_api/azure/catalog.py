@@ -15,7 +15,7 @@ from parallelrun_api.azure.blobs.names import container_of
 from parallelrun_api.azure.documents import component_document
 from parallelrun_api.azure.ids import version_of
 from parallelrun_api.azure.resolving import FaceNames
-from parallelrun_core.assets.contents import keep_code
+from parallelrun_core.assets.contents import keep_code, keep_context
 from parallelrun_core.assets.names import code_called, stored_code
 from parallelrun_core.azure.scope import Budget
 from parallelrun_core.errors import InvalidInput, NotFound
@@ -106,13 +106,22 @@ class FaceAssets:
             document = component_document(properties.get("componentSpec") or {})
             document = {key: value for key, value in document.items() if key not in ("name", "version")}
             return {**about, **self._whole(document, 0, Budget())}
-        content = self._names.content(kind, properties)
+        content = self._environment(properties) if kind == "environments" else self._names.content(kind, properties)
         return {**about, **content}
 
-    def _kept(self, path: str) -> str:
-        """What a component calls a folder of code, which is copied."""
+    def _environment(self, properties: dict[str, Any]) -> dict[str, Any]:
+        """An environment with a copy of what its image is built of, if it is."""
+        content = self._names.content("environments", properties)
+        build = content.get("build")
+        if not build or stored_code(build["path"]):
+            return content
+        return {**content, "build": {**build, "path": self._kept(build["path"], build["dockerfile_path"])}}
+
+    def _kept(self, path: str, dockerfile: str = "") -> str:
+        """What a component calls a folder of code, or of a Dockerfile, which is copied."""
         self._check_code(path)
-        return code_called(keep_code(self._face.context.settings.root, Path(path)))
+        root = self._face.context.settings.root
+        return code_called(keep_context(root, Path(path), dockerfile) if dockerfile else keep_code(root, Path(path)))
 
     def _check_code(self, path: str) -> None:
         """Make sure that jobs may read this folder, wherever links lead, with all that is in it.
@@ -135,7 +144,7 @@ class FaceAssets:
         if isinstance(environment, str) and (named := version_of(environment)) is not None:
             record = self._face.shelf.get(*named)
             if record["properties"].get("isAnonymous"):
-                made["environment"] = self._names.content("environments", record["properties"])
+                made["environment"] = self._environment(record["properties"])
         component = made.get("component")
         if isinstance(component, str) and (named := version_of(component)) is not None and depth < _DEEPEST:
             document = self._names.asset("component", component).content["document"]
@@ -177,6 +186,8 @@ def _as_sent(kind: str, asset: Asset) -> dict[str, Any]:
 
             conda = content.get("conda_file")
             of_kind = {"image": content.get("image"), "condaFile": yaml.safe_dump(conda) if conda else None}
+            if build := content.get("build"):
+                of_kind["build"] = {"contextUri": build.get("path"), "dockerfilePath": build.get("dockerfile_path")}
         case "components":
             of_kind = {"componentSpec": {"name": asset.name, "version": asset.version, **content.get("document", {})}}
     created = datetime.fromisoformat(asset.created).timestamp()

@@ -1,19 +1,19 @@
-"""Adds this face to the application."""
+"""Adds this face to the application; all but its door is imported when the first request comes to it."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from threading import Lock
+from typing import TYPE_CHECKING, Any, Final
 
-from parallelrun_api.azure import assets, endpoints, history, identity, jobs, rest, schedules, workspace
-from parallelrun_api.azure.blobs import routes as blobs
-from parallelrun_api.azure.blobs.store import BlobStore
+from anyio.to_thread import run_sync
+from starlette.routing import BaseRoute, Match, NoMatchFound
+
 from parallelrun_api.azure.door import BLOBS, PREFIX, AzureDoor
-from parallelrun_api.azure.face import Face
-from parallelrun_api.azure.names import Names
-from parallelrun_api.azure.shelf import Shelf
 
 if TYPE_CHECKING:
-    from fastapi import FastAPI
+    from fastapi import APIRouter, FastAPI
+    from starlette.datastructures import URLPath
+    from starlette.types import Receive, Scope, Send
 
     from parallelrun_api.context import Context
     from parallelrun_api.http.token import Token
@@ -25,15 +25,41 @@ OWN_LIMITS: Final = BLOBS
 
 
 def install(app: FastAPI, context: Context, token: Token) -> AzureDoor:
-    """Add the routes of this face to an application; returns what admits requests to them."""
-    settings = context.settings
-    app.state.azure = Face(
-        context=context,
-        token=token,
-        blobs=BlobStore(settings.root, max_bytes=settings.max_upload_bytes),
-        shelf=Shelf(settings.root),
-        names=Names(settings.root),
-    )
-    for module in (identity, workspace, blobs, jobs, history, assets, schedules, endpoints, rest):
-        app.include_router(module.router)
-    return AzureDoor(token)
+    """Add this face to an application; returns what admits requests to it."""
+    door = AzureDoor(token)
+    app.router.routes.append(_Rooms(app, door, context, token))
+    return door
+
+
+class _Rooms(BaseRoute):
+    """Everything behind the door. Most servers never see a request for it, and all start without its modules."""
+
+    def __init__(self, app: FastAPI, door: AzureDoor, context: Context, token: Token) -> None:
+        self._app = app
+        self._door = door
+        self._context = context
+        self._token = token
+        self._router: APIRouter | None = None
+        self._lock = Lock()
+
+    def matches(self, scope: Scope) -> tuple[Match, Scope]:
+        """Whether a request is for this face."""
+        is_here = scope["type"] == "http" and self._door.leads_to(scope["path"])
+        return (Match.FULL if is_here else Match.NONE), {}
+
+    def url_path_for(self, name: str, /, **path_params: Any) -> URLPath:
+        """Nothing here has a name."""
+        raise NoMatchFound(name, path_params)
+
+    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+        router = self._router if self._router is not None else await run_sync(self._open)
+        await router(scope, receive, send)
+
+    def _open(self) -> APIRouter:
+        with self._lock:
+            if self._router is None:
+                from parallelrun_api.azure.routes import open_face
+
+                self._router = open_face(self._app, self._context, self._token)
+            return self._router

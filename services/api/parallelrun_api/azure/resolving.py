@@ -11,6 +11,7 @@ from parallelrun_api.azure.door import BLOBS
 from parallelrun_api.azure.ids import version_of
 from parallelrun_api.azure.workspace import ACCOUNT
 from parallelrun_core.assets.names import Asset, Names
+from parallelrun_core.computes.built_images import DOCKERFILE
 from parallelrun_core.errors import NotFound
 from parallelrun_core.storage.location import datastore_of, location_of
 
@@ -86,8 +87,15 @@ class FaceNames:
                 model = str(properties.get("modelType") or "custom_model")
                 return {"type": _MODELS.get(model, model), "path": self.place(str(properties.get("modelUri", "")))}
             case "environments":
-                return _environment(properties)
+                return {**_environment(properties), **self._build(properties.get("build"))}
         return {"type": "parallel", "document": component_document(properties.get("componentSpec") or {})}
+
+    def _build(self, build: object) -> dict[str, Any]:
+        """A Dockerfile and its folder, as an environment has them."""
+        if not isinstance(build, dict) or not build.get("contextUri"):
+            return {}
+        path, dockerfile = self.place(str(build["contextUri"])), str(build.get("dockerfilePath") or DOCKERFILE)
+        return {"build": {"path": path, "dockerfile_path": dockerfile}}
 
 
 def _environment(properties: dict[str, Any]) -> dict[str, Any]:

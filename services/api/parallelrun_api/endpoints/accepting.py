@@ -162,11 +162,12 @@ class Endpoints:
         if given.default_deployment == name:
             self._store.put(msgspec.structs.replace(given, default_deployment="", at=self._clock()))
 
-    def invoke(self, name: str, document: object, key: str) -> str:
+    def invoke(self, name: str, document: object, key: str, traceparent: str = "") -> str:
         """Make a job of a deployment and what is given, durably; returns its id. It is not yet registered.
 
         Args:
             key: calling again with the same one and the same document gives the same job.
+            traceparent: the span of whoever calls, as the header has it.
 
         Raises:
             NotFound: there is no such endpoint or deployment.
@@ -189,7 +190,7 @@ class Endpoints:
         upload = Upload(
             reading=replace(reading, notes=notes), code=None, sha256=hashlib.sha256(asked.encode()).hexdigest()
         )
-        return self._submissions.accept(upload, key)
+        return self._submissions.accept(upload, key, traceparent)
 
     def _read(self, document: object, endpoint: str, name: str) -> DeploymentReading:
         """A deployment in Azure ML's form, or as a client sends it that has read the files beside it."""

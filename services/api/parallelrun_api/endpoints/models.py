@@ -4,35 +4,33 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
+
+from parallelrun_api.models.answer import Answer
 
 
-class _Answer(BaseModel):
-    model_config = ConfigDict(frozen=True, use_attribute_docstrings=True)
-
-
-class BatchEndpoint(_Answer):
+class BatchEndpoint(Answer):
     """A batch endpoint."""
 
     name: str = Field(examples=["iris"])
     display_name: str = ""
     description: str = ""
-    tags: dict[str, str] = {}
+    tags: dict[str, str] = Field(default={})
     default_deployment: str = ""
     """The deployment that is invoked when a request names none; empty: it must name one."""
-    deployments: list[str] = []
+    deployments: list[str] = Field(default=[])
     created: str = Field(examples=["2026-11-21T09:30:00.000Z"])
     """RFC 3339, UTC, milliseconds."""
     modified: str = Field(examples=["2026-11-21T09:30:00.000Z"])
 
 
-class BatchEndpointList(_Answer):
+class BatchEndpointList(Answer):
     """All batch endpoints, by name."""
 
     items: list[BatchEndpoint]
 
 
-class DeploymentInput(_Answer):
+class DeploymentInput(Answer):
     """What an invocation of a pipeline gives."""
 
     type: str
@@ -40,25 +38,25 @@ class DeploymentInput(_Answer):
     """What it is when it isn't given; none: it must be."""
 
 
-class BatchDeployment(_Answer):
+class BatchDeployment(Answer):
     """A deployment of a batch endpoint."""
 
     name: str = Field(examples=["blue"])
     endpoint: str = Field(examples=["iris"])
     type: Literal["model", "pipeline"]
     description: str = ""
-    tags: dict[str, str] = {}
-    inputs: dict[str, DeploymentInput] = {}
+    tags: dict[str, str] = Field(default={})
+    inputs: dict[str, DeploymentInput] = Field(default={})
     """Of a pipeline. A model takes any data."""
     created: str = Field(examples=["2026-11-21T09:30:00.000Z"])
     modified: str = Field(examples=["2026-11-21T09:30:00.000Z"])
-    notes: list[str] = []
+    notes: list[str] = Field(default=[])
     """Fields of its document that have no effect here, or work differently than in Azure ML."""
     spec: dict[str, Any]
     """Its job, with placeholders for what an invocation gives; the values of `environment_variables` are masked."""
 
 
-class BatchDeploymentList(_Answer):
+class BatchDeploymentList(Answer):
     """The deployments of an endpoint, by name."""
 
     items: list[BatchDeployment]

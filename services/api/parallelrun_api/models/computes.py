@@ -41,6 +41,8 @@ class ComputeStatus(Answer):
     """The first hundred that there are, in any stage."""
     plan: str
     """Exactly what is sent to the engine for a node."""
+    plans: dict[str, str]
+    """The same by the image that a job has named: while such a job needs nodes, or such a node is there."""
 
 
 class Compute(Answer):

@@ -42,6 +42,13 @@ class Progress(Answer):
     bytes_to_shuffle: int = 0
     items_scheduled: int = 0
     """Found so far; for a table, the rows that were read."""
+    items_ahead: int = 0
+    """Found as well, and in no mini-batch yet: of a job that chooses the size of these (`mini_batch_size: auto`)."""
+    all_found: bool = False
+    """Whether such a job has found all items, though not all of them are in mini-batches."""
+    chosen_size: int = 0
+    """How many items a mini-batch of such a job has now; 0: it doesn't choose."""
+    chosen_why: str = ""
     items_done: int = 0
     items_failed: int = 0
     rows: int = 0

@@ -127,13 +127,17 @@ class Throughput(AsRead):
     mini_batches: list[int]
     """Decided."""
     items: list[int]
-    """Of those mini-batches."""
+    """Of those mini-batches, without those that failed."""
     failed: list[int]
     """Of the mini-batches."""
     retried: list[int]
     """Tries that failed, and were followed by another."""
     busy_workers: list[float]
     """How many were loading or running, on the average."""
+    first_try_s: float | None
+    """When the first try of all began, in seconds since `start`; null: none has."""
+    last_try_s: float | None
+    """When the last one so far ended."""
 
 
 class KindOfError(Answer):
@@ -202,6 +206,7 @@ class Figures(AsRead):
     busy_share: float | None
     """How much of the time of its workers they were loading or running: since each began, until it ended."""
     items_per_s: float | None
+    """Without those that failed."""
     mini_batches_per_s: float | None
 
 

@@ -124,4 +124,5 @@ def _status(status: Status) -> ComputeStatus:
             for each in status.nodes
         ],
         plan=status.plan,
+        plans=status.plans,
     )

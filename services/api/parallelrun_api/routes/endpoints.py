@@ -12,7 +12,7 @@ from parallelrun_api.context import Ctx
 from parallelrun_api.endpoints.models import BatchDeployment, BatchDeploymentList, BatchEndpoint, BatchEndpointList
 from parallelrun_api.http.answers import encoded_answer, json_answer
 from parallelrun_api.models import Job
-from parallelrun_api.routes.responses import problems
+from parallelrun_api.routes.responses import TraceParent, problems
 from parallelrun_api.submission.forms import CODE
 from parallelrun_api.submission.idempotency import checked_key
 from parallelrun_api.submission.upload import (
@@ -138,12 +138,13 @@ async def invoke_batch_endpoint(
         str | None,
         Header(description="For at least a day, repeating a request with its key gives the same job.", max_length=200),
     ] = None,
+    traceparent: TraceParent = None,
 ) -> Response:
     """Make a job of a deployment and the data that are given. It is checked and answered as a submission is."""
     key = checked_key(idempotency_key)
     document = await read_document(request)
     async with context.key_locks.hold(key):
-        job_id = await run_sync(context.endpoints.invoke, endpoint, document, key)
+        job_id = await run_sync(context.endpoints.invoke, endpoint, document, key, traceparent or "")
         await context.registrar.register(job_id)
     job = await run_sync(context.jobs.submitted, job_id)
     text = job.model_dump_json()

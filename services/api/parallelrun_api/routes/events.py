@@ -44,6 +44,11 @@ _DATA: Final[dict[str, dict[str, Any]]] = {
         "description": "How many steps of a pipeline stand how: `total`, and each state that there is.",
         "additionalProperties": {"type": "integer"},
     },
+    "size": {
+        "type": "object",
+        "description": "With `mini_batch_size: auto`: mini-batches have quite another number of items from now on.",
+        "properties": {"items": {"type": "integer"}, "why": {"type": "string"}},
+    },
     "error": {"type": "object", "description": "The first error of a kind, or a setback of the leader."},
     "end": _JOB,
 }
@@ -85,9 +90,10 @@ async def events(
 ) -> StreamingResponse:
     """Follow a job until it has ended.
 
-    First comes a `snapshot` with the job; then each `state`, `progress`, `error`, `step` and `steps` as it happens,
-    with an id; at last an `end` with the job, once its result is recorded. After a broken connection, continue after
-    the last id; without one, earlier events are left out. A comment every 15 s shows that the connection is alive.
+    First comes a `snapshot` with the job; then each `state`, `progress`, `error`, `size`, `step` and `steps` as it
+    happens, with an id; at last an `end` with the job, once its result is recorded. After a broken connection, continue
+    after the last id; without one, earlier events are left out. A comment every 15 s shows that the connection is
+    alive.
     """
     after = _parsed(last_event_id or last_event_id_query)
     context.check_streams()

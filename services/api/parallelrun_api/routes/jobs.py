@@ -14,7 +14,7 @@ from parallelrun_api.context import Context, Ctx
 from parallelrun_api.http.answers import encoded_answer, json_answer
 from parallelrun_api.http.paging import DEFAULT_LIMIT, Limit, PageToken, page_answer
 from parallelrun_api.models import Job, JobPage
-from parallelrun_api.routes.responses import JobId, problems
+from parallelrun_api.routes.responses import JobId, TraceParent, problems
 from parallelrun_api.submission.idempotency import checked_key
 from parallelrun_api.submission.upload import FORM_TYPE, JSON_TYPE, YAML_TYPES, read_upload
 from parallelrun_api.views.jobs import Wanted
@@ -111,6 +111,7 @@ async def submit(
         str | None,
         Header(description="For at least a day, repeating a request with its key gives the same job.", max_length=200),
     ] = None,
+    traceparent: TraceParent = None,
 ) -> Response:
     """Check a job spec, keep a copy of its code, and accept the job.
 
@@ -124,7 +125,7 @@ async def submit(
     upload = await read_upload(request, max_bytes=settings.max_body_bytes, folder=folder, names=context.assets.names)
     with closing(upload):
         async with context.key_locks.hold(key):
-            job_id = await run_sync(context.submissions.accept, upload, key)
+            job_id = await run_sync(context.submissions.accept, upload, key, traceparent or "")
             await context.registrar.register(job_id)
     job = await run_sync(context.jobs.submitted, job_id)
     text = job.model_dump_json()

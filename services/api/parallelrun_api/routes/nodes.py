@@ -6,11 +6,12 @@ from typing import Annotated
 
 import msgspec
 from fastapi import APIRouter, Response
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from parallelrun_api.context import Ctx
 from parallelrun_api.http.answers import json_answer
 from parallelrun_api.models import Finding, Node, NodeCheck, NodeCheckAsked, NodeGpu, NodeList, NodePressure
+from parallelrun_api.models.answer import Asked
 from parallelrun_api.routes.responses import problems
 from parallelrun_api.views.shown import rfc3339
 from parallelrun_core.checks.stores import refusals
@@ -23,10 +24,8 @@ from parallelrun_core.store.nodes import MOST_PATHS, CheckAnswer, NodeInfo
 router = APIRouter(prefix="/v1", tags=["nodes"])
 
 
-class CheckRequest(BaseModel):
+class CheckRequest(Asked):
     """What nodes check, beside themselves."""
-
-    model_config = ConfigDict(extra="forbid", strict=True, use_attribute_docstrings=True)
 
     paths: list[Annotated[str, Field(min_length=1, max_length=MAX_PATH)]] = Field(default=[], max_length=MOST_PATHS)
     """Folders, files or URLs that jobs are to read."""

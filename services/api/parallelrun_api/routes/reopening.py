@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Annotated, Final
 
 from fastapi import APIRouter, Response
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from parallelrun_api.context import Ctx
 from parallelrun_api.http.answers import json_answer
 from parallelrun_api.models import Job
+from parallelrun_api.models.answer import Asked
 from parallelrun_api.routes.responses import JobId, problems
 
 router = APIRouter(prefix="/v1", tags=["jobs"])
@@ -19,10 +20,8 @@ _MAX_ID: Final = 2**53 - 1
 """What every reader of JSON takes for a whole number."""
 
 
-class Resume(BaseModel):
+class Resume(Asked):
     """How to continue."""
-
-    model_config = ConfigDict(extra="forbid", strict=True, use_attribute_docstrings=True)
 
     accept_changed_inputs: bool = False
     """Continue even if files were changed or removed since they were scheduled."""

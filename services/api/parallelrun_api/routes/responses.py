@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Final
 
-from fastapi import Path
+from fastapi import Header, Path
 from starlette.convertors import StringConvertor
 
 _PROBLEMS: Final = {
@@ -31,6 +31,13 @@ class JobConvertor(StringConvertor):
 
 
 JobId = Annotated[str, Path(description="Id of a job.", examples=["job_01kav3x8n2h7q5m9c4t6"])]
+TraceParent = Annotated[
+    str | None,
+    Header(
+        description="The span to whose trace the job belongs, as https://www.w3.org/TR/trace-context/ has it. What is "
+        "none is passed over."
+    ),
+]
 FilePath = Annotated[str, Path(description="A path from the listing.")]
 
 

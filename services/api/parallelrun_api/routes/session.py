@@ -6,11 +6,12 @@ from datetime import UTC, datetime
 from typing import Annotated, Any, Final, cast
 
 from fastapi import APIRouter, Depends, Request, Response
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from parallelrun_api.http.answers import json_answer
 from parallelrun_api.http.sessions import Sessions
 from parallelrun_api.models import Session, SignInCode
+from parallelrun_api.models.answer import Asked
 from parallelrun_api.routes.responses import problems
 from parallelrun_core.errors import Unauthorized
 
@@ -27,10 +28,8 @@ def _sessions_of(request: Request) -> Sessions:
 Ours = Annotated[Sessions, Depends(_sessions_of)]
 
 
-class SignIn(BaseModel):
+class SignIn(Asked):
     """What a browser shows to be signed in: one of the two."""
-
-    model_config = ConfigDict(extra="forbid", strict=True, use_attribute_docstrings=True)
 
     token: str = Field(default="", max_length=4096)
     """The token of the server, or one of those that have a name."""

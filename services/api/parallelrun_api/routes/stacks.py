@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Annotated
 
 from fastapi import APIRouter, Response
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from parallelrun_api.context import Context, Ctx
 from parallelrun_api.http.answers import encoded_answer, json_answer
 from parallelrun_api.models import StacksAsked, StacksReport
+from parallelrun_api.models.answer import Asked
 from parallelrun_api.routes.responses import JobId, problems
 from parallelrun_api.views.files import ServedFolder
 from parallelrun_api.views.stacks import stacks_report
@@ -20,10 +21,8 @@ router = APIRouter(prefix="/v1", tags=["jobs"])
 _Name = Annotated[str, Field(max_length=255)]
 
 
-class StacksWish(BaseModel):
+class StacksWish(Asked):
     """Whose stacks are wanted."""
-
-    model_config = ConfigDict(extra="forbid", strict=True, use_attribute_docstrings=True)
 
     node: _Name = ""
     """Only those of this node; empty: of all that work for the job."""

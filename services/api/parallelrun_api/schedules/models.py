@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
+
+from parallelrun_api.models.answer import Answer
 
 
-class _Answer(BaseModel):
-    model_config = ConfigDict(frozen=True, use_attribute_docstrings=True)
-
-
-class Fire(_Answer):
+class Fire(Answer):
     """What became of a time at which a schedule was due."""
 
     due: str = Field(examples=["2026-11-21T09:30:00Z"])
@@ -28,24 +26,24 @@ class Fire(_Answer):
     """Why no job was made."""
 
 
-class ScheduledJob(_Answer):
+class ScheduledJob(Answer):
     """What the jobs of a schedule are."""
 
     name: str
     type: Literal["parallel", "command", "pipeline"]
-    notes: list[str] = []
+    notes: list[str] = Field(default=[])
     """Fields of its document that have no effect here, or work differently than in Azure ML."""
     spec: dict[str, Any]
     """As of a job; the values of `environment_variables` are masked. What each job has for itself is a placeholder."""
 
 
-class Schedule(_Answer):
+class Schedule(Answer):
     """A schedule, as it is now."""
 
     name: str = Field(examples=["nightly"])
     display_name: str = ""
     description: str = ""
-    tags: dict[str, str] = {}
+    tags: dict[str, str] = Field(default={})
     enabled: bool
     trigger: dict[str, Any] = Field(examples=[{"type": "cron", "expression": "30 2 * * *"}])
     missed_runs: Literal["once", "skip"]
@@ -55,21 +53,21 @@ class Schedule(_Answer):
     """When it was last defined, enabled or disabled."""
     revision: int
     """Grows whenever it is."""
-    next: list[str] = []
+    next: list[str] = Field(default=[])
     """The times at which it is due next, up to five; none while it is disabled, or when it has ended."""
     last: Fire | None = None
     """What became of the last time."""
     job: ScheduledJob
 
 
-class SchedulePage(_Answer):
+class SchedulePage(Answer):
     """Schedules, by name."""
 
     items: list[Schedule]
     next_page_token: str | None = None
 
 
-class FirePage(_Answer):
+class FirePage(Answer):
     """What became of the times at which a schedule was due, the latest first."""
 
     items: list[Fire]

@@ -86,13 +86,13 @@ class Pages:
         return {_ROOT: _file(_ROOT, _NOT_BUILT), **files}
 
     def serves(self, scope: Scope, headers: Mapping[bytes, bytes]) -> bool:
-        """Whether this request is for a file of the page, or made by a person who opens an address."""
+        """Whether this request is for a file of the page, or for its address, or made by a person who opens one."""
         path = scope["path"]
         if scope["method"] not in ("GET", "HEAD") or any(
             path == each or path.startswith(f"{each}/") for each in _NOT_OURS
         ):
             return False
-        return path[1:] in self._files or b"text/html" in headers.get(b"accept", b"")
+        return path == "/" or path[1:] in self._files or b"text/html" in headers.get(b"accept", b"")
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         scope["route"] = self

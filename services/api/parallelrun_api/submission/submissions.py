@@ -24,8 +24,11 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from parallelrun_api.submission.checks import PathChecks
 from parallelrun_api.submission.code import store_code, store_steps_code
+from parallelrun_api.submission.contexts import with_context_stored
 from parallelrun_api.submission.key_claims import KeyClaims
 from parallelrun_api.submission.output_claims import check_output_is_free, check_outputs_are_free
 from parallelrun_api.submission.step_problems import StepProblems
@@ -44,9 +47,10 @@ from parallelrun_core.ids import new_job_id
 from parallelrun_core.launching import register
 from parallelrun_core.prepared import job_of
 from parallelrun_core.service import failpoints, telemetry
-from parallelrun_core.spec import PipelineSpec
+from parallelrun_core.spec import JobSpec, PipelineSpec
 from parallelrun_core.spec.pipeline_steps import leaf_steps, with_steps
 from parallelrun_core.store.registry import Registry
+from parallelrun_core.tracing.context import SpanContext
 
 if TYPE_CHECKING:
     from parallelrun_core.store.connection import Redis
@@ -83,10 +87,13 @@ class Submissions:
         self._keys = KeyClaims(root)
         self._computes = computes
 
-    def accept(self, upload: Upload, key: str) -> str:
+    def accept(self, upload: Upload, key: str, traceparent: str = "") -> str:
         """Turn an upload into a job; returns its id. The job is durable, and not yet registered.
 
         With an idempotency key, the same upload becomes the same job however often it comes.
+
+        Args:
+            traceparent: the span of whoever submits it, as the header has it; one that is none is passed over.
 
         Raises:
             InvalidInput, Conflict: it can't be accepted.
@@ -96,7 +103,7 @@ class Submissions:
         now = self._registry.now()
         if not key:
             job_id = new_job_id()
-            self._create(job_id, upload, self._prepare(job_id, upload), is_alone=True)
+            self._create(job_id, upload, self._prepare(job_id, upload), traceparent, is_alone=True)
             return job_id
         job_id = self._keys.job_of(key, upload.sha256, now=now) or new_job_id()
         if self._is_accepted(job_id):
@@ -111,7 +118,7 @@ class Submissions:
             raise
         job_id = self._keys.claim(key, upload.sha256, job_id, now=now)
         failpoints.reach("key.claimed")
-        self._create(job_id, upload, prepared, is_alone=False)
+        self._create(job_id, upload, prepared, traceparent, is_alone=False)
         return job_id
 
     def prepare(self, upload: Upload) -> JobRecord:
@@ -164,7 +171,8 @@ class Submissions:
             self._checks.check(spec, has_zip=upload.code is not None)
             check_output_is_free(JobFolder(self._root, job_id), spec, self._registry)
             earlier = earlier_job(self._root, spec, self._checks.rule()) if spec.resume_from else None
-            document = spec.model_dump(mode="json") | Selection(self._computes).place(spec)
+            placed = self._placed(spec, Selection(self._computes))
+            document = spec.model_dump(mode="json") | placed
             return _Prepared(document, store_code(self._root, spec, upload.code), earlier)
 
     def _prepare_pipeline(self, job_id: str, spec: PipelineSpec, upload: Upload) -> _Prepared:
@@ -178,7 +186,7 @@ class Submissions:
             with problems.of(step.names):
                 self._checks.check_step(step.known(), has_zip=upload.code is not None)
             with problems.of(step.names):
-                placed[step.names] = selection.place(step.spec)
+                placed[step.names] = self._placed(step.spec, selection)
         check_outputs_are_free(JobFolder(self._root, job_id), steps, self._registry, problems)
         problems.check()
         snapshots = store_steps_code(self._root, steps, upload.code, problems)
@@ -190,14 +198,20 @@ class Submissions:
         )  # fmt: skip
         return _Prepared(document, code="", earlier=None)
 
-    def _create(self, job_id: str, upload: Upload, prepared: _Prepared, *, is_alone: bool) -> None:
+    def _placed(self, spec: JobSpec, selection: Selection) -> dict[str, Any]:
+        """The fields of a job's recorded spec that say on which nodes it runs. Raises InvalidInput."""
+        return with_context_stored(self._root, self._checks.rule(), spec, selection.place(spec))
+
+    def _create(self, job_id: str, upload: Upload, prepared: _Prepared, traceparent: str, *, is_alone: bool) -> None:
         """Create the job's folder.
 
         Args:
             is_alone: no other request can be about to create this job, too.
         """
         folder = JobFolder(self._root, job_id)
-        record = job_of(self._record(upload, prepared), job_id, submitted=time.time())
+        span = SpanContext.parse(traceparent)
+        named = msgspec.structs.replace(self._record(upload, prepared), traceparent=span.traceparent if span else "")
+        record = job_of(named, job_id, submitted=time.time())
         try:
             if is_alone and prepared.earlier is None:
                 folder.create(record)
@@ -223,7 +237,7 @@ class Submissions:
     def _record(self, upload: Upload, prepared: _Prepared) -> JobRecord:
         is_selected, has_own_image = bool(computes_in(prepared.spec)), images.has_image(prepared.spec)
         untrue = {NOTE} if is_selected else set()
-        untrue |= {images.NOTE} if has_own_image else set()
+        untrue |= {images.NOTE, images.BUILD_NOTE} if has_own_image else set()
         return JobRecord(
             job_id="",
             submitted=0.0,

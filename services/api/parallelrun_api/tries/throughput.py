@@ -32,6 +32,7 @@ def throughput(history: History, points: int) -> Throughput:
         return summed
 
     bucket_s = grid.cell_s * size
+    lives, start = history.summary.lives, clock.start or 0.0
     return Throughput(
         start=rfc3339(clock.start) if clock.start is not None else None,
         begin_s=round(grid.first * grid.cell_s - clock.start, 6) if clock.start is not None and grid.used else 0.0,
@@ -41,6 +42,8 @@ def throughput(history: History, points: int) -> Throughput:
         failed=by_bucket(grid.of_all["failed"]).tolist(),
         retried=by_bucket(grid.of_all["retried"]).tolist(),
         busy_workers=np.round(by_bucket(grid.of_lanes["busy"].sum(axis=0, dtype="f8")) / bucket_s, 3).tolist(),
+        first_try_s=number(float(lives[:, 0].min(initial=np.inf)) - start),
+        last_try_s=number(float(lives[:, 1].max(initial=-np.inf)) - start),
         read_share=history.read_share,
     )
 
@@ -82,7 +85,7 @@ def figures(history: History, progress: Progress, *, started: float | None, unti
         init_s=round(init_s, 3),
         wasted_s=round(totals.wasted_s, 3),
         busy_share=round(min(1.0, totals.elapsed_s / life_s), 4) if life_s > 0 else None,
-        items_per_s=round(items / clock.length_s, 3) if clock.length_s > 0 else None,
+        items_per_s=round(progress.items_done / clock.length_s, 3) if clock.length_s > 0 else None,
         mini_batches_per_s=round(mini_batches / clock.length_s, 3) if clock.length_s > 0 else None,
     )
 

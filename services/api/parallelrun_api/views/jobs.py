@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from parallelrun_api import models
-from parallelrun_api.views.latest import Latest
 from parallelrun_api.views.pipelines import Pipelines
 from parallelrun_api.views.shown import job_of
 from parallelrun_core.errors import CorruptLog, NewerSchema, NotFound
@@ -18,19 +17,21 @@ from parallelrun_core.folder.layout import job_ids
 from parallelrun_core.folder.records import JobRecord, JobResult
 from parallelrun_core.folder.unreadable import SkippedJobs
 from parallelrun_core.ids import is_from
+from parallelrun_core.latest import Latest
 from parallelrun_core.masking import masked_spec
 from parallelrun_core.states import JobState
 from parallelrun_core.store.connection import CONNECTION_ERRORS
+from parallelrun_core.store.registry import JobStatus
 
 if TYPE_CHECKING:
-    from parallelrun_core.store.registry import JobStatus, Registry
+    from parallelrun_core.store.registry import Registry
 
 _MOST_CHECKED: Final = 2000
 """Jobs that are checked for one page with a state: an answer must not take long because of jobs that it leaves out."""
-
-
 _STEPS: Final = 100_000
 """Jobs that are known to be steps, so that lists of others pass them over at once."""
+_ENDED: Final = 1000
+"""Jobs that have ended, as lists show them."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,6 +44,11 @@ class Wanted:
     has_steps: bool = False
     """Also the jobs that are steps of pipelines."""
 
+    def takes(self, parent: str, state: JobState | None = None) -> bool:
+        """Whether a job is one of them, by the pipeline of which it is a step, if any, and by its state, once known."""
+        is_there = parent == self.parent if self.parent else not parent or self.has_steps
+        return is_there and (state is None or self.state in (None, state))
+
 
 class Jobs:
     """Reads jobs. Safe to share between threads."""
@@ -53,6 +59,8 @@ class Jobs:
         self._pipelines = Pipelines(root, registry)
         self._steps = Latest[str](_STEPS)
         """From the id of a job that is a step to that of its pipeline."""
+        self._ended = Latest[tuple[JobStatus, models.Job]](_ENDED)
+        """As they were shown last, each with the status of that time: one that is reopened gets another."""
         self._skipped = SkippedJobs(root)
 
     def folder(self, job_id: str) -> JobFolder:
@@ -138,7 +146,8 @@ class Jobs:
                     return jobs, last
                 checked += 1
                 last = job_id
-                jobs += self._if_wanted(job_id, wanted, statuses.get(job_id), away)
+                if (job := self._if_wanted(job_id, wanted, statuses.get(job_id), away)) is not None:
+                    jobs.append(job)
         return jobs, None
 
     def _is_left_out(self, job_id: str, wanted: Wanted) -> bool:
@@ -149,26 +158,37 @@ class Jobs:
 
     def _if_wanted(
         self, job_id: str, wanted: Wanted, status: JobStatus | None, away: Exception | None
-    ) -> Iterator[models.Job]:
+    ) -> models.Job | None:
+        folder = self.folder(job_id)
+        known = self._ended.get(job_id)
         try:
-            folder = self.folder(job_id)
-            record = self._record(folder)
-            parent = record.parent.job_id if record.parent is not None else ""
-            if parent:
-                self._steps.put(job_id, parent)
-            if parent != wanted.parent if wanted.parent else parent and not wanted.has_steps:
-                return
-            result = folder.result()  # after the status: a job that ends between the two is then seen as ended
-            if result is None and away is not None:
-                raise away
-            spec = {name: value for name, value in record.spec.items() if name != "steps"}
-            job = job_of(record, status, result, spec=masked_spec(spec) if record.is_pipeline else None)
-            if wanted.state is None or job.state == wanted.state:
-                yield job
+            if known is not None and known[0] is status and folder.has_record:
+                job = known[1]
+                return job if wanted.takes(job.parent.job if job.parent else "", job.state) else None
+            return self._listed(folder, wanted, status, away)
         except NotFound:
-            return  # it is being created or deleted
+            return None  # it is being created or deleted
         except (NewerSchema, CorruptLog) as error:
             self._skipped.report(job_id, error)
+            return None
+
+    def _listed(
+        self, folder: JobFolder, wanted: Wanted, status: JobStatus | None, away: Exception | None
+    ) -> models.Job | None:
+        record = self._record(folder)
+        parent = record.parent.job_id if record.parent is not None else ""
+        if parent:
+            self._steps.put(folder.job_id, parent)
+        if not wanted.takes(parent):
+            return None
+        result = folder.result()  # after the status: a job that ends between the two is then seen as ended
+        if result is None and away is not None:
+            raise away
+        spec = {name: value for name, value in record.spec.items() if name != "steps"}
+        job = job_of(record, status, result, spec=masked_spec(spec) if record.is_pipeline else None)
+        if result is not None and status is not None and status.state.is_terminal:
+            self._ended.put(folder.job_id, (status, job))
+        return job if wanted.takes(parent, job.state) else None
 
     def has_ended(self, job_id: str) -> bool:
         """Whether the job's result is recorded: nothing about it will change, unless it is reopened."""

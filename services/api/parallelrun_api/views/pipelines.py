@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from parallelrun_api import models
-from parallelrun_api.views.latest import Latest
 from parallelrun_api.views.shown import progress_of, rfc3339
 from parallelrun_core.errors import NotFound
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.records import JobRecord, JobResult
+from parallelrun_core.latest import Latest
 from parallelrun_core.masking import Mask, masked_spec
 from parallelrun_core.pipelines.outputs import output_path
 from parallelrun_core.pipelines.records import StepRecord, by_step, read_record, record_names

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from parallelrun_api.models import EffectiveSetting, EffectiveSettings
+from parallelrun_core.described import descriptions
 from parallelrun_core.masking import masked_spec
 from parallelrun_core.spec import JobSpec, PipelineSpec
 
@@ -41,13 +42,17 @@ _ORDER: Final = [*_GROUPS, "other"]
 
 def effective_settings(record: JobRecord) -> EffectiveSettings:
     """All settings, by group."""
-    fields = (PipelineSpec if record.is_pipeline else JobSpec).model_fields
-    shown = masked_spec(record.spec)
-    items = [_setting(record, name, shown[name], field) for name, field in fields.items() if name in shown]
+    model = PipelineSpec if record.is_pipeline else JobSpec
+    shown, texts = masked_spec(record.spec), descriptions(model)
+    items = [
+        _setting(record, name, shown[name], field, texts.get(name, ""))
+        for name, field in model.model_fields.items()
+        if name in shown
+    ]
     return EffectiveSettings(items=sorted(items, key=lambda item: _ORDER.index(item.group)))
 
 
-def _setting(record: JobRecord, name: str, value: Any, field: FieldInfo) -> EffectiveSetting:
+def _setting(record: JobRecord, name: str, value: Any, field: FieldInfo, description: str) -> EffectiveSetting:
     default = None if field.is_required() else _plain(field.get_default(call_default_factory=True))
     origin: Literal["given", "default", "unknown"] = "default"
     if record.origins is not None:
@@ -60,7 +65,7 @@ def _setting(record: JobRecord, name: str, value: Any, field: FieldInfo) -> Effe
         default=default,
         origin=origin,
         given_at=(record.origins or {}).get(name, ""),
-        description=field.description or "",
+        description=description,
         group=_GROUP_OF.get(name, "other"),
     )
 

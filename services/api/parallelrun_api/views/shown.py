@@ -37,7 +37,8 @@ def job_of(
     mask = mask or Mask(record.spec)
     progress = result.progress if result else status.progress if status else Progress()
     if record.resumed:
-        progress.resumed = record.resumed.mini_batches  # known before a leader counts
+        # Known before a leader counts.
+        progress = msgspec.structs.replace(progress, resumed=record.resumed.mini_batches)
     failure = result.failure if result else status.failure if status else None
     started = result.started if result else status.started if status else None
     ended = result.ended if result else status.ended if status else None

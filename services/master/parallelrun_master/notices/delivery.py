@@ -6,7 +6,6 @@ Nothing is lost then: what was not noted as delivered is owed.
 
 from __future__ import annotations
 
-import secrets
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -18,26 +17,24 @@ from urllib.parse import urlsplit
 import msgspec
 
 from parallelrun_core.datastores.secret_files import SecretUnusable, read_secret_file
-from parallelrun_core.errors import NotFound, ParallelRunError
-from parallelrun_core.folder.job_folder import JobFolder
-from parallelrun_core.folder.layout import Logs
-from parallelrun_core.folder.records import JobResult
-from parallelrun_core.folder.schema import decode
+from parallelrun_core.errors import ParallelRunError
+from parallelrun_core.folder.layout import Logs, notices_of
 from parallelrun_core.service import telemetry
 from parallelrun_core.service.process import die_with_parent
+from parallelrun_core.spec.notify import Notify
 from parallelrun_core.spec.secrets import OF_NOTICES
 from parallelrun_core.words import visible
 from parallelrun_master.notices.message import KeyUnusable, body, headers, key_of, notice_id
-from parallelrun_master.notices.owed import Owed, job_of, notify_of, taken
 from parallelrun_master.notices.sending import NotDelivered, post
-from parallelrun_master.policy.notices import LONGEST_PAUSE_S, Allowed, key_file, pause_s
+from parallelrun_master.owed.ends import Clock, End, due_end
+from parallelrun_master.policy.notices import Allowed, key_file
 
 if TYPE_CHECKING:
-    from parallelrun_core.folder.records import JobRecord
-    from parallelrun_core.spec.notify import Notify
+    from parallelrun_core.folder.job_folder import JobFolder
+    from parallelrun_core.folder.records import JobRecord, JobResult
+    from parallelrun_master.settings import MasterSettings
 
 _AT_ONCE: Final = 8
-_UNTIL_ENDED_S: Final = 2.0
 
 
 class Order(msgspec.Struct, kw_only=True, frozen=True):
@@ -59,7 +56,7 @@ class Delivery:
         self._order = order
         self._root = Path(order.root)
         self._allowed = Allowed.parse(order.allow)
-        self._began = time.monotonic()
+        self._clock = Clock(order.now)
         self._log = telemetry.logger()
 
     def run(self) -> None:
@@ -69,43 +66,26 @@ class Delivery:
 
     def deliver(self, name: str) -> None:
         """Send one notice, unless another process does."""
-        job = job_of(name)
-        with taken(self._root, name) as owed:
-            if owed is None or job is None or owed.attempts.next_at > self._now():
-                return
-            job_id, generation = job
-            folder = JobFolder(self._root, job_id)
-            try:
-                record = folder.record()
-                path = folder.layout.result(generation)
-                result = decode(path.read_bytes(), JobResult, path)
-            except NotFound:
-                owed.settle()  # the job is gone
-                return
-            except FileNotFoundError:
-                self._later(owed, _UNTIL_ENDED_S)  # its end is about to be recorded, or its leader has died before
-                return
-            self._send(owed, folder, record, result, generation)
+        with due_end(self._root, notices_of(self._root), name, self._clock) as end:
+            if end is not None:
+                self._send(end)
 
-    def _send(self, owed: Owed, folder: JobFolder, record: JobRecord, result: JobResult, generation: int) -> None:
-        attempts = owed.attempts
-        attempts.count += 1
-        attempts.first_at = attempts.first_at or self._now()
-        again_s = pause_s(attempts.count, self._now() - attempts.first_at, _chance())
-        self._later(owed, again_s or LONGEST_PAUSE_S)  # before: what we die of must not come again at once
+    def _send(self, end: End) -> None:
+        folder, attempts = end.folder, end.owed.attempts
+        again_s = end.begin_attempt()
         try:
-            status = self._posted(record, result, generation)
+            status = self._posted(end.record, end.result, end.generation)
         except (NotDelivered, KeyUnusable, SecretUnusable, ValueError, ParallelRunError) as error:
             is_final = again_s is None or getattr(error, "is_final", False)
             what = "given up" if is_final else f"again in {again_s:.0f} s"
             self._say(folder, f"attempt {attempts.count}: not delivered: {error}; {what}")
             self._log.warning("notice_not_delivered", job_id=folder.job_id, reason=str(error), is_final=is_final)
             if is_final:
-                owed.settle()
+                end.owed.settle()
             return
         self._say(folder, f"attempt {attempts.count}: delivered, answered with {status}")
         self._log.info("notice_delivered", job_id=folder.job_id, attempts=attempts.count)
-        owed.settle()
+        end.owed.settle()
 
     def _posted(self, record: JobRecord, result: JobResult, generation: int) -> int:
         notify = notify_of(record)
@@ -127,10 +107,6 @@ class Delivery:
         except KeyUnusable as error:
             raise KeyUnusable(f"the key {name} can't be used: {error}") from error
 
-    def _later(self, owed: Owed, pause: float) -> None:
-        owed.attempts.next_at = self._now() + pause
-        owed.note()
-
     def _say(self, folder: JobFolder, text: str) -> None:
         """A line for the owner of the job, among its logs."""
         path = Logs(folder.logs).sys / "notices.txt"
@@ -139,12 +115,28 @@ class Delivery:
         with path.open("a", encoding="utf-8") as file:
             file.write(f"{now} {visible(text, lines=False)}\n")
 
-    def _now(self) -> float:
-        return self._order.now + time.monotonic() - self._began
+
+def notify_of(record: JobRecord) -> Notify | None:
+    """Who is told of the end of a job.
+
+    Raises:
+        ValueError: a later release has written it in another way.
+    """
+    given = record.spec.get("notify")
+    return Notify.model_validate(given) if given else None
 
 
-def _chance() -> float:
-    return secrets.randbelow(1000) / 1000
+def order_of(settings: MasterSettings, names: list[str], now: float) -> bytes:
+    """What a master with these settings wants sent, as the process reads it."""
+    order = Order(
+        root=str(settings.root),
+        secrets_dir=str(settings.secrets_dir) if settings.secrets_dir else None,
+        allow=settings.notify_allow,
+        log_format=settings.log_format,
+        now=now,
+        names=names,
+    )
+    return msgspec.json.encode(order)
 
 
 def main() -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Final
 
 import msgspec
@@ -18,18 +19,19 @@ from parallelrun_core.service import failpoints
 from parallelrun_core.states import JobState, StepState
 from parallelrun_core.store.leader_queue import LeaderQueue
 from parallelrun_core.store.registry import Registry
-from parallelrun_master.notices.owed import owe
+from parallelrun_master.owed.notes import owe
 from parallelrun_master.pipelines.reports import PipelineReports
 from parallelrun_master.policy.failed_steps import EndedStep, failure_of
 
 _MOST_WARNINGS: Final = 50
+_NO_COUNTS: Final = ("listing_done", "all_found", "chosen_size", "chosen_why")
 
 
 class Ending:
     """Concludes one pipeline, and retires it.
 
     Args:
-        is_told: whether somebody wants to know of the end.
+        owed_in: the folders of notes in which its end belongs.
         check_turn: raises `Fenced` when the pipeline is no longer the caller's to lead.
     """
 
@@ -40,14 +42,14 @@ class Ending:
         registry: Registry,
         reports: PipelineReports,
         *,
-        is_told: bool,
+        owed_in: Sequence[Path],
         check_turn: Callable[[], object],
     ) -> None:
         self._folder = folder
         self._queue = queue
         self._registry = registry
         self._reports = reports
-        self._is_told = is_told
+        self._owed_in = owed_in
         self._check_turn = check_turn
 
     def conclude(self, state: JobState, known: Mapping[str, Standing]) -> None:
@@ -75,8 +77,8 @@ class Ending:
         )
         self._check_turn()
         self._reports.conclude(result, known)
-        if self._is_told:
-            owe(self._folder.root, job_id, self._queue.generation)
+        for notes in self._owed_in:
+            owe(notes, job_id, self._queue.generation)
         self._folder.conclude(result, generation=self._queue.generation)
         failpoints.reach("finish.after_result")
 
@@ -112,7 +114,7 @@ def summed(known: Mapping[str, Standing]) -> Progress:
             continue
         counts = standing.result.progress
         for name in Progress.__struct_fields__:
-            if name != "listing_done":
+            if name not in _NO_COUNTS:
                 setattr(total, name, getattr(total, name) + getattr(counts, name))
     return total
 

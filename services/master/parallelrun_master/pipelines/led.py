@@ -16,6 +16,8 @@ from parallelrun_core.pipelines.records import StepRecord, read_records
 from parallelrun_core.pipelines.standing import Standing, standings
 from parallelrun_core.states import JobState, StepState
 from parallelrun_core.store.registry import Registry
+from parallelrun_core.tracing.switch import Tracing
+from parallelrun_master.owed.whom import owed_in
 from parallelrun_master.pipelines.ending import Ending
 from parallelrun_master.pipelines.passing_on import pass_on_from
 from parallelrun_master.pipelines.reports import PipelineReports
@@ -32,7 +34,9 @@ if TYPE_CHECKING:
 class LedPipeline:
     """One pipeline in one term."""
 
-    def __init__(self, redis: Redis, folder: JobFolder, record: JobRecord, leadership: Leadership) -> None:
+    def __init__(
+        self, redis: Redis, folder: JobFolder, record: JobRecord, leadership: Leadership, *, tracing: Tracing | None
+    ) -> None:
         self._redis = redis
         self._folder = folder
         self._spec = record.pipeline_spec()
@@ -55,7 +59,7 @@ class LedPipeline:
             self._queue,
             self._registry,
             self._reports,
-            is_told=self._spec.notify is not None,
+            owed_in=owed_in(folder, record, self._queue.generation, tracing),
             check_turn=self._check_turn,
         )
         self._has_checked = False

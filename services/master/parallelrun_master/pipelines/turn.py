@@ -95,7 +95,7 @@ class PipelineTurn:
 
     def _go_on(self) -> bool:
         """Do what can be done; returns whether the pipeline waits now. Otherwise, it has ended, or another goes on."""
-        led = LedPipeline(self._redis, self._folder, self._record, self._leadership)
+        led = LedPipeline(self._redis, self._folder, self._record, self._leadership, tracing=self._settings.tracing())
         while not self._leadership.is_resigning:
             seen = wakes(self._redis, self._folder.job_id)
             if led.step():

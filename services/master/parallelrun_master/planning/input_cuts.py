@@ -37,6 +37,7 @@ from parallelrun_master.planning.cutting import Cut, Encode, by_keys, cut, witho
 from parallelrun_master.planning.formats import format_of
 from parallelrun_master.planning.seen_files import SeenFiles
 from parallelrun_master.planning.shuffling import PIECE_BYTES, OnProgress, Shuffle, read_groups, rows_of
+from parallelrun_master.planning.sized_cutting import Sizes, cut_in_sizes
 from parallelrun_master.planning.sources import Sources, paths_in
 from parallelrun_master.planning.table_cutting import TableCutter
 from parallelrun_master.planning.versions import Versions
@@ -81,6 +82,7 @@ class InputCuts:
         term: of the leader.
         on_progress: called while rows are grouped by keys.
         rule: which files may be listed and opened; None: any.
+        sizes: decides how many files a mini-batch gets, if the job chooses that itself.
 
     Raises:
         OSError: an input can't be read.
@@ -98,9 +100,11 @@ class InputCuts:
         term: int = 0,
         on_progress: OnProgress = lambda *_: None,
         rule: PathRule | None = None,
+        sizes: Sizes | None = None,
     ) -> None:
         self._folder = folder
         self._term = term
+        self._chosen_sizes = sizes
         self._on_progress = on_progress
         self._begins = begins
         self._spec = spec
@@ -128,7 +132,7 @@ class InputCuts:
             self._begins(number, plan.is_table)
             versions = Versions() if plan.is_staged else None
             sources = Sources(plan, self._rule, versions)
-            yield from self._input(number, plan, iter(sources), versions)
+            yield from self._input(number, plan, iter(sources), versions, is_last=plan is plans[-1])
             self.is_sorted = self.is_sorted and sources.is_sorted
 
     def _prepare(self, number: int, plan: InputPlan) -> Iterator[None]:
@@ -144,7 +148,7 @@ class InputCuts:
             yield Cut(encode_described(Described(-1), 1), 1)
 
     def _input(
-        self, number: int, plan: InputPlan, pages: Iterator[Page], versions: Versions | None
+        self, number: int, plan: InputPlan, pages: Iterator[Page], versions: Versions | None, *, is_last: bool
     ) -> Iterator[Cut | None]:
         if plan.is_shuffled:
             yield from self._shuffled(number, plan)
@@ -156,7 +160,11 @@ class InputCuts:
             fresh = without_known(pages, self._known.files) if self._known.files else pages
             is_described = plan.is_copied or versions is not None
             encode = _encoder(number, versions) if is_described else encode_files
-            yield from cut(versions.kept(fresh) if versions is not None else fresh, self._spec.size.files, encode)
+            fresh = versions.kept(fresh) if versions is not None else fresh
+            if self._chosen_sizes is not None:
+                yield from cut_in_sizes(fresh, self._chosen_sizes, encode, is_last=is_last)
+            else:
+                yield from cut(fresh, self._spec.size.files, encode)
 
     def _table(
         self, number: int, plan: InputPlan, pages: Iterator[Page], versions: Versions | None

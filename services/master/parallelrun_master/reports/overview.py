@@ -22,8 +22,9 @@ class Overview:
 
     def __init__(self, logs: Path) -> None:
         self._logs = logs
-        self._began: tuple[float, int] | None = None
-        """When this term's progress was first reported, and how much was decided then."""
+        self._began: dict[bool, tuple[float, int]] = {}
+        """When this term's progress was first reported, and how much was decided then: of items, while only the number
+        of these is known, or of mini-batches."""
         self._table = Logs(logs).metrics(f"{datetime.now(UTC):%Y%m%d%H%M%S}") / "progress.csv"
 
     def say(self, text: str) -> None:
@@ -49,11 +50,15 @@ class Overview:
 
     def _left_s(self, progress: Progress, elapsed_s: float) -> float | None:
         """At the speed of this term: what an earlier term or job decided took none of its time."""
-        began_s, before = self._began = self._began or (elapsed_s, progress.decided)
-        decided, left = progress.decided - before, progress.scheduled - progress.decided
-        if progress.listing_done and progress.decided and not left:
+        done, total = progress.decided, progress.scheduled
+        by_items = progress.all_found and not progress.listing_done
+        if by_items:
+            done, total = progress.items_done + progress.items_failed, progress.items_found
+        began_s, before = self._began.setdefault(by_items, (elapsed_s, done))
+        decided, left = done - before, total - done
+        if progress.listing_done and done and not left:
             return 0.0
-        return (elapsed_s - began_s) * left / decided if progress.listing_done and decided > 0 else None
+        return (elapsed_s - began_s) * left / decided if progress.knows_items and decided > 0 else None
 
     def concatenation(self, progress: Progress) -> None:
         """Say how much of the output is written."""

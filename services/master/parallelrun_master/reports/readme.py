@@ -49,6 +49,7 @@ sys/node/<node>/<process>.stderr.txt      processes that the script started with
 sys/node/<node>/<process>.profile         with profiling_module: for pstats and its viewers
 sys/node/<node>/<process>.profile.json    the same as data: parallelrun job profile
 sys/stacks/<node>.json                    where its workers were when somebody last asked: parallelrun job stacks
+sys/image.txt                             how the image of the nodes was built, if the job brings a Dockerfile
 sys/node/<node>/environment.txt           how the Python of the workers was built, if the job asks for one
 sys/error/, sys/warning/                  copies of the errors and warnings in the engine's logs
 

@@ -87,7 +87,7 @@ def _items(progress: Progress) -> str:
     items = progress.items_done + progress.items_failed
     if progress.decided < progress.scheduled and progress.items_scheduled <= items:
         return f"{items:,} so far (a table's rows are known once they have been read)"
-    return f"{progress.items_scheduled:,} in all"
+    return f"{progress.items_found:,} in all"
 
 
 def _order(result: JobResult, spec: JobSpec) -> str:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from parallelrun_core.computes.launch import Launch
 
@@ -52,6 +52,18 @@ class EngineNode:
     """Whether the engine, not the node, wanted its end."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class ImageState:
+    """How it stands with an image that is built for jobs."""
+
+    is_there: bool = False
+    """Whether nodes of it can be asked for."""
+    said: str = ""
+    """What is being done for it, for people."""
+    failure: str = ""
+    """Why there will be none, in the engine's words; empty: nothing is known to speak against it."""
+
+
 class EngineError(Exception):
     """The engine doesn't answer, or not as expected; it may later. Its text is for people, without secrets."""
 
@@ -95,3 +107,21 @@ class Engine(Protocol):
 
     def close(self) -> None:
         """Free connections."""
+
+
+@runtime_checkable
+class BuildsImages(Protocol):
+    """An engine that also builds images for jobs."""
+
+    def build(self, wanted: Mapping[str, Collection[str]]) -> Mapping[str, ImageState]:
+        """Go on with the images that jobs wait for, and break off what nobody waits for any more; returns at once.
+
+        Args:
+            wanted: by the name of an image (`computes/built_images.py`), the jobs that wait for it: they get its log.
+
+        Returns:
+            How it stands with each of them.
+
+        Raises:
+            EngineError: unknown.
+        """

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from parallelrun_core.computes.built_images import built_image_of
 from parallelrun_core.computes.launch import Shape
 from parallelrun_core.progress import Progress
 from parallelrun_core.states import JobState
@@ -20,6 +21,8 @@ class Need:
     workers_per_node: int | None
     """At most; None: one for each slot."""
     shape: Shape = field(default_factory=Shape)
+    job: str = ""
+    """Its id."""
 
 
 def nodes_for(need: Need, slots: int) -> int:
@@ -37,6 +40,15 @@ def nodes_for(need: Need, slots: int) -> int:
         return max(need.instance_count or 1, -(-left // per_node) if need.instance_count is None else 0)
     busy = -(-left // per_node)
     return busy if need.instance_count is None else min(busy, need.instance_count)
+
+
+def images_to_build(needs: Iterable[Need], slots: int) -> dict[str, list[str]]:
+    """The images that must be built for jobs which have work for nodes of them, and these jobs."""
+    wanted: dict[str, list[str]] = {}
+    for need in needs:
+        if built_image_of(need.shape.image) and nodes_for(need, slots):
+            wanted.setdefault(need.shape.image, []).append(need.job)
+    return wanted
 
 
 def demand_of(needs: Iterable[Need], slots: int) -> dict[Shape, int]:

@@ -27,19 +27,25 @@ def findings_of(case: Case) -> Iterator[Finding]:
     """Items, or groups of a key, that should be divided."""
     schedule = case.schedule
     work = schedule.work
-    usual = float(np.median(work))
+    half = float(np.median(work))
+    usual = np.full(len(work), half)
+    if case.settings.is_auto:  # larger mini-batches may well take longer
+        items = np.maximum(schedule.items, 1)
+        usual = np.maximum(usual, float(np.median(work / items)) * items)
     # How long one would have taken that was stopped, nobody knows; that it was is said where failures are.
     has_ended = case.evidence.tries.status[schedule.last] == DONE
-    heavy = np.flatnonzero((work > _MUCH_LONGER * max(usual, schedule.fixed_s)) & has_ended)
+    heavy = np.flatnonzero((work > _MUCH_LONGER * np.maximum(usual, schedule.fixed_s)) & has_ended)
     if not len(heavy) or len(heavy) > len(work) // 4:
         return
-    pieces = np.minimum(np.ceil(work[heavy] / usual), _MOST_PIECES) if usual else np.ones(len(heavy))
+    each = np.where(usual[heavy] > 0, usual[heavy], work[heavy])
+    pieces = np.minimum(np.ceil(work[heavy] / each), _MOST_PIECES)
     rest = np.delete(schedule.durations, heavy)
-    divided = Runs((usual or work[heavy]) + np.full(len(heavy), schedule.fixed_s), pieces.astype(np.int64))
+    divided = Runs(each + schedule.fixed_s, pieces.astype(np.int64))
     predicted = schedule.seconds(and_then(divided, rest))
     order = heavy[np.argsort(-work[heavy])]
     ids = [int(schedule.ids[each]) for each in order[:_MOST_SHOWN]]
     longest = order[0]
+    times = work[longest] / max(usual[longest], 1e-9)
     slowest_first = schedule.seconds(np.concatenate([schedule.durations[order], rest]))
     many = (
         f"{case.count(len(heavy))} of {case.count(len(work))} mini-batches take"
@@ -49,7 +55,7 @@ def findings_of(case: Case) -> Iterator[Finding]:
     has_keys = case.settings.has_keys
     what = "the rows or files of one key" if has_keys else "an item"
     evidence = [
-        f"mini-batch {ids[0]} took {duration(float(work[longest]))}, half of all took less than {duration(usual)}",
+        f"mini-batch {ids[0]} took {duration(float(work[longest]))}, half of all took less than {duration(half)}",
         f"with {'them' if len(heavy) > 1 else 'it'} begun first, the job would take {duration(slowest_first)}",
     ]
     todo = (
@@ -61,8 +67,8 @@ def findings_of(case: Case) -> Iterator[Finding]:
     yield from case.faster(
         "skewed_keys" if has_keys else "giant_item",
         predicted,
-        title=f"{many} {work[longest] / max(usual, 1e-9):.0f} times as long as usual: {what} is much larger or harder "
-        "than the others, and the job waits for it.",
+        title=f"{many} {times:.0f} times as long as usual: {what} is much larger or harder than the others, and the "
+        "job waits for it.",
         evidence=evidence,
         change=Change(text=todo),
         mini_batches=ids,

@@ -16,7 +16,7 @@ from parallelrun_core.adviser.reading.usage import read_uses
 from parallelrun_core.errors import CorruptLog, InvalidInput
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.layout import Logs
-from parallelrun_core.folder.records import JobResult
+from parallelrun_core.folder.records import JobRecord, JobResult
 from parallelrun_core.mltable.plan import load_plans
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.spec.fields import MiniBatchSize
@@ -36,9 +36,7 @@ def evidence_of(folder: JobFolder, result: JobResult | None = None) -> Evidence:
         NotFound, NewerSchema, CorruptLog: its records can't be read.
     """
     record, result = folder.record(), result or folder.result()
-    begun = max([record.submitted, *(each.at for each in folder.reopenings()[-1:])])
-    if result is not None and result.started is not None:
-        begun = max(begun, result.started)
+    begun = begun_at(folder, record, result)
     spec = record.job_spec()
     read = read_tries(folder.path, begun)
     inits = read_inits(folder.logs, begun)
@@ -58,6 +56,16 @@ def evidence_of(folder: JobFolder, result: JobResult | None = None) -> Evidence:
         uses=read_uses(folder.logs, read.nodes),
         settings=settings_of(spec, is_table=_is_table(folder)),
     )
+
+
+def begun_at(folder: JobFolder, record: JobRecord, result: JobResult | None) -> float:
+    """When the job began, or began again after it was reopened: times of evidence count from it.
+
+    Raises:
+        CorruptLog: the records of its reopenings can't be read.
+    """
+    begun = max([record.submitted, *(each.at for each in folder.reopenings()[-1:])])
+    return max(begun, result.started) if result is not None and result.started is not None else begun
 
 
 def _last_end(tries: Tries) -> float:
@@ -94,13 +102,14 @@ def _is_table(folder: JobFolder) -> bool:
 
 def settings_of(spec: JobSpec, *, is_table: bool) -> Settings:
     """The settings that findings are about."""
-    is_sized = not (spec.partition_keys or spec.rank_mini_batch_count or spec.command)
     size = MiniBatchSize.parse(spec.mini_batch_size)
+    is_sized = not (spec.partition_keys or spec.rank_mini_batch_count or spec.command or size.is_auto)
     unit = ("rows" if size.unit == "rows" else "bytes") if is_table else "files"
     number = size.number if unit == "rows" and size.number else size.bytes if unit == "bytes" else size.files
     return Settings(
         size=number,
         unit=unit if is_sized else "",
+        is_auto=size.is_auto,
         has_keys=bool(spec.partition_keys),
         run_invocation_timeout_s=spec.run_invocation_timeout,
         processes=spec.max_concurrency_per_instance,

@@ -11,4 +11,5 @@ class Compute(Containers):
     """Each node is a container."""
 
     has_images: ClassVar[bool] = True
+    builds_images: ClassVar[bool] = True
     type: Literal["docker"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, Final, Literal, Self
+from typing import Annotated, ClassVar, Final, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
@@ -54,6 +54,7 @@ class Placement(Strict):
 class Compute(Containers):
     """Each node is a Pod. What it may reach (volumes, secrets, the namespace) the provisioner's settings say."""
 
+    has_images: ClassVar[bool] = True
     type: Literal["kubernetes"]
     placement: Placement = Placement()
     low_priority: Placement | None = None

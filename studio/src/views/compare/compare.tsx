@@ -8,6 +8,7 @@ import { Card } from "../../parts/card";
 import { Empty, Shown } from "../../parts/notice";
 import { State } from "../../parts/state";
 import { place } from "../../shell/router";
+import { titleOf } from "../../words/title";
 import { FIGURES, type Figures } from "./figures";
 
 interface Comparison {
@@ -49,7 +50,7 @@ function Both({ one, other }: { one: string; other: string }): JSX.Element {
                     <th scope="col">Figure</th>
                     {jobs.map((job) => (
                       <th key={job.id} scope="col" class="number">
-                        <a href={`/jobs/${job.id}`}>{job.name || job.id}</a> <State state={job.state} />
+                        <a href={`/jobs/${job.id}`}>{titleOf(job)}</a> <State state={job.state} />
                       </th>
                     ))}
                     <th scope="col" class="number">

@@ -10,6 +10,7 @@ import { Copy } from "../../parts/copy";
 import { Dialog } from "../../parts/dialog";
 import { Icon, type IconName } from "../../parts/icon";
 import { counted } from "../../words/numbers";
+import { titleOf } from "../../words/title";
 
 interface Action {
   verb: "cancel" | "retry" | "resume";
@@ -105,7 +106,7 @@ function Confirm({ job, action, live, onClose }: ConfirmProps): JSX.Element {
   };
   const command = `parallelrun job ${action.verb} ${job.id}`;
   return (
-    <Dialog title={`${action.title} ${job.name || job.id}?`} onClose={onClose}>
+    <Dialog title={`${action.title} ${titleOf(job)}?`} onClose={onClose}>
       <p>{action.question}</p>
       <p class="command">
         <code>{command}</code>

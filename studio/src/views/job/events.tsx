@@ -9,6 +9,7 @@ import { Card } from "../../parts/card";
 import { Copy } from "../../parts/copy";
 import { Empty } from "../../parts/notice";
 import { Mark } from "../../parts/state";
+import { counted } from "../../words/numbers";
 import { moment } from "../../words/times";
 import { worded } from "../../words/states";
 import type { TabProps } from "./job_page";
@@ -73,6 +74,7 @@ function entryOf({ at, name, data }: LiveEvent): Entry[] {
   const text = (field: string): string => (typeof data[field] === "string" ? data[field] : "");
   if (name === "state") return [{ at, state: text("state"), what: capital(worded(text("state"))) }];
   if (name === "step") return [{ at, state: text("state"), what: `Step ${text("step")} is ${worded(text("state"))}`, detail: text("why") }];
+  if (name === "size") return [{ at, state: "processing", what: `A mini-batch now has ${counted(Number(data["items"]), "item")}`, detail: text("why") }];
   if (name !== "error") return [];
   const log = text("log");
   return [{ at, state: "failed", what: text("category") || "Error", detail: text("message"), ...(log ? { log } : {}) }];

@@ -3,13 +3,14 @@
 import type { JSX } from "preact";
 import { isOver, type LiveJob } from "../../api/live";
 import type { Job } from "../../api/types";
-import { Bar, progressShares, type Share } from "../../parts/bar";
+import { Bar, itemShares, progressShares, type Share } from "../../parts/bar";
 import { Copy } from "../../parts/copy";
 import { Mark, State } from "../../parts/state";
-import { paceOf } from "../../words/pace";
+import { itemsFound, paceOf } from "../../words/pace";
 import { sentenceOf } from "../../words/sentence";
 import { kindOf } from "../../words/states";
 import { moment } from "../../words/times";
+import { titleOf } from "../../words/title";
 import { tagsOf } from "../jobs/matching";
 import { Actions } from "./actions";
 import { Cause } from "./cause";
@@ -30,7 +31,7 @@ export function Header({ job, live, now }: { job: Job; live: LiveJob; now: numbe
         )}
       </p>
       <div class="heading">
-        <h1>{job.name || job.id}</h1>
+        <h1>{titleOf(job)}</h1>
         <State state={job.state} />
         {live.isLive.value && (
           <span class="chip live" title="Changes are shown as they happen">
@@ -61,10 +62,13 @@ export function Header({ job, live, now }: { job: Job; live: LiveJob; now: numbe
   );
 }
 
-/** What the bar of the whole job shows: its mini-batches, or the steps of a pipeline. */
+/** What the bar of the whole job shows: its mini-batches, its items while only these are known, or a pipeline's steps. */
 function wholeOf(job: Job): { total: number; shares: Share[]; isOpen: boolean } {
-  if (job.type !== "pipeline")
-    return { total: job.progress.scheduled, shares: progressShares(job.progress), isOpen: !job.progress.listing_done };
+  if (job.type !== "pipeline") {
+    const { progress } = job;
+    if (progress.all_found && !progress.listing_done) return { total: itemsFound(job), shares: itemShares(progress), isOpen: false };
+    return { total: progress.scheduled, shares: progressShares(progress), isOpen: !progress.listing_done };
+  }
   const inState = (...states: string[]): number => job.steps.filter(({ state }) => states.includes(state)).length;
   return {
     total: job.steps.length,

@@ -8,6 +8,7 @@ import { State } from "../../parts/state";
 import { count, rate, short } from "../../words/numbers";
 import { paceOf } from "../../words/pace";
 import { age, duration, moment } from "../../words/times";
+import { titleOf } from "../../words/title";
 import { tagsOf } from "./matching";
 
 interface Props {
@@ -20,7 +21,7 @@ interface Props {
 export function JobRow({ job, now, isChosen, toggle }: Props): JSX.Element {
   const pace = paceOf(job, now);
   const isOpen = !isOver(job);
-  const name = job.name || job.id;
+  const name = titleOf(job);
   return (
     <tr>
       <td class="tick">
@@ -66,7 +67,7 @@ function Progress({ job }: { job: Job }): JSX.Element {
   const isOpen = !listing_done && !isOver(job);
   return (
     <>
-      <Bar label={`Progress of ${job.name || job.id}`} total={scheduled} shares={progressShares(job.progress)} isOpen={isOpen} />
+      <Bar label={`Progress of ${titleOf(job)}`} total={scheduled} shares={progressShares(job.progress)} isOpen={isOpen} />
       <span class="sub">
         {count(done + failed)} / {isOpen ? `${count(scheduled)} …` : count(scheduled)}
         {failed > 0 && <span class="bad"> · {count(failed)} failed</span>}

@@ -9,8 +9,10 @@ from collections.abc import Mapping
 from hashlib import sha256
 from typing import Any, Final
 
+from parallelrun_core.computes.built_images import built_image_of
 from parallelrun_core.computes.containers import Containers
 from parallelrun_core.computes.launch import Launch
+from parallelrun_provisioner.engines.brought_along import KIT, PROGRAM
 from parallelrun_provisioner.engines.docker.settings import DockerSettings, Mount, words
 from parallelrun_provisioner.engines.interface import LaunchRefused
 
@@ -22,14 +24,14 @@ IMAGE: Final = "parallelrun.image"
 CAPABILITIES: Final = ("KILL", "SETGID", "SETUID")
 """What an agent needs to start and end workers as other users; it gives up the rest of root's rights at once."""
 _SECRET: Final = "/secret"  # noqa: S105 - where it is, not what it is
-KIT: Final = "/opt/parallelrun"
-"""Where the agent for nodes of other images is, and must be."""
 CACHE: Final = "/cache"
 _CACHE: Final = {
     "PARALLELRUN_CACHE_DIR": CACHE,
     "UV_CACHE_DIR": f"{CACHE}/uv",
     "UV_PYTHON_INSTALL_DIR": f"{CACHE}/pythons",
 }
+_CACHE_OF_ONE: Final = {"UV_CACHE_DIR": "/tmp/uv", "UV_PYTHON_INSTALL_DIR": "/tmp/pythons"}  # noqa: S108 - of the container
+"""Of a node of another image that shares none: nobody else's home can be written to there."""
 _OWN: Final = ["parallelrun-agent"]
 _MEBIBYTE: Final = 1 << 20
 _LOG: Final = {"Type": "json-file", "Config": {"max-size": "10m", "max-file": "3"}}
@@ -41,17 +43,25 @@ def labels(cluster: str, launch: Launch) -> dict[str, str]:
     return {CLUSTER: cluster, COMPUTE: launch.compute, LAUNCH: launch.id, **image}
 
 
-def image_of(compute: Containers, settings: DockerSettings, launch: Launch) -> str:
+def image_of(compute: Containers, settings: DockerSettings, launch: Launch, built: str = "") -> str:
     """The image of a node.
 
+    Args:
+        built: what the engine calls the image that was built for it; empty: it has none.
+
     Raises:
-        LaunchRefused: the operator doesn't allow it, or has none with an agent for nodes of other images.
+        LaunchRefused: the operator doesn't allow it, or has none with an agent for nodes of other images; or it was to
+            be built, and is not there.
     """
     if launch.shape.image and not settings.kit:
         raise LaunchRefused(
             "jobs can't name images here: the operator of the provisioner names an image with the agent for them in "
             "PARALLELRUN_DOCKER_KIT"
         )
+    if built_image_of(launch.shape.image):
+        if not built:
+            raise LaunchRefused("its image is not built")
+        return built
     image = launch.shape.image or compute.image or settings.image
     if not settings.allows(image):
         raise LaunchRefused(
@@ -73,7 +83,7 @@ def environment(compute: Containers, settings: DockerSettings, launch: Launch, s
         **({"PARALLELRUN_REDIS_SECRET_FILE": secret} if settings.redis_secret else {}),
         **({"PARALLELRUN_IMAGE": launch.shape.image} if launch.shape.image else {}),
         **({"PARALLELRUN_SECRETS_DIR": settings.secrets_dir} if settings.secrets_dir else {}),
-        **(_CACHE if settings.cache else {}),
+        **(_CACHE if settings.cache else _CACHE_OF_ONE if launch.shape.image else {}),
     }
 
 
@@ -93,8 +103,7 @@ def mounts(given: list[Mount]) -> list[dict[str, Any]]:
 
 def program(launch: Launch) -> list[str]:
     """What runs in a node: the agent of its image, or the one that is mounted in an image of somebody else."""
-    # -I: nothing that an image sets for its own Python, by variables or files, has a say in the agent's.
-    return [f"{KIT}/venv/bin/python", "-I", "-m", "parallelrun_agent.main"] if launch.shape.image else _OWN
+    return list(PROGRAM) if launch.shape.image else _OWN
 
 
 def seen(settings: DockerSettings, launch: Launch) -> list[Mount]:
@@ -110,8 +119,13 @@ def kit_volume(kit: str) -> str:
     return f"parallelrun-kit-{sha256(kit.encode()).hexdigest()[:12]}"
 
 
-def container(compute: Containers, settings: DockerSettings, cluster: str, launch: Launch) -> dict[str, Any]:
+def container(
+    compute: Containers, settings: DockerSettings, cluster: str, launch: Launch, built: str = ""
+) -> dict[str, Any]:
     """The body of `POST /containers/create`.
+
+    Args:
+        built: as in `image_of`.
 
     Raises:
         LaunchRefused: the operator doesn't allow its image.
@@ -119,7 +133,7 @@ def container(compute: Containers, settings: DockerSettings, cluster: str, launc
     networks = words(settings.networks)
     secret = [Mount(settings.redis_secret, _SECRET, True)] if settings.redis_secret else []
     return {
-        "Image": image_of(compute, settings, launch),
+        "Image": image_of(compute, settings, launch, built),
         "Entrypoint": program(launch),
         "Cmd": list(launch.arguments),
         "WorkingDir": "/",

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Final
 
 from parallelrun_core.computes.kinds.docker import Compute
 from parallelrun_core.computes.launch import Launch
+from parallelrun_provisioner.engines.docker.building import Builds
 from parallelrun_provisioner.engines.docker.client import Connection, refusing, shortened, words_of
 from parallelrun_provisioner.engines.docker.container import CLUSTER, COMPUTE, IMAGE, LAUNCH, container
 from parallelrun_provisioner.engines.docker.fetching import Fetches
@@ -19,6 +20,7 @@ from parallelrun_provisioner.engines.docker.settings import DockerSettings, word
 from parallelrun_provisioner.engines.interface import (
     EngineError,
     EngineNode,
+    ImageState,
     LaunchRefused,
     Standing,
     Surroundings,
@@ -39,6 +41,7 @@ class Engine:
         self._settings = settings or DockerSettings()
         self._connection = Connection()
         self._fetches = Fetches(self._settings.login(compute.registry))
+        self._builds = Builds(compute, self._settings, surroundings)
         self._waiting: dict[str, tuple[Launch, str]] = {}
         """Launches whose image is on its way, by their ids."""
         self._kill_at: dict[str, float] = {}
@@ -58,13 +61,21 @@ class Engine:
         with self._connection.asking() as client:
             self._create(client, launch, body)
 
+    def build(self, wanted: Mapping[str, Collection[str]]) -> Mapping[str, ImageState]:
+        if not wanted:
+            self._builds.close()
+            return {}
+        with self._connection.asking() as client:
+            return self._builds.go_on(client, wanted)
+
     def _container(self, launch: Launch) -> dict[str, Any]:
         if self._surroundings.agent_secret and not self._settings.redis_secret:
             raise LaunchRefused(
                 "agents need a password for Redis: the operator of the provisioner names the volume that has it in "
                 "PARALLELRUN_DOCKER_REDIS_SECRET"
             )
-        return container(self._compute, self._settings, self._surroundings.cluster, launch)
+        built = self._builds.tag(launch.shape.image)
+        return container(self._compute, self._settings, self._surroundings.cluster, launch, built)
 
     def _create(self, client: Any, launch: Launch, body: dict[str, Any]) -> None:
         from docker.errors import APIError, ImageNotFound
@@ -77,7 +88,10 @@ class Engine:
             if has_volume:
                 fill(client, self._settings.kit)
             client.create_container_from_config(body, name=launch.id)
-        except ImageNotFound:
+        except ImageNotFound as error:
+            if image == self._builds.tag(launch.shape.image):  # never one of somebody's with that name
+                self._builds.forget(launch.shape.image)
+                raise EngineError("the image that was built for it is gone, and is built again") from error
             self._fetches.begin(image)
             self._waiting[launch.id] = launch, image
             return
@@ -170,6 +184,7 @@ class Engine:
                 client.kill(launch_id)
 
     def close(self) -> None:
+        self._builds.close()
         self._connection.close()
 
 

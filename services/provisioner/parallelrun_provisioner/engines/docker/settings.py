@@ -53,6 +53,10 @@ class DockerSettings(BaseSettings):
     """Images that computes and jobs may name besides, as patterns such as `registry.example.org/team/*`: `*` stands for
     one part of a path, `**` for any number; without a host, they are Docker Hub's. Who makes an image that is a node
     can do there what its agent can: allow only those that you trust."""
+    builds: bool = False
+    """Whether images may be built for jobs, by Dockerfiles of theirs: of whatever their makers want, as above."""
+    build_seconds: float = Field(default=3600, gt=0)
+    """How long a build may take."""
     networks: str = ""
     """Networks of the nodes; one of them leads to Redis."""
     volumes: str = ""

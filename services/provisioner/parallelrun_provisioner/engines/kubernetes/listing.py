@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from parallelrun_core.words import in_one_line
 from parallelrun_provisioner.engines.interface import EngineNode, Standing
+from parallelrun_provisioner.engines.kubernetes.pod import IMAGE
 
 _STANDING: Final = {
     "Pending": Standing.PENDING,
@@ -28,6 +29,7 @@ def node_of(pod: Mapping[str, Any]) -> EngineNode:
     return EngineNode(
         launch_id=pod["metadata"]["name"],
         standing=standing,
+        image=(pod["metadata"].get("annotations") or {}).get(IMAGE, ""),
         words=in_one_line(_words(status, standing, ended))[:_MOST],
         exit_code=ended.get("exitCode"),
         ends_at=None,
@@ -57,11 +59,18 @@ def _unmet(conditions: Iterable[Mapping[str, Any]]) -> str:
 
 
 def _of_container(status: Mapping[str, Any], state: str) -> Mapping[str, Any]:
-    """This state of its container; empty: it isn't in it."""
-    for container in status.get("containerStatuses") or ():
+    """This state of the container whose turn it is, the first one that hasn't done its part; empty: it isn't in it."""
+    before = [each for each in status.get("initContainerStatuses") or () if not _is_done(each)]
+    for container in (*before, *(status.get("containerStatuses") or ())):
         there: Mapping[str, Any] = container.get("state", {}).get(state) or {}
         return there
     return {}
+
+
+def _is_done(container: Mapping[str, Any]) -> bool:
+    """Whether it has ended as it should."""
+    ended: Mapping[str, Any] = container.get("state", {}).get("terminated") or {}
+    return ended.get("exitCode") == 0
 
 
 def _was_taken(status: Mapping[str, Any]) -> bool:

@@ -11,14 +11,22 @@ from typing import Any, Final
 
 from parallelrun_core.computes.kinds.kubernetes import Compute, Placement
 from parallelrun_core.computes.launch import Launch
+from parallelrun_provisioner.engines.brought_along import KIT, PROGRAM
 from parallelrun_provisioner.engines.interface import LaunchRefused
 from parallelrun_provisioner.engines.kubernetes.settings import KubernetesSettings, words
 
 CLUSTER: Final = "parallelrun.io/cluster"
 COMPUTE: Final = "parallelrun.io/compute"
 """The labels by which our Pods are known again."""
+IMAGE: Final = "parallelrun.io/image"
+"""The annotation with the image that a job has named for its nodes; a label can't have all of it."""
 _CACHE: Final = "/cache"
 _OWN: Final = "own"
+_ALL: Final = "/volume"
+"""Where the volume of the cache is as a whole, until the Pod is prepared."""
+_KIT: Final = "kit"
+_BROUGHT: Final = "/brought"
+"""Where the agent for another image is copied to."""
 _NO_RIGHTS: Final = {
     "allowPrivilegeEscalation": False, "readOnlyRootFilesystem": True, "capabilities": {"drop": ["ALL"]},
 }  # fmt: skip
@@ -41,7 +49,7 @@ def manifest(
     if compute.tier == "low_priority" and compute.low_priority is not None:
         placement = compute.low_priority
     uid, gid = map(int, settings.user.split(":"))
-    volumes = _volumes(compute, settings)
+    volumes = _volumes(compute, settings, launch)
     return {
         "apiVersion": "v1",
         "kind": "Pod",
@@ -53,7 +61,7 @@ def manifest(
                 CLUSTER: cluster,
                 COMPUTE: compute.name,
             },
-            "annotations": _STAYS,
+            "annotations": _STAYS | ({IMAGE: launch.shape.image} if launch.shape.image else {}),
             **_owned(settings.service_account, owner_uid),
         },
         "spec": {
@@ -72,7 +80,7 @@ def manifest(
             },
             **_placed(placement),
             **_named("imagePullSecrets", words(settings.pull_secrets)),
-            "initContainers": [_cache_maker(compute, settings, launch)],
+            "initContainers": [_preparation(compute, settings, launch)],
             "containers": [_agent(compute, settings, launch, [mount for _, mount in volumes])],
             "volumes": [volume for volume, _ in volumes],
         },
@@ -83,14 +91,14 @@ def image_of(compute: Compute, settings: KubernetesSettings, launch: Launch) -> 
     """The image of a node.
 
     Raises:
-        LaunchRefused: the operator doesn't allow it, or it is the job's.
+        LaunchRefused: the operator doesn't allow it, or has none with an agent for nodes of other images.
     """
-    image = compute.image or settings.image
-    if launch.shape.image:
+    if launch.shape.image and not settings.kit:
         raise LaunchRefused(
-            f"a job can't bring its image {launch.shape.image!r} to a compute of type kubernetes: make one with the "
-            "agent in it, and name it as the image of a compute"
+            "jobs can't name images here: the operator of the provisioner names an image with the agent for them in "
+            "PARALLELRUN_KUBERNETES_KIT"
         )
+    image = launch.shape.image or compute.image or settings.image
     if not settings.allows(image):
         raise LaunchRefused(
             f"the image {image!r} is not among those that nodes may have: the operator of the provisioner names them "
@@ -102,21 +110,17 @@ def image_of(compute: Compute, settings: KubernetesSettings, launch: Launch) -> 
 def _agent(
     compute: Compute, settings: KubernetesSettings, launch: Launch, mounts: list[dict[str, Any]]
 ) -> dict[str, Any]:
-    limits = {
-        "cpu": f"{compute.cpus:g}" if compute.cpus else "",
-        "memory": str(compute.memory_bytes) if compute.memory_bytes else "",
-        compute.gpu_resource: str(compute.gpus) if compute.gpus else "",
-    }
-    limits = {name: value for name, value in limits.items() if value}
+    gpus = {compute.gpu_resource: str(compute.gpus)} if compute.gpus else {}
     return {
         "name": "agent",
         "image": image_of(compute, settings, launch),
         "imagePullPolicy": settings.image_pull_policy,
-        "command": ["parallelrun-agent"],
+        "command": list(PROGRAM) if launch.shape.image else ["parallelrun-agent"],
+        "workingDir": "/",
         "args": [escaped(word) for word in launch.arguments],
         "env": _environment(compute, settings, launch),
         **({"envFrom": [{"secretRef": {"name": settings.secrets}}]} if settings.secrets else {}),
-        "resources": {"requests": limits, "limits": limits} if limits else {},
+        "resources": _resources(compute, gpus),
         "securityContext": _NO_RIGHTS,
         # The last lines of the log, where the agent has failed.
         "terminationMessagePolicy": "FallbackToLogsOnError",
@@ -124,16 +128,37 @@ def _agent(
     }
 
 
-def _cache_maker(compute: Compute, settings: KubernetesSettings, launch: Launch) -> dict[str, Any]:
-    """An agent keeps environments only where nobody else can write, and a new volume is root's and open to all."""
+def _preparation(compute: Compute, settings: KubernetesSettings, launch: Launch) -> dict[str, Any]:
+    """What runs before the agent: it makes a cache of its own, and copies the agent that another image lacks.
+
+    An agent keeps environments only where nobody else can write, and a new volume is root's and open to all.
+    """
+    own = f"{_ALL}/{_OWN}"
+    is_brought = bool(launch.shape.image)
+    # Without -p, for owners and times: nobody but root may give files to others.
+    both = ["sh", "-c", f"mkdir -p -m 0700 {own} && cp -R {KIT}/. {_BROUGHT}"]
+    brought = [{"name": _KIT, "mountPath": _BROUGHT}] if is_brought else []
     return {
-        "name": "cache",
-        "image": image_of(compute, settings, launch),
+        "name": "preparation",
+        "image": settings.kit if is_brought else image_of(compute, settings, launch),
         "imagePullPolicy": settings.image_pull_policy,
-        "command": ["mkdir", "-m", "0700", f"/volume/{_OWN}"],
+        "command": both if is_brought else ["mkdir", "-p", "-m", "0700", own],
+        "workingDir": "/",
+        "resources": _resources(compute, {}),
         "securityContext": _NO_RIGHTS,
-        "volumeMounts": [{"name": "cache", "mountPath": "/volume"}],
+        "terminationMessagePolicy": "FallbackToLogsOnError",
+        "volumeMounts": [{"name": "cache", "mountPath": _ALL}, *brought],
     }
+
+
+def _resources(compute: Compute, gpus: dict[str, str]) -> dict[str, Any]:
+    """What a container may use, which is reserved for it; of two that follow each other, a Pod reserves the larger."""
+    limits = {
+        **({"cpu": f"{compute.cpus:g}"} if compute.cpus else {}),
+        **({"memory": str(compute.memory_bytes)} if compute.memory_bytes else {}),
+        **gpus,
+    }
+    return {"requests": limits, "limits": limits} if limits else {}
 
 
 def _environment(compute: Compute, settings: KubernetesSettings, launch: Launch) -> list[dict[str, Any]]:
@@ -145,6 +170,7 @@ def _environment(compute: Compute, settings: KubernetesSettings, launch: Launch)
         "UV_CACHE_DIR": f"{_CACHE}/uv",
         "UV_PYTHON_INSTALL_DIR": f"{_CACHE}/pythons",
         **launch.environment,
+        **({"PARALLELRUN_IMAGE": launch.shape.image} if launch.shape.image else {}),
     }
     variables: list[dict[str, Any]] = [{"name": name, "value": escaped(value)} for name, value in sorted(plain.items())]
     if settings.redis_secret:
@@ -154,13 +180,19 @@ def _environment(compute: Compute, settings: KubernetesSettings, launch: Launch)
     return variables
 
 
-def _volumes(compute: Compute, settings: KubernetesSettings) -> list[tuple[dict[str, Any], dict[str, Any]]]:
+def _volumes(
+    compute: Compute, settings: KubernetesSettings, launch: Launch
+) -> list[tuple[dict[str, Any], dict[str, Any]]]:
     """Each volume, and where it is mounted."""
+    cache = {"persistentVolumeClaim": {"claimName": settings.cache}} if settings.cache else {"emptyDir": {}}
     made = [
         _volume("tmp", "/tmp", emptyDir={"sizeLimit": str(compute.tmp_bytes)}),  # noqa: S108 - of a container
         _volume("shm", "/dev/shm", emptyDir={"medium": "Memory", "sizeLimit": str(compute.shm_bytes)}),  # noqa: S108
-        ({"name": "cache", "emptyDir": {}}, {"name": "cache", "mountPath": _CACHE, "subPath": _OWN}),
+        ({"name": "cache", **cache}, {"name": "cache", "mountPath": _CACHE, "subPath": _OWN}),
     ]
+    if launch.shape.image:
+        volume, mount = _volume(_KIT, KIT, emptyDir={})
+        made.append((volume, {**mount, "readOnly": True}))
     for number, claim in enumerate(settings.claims):
         volume, mount = _volume(f"claim-{number}", claim.target, persistentVolumeClaim={"claimName": claim.name})
         made.append((volume, {**mount, "readOnly": True} if claim.is_read_only else mount))

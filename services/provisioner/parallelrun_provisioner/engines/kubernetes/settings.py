@@ -45,13 +45,20 @@ class KubernetesSettings(BaseSettings):
     image: str = "parallelrun-agent"
     """The image of nodes whose compute names none."""
     images: str = ""
-    """Images that computes may name besides, as patterns such as `registry.example.org/team/*`: `*` stands for
-    one part of a path, `**` for any number; without a host, they are Docker Hub's."""
+    """Images that computes and jobs may name besides, as patterns such as `registry.example.org/team/*`: `*` stands for
+    one part of a path, `**` for any number; without a host, they are Docker Hub's. Who makes an image that is a node
+    can do there what its agent can: allow only those that you trust."""
+    kit: str = ""
+    """The image with the agent for nodes of other images, from which each such Pod copies it. Empty: jobs can't name
+    images."""
     image_pull_policy: Literal["Always", "IfNotPresent", "Never"] = "IfNotPresent"
     pull_secrets: str = ""
     """Secrets with the logins of the images' registries."""
     volumes: str = ""
     """What nodes see: claims, such as `parallelrun-data:/data,inputs:/inputs:ro`; at least the root folder."""
+    cache: str = ""
+    """The claim, ReadWriteMany, in which nodes keep what they have built and fetched, for all of them. Empty: each has
+    its own, which ends with it."""
     redis_secret: str = ""
     """The Secret that holds the agents' password for Redis under the key `agent`; empty: none is needed."""
     secrets: str = ""

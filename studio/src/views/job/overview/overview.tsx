@@ -9,22 +9,27 @@ import { Notes } from "./notes";
 import { Phases } from "./phases";
 import { PipelineOutputs } from "./pipeline_outputs";
 import { Steps } from "./steps";
-import { ThroughputCard } from "./throughput";
+import { ThroughputCard, useThroughput } from "./throughput";
 
-export function Overview({ job, live, now }: TabProps): JSX.Element {
-  if (job.type === "pipeline")
-    return (
-      <div class="grid">
-        <Steps job={job} now={now} />
-        <PipelineOutputs job={job} />
-        <Notes job={job} />
-      </div>
-    );
+export function Overview(props: TabProps): JSX.Element {
+  const { job, now } = props;
+  if (job.type !== "pipeline") return <OfMiniBatches {...props} />;
+  return (
+    <div class="grid">
+      <Steps job={job} now={now} />
+      <PipelineOutputs job={job} />
+      <Notes job={job} />
+    </div>
+  );
+}
+
+function OfMiniBatches({ job, live, now }: TabProps): JSX.Element {
+  const throughput = useThroughput(job, live.revision.value);
   return (
     <div class="grid">
       <AdviceCard job={job} />
-      <Phases job={job} now={now} />
-      <ThroughputCard job={job} revision={live.revision.value} />
+      <Phases job={job} now={now} throughput={throughput.value} />
+      <ThroughputCard of={throughput} />
       <Errors job={job} revision={live.revision.value} />
       <Metrics job={job} />
       <Notes job={job} />

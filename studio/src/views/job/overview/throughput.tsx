@@ -2,7 +2,7 @@
 
 import type { JSX } from "preact";
 import { getJson } from "../../../api/http";
-import { usePicture } from "../../../api/loaded";
+import { usePicture, type Loaded } from "../../../api/loaded";
 import { jobPath } from "../../../api/paths";
 import type { Job } from "../../../api/types";
 import type { Throughput } from "../../../api/types_of_tiles";
@@ -17,14 +17,17 @@ const MOST_POINTS = 120;
 const FEWEST_POINTS = 20;
 const MOST_AHEAD = 1000;
 
-export function ThroughputCard({ job, revision }: { job: Job; revision: number }): JSX.Element {
+export function useThroughput(job: Job, revision: number): Loaded<Throughput> {
   const seconds = job.started ? secondsBetween(job.started, job.ended ?? Date.now()) : 0;
   const points = Math.max(FEWEST_POINTS, Math.min(MOST_POINTS, Math.round(seconds)));
   const path = jobPath(job.id, "/throughput", { points });
-  const loaded = usePicture(job.id, (signal) => getJson<Throughput>(path, signal), revision, job.state);
+  return usePicture(job.id, (signal) => getJson<Throughput>(path, signal), revision, job.state);
+}
+
+export function ThroughputCard({ of }: { of: Loaded<Throughput> }): JSX.Element {
   return (
     <Card title="Throughput">
-      <Shown of={loaded}>{(throughput) => <Chart throughput={throughput} />}</Shown>
+      <Shown of={of}>{(throughput) => <Chart throughput={throughput} />}</Shown>
     </Card>
   );
 }

@@ -1,0 +1,36 @@
+"""All routes of this face, and what they work with."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fastapi import APIRouter
+
+from parallelrun_api.azure import assets, endpoints, history, identity, jobs, rest, schedules, workspace
+from parallelrun_api.azure.blobs import routes as blobs
+from parallelrun_api.azure.blobs.store import BlobStore
+from parallelrun_api.azure.face import Face
+from parallelrun_api.azure.names import Names
+from parallelrun_api.azure.shelf import Shelf
+
+if TYPE_CHECKING:
+    from fastapi import FastAPI
+
+    from parallelrun_api.context import Context
+    from parallelrun_api.http.token import Token
+
+
+def open_face(app: FastAPI, context: Context, token: Token) -> APIRouter:
+    """Give an application what the routes of this face work with; returns them."""
+    settings = context.settings
+    app.state.azure = Face(
+        context=context,
+        token=token,
+        blobs=BlobStore(settings.root, max_bytes=settings.max_upload_bytes),
+        shelf=Shelf(settings.root),
+        names=Names(settings.root),
+    )
+    router = APIRouter(redirect_slashes=False)
+    for module in (identity, workspace, blobs, jobs, history, assets, schedules, endpoints, rest):
+        router.include_router(module.router)
+    return router

@@ -1,0 +1,30 @@
+"""To whom the end of a job is owed."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from pathlib import Path
+
+from parallelrun_core.folder.job_folder import JobFolder
+from parallelrun_core.folder.layout import notices_of, traces_of
+from parallelrun_core.folder.records import JobRecord
+from parallelrun_core.folder.unreadable import UNREADABLE
+from parallelrun_core.tracing.of_job import span_of
+from parallelrun_core.tracing.switch import Tracing
+
+
+def owed_in(folder: JobFolder, record: JobRecord, generation: int, tracing: Tracing | None) -> list[Path]:
+    """The folders of notes in which the end of this generation of a job belongs."""
+    wanted = {
+        notices_of(folder.root): bool(record.spec.get("notify")),
+        traces_of(folder.root): _is_traced(folder, record, generation, tracing),
+    }
+    return [notes for notes, is_wanted in wanted.items() if is_wanted]
+
+
+def _is_traced(folder: JobFolder, record: JobRecord, generation: int, tracing: Tracing | None) -> bool:
+    if tracing is None or tracing.problem:
+        return False
+    with suppress(*UNREADABLE):
+        return span_of(folder, record, generation, tracing.sampler).own.is_sampled
+    return False

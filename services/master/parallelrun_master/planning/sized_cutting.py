@@ -1,0 +1,75 @@
+"""Cuts a stream of listed files into mini-batches whose size is decided as each of them is cut."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator
+from typing import Protocol
+
+from parallelrun_core.message import encode_files
+from parallelrun_core.storage.interface import Page
+from parallelrun_master.planning.cutting import Cut, Encode
+
+
+class Sizes(Protocol):
+    """Who decides."""
+
+    def next(self, found: int, *, has_more: bool, is_last: bool) -> int | None:
+        """How many files the next mini-batch gets of those that are known; 0: none yet; None: more are to be known
+        first, which is only said while the input has more.
+
+        Args:
+            is_last: no other input follows.
+        """
+        ...
+
+
+class Found:
+    """Files that are listed, and in no mini-batch yet."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._pages: deque[Page] = deque()
+        self._at = 0
+        """How many of the first page are gone."""
+
+    def add(self, page: Page) -> None:
+        if page[1]:
+            self._pages.append(page)
+            self.count += len(page[1])
+
+    def take(self, count: int) -> list[Page]:
+        """The first ones, of which there are so many."""
+        self.count -= count
+        groups: list[Page] = []
+        while count:
+            folder, names = self._pages[0]
+            taken = names[self._at : self._at + count]
+            groups.append((folder, taken))
+            count -= len(taken)
+            self._at += len(taken)
+            if self._at == len(names):
+                self._pages.popleft()
+                self._at = 0
+        return groups
+
+
+def cut_in_sizes(
+    pages: Iterable[Page], sizes: Sizes, encode: Encode = encode_files, *, is_last: bool = True
+) -> Iterator[Cut | None]:
+    """Yield mini-batches of as many files as asked for, in order, and None for each page and while there is to be none.
+
+    Args:
+        is_last: no other input follows.
+    """
+    listing, found, has_more = iter(pages), Found(), True
+    while has_more or found.count:
+        size = sizes.next(found.count, has_more=has_more, is_last=is_last)
+        if size:
+            yield Cut(encode(found.take(size), size), size)
+            continue
+        if size is None:
+            page = next(listing, None)
+            has_more = page is not None
+            found.add(page or (b"", []))
+        yield None

@@ -1,0 +1,118 @@
+"""How many items a mini-batch has, of a job that chooses that itself. Pure arithmetic, no I/O.
+
+The tuning guide of Azure ML asks for 10 s or more of each mini-batch. How long an item takes is known when some have
+been tried. So the first mini-batches have one item, and later ones at most four times as many as enough others had
+that are done: what was seen of a few quick items must not put a thousand slow ones into one mini-batch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import ceil
+from typing import Final, NamedTuple
+
+from parallelrun_core.adviser.duration import duration
+
+TARGET_S: Final = 10.0
+MOST_ITEMS: Final = 10_000
+"""So that messages stay small, and a mini-batch that fails fails no more."""
+MOST_TRIES: Final = 2048
+"""Older tries are forgotten."""
+GROWTH: Final = 4
+_OF_TIMEOUT: Final = 1 / 5
+"""Items vary, and one mini-batch that is stopped costs more than many small ones."""
+_TRIES_PER_WORKER: Final = 4
+"""Quick mini-batches come in first. While each worker may still have a slow one, that is no more than a fifth."""
+_MOST_SHARE: Final = 4
+"""Of what is left, a mini-batch has this part of a worker's share at most, so that all workers end together."""
+_LEAST_S: Final = 0.25
+"""But for that, none is made shorter than this."""
+_AHEAD_S: Final = 1.0
+"""How much work each worker has, or waits for it."""
+_LEAST_AHEAD, _MOST_AHEAD = 2, 4
+"""Mini-batches of a worker. Two long ones last until another leader has taken over."""
+
+
+class Measured(NamedTuple):
+    """One try that tells how long items take: it is done, or was stopped because it took too long."""
+
+    items: int
+    seconds: float
+    is_done: bool = True
+
+
+class Choice(NamedTuple):
+    """What a mini-batch is to have now."""
+
+    items: int
+    why: str
+    item_s: float | None = None
+    """How long an item takes; None: nobody knows."""
+
+
+def target_s(run_invocation_timeout_s: float) -> float:
+    """How long a mini-batch should take."""
+    return min(TARGET_S, _OF_TIMEOUT * run_invocation_timeout_s)
+
+
+def enough(workers: int) -> int:
+    """How many tries tell about items: of so few that they may be the quick ones, nobody should believe much."""
+    return min(MOST_TRIES // 2, _TRIES_PER_WORKER * max(1, workers))
+
+
+def choose(tries: Sequence[Measured], workers: int, wanted_s: float, most: int = MOST_ITEMS) -> Choice:
+    """How many items a mini-batch should have.
+
+    Args:
+        tries: the last ones, in the order in which they ended.
+        wanted_s: how long a mini-batch should take.
+        most: no mini-batch may have more, because larger ones didn't get through.
+    """
+    count = enough(workers)
+    recent = tries[-2 * count :]
+    sizes = sorted((each.items for each in recent if each.is_done), reverse=True)
+    if not sizes:
+        return Choice(1, "no mini-batch is done yet")
+    # What has become slow is believed at once, and what has become quick when it has been so for a while.
+    item_s = max(_item_s(recent), _item_s(recent[-max(2, workers) :]))
+    in_time = max(1, _rounded(int(min(MOST_ITEMS, wanted_s / item_s))))
+    tried = max(sizes[0], GROWTH * sizes[count - 1] if len(sizes) >= count else 0)
+    items = min(in_time, tried, most)
+    why = f"an item takes {duration(item_s)}"
+    if items < in_time:
+        why += ", but larger ones have run out of memory" if items == most else ", and no larger ones have been tried"
+    elif items == MOST_ITEMS:
+        why += ", and no mini-batch has more"
+    return Choice(items, why, item_s)
+
+
+def at_the_end(choice: Choice, left: int, workers: int) -> int:
+    """How many items the next mini-batch should have when these are all that are left, so that no worker is idle while
+    others have much to do."""
+    workers = max(1, workers)
+    share = ceil(left / (_MOST_SHARE * workers))
+    least = ceil(_LEAST_S / choice.item_s) if choice.item_s else 1
+    return max(1, min(choice.items, left, max(share, min(least, ceil(left / workers)))))
+
+
+def items_ahead(choice: Choice, workers: int) -> int:
+    """How many items must be known to be left so that `at_the_end` doesn't make the next mini-batch smaller."""
+    return choice.items * _MOST_SHARE * max(1, workers)
+
+
+def mini_batches_ahead(choice: Choice, workers: int) -> int:
+    """How many mini-batches should be undecided, so that no worker waits for the leader; the rest is cut later."""
+    if choice.item_s is None:
+        return max(workers, enough(workers))
+    each_s = choice.items * choice.item_s
+    return max(1, workers) * min(_MOST_AHEAD, max(_LEAST_AHEAD, ceil(_AHEAD_S / each_s)))
+
+
+def _item_s(tries: Sequence[Measured]) -> float:
+    return max(1e-9, sum(each.seconds for each in tries) / max(1, sum(each.items for each in tries)))
+
+
+def _rounded(items: int) -> int:
+    """Down to two digits, so that it doesn't change with each try."""
+    unit: int = 10 ** max(0, len(str(items)) - 2)
+    return items // unit * unit

@@ -1,0 +1,114 @@
+"""The process that sends traces: `python -m parallelrun_master.traces.delivery`, with an `Order` on stdin.
+
+A collector that is away keeps only this process waiting, for the time that OTEL_EXPORTER_OTLP_TIMEOUT allows, and
+once for all that is due: who did not take the first trace is not asked to take the others.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from parallelrun_core.errors import ParallelRunError
+from parallelrun_core.folder.layout import traces_of
+from parallelrun_core.masking import Mask
+from parallelrun_core.service import telemetry
+from parallelrun_core.service.process import die_with_parent
+from parallelrun_core.tracing.of_job import span_of
+from parallelrun_core.tracing.sampling import Sampler
+from parallelrun_master.owed.ends import Clock, End, due_end
+
+if TYPE_CHECKING:
+    from parallelrun_master.settings import MasterSettings
+    from parallelrun_master.traces.exporting import Exporter
+
+_SOON_S: Final = 1.0
+
+
+class Order(msgspec.Struct, kw_only=True, frozen=True):
+    """What a master wants sent."""
+
+    root: str
+    log_format: str
+    most: int
+    """How many mini-batches may be in a trace."""
+    sampler: Sampler
+    now: float
+    """By Redis' clock."""
+    names: list[str]
+
+
+class Delivery:
+    """Sends what is owed, one after the other."""
+
+    def __init__(self, order: Order, exporter: Exporter) -> None:
+        self._order = order
+        self._root = Path(order.root)
+        self._exporter = exporter
+        self._clock = Clock(order.now)
+        self._put_off_s = 0.0
+        """How long all others wait since the collector did not take one."""
+        self._log = telemetry.logger()
+
+    def run(self) -> None:
+        """Send all of the order."""
+        for name in self._order.names:
+            with due_end(self._root, traces_of(self._root), name, self._clock) as end:
+                if end is None:
+                    continue
+                if self._put_off_s:
+                    end.put_off(self._put_off_s)
+                else:
+                    self._send(end)
+
+    def _send(self, end: End) -> None:
+        from parallelrun_master.traces.exporting import NotSent
+        from parallelrun_master.traces.story import story_of
+
+        job_id, again_s = end.folder.job_id, end.begin_attempt()
+        try:
+            of_job = span_of(end.folder, end.record, end.generation, self._order.sampler)
+            story = story_of(end.folder, end.record, end.result, end.generation, self._order.most)
+            count = self._exporter.send(story, of_job, Mask(end.record.spec))
+        except NotSent as error:
+            self._log.warning("trace_not_sent", job_id=job_id, reason=str(error), is_final=again_s is None)
+            self._put_off_s = again_s or _SOON_S
+            if again_s is None:
+                end.owed.settle()
+        except (ParallelRunError, OSError) as error:
+            self._log.warning("trace_not_made", job_id=job_id, reason=str(error))
+            end.owed.settle()
+        else:
+            self._log.info("trace_sent", job_id=job_id, trace_id=of_job.own.trace_id, spans=count)
+            end.owed.settle()
+
+
+def order_of(settings: MasterSettings, names: list[str], now: float) -> bytes:
+    """What a master with these settings wants sent, as the process reads it."""
+    tracing = settings.tracing()
+    order = Order(
+        root=str(settings.root),
+        log_format=settings.log_format,
+        most=settings.trace_mini_batches,
+        sampler=tracing.sampler if tracing is not None else Sampler(),
+        now=now,
+        names=names,
+    )
+    return msgspec.json.encode(order)
+
+
+def main() -> None:
+    """Carry out one order."""
+    from parallelrun_master.traces.exporting import Exporter
+
+    die_with_parent()
+    order = msgspec.json.decode(sys.stdin.buffer.read(), type=Order)
+    telemetry.configure("master", log_format=order.log_format)
+    Delivery(order, Exporter()).run()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,164 @@
+"""One build on the Engine, in a thread: a call of the provisioner may take seconds only, and a build takes minutes."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import socket
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+from threading import Event, Lock, Thread
+from typing import Any, Final
+
+from parallelrun_core.code.stored import DamagedCode, check_snapshot
+from parallelrun_core.service.telemetry import logger
+from parallelrun_provisioner.engines.docker.building.log import BuildLog
+from parallelrun_provisioner.engines.docker.building.sent import tar_of
+from parallelrun_provisioner.engines.docker.client import Connection, shortened, words_of
+from parallelrun_provisioner.engines.interface import EngineError
+
+log = logger()
+
+_CONNECT_S: Final = 20
+_NO_LOGINS: Final = base64.urlsafe_b64encode(b"{}").decode()
+"""For images that a Dockerfile builds on: the library would send the passwords of this user's own registries."""
+
+
+class _Stopped(Exception):
+    """Nobody wants it any more."""
+
+
+class Building:
+    """A build, from its beginning. It breaks off when this process ends, or its connection does.
+
+    Args:
+        folder: what is built.
+        parameters: of `POST /build`.
+    """
+
+    def __init__(self, folder: Path, parameters: Mapping[str, Any]) -> None:
+        self._folder = folder
+        self._parameters = parameters
+        self._is_stopped = Event()
+        self._lock = Lock()
+        self._socket: socket.socket | None = None
+        """That by which the Engine tells how it goes."""
+        self.log = BuildLog()
+        self.began = time.monotonic()
+        self.said = "waiting"
+        """What the Engine says of it at present."""
+        self.failure = ""
+        """Why there is no image, in the Engine's words."""
+        self.trouble = ""
+        """Why it broke off, though it may be built another time."""
+        self.ended_at: float | None = None
+        Thread(target=self._run, name=f"build {parameters['t']}", daemon=True).start()
+
+    def stop(self, why: str = "") -> None:
+        """Break it off: the Engine ends a build whose client goes.
+
+        Args:
+            why: for those who still wait for it.
+        """
+        with self._lock:
+            self.failure = self.failure or why
+            self._is_stopped.set()
+            if self._socket is not None:
+                with suppress(OSError):  # the Engine was faster
+                    self._socket.shutdown(socket.SHUT_RDWR)
+
+    def _run(self) -> None:
+        tag, connection = self._parameters["t"], Connection()
+        log.info("image_build_begun", image=tag)
+        try:
+            check_snapshot(self._folder)
+            with connection.asking() as client:
+                self._build(client)
+        except _Stopped:
+            pass
+        except DamagedCode as error:
+            self.failure = self.failure or str(error)
+        except EngineError as error:
+            self.trouble = str(error)
+        except ValueError as error:
+            self.trouble = f"the Engine's answer can't be read: {error}"
+        except OSError as error:
+            self.trouble = f"what it is built of can't be read: {error.strerror or error}"
+        finally:
+            connection.close()
+            if why := self.failure or self.trouble:
+                self.log.write(f"{why}\n")
+            log.info("image_build_ended", image=tag, failure=self.failure, trouble=self.trouble)
+            self.ended_at = time.monotonic()
+
+    def _build(self, client: Any) -> None:
+        import requests
+
+        url = f"{client.base_url}/v{client.api_version}/build"
+        headers = {"Content-Type": "application/x-tar", "X-Registry-Config": _NO_LOGINS}
+        with client.post(
+            url, params=self._parameters, data=self._sent(), headers=headers, stream=True, timeout=(_CONNECT_S, None)
+        ) as response:
+            if not response.ok:
+                self.failure = self.failure or _refusal(response)
+                return
+            self._watch(response)
+            try:
+                for line in response.iter_lines():
+                    self._note(json.loads(line) if line.strip() else {})
+            except (requests.RequestException, OSError, ValueError):
+                if not self._is_stopped.is_set():
+                    raise
+            finally:
+                self._unwatch()
+
+    def _sent(self) -> Iterator[bytes]:
+        for chunk in tar_of(self._folder):
+            if self._is_stopped.is_set():
+                raise _Stopped
+            yield chunk
+
+    def _watch(self, response: Any) -> None:
+        """From now on `stop` ends the connection."""
+        with self._lock:
+            if self._is_stopped.is_set():
+                raise _Stopped
+            self._socket = socket.socket(fileno=os.dup(response.raw.fileno()))
+
+    def _unwatch(self) -> None:
+        with self._lock:
+            if self._socket is not None:
+                self._socket.close()
+                self._socket = None
+
+    def _note(self, event: Mapping[str, Any]) -> None:
+        if "error" in event:
+            self.failure = self.failure or shortened(str(event["error"]))
+            return
+        if "status" in event:  # of an image that is fetched, which it builds on
+            parts = (str(event.get(part) or "") for part in ("id", "status", "progress"))
+            self.said = shortened(" ".join(filter(None, parts)))
+            if not event.get("progressDetail"):
+                self.log.write(f"{self.said}\n")
+            return
+        text = str(event.get("stream") or "")
+        self.log.write(text)
+        if text.startswith("Step "):
+            self.said = shortened(text)
+
+
+def _refusal(response: Any) -> str:
+    import requests
+    from docker.errors import APIError, create_api_error_from_http_exception
+
+    try:
+        response.raise_for_status()
+    except requests.HTTPError as error:
+        try:
+            create_api_error_from_http_exception(error)
+        except APIError as refused:
+            return words_of(refused)
+    return ""

@@ -1,0 +1,136 @@
+"""The images that are built for the jobs of one compute: which are there, which are being built, which can't be."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from parallelrun_core.computes.built_images import BuiltImage, built_image_of
+from parallelrun_core.computes.containers import Containers
+from parallelrun_core.folder.job_folder import JobFolder
+from parallelrun_core.folder.layout import Logs, code_store
+from parallelrun_provisioner.engines.docker.building.building import Building
+from parallelrun_provisioner.engines.docker.building.sent import BUILT, parameters, tag_of
+from parallelrun_provisioner.engines.docker.settings import DockerSettings
+from parallelrun_provisioner.engines.interface import ImageState, Surroundings
+
+MOST_AT_ONCE: Final = 2
+AGAIN_S: Final = 60.0
+"""How long an image that could not be built is not tried again."""
+_TRIES: Final = 3
+"""How often a build may break off, as with an Engine that is started again, before that is its failure."""
+
+
+class Builds:
+    """What is built for the jobs of one compute. For one thread; none of its calls waits for a build."""
+
+    def __init__(self, compute: Containers, settings: DockerSettings, around: Surroundings) -> None:
+        self._compute = compute
+        self._settings = settings
+        self._around = around
+        self._platform = ""
+        self._tags: dict[str, str] = {}
+        """Of those that are there, what the Engine calls them."""
+        self._builds: dict[str, Building] = {}
+        self._broken_off: dict[str, int] = {}
+
+    def go_on(self, client: Any, wanted: Mapping[str, Collection[str]]) -> dict[str, ImageState]:
+        """As `BuildsImages.build` says. Raises the errors of the library."""
+        for image in self._builds.keys() - wanted.keys():
+            self._builds.pop(image).stop()
+        self._broken_off = {image: count for image, count in self._broken_off.items() if image in wanted}
+        return {image: self._state(client, image, jobs) for image, jobs in wanted.items()}
+
+    def tag(self, image: str) -> str:
+        """What the Engine calls an image; empty: it isn't built, as far as is known."""
+        return self._tags.get(image, "")
+
+    def forget(self, image: str) -> None:
+        """The Engine has it no longer."""
+        self._tags.pop(image, None)
+
+    def close(self) -> None:
+        """Break off what is being built."""
+        for build in self._builds.values():
+            build.stop()
+        self._builds.clear()
+
+    def _state(self, client: Any, image: str, jobs: Collection[str]) -> ImageState:
+        built = built_image_of(image)
+        if refusal := self._refusal(built):
+            return ImageState(failure=refusal)
+        assert built is not None  # noqa: S101 - for type checkers
+        build = self._builds.get(image)
+        may_be_there = build is None or (build.ended_at is not None and not build.failure)
+        if may_be_there and (self.tag(image) or self._is_there(client, image, built)):
+            self._builds.pop(image, None)
+            return ImageState(is_there=True)
+        if build is None or self._may_begin_anew(image, build):
+            if sum(each.ended_at is None for each in self._builds.values()) >= MOST_AT_ONCE:
+                return ImageState(said="waiting for the builds of other images")
+            build = self._builds[image] = self._begin(client, built)
+        build.log.also_to(self._log_of(job) for job in jobs)
+        limit_s = self._settings.build_seconds
+        if build.ended_at is None and time.monotonic() - build.began > limit_s:
+            build.stop(f"it takes longer than {limit_s:g} s (PARALLELRUN_DOCKER_BUILD_SECONDS of the provisioner)")
+        if build.ended_at is None:
+            return ImageState(said=f"building its image: {build.said}")
+        return self._ended(image, build)
+
+    def _refusal(self, built: BuiltImage | None) -> str:
+        if built is None:
+            return "this is no name of an image that is built"
+        if not self._settings.builds:
+            return (
+                "no images are built here: the operator of the provisioner allows it with "
+                "PARALLELRUN_DOCKER_BUILDS=true"
+            )
+        if not self._settings.kit:
+            return (
+                "jobs can't bring images here: the operator of the provisioner names an image with the agent for them "
+                "in PARALLELRUN_DOCKER_KIT"
+            )
+        return ""
+
+    def _ended(self, image: str, build: Building) -> ImageState:
+        if build.failure:
+            return ImageState(failure=build.failure)
+        trouble = build.trouble or "the Engine said nothing of its end"
+        if self._broken_off.get(image, 0) + 1 >= _TRIES:
+            return ImageState(failure=f"its build broke off {_TRIES} times: {trouble}")
+        return ImageState(said=f"its build broke off, and is tried again: {trouble}")
+
+    def _may_begin_anew(self, image: str, build: Building) -> bool:
+        if build.ended_at is None or time.monotonic() - build.ended_at < AGAIN_S:
+            return False
+        self._broken_off[image] = 0 if build.failure else self._broken_off.get(image, 0) + 1
+        return True
+
+    def _begin(self, client: Any, built: BuiltImage) -> Building:
+        tag = tag_of(built, self._platform_of(client))
+        folder = code_store(self._around.root) / built.context
+        return Building(folder, parameters(built, tag, self._around.cluster, self._compute))
+
+    def _is_there(self, client: Any, image: str, built: BuiltImage) -> bool:
+        from docker.errors import ImageNotFound
+
+        tag = tag_of(built, self._platform_of(client))
+        try:
+            labels = client.inspect_image(tag)["Config"]["Labels"] or {}
+        except ImageNotFound:
+            return False
+        if labels.get(BUILT) != image:
+            return False
+        self._tags[image] = tag
+        return True
+
+    def _platform_of(self, client: Any) -> str:
+        if not self._platform:
+            version = client.version()
+            self._platform = f"{version['Os']}/{version['Arch']}"
+        return self._platform
+
+    def _log_of(self, job: str) -> Path:
+        return Logs(JobFolder(self._around.root, job).logs).image_build

@@ -1,0 +1,72 @@
+"""What an image is built of: a folder with a Dockerfile, less what its `.dockerignore` names.
+
+It is kept like code, by the hash of its content, so it is the same whoever takes it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+from parallelrun_core.code.docker_ignore import IGNORE_FILE, POINTER, DockerIgnore
+from parallelrun_core.code.folder import FilesBelow, files_below
+from parallelrun_core.code.ignore_file import ignore_lines
+from parallelrun_core.code.snapshots import MAX_BYTES, MAX_FILES, Limits, store_files
+from parallelrun_core.errors import InvalidInput, Problem
+
+CONTEXT: Final = Limits(
+    what="what the image is built of",
+    pointer=POINTER,
+    hint=f"a line in {IGNORE_FILE} at the top of that folder leaves out what its Dockerfile doesn't copy",
+    files=MAX_FILES,
+    bytes=MAX_BYTES,
+)
+
+
+def context_files(folder: Path, dockerfile: str, leave_out: Path | None = None) -> FilesBelow:
+    """The files of which an image is built.
+
+    Args:
+        leave_out: a folder that may be below it and is no part of it.
+
+    Raises:
+        InvalidInput: there is no such folder or no such Dockerfile in it; a link leads out of it; a line of its ignore
+            file is no pattern.
+    """
+    if not folder.is_dir():
+        raise InvalidInput.at(CONTEXT.pointer, f"there is no folder {str(folder)!r}")
+    if not (folder / dockerfile).is_file():
+        raise without_dockerfile(dockerfile)
+    ignored = DockerIgnore(ignore_lines(folder, IGNORE_FILE, CONTEXT.pointer) or [], dockerfile)
+    has_dockerfile = False
+
+    def located(problem: Problem) -> Problem:
+        message = problem.message.replace("the code folder", "that folder")
+        return replace(problem, pointer=CONTEXT.pointer, message=message, hint=CONTEXT.hint)
+
+    try:
+        for parts, mode, file in files_below(folder, ignored, leave_out):
+            has_dockerfile |= "/".join(parts) == dockerfile
+            yield parts, mode, file
+    except InvalidInput as error:
+        error.replace_problems(located)
+        raise
+    if not has_dockerfile:  # it is in a folder of a kind that is never taken
+        raise without_dockerfile(dockerfile)
+
+
+def without_dockerfile(dockerfile: str) -> InvalidInput:
+    """The error for a folder that lacks its Dockerfile."""
+    return InvalidInput.at(
+        "/environment/build/dockerfile_path", f"there is no file {dockerfile!r} in the folder that `path` names"
+    )
+
+
+def snapshot_context(folder: Path, dockerfile: str, store: Path, leave_out: Path | None = None) -> str:
+    """Copy what an image is built of into a store; returns the snapshot's name.
+
+    Raises:
+        InvalidInput: as `context_files` says; or it is over a limit.
+    """
+    return store_files(context_files(folder, dockerfile, leave_out), store, CONTEXT)

@@ -1,0 +1,55 @@
+"""Models whose fields are described by the text below each of them.
+
+Pydantic can read those texts, too, but does so as soon as a class is made: in each process, at each start, for schemas
+that hardly any process is ever asked for. Here they are read when somebody asks.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import textwrap
+from collections.abc import Mapping
+from functools import cache
+from itertools import pairwise
+from typing import Any
+
+from pydantic import BaseModel, GetJsonSchemaHandler
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema
+
+
+class Described(BaseModel):
+    """A model whose schema has the text below each field as its description."""
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler, /) -> JsonSchemaValue:
+        schema = handler(core_schema)
+        properties: dict[str, Any] = handler.resolve_ref_schema(schema).get("properties", {})
+        for name, text in descriptions(cls).items():
+            shown = properties.get(cls.model_fields[name].alias or name)
+            if shown is not None:
+                shown.setdefault("description", text)
+        return schema
+
+
+@cache
+def descriptions(model: type[BaseModel]) -> Mapping[str, str]:
+    """The text below each field of a model that has one, or what the field itself gives as its description."""
+    texts: dict[str, str] = {}
+    for each in reversed(model.__mro__):
+        if issubclass(each, BaseModel) and not each.__module__.startswith("pydantic"):
+            texts |= _below(each)
+    own = {name: field.description for name, field in model.model_fields.items() if field.description}
+    return {name: text for name, text in {**texts, **own}.items() if name in model.model_fields}
+
+
+def _below(model: type) -> dict[str, str]:
+    (definition,) = ast.parse(textwrap.dedent(inspect.getsource(model))).body
+    lines = definition.body if isinstance(definition, ast.ClassDef) else []
+    texts = {}
+    for line, following in pairwise(lines):
+        match line, following:
+            case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(text))):
+                texts[name] = inspect.cleandoc(text)
+    return texts

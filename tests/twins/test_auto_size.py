@@ -1,0 +1,57 @@
+"""What the proofs about `mini_batch_size: auto` find when a rule is broken."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from parallelrun_master import scheduling
+from parallelrun_master.planning.input_cuts import Known
+from parallelrun_master.policy import batch_size
+from parallelrun_master.sizing import Sizing
+from tests.twins.sabotage import always, expect_failure
+from tests.unit.master import test_batch_size as sizes
+from tests.unit.master import test_sized_cutting as cutting
+
+
+def inner(test: Any) -> Any:
+    """A test with examples of its own, to be called with one of ours."""
+    return test.hypothesis.inner_test
+
+
+def test_a_leader_that_cuts_again_what_is_cut_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scheduling, "known_in", lambda _: Known())
+    with expect_failure():
+        cutting.test_leaders_that_die_leave_each_file_in_one_mini_batch(tmp_path, deaths=1)
+
+
+def test_a_leader_that_cuts_all_before_anything_is_measured_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Sizing, "has_room", property(always(True)))
+    with expect_failure():
+        cutting.test_a_wave_of_single_files_waits_for_what_becomes_of_it()
+
+
+def test_sizes_that_grow_without_bounds_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(batch_size, "GROWTH", 10**9)
+    quick = [batch_size.Measured(1, 0.001)] * 4
+    with expect_failure():
+        inner(sizes.test_no_mini_batch_is_much_larger_than_what_enough_others_had)(tries=quick, workers=1, most=10_000)
+
+
+def test_sizes_that_leave_workers_idle_at_the_end_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sizes, "at_the_end", lambda choice, left, _: min(choice.items, left))
+    with expect_failure():
+        inner(sizes.test_at_the_end_each_worker_has_something)(
+            choice=batch_size.Choice(1000, "", 0.01), left=900, workers=8
+        )
+
+
+def test_failures_that_count_as_quick_items_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    def observed(sizing: Sizing, outcomes: Any) -> None:
+        sizing._tries.extend(batch_size.Measured(each.items, each.run_s) for each in outcomes)
+
+    monkeypatch.setattr(Sizing, "observe", observed)
+    with expect_failure():
+        cutting.test_failures_that_come_soon_make_nothing_larger()

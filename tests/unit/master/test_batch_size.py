@@ -1,0 +1,168 @@
+"""The size that a job chooses for its mini-batches: one item at first, then about 10 s, and no idle workers at last."""
+
+from __future__ import annotations
+
+import heapq
+import random
+from collections import deque
+from dataclasses import dataclass
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from parallelrun_master.policy import batch_size
+from parallelrun_master.policy.batch_size import (
+    GROWTH,
+    MOST_ITEMS,
+    TARGET_S,
+    Choice,
+    Measured,
+    at_the_end,
+    choose,
+    enough,
+    items_ahead,
+    mini_batches_ahead,
+)
+
+measured = st.builds(
+    Measured, items=st.integers(1, 20_000), seconds=st.floats(0, 1000, allow_nan=False), is_done=st.booleans()
+)
+some_tries = st.lists(measured, max_size=60)
+choices = st.builds(
+    Choice, items=st.integers(1, MOST_ITEMS), why=st.just(""), item_s=st.none() | st.floats(1e-6, 100)
+)  # fmt: skip
+
+
+@given(tries=some_tries, workers=st.integers(0, 20), most=st.integers(1, MOST_ITEMS))
+def test_no_mini_batch_is_much_larger_than_what_enough_others_had(
+    tries: list[Measured], workers: int, most: int
+) -> None:
+    choice = choose(tries, workers, TARGET_S, most)
+    done = sorted((each.items for each in tries if each.is_done), reverse=True)
+    count = enough(workers)
+    tried = max(done[0], GROWTH * done[count - 1] if len(done) >= count else 0) if done else 1
+    assert 1 <= choice.items <= min(MOST_ITEMS, most)
+    assert choice.items <= tried
+    assert choice.why
+
+
+@given(items=st.integers(2, 5000), item_s=st.floats(1e-5, 0.1), workers=st.integers(1, 8))
+def test_what_was_stopped_makes_mini_batches_smaller(items: int, item_s: float, workers: int) -> None:
+    done = [Measured(items, items * item_s)] * 2 * enough(workers)
+    stopped = Measured(items, 60.0 + items * item_s, is_done=False)
+    assert choose([*done, stopped], workers, TARGET_S).items <= choose(done, workers, TARGET_S).items
+    assert choose([*done, *[stopped] * 2 * workers], workers, TARGET_S).items <= max(1, items // 2)
+
+
+@pytest.mark.parametrize("workers", [1, 4, 100])
+def test_what_only_fails_or_is_stopped_stays_at_one_item(workers: int) -> None:
+    assert choose([], workers, TARGET_S).items == 1
+    assert choose([Measured(1, 60.0, is_done=False)] * 100, workers, TARGET_S).items == 1
+
+
+@given(choice=choices, left=st.integers(1, 10**6), workers=st.integers(0, 5000))
+def test_at_the_end_each_worker_has_something(choice: Choice, left: int, workers: int) -> None:
+    size = at_the_end(choice, left, workers)
+    assert 1 <= size <= min(choice.items, left)
+    mini_batches = -(-left // size)
+    assert mini_batches >= min(left, max(1, workers)) or size == -(-left // max(1, workers))
+
+
+@given(choice=choices, workers=st.integers(0, 5000), more=st.integers(0, 1000))
+def test_what_is_known_to_be_ahead_is_enough_not_to_shrink(choice: Choice, workers: int, more: int) -> None:
+    assert at_the_end(choice, items_ahead(choice, workers) + more, workers) == choice.items
+
+
+@given(choice=choices, workers=st.integers(0, 5000))
+def test_no_worker_waits_for_the_leader_and_little_is_cut_ahead(choice: Choice, workers: int) -> None:
+    ahead, workers = mini_batches_ahead(choice, workers), max(1, workers)
+    assert workers * (1 if choice.item_s is None else 2) <= ahead <= 4 * workers
+
+
+# Whole jobs, without a cluster: workers that take what is cut as soon as it is.
+
+COST_S = 0.002
+"""What a mini-batch costs beside its items."""
+
+
+@dataclass
+class Went:
+    """How a simulated job went."""
+
+    seconds: float
+    ideal_s: float
+    sizes: list[int]
+    stopped: int
+
+
+def went(times_s: list[float], workers: int, *, timeout_s: float = 60.0) -> Went:
+    """Run a job whose items take so long. A mini-batch that takes too long is stopped, and not tried again."""
+    tries: list[Measured] = []
+    sizes: list[int] = []
+    running: list[tuple[float, int, float]] = []
+    waiting: deque[tuple[int, float]] = deque()
+    at = stopped = 0
+    now, wanted_s = 0.0, batch_size.target_s(timeout_s)
+    while True:
+        choice = choose(tries, workers, wanted_s)
+        while at < len(times_s) and len(waiting) + len(running) < mini_batches_ahead(choice, workers):
+            size = at_the_end(choice, len(times_s) - at, workers)
+            waiting.append((size, sum(times_s[at : at + size])))
+            sizes.append(size)
+            at += size
+        while waiting and len(running) < workers:
+            size, seconds = waiting.popleft()
+            heapq.heappush(running, (now + min(seconds, timeout_s) + COST_S, size, seconds))
+        if not running:
+            return Went(now, sum(times_s) / workers, sizes, stopped)
+        now, size, seconds = heapq.heappop(running)
+        tries.append(Measured(size, min(seconds, timeout_s), is_done=seconds <= timeout_s))
+        stopped += seconds > timeout_s
+
+
+@pytest.mark.parametrize("workers", [1, 4, 30])
+@pytest.mark.parametrize("item_s", [0.001, 0.1, 12.0])
+def test_a_job_of_equal_items_takes_little_longer_than_its_items(item_s: float, workers: int) -> None:
+    job = went([item_s] * min(200_000, int(400 * workers / item_s)), workers)
+
+    assert sum(job.sizes) == min(200_000, int(400 * workers / item_s))
+    assert job.seconds < 1.05 * job.ideal_s + item_s
+    assert job.stopped == 0
+    if item_s > TARGET_S:
+        assert set(job.sizes) == {1}
+    else:
+        assert max(job.sizes) * item_s <= 1.01 * TARGET_S
+
+
+def test_sizes_come_to_about_ten_seconds() -> None:
+    sizes = went([0.015] * 100_000, 4).sizes
+    assert sizes[:16] == [1] * 16
+    assert max(sizes) * 0.015 == pytest.approx(TARGET_S, rel=0.1)
+    assert len(sizes) < 380, "152 of ten seconds, what measures, and smaller ones at the end"
+
+
+@pytest.mark.parametrize("workers", [2, 16])
+def test_items_that_become_slower_or_quicker_are_followed(workers: int) -> None:
+    """By 4 % with each forty of them: from 1 ms to a second, and back."""
+    slower = [min(1.0, 0.001 * 1.04 ** (number / 40)) for number in range(8000)]
+    for times_s in (slower, slower[::-1]):
+        job = went(times_s, workers)
+        assert job.stopped == 0
+        assert job.seconds < 1.15 * job.ideal_s + max(times_s)
+
+
+@given(
+    seed=st.integers(0, 10**6), spread=st.floats(0, 2), usual_s=st.floats(0.001, 3), workers=st.integers(1, 16),
+    count=st.integers(1, 4000),
+)  # fmt: skip
+@settings(deadline=None, max_examples=60)
+def test_a_job_of_any_items_ends_soon_after_its_share_of_work(
+    seed: int, spread: float, usual_s: float, workers: int, count: int
+) -> None:
+    draw = random.Random(seed)
+    times_s = [min(30.0, draw.lognormvariate(0, spread) * usual_s) for _ in range(count)]
+    job = went(times_s, workers, timeout_s=1e9)
+    assert sum(job.sizes) == count
+    # One worker may be left with a mini-batch, and with an item that takes long.
+    assert job.seconds < 1.35 * job.ideal_s + 2 * TARGET_S + max(times_s)

@@ -1,0 +1,175 @@
+"""Builds as an Engine's HTTP has them: what it is sent, what it says, and that its connection breaks."""
+
+from __future__ import annotations
+
+import io
+import json
+import tarfile
+import threading
+import time
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+from parallelrun_core.code.context import snapshot_context
+from parallelrun_core.computes.built_images import BuiltImage
+from parallelrun_core.computes.kinds.docker import Compute
+from parallelrun_core.folder.layout import code_store, jobs_of
+from parallelrun_provisioner.engines.docker import Engine
+from parallelrun_provisioner.engines.docker.building import builds
+from parallelrun_provisioner.engines.docker.settings import DockerSettings
+from parallelrun_provisioner.engines.interface import ImageState, Surroundings
+
+STEP = {"stream": "Step 1/1 : FROM base\n"}
+
+
+class FakeEngine(ThreadingHTTPServer):
+    """Speaks as much of an Engine's API as a build needs."""
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.says: list[dict[str, Any]] = [STEP]
+        self.breaks_off = True
+        self.is_built = False
+        self.sent: list[tuple[dict[str, list[str]], str, bytes]] = []
+        self.may_end = threading.Event()
+        self.may_end.set()
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server: FakeEngine
+
+    def do_GET(self) -> None:
+        if self.path.endswith("/version"):
+            self._answer(200, {"ApiVersion": "1.41", "Os": "linux", "Arch": "amd64"})
+        elif self.server.is_built:
+            self._answer(200, {"Config": {"Labels": json.loads(self.server.sent[-1][0]["labels"][0])}})
+        else:
+            self._answer(404, {"message": "No such image"})
+
+    def do_POST(self) -> None:
+        body = b""
+        while size := int(self.rfile.readline(), 16):
+            body += self.rfile.read(size)
+            self.rfile.readline()
+        self.rfile.readline()
+        self.server.sent.append((parse_qs(urlsplit(self.path).query), self.headers["X-Registry-Config"], body))
+        self.send_response(200)
+        self.send_header("Transfer-Encoding", "chunked")
+        self.end_headers()
+        for each in self.server.says:
+            line = json.dumps(each).encode() + b"\r\n"
+            self.wfile.write(b"%x\r\n%s\r\n" % (len(line), line))
+        self.server.may_end.wait(20)
+        if self.server.breaks_off:
+            self.close_connection = True
+            self.connection.close()
+        else:
+            self.server.is_built = not any("error" in each for each in self.server.says)
+            self.wfile.write(b"0\r\n\r\n")
+
+    def _answer(self, status: int, document: object) -> None:
+        text = json.dumps(document).encode()
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(text)))
+        self.end_headers()
+        self.wfile.write(text)
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+class Asked:
+    """An Engine of ours, for one image that a job waits for."""
+
+    def __init__(self, root: Path, **settings: Any) -> None:
+        (root / "context").mkdir()
+        (root / "context" / "Dockerfile").write_text("FROM base\n")
+        snapshot = snapshot_context(root / "context", "Dockerfile", code_store(root))
+        (jobs_of(root) / "job" / "logs").mkdir(parents=True)
+        self.log = jobs_of(root) / "job" / "logs" / "sys" / "image.txt"
+        self._image = BuiltImage(snapshot, "Dockerfile").name
+        around = Surroundings(cluster="c1", root=root, redis_url="redis://x")
+        compute = Compute.model_validate({"type": "docker", "name": "pool"})
+        self.engine = Engine(compute, around, DockerSettings(builds=True, kit="/kit", **settings))
+
+    def state(self) -> ImageState:
+        return self.engine.build({self._image: ["job"]})[self._image]
+
+    def until(self, wanted: str) -> ImageState:
+        """Ask until what is said, or the failure, has these words."""
+        deadline = time.monotonic() + 20
+        while wanted not in (state := self.state()).said + state.failure:
+            assert time.monotonic() < deadline, state
+            time.sleep(0.01)  # an engine that is polled gives no sign
+        return state
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[FakeEngine]:
+    server = FakeEngine()
+    monkeypatch.setenv("DOCKER_HOST", f"tcp://127.0.0.1:{server.server_port}")
+    (tmp_path / "config").mkdir()
+    logins = {"auths": {"registry.example.org": {"auth": "dXNlcjpzd29yZGZpc2g="}}}
+    (tmp_path / "config" / "config.json").write_text(json.dumps(logins))
+    monkeypatch.setenv("DOCKER_CONFIG", str(tmp_path / "config"))
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield server
+    finally:
+        server.may_end.set()
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def test_an_engine_is_sent_the_files_and_no_password_of_ours(server: FakeEngine, tmp_path: Path) -> None:
+    server.breaks_off = False
+    asked = Asked(tmp_path)
+    deadline = time.monotonic() + 20
+    while not asked.state().is_there:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)  # as above
+    ((parameters, logins, body),) = server.sent
+    assert logins == "e30=", "an empty mapping"
+    assert parameters["dockerfile"] == ["Dockerfile"]
+    with tarfile.open(fileobj=io.BytesIO(body)) as archive:
+        assert archive.getnames() == ["Dockerfile"]
+    assert asked.log.read_text() == STEP["stream"]
+    asked.engine.close()
+
+
+def test_a_build_that_breaks_off_is_tried_again_and_not_for_ever(
+    server: FakeEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = Asked(tmp_path)
+    assert "is tried again" in asked.until("broke off").said
+    assert len(server.sent) == 1, "not at once"
+    monkeypatch.setattr(builds, "AGAIN_S", 0.0)
+    assert "broke off 3 times" in asked.until("3 times").failure
+    asked.engine.close()
+
+
+def test_what_the_engine_refuses_is_not_tried_again(server: FakeEngine, tmp_path: Path) -> None:
+    server.says, server.breaks_off = [STEP, {"error": "no such base"}], False
+    asked = Asked(tmp_path)
+    assert asked.until("no such base").failure == "no such base"
+    assert asked.state().failure == "no such base"
+    assert len(server.sent) == 1
+    assert "no such base" in asked.log.read_text()
+    asked.engine.close()
+
+
+def test_a_build_that_takes_too_long_is_broken_off_and_says_so(server: FakeEngine, tmp_path: Path) -> None:
+    server.may_end.clear()
+    asked = Asked(tmp_path, build_seconds=0.3)
+    assert "PARALLELRUN_DOCKER_BUILD_SECONDS" in asked.until("longer than 0.3 s").failure
+    assert len(server.sent) == 1
+    asked.engine.close()

@@ -1,0 +1,121 @@
+"""What an Engine is sent that builds an image, and what jobs get of what it says."""
+
+from __future__ import annotations
+
+import io
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from parallelrun_core.computes.built_images import BuiltImage
+from parallelrun_core.computes.kinds.docker import Compute
+from parallelrun_core.computes.launch import Launch, Shape, launch_id
+from parallelrun_provisioner.engines.docker.building import Builds
+from parallelrun_provisioner.engines.docker.building.log import MOST_BYTES, BuildLog
+from parallelrun_provisioner.engines.docker.building.sent import parameters, tag_of, tar_of
+from parallelrun_provisioner.engines.docker.container import container
+from parallelrun_provisioner.engines.docker.settings import DockerSettings
+from parallelrun_provisioner.engines.interface import LaunchRefused, Surroundings
+
+IMAGE = BuiltImage("a" * 64, "docker/Dockerfile")
+AROUND = Surroundings(cluster="c1", root=Path("/nowhere"), redis_url="redis://x")
+
+
+def docker(**fields: object) -> Compute:
+    return Compute.model_validate({"type": "docker", "name": "pool", **fields})
+
+
+def test_an_image_is_called_by_what_it_is_built_of_and_for() -> None:
+    others = [BuiltImage("b" * 64, IMAGE.dockerfile), BuiltImage(IMAGE.context, "Dockerfile")]
+    tags = {
+        tag_of(IMAGE, "linux/amd64"),
+        tag_of(IMAGE, "linux/arm64"),
+        *(tag_of(each, "linux/amd64") for each in others),
+    }
+    assert len(tags) == 4
+    assert tag_of(IMAGE, "linux/amd64") == tag_of(BuiltImage(*IMAGE), "linux/amd64")
+
+
+def test_a_step_of_a_build_may_use_what_a_node_may() -> None:
+    limited = parameters(IMAGE, "tag", "c1", docker(cpus=1.5, memory_bytes=1 << 30))
+    assert limited["cpuquota"] == 1.5 * limited["cpuperiod"]
+    assert limited["memory"] == limited["memswap"] == 1 << 30
+    assert IMAGE.name in limited["labels"]
+    assert not {"memory", "cpuquota", "networkmode"} & parameters(IMAGE, "tag", "c1", docker()).keys()
+
+
+def test_the_same_files_are_the_same_tar_whenever_and_by_whomever_they_were_written(tmp_path: Path) -> None:
+    long = "d" * 90
+    made = []
+    for name in ("one", "two"):
+        folder = tmp_path / name
+        (folder / long).mkdir(parents=True)
+        for file in ("b", "a", f"{long}/{long}.txt"):
+            (folder / file).write_text(file * 300)
+        (folder / "a").chmod(0o500 if name == "one" else 0o755)
+        made.append(b"".join(tar_of(folder)))
+    assert made[0] == made[1]
+    with tarfile.open(fileobj=io.BytesIO(made[0])) as archive:
+        entries = {entry.name: (entry.mode, entry.mtime, entry.uid) for entry in archive}
+        read = archive.extractfile(f"{long}/{long}.txt")
+        assert read is not None
+        assert read.read().decode() == f"{long}/{long}.txt" * 300
+    assert entries == {"a": (0o755, 0, 0), "b": (0o644, 0, 0), f"{long}/{long}.txt": (0o644, 0, 0)}
+
+
+def test_what_lacks_a_part_is_not_sent_as_if_it_were_whole(tmp_path: Path) -> None:
+    (tmp_path / "shorter").symlink_to("/sys/class/net/lo/mtu")  # says that it has 4096 bytes, and has fewer
+    with pytest.raises(OSError, match="has become shorter"):
+        b"".join(tar_of(tmp_path))
+    with pytest.raises(FileNotFoundError):  # what the walk meets in a folder is no folder without files
+        b"".join(tar_of(tmp_path / "away"))
+
+
+def test_each_job_that_waits_has_all_of_the_log_and_no_link_is_followed(tmp_path: Path) -> None:
+    for job in ("one", "two", "three"):
+        (tmp_path / job).mkdir()
+    (tmp_path / "three" / "sys").mkdir()
+    (tmp_path / "three" / "sys" / "image.txt").symlink_to(tmp_path / "elsewhere")
+    files = [tmp_path / job / "sys" / "image.txt" for job in ("one", "two", "three", "gone")]
+    log = BuildLog()
+    log.also_to(files[:1])
+    log.write("Step 1\n")
+    log.also_to(files)
+    log.write("Step 2\n")
+    log.also_to(files)
+    assert [file.read_text() for file in files[:2]] == ["Step 1\nStep 2\n"] * 2
+    assert not (tmp_path / "elsewhere").exists()
+    assert not files[3].parent.parent.exists(), "the folder of a job that was removed"
+
+
+def test_an_endless_log_is_cut_off(tmp_path: Path) -> None:
+    log, file = BuildLog(), tmp_path / "sys" / "image.txt"
+    log.also_to([file])
+    for _ in range(6):
+        log.write("x" * (MOST_BYTES // 4))
+    assert file.stat().st_size < 1.1 * MOST_BYTES
+    assert file.read_text().endswith("cut off here\n")
+
+
+@pytest.mark.parametrize(
+    "settings, what_to_do",
+    [
+        (DockerSettings(kit="kit"), "PARALLELRUN_DOCKER_BUILDS=true"),
+        (DockerSettings(builds=True), "PARALLELRUN_DOCKER_KIT"),
+    ],
+)
+def test_nothing_is_built_unless_the_operator_says_so(settings: DockerSettings, what_to_do: str) -> None:
+    builds = Builds(docker(), settings, AROUND)
+    no_engine = object()
+    state = builds.go_on(no_engine, {IMAGE.name: ["job"]})[IMAGE.name]
+    assert not state.is_there
+    assert what_to_do in state.failure
+
+
+def test_an_image_that_is_not_built_is_not_looked_for_in_registries() -> None:
+    launch = Launch(id=launch_id("pool", "0123456789ab"), compute="pool", shape=Shape(image=IMAGE.name))
+    settings = DockerSettings(kit="kit", builds=True, images="**")
+    with pytest.raises(LaunchRefused, match="not built"):
+        container(docker(), settings, "c1", launch)
+    assert container(docker(), settings, "c1", launch, "parallelrun-built:1")["Image"] == "parallelrun-built:1"
