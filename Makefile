@@ -10,7 +10,8 @@ T ?= tests
 # it is then rerun on its own. Tests that look for a lost or duplicated row are not.
 TEST_PROCESSES ?= 3
 PYTEST = $(BIN)/python -m pytest -rs
-SIDE_BY_SIDE = -n $(TEST_PROCESSES) --dist loadgroup
+# What the tests of a file share, such as a cluster, is started once, and files begin in order: the short ones are last.
+SIDE_BY_SIDE = -n $(TEST_PROCESSES) --dist loadfile --no-loadscope-reorder
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -98,7 +99,7 @@ test: setup $(TESTS_READY) ## Run all tests (T=tests/unit for a part)
 			$(PYTEST) --last-failed --last-failed-no-failures none -m "not docker and not chaos" $(T) ;; \
 		*) exit 1 ;; \
 	esac
-	@$(PYTEST) $(SIDE_BY_SIDE) -m "chaos and not docker" $(T) || [ $$? -eq 5 ]  # 5: none of those in this part
+	@$(PYTEST) -n $(TEST_PROCESSES) -m "chaos and not docker" $(T) || [ $$? -eq 5 ]  # 5: none of those in this part
 	@$(PYTEST) -m docker $(T) || [ $$? -eq 5 ]
 
 $(OBJECT_SERVERS)/ready: requirements/object-servers.txt

@@ -18,7 +18,6 @@ from tests.object_servers.s3 import KEY, SECRET
 pytestmark = [
     pytest.mark.integration,
     pytest.mark.slow,
-    pytest.mark.xdist_group(__name__),
     pytest.mark.skipif(sys.platform != "linux", reason="agents need Linux"),
 ]
 Command = Callable[..., subprocess.CompletedProcess[str]]

@@ -28,7 +28,7 @@ from tests.object_servers.s3 import KEY, SECRET
 
 STORAGE = ObjectStorage()
 URL = "azureml://datastores/images/paths"
-pytestmark = [pytest.mark.integration, pytest.mark.xdist_group(__name__)]
+pytestmark = pytest.mark.integration
 
 
 class Node:

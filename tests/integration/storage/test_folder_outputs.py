@@ -17,7 +17,7 @@ from tests.integration.test_reopen import submit
 from tests.object_servers import Moto, ObjectServer
 from tests.twins import sabotage
 
-pytestmark = [pytest.mark.integration, pytest.mark.xdist_group(__name__)]
+pytestmark = pytest.mark.integration
 
 WRITES = """
 import os, signal, sys, time

@@ -23,7 +23,7 @@ from tests.object_servers import ObjectServer, SeaweedFS
 from tests.store_proxy import StoreProxy
 from tests.twins import sabotage
 
-pytestmark = [pytest.mark.integration, pytest.mark.slow, pytest.mark.xdist_group(__name__)]
+pytestmark = [pytest.mark.integration, pytest.mark.slow]
 SIZE = 20_000
 AWAY_S = float(os.environ.get("STORE_AWAY_S", "6"))
 """How long the store is away; a minute takes five with all of these, and `--timeout=300`."""

@@ -22,7 +22,7 @@ from tests.object_servers import Moto, ObjectServer, SeaweedFS
 from tests.twins import sabotage
 from tests.unit.core.factories import outcome
 
-pytestmark = [pytest.mark.integration, pytest.mark.xdist_group(__name__)]
+pytestmark = pytest.mark.integration
 STORAGE = ObjectStorage()
 ROWS = [b"%07d\n" % number * 1000 for number in range(2500)]  # two parts and a bit
 

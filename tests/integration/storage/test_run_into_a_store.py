@@ -11,7 +11,7 @@ import pytest
 from tests.integration.storage.conftest import Bucket, Store
 from tests.object_servers import Moto, ObjectServer
 
-pytestmark = [pytest.mark.integration, pytest.mark.xdist_group(__name__)]
+pytestmark = pytest.mark.integration
 SCRIPT = """
 import os, sys
 

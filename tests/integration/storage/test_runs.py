@@ -18,7 +18,6 @@ from tests.object_servers import Moto, ObjectServer
 pytestmark = [
     pytest.mark.integration,
     pytest.mark.slow,
-    pytest.mark.xdist_group(__name__),
     pytest.mark.skipif(sys.platform != "linux", reason="agents need Linux"),
 ]
 Run = Callable[..., list[Any]]

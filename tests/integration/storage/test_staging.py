@@ -25,7 +25,7 @@ from tests.object_servers import Moto, ObjectServer
 from tests.twins.sabotage import expect_failure
 
 # One at a time: each of its servers takes many ports, and some of them by itself.
-pytestmark = [pytest.mark.integration, pytest.mark.xdist_group(__name__)]
+pytestmark = pytest.mark.integration
 Make = Callable[..., "Node"]
 
 

@@ -25,7 +25,7 @@ from tests.integration.storage.conftest import Bucket, Store
 from tests.object_servers import Moto, ObjectServer
 from tests.store_proxy import StoreProxy
 
-pytestmark = [pytest.mark.integration, pytest.mark.slow, pytest.mark.xdist_group(__name__)]
+pytestmark = [pytest.mark.integration, pytest.mark.slow]
 
 SCRIPT = "def run(mini_batch):\n    return [open(path).read()[:1] for path in mini_batch]\n"
 COUNT, SIZE = 7, 1000

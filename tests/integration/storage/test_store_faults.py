@@ -20,7 +20,7 @@ from tests.object_servers import ObjectServer, SeaweedFS
 from tests.store_proxy import StoreProxy
 from tests.twins import sabotage
 
-pytestmark = [pytest.mark.integration, pytest.mark.slow, pytest.mark.xdist_group(__name__)]
+pytestmark = [pytest.mark.integration, pytest.mark.slow]
 SIZE = 60_000
 Make = Callable[..., "Node"]
 

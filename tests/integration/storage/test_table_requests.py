@@ -16,7 +16,7 @@ from tests.integration.storage.conftest import Bucket, Store
 from tests.integration.storage.tables import Make, lines, parquet
 from tests.object_servers import Moto, ObjectServer
 
-pytestmark = [pytest.mark.integration, pytest.mark.xdist_group(__name__)]
+pytestmark = pytest.mark.integration
 
 MIB = 1 << 20
 MOST = 1.05

@@ -22,7 +22,7 @@ from tests.integration.storage.tables import Make, avro, delta, lines, parquet, 
 from tests.object_servers import Moto, ObjectServer
 from tests.twins.sabotage import expect_failure
 
-pytestmark = [pytest.mark.integration, pytest.mark.xdist_group(__name__)]
+pytestmark = pytest.mark.integration
 
 
 @pytest.fixture(scope="module")
