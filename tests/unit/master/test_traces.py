@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import time
+from errno import EIO
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pytest
 
 from parallelrun_core.adviser.evidence import DONE, FAILED, RETRY, columns
+from parallelrun_core.errors import NewerSchema
 from parallelrun_core.failure import JobFailure
 from parallelrun_core.folder.decisions import DecisionWriter
 from parallelrun_core.folder.job_folder import JobFolder
@@ -243,6 +246,63 @@ def test_a_job_whose_records_are_damaged_is_given_up(tmp_path: Path, monkeypatch
         job.deliver(other)
     assert {each.attributes["parallelrun.job.id"] for each in collector.named("job words")} == {other.folder.job_id}
     assert owed(traces_of(tmp_path)) == []
+
+
+def cannot_be_read(name: str, times: int, error: Exception) -> Any:
+    """Let files of this name fail to be read, for so many times."""
+    read, left = Path.read_bytes, [times]
+
+    def failing(path: Path) -> bytes:
+        if name in str(path) and left[0]:
+            left[0] -= 1
+            raise error
+        return read(path)
+
+    return patch.object(Path, "read_bytes", failing)
+
+
+@pytest.mark.parametrize("kind", [PermissionError, NewerSchema, ValueError])
+def test_what_cannot_be_read_for_a_while_is_sent_later(
+    kind: type[Exception], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nor does it keep the others, be it a bug."""
+    job, other = Ended(tmp_path), Ended(tmp_path)
+    job.folder.reopen(Reopening(generation=1, at=BEGUN + 70, retry_failed=True))
+    with Collector() as collector:
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.url)
+        with cannot_be_read(str(job.folder.layout.reopening(1)), 1, kind("not now")):
+            job.deliver(other, now=100.0)
+        assert [each.attributes["parallelrun.job.id"] for each in collector.named("job words")] == [other.folder.job_id]
+        attempts = attempts_of(traces_of(tmp_path), job.name)
+        assert attempts is not None
+        job.deliver(now=attempts.next_at)
+        assert len(collector.named("job words")) == 2
+    assert owed(traces_of(tmp_path)) == []
+
+
+def test_what_can_never_be_read_is_given_up_after_a_day(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    job = Ended(tmp_path)
+    job.folder.reopen(Reopening(generation=1, at=BEGUN + 70, retry_failed=True))
+    with Collector() as collector, cannot_be_read(str(job.folder.layout.reopening(1)), 2, ValueError("never")):
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.url)
+        job.deliver(now=100.0)
+        assert owed(traces_of(tmp_path)) == [job.name]
+        job.deliver(now=200.0 + GIVE_UP_S)
+    assert owed(traces_of(tmp_path)) == []
+    assert not collector.requests
+
+
+def test_an_end_that_the_volume_does_not_give_is_read_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    job, other = Ended(tmp_path), Ended(tmp_path)
+    with Collector() as collector:
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.url)
+        with cannot_be_read(str(job.folder.layout.result(0)), 1, OSError(EIO, "not now")):
+            job.deliver(other, now=100.0)
+        assert [each.attributes["parallelrun.job.id"] for each in collector.named("job words")] == [other.folder.job_id]
+        attempts = attempts_of(traces_of(tmp_path), job.name)
+        assert attempts is not None
+        job.deliver(now=attempts.next_at)
+        assert len(collector.named("job words")) == 2
 
 
 def tries(count: int, **values: Any) -> Any:
