@@ -24,7 +24,9 @@ from parallelrun_core.outcome import Failure, encode_all
 from parallelrun_core.progress import Progress
 from parallelrun_core.states import JobState
 from parallelrun_core.tracing.sampling import Sampler
+from parallelrun_core.tracing.switch import Tracing
 from parallelrun_master.owed.notes import attempts_of, owe, owed
+from parallelrun_master.owed.whom import owed_in
 from parallelrun_master.policy.notices import GIVE_UP_S
 from parallelrun_master.policy.traced_tries import chosen
 from parallelrun_master.traces.delivery import Delivery, Order
@@ -92,9 +94,9 @@ class Ended:
         retries.append(encode_all([again]))
         retries.close()
 
-    def deliver(self, *others: Ended, now: float = 100.0, most: int = 1000) -> None:
-        names = [each.name for each in (self, *others)]
-        order = Order(root=str(self.root), log_format="json", most=most, sampler=Sampler(), now=now, names=names)
+    def deliver(self, *others: Ended, now: float = 100.0, most: int = 1000, sampler: Sampler | None = None) -> None:
+        names, sampler = [each.name for each in (self, *others)], sampler or Sampler()
+        order = Order(root=str(self.root), log_format="json", most=most, sampler=sampler, now=now, names=names)
         Delivery(order, Exporter()).run()
 
 
@@ -303,6 +305,23 @@ def test_an_end_that_the_volume_does_not_give_is_read_later(tmp_path: Path, monk
         assert attempts is not None
         job.deliver(now=attempts.next_at)
         assert len(collector.named("job words")) == 2
+
+
+@pytest.mark.parametrize("share,is_sent", [(1.0, True), (0.0, False)])
+def test_the_trace_of_a_step_is_owed_while_its_pipeline_cannot_be_read(
+    share: float, is_sent: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whether it is kept is then decided by whoever sends it."""
+    pipeline = Ended(tmp_path, spec={"type": "pipeline", "steps": {"count": {"job": {}}}})
+    step = Ended(tmp_path, parent=Parent(job_id=pipeline.folder.job_id, step="count", owner=pipeline.folder.job_id))
+    record, sampler = step.folder.record(), Sampler(share=share)
+    with cannot_be_read(str(pipeline.folder.layout.record), 1, OSError(EIO, "not now")):
+        assert owed_in(step.folder, record, 0, Tracing(sampler=sampler)) == [traces_of(tmp_path)]
+    with Collector() as collector:
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.url)
+        step.deliver(sampler=sampler)
+        assert bool(collector.requests) == is_sent
+    assert step.name not in owed(traces_of(tmp_path))
 
 
 def tries(count: int, **values: Any) -> Any:

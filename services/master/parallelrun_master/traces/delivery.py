@@ -77,6 +77,9 @@ class Delivery:
         job_id, again_s = end.folder.job_id, end.begin_attempt()
         try:
             of_job = span_of(end.folder, end.record, end.generation, self._order.sampler)
+            if not of_job.own.is_sampled:  # which couldn't be told when the job ended
+                end.owed.settle()
+                return
             story = story_of(end.folder, end.record, end.result, end.generation, self._order.most)
             count = self._exporter.send(story, of_job, Mask(end.record.spec))
         except NotSent as error:
