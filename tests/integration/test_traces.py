@@ -89,7 +89,7 @@ def test_a_collector_that_never_answers_delays_nothing() -> None:
     """The jobs end meanwhile, and their traces are owed."""
     cluster = Cluster(nodes=1, slots=1)
     with black_hole() as url:
-        trace_to(cluster, url, "master")
+        trace_to(cluster, url, "master", OTEL_EXPORTER_OTLP_TIMEOUT="100")
         with cluster:
             jobs = [cluster.submit(SCRIPT, inputs=cluster.files(1)) for _ in range(3)]
             cluster.until(lambda: all(cluster.folder(job).result() for job in jobs), "the jobs end", 60)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from errno import EIO
 from pathlib import Path
 from typing import Any
@@ -227,9 +226,7 @@ def test_a_collector_that_never_answers_is_asked_once(tmp_path: Path, monkeypatc
     jobs = [Ended(tmp_path) for _ in range(4)]
     with black_hole() as url:
         monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", url)
-        began = time.monotonic()
         jobs[0].deliver(*jobs[1:], now=100.0)
-        assert time.monotonic() - began < 3.5
         counts = [attempts_of(traces_of(tmp_path), job.name) for job in jobs]
         assert [(each.count, each.next_at > 100) for each in counts if each is not None] == [
             (1, True), (0, True), (0, True), (0, True),
