@@ -37,7 +37,9 @@ class NodeWatch:
         self.slots = 1
         """Workers that the job could have now; at least 1, so that limits derived from it make sense."""
         self.workers = 0
-        """The same, of the nodes that may work for it, and with those of nodes that take no more work."""
+        """The same, with those of nodes that take no more work."""
+        self.own_workers = 0
+        """Workers that it could have on the nodes that were chosen for it, and take more."""
         self.are_full = False
         """Whether nodes are alive, and the disks of all of them are full: then the job has to wait."""
         self.are_taken = False
@@ -76,11 +78,11 @@ class NodeWatch:
         self.are_full = bool(nodes) and all(info.state is NodeState.DISK_FULL for info in nodes)
         most = self._spec.max_concurrency_per_instance
         self.slots = max(1, sum(min(info.slots, most or info.slots) for info in ready))
+        self.workers = sum(min(info.slots, most or info.slots) for info in nodes)
         if self._spec.instance_count is not None:
             self._assign([self._place(info, time.monotonic()) for info in ready], self._spec.instance_count)
-        own = [info for info in nodes if self._assigned is None or info.node in self._assigned]
-        self.workers = sum(min(info.slots, most or info.slots) for info in own)
-        mine = [info for info in own if info.state is NodeState.READY]
+        mine = [info for info in ready if self._assigned is None or info.node in self._assigned]
+        self.own_workers = sum(min(info.slots, most or info.slots) for info in mine)
         taken = [info.busy >= info.slots and self._queue.job_id not in info.workers for info in mine]
         self.are_taken = len(taken) >= (self._spec.instance_count or 1) and all(taken)
         self.has_own = not all(taken)

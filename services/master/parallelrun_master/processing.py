@@ -169,7 +169,7 @@ class Processing:
     def _choose_size(self, sizing: Sizing) -> None:
         """Let a job that chooses the size of its mini-batches do so by what is known now, and say what is new."""
         progress = self._ledger.progress
-        sizing.refresh(progress.decided, self._nodes.workers)
+        sizing.refresh(progress.decided, self._nodes.own_workers)
         sizing.show(progress)
         if (choice := sizing.news()) is not None:
             self._job.reports.say(f"A mini-batch now has {counted(choice.items, 'item')}: {choice.why}.")

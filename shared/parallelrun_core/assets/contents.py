@@ -92,7 +92,7 @@ def keep_context(root: Path, folder: Path, dockerfile: str) -> str:
     Raises:
         InvalidInput: as `code/context.py` says.
     """
-    return _kept(code_store(root), lambda store: snapshot_context(folder, dockerfile, store), ())
+    return _kept(code_store(root), lambda store: snapshot_context(folder, dockerfile, store, leave_out=root), ())
 
 
 def files_of(path: Path) -> Iterator[tuple[tuple[str, ...], int, IO[bytes]]]:

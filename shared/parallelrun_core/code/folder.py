@@ -12,6 +12,7 @@ from typing import IO, Final, Protocol
 
 from pathspec import GitIgnoreSpec
 
+from parallelrun_core.code.ignore_file import ignore_lines
 from parallelrun_core.errors import InvalidInput, UnsafePath
 from parallelrun_core.paths import opened_path
 
@@ -20,6 +21,8 @@ SKIPPED_FOLDERS: Final = frozenset({"__pycache__", ".git", ".venv", ".ipynb_chec
 _SIGNS: Final = ("pyvenv.cfg", "conda-meta", ".parallelrun", "logs/.parallelrun")
 IGNORE_FILES: Final = (".amlignore", ".gitignore")
 """The first that is there counts, and only at the top of the folder, as in Azure ML."""
+_MOST_DEEP: Final = 100
+"""What it takes to try the pattern of an ignore file grows with the depth of a file."""
 LEAVE_OUT_HINT: Final = "a line in .amlignore, else .gitignore, at the top of the code leaves out what isn't code"
 
 
@@ -53,12 +56,17 @@ def files_below(folder: Path, ignored: Ignored, leave_out: Path | None = None) -
 
     Raises:
         UnsafePath: a link leads out of the folder, or to one above itself.
+        InvalidInput: a folder is too deep.
     """
     root = folder.resolve()
     left_out = leave_out.resolve() if leave_out else None
     for current, subfolders, names in os.walk(folder, followlinks=True):
         here = Path(current)
         below = here.relative_to(folder)
+        if len(below.parts) > _MOST_DEEP:
+            raise InvalidInput.at(
+                "/code", f"{Path(*below.parts[:3])}/… goes deeper than {_MOST_DEEP} folders", LEAVE_OUT_HINT
+            )
         subfolders[:] = sorted(
             name
             for name in subfolders
@@ -82,10 +90,11 @@ def files_below(folder: Path, ignored: Ignored, leave_out: Path | None = None) -
 
 def _ignored_in(folder: Path) -> GitIgnoreSpec:
     for name in IGNORE_FILES:
-        try:
-            return GitIgnoreSpec.from_lines((folder / name).read_text(errors="replace").splitlines())
-        except (FileNotFoundError, IsADirectoryError):
+        lines = ignore_lines(folder, name, "/code")
+        if lines is None:
             continue
+        try:
+            return GitIgnoreSpec.from_lines(lines)
         except ValueError as error:
             raise InvalidInput.at("/code", f"{name}: {error}") from error
     return GitIgnoreSpec.from_lines([])

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -197,7 +198,7 @@ def test_lists_and_single_jobs_are_shown(api: FakeApi, capsys: pytest.CaptureFix
     assert main(["job", "list", "-o", "json", "--status", "failed"]) == 0
     assert [job["state"] for job in json.loads(capsys.readouterr().out)] == ["processing", "failed"]
     assert main(["job", "show", "job_1"]) == 0
-    assert "failure:   failed: 2 items have failed." in capsys.readouterr().out
+    assert re.search(r"^failure: +failed: 2 items have failed\.$", capsys.readouterr().out, re.MULTILINE)
     assert main(["job", "show", "job_1", "-o", "name"]) == 0
     assert capsys.readouterr().out == "job_1\n"
 

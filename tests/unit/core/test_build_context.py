@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from parallelrun.package_code import zip_context
-from parallelrun_core.code.context import CONTEXT, DockerIgnore, context_files, snapshot_context
+from parallelrun_api.submission.contexts import with_context_stored
+from parallelrun_core.code.context import CONTEXT, context_files, snapshot_context
+from parallelrun_core.code.docker_ignore import DockerIgnore
+from parallelrun_core.code.folder import code_files
 from parallelrun_core.code.snapshots import snapshot_zip
 from parallelrun_core.errors import InvalidInput
+from parallelrun_core.path_rule import PathRule, Places
+from parallelrun_core.spec import JobSpec
 
 
 def context(folder: Path, **files: str) -> Path:
@@ -39,6 +46,11 @@ def names_in(folder: Path, dockerfile: str = "Dockerfile") -> set[str]:
         (["a?c", "[0-9]*"], ["abc", "7z"], ["ac", "z7"]),
         (["# comment", "", "  b  "], ["b"], ["# comment", "comment"]),
         (["a\\*b"], ["a*b"], ["axb"]),
+        (["**.py"], ["a.py", "x/y.py"], ["a.pyc", "x/y"]),
+        (["a**"], ["a", "ab", "ab/c"], ["ba"]),
+        (["a**b"], ["ab", "axb", "ax/y/zb"], ["b", "a/x"]),
+        (["**"], ["a", "a/b"], []),
+        (["*a*b*"], ["ab", "xaybz", "aab"], ["ba", "a/b"]),
     ],
 )
 def test_the_ignore_file_is_read_as_docker_does(lines: list[str], left_out: list[str], taken: list[str]) -> None:
@@ -50,6 +62,61 @@ def test_the_ignore_file_is_read_as_docker_does(lines: list[str], left_out: list
 def test_the_dockerfile_is_taken_whatever_the_ignore_file_says(tmp_path: Path) -> None:
     context(tmp_path, docker__Dockerfile="FROM base\n", docker__other="x", a_txt="x", _dockerignore="*\n")
     assert names_in(tmp_path, "docker/Dockerfile") == {"docker/Dockerfile"}
+
+
+def test_a_pattern_is_not_tried_in_all_the_ways_that_there_are() -> None:
+    """There would be 10^18 of them, and while they are tried, the server does nothing else."""
+    ignored = DockerIgnore(["*a" * 12 + "b", "/".join(["**", "a*"] * 12) + "/b"], "Dockerfile")
+    assert not ignored.match_file("/".join(["a" * 200] * 20))
+
+
+def _fifo(path: Path) -> None:
+    os.mkfifo(path)
+
+
+@pytest.mark.parametrize(
+    "make, message",
+    [
+        (_fifo, "is no file of that folder"),
+        (lambda path: path.symlink_to("/dev/zero"), "is no file of that folder"),
+        (lambda path: path.symlink_to("/etc/passwd"), "is no file of that folder"),
+        (lambda path: path.symlink_to(path), "can't be read"),
+        (lambda path: path.write_text("# \n" * 30_000), "more than 64 KiB"),
+        (lambda path: path.write_text("x\n*a*a*a*a\n"), "line 2 of .* has more than 3"),
+        (lambda path: path.write_text("**/a/**/b/**/c/**\n"), "line 1 of .* has more than 3"),
+    ],
+)
+def test_an_ignore_file_that_would_hang_or_tell_is_refused(
+    tmp_path: Path, make: Callable[[Path], object], message: str
+) -> None:
+    for name, take in ((".dockerignore", names_in), (".amlignore", lambda folder: list(code_files(folder)))):
+        folder = context(tmp_path / name)
+        make(folder / name)
+        with pytest.raises(InvalidInput, match=message):
+            take(folder)
+
+
+def test_a_dockerfile_in_a_folder_that_is_never_taken_is_missed_at_once(tmp_path: Path) -> None:
+    context(tmp_path, venv__pyvenv_cfg="", venv__Dockerfile="FROM base\n")
+    with pytest.raises(InvalidInput, match="no file 'venv/Dockerfile'"):
+        names_in(tmp_path, "venv/Dockerfile")
+
+
+def test_files_that_nest_too_deep_are_refused(tmp_path: Path) -> None:
+    context(tmp_path).joinpath(*["d"] * 120).mkdir(parents=True)
+    with pytest.raises(InvalidInput, match="deeper than 100 folders"):
+        names_in(tmp_path)
+
+
+def test_a_folder_that_holds_the_clusters_own_files_is_no_context(tmp_path: Path) -> None:
+    root = context(tmp_path, cluster__jobs__j__keys__session="secret") / "cluster"
+    rule = PathRule(root, Places(roots=[str(tmp_path)]))
+    build = {"path": str(tmp_path), "dockerfile_path": "Dockerfile"}
+    placed = {"compute": "nodes", "environment": {"build": build}}
+    spec = JobSpec.parse({"command": "true"})
+    with pytest.raises(InvalidInput, match="own files"):
+        with_context_stored(root, rule, spec, placed)
+    assert not list(root.glob("code/*"))
 
 
 def test_what_a_folder_has_that_is_left_out_is_not_even_looked_at(tmp_path: Path) -> None:

@@ -46,7 +46,10 @@ def test_workers_are_those_of_all_nodes_and_slots_those_that_take_more() -> None
     assert (nodes.alive, nodes.slots, nodes.workers) == (2, 4, 6)
     few = watch((info("a", 4), True), (info("b", 4), True), max_concurrency_per_instance=1)
     few.check()
-    assert (few.slots, few.workers) == (2, 2)
+    assert (few.slots, few.workers, few.own_workers) == (2, 2, 2)
+    chosen = watch((info("a", 4), True), (info("b", 4), True), instance_count=1)
+    chosen.check()
+    assert (chosen.slots, chosen.workers, chosen.own_workers) == (8, 8, 4)
 
 
 @pytest.mark.parametrize("states, expected", [

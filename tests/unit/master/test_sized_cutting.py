@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
+from threading import Event
 
 import pytest
 from hypothesis import given, settings
@@ -102,6 +103,9 @@ def test_a_wave_of_single_files_waits_for_what_becomes_of_it() -> None:
     sizing.observe(done(1, 0.01, 8))
     sizing.refresh(8, workers=2)
     assert not sizing.must_wait
+    assert cut_now(cuts, sizing)[:4] == [4, 4, 4, 1], "few are larger than any that is done, until one of them is"
+    sizing.observe(done(4, 0.04, 1))
+    sizing.refresh(9, workers=2)
     assert set(cut_now(cuts, sizing)) == {4}
 
 
@@ -216,3 +220,35 @@ def test_leaders_that_die_leave_each_file_in_one_mini_batch(tmp_path: Path, deat
     assert files_of(folder) == [os.fsencode(inputs / f"{number:07d}") for number in range(300)]
     assert last.closing is not None
     assert last.closing.items == 300
+
+
+def test_what_is_cut_while_others_wait_for_a_store_is_recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing more may be cut by then, and yet the leader has something to do."""
+    (tmp_path / "in").mkdir()
+    for number in range(100):
+        (tmp_path / "in" / f"{number:03d}").touch()
+    (tmp_path / "job").mkdir()
+    spec = JobSpec.parse({"entry_script": "e.py", "inputs": str(tmp_path / "in"), "mini_batch_size": "auto"})
+    leader = Scheduler(tmp_path / "job", spec, 1, sizing=lambda cut: Sizing(spec, cut))
+    sizing, answers, has_cut = leader.sizing, Event(), Event()
+    assert sizing is not None
+    sizing.refresh(0, workers=2)
+    asked = sizing.next
+
+    def slowly(found: int, *, has_more: bool, is_last: bool) -> int | None:
+        answers.wait(10)
+        size = asked(found, has_more=has_more, is_last=is_last)
+        if sizing.must_wait:
+            has_cut.set()
+        return size
+
+    monkeypatch.setattr(sizing, "next", slowly)
+    leader._inputs.asks_stores = True
+    assert leader.step(1.0)
+    assert leader.mini_batches == 0
+    answers.set()
+    assert has_cut.wait(10)
+    while not leader.must_wait:
+        assert leader.step(1.0)
+    assert leader.mini_batches == 8
+    leader.stop()

@@ -36,6 +36,8 @@ class FakeEngine(ThreadingHTTPServer):
         self.breaks_off = True
         self.is_built = False
         self.sent: list[tuple[dict[str, list[str]], str, bytes]] = []
+        self.may_answer = threading.Event()
+        self.may_answer.set()
         self.may_end = threading.Event()
         self.may_end.set()
 
@@ -59,6 +61,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.rfile.readline()
         self.rfile.readline()
         self.server.sent.append((parse_qs(urlsplit(self.path).query), self.headers["X-Registry-Config"], body))
+        self.server.may_answer.wait(60)
         self.send_response(200)
         self.send_header("Transfer-Encoding", "chunked")
         self.end_headers()
@@ -94,13 +97,21 @@ class Asked:
         snapshot = snapshot_context(root / "context", "Dockerfile", code_store(root))
         (jobs_of(root) / "job" / "logs").mkdir(parents=True)
         self.log = jobs_of(root) / "job" / "logs" / "sys" / "image.txt"
+        self._snapshot = snapshot
         self._image = BuiltImage(snapshot, "Dockerfile").name
         around = Surroundings(cluster="c1", root=root, redis_url="redis://x")
         compute = Compute.model_validate({"type": "docker", "name": "pool"})
         self.engine = Engine(compute, around, DockerSettings(builds=True, kit="/kit", **settings))
 
-    def state(self) -> ImageState:
-        return self.engine.build({self._image: ["job"]})[self._image]
+    def state(self, *jobs: str) -> ImageState:
+        """How it stands with the image, for these jobs."""
+        return self.engine.build({self._image: jobs or ["job"]})[self._image]
+
+    def both(self) -> tuple[ImageState, ImageState]:
+        """How it stands with it, and with another one that waits for it."""
+        other = BuiltImage(self._snapshot, "Other").name
+        states = self.engine.build({self._image: ["job"], other: ["job"]})
+        return states[self._image], states[other]
 
     def until(self, wanted: str) -> ImageState:
         """Ask until what is said, or the failure, has these words."""
@@ -124,6 +135,7 @@ def server(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[FakeEngi
     try:
         yield server
     finally:
+        server.may_answer.set()
         server.may_end.set()
         server.shutdown()
         thread.join()
@@ -152,7 +164,7 @@ def test_a_build_that_breaks_off_is_tried_again_and_not_for_ever(
     asked = Asked(tmp_path)
     assert "is tried again" in asked.until("broke off").said
     assert len(server.sent) == 1, "not at once"
-    monkeypatch.setattr(builds, "AGAIN_S", 0.0)
+    monkeypatch.setattr(builds, "AGAIN_S", 0.5)
     assert "broke off 3 times" in asked.until("3 times").failure
     asked.engine.close()
 
@@ -172,4 +184,18 @@ def test_a_build_that_takes_too_long_is_broken_off_and_says_so(server: FakeEngin
     asked = Asked(tmp_path, build_seconds=0.3)
     assert "PARALLELRUN_DOCKER_BUILD_SECONDS" in asked.until("longer than 0.3 s").failure
     assert len(server.sent) == 1
+    asked.engine.close()
+
+
+def test_an_engine_that_never_answers_fails_the_build_and_holds_up_no_other(
+    server: FakeEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(builds, "MOST_AT_ONCE", 1)
+    server.may_answer.clear()
+    asked = Asked(tmp_path, build_seconds=1.0)
+    first, second = asked.both()
+    assert "building" in first.said
+    assert "other images" in second.said
+    assert "PARALLELRUN_DOCKER_BUILD_SECONDS" in asked.until("longer than 1 s").failure
+    assert "building" in asked.both()[1].said
     asked.engine.close()

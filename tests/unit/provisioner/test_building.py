@@ -64,6 +64,14 @@ def test_the_same_files_are_the_same_tar_whenever_and_by_whomever_they_were_writ
     assert entries == {"a": (0o755, 0, 0), "b": (0o644, 0, 0), f"{long}/{long}.txt": (0o644, 0, 0)}
 
 
+def test_what_lacks_a_part_is_not_sent_as_if_it_were_whole(tmp_path: Path) -> None:
+    (tmp_path / "shorter").symlink_to("/sys/class/net/lo/mtu")  # says that it has 4096 bytes, and has fewer
+    with pytest.raises(OSError, match="has become shorter"):
+        b"".join(tar_of(tmp_path))
+    with pytest.raises(FileNotFoundError):  # what the walk meets in a folder is no folder without files
+        b"".join(tar_of(tmp_path / "away"))
+
+
 def test_each_job_that_waits_has_all_of_the_log_and_no_link_is_followed(tmp_path: Path) -> None:
     for job in ("one", "two", "three"):
         (tmp_path / job).mkdir()

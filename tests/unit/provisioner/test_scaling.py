@@ -91,6 +91,35 @@ def test_a_shape_that_can_not_be_had_leaves_its_room_to_others() -> None:
     assert moves({broken: 1}, limits, one, 100.0, paused={broken: 0}).drain == (), "what there is of it stays"
 
 
+def test_warm_nodes_stay_while_a_job_waits_for_its_image() -> None:
+    unbuilt, limits = Shape(image="unbuilt"), Limits(least=2, most=2, idle_s=10.0)
+    warm = [node(number, Life.READY, idle_since=0.0) for number in range(2)]
+    assert moves({unbuilt: 1}, limits, warm, 100.0, paused={unbuilt: 0}) == Moves(wanted=2)
+    assert moves({unbuilt: 1}, limits, [], 100.0, paused={unbuilt: 0}).launch == (PLAIN, PLAIN)
+    tried = moves({unbuilt: 1}, limits, warm, 100.0, paused={unbuilt: 1})
+    assert len(tried.drain) == 1, "there is room for what is tried, and the other one stays"
+    of_it = [replace(each, shape=unbuilt) for each in warm]
+    assert moves({unbuilt: 1}, limits, of_it, 100.0, paused={unbuilt: 0}) == Moves(wanted=2), "what is there is kept"
+
+
+@given(
+    st.integers(0, 4),
+    st.integers(1, 4),
+    st.integers(0, 4),
+    st.tuples(st.integers(0, 9), st.booleans(), st.integers(0, 3)),
+)
+def test_what_can_not_be_had_never_ends_what_is_kept(
+    least: int, more: int, there: int, wishes: tuple[int, bool, int]
+) -> None:
+    demand, is_plain_wanted, tries = wishes
+    other, limits = Shape(image="other"), Limits(least=least, most=least + more, idle_s=10.0)
+    nodes = [node(number, Life.READY, idle_since=0.0) for number in range(min(there, limits.most))]
+    wanted = {other: demand, **({PLAIN: 1} if is_plain_wanted else {})}
+    done = moves(wanted, limits, nodes, 100.0, paused={other: tries})
+    assert len(nodes) - len(done.drain) + done.launch.count(PLAIN) >= least - tries
+    assert len(nodes) + len(done.launch) <= limits.most
+
+
 @pytest.mark.parametrize(
     "life, known, expected",
     [

@@ -32,7 +32,7 @@ def with_context_stored(root: Path, rule: PathRule, spec: JobSpec, placed: dict[
     if stored := stored_code(path):
         _check_stored(code_store(root) / stored, dockerfile)
         return placed
-    trouble = storage_of(path).place_trouble(path, rule)
+    trouble = storage_of(path).place_trouble(path, rule, pattern=())  # all that is in it is read
     if trouble is not None:
         raise InvalidInput.at(CONTEXT.pointer, trouble.message, trouble.hint)
     name = code_called(keep_context(root, Path(path), dockerfile))

@@ -106,7 +106,8 @@ def moves(
     there = [node for node in nodes if node.life is not Life.ENDED and node.id not in forget]
     supply = [node for node in there if node.life in _SUPPLY and node.id not in remove]
     lasting = [node for node in supply if _lasts(node, now)]
-    wanted = _wanted(_to_be_had(demand, supply, paused), limits)
+    had = _most_of_each(supply, paused)
+    wanted = _wanted({shape: min(count, had.get(shape, count)) for shape, count in demand.items()}, limits, had)
     launch: list[Shape] = []
     drain: list[str] = []
     withdraw: list[str] = []
@@ -124,10 +125,11 @@ def moves(
             withdraw += [node.id for node in early]
             drain += [node.id for node in _idle(stay, limits, now)[: surplus - len(early)]]
         drain += [node.id for node in _idle(end_soon, limits, now)[: max(0, len(stay) + len(end_soon) - count)]]
-    drain += _in_the_way(wanted, lasting, {*drain, *withdraw}, limits.most - len(there))
+    hoped = {shape: min(count, had.get(shape, count)) for shape, count in wanted.items()}
+    drain += _in_the_way(hoped, lasting, {*drain, *withdraw}, limits.most - len(there))
     return Moves(
         launch=tuple(launch), drain=tuple(drain), withdraw=tuple(withdraw), remove=remove, failed=failed, forget=forget,
-        wanted=sum(_wanted(demand, limits).values()),
+        wanted=sum(_wanted(demand, limits, {}).values()),
     )  # fmt: skip
 
 
@@ -144,8 +146,12 @@ def releases(nodes: Iterable[Node], *, by_force: bool) -> Moves:
     )
 
 
-def _wanted(demand: Mapping[Shape, int], limits: Limits) -> dict[Shape, int]:
-    """The nodes of each shape: as many as are asked for, in turn, within the limits."""
+def _wanted(demand: Mapping[Shape, int], limits: Limits, had: Mapping[Shape, int]) -> dict[Shape, int]:
+    """The nodes of each shape: as many as are asked for, in turn, within the limits.
+
+    Args:
+        had: how many there can be of shapes that can't be had at will.
+    """
     wanted = dict.fromkeys(demand, 0)
     left = limits.most
     while left > 0 and (short := [shape for shape in wanted if wanted[shape] < demand[shape]]):
@@ -154,18 +160,21 @@ def _wanted(demand: Mapping[Shape, int], limits: Limits) -> dict[Shape, int]:
             more = min(each, demand[shape] - wanted[shape], left)
             wanted[shape] += more
             left -= more
-    if (missing := limits.least - sum(wanted.values())) > 0:
-        plain = Shape() if Shape() in wanted or not wanted else next(iter(wanted))
-        wanted[plain] = wanted.get(plain, 0) + missing
+    # What is kept for jobs to come is kept of what can be had: nodes that are there wait for no image.
+    missing = max(0, limits.least - sum(wanted.values()))
+    for shape in sorted(wanted, key=lambda each: each != Shape()):
+        more = min(missing, max(0, had.get(shape, limits.least) - wanted[shape]))
+        wanted[shape] += more
+        missing -= more
+    if missing:
+        wanted[Shape()] = wanted.get(Shape(), 0) + missing
     return wanted
 
 
-def _to_be_had(demand: Mapping[Shape, int], supply: Iterable[Node], paused: Mapping[Shape, int]) -> dict[Shape, int]:
-    """What can be had of what is asked for: of a shape whose launches have failed, what is there and may be tried."""
+def _most_of_each(supply: Iterable[Node], paused: Mapping[Shape, int]) -> dict[Shape, int]:
+    """How many there can be of shapes whose launches have failed: what is there, and what may be tried."""
     there = Counter(node.shape for node in supply)
-    return {
-        shape: min(count, there[shape] + paused[shape]) if shape in paused else count for shape, count in demand.items()
-    }
+    return {shape: there[shape] + count for shape, count in paused.items()}
 
 
 def _shapes(wanted: Mapping[Shape, int], supply: Iterable[Node]) -> list[Shape]:

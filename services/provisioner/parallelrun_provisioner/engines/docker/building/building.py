@@ -37,38 +37,50 @@ class Building:
     Args:
         folder: what is built.
         parameters: of `POST /build`.
+        limit_s: how long it may take, its answer included.
     """
 
-    def __init__(self, folder: Path, parameters: Mapping[str, Any]) -> None:
+    def __init__(self, folder: Path, parameters: Mapping[str, Any], *, limit_s: float) -> None:
         self._folder = folder
         self._parameters = parameters
+        self._limit_s = limit_s
         self._is_stopped = Event()
         self._lock = Lock()
         self._socket: socket.socket | None = None
         """That by which the Engine tells how it goes."""
         self.log = BuildLog()
-        self.began = time.monotonic()
+        self._began = time.monotonic()
         self.said = "waiting"
         """What the Engine says of it at present."""
         self.failure = ""
         """Why there is no image, in the Engine's words."""
         self.trouble = ""
         """Why it broke off, though it may be built another time."""
-        self.ended_at: float | None = None
+        self.over_at: float | None = None
+        """Since when nothing more comes of it: it has ended, or was stopped."""
         Thread(target=self._run, name=f"build {parameters['t']}", daemon=True).start()
 
     def stop(self, why: str = "") -> None:
-        """Break it off: the Engine ends a build whose client goes.
+        """Break it off: the Engine ends a build whose client goes. One that hasn't answered yet goes when it does, or
+        when the time of this build is over.
 
         Args:
             why: for those who still wait for it.
         """
         with self._lock:
+            if self.over_at is not None:
+                return
             self.failure = self.failure or why
+            self.over_at = time.monotonic()
             self._is_stopped.set()
             if self._socket is not None:
                 with suppress(OSError):  # the Engine was faster
                     self._socket.shutdown(socket.SHUT_RDWR)
+
+    def stop_if_late(self) -> None:
+        """Break it off when its time is over."""
+        if time.monotonic() - self._began > self._limit_s:
+            self.stop(f"it takes longer than {self._limit_s:g} s (PARALLELRUN_DOCKER_BUILD_SECONDS of the provisioner)")
 
     def _run(self) -> None:
         tag, connection = self._parameters["t"], Connection()
@@ -83,6 +95,7 @@ class Building:
             self.failure = self.failure or str(error)
         except EngineError as error:
             self.trouble = str(error)
+            self.stop_if_late()  # it was not the Engine that gave up
         except ValueError as error:
             self.trouble = f"the Engine's answer can't be read: {error}"
         except OSError as error:
@@ -92,15 +105,18 @@ class Building:
             if why := self.failure or self.trouble:
                 self.log.write(f"{why}\n")
             log.info("image_build_ended", image=tag, failure=self.failure, trouble=self.trouble)
-            self.ended_at = time.monotonic()
+            with self._lock:
+                self.over_at = self.over_at or time.monotonic()
 
     def _build(self, client: Any) -> None:
         import requests
 
         url = f"{client.base_url}/v{client.api_version}/build"
         headers = {"Content-Type": "application/x-tar", "X-Registry-Config": _NO_LOGINS}
+        # The Engine may be silent for as long as a step takes. Until its answer begins, there is nothing to cut.
+        timeout = (_CONNECT_S, self._limit_s)
         with client.post(
-            url, params=self._parameters, data=self._sent(), headers=headers, stream=True, timeout=(_CONNECT_S, None)
+            url, params=self._parameters, data=self._sent(), headers=headers, stream=True, timeout=timeout
         ) as response:
             if not response.ok:
                 self.failure = self.failure or _refusal(response)

@@ -63,19 +63,17 @@ class Builds:
             return ImageState(failure=refusal)
         assert built is not None  # noqa: S101 - for type checkers
         build = self._builds.get(image)
-        may_be_there = build is None or (build.ended_at is not None and not build.failure)
+        may_be_there = build is None or (build.over_at is not None and not build.failure)
         if may_be_there and (self.tag(image) or self._is_there(client, image, built)):
             self._builds.pop(image, None)
             return ImageState(is_there=True)
         if build is None or self._may_begin_anew(image, build):
-            if sum(each.ended_at is None for each in self._builds.values()) >= MOST_AT_ONCE:
+            if sum(each.over_at is None for each in self._builds.values()) >= MOST_AT_ONCE:
                 return ImageState(said="waiting for the builds of other images")
             build = self._builds[image] = self._begin(client, built)
         build.log.also_to(self._log_of(job) for job in jobs)
-        limit_s = self._settings.build_seconds
-        if build.ended_at is None and time.monotonic() - build.began > limit_s:
-            build.stop(f"it takes longer than {limit_s:g} s (PARALLELRUN_DOCKER_BUILD_SECONDS of the provisioner)")
-        if build.ended_at is None:
+        build.stop_if_late()
+        if build.over_at is None:
             return ImageState(said=f"building its image: {build.said}")
         return self._ended(image, build)
 
@@ -103,7 +101,7 @@ class Builds:
         return ImageState(said=f"its build broke off, and is tried again: {trouble}")
 
     def _may_begin_anew(self, image: str, build: Building) -> bool:
-        if build.ended_at is None or time.monotonic() - build.ended_at < AGAIN_S:
+        if build.over_at is None or time.monotonic() - build.over_at < AGAIN_S:
             return False
         self._broken_off[image] = 0 if build.failure else self._broken_off.get(image, 0) + 1
         return True
@@ -111,7 +109,8 @@ class Builds:
     def _begin(self, client: Any, built: BuiltImage) -> Building:
         tag = tag_of(built, self._platform_of(client))
         folder = code_store(self._around.root) / built.context
-        return Building(folder, parameters(built, tag, self._around.cluster, self._compute))
+        sent = parameters(built, tag, self._around.cluster, self._compute)
+        return Building(folder, sent, limit_s=self._settings.build_seconds)
 
     def _is_there(self, client: Any, image: str, built: BuiltImage) -> bool:
         from docker.errors import ImageNotFound

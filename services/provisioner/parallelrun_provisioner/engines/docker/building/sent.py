@@ -6,6 +6,7 @@ import json
 import os
 import tarfile
 from collections.abc import Iterator
+from errno import EIO
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final
@@ -50,8 +51,16 @@ def parameters(image: BuiltImage, tag: str, cluster: str, compute: Containers) -
 
 
 def tar_of(folder: Path) -> Iterator[bytes]:
-    """All files below a folder, as a tar whose bytes depend on their paths, contents and rights to execute alone."""
-    for current, folders, names in os.walk(folder):
+    """All files below a folder, as a tar whose bytes depend on their paths, contents and rights to execute alone.
+
+    Raises:
+        OSError: a folder or a file can't be read to its end: what lacks a part must not become an image.
+    """
+
+    def fail(error: OSError) -> None:
+        raise error
+
+    for current, folders, names in os.walk(folder, onerror=fail):
         folders.sort()
         for name in sorted(names):
             yield from _entry(Path(current, name), folder)
@@ -69,4 +78,6 @@ def _entry(path: Path, folder: Path) -> Iterator[bytes]:
         while left and (chunk := file.read(min(left, _CHUNK_BYTES))):
             left -= len(chunk)
             yield chunk
-        yield bytes(left + -entry.size % _BLOCK_BYTES)
+        if left:
+            raise OSError(EIO, "the file has become shorter", str(path))
+        yield bytes(-entry.size % _BLOCK_BYTES)
