@@ -154,7 +154,9 @@ def test_an_engine_is_sent_the_files_and_no_password_of_ours(server: FakeEngine,
     assert parameters["dockerfile"] == ["Dockerfile"]
     with tarfile.open(fileobj=io.BytesIO(body)) as archive:
         assert archive.getnames() == ["Dockerfile"]
-    assert asked.log.read_text() == STEP["stream"]
+    while not asked.log.exists() or asked.log.read_text() != STEP["stream"]:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)  # a thread of its own begins it
     asked.engine.close()
 
 
@@ -175,7 +177,10 @@ def test_what_the_engine_refuses_is_not_tried_again(server: FakeEngine, tmp_path
     assert asked.until("no such base").failure == "no such base"
     assert asked.state().failure == "no such base"
     assert len(server.sent) == 1
-    assert "no such base" in asked.log.read_text()
+    deadline = time.monotonic() + 20
+    while not asked.log.exists() or "no such base" not in asked.log.read_text():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)  # as above
     asked.engine.close()
 
 
