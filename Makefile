@@ -10,7 +10,8 @@ T ?= tests
 # it is then rerun on its own. Tests that look for a lost or duplicated row are not.
 TEST_PROCESSES ?= 3
 PYTEST = $(BIN)/python -m pytest -rs
-SIDE_BY_SIDE = -n $(TEST_PROCESSES) --dist loadgroup
+# What the tests of a file share, such as a cluster, is started once, and files begin in order: the short ones are last.
+SIDE_BY_SIDE = -n $(TEST_PROCESSES) --dist loadfile --no-loadscope-reorder
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -46,6 +47,9 @@ AZURE_CLIENTS := 1.35.2 1.23.1 1.12.1
 AZURE_VENVS := .venv-azure-client
 AZURE_READY := $(AZURE_CLIENTS:%=$(AZURE_VENVS)/%/ready)
 
+# What the tests need beside .venv.
+TESTS_READY := $(OBJECT_SERVERS)/ready $(OBJECT_SERVERS)/node/ready $(STUDIO)/node_modules/ready $(BROWSER)/ready chromium
+
 LOCK_VENV := .venv-lock
 UV_COMPILE = UV_SYSTEM_CERTS=1 $(LOCK_VENV)/bin/uv pip compile --quiet --universal --python-version 3.11 \
 	--fork-strategy fewest --generate-hashes --no-annotate --no-header --no-config
@@ -78,19 +82,24 @@ $(READY): requirements/dev.txt pyproject.toml
 	} >$(SETUP_LOG) 2>&1 || { tail -n 30 $(SETUP_LOG); echo "make setup: failed; the whole log is in $(SETUP_LOG)"; exit 1; } >&2
 	@echo "$(CURDIR)" >$(READY)
 
+# Each of them takes one core, or waits for the network: as many at once as `-j` says.
+.PHONY: environments
+environments: setup $(AUDIT_VENV)/ready $(AZURE_READY) $(TESTS_READY) ## Create whatever other targets would when they need it (-j 3)
+	@:
+
 .PHONY: run
 run: setup ## Run the main example job: classify handwritten digits
 	@$(BIN)/python examples/digits/main.py
 
 .PHONY: test
-test: setup $(OBJECT_SERVERS)/ready $(OBJECT_SERVERS)/node/ready $(STUDIO)/node_modules/ready $(BROWSER)/ready chromium ## Run all tests (T=tests/unit for a part)
+test: setup $(TESTS_READY) ## Run all tests (T=tests/unit for a part)
 	@$(PYTEST) --durations=5 $(SIDE_BY_SIDE) -m "not docker and not chaos" $(T) || case $$? in \
 		5) ;; \
 		1) echo "make test: rerunning the failed tests, one at a time" && \
 			$(PYTEST) --last-failed --last-failed-no-failures none -m "not docker and not chaos" $(T) ;; \
 		*) exit 1 ;; \
 	esac
-	@$(PYTEST) $(SIDE_BY_SIDE) -m "chaos and not docker" $(T) || [ $$? -eq 5 ]  # 5: none of those in this part
+	@$(PYTEST) -n $(TEST_PROCESSES) -m "chaos and not docker" $(T) || [ $$? -eq 5 ]  # 5: none of those in this part
 	@$(PYTEST) -m docker $(T) || [ $$? -eq 5 ]
 
 $(OBJECT_SERVERS)/ready: requirements/object-servers.txt
@@ -242,7 +251,7 @@ damage: setup ## Damage each kind of file of a job, with and without its leader 
 
 .PHONY: azure-client
 azure-client: setup ## Let Azure ML's own Python client, in several releases, drive a cluster (CONTAINERS=1: ours of compose, too)
-	@$(MAKE) --no-print-directory -j 3 $(AZURE_READY)
+	@$(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j 3) $(AZURE_READY)
 	@$(BIN)/python -m tests.azure_client --environments $(AZURE_VENVS) $(if $(CONTAINERS),--containers) $(AZURE_CLIENTS)
 
 $(AZURE_VENVS)/%/ready: requirements/azure-client-%.txt

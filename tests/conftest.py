@@ -57,10 +57,3 @@ def redis(redis_url: str) -> Iterator[Redis]:
     with connect(redis_url) as client:
         client.flushall()
         yield client
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Keep tests that share something costly, such as images or prepared data, in one process when many run."""
-    for item in items:
-        if item.get_closest_marker("acceptance") is not None:
-            item.add_marker(pytest.mark.xdist_group("acceptance"))

@@ -14,7 +14,6 @@ from parallelrun_core.folder.metrics import read_metrics
 
 pytestmark = [
     pytest.mark.acceptance,
-    pytest.mark.xdist_group("azure_examples"),
     pytest.mark.skipif(sys.platform != "linux", reason="agents need Linux"),
 ]
 

@@ -30,7 +30,6 @@ def test_every_row_once_when_the_job_chooses_its_sizes_and_everybody_is_killed()
     assert report.faults["redis_restarts"] == 2
 
 
-@pytest.mark.xdist_group("object-stores")
 def test_every_row_and_file_once_when_all_of_it_is_in_a_store() -> None:
     require_programs()
     with SeaweedFS() as server:

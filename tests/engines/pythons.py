@@ -13,7 +13,7 @@ from tests.acceptance.http_user import zip_of
 from tests.engines.images import ENTRY, with_environment, with_other_python
 from tests.engines.nodes import Provisioned
 
-_COME_S = 90
+_COME_S = 180
 
 
 @dataclass(frozen=True)

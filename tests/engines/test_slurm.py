@@ -22,7 +22,7 @@ from tests.cluster import Cluster
 from tests.engines import slurm
 from tests.redis_server import SECRETS
 
-pytestmark = [pytest.mark.acceptance, pytest.mark.slurm, pytest.mark.slow, pytest.mark.xdist_group("slurm")]
+pytestmark = [pytest.mark.acceptance, pytest.mark.slurm, pytest.mark.slow]
 
 STAND_IN = """#!/bin/sh
 shift 4

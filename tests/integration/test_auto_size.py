@@ -15,6 +15,7 @@ from parallelrun_core.folder.manifest import read_closing, read_manifest
 from parallelrun_core.folder.records import JobResult
 from parallelrun_core.message import decode
 from parallelrun_core.states import JobState
+from parallelrun_master.policy.trials import MOST_TRIALS
 from tests.chaos.oracle import ENTRY_SCRIPT, examine
 from tests.cluster import Cluster
 from tests.integration.test_reopen import reopen
@@ -31,6 +32,19 @@ TIMED = textwrap.dedent("""
         return names
 """)
 """Items that take from FIRST_S to LAST_S."""
+
+
+FEW_OPEN = textwrap.dedent("""
+    import os, resource
+    resource.setrlimit(resource.RLIMIT_NOFILE, (200, 200))
+    def run(mini_batch):
+        opened = [open(path) for path in mini_batch]
+        names = [os.path.basename(file.name) for file in opened]
+        for file in opened:
+            file.close()
+        return names
+""")
+"""Opens all files of a mini-batch at once, and may not have more than 200 open."""
 
 
 def submit(cluster: Cluster, count: int, first_s: float, last_s: float | None = None, **settings: object) -> str:
@@ -105,6 +119,24 @@ def test_a_job_with_fewer_items_than_workers_gives_each_of_them_one() -> None:
         job = submit(cluster, 5, 0.01)
         check(cluster, job, 5)
         assert sizes(cluster.folder(job)) == [1] * 5
+
+
+@pytest.mark.parametrize("victim", [None, "leader"])
+def test_a_size_that_raises_an_error_costs_a_few_mini_batches(victim: str | None) -> None:
+    with Cluster(slots=2, leader_s=1, lease_s=1) as cluster:
+        job = cluster.submit(FEW_OPEN, inputs=cluster.files(20_000), mini_batch_size="auto", error_threshold=-1)
+        if victim is not None:
+            cluster.until(lambda: max(sizes(cluster.folder(job)), default=0) > 200, "more are tried than may be open")
+            for leader in cluster.leaders():
+                leader.kill()
+        result = cluster.result(job)
+        assert result.state is JobState.COMPLETED, result.failure
+        done = cluster.output(result)
+        assert len(set(done)) == len(done) == result.progress.items_done > 18_000
+        too_many = [size for size in sizes(cluster.folder(job)) if size > 200]
+        assert 0 < len(too_many) <= MOST_TRIALS * (1 if victim is None else 2), "another leader may try a few more"
+        assert 60 < result.progress.chosen_size < 200
+        assert result.progress.chosen_why.endswith("but larger ones have failed")
 
 
 @pytest.mark.parametrize("victim", ["leader", "master", "redis"])

@@ -19,7 +19,7 @@ from parallelrun_agent.environments.cache import InUse
 from tests.cluster import Cluster
 from tests.twins.sabotage import expect_failure
 
-pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("environments")]
+pytestmark = pytest.mark.integration
 
 SCRIPT = """
 import importlib.util, os, sys

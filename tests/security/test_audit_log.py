@@ -27,9 +27,9 @@ def lines_of(path: Path) -> list[dict[str, Any]]:
 
 
 CHANGES: dict[str, Callable[[httpx.Client, str], httpx.Response]] = {
-    "cancel": lambda api, job: api.post(f"/v1/jobs/{job}:cancel"),
     "resume": lambda api, job: api.post(f"/v1/jobs/{job}:resume", json={}),
     "retry": lambda api, job: api.post(f"/v1/jobs/{job}:retry", json={}),
+    "cancel": lambda api, job: api.post(f"/v1/jobs/{job}:cancel"),
     "read_log": lambda api, job: api.get(f"/v1/jobs/{job}/logs/readme.txt"),
     "read_output": lambda api, job: api.get(f"/v1/jobs/{job}/outputs/rows.txt"),
 }

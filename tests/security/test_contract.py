@@ -51,7 +51,6 @@ def served() -> Iterator[tuple[Cluster, dict[str, str]]]:
 @pytest.mark.integration
 @pytest.mark.slow
 @pytest.mark.timeout(2 * MOST_S)
-@pytest.mark.xdist_group("contract")
 @pytest.mark.parametrize("phase", PHASES)
 def test_whatever_is_asked_the_answer_is_in_the_contract(served: tuple[Cluster, dict[str, str]], phase: str) -> None:
     check_phase(*served, phase)

@@ -17,7 +17,7 @@ from tests.studio.cluster import Studio
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
-pytestmark = [pytest.mark.integration, pytest.mark.slow, pytest.mark.xdist_group("studio"), pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.integration, pytest.mark.slow, pytest.mark.timeout(300)]
 
 SCHEMES: Final[tuple[Literal["light", "dark"], ...]] = ("light", "dark")
 VIEWS: Final = {

@@ -13,7 +13,7 @@ from tests.studio.cluster import HOSTILE, Studio
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
-pytestmark = [pytest.mark.integration, pytest.mark.slow, pytest.mark.xdist_group("studio"), pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.integration, pytest.mark.slow, pytest.mark.timeout(300)]
 
 SAID: dict[str, str | re.Pattern[str]] = {
     "": "60 items gave 60 rows",

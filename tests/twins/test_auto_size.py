@@ -10,10 +10,12 @@ import pytest
 from parallelrun_master import scheduling
 from parallelrun_master.planning.input_cuts import Known
 from parallelrun_master.policy import batch_size
+from parallelrun_master.policy.trials import Trials
 from parallelrun_master.sizing import Sizing
 from tests.twins.sabotage import always, expect_failure
 from tests.unit.master import test_batch_size as sizes
 from tests.unit.master import test_sized_cutting as cutting
+from tests.unit.master import test_trials as trials
 
 
 def inner(test: Any) -> Any:
@@ -55,3 +57,17 @@ def test_failures_that_count_as_quick_items_are_found(monkeypatch: pytest.Monkey
     monkeypatch.setattr(Sizing, "observe", observed)
     with expect_failure():
         cutting.test_failures_that_come_soon_make_nothing_larger()
+
+
+def test_larger_mini_batches_that_are_cut_before_one_is_done_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Trials, "may_begin", property(always(True)))
+    with expect_failure():
+        inner(trials.test_what_is_too_many_at_once_fails_a_few_mini_batches)(
+            workers=8, most_good=600, count=60_000, category="RUN_EXCEPTION"
+        )
+
+
+def test_sizes_that_fail_for_ever_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Trials, "failed", lambda trials, _, items: trials.stopped(items))
+    with expect_failure():
+        trials.test_nearly_all_of_a_large_input_gets_through()

@@ -15,4 +15,6 @@ from tests.twins.sabotage import expect_failure
 def test_an_answer_that_is_not_in_the_contract_is_found() -> None:
     cluster = Cluster(nodes=0, api=True, without="contract.tokens", token=contract.TOKEN)
     with cluster, expect_failure():
-        contract.check_phase(cluster, {"CONTRACT_ENDED": "job_1", "CONTRACT_OPEN": ""}, "coverage", only="/v1/jobs")
+        contract.check_phase(
+            cluster, {"CONTRACT_ENDED": "job_1", "CONTRACT_OPEN": ""}, "coverage", only="/v1/schedules"
+        )

@@ -71,6 +71,8 @@ class Intake:
 
     def give_up(self, outcomes: Sequence[Outcome], now: float) -> None:
         """Record durably that these were lost with their nodes too often."""
+        if self._sizing is not None:
+            self._sizing.observe(outcomes)
         self._take(*self._ledger.record(list(outcomes)), now)
         self._ledger.sync_and_trim(now, at_once=True)
         self._job.queue.confirm_given_up([outcome.mini_batch for outcome in outcomes])

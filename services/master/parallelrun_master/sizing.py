@@ -16,6 +16,7 @@ from parallelrun_core.progress import Progress
 from parallelrun_core.spec import JobSpec
 from parallelrun_master.policy import batch_size
 from parallelrun_master.policy.batch_size import MOST_ITEMS, MOST_TRIES, Choice, Measured
+from parallelrun_master.policy.trials import Trials
 
 MOST_AHEAD: Final = 100_000
 """Files that wait in memory for a mini-batch."""
@@ -41,6 +42,8 @@ class Sizing:
         self._wanted_s = batch_size.target_s(spec.run_invocation_timeout)
         self._tries: deque[Measured] = deque(maxlen=MOST_TRIES)
         self._most = MOST_ITEMS
+        """What memory suffices for."""
+        self._trials = Trials(MOST_ITEMS)
         self._workers = 1
         self._cut = cut
         self._may_be_cut = 0
@@ -51,7 +54,8 @@ class Sizing:
         self.choice = self._chosen()
 
     def observe(self, outcomes: Iterable[Outcome]) -> None:
-        """Take note of tries that have ended. What raised an error says nothing of how long items take."""
+        """Take note of tries that have ended. What raised an error says nothing of how long items take, but perhaps
+        that they are too many."""
         for each in outcomes:
             category = each.failure.category if each.failure is not None else ""
             if each.items < 1:
@@ -62,16 +66,23 @@ class Sizing:
             elif not category or category in _TOO_LONG:
                 self._tries.append(Measured(each.items, each.load_s + each.run_s, is_done=not category))
             self._has_news = True
+            if each.status == "done":
+                self._trials.done(each.items)
+            elif each.status == "failed" and category in _TOO_LONG:
+                self._trials.stopped(each.items)
+            elif each.status == "failed":
+                self._trials.failed(each.mini_batch, each.items)
 
     def refresh(self, decided: int, workers: int) -> None:
         """So many mini-batches are decided, and so many workers are there: choose again."""
         if self._has_news or workers != self._workers:
             self._has_news, self._workers = False, workers
             self.choice = self._chosen()
+        self._trials.refresh()
         self._may_be_cut = decided + batch_size.mini_batches_ahead(self.choice, workers)
 
     def _chosen(self) -> Choice:
-        return batch_size.choose(tuple(self._tries), self._workers, self._wanted_s, self._most)
+        return batch_size.choose(tuple(self._tries), self._workers, self._wanted_s, min(self._most, self._trials.most))
 
     @property
     def has_room(self) -> bool:
@@ -92,6 +103,8 @@ class Sizing:
             is_last: no other input follows.
         """
         choice, workers, has_room = self.choice, self._workers, self.has_room
+        if not self._trials.may_begin:
+            choice = choice._replace(items=min(choice.items, self._trials.proven))
         self.found, self.has_found_all = found, is_last and not has_more
         wanted = min(MOST_AHEAD, batch_size.items_ahead(choice, workers)) if has_room else MOST_AHEAD
         if has_more and found < wanted:
@@ -103,6 +116,7 @@ class Sizing:
         is_near_end = self.has_found_all and found < wanted
         items = batch_size.at_the_end(choice, found, workers) if is_near_end else min(choice.items, found)
         self._cut += 1
+        self._trials.cut(items)
         self.found = found - items
         return items
 

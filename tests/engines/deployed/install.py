@@ -27,6 +27,8 @@ def run(mini_batch):
     return [f"{os.path.basename(path)} {version}" for path in mini_batch]
 """
 _GONE_S: Final = 60
+_ENDS_S: Final = 180
+"""A job, with nodes that have to come first, on a machine that has other work."""
 
 
 class Installation(Protocol):
@@ -97,7 +99,7 @@ def _run(user: HttpUser, there: Installation, **fields: Any) -> set[str]:
     """Run a job, which must have a row for each file; returns the versions of six that it has found."""
     spec = {"entry_script": "entry.py", "inputs": there.inputs(_COUNT), "compute": _POOL, **fields}
     job = user.submit(spec, zip_of({"entry.py": _SCRIPT}))
-    user.completed(job)
+    user.completed(job, timeout_s=_ENDS_S)
     rows = [row.split() for row in user.download(job, "parallel_run_step.txt").decode().splitlines()]
     assert sorted(name for name, _ in rows) == [f"{number}.txt" for number in range(_COUNT)], rows
     return {version for _, version in rows}

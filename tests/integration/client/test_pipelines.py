@@ -15,7 +15,6 @@ from parallelrun.cli import main
 pytestmark = [
     pytest.mark.integration,
     pytest.mark.slow,
-    pytest.mark.xdist_group("client_pipelines"),
     pytest.mark.skipif(sys.platform != "linux", reason="agents need Linux"),
 ]
 

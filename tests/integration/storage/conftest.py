@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +15,28 @@ from parallelrun_core.storage.objects.uploads import s3
 from tests.integration.storage.tables import Job, Make
 from tests.object_servers import Azurite, GoogleStub, Moto, ObjectServer, SeaweedFS
 
+Store = Callable[[type[ObjectServer]], ObjectServer]
+
+
+@pytest.fixture(scope="session")
+def store() -> Iterator[Store]:
+    """Gives the running store of a kind; it is started when the first test of this process asks for it."""
+    running: dict[type[ObjectServer], ObjectServer] = {}
+    with ExitStack() as stores:
+
+        def of(kind: type[ObjectServer]) -> ObjectServer:
+            if kind not in running:
+                server = kind()
+                server.require()
+                running[kind] = stores.enter_context(server)
+            return running[kind]
+
+        yield of
+
 
 @pytest.fixture(scope="module", params=[Moto, SeaweedFS, Azurite, GoogleStub], ids=lambda kind: kind.__name__)
-def server(request: pytest.FixtureRequest) -> Iterator[ObjectServer]:
-    server: ObjectServer = request.param()
-    server.require()
-    with server:
-        yield server
+def server(request: pytest.FixtureRequest, store: Store) -> ObjectServer:
+    return store(request.param)
 
 
 class Bucket:

@@ -6,19 +6,18 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.integration.storage.conftest import Bucket
-from tests.object_servers import BUCKET, ObjectServer, SeaweedFS, require_programs
+from tests.integration.storage.conftest import Bucket, Store
+from tests.object_servers import BUCKET, ObjectServer, SeaweedFS
 from tests.object_servers.s3 import KEY, SECRET
 
 pytestmark = [
     pytest.mark.integration,
     pytest.mark.slow,
-    pytest.mark.xdist_group(__name__),
     pytest.mark.skipif(sys.platform != "linux", reason="agents need Linux"),
 ]
 Command = Callable[..., subprocess.CompletedProcess[str]]
@@ -34,10 +33,8 @@ def run(mini_batch):
 
 
 @pytest.fixture(scope="module")
-def server() -> Iterator[ObjectServer]:
-    require_programs()
-    with SeaweedFS() as server:
-        yield server
+def server(store: Store) -> ObjectServer:
+    return store(SeaweedFS)
 
 
 @pytest.fixture

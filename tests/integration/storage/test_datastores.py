@@ -20,7 +20,7 @@ from parallelrun_core.storage.objects import ObjectStorage, clients
 from parallelrun_core.storage.objects.environment import NoCredentials
 from parallelrun_core.storage.objects.trouble import NotAllowed
 from parallelrun_core.storage.objects.uploads import s3
-from tests.integration.storage.conftest import Bucket
+from tests.integration.storage.conftest import Bucket, Store
 from tests.integration.storage.tables import Make, delta, seen
 from tests.object_servers import BUCKET, Azurite, GoogleStub, Moto, ObjectServer, SeaweedFS
 from tests.object_servers.azure import ACCOUNT, ACCOUNT_KEY
@@ -28,7 +28,7 @@ from tests.object_servers.s3 import KEY, SECRET
 
 STORAGE = ObjectStorage()
 URL = "azureml://datastores/images/paths"
-pytestmark = [pytest.mark.integration, pytest.mark.xdist_group(__name__)]
+pytestmark = pytest.mark.integration
 
 
 class Node:
@@ -52,11 +52,8 @@ class Node:
 
 
 @pytest.fixture(scope="module", params=[Moto, SeaweedFS], ids=lambda kind: kind.__name__)
-def server(request: pytest.FixtureRequest) -> Iterator[ObjectServer]:
-    server: ObjectServer = request.param()
-    server.require()
-    with server:
-        yield server
+def server(request: pytest.FixtureRequest, store: Store) -> ObjectServer:
+    return store(request.param)
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -13,12 +12,12 @@ from parallelrun_core.folder.decisions import read_decisions
 from parallelrun_core.states import JobState
 from parallelrun_core.storage.objects import ObjectStorage
 from tests.cluster import Cluster
-from tests.integration.storage.conftest import Bucket
+from tests.integration.storage.conftest import Bucket, Store
 from tests.integration.test_reopen import submit
 from tests.object_servers import Moto, ObjectServer
 from tests.twins import sabotage
 
-pytestmark = [pytest.mark.integration, pytest.mark.xdist_group(__name__)]
+pytestmark = pytest.mark.integration
 
 WRITES = """
 import os, signal, sys, time
@@ -55,11 +54,8 @@ def shutdown():
 
 
 @pytest.fixture(scope="module")
-def server() -> Iterator[ObjectServer]:
-    server = Moto()
-    server.require()
-    with server:
-        yield server
+def server(store: Store) -> ObjectServer:
+    return store(Moto)
 
 
 def below(bucket: Bucket, folder: str) -> set[str]:

@@ -17,13 +17,13 @@ from parallelrun_core.folder.records import JobResult
 from parallelrun_core.outcome import Outcome
 from parallelrun_core.states import JobState
 from tests.cluster import Cluster
-from tests.integration.storage.conftest import Bucket
+from tests.integration.storage.conftest import Bucket, Store
 from tests.integration.test_disk_full import SmallDisk
-from tests.object_servers import ObjectServer, SeaweedFS, require_programs
+from tests.object_servers import ObjectServer, SeaweedFS
 from tests.store_proxy import StoreProxy
 from tests.twins import sabotage
 
-pytestmark = [pytest.mark.integration, pytest.mark.slow, pytest.mark.xdist_group(__name__)]
+pytestmark = [pytest.mark.integration, pytest.mark.slow]
 SIZE = 20_000
 AWAY_S = float(os.environ.get("STORE_AWAY_S", "6"))
 """How long the store is away; a minute takes five with all of these, and `--timeout=300`."""
@@ -49,10 +49,8 @@ from azureml_user.parallel_run import EntryScript
 
 
 @pytest.fixture(scope="module")
-def server() -> Iterator[ObjectServer]:
-    require_programs()
-    with SeaweedFS() as server:
-        yield server
+def server(store: Store) -> ObjectServer:
+    return store(SeaweedFS)
 
 
 @pytest.fixture

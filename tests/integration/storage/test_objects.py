@@ -19,8 +19,7 @@ from tests.integration.storage.conftest import Bucket
 from tests.object_servers import ObjectServer, SeaweedFS
 
 STORAGE = ObjectStorage()
-# One at a time: each of its servers takes many ports, and some of them by itself.
-pytestmark = [pytest.mark.integration, pytest.mark.xdist_group(__name__)]
+pytestmark = pytest.mark.integration
 
 
 def listed(url: str, *below: str) -> list[str]:

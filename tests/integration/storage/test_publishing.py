@@ -6,7 +6,6 @@ import hashlib
 import subprocess
 import sys
 import zlib
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +17,12 @@ from parallelrun_core.errors import Conflict
 from parallelrun_core.folder.decisions import DecisionWriter
 from parallelrun_core.storage.objects import ObjectStorage
 from parallelrun_core.storage.objects.uploads import multipart
-from tests.integration.storage.conftest import Bucket
+from tests.integration.storage.conftest import Bucket, Store
 from tests.object_servers import Moto, ObjectServer, SeaweedFS
 from tests.twins import sabotage
 from tests.unit.core.factories import outcome
 
-pytestmark = [pytest.mark.integration, pytest.mark.xdist_group(__name__)]
+pytestmark = pytest.mark.integration
 STORAGE = ObjectStorage()
 ROWS = [b"%07d\n" % number * 1000 for number in range(2500)]  # two parts and a bit
 
@@ -49,11 +48,8 @@ print(left)
 
 
 @pytest.fixture(scope="module", params=[Moto, SeaweedFS], ids=lambda kind: kind.__name__)
-def server(request: pytest.FixtureRequest) -> Iterator[ObjectServer]:
-    server: ObjectServer = request.param()
-    server.require()
-    with server:
-        yield server
+def server(request: pytest.FixtureRequest, store: Store) -> ObjectServer:
+    return store(request.param)
 
 
 @pytest.fixture(scope="module")

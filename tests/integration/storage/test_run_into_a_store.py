@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.integration.storage.conftest import Bucket
+from tests.integration.storage.conftest import Bucket, Store
 from tests.object_servers import Moto, ObjectServer
 
-pytestmark = [pytest.mark.integration, pytest.mark.xdist_group(__name__)]
+pytestmark = pytest.mark.integration
 SCRIPT = """
 import os, sys
 
@@ -36,11 +35,8 @@ append_row_file_name: rows.csv
 
 
 @pytest.fixture(scope="module")
-def server() -> Iterator[ObjectServer]:
-    server = Moto()
-    server.require()
-    with server:
-        yield server
+def server(store: Store) -> ObjectServer:
+    return store(Moto)
 
 
 @pytest.fixture

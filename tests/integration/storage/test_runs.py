@@ -6,19 +6,18 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.integration.storage.conftest import Bucket
-from tests.object_servers import Moto, ObjectServer, require_programs
+from tests.integration.storage.conftest import Bucket, Store
+from tests.object_servers import Moto, ObjectServer
 
 pytestmark = [
     pytest.mark.integration,
     pytest.mark.slow,
-    pytest.mark.xdist_group(__name__),
     pytest.mark.skipif(sys.platform != "linux", reason="agents need Linux"),
 ]
 Run = Callable[..., list[Any]]
@@ -34,10 +33,8 @@ def run(mini_batch):
 
 
 @pytest.fixture(scope="module")
-def server() -> Iterator[ObjectServer]:
-    require_programs()
-    with Moto() as server:
-        yield server
+def server(store: Store) -> ObjectServer:
+    return store(Moto)
 
 
 @pytest.fixture

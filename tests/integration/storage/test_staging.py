@@ -20,20 +20,18 @@ from parallelrun_agent.staging.shards import Shards
 from parallelrun_agent.staging.stager import Staged, StagedFile, Stager
 from parallelrun_core.storage.interface import Version
 from parallelrun_core.storage.objects import ObjectStorage
-from tests.integration.storage.conftest import Bucket
-from tests.object_servers import Moto, ObjectServer, require_programs
+from tests.integration.storage.conftest import Bucket, Store
+from tests.object_servers import Moto, ObjectServer
 from tests.twins.sabotage import expect_failure
 
 # One at a time: each of its servers takes many ports, and some of them by itself.
-pytestmark = [pytest.mark.integration, pytest.mark.xdist_group(__name__)]
+pytestmark = pytest.mark.integration
 Make = Callable[..., "Node"]
 
 
 @pytest.fixture(scope="module", params=[Moto], ids=["Moto"])
-def server(request: pytest.FixtureRequest) -> Iterator[ObjectServer]:
-    require_programs()
-    with request.param() as server:
-        yield server
+def server(request: pytest.FixtureRequest, store: Store) -> ObjectServer:
+    return store(request.param)
 
 
 class Node:

@@ -7,7 +7,6 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
@@ -22,21 +21,19 @@ from parallelrun_core.storage.objects.meters import reading, since
 from parallelrun_core.storage.objects.trouble import Throttled
 from parallelrun_core.storage.objects.uploads import s3
 from tests.cluster import Cluster
-from tests.integration.storage.conftest import Bucket
-from tests.object_servers import Moto, ObjectServer, require_programs
+from tests.integration.storage.conftest import Bucket, Store
+from tests.object_servers import Moto, ObjectServer
 from tests.store_proxy import StoreProxy
 
-pytestmark = [pytest.mark.integration, pytest.mark.slow, pytest.mark.xdist_group(__name__)]
+pytestmark = [pytest.mark.integration, pytest.mark.slow]
 
 SCRIPT = "def run(mini_batch):\n    return [open(path).read()[:1] for path in mini_batch]\n"
 COUNT, SIZE = 7, 1000
 
 
 @pytest.fixture(scope="module")
-def server() -> Iterator[ObjectServer]:
-    require_programs()
-    with Moto() as server:
-        yield server
+def server(store: Store) -> ObjectServer:
+    return store(Moto)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="agents need Linux")

@@ -15,21 +15,19 @@ from parallelrun_agent.staging.cache import StageCache
 from parallelrun_agent.staging.stager import Staged, StagedFile, Stager
 from parallelrun_core.storage.interface import Version
 from parallelrun_core.storage.objects import ObjectStorage, clients
-from tests.integration.storage.conftest import Bucket
-from tests.object_servers import ObjectServer, SeaweedFS, require_programs
+from tests.integration.storage.conftest import Bucket, Store
+from tests.object_servers import ObjectServer, SeaweedFS
 from tests.store_proxy import StoreProxy
 from tests.twins import sabotage
 
-pytestmark = [pytest.mark.integration, pytest.mark.slow, pytest.mark.xdist_group(__name__)]
+pytestmark = [pytest.mark.integration, pytest.mark.slow]
 SIZE = 60_000
 Make = Callable[..., "Node"]
 
 
 @pytest.fixture(scope="module")
-def server() -> Iterator[ObjectServer]:
-    require_programs()
-    with SeaweedFS() as server:
-        yield server
+def server(store: Store) -> ObjectServer:
+    return store(SeaweedFS)
 
 
 @pytest.fixture

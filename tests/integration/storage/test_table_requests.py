@@ -12,11 +12,11 @@ import pytest
 
 from parallelrun_core.storage.objects import clients
 from tests.counting_proxy import CountingProxy
-from tests.integration.storage.conftest import Bucket
+from tests.integration.storage.conftest import Bucket, Store
 from tests.integration.storage.tables import Make, lines, parquet
-from tests.object_servers import Moto, ObjectServer, require_programs
+from tests.object_servers import Moto, ObjectServer
 
-pytestmark = [pytest.mark.integration, pytest.mark.xdist_group(__name__)]
+pytestmark = pytest.mark.integration
 
 MIB = 1 << 20
 MOST = 1.05
@@ -24,10 +24,8 @@ MOST = 1.05
 
 
 @pytest.fixture(scope="module")
-def server() -> Iterator[ObjectServer]:
-    require_programs()
-    with Moto() as server:
-        yield server
+def server(store: Store) -> ObjectServer:
+    return store(Moto)
 
 
 @pytest.fixture

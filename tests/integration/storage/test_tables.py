@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,19 +17,17 @@ from parallelrun_core.storage.versions import unpacked
 from parallelrun_master.planning.file_server import FileServer
 from parallelrun_worker.tables.elsewhere import StagedFile
 from parallelrun_worker.tables.ranges import read_range
-from tests.integration.storage.conftest import Bucket
+from tests.integration.storage.conftest import Bucket, Store
 from tests.integration.storage.tables import Make, avro, delta, lines, parquet, seen
-from tests.object_servers import Moto, ObjectServer, require_programs
+from tests.object_servers import Moto, ObjectServer
 from tests.twins.sabotage import expect_failure
 
-pytestmark = [pytest.mark.integration, pytest.mark.xdist_group(__name__)]
+pytestmark = pytest.mark.integration
 
 
 @pytest.fixture(scope="module")
-def server() -> Iterator[ObjectServer]:
-    require_programs()
-    with Moto() as server:
-        yield server
+def server(store: Store) -> ObjectServer:
+    return store(Moto)
 
 
 HEADER = "number,text,day\n"

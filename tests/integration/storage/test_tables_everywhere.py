@@ -10,7 +10,7 @@ import pytest
 from tests.integration.storage.conftest import Bucket
 from tests.integration.storage.tables import Make, avro, delta, lines, parquet, seen
 
-pytestmark = [pytest.mark.integration, pytest.mark.xdist_group(__name__)]
+pytestmark = pytest.mark.integration
 
 FILES: dict[str, tuple[bytes, list[Any]]] = {
     "a.csv": (("number,text,day\n" + lines(range(3000))).encode(), ["read_delimited"]),

@@ -18,7 +18,7 @@ from parallelrun_core.storage.objects.trouble import StoreError
 from tests.integration.storage.conftest import Bucket
 from tests.integration.storage.test_folder_outputs import below
 
-pytestmark = [pytest.mark.integration, pytest.mark.xdist_group(__name__)]
+pytestmark = pytest.mark.integration
 
 
 class Uploads:

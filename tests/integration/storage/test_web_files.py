@@ -18,7 +18,7 @@ from parallelrun_core.storage.interface import Replaced
 from parallelrun_core.storage.objects import ObjectStorage
 from parallelrun_core.storage.objects.trouble import StoreAway, StoreError
 
-pytestmark = [pytest.mark.integration, pytest.mark.xdist_group(__name__)]
+pytestmark = pytest.mark.integration
 
 SIZES = [1000, 2 << 20, 17 << 20]
 """In memory, into a file, and of so many bytes that an object of a store comes in several ranges."""

@@ -103,6 +103,9 @@ def test_a_wave_of_single_files_waits_for_what_becomes_of_it() -> None:
     sizing.observe(done(1, 0.01, 8))
     sizing.refresh(8, workers=2)
     assert not sizing.must_wait
+    assert cut_now(cuts, sizing)[:4] == [4, 4, 4, 1], "few are larger than any that is done, until one of them is"
+    sizing.observe(done(4, 0.04, 1))
+    sizing.refresh(9, workers=2)
     assert set(cut_now(cuts, sizing)) == {4}
 
 

@@ -326,7 +326,7 @@ def pod(phase: str, *, state: dict[str, Any] | None = None, **status: object) ->
             Standing.ENDED, "OOMKilled: exit code 137", False,
         ),
         (
-            pod("Failed", state={"terminated": {"exitCode": 3, "reason": "Error", "message": "Redis is\nnot fit"}}),
+            pod("Failed", state={"terminated": {"exitCode": 3, "reason": "Error", "message": "a\nRedis is not fit\n"}}),
             Standing.ENDED, "Error: exit code 3: Redis is not fit", False,
         ),
         (pod("Succeeded", state={"terminated": {"exitCode": 0, "reason": "Completed"}}), Standing.ENDED, "", False),

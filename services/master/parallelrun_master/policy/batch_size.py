@@ -80,7 +80,7 @@ def choose(tries: Sequence[Measured], workers: int, wanted_s: float, most: int =
     items = min(in_time, tried, most)
     why = f"an item takes {duration(item_s)}"
     if items < in_time:
-        why += ", but larger ones have run out of memory" if items == most else ", and no larger ones have been tried"
+        why += ", but larger ones have failed" if items == most else ", and no larger ones have been tried"
     elif items == MOST_ITEMS:
         why += ", and no mini-batch has more"
     return Choice(items, why, item_s)

@@ -43,11 +43,16 @@ def _words(status: Mapping[str, Any], standing: Standing, ended: Mapping[str, An
         if ended.get("exitCode") == 0 and not own:
             return ""
         code = f"exit code {ended['exitCode']}" if "exitCode" in ended else ""
-        return "; ".join(filter(None, (own, _joined(ended.get("reason"), code, ended.get("message")))))
+        return "; ".join(filter(None, (own, _joined(ended.get("reason"), code, _last_line(ended.get("message"))))))
     if standing is Standing.PENDING:
         waiting = _of_container(status, "waiting")
         return _joined(waiting.get("reason"), waiting.get("message")) or _unmet(status.get("conditions") or ())
     return _joined(status.get("reason"), status.get("message"))
+
+
+def _last_line(message: str | None) -> str:
+    """Of the end of a container's log, which is the message of one that has failed."""
+    return next(iter((message or "").strip().splitlines()[::-1]), "")
 
 
 def _unmet(conditions: Iterable[Mapping[str, Any]]) -> str:
