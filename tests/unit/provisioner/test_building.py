@@ -40,11 +40,19 @@ def test_an_image_is_called_by_what_it_is_built_of_and_for() -> None:
 
 
 def test_a_step_of_a_build_may_use_what_a_node_may() -> None:
-    limited = parameters(IMAGE, "tag", "c1", docker(cpus=1.5, memory_bytes=1 << 30))
+    limited = parameters(IMAGE, "tag", "c1", docker(cpus=1.5, memory_bytes=1 << 30), DockerSettings())
     assert limited["cpuquota"] == 1.5 * limited["cpuperiod"]
     assert limited["memory"] == limited["memswap"] == 1 << 30
     assert IMAGE.name in limited["labels"]
-    assert not {"memory", "cpuquota", "networkmode"} & parameters(IMAGE, "tag", "c1", docker()).keys()
+    free = parameters(IMAGE, "tag", "c1", docker(), DockerSettings())
+    assert not {"memory", "cpuquota", "networkmode", "cgroupparent"} & free.keys()
+
+
+def test_an_operator_says_where_the_steps_of_a_build_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PARALLELRUN_DOCKER_BUILD_NETWORK", "builds")
+    monkeypatch.setenv("PARALLELRUN_DOCKER_BUILD_CGROUP", "builds.slice")
+    sent = parameters(IMAGE, "tag", "c1", docker(), DockerSettings())
+    assert (sent["networkmode"], sent["cgroupparent"]) == ("builds", "builds.slice")
 
 
 def test_the_same_files_are_the_same_tar_whenever_and_by_whomever_they_were_written(tmp_path: Path) -> None:

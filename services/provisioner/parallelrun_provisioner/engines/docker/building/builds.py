@@ -117,7 +117,7 @@ class Builds:
     def _begin(self, client: Any, built: BuiltImage, jobs: Collection[str]) -> Building:
         tag = tag_of(built, self._platform_of(client))
         folder = code_store(self._around.root) / built.context
-        sent = parameters(built, tag, self._around.cluster, self._compute)
+        sent = parameters(built, tag, self._around.cluster, self._compute, self._settings)
         return Building(folder, sent, jobs, limit_s=self._settings.build_seconds)
 
     def _is_there(self, client: Any, image: str, built: BuiltImage) -> bool:
