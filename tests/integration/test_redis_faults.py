@@ -24,6 +24,8 @@ from tests.redis_server import RedisServer
 pytestmark = pytest.mark.integration
 
 BACK_WITHIN_S = 5
+ALONE_S = 2.0
+"""For how long nodes wait for a Redis that doesn't answer; for one that can't write they wait for ever."""
 
 
 def submit(cluster: Cluster, mini_batches: int) -> str:
@@ -179,6 +181,11 @@ def small_disk(folder: Path) -> Iterator[None]:
         subprocess.run(["umount", "--lazy", str(folder)], check=True)
 
 
+def outage_cluster() -> Cluster:
+    flags = ("--alone-seconds", str(ALONE_S))
+    return Cluster(nodes=1, slots=2, lease_s=1, leader_s=1, api=True, agent_flags=flags)
+
+
 def outage(cluster: Cluster, begin: Callable[[Cluster], Callable[[], object]]) -> None:
     """A job meets an outage that outlasts every lease; what is submitted is accepted, or told to come again."""
     with cluster:
@@ -195,7 +202,7 @@ def outage(cluster: Cluster, begin: Callable[[Cluster], Callable[[], object]]) -
         headers = {"Idempotency-Key": "one"}
         early = httpx.post(f"{cluster.api_url}/v1/jobs", json=spec, headers=headers, timeout=10)
         assert early.status_code == 202 or int(early.headers["Retry-After"]) > 0, early.text
-        cluster.until(lambda: time.monotonic() > began + 2, "the leader's lease has run out as well")
+        cluster.until(lambda: time.monotonic() > began + 2 * ALONE_S, "the leader's lease has run out as well")
         before = decided(cluster, job)
         assert before < 1200
         end()
@@ -211,11 +218,11 @@ def outage(cluster: Cluster, begin: Callable[[Cluster], Callable[[], object]]) -
 
 @pytest.mark.parametrize("begin", [full_memory, no_replicas, read_only])
 def test_redis_that_cannot_write_is_waited_for(begin: Callable[[Cluster], Callable[[], object]]) -> None:
-    outage(Cluster(nodes=1, slots=2, lease_s=1, leader_s=1, api=True), begin)
+    outage(outage_cluster(), begin)
 
 
 def test_redis_whose_disk_is_full_is_waited_for() -> None:
-    cluster = Cluster(nodes=1, slots=2, lease_s=1, leader_s=1, api=True)
+    cluster = outage_cluster()
     with small_disk(cluster.redis_server.folder):
         outage(cluster, full_disk)
 

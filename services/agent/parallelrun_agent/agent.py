@@ -153,7 +153,7 @@ class Agent:
     def _check_alone(self, now: float) -> None:
         """After an attempt, since whoever was paused for long finds Redis there when it asks."""
         limit_s = self._settings.alone_seconds
-        if limit_s and self._link.away_s(now) >= limit_s and not self._is_stopping:
+        if limit_s and self._link.silent_s(now) >= limit_s and not self._is_stopping:
             log.error("left_alone", seconds=limit_s)
             self.was_left_alone = self._is_stopping = True
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from parallelrun_agent.node_job import NodeJob
 from parallelrun_core.service.pacing import Backoff
 from parallelrun_core.service.telemetry import logger
-from parallelrun_core.store.connection import connect_directly
+from parallelrun_core.store.connection import ServerUnable, connect_directly
 
 log = logger()
 
@@ -28,7 +28,7 @@ class RedisLink:
         """How many attempts in a row have failed."""
         self.retry_at = 0.0
         """Not before then is it asked again, after it has failed."""
-        self._failed_since: float | None = None
+        self._silent_since: float | None = None
         self._pause = Backoff(_FIRST_PAUSE_S, _LONGEST_PAUSE_S)
         self._limit_s = 0.0
         self._limit_until = 0.0
@@ -37,8 +37,10 @@ class RedisLink:
         """Redis didn't answer, or can't do its work for now."""
         if self.is_up:
             log.warning("redis_away", error=str(error))
-        if self._failed_since is None:
-            self._failed_since = now
+        if isinstance(error, ServerUnable):
+            self._silent_since = None
+        elif self._silent_since is None:
+            self._silent_since = now
         self.retry_at = now + self._pause.next_s()
         self.failures += 1
         self.is_up = False
@@ -47,13 +49,15 @@ class RedisLink:
         """Redis does its work again, which may be another server."""
         log.info("redis_back", run_id=run_id, failures=self.failures)
         self._pause.reset()
-        self._failed_since = None
+        self._silent_since = None
         self.failures = 0
         self.is_up = True
 
-    def away_s(self, now: float) -> float:
-        """For how long no attempt has succeeded; 0: none has failed since the last one that did."""
-        return 0.0 if self._failed_since is None else now - self._failed_since
+    def silent_s(self, now: float) -> float:
+        """For how long no attempt has got an answer, be it that the server can't do its work for now; 0: the last one
+        has.
+        """
+        return 0.0 if self._silent_since is None else now - self._silent_since
 
     def limit_wait(self, jobs: Iterable[NodeJob], now: float) -> None:
         """No call may outlast a lease: while the agent waits, it can't end the workers of one that runs out."""

@@ -10,6 +10,7 @@ import pytest
 
 from parallelrun_agent import redis_link
 from parallelrun_agent.redis_link import RedisLink
+from parallelrun_core.store.connection import ServerUnable
 
 
 @pytest.fixture
@@ -40,15 +41,24 @@ def test_attempts_get_rarer_until_one_succeeds(link: RedisLink) -> None:
     assert link.retry_at == pytest.approx(200.05)
 
 
-def test_how_long_it_is_away_is_counted_from_the_first_failure_since_it_was_there(link: RedisLink) -> None:
-    assert link.away_s(100.0) == 0
+def test_its_silence_is_counted_from_the_first_failure_since_it_answered(link: RedisLink) -> None:
+    assert link.silent_s(100.0) == 0
     link.failed(OSError("away"), 100.0)
     link.failed(OSError("away"), 101.0)
-    assert link.away_s(103.0) == 3
+    assert link.silent_s(103.0) == 3
     link.recovered("the same server")
-    assert link.away_s(104.0) == 0
+    assert link.silent_s(104.0) == 0
     link.failed(OSError("away"), 105.0)
-    assert link.away_s(106.0) == 1
+    assert link.silent_s(106.0) == 1
+
+
+def test_a_server_that_says_that_it_cannot_work_is_not_silent(link: RedisLink) -> None:
+    link.failed(OSError("away"), 100.0)
+    link.failed(ServerUnable("OOM"), 101.0)
+    assert not link.is_up
+    assert link.silent_s(102.0) == 0
+    link.failed(OSError("away"), 103.0)
+    assert link.silent_s(105.0) == 2
 
 
 def test_no_call_may_outlast_the_lease_of_a_job_with_workers(link: RedisLink) -> None:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from errno import EIO
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pytest
 
 from parallelrun_core.adviser.evidence import DONE, FAILED, RETRY, columns
+from parallelrun_core.errors import NewerSchema
 from parallelrun_core.failure import JobFailure
 from parallelrun_core.folder.decisions import DecisionWriter
 from parallelrun_core.folder.job_folder import JobFolder
@@ -20,7 +23,9 @@ from parallelrun_core.outcome import Failure, encode_all
 from parallelrun_core.progress import Progress
 from parallelrun_core.states import JobState
 from parallelrun_core.tracing.sampling import Sampler
+from parallelrun_core.tracing.switch import Tracing
 from parallelrun_master.owed.notes import attempts_of, owe, owed
+from parallelrun_master.owed.whom import owed_in
 from parallelrun_master.policy.notices import GIVE_UP_S
 from parallelrun_master.policy.traced_tries import chosen
 from parallelrun_master.traces.delivery import Delivery, Order
@@ -88,9 +93,9 @@ class Ended:
         retries.append(encode_all([again]))
         retries.close()
 
-    def deliver(self, *others: Ended, now: float = 100.0, most: int = 1000) -> None:
-        names = [each.name for each in (self, *others)]
-        order = Order(root=str(self.root), log_format="json", most=most, sampler=Sampler(), now=now, names=names)
+    def deliver(self, *others: Ended, now: float = 100.0, most: int = 1000, sampler: Sampler | None = None) -> None:
+        names, sampler = [each.name for each in (self, *others)], sampler or Sampler()
+        order = Order(root=str(self.root), log_format="json", most=most, sampler=sampler, now=now, names=names)
         Delivery(order, Exporter()).run()
 
 
@@ -240,6 +245,80 @@ def test_a_job_whose_records_are_damaged_is_given_up(tmp_path: Path, monkeypatch
         job.deliver(other)
     assert {each.attributes["parallelrun.job.id"] for each in collector.named("job words")} == {other.folder.job_id}
     assert owed(traces_of(tmp_path)) == []
+
+
+def cannot_be_read(name: str, times: int, error: Exception) -> Any:
+    """Let files of this name fail to be read, for so many times."""
+    read, left = Path.read_bytes, [times]
+
+    def failing(path: Path) -> bytes:
+        if name in str(path) and left[0]:
+            left[0] -= 1
+            raise error
+        return read(path)
+
+    return patch.object(Path, "read_bytes", failing)
+
+
+@pytest.mark.parametrize("kind", [PermissionError, NewerSchema, ValueError])
+def test_what_cannot_be_read_for_a_while_is_sent_later(
+    kind: type[Exception], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nor does it keep the others, be it a bug."""
+    job, other = Ended(tmp_path), Ended(tmp_path)
+    job.folder.reopen(Reopening(generation=1, at=BEGUN + 70, retry_failed=True))
+    with Collector() as collector:
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.url)
+        with cannot_be_read(str(job.folder.layout.reopening(1)), 1, kind("not now")):
+            job.deliver(other, now=100.0)
+        assert [each.attributes["parallelrun.job.id"] for each in collector.named("job words")] == [other.folder.job_id]
+        attempts = attempts_of(traces_of(tmp_path), job.name)
+        assert attempts is not None
+        job.deliver(now=attempts.next_at)
+        assert len(collector.named("job words")) == 2
+    assert owed(traces_of(tmp_path)) == []
+
+
+def test_what_can_never_be_read_is_given_up_after_a_day(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    job = Ended(tmp_path)
+    job.folder.reopen(Reopening(generation=1, at=BEGUN + 70, retry_failed=True))
+    with Collector() as collector, cannot_be_read(str(job.folder.layout.reopening(1)), 2, ValueError("never")):
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.url)
+        job.deliver(now=100.0)
+        assert owed(traces_of(tmp_path)) == [job.name]
+        job.deliver(now=200.0 + GIVE_UP_S)
+    assert owed(traces_of(tmp_path)) == []
+    assert not collector.requests
+
+
+def test_an_end_that_the_volume_does_not_give_is_read_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    job, other = Ended(tmp_path), Ended(tmp_path)
+    with Collector() as collector:
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.url)
+        with cannot_be_read(str(job.folder.layout.result(0)), 1, OSError(EIO, "not now")):
+            job.deliver(other, now=100.0)
+        assert [each.attributes["parallelrun.job.id"] for each in collector.named("job words")] == [other.folder.job_id]
+        attempts = attempts_of(traces_of(tmp_path), job.name)
+        assert attempts is not None
+        job.deliver(now=attempts.next_at)
+        assert len(collector.named("job words")) == 2
+
+
+@pytest.mark.parametrize("share,is_sent", [(1.0, True), (0.0, False)])
+def test_the_trace_of_a_step_is_owed_while_its_pipeline_cannot_be_read(
+    share: float, is_sent: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whether it is kept is then decided by whoever sends it."""
+    pipeline = Ended(tmp_path, spec={"type": "pipeline", "steps": {"count": {"job": {}}}})
+    step = Ended(tmp_path, parent=Parent(job_id=pipeline.folder.job_id, step="count", owner=pipeline.folder.job_id))
+    record, sampler = step.folder.record(), Sampler(share=share)
+    with cannot_be_read(str(pipeline.folder.layout.record), 1, OSError(EIO, "not now")):
+        assert owed_in(step.folder, record, 0, Tracing(sampler=sampler)) == [traces_of(tmp_path)]
+    with Collector() as collector:
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.url)
+        step.deliver(sampler=sampler)
+        assert bool(collector.requests) == is_sent
+    assert step.name not in owed(traces_of(tmp_path))
 
 
 def tries(count: int, **values: Any) -> Any:

@@ -88,7 +88,7 @@ def due_end(root: Path, notes: Path, name: str, clock: Callable[[], float]) -> I
             owed.attempts.next_at = clock() + _UNTIL_ENDED_S
             owed.note()
             yield None
-        except ParallelRunError as error:  # a newer release may have written it, or the disk may give it back
+        except (ParallelRunError, OSError) as error:  # of a newer release, or the volume may give it back
             logger().warning("end_unreadable", job_id=job_id, reason=str(error))
             owed.attempts.next_at = clock() + LONGEST_PAUSE_S
             owed.note()

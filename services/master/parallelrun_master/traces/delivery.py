@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from parallelrun_core.errors import ParallelRunError
+from parallelrun_core.errors import CorruptLog, NotFound, ParallelRunError
 from parallelrun_core.folder.layout import traces_of
 from parallelrun_core.masking import Mask
 from parallelrun_core.service import telemetry
@@ -56,13 +56,19 @@ class Delivery:
     def run(self) -> None:
         """Send all of the order."""
         for name in self._order.names:
-            with due_end(self._root, traces_of(self._root), name, self._clock) as end:
-                if end is None:
-                    continue
-                if self._put_off_s:
-                    end.put_off(self._put_off_s)
-                else:
-                    self._send(end)
+            try:
+                self._see_to(name)
+            except OSError as error:  # nothing can be noted of it now
+                self._log.warning("trace_not_noted", name=name, reason=str(error))
+
+    def _see_to(self, name: str) -> None:
+        with due_end(self._root, traces_of(self._root), name, self._clock) as end:
+            if end is None:
+                return
+            if self._put_off_s:
+                end.put_off(self._put_off_s)
+            else:
+                self._send(end)
 
     def _send(self, end: End) -> None:
         from parallelrun_master.traces.exporting import NotSent
@@ -71,6 +77,9 @@ class Delivery:
         job_id, again_s = end.folder.job_id, end.begin_attempt()
         try:
             of_job = span_of(end.folder, end.record, end.generation, self._order.sampler)
+            if not of_job.own.is_sampled:  # which couldn't be told when the job ended
+                end.owed.settle()
+                return
             story = story_of(end.folder, end.record, end.result, end.generation, self._order.most)
             count = self._exporter.send(story, of_job, Mask(end.record.spec))
         except NotSent as error:
@@ -78,9 +87,14 @@ class Delivery:
             self._put_off_s = again_s or _SOON_S
             if again_s is None:
                 end.owed.settle()
-        except (ParallelRunError, OSError) as error:
-            self._log.warning("trace_not_made", job_id=job_id, reason=str(error))
+        except (CorruptLog, NotFound) as error:
+            self._log.warning("trace_not_made", job_id=job_id, reason=str(error), is_final=True)
             end.owed.settle()
+        except Exception as error:  # the volume may give it back, a newer master may know how; a bug is of this job
+            say = self._log.warning if isinstance(error, (ParallelRunError, OSError)) else self._log.exception
+            say("trace_not_made", job_id=job_id, reason=str(error), is_final=again_s is None)
+            if again_s is None:
+                end.owed.settle()
         else:
             self._log.info("trace_sent", job_id=job_id, trace_id=of_job.own.trace_id, spans=count)
             end.owed.settle()
