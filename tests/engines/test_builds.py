@@ -77,7 +77,7 @@ class Site:
 
     def row(self, job: str) -> str:
         """The row of a job that must complete."""
-        self.there.user.completed(job, timeout_s=150)
+        self.there.user.completed(job, timeout_s=240)
         result = self.there.cluster.folder(job).result()
         assert result is not None
         return self.there.cluster.output(result)[0]

@@ -24,7 +24,6 @@ from tests.integration.storage.conftest import Bucket, Store
 from tests.object_servers import Moto, ObjectServer
 from tests.twins.sabotage import expect_failure
 
-# One at a time: each of its servers takes many ports, and some of them by itself.
 pytestmark = pytest.mark.integration
 Make = Callable[..., "Node"]
 
