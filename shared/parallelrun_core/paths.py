@@ -33,8 +33,11 @@ def relative_parts(text: str) -> tuple[str, ...]:
     return parts
 
 
-def open_beneath(root: Path, relative: str, flags: int = os.O_RDONLY) -> int:
+def open_beneath(root: Path, relative: str, flags: int = os.O_RDONLY, *, mode: int = 0o600) -> int:
     """Open a file below `root` without following any link on the way; returns the file descriptor.
+
+    Args:
+        mode: of a file that is made.
 
     Raises:
         UnsafePath: the path leaves its root.
@@ -50,7 +53,7 @@ def open_beneath(root: Path, relative: str, flags: int = os.O_RDONLY) -> int:
             below = os.open(folder, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=at)
             os.close(at)
             at = below
-        return os.open(name, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=at)
+        return os.open(name, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, mode, dir_fd=at)
     except (OSError, UnicodeEncodeError) as error:
         raise NotFound(f"There is no file {relative!r}.") from error
     finally:

@@ -50,13 +50,13 @@ def test_a_wait_for_nodes_that_counts_as_a_stall_is_found(monkeypatch: pytest.Mo
 
 
 def test_a_shape_that_holds_up_others_is_found() -> None:
-    with patch.object(scaling, "_to_be_had", lambda demand, *_: dict(demand)), expect_failure():
+    with patch.object(scaling, "_most_of_each", always({})), expect_failure():
         histories.test_a_shape_that_can_not_be_had_leaves_its_room_to_others()
 
 
 @pytest.mark.integration
 def test_a_build_that_keeps_the_room_of_others_is_found(redis: Redis) -> None:
-    with patch.object(scaling, "_to_be_had", lambda demand, *_: dict(demand)), expect_failure():
+    with patch.object(scaling, "_most_of_each", always({})), expect_failure():
         pools.test_a_build_holds_up_no_other_job_and_its_nodes_come_when_it_is_done(redis)
 
 
@@ -65,7 +65,7 @@ def test_a_job_that_waits_for_an_image_that_never_comes_is_found(
 ) -> None:
     with patch.object(compute_watch, "why_never", always(None)), expect_failure():
         watches.test_a_job_fails_with_its_image_unless_that_was_before_it_came(
-            monkeypatch, tmp_path, 101.0, "no such base", 0, has_failed=True
+            monkeypatch, tmp_path, (101.0, 0.0), "no such base", 0, has_failed=True
         )
 
 

@@ -6,12 +6,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from parallelrun_core.computes.built_images import built_image_of
 from parallelrun_core.computes.catalog import Catalog
 from parallelrun_core.failure import JobFailure
 from parallelrun_core.progress import Progress
 from parallelrun_core.service.pacing import Every
 from parallelrun_core.spec import JobSpec
-from parallelrun_core.store.provisioning import ComputeStatus, Provisioning
+from parallelrun_core.store.provisioning import ComputeStatus, ImageBuild, Provisioning
 
 if TYPE_CHECKING:
     from parallelrun_core.store.connection import Redis
@@ -61,7 +62,7 @@ class ComputeWatch:
             clock = self._clock()
             self._since = clock if self._since is None else self._since
             if status is not None and status.at > self._since and not nodes:
-                self.failure = why_never(status, self._spec.environment.node_image)
+                self.failure = why_never(status, self._spec.environment.node_image, since=self._since)
             self.is_awaited = is_served(status, clock)
             why = self._why(status, clock) if nodes < max(1, wanted) else ""
         progress.nodes, progress.nodes_wanted, progress.nodes_why = nodes, max(wanted, nodes), why
@@ -88,14 +89,15 @@ def is_served(status: ComputeStatus | None, now: float) -> bool:
     return status is not None and now - status.at <= _SILENT_S and status.wanted > 0
 
 
-def why_never(status: ComputeStatus, image: str) -> JobFailure | None:
+def why_never(status: ComputeStatus, image: str, *, since: float) -> JobFailure | None:
     """The failure of a job whose image can't be built; None: it may be had.
 
     Args:
         image: of its nodes.
+        since: of a failure before this, by the clock of the status, the image is built anew for the job.
     """
     build = status.builds.get(image)
-    if build is None or not build.failure:
+    if build is None or not build.failure or (build.failed_at or status.at) <= since:
         return None
     return JobFailure(
         code="IMAGE_FAILED",
@@ -119,7 +121,10 @@ def why_missing(status: ComputeStatus | None, now: float, image: str) -> str:
         return f"the provisioner has been silent for {now - status.at:.0f} s"
     if status.trouble:
         return status.trouble
-    if (build := status.builds.get(image)) is not None:
+    build = status.builds.get(image)
+    if build is None and status.more_builds and built_image_of(image):
+        build = ImageBuild(said="waiting for the builds of other images")
+    if build is not None:
         return build.failure or build.said
     if (pause := status.pauses.get(image)) is not None:
         later = f"; it is tried again in {pause.next_attempt - now:.0f} s" if pause.next_attempt > now else ""

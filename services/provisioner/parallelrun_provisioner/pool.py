@@ -303,11 +303,9 @@ class Pool:
         shown = [node for node in nodes if node.life is not Life.ENDED]
         pauses = self._attempts.pauses()
         last = max(pauses.values(), key=lambda pause: pause.failed_at, default=None)
-        builds = {
-            image: ImageBuild(said=state.said, failure=state.failure)
-            for image, state in self._images.items()
-            if not state.is_there
-        }
+        missing = {image: state for image, state in self._images.items() if not state.is_there}
+        first = sorted(missing, key=lambda image: (not missing[image].failure, missing[image].is_queued))[:_SHOWN]
+        builds = {image: _build(missing[image], now) for image in first}
         of_images = next((each.failure for each in builds.values() if each.failure), "")
         return ComputeStatus(
             at=now,
@@ -327,11 +325,17 @@ class Pool:
             trouble=self._trouble,
             pauses=pauses,
             builds=builds,
+            more_builds=len(missing) - len(builds),
             slots=self._slots_seen,
             plan=self._plans.of(Shape()),
             plans=self._plans.of_images([*demand, *(node.shape for node in nodes)]),
             revision=self.revision,
         )
+
+
+def _build(state: ImageState, now: float) -> ImageBuild:
+    failed_at = now - state.failed_s if state.failure else 0.0
+    return ImageBuild(said=state.said, failure=state.failure, failed_at=failed_at)
 
 
 def _image(there: EngineNode | None, launch: LaunchRecord | None, info: NodeInfo | None) -> str:

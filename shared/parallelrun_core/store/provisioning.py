@@ -56,6 +56,8 @@ class ImageBuild(msgspec.Struct, kw_only=True, frozen=True):
     """What is being done."""
     failure: str = ""
     """Why there will be none; empty: it may still come."""
+    failed_at: float = 0.0
+    """Since when, by Redis' clock; 0: as of the status."""
 
 
 class NodeStatus(msgspec.Struct, kw_only=True, frozen=True):
@@ -93,7 +95,10 @@ class ComputeStatus(msgspec.Struct, kw_only=True, frozen=True):
     pauses: dict[str, Pause] = {}
     """By the image of their nodes: one that can't be had doesn't hold up others."""
     builds: dict[str, ImageBuild] = {}
-    """By what nodes call it: what is built for jobs, and isn't there."""
+    """By what nodes call it: what is built for jobs, and isn't there. The first of them, those that failed before those
+    being built, and others last."""
+    more_builds: int = 0
+    """Images besides."""
     slots: int = 0
     """Of a node, as was last seen; 0: unknown."""
     plan: str = ""

@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
 import pytest
 
 from parallelrun_core.computes.built_images import BuiltImage
@@ -16,6 +17,7 @@ from parallelrun_core.progress import Progress
 from parallelrun_core.states import JobState, NodeState
 from parallelrun_core.store.nodes import NodeInfo, Nodes
 from parallelrun_core.store.provisioning import ComputeStatus, Provisioning
+from parallelrun_master.compute_watch import why_missing
 from parallelrun_provisioner.engines.interface import EngineNode, ImageState, LaunchRefused, Standing, Surroundings
 from parallelrun_provisioner.lease import LeaseKeeper
 from parallelrun_provisioner.policy.demand import Need
@@ -81,11 +83,12 @@ class Builder(FakeEngine):
     def __init__(self) -> None:
         super().__init__()
         self.state = ImageState(said="Step 1/9")
+        self.states: dict[str, ImageState] = {}
         self.wanted: dict[str, list[str]] = {}
 
     def build(self, wanted: Mapping[str, Collection[str]]) -> Mapping[str, ImageState]:
         self.wanted = {image: list(jobs) for image, jobs in wanted.items()}
-        return dict.fromkeys(wanted, self.state)
+        return {image: self.states.get(image, self.state) for image in wanted}
 
 
 class Life:
@@ -245,6 +248,22 @@ def test_an_image_that_can_not_be_built_is_asked_for_by_nobody_and_its_jobs_are_
     assert engine.asked == []
     assert told.builds[image].failure == told.why == "unknown instruction: FORM"
     assert told.pauses == {}, "it isn't tried again, as a launch would be"
+
+
+def test_a_thousand_images_that_wait_make_no_large_status_and_hide_no_failure(redis: Redis) -> None:
+    engine = Builder()
+    images = [BuiltImage(f"{number:064x}", "Dockerfile").name for number in range(1000)]
+    engine.state = ImageState(said="waiting for the builds of other images", is_queued=True)
+    engine.states[images[998]] = ImageState(said="Step 1/9")
+    engine.states[images[999]] = ImageState(failure="no such base", failed_s=5.0)
+    told = Life(redis, engine).step(100.0, images=images)
+    assert list(told.builds)[:2] == [images[999], images[998]]
+    assert told.builds[images[999]].failed_at == 95.0
+    assert len(told.builds) + told.more_builds == 1000
+    assert len(msgspec.json.encode(told.builds)) < 50_000
+    assert why_missing(told, 100.0, next(each for each in images if each not in told.builds)) == (
+        "waiting for the builds of other images"
+    )
 
 
 def test_what_is_sent_is_known_of_each_image_that_jobs_name(redis: Redis) -> None:

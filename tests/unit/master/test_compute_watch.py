@@ -72,20 +72,29 @@ BUILT = "azureml:code/" + "a" * 64
 
 
 @pytest.mark.parametrize(
-    "at, failure, nodes, has_failed",
+    "times, failure, nodes, has_failed",
     [
-        (101.0, "no such base", 0, True),
-        (99.0, "no such base", 0, False),
-        (101.0, "", 0, False),
-        (101.0, "no such", 1, False),
+        ((101.0, 100.5), "no such base", 0, True),
+        ((101.0, 0.0), "no such base", 0, True),
+        ((101.0, 90.0), "no such base", 0, False),
+        ((99.0, 0.0), "no such base", 0, False),
+        ((101.0, 0.0), "", 0, False),
+        ((101.0, 100.5), "no such", 1, False),
     ],
 )
 def test_a_job_fails_with_its_image_unless_that_was_before_it_came(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, at: float, failure: str, nodes: int, *, has_failed: bool
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    times: tuple[float, float],
+    failure: str,
+    nodes: int,
+    *,
+    has_failed: bool,
 ) -> None:
     environment = {"build": {"path": BUILT}}
     spec = JobSpec.parse({"entry_script": "e.py", "inputs": "/in", "compute": "cpus", "environment": environment})
-    build = ImageBuild(said="Step 1/9", failure=failure)
+    at, failed_at = times
+    build = ImageBuild(said="Step 1/9", failure=failure, failed_at=failed_at)
     status = ComputeStatus(at=at, wanted=2, builds={spec.environment.node_image: build})
     monkeypatch.setattr(Provisioning, "status", lambda *_: status)
     redis: Any = None

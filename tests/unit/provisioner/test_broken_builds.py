@@ -113,10 +113,10 @@ class Asked:
         states = self.engine.build({self._image: ["job"], other: ["job"]})
         return states[self._image], states[other]
 
-    def until(self, wanted: str) -> ImageState:
+    def until(self, wanted: str, *jobs: str) -> ImageState:
         """Ask until what is said, or the failure, has these words."""
         deadline = time.monotonic() + 20
-        while wanted not in (state := self.state()).said + state.failure:
+        while wanted not in (state := self.state(*jobs)).said + state.failure:
             assert time.monotonic() < deadline, state
             time.sleep(0.01)  # an engine that is polled gives no sign
         return state
@@ -154,7 +154,9 @@ def test_an_engine_is_sent_the_files_and_no_password_of_ours(server: FakeEngine,
     assert parameters["dockerfile"] == ["Dockerfile"]
     with tarfile.open(fileobj=io.BytesIO(body)) as archive:
         assert archive.getnames() == ["Dockerfile"]
-    assert asked.log.read_text() == STEP["stream"]
+    while not asked.log.exists() or asked.log.read_text() != STEP["stream"]:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)  # a thread of its own begins it
     asked.engine.close()
 
 
@@ -175,7 +177,10 @@ def test_what_the_engine_refuses_is_not_tried_again(server: FakeEngine, tmp_path
     assert asked.until("no such base").failure == "no such base"
     assert asked.state().failure == "no such base"
     assert len(server.sent) == 1
-    assert "no such base" in asked.log.read_text()
+    deadline = time.monotonic() + 20
+    while not asked.log.exists() or "no such base" not in asked.log.read_text():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)  # as above
     asked.engine.close()
 
 
@@ -198,4 +203,27 @@ def test_an_engine_that_never_answers_fails_the_build_and_holds_up_no_other(
     assert "other images" in second.said
     assert "PARALLELRUN_DOCKER_BUILD_SECONDS" in asked.until("longer than 1 s").failure
     assert "building" in asked.both()[1].said
+    asked.engine.close()
+
+
+def test_a_failure_is_that_of_those_who_waited_and_others_have_it_built_again(
+    server: FakeEngine, tmp_path: Path
+) -> None:
+    server.says, server.breaks_off = [STEP, {"error": "no such base"}], False
+    asked = Asked(tmp_path)
+    asked.until("no such base")
+    assert asked.state().failure == "no such base"
+    assert asked.state().failed_s > 0
+    server.may_end.clear()
+    assert asked.state("job", "other").failure == "", "it is built again for the other one"
+    assert asked.state("job", "other").failure == ""
+    server.may_end.set()
+    asked.until("no such base", "job", "other")
+    assert asked.state("other").failure, "one of them has gone"
+    assert len(server.sent) == 2
+    server.may_end.clear()
+    assert asked.state("job", "other").failure == "", "and was resumed"
+    server.may_end.set()
+    asked.until("no such base", "job", "other")
+    assert len(server.sent) == 3
     asked.engine.close()

@@ -62,6 +62,10 @@ class ImageState:
     """What is being done for it, for people."""
     failure: str = ""
     """Why there will be none, in the engine's words; empty: nothing is known to speak against it."""
+    failed_s: float = 0.0
+    """How long this has been so."""
+    is_queued: bool = False
+    """Whether nothing is being done for it yet."""
 
 
 class EngineError(Exception):

@@ -57,6 +57,11 @@ class DockerSettings(BaseSettings):
     """Whether images may be built for jobs, by Dockerfiles of theirs: of whatever their makers want, as above."""
     build_seconds: float = Field(default=3600, gt=0)
     """How long a build may take."""
+    build_network: str = ""
+    """The network of a build's steps; empty: the Engine's default one."""
+    build_cgroup: str = ""
+    """The parent of the cgroups of a build's steps, which the operator has limited: an Engine limits neither their
+    processes nor their files. Empty: the Engine's default one."""
     networks: str = ""
     """Networks of the nodes; one of them leads to Redis."""
     volumes: str = ""

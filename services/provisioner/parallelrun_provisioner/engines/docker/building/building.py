@@ -7,7 +7,7 @@ import json
 import os
 import socket
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from threading import Event, Lock, Thread
@@ -38,9 +38,11 @@ class Building:
         folder: what is built.
         parameters: of `POST /build`.
         limit_s: how long it may take, its answer included.
+        jobs: who waits for it.
     """
 
-    def __init__(self, folder: Path, parameters: Mapping[str, Any], *, limit_s: float) -> None:
+    def __init__(self, folder: Path, parameters: Mapping[str, Any], jobs: Collection[str], *, limit_s: float) -> None:
+        self._jobs = set(jobs)
         self._folder = folder
         self._parameters = parameters
         self._limit_s = limit_s
@@ -59,6 +61,15 @@ class Building:
         self.over_at: float | None = None
         """Since when nothing more comes of it: it has ended, or was stopped."""
         Thread(target=self._run, name=f"build {parameters['t']}", daemon=True).start()
+
+    def is_new_for(self, jobs: Collection[str]) -> bool:
+        """Whether one of those who wait now has not waited all the time since it was over: none of its failures was
+        for that one. Asked in each round."""
+        if self.over_at is None:
+            self._jobs.update(jobs)
+            return False
+        self._jobs.intersection_update(jobs)
+        return len(self._jobs) < len(set(jobs))
 
     def stop(self, why: str = "") -> None:
         """Break it off: the Engine ends a build whose client goes. One that hasn't answered yet goes when it does, or

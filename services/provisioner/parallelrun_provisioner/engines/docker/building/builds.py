@@ -67,10 +67,10 @@ class Builds:
         if may_be_there and (self.tag(image) or self._is_there(client, image, built)):
             self._builds.pop(image, None)
             return ImageState(is_there=True)
-        if build is None or self._may_begin_anew(image, build):
+        if build is None or self._may_begin_anew(image, build, jobs):
             if sum(each.over_at is None for each in self._builds.values()) >= MOST_AT_ONCE:
-                return ImageState(said="waiting for the builds of other images")
-            build = self._builds[image] = self._begin(client, built)
+                return ImageState(said="waiting for the builds of other images", is_queued=True)
+            build = self._builds[image] = self._begin(client, built, jobs)
         build.log.also_to(self._log_of(job) for job in jobs)
         build.stop_if_late()
         if build.over_at is None:
@@ -93,24 +93,32 @@ class Builds:
         return ""
 
     def _ended(self, image: str, build: Building) -> ImageState:
+        over_s = _over_s(build)
         if build.failure:
-            return ImageState(failure=build.failure)
+            return ImageState(failure=build.failure, failed_s=over_s)
         trouble = build.trouble or "the Engine said nothing of its end"
-        if self._broken_off.get(image, 0) + 1 >= _TRIES:
-            return ImageState(failure=f"its build broke off {_TRIES} times: {trouble}")
+        if self._has_failed(image, build):
+            return ImageState(failure=f"its build broke off {_TRIES} times: {trouble}", failed_s=over_s)
         return ImageState(said=f"its build broke off, and is tried again: {trouble}")
 
-    def _may_begin_anew(self, image: str, build: Building) -> bool:
-        if build.over_at is None or time.monotonic() - build.over_at < AGAIN_S:
+    def _has_failed(self, image: str, build: Building) -> bool:
+        return bool(build.failure) or self._broken_off.get(image, 0) + 1 >= _TRIES
+
+    def _may_begin_anew(self, image: str, build: Building, jobs: Collection[str]) -> bool:
+        is_new = build.is_new_for(jobs)
+        if build.over_at is None:
             return False
-        self._broken_off[image] = 0 if build.failure else self._broken_off.get(image, 0) + 1
+        has_failed = self._has_failed(image, build)
+        if _over_s(build) < AGAIN_S and not (is_new and has_failed):
+            return False
+        self._broken_off[image] = 0 if has_failed else self._broken_off.get(image, 0) + 1
         return True
 
-    def _begin(self, client: Any, built: BuiltImage) -> Building:
+    def _begin(self, client: Any, built: BuiltImage, jobs: Collection[str]) -> Building:
         tag = tag_of(built, self._platform_of(client))
         folder = code_store(self._around.root) / built.context
-        sent = parameters(built, tag, self._around.cluster, self._compute)
-        return Building(folder, sent, limit_s=self._settings.build_seconds)
+        sent = parameters(built, tag, self._around.cluster, self._compute, self._settings)
+        return Building(folder, sent, jobs, limit_s=self._settings.build_seconds)
 
     def _is_there(self, client: Any, image: str, built: BuiltImage) -> bool:
         from docker.errors import ImageNotFound
@@ -133,3 +141,7 @@ class Builds:
 
     def _log_of(self, job: str) -> Path:
         return Logs(JobFolder(self._around.root, job).logs).image_build
+
+
+def _over_s(build: Building) -> float:
+    return 0.0 if build.over_at is None else time.monotonic() - build.over_at

@@ -3,31 +3,36 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
-from threading import Lock
+from threading import Lock, Thread
 from typing import Final
+
+from parallelrun_core.errors import ParallelRunError
+from parallelrun_core.paths import open_beneath
 
 MOST_BYTES: Final = 4 << 20
 _CUT: Final = "\n… cut off here\n"
 
 
 class BuildLog:
-    """Safe to share between threads. A log that can't be written is left out: a build doesn't fail for it."""
+    """A log that can't be written is left out: a build doesn't fail for it. `also_to` is for one thread, which waits
+    for no volume; `write` for the build's own."""
 
     def __init__(self) -> None:
         self._lock = Lock()
         self._text = ""
         self._bytes = 0
+        self._known: set[Path] = set()
         self._files: set[Path] = set()
 
     def also_to(self, files: Iterable[Path]) -> None:
-        """From now on also write into these, beginning with what was said before."""
-        with self._lock:
-            for file in set(files) - self._files:
-                self._files.add(file)
-                _append(file, self._text)
+        """From now on also write into these logs of jobs, beginning with what was said before."""
+        if new := set(files) - self._known:
+            self._known |= new
+            Thread(target=self._begin, args=(new,), name="log of a build", daemon=True).start()
 
     def write(self, text: str) -> None:
         """Write what was said."""
@@ -41,10 +46,24 @@ class BuildLog:
             for file in self._files:
                 _append(file, text)
 
+    def _begin(self, files: Iterable[Path]) -> None:
+        with self._lock:
+            self._files.update(files)
+            for file in files:
+                _append(file, self._text)
+
 
 def _append(file: Path, text: str) -> None:
-    with suppress(OSError):
-        file.parent.mkdir(exist_ok=True)
-        fd = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
+    job = file.parents[2]
+    folders, mine = file.relative_to(job).parts[:-1], str(file.relative_to(job))
+    with suppress(OSError, ParallelRunError):
+        logs = open_beneath(job, folders[0], os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            with suppress(FileExistsError):
+                os.mkdir(folders[1], dir_fd=logs)
+        finally:
+            os.close(logs)
+        fd = open_beneath(job, mine, os.O_WRONLY | os.O_CREAT | os.O_APPEND, mode=0o644)
         with open(fd, "w", errors="replace") as opened:
-            opened.write(text)
+            if stat.S_ISREG(os.fstat(fd).st_mode):  # user code may have put a pipe there
+                opened.write(text)

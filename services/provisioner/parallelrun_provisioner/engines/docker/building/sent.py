@@ -14,6 +14,7 @@ from typing import Any, Final
 from parallelrun_core.computes.built_images import BuiltImage
 from parallelrun_core.computes.containers import Containers
 from parallelrun_provisioner.engines.docker.container import CLUSTER
+from parallelrun_provisioner.engines.docker.settings import DockerSettings
 
 BUILT: Final = "parallelrun.built"
 """The label of images that were built here; its value says of what."""
@@ -32,9 +33,15 @@ def tag_of(image: BuiltImage, platform: str) -> str:
     return f"{_NAME}:{sha256(json.dumps([*image, platform]).encode()).hexdigest()[:40]}"
 
 
-def parameters(image: BuiltImage, tag: str, cluster: str, compute: Containers) -> dict[str, Any]:
-    """Those of `POST /build`. A step of it may use as much as a node of this compute."""
+def parameters(
+    image: BuiltImage, tag: str, cluster: str, compute: Containers, settings: DockerSettings
+) -> dict[str, Any]:
+    """Those of `POST /build`. A step of it may use as much CPU and memory as a node of this compute."""
     limits: dict[str, Any] = {"shmsize": compute.shm_bytes}
+    if settings.build_network:
+        limits["networkmode"] = settings.build_network
+    if settings.build_cgroup:
+        limits["cgroupparent"] = settings.build_cgroup
     if compute.cpus:
         limits |= {"cpuperiod": _PERIOD_US, "cpuquota": round(compute.cpus * _PERIOD_US)}
     if compute.memory_bytes:
