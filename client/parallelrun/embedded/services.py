@@ -31,6 +31,8 @@ _ALL_KINDS: Final = "local,docker,swarm,slurm,kubernetes"
 """What a cluster of this user's own may ask for: it is this user who defines its computes."""
 _SECRETS_DIR: Final = "PARALLELRUN_SECRETS_DIR"
 _AGENT_GRACE_S: Final = 5.0
+_LEADERS_NICE: Final = 5
+"""Nobody waits for a single step of theirs, as one does for an answer of the API, or of Redis."""
 _RELEASE_S: Final = 45.0
 """How long a provisioner has to give back all nodes; it takes 35 s at most, and what one call of an engine takes."""
 
@@ -179,6 +181,7 @@ def cluster_services(
             command=_module("parallelrun_master.main", "--leaders", leaders),
             # Whoever submits jobs may reach whatever this machine reaches.
             environment={**environment(Role.MASTER), "PARALLELRUN_NOTIFY_ALLOW": "*"},
+            nice=_LEADERS_NICE,
         ),
         *agents,
         Service(

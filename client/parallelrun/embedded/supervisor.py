@@ -48,6 +48,8 @@ class Service:
     """How long it may take to end after SIGTERM."""
     fds: tuple[int, ...] = ()
     """Open files that it inherits."""
+    nice: int = 0
+    """By how much it lets others go first when CPUs are short, from 0 to 19."""
 
 
 @dataclass
@@ -189,7 +191,7 @@ class Supervisor:
         wrapper = (sys.executable, "-I", "-S", str(processes.__file__), str(os.getpid()))
         name, _, value = self._mark.partition("=")
         with self.log_of(service.name).open("ab") as log:
-            return subprocess.Popen(
+            process = subprocess.Popen(
                 [*wrapper, *_with_mark(service.command, self._mark)],
                 cwd=self._folder,
                 env={**service.environment, name: value},
@@ -199,6 +201,9 @@ class Supervisor:
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
             )
+        if service.nice:
+            _be_nice(process.pid, service.nice)
+        return process
 
     def _watch(self, process: subprocess.Popen[bytes]) -> None:
         try:
@@ -272,6 +277,14 @@ class Supervisor:
                 self._reap(event)
             elif event.kind == "start":
                 event.done.set()
+
+
+def _be_nice(pid: int, nice: int) -> None:
+    """Let others go before a process and what it starts: before its session, where Linux shares out CPUs by session."""
+    with contextlib.suppress(OSError):  # there is no such file, or one was just written for somebody else
+        Path(f"/proc/{pid}/autogroup").write_text(str(nice))
+    with contextlib.suppress(OSError):  # it has ended
+        os.setpriority(os.PRIO_PROCESS, pid, min(19, os.getpriority(os.PRIO_PROCESS, pid) + nice))
 
 
 def _signal_group(process: subprocess.Popen[bytes], number: signal.Signals) -> None:

@@ -1,5 +1,6 @@
 """Processes that are kept running, and stopped without a trace in all cases."""
 
+import dataclasses
 import os
 import signal
 import subprocess
@@ -59,6 +60,14 @@ def test_services_run_in_their_folder_with_their_log_and_no_terminal(tmp_path: P
 
     assert log.read_text().splitlines() == [str(tmp_path), "said", str(tmp_path)]
     assert os.getsid(supervisor.pids()["a"]) == supervisor.pids()["a"]
+
+
+def test_a_service_lets_others_go_first(supervisor: Supervisor) -> None:
+    before = os.getpriority(os.PRIO_PROCESS, 0)
+    script = "until [ $(nice) -gt 0 ]; do :; done; nice; grep -o 'nice .*' /proc/self/autogroup; exec sleep 60"
+    supervisor.start([dataclasses.replace(shell("a", script), nice=7)])
+    log, of_session = supervisor.log_of("a"), ["nice 7"] if Path("/proc/self/autogroup").exists() else []
+    until(lambda: log.exists() and log.read_text().splitlines() == [str(min(19, before + 7)), *of_session])
 
 
 def test_a_service_that_dies_is_restarted_and_waits_longer_each_time(
