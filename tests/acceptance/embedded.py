@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
+from parallelrun_core.store import keys
 from parallelrun_core.store.connection import connect
 from tests.acceptance.http_user import HttpUser
 from tests.cluster import AOF
@@ -75,10 +76,10 @@ class Embedded:
 
     def traces(self) -> set[str]:
         """All that jobs have left: folders, snapshots of code, keys."""
-        keys = {key.decode(errors="replace") for key in self.redis.scan_iter(count=1000)}
+        found = {key.decode(errors="replace") for key in self.redis.scan_iter(count=1000)} - {keys.KNOWN}
         return {
             *(str(path) for folder in ("jobs", "code") for path in (self.root / folder).glob("*")),
-            *(key for key in keys if key.startswith(("parallelrun:", "rq:job:", "rq:queue:")) and ":nodes" not in key),
+            *(key for key in found if key.startswith(("parallelrun:", "rq:job:", "rq:queue:")) and ":nodes" not in key),
         }
 
 

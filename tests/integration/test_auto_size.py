@@ -5,8 +5,10 @@ from __future__ import annotations
 import subprocess
 import sys
 import textwrap
+from contextlib import suppress
 from functools import partial
 
+import psutil
 import pytest
 
 from parallelrun import Client, InvalidRequest
@@ -121,14 +123,19 @@ def test_a_job_with_fewer_items_than_workers_gives_each_of_them_one() -> None:
         assert sizes(cluster.folder(job)) == [1] * 5
 
 
+def kill_leaders(cluster: Cluster) -> None:
+    for leader in cluster.leaders():
+        with suppress(psutil.NoSuchProcess):  # it has just ended
+            leader.kill()
+
+
 @pytest.mark.parametrize("victim", [None, "leader"])
 def test_a_size_that_raises_an_error_costs_a_few_mini_batches(victim: str | None) -> None:
     with Cluster(slots=2, leader_s=1, lease_s=1) as cluster:
         job = cluster.submit(FEW_OPEN, inputs=cluster.files(20_000), mini_batch_size="auto", error_threshold=-1)
         if victim is not None:
             cluster.until(lambda: max(sizes(cluster.folder(job)), default=0) > 200, "more are tried than may be open")
-            for leader in cluster.leaders():
-                leader.kill()
+            kill_leaders(cluster)
         result = cluster.result(job)
         assert result.state is JobState.COMPLETED, result.failure
         done = cluster.output(result)
@@ -146,8 +153,7 @@ def test_who_dies_while_sizes_are_measured_costs_no_row(victim: str) -> None:
         folder = cluster.folder(job)
         cluster.until(lambda: len(sizes(folder)) > 8, "the first wave is measured")
         if victim == "leader":
-            for leader in cluster.leaders():
-                leader.kill()
+            kill_leaders(cluster)
         elif victim == "master":
             cluster.kill("master")
             cluster.start("master")
@@ -221,8 +227,7 @@ def test_every_row_comes_once_however_often_leaders_die() -> None:
         for deaths in range(1, 6):
             enough = partial(_has_cut, cluster.folder(job), 20 * deaths)
             cluster.until(enough, "some are cut")
-            for leader in cluster.leaders():
-                leader.kill()
+            kill_leaders(cluster)
         result = cluster.result(job)
         assert result.state is JobState.COMPLETED, result.failure
         assert examine(cluster.folder(job), result).is_clean

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.integration
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(240)
+@pytest.mark.timeout(480)
 def test_every_attack_on_an_embedded_cluster_is_held() -> None:
     with targets.reach("embedded") as target:
         played = list(play_all(target, all_attacks()))
