@@ -7,6 +7,7 @@ import random
 import signal
 import threading
 from collections import Counter
+from contextlib import suppress
 from pathlib import Path
 from typing import Self
 
@@ -88,7 +89,8 @@ class FaultInjector:
         name = self._random.choice(["master", "leader", "concatenator", "api"])
         if name == "leader":
             for leader in self._cluster.leaders():
-                leader.kill()
+                with suppress(psutil.NoSuchProcess):  # it has just ended
+                    leader.kill()
         else:
             self._cluster.kill(name)
             self._cluster.start(name)
