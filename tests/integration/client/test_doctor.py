@@ -15,7 +15,7 @@ from parallelrun.client import Client
 from parallelrun.doctor.checkup import Reported, checkup
 from parallelrun.embedded.cluster import reserve_port
 from parallelrun.errors import ParallelRunError
-from parallelrun.models import NodeCheck
+from parallelrun.models.nodes import NodeCheck
 from parallelrun_core.checks.finding import Level, Place
 from parallelrun_core.states import NodeState
 from parallelrun_core.store.nodes import NodeInfo

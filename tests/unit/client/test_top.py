@@ -4,7 +4,8 @@ import io
 
 from rich.console import Console
 
-from parallelrun.models import Job, Node, NodePressure, Progress, Step
+from parallelrun.models import Job, Node, Progress, Step
+from parallelrun.models.nodes import NodePressure
 from parallelrun.pictures import KindOfError, KindsOfErrors, Lane, Throughput, Timeline
 from parallelrun.top.screen import bars, screen, strip
 from parallelrun.top.snapshot import Snapshot

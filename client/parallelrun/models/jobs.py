@@ -1,0 +1,186 @@
+"""Jobs, what they have made, and what is known of their mini-batches."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+import msgspec
+
+from parallelrun_core.failure import JobFailure
+from parallelrun_core.progress import Progress
+from parallelrun_core.states import TERMINAL
+
+
+class Failure(JobFailure, kw_only=True, frozen=True):
+    """Why a job failed: the first cause, and where to look. A server of another release may leave out fields."""
+
+    code: str = ""
+    summary: str = ""
+
+
+class OutputFile(msgspec.Struct, kw_only=True, frozen=True):
+    """The file with the rows of an append_row job."""
+
+    path: str
+    bytes: int = 0
+    sha256: str = ""
+    order: str = ""
+    """`sorted`, or `listing` when a folder was too large to be sorted."""
+
+
+class Step(msgspec.Struct, kw_only=True, frozen=True):
+    """One step of a pipeline."""
+
+    name: str
+    type: str = "parallel"
+    """parallel, command or pipeline."""
+    state: str = "waiting"
+    """waiting, running, completed, failed, canceled or skipped."""
+    reused: bool = False
+    """It has not run: `job` is an earlier one, which did the same, and whose outputs are taken."""
+    needs: list[str] = []
+    """The steps that must have ended before it can begin."""
+    job: str | None = None
+    """The id of the job that runs it, once there is one."""
+    job_state: str | None = None
+    progress: Progress | None = None
+    started: str | None = None
+    ended: str | None = None
+    why: str = ""
+    """Why it has failed, is skipped, or was run again."""
+
+
+class StepOf(msgspec.Struct, kw_only=True, frozen=True):
+    """Which step of which pipeline a job is."""
+
+    job: str
+    step: str
+
+
+class NamedOutput(msgspec.Struct, kw_only=True, frozen=True):
+    """One output of a pipeline."""
+
+    name: str
+    type: str = "uri_folder"
+    step: str | None = None
+    """The step that makes it."""
+    path: str | None = None
+    """The folder, file or URL, as the server and the nodes name it, once the job that makes it has begun."""
+
+
+class Job(msgspec.Struct, kw_only=True, frozen=True):
+    """One job as it was when the server answered."""
+
+    id: str
+    state: str
+    """queued, processing, finalizing, completed, failed or canceled."""
+    type: str = "parallel"
+    """parallel, command or pipeline."""
+    parent: StepOf | None = None
+    """The pipeline of which it is a step, if it is one."""
+    name: str = ""
+    version: int = 0
+    submitted: str | None = None
+    """RFC 3339, UTC; so are the other times."""
+    started: str | None = None
+    ended: str | None = None
+    progress: Progress = msgspec.field(default_factory=Progress)
+    failure: Failure | None = None
+    output: OutputFile | None = None
+    warnings: list[str] = []
+    """Warnings about the output of a job that completed."""
+    metrics: dict[str, Any] = {}
+    """Once it has ended: the last value of each metric that its script has logged."""
+    spec: dict[str, Any] = {}
+    steps: list[Step] = []
+    """Of a pipeline, in an order in which they can run. Empty in a list of jobs."""
+    outputs: list[NamedOutput] = []
+    """Of a pipeline. Empty in a list of jobs."""
+    notes: list[str] = []
+    """What in the submitted document has no effect here, or works differently than in Azure ML."""
+    links: dict[str, Any] = {}
+
+    @property
+    def is_pipeline(self) -> bool:
+        """Whether it has steps, and no mini-batches."""
+        return self.type == "pipeline"
+
+    def step(self, name: str) -> Step:
+        """One of a pipeline's steps.
+
+        Raises:
+            KeyError: it has no such step.
+        """
+        return {step.name: step for step in self.steps}[name]
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether it has ended and its end is recorded. A canceled job is shown as such a moment earlier."""
+        return self.state in TERMINAL and self.ended is not None
+
+    def _repr_html_(self) -> str:
+        """How it stands, for notebooks."""
+        return self._repr_mimebundle_()["text/html"]
+
+    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
+        """The same, with text for front ends that show no HTML."""
+        # By its name: what draws jobs is built upon them, and is loaded in notebooks only.
+        bundle: dict[str, str] = import_module("parallelrun.notebook.widget").bundle_of(self)
+        return bundle
+
+
+class MiniBatch(msgspec.Struct, kw_only=True, frozen=True):
+    """One mini-batch of a job. While it is `ready` or `running`, most fields are empty."""
+
+    id: int
+    status: str
+    """ready, running, done or failed."""
+    tries: int | None = None
+    node: str | None = None
+    process: str | None = None
+    items: int | None = None
+    rows: int | None = None
+    failed_items: int | None = None
+    started: str | None = None
+    elapsed_s: float | None = None
+    run_s: float | None = None
+    process_s: float | None = None
+    peak_memory_bytes: int | None = None
+    """The most memory that the worker had meanwhile; docs/logs.md says how this and `read_bytes` are measured."""
+    read_bytes: int | None = None
+    minor_page_faults: int | None = None
+    major_page_faults: int | None = None
+    voluntary_context_switches: int | None = None
+    involuntary_context_switches: int | None = None
+    failure: dict[str, Any] | None = None
+    """`category`, `message`, `traceback`."""
+
+
+class MetricPoint(msgspec.Struct, kw_only=True, frozen=True):
+    """One value of a metric."""
+
+    time: str
+    value: Any = None
+    step: int | None = None
+    source: str = ""
+    """The node; of a pipeline, the step."""
+    process: str = ""
+
+
+class Metric(msgspec.Struct, kw_only=True, frozen=True):
+    """What the entry script of a job has logged under one name."""
+
+    name: str
+    count: int = 0
+    """How many values."""
+    points: list[MetricPoint] = []
+    """The last ones, in the order of their times."""
+
+
+class RemoteFile(msgspec.Struct, kw_only=True, frozen=True):
+    """A log or an output of a job."""
+
+    path: str
+    bytes: int
+    modified: str | None = None
