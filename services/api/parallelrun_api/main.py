@@ -19,7 +19,7 @@ from parallelrun_api.http.audit import Audit, AuditFile
 from parallelrun_api.http.connections import Connections
 from parallelrun_api.http.descriptors import raise_limit
 from parallelrun_api.http.token import Token, load_token
-from parallelrun_api.http.wire import MAX_HEAD_BYTES, BoundedHttp
+from parallelrun_api.http.wire import BoundedHttp
 from parallelrun_api.settings import ApiSettings
 from parallelrun_core.assets.site import read_site
 from parallelrun_core.errors import InvalidInput
@@ -63,7 +63,6 @@ async def serve(settings: ApiSettings, token: Token, listener: socket.socket, au
     config = uvicorn.Config(
         create_app(context, token, audit),
         http=cast("type[asyncio.Protocol]", partial(BoundedHttp, connections=context.connections)),
-        h11_max_incomplete_event_size=MAX_HEAD_BYTES,
         backlog=_ACCEPTED_AT_ONCE,
         # What it warns of is up to anybody who can connect.
         log_level="error",

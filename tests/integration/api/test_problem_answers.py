@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import socket
+from http.client import HTTPResponse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,6 +21,15 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.integration
 
 JOB = "job_" + "0" * 20
+
+
+def _answer(port: int, request: bytes) -> HTTPResponse:
+    """The head of the answer to what is sent at once on a connection of its own."""
+    with socket.create_connection(("127.0.0.1", port), timeout=30) as connection:
+        connection.sendall(request)
+        answer = HTTPResponse(connection)
+        answer.begin()
+        return answer
 
 
 class TestProblems:
@@ -105,3 +116,13 @@ class TestProblems:
 
         for answer in (declared, form, chunked):
             assert (answer.status_code, answer.json()["code"]) == (413, "body_too_large")
+
+    def test_who_is_answered_before_the_body_was_sent_is_told_that_the_connection_ends(
+        self, redis_url: str, tmp_path: Path
+    ) -> None:
+        head = b"POST /v1/jobs HTTP/1.1\r\nHost: localhost\r\nContent-Type: text/yaml\r\nContent-Length: 2001\r\n\r\n"
+        with ApiServer(tmp_path, redis_url, "--max-body-bytes", "2000") as server:
+            answers = [_answer(server.port, head), _answer(server.port, head + b"x" * 2001)]
+
+        assert [answer.status for answer in answers] == [413, 413]
+        assert [answer.getheader("connection") for answer in answers] == ["close", None]

@@ -19,6 +19,7 @@ _FIRST_READ_BYTES: Final = 8 << 10
 which all others wait."""
 _READ_BYTES: Final = 64 << 10
 """That are read at a time of the body of a client with a token."""
+_CLOSE: Final = b"\r\nconnection: close\r\n"
 _WORDS: Final = {
     400: ("bad_request", "Bad Request", "The request is not valid HTTP."),
     408: ("request_timeout", "Request Timeout", "The request took too long to arrive."),
@@ -26,11 +27,27 @@ _WORDS: Final = {
 }
 
 
+class _Conn(h11.Connection):
+    """Tells the client of an answer that comes before its body was here that no other request will be read.
+
+    h11 itself isn't told: it would have the connection closed at once, and what still comes would then reset it before
+    the client has read the answer.
+    """
+
+    def send(self, event: h11.Event) -> bytes | None:  # type: ignore[override]
+        is_early = isinstance(event, h11.Response) and self.their_state is h11.SEND_BODY
+        sent = super().send(event)
+        if is_early and sent is not None and _CLOSE not in sent.lower():
+            return sent[:-2] + b"Connection: close\r\n\r\n"
+        return sent
+
+
 class BoundedHttp(H11Protocol):
     """A connection whose client is held to sending its requests, and to reading the answers."""
 
     def __init__(self, *, connections: Connections, **of_uvicorn: Any) -> None:
         super().__init__(**of_uvicorn)
+        self.conn = _Conn(h11.SERVER, MAX_HEAD_BYTES)
         self._all = connections
         self._is_open = False
         self._is_asking = True
