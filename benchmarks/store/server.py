@@ -46,12 +46,19 @@ def store() -> Iterator[ObjectServer]:
     if _OPEN:
         yield _OPEN[0]
         return
-    with SeaweedFS() as server, environment({**server.environment, **empty_cache(server)}):
+    with empty_store() as server:
         _OPEN.append(server)
         try:
             yield server
         finally:
             _OPEN.clear()
+
+
+@contextmanager
+def empty_store() -> Iterator[ObjectServer]:
+    """One of its own, even within the context of another."""
+    with SeaweedFS() as server, environment({**server.environment, **empty_cache(server)}):
+        yield server
 
 
 def empty_cache(server: ObjectServer) -> dict[str, str]:
