@@ -38,8 +38,9 @@ CODE = "PYTHONPATH=/opt/brought:/opt/more"
 class Building(Docker):
     """The Engine, for a provisioner whose operator lets it build images."""
 
-    def __init__(self, *, is_allowed: bool = True) -> None:
+    def __init__(self, *, is_allowed: bool = True, **settings: str) -> None:
         self._is_allowed = is_allowed
+        self._settings = settings
 
     def environment(self, seen: Collection[Path], secret: Path) -> dict[str, str]:
         return {
@@ -47,6 +48,7 @@ class Building(Docker):
             "PARALLELRUN_DOCKER_KIT": build("kit"),
             "PARALLELRUN_DOCKER_IMAGES": "parallelrun-with-*",
             "PARALLELRUN_DOCKER_BUILDS": str(self._is_allowed).lower(),
+            **self._settings,
         }
 
 
@@ -97,8 +99,13 @@ class Site:
 
 
 @contextmanager
-def site(engine: sdk.DockerClient, folder: Path, *, most: int = 3, is_allowed: bool = True) -> Iterator[Site]:
-    with Building(is_allowed=is_allowed) as target, Provisioned(target, most=most, idle_s=1) as there:
+def site(
+    engine: sdk.DockerClient, folder: Path, *, most: int = 3, is_allowed: bool = True, **settings: str
+) -> Iterator[Site]:
+    with (
+        Building(is_allowed=is_allowed, **settings) as target,
+        Provisioned(target, most=most, idle_s=1) as there,
+    ):
         made = Site(there, engine, folder)
         with made.client:
             yield made
@@ -194,3 +201,20 @@ def test_nothing_is_built_unless_the_operator_allows_it(engine: sdk.DockerClient
     with site(engine, tmp_path, is_allowed=False) as made:
         ended = made.there.user.ended(made.submit(build={"path": made.context(f"FROM {BASE}\n")}))
         assert "PARALLELRUN_DOCKER_BUILDS=true" in ended["failure"]["first_cause"]
+
+
+def test_steps_of_a_build_have_the_network_and_the_cgroup_that_the_operator_names(
+    engine: sdk.DockerClient, tmp_path: Path
+) -> None:
+    group = f"builds-{secrets.token_hex(4)}"
+    steps = f"RUN ls /sys/class/net\nRUN cat /proc/self/cgroup\nRUN echo {secrets.token_hex(8)}\n"
+    with site(
+        engine, tmp_path, PARALLELRUN_DOCKER_BUILD_NETWORK="none", PARALLELRUN_DOCKER_BUILD_CGROUP=f"/{group}"
+    ) as made:
+        job = made.submit(build={"path": made.context(f"FROM {BASE}\n{steps}ENV {CODE}\n")})
+        made.wait(lambda: "Step 5/" in made.log(job), "the steps have run")
+        interfaces, groups = made.log(job).partition("Step 3/")[::2]
+        assert "\nlo\n" in interfaces, "the step was run"
+        assert "eth0" not in interfaces
+        assert f"/{group}/" in groups
+        made.client.jobs.cancel(job)
