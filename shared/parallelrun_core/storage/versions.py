@@ -8,16 +8,17 @@ from typing import Final
 from parallelrun_core.message import FileVersion
 from parallelrun_core.storage.interface import Version
 
-_HASH: Final = re.compile(r'"([0-9a-f]{2})+"')
+_HEX: Final = re.compile(r'"[0-9a-f]+"')
 
 
 def packed(version: Version) -> FileVersion:
     """A version as messages have it."""
-    if not version.tag:
-        return FileVersion(version.size_bytes, b"", version.modified)
-    if _HASH.fullmatch(version.tag):
-        return FileVersion(version.size_bytes, b"#" + bytes.fromhex(version.tag[1:-1]))
-    return FileVersion(version.size_bytes, b"=" + version.tag.encode())
+    size_bytes, modified, tag = version
+    if not tag:
+        return FileVersion(size_bytes, b"", modified)
+    if _HEX.fullmatch(tag) and not len(tag) % 2:
+        return FileVersion(size_bytes, b"#" + bytes.fromhex(tag[1:-1]))
+    return FileVersion(size_bytes, b"=" + tag.encode())
 
 
 def unpacked(version: FileVersion) -> Version:

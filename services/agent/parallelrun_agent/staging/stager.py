@@ -195,8 +195,15 @@ class Stager:
     def _begin(self, fetched: list[StagedFile]) -> None:
         for file in fetched:
             self._to_fetch.put(file)
-        while fetched and self._threads < self._fetchers.wanted:
-            self._threads += 1  # the end of the process doesn't wait for it: a store may not answer
+        if fetched:
+            self._start_threads()
+
+    def _start_threads(self) -> None:
+        """Until there are as many as are wanted now. The end of the process doesn't wait: a store may not answer."""
+        with self._lock:
+            missing = max(0, self._fetchers.wanted - self._threads)
+            self._threads += missing
+        for _ in range(missing):
             threading.Thread(target=self._work, name="stage", daemon=True).start()
 
     def _end_overdue(self, now: float) -> None:
@@ -291,8 +298,7 @@ class Stager:
             began_at = time.monotonic()
             fetched = self._bring(file)
             if 0 < fetched <= SMALL_BYTES:
-                with self._lock:
-                    self._fetchers.answered(time.monotonic() - began_at)
+                self._answered(time.monotonic() - began_at)
         except NoRoom:
             with self._lock:
                 self._without_room.append(file)
@@ -312,6 +318,13 @@ class Stager:
         except Exception as error:
             failure = Failure("INPUT_UNREADABLE", f"{file.url} can't be read: {error}")
         self._fetched(file, fetched, failure, disk_error)
+
+    def _answered(self, seconds: float) -> None:
+        with self._lock:
+            self._fetchers.answered(seconds)
+            is_short = self._threads < self._fetchers.wanted
+        if is_short and not self._to_fetch.empty():
+            self._start_threads()
 
     def _bring(self, file: StagedFile) -> int:
         folder = os.path.dirname(file.target)
