@@ -8,13 +8,14 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, Final, Protocol
-
-from pathspec import GitIgnoreSpec
+from typing import IO, TYPE_CHECKING, Final, Protocol
 
 from parallelrun_core.code.ignore_file import ignore_lines
 from parallelrun_core.errors import InvalidInput, UnsafePath
 from parallelrun_core.paths import opened_path
+
+if TYPE_CHECKING:
+    from pathspec import GitIgnoreSpec
 
 SKIPPED_FOLDERS: Final = frozenset({"__pycache__", ".git", ".venv", ".ipynb_checkpoints", ".parallelrun"})
 # What a folder that isn't code holds: an environment of venv or conda, the working data or the logs of an earlier run.
@@ -89,6 +90,8 @@ def files_below(folder: Path, ignored: Ignored, leave_out: Path | None = None) -
 
 
 def _ignored_in(folder: Path) -> GitIgnoreSpec:
+    from pathspec import GitIgnoreSpec  # most processes never need it
+
     for name in IGNORE_FILES:
         lines = ignore_lines(folder, name, "/code")
         if lines is None:

@@ -32,3 +32,15 @@ def test_what_main_raises_is_told(tmp_path: Path) -> None:
 def test_main_finds_its_arguments_and_a_collector_at_work_and_its_output_is_whole(tmp_path: Path) -> None:
     done = launched(tmp_path, "print(sys.argv, gc.isenabled(), end='')")
     assert done.stdout == "['service', 'one', 'two'] True"
+
+
+def test_what_no_service_draws_is_not_imported_before_main_asks_for_it(tmp_path: Path) -> None:
+    (tmp_path / "service.py").write_text(
+        "import sys\nimport structlog\nat_first = sys.modules.get('rich')\n\n"
+        "def main():\n    import rich\n    print(at_first, rich.__name__)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-m", "parallelrun_core.service.launch", "service"],
+        cwd=tmp_path, env={"PYTHONPATH": str(tmp_path)}, capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert done.stdout == "None rich\n"
