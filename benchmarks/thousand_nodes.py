@@ -184,9 +184,9 @@ class Node:
             heapq.heappush(self._running, (begun + takes_s, delivery))
 
     def _look(self, now: float) -> None:
-        for _, state, ready in self._registry.peek():
-            if state is JobState.PROCESSING:
-                self._ready = ready
+        for active in self._registry.peek():
+            if active.state is JobState.PROCESSING:
+                self._ready = active.ready
         self._look_at = now + (_AGENT.poll_seconds if self._free else work_finder.ANYWAY_S)
         self._count("looks", now)
 

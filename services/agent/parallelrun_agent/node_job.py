@@ -204,10 +204,10 @@ class NodeJob:
 
     # Workers, time, and ends
 
-    def observed(self, state: JobState | None, ready: int) -> None:
-        """The job's state on Redis, and how many of its mini-batches wait there, were seen between two turns."""
+    def observed(self, state: JobState | None, ready: int, sessions: int) -> None:
+        """See `JobMachine.observed`."""
         with self._driver as machine:
-            machine.observed(state, ready)
+            machine.observed(state, ready, sessions)
 
     @property
     def is_prepared(self) -> bool:

@@ -82,13 +82,13 @@ class WorkFinder:
         workers = [worker for job in self._jobs.values() for worker in job.workers]
         free, ending = self._settings.slots - len(workers), sum(worker.is_to_end for worker in workers)
         active = self._registry.peek()
-        self._skipped.keep_only([job_id for job_id, _, _ in active])
+        self._skipped.keep_only([each.job_id for each in active])
         if self._others:
-            self._others.intersection_update([job_id for job_id, _, _ in active])
-        for job_id, state, ready in active:
+            self._others.intersection_update([each.job_id for each in active])
+        for job_id, state, ready, sessions in active:
             job = self._jobs.get(job_id)
             if job is not None:
-                job.observed(state, ready)
+                job.observed(state, ready, sessions)
             elif job_id in self._others:
                 continue
             elif state is JobState.PROCESSING and ready and now >= self._join_at.get(job_id, 0.0):

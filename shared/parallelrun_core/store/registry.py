@@ -7,7 +7,7 @@ import sys
 import time
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import msgspec
 
@@ -45,6 +45,18 @@ class JobStatus:
     ended: float | None
     generation: int
     """The one of which this is the state, as far as Redis knows: a later one may have begun that it has lost."""
+
+
+class ActiveJob(NamedTuple):
+    """A job that may need nodes, as one that looks for work sees it."""
+
+    job_id: str
+    state: JobState | None
+    """None: Redis has lost it."""
+    ready: int
+    """Mini-batches that wait to be leased."""
+    sessions: int
+    """Nodes that work for it."""
 
 
 class Registry:
@@ -103,21 +115,21 @@ class Registry:
         """Whether the job may need a leader or agents; one that has ended may until it is retired."""
         return self._redis.zscore(keys.ACTIVE_JOBS, job_id) is not None
 
-    def peek(self) -> list[tuple[str, JobState | None, int]]:
-        """The active jobs, oldest first, each with its state and the number of ready mini-batches."""
+    def peek(self) -> list[ActiveJob]:
+        """The active jobs, oldest first."""
         # In one round trip, except after a change of the list: a thousand nodes do this several times a second.
         active, *answers = self._peek([])
         while active != self._expected:
             self._expect(active)
             active, *answers = self._peek([])
         return [
-            (job_id.decode(), JobState(state.decode()) if state else None, ready)
-            for job_id, state, ready in zip(active, answers[::2], answers[1::2], strict=True)
+            ActiveJob(job_id.decode(), JobState(state.decode()) if state else None, ready, sessions)
+            for job_id, state, ready, sessions in zip(active, answers[::3], answers[1::3], answers[2::3], strict=True)
         ]
 
     def _expect(self, active: list[bytes]) -> None:
         jobs = [JobKeys(job_id.decode()) for job_id in active]
-        named = [keys.ACTIVE_JOBS, *(key for job in jobs for key in (job.job, job.ready))]
+        named = [keys.ACTIVE_JOBS, *(key for job in jobs for key in (job.job, job.ready, job.sessions))]
         self._expected = active
         self._peek = QuickScript(self._redis, script(self._redis, "peek"), named, [])
 

@@ -86,7 +86,7 @@ _RIGHTS: Final[dict[Role, _Rights]] = {
     Role.AGENT: _Rights(
         (f"{AGENTS}*", ACTIVE_JOBS, NODES, NODES_ALIVE, NODES_CHECK, NODES_DRAINING, NODES_STACKS),
         f"{_CONNECTING} exists get hdel hexists hget hgetall hincrby hmget hset llen lpop lpush sismember xadd zadd "
-        "zrange zrangebyscore zrank zrem",
+        "zcard zrange zrangebyscore zrank zrem",
         ("beat", "peek", "reassert", "turn"),
     ),
     Role.CONCATENATOR: _Rights(

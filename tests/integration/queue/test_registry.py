@@ -100,20 +100,23 @@ def test_active_jobs_come_oldest_first_with_what_is_ready(job: JobOnRedis) -> No
     job.publish(3)
     job.redis.zadd(keys.ACTIVE_JOBS, {"job_forgotten": 9.0})
     assert job.registry.peek() == [
-        (oldest, JobState.QUEUED, 0), (job.job_id, JobState.PROCESSING, 3), (younger, JobState.QUEUED, 0),
-        ("job_forgotten", None, 0),
+        (oldest, JobState.QUEUED, 0, 0), (job.job_id, JobState.PROCESSING, 3, 0), (younger, JobState.QUEUED, 0, 0),
+        ("job_forgotten", None, 0, 0),
     ]  # fmt: skip
 
 
 def test_a_look_sees_what_has_changed_since_the_last_one(job: JobOnRedis) -> None:
-    assert job.registry.peek() == [(job.job_id, JobState.PROCESSING, 0)]
+    assert job.registry.peek() == [(job.job_id, JobState.PROCESSING, 0, 0)]
     job.publish(2)
-    assert job.registry.peek() == [(job.job_id, JobState.PROCESSING, 2)]
+    assert job.registry.peek() == [(job.job_id, JobState.PROCESSING, 2, 0)]
+    for node in ("a", "b"):
+        job.agent(node).lease(0)
+    assert job.registry.peek() == [(job.job_id, JobState.PROCESSING, 2, 2)]
     other = new_job_id()
     job.registry.add_job(other, submitted=5.0)
-    assert job.registry.peek() == [(job.job_id, JobState.PROCESSING, 2), (other, JobState.QUEUED, 0)]
+    assert job.registry.peek() == [(job.job_id, JobState.PROCESSING, 2, 2), (other, JobState.QUEUED, 0, 0)]
     job.registry.retire(job.job_id, term=job.leader.term)
-    assert job.registry.peek() == [(other, JobState.QUEUED, 0)]
+    assert job.registry.peek() == [(other, JobState.QUEUED, 0, 0)]
     job.redis.script_flush()
     job.redis.flushall()
     assert job.registry.peek() == []

@@ -75,7 +75,7 @@ class Node:
         first = self.on_redis.leader.checkpoint()
         files = [encode_files([(b"/in", [name.encode("utf-8", "surrogateescape")])], 1) for name in names]
         self.on_redis.leader.publish(first, files)
-        self.job.observed(JobState.PROCESSING, len(names))
+        self.job.observed(JobState.PROCESSING, len(names), 1)
 
     def step(self) -> None:
         self.loop.poll(0.02)
@@ -257,7 +257,7 @@ def test_a_session_that_was_given_up_while_the_job_ends_leaves_once(node: Callab
     cluster.publish("a")
     cluster.decided(1)
     cluster.on_redis.force(JobState.FINALIZING)
-    cluster.job.observed(JobState.FINALIZING, 0)
+    cluster.job.observed(JobState.FINALIZING, 0, 1)
     cluster.step()
     cluster.on_redis.redis.delete(cluster.on_redis.keys.sessions)
     cluster.until(lambda: cluster.job.is_over, "it leaves")
@@ -286,7 +286,7 @@ def test_an_orderly_end_lets_every_worker_shut_down(node: Callable[..., Node], t
     cluster.until(lambda: all(worker.is_through_init for worker in cluster.job.workers), "nobody is in init() any more")
     workers = len(cluster.job.workers)
     cluster.on_redis.force(JobState.FINALIZING)
-    cluster.job.observed(JobState.FINALIZING, 0)
+    cluster.job.observed(JobState.FINALIZING, 0, 1)
     cluster.until(lambda: cluster.job.is_over, "it leaves")
     assert mark.read_text() == "x" * workers
 

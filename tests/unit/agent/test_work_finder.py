@@ -28,7 +28,7 @@ from parallelrun_core.folder import unreadable
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.records import JobRecord
 from parallelrun_core.states import JobState
-from parallelrun_core.store.registry import Registry
+from parallelrun_core.store.registry import ActiveJob, Registry
 from tests.unit.core.factories import open_descriptors
 
 
@@ -45,7 +45,7 @@ def test_that_a_job_cannot_be_joined_is_said_once_until_that_changes(
     reported: list[tuple[str, str]] = []
     log = SimpleNamespace(error=lambda what, **more: reported.append((what, more["job_id"])))
     monkeypatch.setattr(unreadable, "logger", lambda: log)
-    jobs = [("job_a", JobState.PROCESSING, 3), ("job_b", JobState.PROCESSING, 1)]
+    jobs = [ActiveJob("job_a", JobState.PROCESSING, 3, 0), ActiveJob("job_b", JobState.PROCESSING, 1, 0)]
     monkeypatch.setattr(Registry, "peek", lambda _: jobs)
     for _ in range(3):
         finder.poll(1.0)
@@ -75,7 +75,7 @@ def test_a_job_that_cannot_be_joined_leaves_nothing_open_and_is_tried_again_late
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     finder = finder_of(tmp_path)
-    monkeypatch.setattr(Registry, "peek", lambda _: [("job_a", JobState.PROCESSING, 1)])
+    monkeypatch.setattr(Registry, "peek", lambda _: [ActiveJob("job_a", JobState.PROCESSING, 1, 0)])
     reported: list[str] = []
     log = SimpleNamespace(error=lambda what, **more: reported.append(more["reason"]))
     monkeypatch.setattr(unreadable, "logger", lambda: log)
@@ -128,7 +128,7 @@ def test_no_more_idle_workers_end_for_another_job_than_it_wants(
         "job_a": SimpleNamespace(observed=lambda *_: None, workers=idle, end_idle_worker=end_one),
         "job_b": SimpleNamespace(observed=lambda *_: None, workers=[], wanted_workers=lambda _: 2),
     }
-    active = [("job_a", JobState.PROCESSING, 0), ("job_b", JobState.PROCESSING, 2)]
+    active = [ActiveJob("job_a", JobState.PROCESSING, 0, 0), ActiveJob("job_b", JobState.PROCESSING, 2, 0)]
     monkeypatch.setattr(Registry, "peek", lambda _: active)
     finder = finder_of(tmp_path, jobs=jobs, slots=4)
     for _ in range(6):
@@ -157,7 +157,7 @@ def test_who_has_no_free_slot_polls_less_often_and_who_has_no_work_for_long_too(
 
 
 def test_the_record_of_a_job_of_another_compute_is_read_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    jobs = [("job_a", JobState.PROCESSING, 3), ("job_b", JobState.PROCESSING, 3)]
+    jobs = [ActiveJob("job_a", JobState.PROCESSING, 3, 0), ActiveJob("job_b", JobState.PROCESSING, 3, 0)]
     for job_id, compute in (("job_a", "other"), ("job_b", "")):
         spec = {"entry_script": "e.py", "inputs": "/in", "compute": compute}
         JobFolder(tmp_path, job_id).create(JobRecord(job_id=job_id, submitted=1.0, code="c", spec=spec))

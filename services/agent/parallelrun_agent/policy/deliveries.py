@@ -29,6 +29,8 @@ class Deliveries:
         self.held: dict[str, Delivery] = {}
         self.backlog: deque[Assignment] = deque()
         """Leased, and not assigned to a worker yet."""
+        self.nodes = 0
+        """How many work for the job; 0: unknown."""
         self.reports = Reports()
         """What the next turns are to report."""
         self.reports_since = NEVER

@@ -107,8 +107,11 @@ class JobMachine:
         """How long this session may rely on its lease without another renewal."""
         return self._lease_clock.left_s(now) if self.joined else 0.0
 
-    def observed(self, state: JobState | None, ready: int) -> None:
-        """The job's state on Redis, and how many of its mini-batches wait there, were seen between two turns."""
+    def observed(self, state: JobState | None, ready: int, sessions: int = 0) -> None:
+        """What Redis has of the job was seen between two turns: its state, how many of its mini-batches wait there, and
+        how many nodes work for it, which may be unknown (0).
+        """
+        self.deliveries.nodes = sessions
         if state is JobState.PROCESSING:
             self._ready = max(self._ready, ready) if ready else 0
         elif self.state is JobState.PROCESSING:

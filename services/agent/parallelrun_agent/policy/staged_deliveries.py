@@ -1,8 +1,8 @@
 """Deliveries whose files are elsewhere: leased earlier, and handed to a worker when they are here. No I/O.
 
 Leased → staging → backlog → …, from there on as any other. While a worker runs one mini-batch, the next ones are
-staged: as many as it takes that it never waits, if the store needs as long as it did for the last ones. Towards the end
-of a job a node takes no more of them than its share, as another node might have nothing to do.
+staged: as many as it takes that it never waits, if the store needs as long as it did for the last ones. Of what is left
+of a job, a node takes no more of them than its share, as another node might have nothing to do.
 """
 
 from __future__ import annotations
@@ -19,10 +19,14 @@ from parallelrun_agent.policy.look_ahead import LookAhead
 from parallelrun_agent.policy.worker import Worker
 from parallelrun_core.leasing import Delivery, Reports
 
+_AT_FIRST: Final = 2
+"""Ahead of each worker while nobody knows how long run() takes: it may be hours, and nodes may be about to come."""
 _MOST_AHEAD: Final = 64
-"""For each worker."""
-_SHARE: Final = 4
-"""Ahead of its workers, a node takes at most a quarter of what is ready."""
+"""Of each worker."""
+_SLACK: Final = 0.5
+"""In mini-batches: the next ones may take longer to stage than the last ones, and be quicker to run."""
+_SHARES: Final = 4
+"""In so many, while it isn't known how many nodes there are."""
 _WEIGHT: Final = 0.2
 _MOST_FILES: Final = 256
 """What may be on its way at the same time: more would not be faster, and the agent has leases to renew."""
@@ -49,11 +53,12 @@ class StagedDeliveries(Deliveries):
         return [*self._staging, *super().unassigned()]
 
     def wanted(self, look_ahead: LookAhead, workers: Sequence[Worker], ready: int, now: float) -> int:
-        depth = look_ahead.depth
-        run_s = max(look_ahead.run_s, 1e-3)
-        ahead = min(_MOST_AHEAD, 1 + math.ceil(self._stage_s / run_s)) * len(workers)
+        depth, ahead = look_ahead.depth, _AT_FIRST
+        if look_ahead.run_s:
+            ahead = min(_MOST_AHEAD, math.ceil(self._stage_s / max(look_ahead.run_s, 1e-3) + _SLACK))
+        share = ready // (self.nodes or _SHARES)
         room = sum(max(0, depth - len(worker.in_flight)) for worker in workers)
-        wanted = room + min(ahead, ready // _SHARE) - len(self.backlog) - len(self._staging)
+        wanted = room + min(ahead * len(workers), share) - len(self.backlog) - len(self._staging)
         most = max(2 * len(workers), int(_MOST_FILES / self._files)) - len(self._staging)
         return max(0, min(wanted, most))
 
