@@ -42,17 +42,17 @@ COPY --from=assembled /opt/parallelrun /opt/parallelrun
 COPY --from=package /package /opt/parallelrun/venv
 
 FROM ${BASE_IMAGE} AS base
-# A named volume takes owner and mode from the folder on which it is first mounted.
+# A named volume takes owner and mode from the folder on which it is first mounted, and a copy of what is in it: what
+# several containers mount at once must be empty, since engines make that copy for each, and fail if one is there.
 RUN groupadd --gid 10001 parallelrun \
     && useradd --uid 10001 --gid 10001 --no-create-home --home-dir /tmp --shell /usr/sbin/nologin parallelrun \
     && mkdir -p /data /outputs /state \
-        /secret /secrets/api /secrets/master /secrets/agent /secrets/concatenator /secrets/provisioner \
-        /secrets/redis \
-    && chown 10001:10001 /data /outputs /state /secret /secrets/* \
+        /secret /secrets /keys/api /keys/master /keys/agent /keys/concatenator /keys/provisioner /keys/redis \
+    && chown 10001:10001 /data /outputs /state /secret /secrets /keys/* \
     && chmod 0750 /data \
     && chmod 0711 /outputs \
-    && chmod 0700 /state /secret /secrets/* \
-    && chmod 0755 /secrets/redis
+    && chmod 0700 /state /secret /secrets /keys/* \
+    && chmod 0755 /keys/redis
 # Libraries that keep caches in the home folder need one that is writable under a read-only root.
 ENV HOME=/tmp \
     PATH=/opt/venv/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \

@@ -126,9 +126,18 @@ def test_each_service_has_its_own_password_for_redis_and_redis_has_none() -> Non
     for role in ROLES:
         assert mounted[role] == [f"secret-{role}:/secret:ro"]
         assert SERVICES[role]["environment"]["PARALLELRUN_REDIS_SECRET_FILE"] == "/secret/secret"
-        assert f"secret-{role}:/secrets/{role}" in mounted["keys"]
+        assert f"secret-{role}:/keys/{role}" in mounted["keys"]
     assert "redis-users:/users:ro" in SERVICES["redis"]["volumes"]
     assert SERVICES["redis"]["depends_on"]["keys"]["condition"] == "service_completed_successfully"
+
+
+def test_what_several_containers_mount_has_nothing_in_it_that_an_engine_would_copy_for_each() -> None:
+    mounts = [volume for service in SERVICES.values() for volume in service.get("volumes", ())]
+    folders = re.findall(r"(?<=\s)/[a-z/]+", " ".join(re.findall(r"mkdir (.*?)&&", DOCKERFILE, re.DOTALL)))
+
+    assert {"/data", "/secrets", "/keys/api"} <= set(folders)
+    targets = {volume.removesuffix(":ro").rpartition(":")[2] for volume in mounts if isinstance(volume, str)}
+    assert [(one, other) for one in targets for other in folders if other.startswith(f"{one}/")] == []
 
 
 def test_redis_reaches_nothing_and_only_who_needs_it_reaches_it() -> None:
