@@ -9,6 +9,7 @@ import os
 import time
 from collections import deque
 from collections.abc import Callable, Generator
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
@@ -181,3 +182,5 @@ class Scheduler:
         """Stop: nothing that was begun continues in the background, but a request to a store until it is answered."""
         if self._writer is not None:
             self._apart.close(self._cuts.close)
+            with suppress(OSError):  # the disk fails: what isn't durable was never counted
+                self._writer.stop()
