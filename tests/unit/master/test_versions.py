@@ -68,3 +68,18 @@ def test_however_a_listing_is_cut_files_and_versions_stay_together(
     got = [each for message in messages for each in zip(described_paths(message), message.versions, strict=True)]
     wanted = [(folder, name) for folder, names in pages for name in names if int(name) not in known]
     assert got == [(os.path.join(folder, name), packed(_version(folder, name))) for folder, name in wanted]
+
+
+def test_a_file_that_is_listed_twice_has_its_version_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Store:
+        def version(self, path: bytes) -> Version:
+            return _version(*os.path.split(path))
+
+    monkeypatch.setattr("parallelrun_master.planning.versions.storage_of", lambda _: Store())
+    page: Page = (b"s3://b/in", [b"one", b"two"])
+    versions = Versions()
+    for _ in versions.kept(versions.noted(_Listing([page, page]))):
+        pass
+
+    got = versions.taken([page]) + versions.taken([page])
+    assert got == [packed(_version(page[0], name)) for name in page[1]] * 2

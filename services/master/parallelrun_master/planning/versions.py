@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
+from itertools import repeat
 
 from parallelrun_core.message import FileVersion
 from parallelrun_core.storage.interface import Listing, Page
@@ -19,7 +20,8 @@ class Versions:
     """Those of one input, whose listings have them."""
 
     def __init__(self) -> None:
-        self._waiting: dict[tuple[bytes, bytes], FileVersion] = {}
+        self._waiting: dict[bytes, dict[bytes, FileVersion]] = {}
+        """By folder and name."""
         self._page: dict[bytes, FileVersion] = {}
 
     def noted(self, listing: Listing) -> Iterator[Page]:
@@ -33,12 +35,25 @@ class Versions:
         """What is left of those pages: only these versions are kept."""
         for folder, names in pages:
             page = self._page
-            self._waiting.update(((folder, name), page[name]) for name in names if name in page)
+            left = page if len(names) == len(page) else {name: page[name] for name in names if name in page}
+            if left:
+                self._waiting.setdefault(folder, {}).update(left)
             yield folder, names
 
     def taken(self, groups: Iterable[Page]) -> list[FileVersion]:
-        """Those of the files of one mini-batch, in their order; they are not kept any longer."""
-        return [self._waiting.pop((folder, name)) for folder, names in groups for name in names]
+        """Those of the files of one mini-batch, in their order; they are not kept any longer.
+
+        Raises:
+            OSError: the storage can't be asked for that of a file which was listed twice.
+        """
+        versions: list[FileVersion] = []
+        for folder, names in groups:
+            waiting = self._waiting.get(folder, {})
+            found = list(map(waiting.pop, names, repeat(None)))
+            versions += [each or _present(os.path.join(folder, name)) for each, name in zip(found, names, strict=True)]
+            if not waiting:
+                self._waiting.pop(folder, None)
+        return versions
 
     def taken_of(self, path: bytes) -> FileVersion:
         """That of one file; of a table that knows its files without a listing, the present one.
@@ -48,6 +63,10 @@ class Versions:
         """
         folder, name = os.path.split(path)
         for spelled in (folder, folder + b"/"):  # a bucket has a slash at its end
-            if (version := self._waiting.pop((spelled, name), None)) is not None:
+            if (version := self._waiting.get(spelled, {}).pop(name, None)) is not None:
                 return version
-        return packed(storage_of(path).version(path))
+        return _present(path)
+
+
+def _present(path: bytes) -> FileVersion:
+    return packed(storage_of(path).version(path))
