@@ -42,7 +42,7 @@ _LOOSE_SIZE: Final = re.compile(
 class Strict(Described):
     """A model that refuses unknown fields, and can't be changed."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True, defer_build=True)
 
 
 def without_nul(value: str) -> str:
