@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from parallelrun_api import unended
 from parallelrun_core.computes.catalog import Catalog
 from parallelrun_core.computes.definition import Compute
 from parallelrun_core.computes.document import read_definition
 from parallelrun_core.computes.kinds import MANUAL
 from parallelrun_core.computes.selection import computes_in
 from parallelrun_core.errors import Conflict, CorruptLog, InvalidInput, NotFound
-from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.unreadable import UNREADABLE
 from parallelrun_core.schedules.store import ScheduleStore
 from parallelrun_core.service import telemetry
@@ -82,11 +82,7 @@ class Computes:
         if not self._catalog.has(name):
             self._catalog.get(name)
         self._check_schedules(name)
-        for job_id in self._registry.active_jobs():
-            try:
-                spec = JobFolder(self._root, job_id).record().spec
-            except UNREADABLE:
-                continue
+        for job_id, spec in unended.specs(self._root, self._registry):
             if name in computes_in(spec):
                 raise Conflict(f"Job {job_id} runs on compute {name!r}: wait for it, or cancel it.")
         self._catalog.remove(name)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from parallelrun_api import unended
 from parallelrun_core.datastores.catalog import Catalog
 from parallelrun_core.datastores.definition import Datastore
 from parallelrun_core.datastores.document import read_definition
 from parallelrun_core.errors import Conflict, CorruptLog, InvalidInput, NotFound
-from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.path_rule import PathRule, Places
 from parallelrun_core.service import telemetry
 from parallelrun_core.storage.location import in_datastore
@@ -66,11 +66,7 @@ class Datastores:
         """
         self._catalog.get(name)
         path = in_datastore(name, "")
-        for job_id in self._registry.active_jobs():
-            try:
-                spec = JobFolder(self._root, job_id).record().spec
-            except (NotFound, CorruptLog):
-                continue
+        for job_id, spec in unended.specs(self._root, self._registry):
             if path in json.dumps(spec):
                 raise Conflict(f"Job {job_id} uses datastore {name!r}: wait for it, or cancel it.")
         self._catalog.remove(name)

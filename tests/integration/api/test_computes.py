@@ -12,8 +12,11 @@ import httpx
 import pytest
 
 from parallelrun_core.computes.catalog import Catalog
+from parallelrun_core.states import JobState
 from parallelrun_core.store.provisioning import ComputeStatus, NodeStatus, Provisioning
+from parallelrun_core.store.registry import Registry
 from tests.integration.api.conftest import Site
+from tests.integration.api.server import Master
 
 if TYPE_CHECKING:
     from redis import Redis
@@ -90,7 +93,9 @@ def test_only_one_can_be_the_default(api: httpx.Client) -> None:
     assert api.put("/v1/computes/one", json={**LOCAL, "is_default": True}).status_code == 200
 
 
-def test_a_job_runs_on_the_compute_that_it_names(api: httpx.Client, root: Path, site: Site) -> None:
+def test_a_job_runs_on_the_compute_that_it_names(
+    api: httpx.Client, root: Path, site: Site, master: Master, redis: Redis
+) -> None:
     def accepted(**changes: Any) -> Any:
         answer = api.post("/v1/jobs", json=site.spec(**changes))
         assert answer.status_code == 202, answer.text
@@ -115,6 +120,11 @@ def test_a_job_runs_on_the_compute_that_it_names(api: httpx.Client, root: Path, 
     kept = api.delete("/v1/computes/here")
     assert kept.status_code == 409
     assert "runs on compute 'here'" in kept.text
+    active = Registry(redis).active_jobs()
+    for each in active:
+        master.conclude(each, JobState.CANCELED)
+    assert api.delete("/v1/computes/here").status_code == 204, "Redis has not been told yet"
+    assert Registry(redis).active_jobs() == active
 
 
 def test_what_names_a_compute_keeps_it_or_is_refused(api: httpx.Client, redis: Redis, root: Path, site: Site) -> None:

@@ -9,8 +9,9 @@ from typing import Any
 import httpx
 import pytest
 
+from parallelrun_core.states import JobState
 from tests.integration.api.conftest import Site
-from tests.integration.api.server import ApiServer
+from tests.integration.api.server import ApiServer, Master
 
 pytestmark = pytest.mark.integration
 
@@ -95,7 +96,7 @@ def test_only_what_jobs_may_use_can_be_defined(redis_url: str, tmp_path: Path, s
                    ("delete_datastore", 204)]  # fmt: skip
 
 
-def test_one_that_a_job_uses_stays_until_the_job_has_ended(api: httpx.Client, site: Site) -> None:
+def test_one_that_a_job_uses_stays_until_the_job_has_ended(api: httpx.Client, site: Site, master: Master) -> None:
     api.put("/v1/datastores/d", json={"type": "s3", "bucket": "ours"})
     api.put("/v1/datastores/other", json={"type": "s3", "bucket": "ours"})
     made = api.post("/v1/jobs", json=site.spec(inputs={"x": "azureml://datastores/d/paths/x"}))
@@ -104,5 +105,6 @@ def test_one_that_a_job_uses_stays_until_the_job_has_ended(api: httpx.Client, si
     assert refused.status_code == 409
     assert made.json()["id"] in refused.json()["detail"]
     assert api.delete("/v1/datastores/other").status_code == 204
-    api.post(f"/v1/jobs/{made.json()['id']}:cancel")
     assert api.get("/v1/datastores/d").status_code == 200
+    master.conclude(made.json()["id"], JobState.CANCELED)
+    assert api.delete("/v1/datastores/d").status_code == 204, "Redis has not been told yet"
