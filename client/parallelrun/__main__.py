@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sys
-
-from parallelrun.cli import main
+from parallelrun.cli import command
 
 if __name__ == "__main__":
-    sys.exit(main())
+    command()

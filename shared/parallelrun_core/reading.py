@@ -12,15 +12,13 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from parallelrun_core.assets.names import Names
-from parallelrun_core.azure.batch_deployment import is_deployment, is_of_pipeline, pipeline_of, read_deployment
 from parallelrun_core.azure.draft import Draft
 from parallelrun_core.azure.findings import Findings, Location, Note, relocated
+from parallelrun_core.azure.forms import is_deployment, is_of_pipeline, is_v1, is_v2
 from parallelrun_core.azure.pipelines.draft import PipelineDraft
-from parallelrun_core.azure.v1 import is_v1, read_v1
-from parallelrun_core.azure.v2 import is_v2, read_v2
 from parallelrun_core.errors import InvalidInput, ParallelRunError, Problem
 from parallelrun_core.own_form import read_own
 from parallelrun_core.resolved_form import is_resolved, read_resolved
@@ -106,25 +104,36 @@ def read_job(document: object, *, folder: Path | None = None, names: Names | Non
         raise InvalidInput.at("", "a job spec is a mapping of settings", "see docs/job-spec.md")
     findings = Findings(names=names)
     location = Location("", folder)
-    draft: Draft | PipelineDraft
-    is_batch = is_deployment(document)
-    if is_batch and is_of_pipeline(document):
-        document, location = pipeline_of(document, location, findings)
-        is_batch = False
-    if is_v1(document):
-        draft = read_v1(document, location, findings)
-    elif is_resolved(document):
-        draft = read_resolved(document, location, findings)
-    elif is_batch:
-        draft = read_deployment(document, location, findings)
-    elif is_v2(document):
-        draft = read_v2(document, location, findings)
-    else:
-        draft = read_own(document, location, findings)
+    draft = _read(document, location, findings)
     spec = draft.finish(findings)
     if folder is not None and isinstance(spec, JobSpec):
         spec = spec.relative_to(folder)
     return _reading(draft, spec, tuple(dict.fromkeys(findings.notes)))
+
+
+def _read(document: dict[Any, Any], location: Location, findings: Findings) -> Draft | PipelineDraft:
+    """What a document asks for. Azure's readers are imported when they are needed: every service would pay for them."""
+    is_batch = is_deployment(document)
+    if is_batch and is_of_pipeline(document):
+        from parallelrun_core.azure.batch_deployment import pipeline_of
+
+        document, location = pipeline_of(document, location, findings)
+        is_batch = False
+    if is_v1(document):
+        from parallelrun_core.azure.v1 import read_v1
+
+        return read_v1(document, location, findings)
+    if is_resolved(document):
+        return read_resolved(document, location, findings)
+    if is_batch:
+        from parallelrun_core.azure.batch_deployment import read_deployment
+
+        return read_deployment(document, location, findings)
+    if is_v2(document):
+        from parallelrun_core.azure.v2 import read_v2
+
+        return read_v2(document, location, findings)
+    return read_own(document, location, findings)
 
 
 def _reading(draft: Draft | PipelineDraft, spec: JobSpec | PipelineSpec, notes: tuple[Note, ...] = ()) -> Reading:

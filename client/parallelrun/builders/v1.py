@@ -59,7 +59,8 @@ class ParallelRunConfig:
             InvalidInput: some are wrong; it has a problem for each.
         """
         from parallelrun_core.azure.findings import Findings
-        from parallelrun_core.azure.v1 import CONFIG, Config
+        from parallelrun_core.azure.forms import CONFIG
+        from parallelrun_core.azure.v1 import Config
 
         findings = Findings()
         findings.validate(Config, self.document(), f"/{CONFIG}")
@@ -96,7 +97,8 @@ class ParallelRunConfig:
             InvalidInput: it can't be read, or a field is wrong.
         """
         from parallelrun_core.azure.findings import Findings, Location
-        from parallelrun_core.azure.v1 import CONFIG, Config, environment_of
+        from parallelrun_core.azure.forms import CONFIG
+        from parallelrun_core.azure.v1 import Config, environment_of
         from parallelrun_core.spec import load_document
 
         file = Path(workspace if path is None else path)

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Sequence
+from typing import Any, Final, NoReturn, cast
+
+_SPARED: Final = "httpx._main"
+"""The command line of httpx, which it imports with all that is in it, if that is installed."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -10,3 +16,19 @@ def main(argv: Sequence[str] | None = None) -> int:
     from parallelrun.cli.app import run
 
     return run(argv)
+
+
+def command() -> NoReturn:
+    """Be the program: run its command line, and end with the exit code.
+
+    A quarter of the time that a short run takes in this process would go into what it doesn't use, and into freeing
+    each object just before the kernel takes back all memory.
+    """
+    cast("dict[str, Any]", sys.modules)[_SPARED] = None  # as if it weren't there
+    code = main()
+    try:
+        sys.stdout.flush()
+        sys.stderr.flush()
+    except OSError:
+        sys.exit(code)  # which says so as Python always does
+    os._exit(code)

@@ -8,7 +8,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from parallelrun.datastores import read_document
 from parallelrun.models import Datastore
 from parallelrun_core.datastores import here
 from parallelrun_core.datastores.catalog import Catalog
@@ -27,6 +26,8 @@ class OwnDatastores:
 
     def create(self, definition: Mapping[str, Any] | str | Path) -> Datastore:
         """Define a datastore, or define it anew. Raises InvalidInput."""
+        from parallelrun.datastores import read_document  # here, so that a run starts its services before that
+
         checked = read_document(definition)
         self._catalog.put(checked)
         return self.get(checked.name)

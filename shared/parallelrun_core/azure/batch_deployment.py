@@ -22,6 +22,7 @@ from parallelrun_core.azure import bindings
 from parallelrun_core.azure.draft import Draft
 from parallelrun_core.azure.environment import read_environment, read_file
 from parallelrun_core.azure.findings import Findings, Location, as_mapping, quoted
+from parallelrun_core.azure.invocation import DATA, MODEL
 from parallelrun_core.azure.named import named_code
 from parallelrun_core.azure.part import Part
 from parallelrun_core.azure.scope import PipelineScope
@@ -30,10 +31,6 @@ from parallelrun_core.azure.v2_reader import note_compute, note_placing
 from parallelrun_core.azure.v2_step import StepReader
 from parallelrun_core.spec.fields import MiniBatchSize, checked_file_name
 
-MODEL: Final = "model"
-"""The name of the input that is the model."""
-DATA: Final = "data"
-"""The name of the data when an invocation gives only their place."""
 _ONLINE: Final = ("liveness_probe", "readiness_probe", "instance_type", "request_settings", "scale_settings")
 _DEFAULTS: Final = {"max_concurrency_per_instance": 1, "mini_batch_size": 10}
 _MLFLOW: Final = "mlflow_model"
@@ -43,7 +40,6 @@ _RETRIES: Final = 3
 _TIMEOUT_S: Final = 30
 _SAME: Final = ("max_concurrency_per_instance", "mini_batch_size", "output_action", "error_threshold", "logging_level")
 """Settings that a job spec has under the same names."""
-_PIPELINE_ONLY: Final = ("component", "job_definition")
 
 
 class CodeConfiguration(Part):
@@ -123,45 +119,6 @@ class PipelineDeployment(Part):
     settings: dict[str, Any] | None = None
     inputs: dict[str, Any] | None = None
     outputs: dict[str, Any] | None = None
-
-
-def is_deployment(document: Mapping[Any, Any]) -> bool:
-    """Whether this is a deployment, or an endpoint, which `read_deployment` refuses with the reason."""
-    schema = str(document.get("$schema", "")).lower()
-    if "endpoint_name" in document or "auth_mode" in document or str(document.get("type", "")).lower() == "model":
-        return True
-    return schema.endswith(("deployment.schema.json", "endpoint.schema.json"))
-
-
-def invoked(
-    document: Mapping[str, Any],
-    *,
-    inputs: Mapping[str, Any],
-    outputs: Mapping[str, Any] | None = None,
-    overrides: Mapping[str, Any] | None = None,
-) -> dict[str, Any]:
-    """A deployment with what an invocation gives: `read_job` makes a job of it.
-
-    Args:
-        inputs: by name: a path, a mapping with `path` and `type`, or of a pipeline also a number or text.
-        outputs: by name; of a model, the one folder of its output.
-        overrides: settings of the deployment for this invocation, such as `mini_batch_size` or `output_file_name`;
-            `instance_count` is that of `resources`.
-    """
-    changed = {**document, "inputs": {**(document.get("inputs") or {}), **inputs}}
-    if outputs:
-        changed["outputs"] = {**(document.get("outputs") or {}), **outputs}
-    given = dict(overrides or {})
-    if "instance_count" in given:
-        changed["resources"] = {**(document.get("resources") or {}), "instance_count": given.pop("instance_count")}
-    if given:
-        changed["settings"] = {**(document.get("settings") or {}), **given}
-    return changed
-
-
-def is_of_pipeline(document: Mapping[str, Any]) -> bool:
-    """Whether a deployment is that of a pipeline."""
-    return str(document.get("type", "")).lower() == "pipeline" or any(name in document for name in _PIPELINE_ONLY)
 
 
 def pipeline_of(document: Mapping[str, Any], location: Location, findings: Findings) -> tuple[dict[str, Any], Location]:

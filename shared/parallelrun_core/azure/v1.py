@@ -23,6 +23,7 @@ from pydantic import Field, StrictBool, StrictInt, StrictStr, field_validator, m
 from parallelrun_core.azure.draft import Draft
 from parallelrun_core.azure.environment import read_environment, read_file
 from parallelrun_core.azure.findings import Findings, Location, as_mapping
+from parallelrun_core.azure.forms import CONFIG
 from parallelrun_core.azure.named import named_input
 from parallelrun_core.azure.part import Part
 from parallelrun_core.computes.names import NOTE
@@ -32,7 +33,6 @@ from parallelrun_core.spec.fields import MiniBatchSize, checked_file_name, check
 from parallelrun_core.spec.problems import at
 from parallelrun_core.storage.location import in_datastore
 
-CONFIG: Final = "parallel_run_config"
 RESERVED_ARGUMENTS: Final = (
     "mini_batch_size", "error_threshold", "allowed_failed_count", "allowed_failed_percent", "output", "output_action",
     "logging_level", "process_count_per_node", "run_invocation_timeout", "run_max_try", "append_row_file_name",
@@ -144,10 +144,6 @@ class StepDocument(Part):
     outputs: Any = None
     arguments: list[Any] | None = None
     allow_reuse: StrictBool | None = None
-
-
-def is_v1(document: Mapping[Any, Any]) -> bool:
-    return CONFIG in document
 
 
 def read_v1(document: Mapping[str, Any], location: Location, findings: Findings) -> Draft:

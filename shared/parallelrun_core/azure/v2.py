@@ -25,11 +25,6 @@ from parallelrun_core.azure.v2_step import StepReader
 from parallelrun_core.errors import InvalidInput
 
 
-def is_v2(document: Mapping[Any, Any]) -> bool:
-    """Whether this is a v2 document: it has a type, or steps."""
-    return isinstance(document.get("type"), str) or "jobs" in document
-
-
 def read_v2(document: Mapping[str, Any], location: Location, findings: Findings) -> Draft | PipelineDraft:
     """The job or the pipeline that a v2 document describes."""
     kind = str(document.get("type", "pipeline" if "jobs" in document else "")).lower()

@@ -9,8 +9,8 @@ from typing import Any, Final
 
 from parallelrun_core.azure.components import open_component
 from parallelrun_core.azure.findings import Findings, Location, quoted
+from parallelrun_core.azure.forms import CONFIG
 from parallelrun_core.azure.scope import PipelineScope, TooLarge
-from parallelrun_core.azure.v1 import CONFIG
 from parallelrun_core.azure.v2_models import MODEL_TYPES
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.spec.expressions import only_expression, reference, same_name

@@ -1,0 +1,46 @@
+"""The program `parallelrun` ends as its command line says, and imports what its command needs."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+PROGRAM = (sys.executable, "-m", "parallelrun")
+
+
+def ended(*line: str, stdout: int = subprocess.PIPE) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([*PROGRAM, *line], stdout=stdout, stderr=subprocess.PIPE, text=True, timeout=60, check=False)
+
+
+def test_the_exit_code_and_all_of_the_output_come_out() -> None:
+    assert ended("--version").returncode == 0
+    assert ended("run", "--help").stdout.rstrip().endswith("Show this message and exit.")
+    assert ended("no-such-command").returncode == 1
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+def test_what_cannot_be_written_is_an_error() -> None:
+    full = os.open("/dev/full", os.O_WRONLY)
+    try:
+        done = ended("--version", stdout=full)
+    finally:
+        os.close(full)
+    assert done.returncode == 1
+    assert "No space left on device" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "module", ["parallelrun_api.main", "parallelrun_master.main", "parallelrun.embedded.local_run"]
+)
+def test_what_reads_the_forms_of_azure_is_imported_with_the_first_document_of_such_a_form(module: str) -> None:
+    ask = f"import sys, {module}; print([name for name in sys.modules if name.startswith('parallelrun_core.azure.v')])"
+    assert subprocess.check_output([sys.executable, "-c", ask], text=True).strip() == "[]"
+
+
+def test_services_are_started_before_the_client_is_imported() -> None:
+    ask = "import sys, parallelrun.embedded.local_run; print('httpx' in sys.modules)"
+    assert subprocess.check_output([sys.executable, "-c", ask], text=True).strip() == "False"
