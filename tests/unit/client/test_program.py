@@ -36,7 +36,7 @@ def test_what_cannot_be_written_is_an_error() -> None:
 @pytest.mark.parametrize(
     "module", ["parallelrun_api.main", "parallelrun_master.main", "parallelrun.embedded.local_run"]
 )
-def test_what_reads_the_forms_of_azure_is_imported_with_the_first_document_of_such_a_form(module: str) -> None:
+def test_the_readers_of_azures_forms_are_imported_when_needed(module: str) -> None:
     ask = f"import sys, {module}; print([name for name in sys.modules if name.startswith('parallelrun_core.azure.v')])"
     assert subprocess.check_output([sys.executable, "-c", ask], text=True).strip() == "[]"
 
