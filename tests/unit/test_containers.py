@@ -131,7 +131,7 @@ def test_each_service_has_its_own_password_for_redis_and_redis_has_none() -> Non
     assert SERVICES["redis"]["depends_on"]["keys"]["condition"] == "service_completed_successfully"
 
 
-def test_what_several_containers_mount_has_nothing_in_it_that_an_engine_would_copy_for_each() -> None:
+def test_what_several_containers_mount_is_empty_in_the_image() -> None:
     mounts = [volume for service in SERVICES.values() for volume in service.get("volumes", ())]
     folders = re.findall(r"(?<=\s)/[a-z/]+", " ".join(re.findall(r"mkdir (.*?)&&", DOCKERFILE, re.DOTALL)))
 
