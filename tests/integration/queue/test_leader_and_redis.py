@@ -109,7 +109,7 @@ def test_a_redis_that_was_set_back_to_before_the_job_began_is_told_again(
     try:
         job.run_leader()
     finally:
-        agent.join(PATIENCE_S)
+        agent.join()  # it gives up by itself, and before the server goes
     assert (job.result().state, job.result().progress.done) == (JobState.COMPLETED, 3)
 
 
