@@ -21,6 +21,8 @@ Mode = Literal["pass", "blackhole", "reset", "delay", "one-way", "half-open"]
 """
 
 DELAY_S = 2.0
+_HELD = 16
+"""How many pieces of at most 64 KiB are read ahead of what has been passed on, in each direction of a connection."""
 
 
 class Proxy:
@@ -97,9 +99,10 @@ class Proxy:
         link = _Link(writer, to_server[1])
         self._links.add(link)
         try:
-            await asyncio.gather(
-                self._pump(reader, to_server[1], self._passing), self._pump(to_server[0], writer, self._answering)
-            )
+            with suppress(asyncio.CancelledError):  # by `_close`; asyncio would print it
+                await asyncio.gather(
+                    self._pump(reader, to_server[1], self._passing), self._pump(to_server[0], writer, self._answering)
+                )
         finally:
             self._links.discard(link)
             link.close()
@@ -111,15 +114,36 @@ class Proxy:
         return await asyncio.open_unix_connection(self._target.removeprefix("unix://"))
 
     async def _pump(self, source: asyncio.StreamReader, target: asyncio.StreamWriter, open_gate: asyncio.Event) -> None:
-        with suppress(OSError):
-            while chunk := await source.read(1 << 16):
-                if self._mode == "delay" and open_gate is self._answering:
-                    await asyncio.sleep(self._delay_s)
-                await open_gate.wait()
-                target.write(chunk)
-                await target.drain()
+        coming: asyncio.Queue[tuple[float, bytes]] = asyncio.Queue(_HELD)
+        receiving = asyncio.create_task(self._receive(source, coming, is_answer=open_gate is self._answering))
+        try:
+            with suppress(OSError):
+                while True:
+                    due, chunk = await coming.get()
+                    if (early_s := due - self._loop.time()) > 0:
+                        await asyncio.sleep(early_s)
+                    if not chunk:
+                        break
+                    await open_gate.wait()
+                    target.write(chunk)
+                    await target.drain()
+        finally:
+            receiving.cancel()
         if self._mode != "half-open":
             target.close()
+
+    async def _receive(
+        self, source: asyncio.StreamReader, coming: asyncio.Queue[tuple[float, bytes]], *, is_answer: bool
+    ) -> None:
+        """Note when each piece is due: an answer in two pieces is as late as one in one. An empty one is the end."""
+        chunk = b"-"
+        while chunk:
+            try:
+                chunk = await source.read(1 << 16)
+            except OSError:
+                chunk = b""
+            late_s = self._delay_s if is_answer and self._mode == "delay" else 0.0
+            await coming.put((self._loop.time() + late_s, chunk))
 
 
 class _Link:

@@ -65,23 +65,35 @@ def test_mini_batches_of_one_file_are_staged_by_the_hundred() -> None:
     assert deliveries.wanted(look_ahead, workers, 100_000, 1000.0) == 256
 
 
-def leased(*, run_s: float = 0.05, stage_s: float = 0.2, ready: int = 1000, nodes: int = 1) -> int:
-    """How many a node with two idle workers leases beyond those that they can have in flight."""
+def leased(
+    *, run_s: float = 0.05, stage_s: float = 0.2, ready: int = 1000, nodes: int = 1, seen: int = 100, waiting: int = 0
+) -> int:
+    """How many a node with two idle workers has ahead of them, beyond those that they can have in flight.
+
+    Args:
+        seen: how many it has staged and run before.
+        waiting: how many it has leased that no worker has yet.
+    """
     deliveries, look_ahead = StagedDeliveries(deque[Command]()), LookAhead(enabled=True)
     deliveries.nodes = nodes
     workers = [Worker(f"process{number:03d}", "", started=990.0) for number in range(2)]
-    for number in range(100):
+    for number in range(seen):
         one = Delivery(0, f"s/{number}", 0, 0, b"")
         deliveries.receive([one])
         deliveries.staged(one.token, stage_s, 1000.0)
         if run_s:
             look_ahead.observe(run_s)
-    return deliveries.wanted(look_ahead, workers, ready, 1000.0) - 2 * look_ahead.depth
+    deliveries.receive(Delivery(0, f"s/waits-{number}", 0, 0, b"") for number in range(waiting))
+    return waiting + deliveries.wanted(look_ahead, workers, ready, 1000.0) - 2 * look_ahead.depth
 
 
 def test_as_many_are_staged_as_workers_run_meanwhile() -> None:
     assert leased(run_s=0.05, stage_s=0.2) == 2 * 5
     assert leased(run_s=60.0, stage_s=0.2) == 2 * 1
+
+
+def test_the_first_one_tells_how_long_staging_takes() -> None:
+    assert leased(run_s=0.05, stage_s=0.2, seen=1) == 2 * 5
 
 
 def test_while_nobody_knows_how_long_one_runs_few_are_taken() -> None:
@@ -91,3 +103,9 @@ def test_while_nobody_knows_how_long_one_runs_few_are_taken() -> None:
 @pytest.mark.parametrize("ready, nodes, expected", [(8, 1, 8), (8, 2, 4), (8, 0, 2), (8, 9, 0), (1000, 9, 10)])
 def test_a_node_takes_no_more_than_its_share(ready: int, nodes: int, expected: int) -> None:
     assert leased(ready=ready, nodes=nodes) == expected
+
+
+def test_what_a_node_has_leased_already_is_part_of_its_share() -> None:
+    """Or one that is alone would not take the last ones until it had run most of those before."""
+    assert leased(ready=4, nodes=1, waiting=6) == 4 + 6
+    assert leased(ready=4, nodes=2, waiting=2) == (4 + 2) // 2

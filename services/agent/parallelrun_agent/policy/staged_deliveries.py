@@ -56,9 +56,10 @@ class StagedDeliveries(Deliveries):
         depth, ahead = look_ahead.depth, _AT_FIRST
         if look_ahead.run_s:
             ahead = min(_MOST_AHEAD, math.ceil(self._stage_s / max(look_ahead.run_s, 1e-3) + _SLACK))
-        share = ready // (self.nodes or _SHARES)
+        waiting = len(self.backlog) + len(self._staging)
+        share = (ready + waiting) // (self.nodes or _SHARES)
         room = sum(max(0, depth - len(worker.in_flight)) for worker in workers)
-        wanted = room + min(ahead * len(workers), share) - len(self.backlog) - len(self._staging)
+        wanted = room + min(ahead * len(workers), share) - waiting
         most = max(2 * len(workers), int(_MOST_FILES / self._files)) - len(self._staging)
         return max(0, min(wanted, most))
 
@@ -78,7 +79,7 @@ class StagedDeliveries(Deliveries):
         """
         assignment = self._staging.pop(token, None)
         if assignment is not None:
-            self._stage_s += _WEIGHT * (elapsed_s - self._stage_s)
+            self._stage_s += (_WEIGHT if self._stage_s else 1.0) * (elapsed_s - self._stage_s)
             self._files = max(1.0, files, (1 - _WEIGHT) * self._files + _WEIGHT * files)
             self._staged[token] = now - elapsed_s, now
         return assignment
