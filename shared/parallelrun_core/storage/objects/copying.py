@@ -19,12 +19,12 @@ from parallelrun_core.storage.objects.reading import check_version
 from parallelrun_core.storage.objects.trouble import in_plain_words
 
 if TYPE_CHECKING:
-    from obstore import Bytes, GetOptions
+    from obstore import GetOptions
 
 _RANGE_BYTES: Final = 8 << 20
 _CHUNK_BYTES: Final = 1 << 20
 _AT_ONCE: Final = 8
-"""Ranges of large objects, in this process: each is in memory."""
+"""Ranges of large objects, in this process."""
 
 
 @cache
@@ -34,11 +34,9 @@ def _pool() -> ThreadPoolExecutor:
 
 def copy(url: str, version: Version, fd: int, part: range | None = None) -> None:
     """See `interface.Storage.copy`."""
-    if part is None and address_of(url).is_web:
-        _copy_web_file(url, version, fd)
-        return
     whole = part if part is not None else range(version.size_bytes)
-    if len(whole) <= 2 * _RANGE_BYTES:
+    is_one = len(whole) <= 2 * _RANGE_BYTES or (part is None and address_of(url).is_web)
+    if is_one:
         _copy_range(url, version, fd, whole, whole.start)
         return
     ranges = [whole[at : at + _RANGE_BYTES] for at in range(0, len(whole), _RANGE_BYTES)]
@@ -54,24 +52,11 @@ def copy(url: str, version: Version, fd: int, part: range | None = None) -> None
                 each.exception()
 
 
-def _copy_web_file(url: str, version: Version, fd: int) -> None:
-    import obstore
-
-    address, size = address_of(url), 0
-    with metered(url, "get") as call, in_plain_words(url):
-        options: GetOptions = {"if_match": version.tag} if version.tag else {}
-        answer = obstore.get(client_of(address.store), address.key, options=options)
-        check_version(url, answer.meta, version)
-        for chunk in answer.stream(min_chunk_size=_CHUNK_BYTES):
-            _write(fd, chunk, size)
-            size += len(chunk)
-            call.bytes = size
-    if size != version.size_bytes:
-        raise Replaced(f"{url} has another size than when it was listed")
-
-
 def _copy_range(url: str, version: Version, fd: int, part: range, first: int) -> None:
-    """Write a part to where it belongs in a file that begins with the byte `first`."""
+    """Write a part to where it belongs in a file that begins with the byte `first`.
+
+    Piece by piece as they come: memory of that size is used again at once, while that for all of it would be new.
+    """
     import obstore
 
     if not part:
@@ -84,14 +69,14 @@ def _copy_range(url: str, version: Version, fd: int, part: range, first: int) ->
         answer = obstore.get(client_of(address.store), address.key, options=options)
         if address.is_web:
             check_version(url, answer.meta, version)
-        data = answer.bytes()
-        call.bytes = len(data)
-    if len(data) != len(part):
+        for chunk in answer.stream(min_chunk_size=_CHUNK_BYTES):
+            _write(fd, chunk, part.start - first + call.bytes)
+            call.bytes += len(chunk)
+    if call.bytes != len(part):
         raise Replaced(f"{url} has another size than when it was listed")
-    _write(fd, data, part.start - first)
 
 
-def _write(fd: int, data: Bytes | bytes, at: int) -> None:
+def _write(fd: int, data: bytes, at: int) -> None:
     view = memoryview(data)
     while view:
         written = os.pwrite(fd, view, at)
