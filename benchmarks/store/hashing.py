@@ -141,8 +141,8 @@ def main(size: Size) -> dict[str, object]:
         server.upload(folder, "in")
         ours = Rounds("in", folder, files)
         systems: dict[str, Callable[[], Figures]] = {
-            "loop": lambda: run_loop("in", files),
-            "first run": ours.first,
+            "loop": server.with_its_cpu(lambda: run_loop("in", files)),
+            "first run": server.with_its_cpu(ours.first),
             "second run": ours.second,
             "local files": ours.local,
         }

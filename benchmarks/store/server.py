@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
 from benchmarks import data
+from benchmarks.measure import Figures, cpu_seconds
 from tests.object_servers import BUCKET, ObjectServer, SeaweedFS
 from tests.object_servers.server import PROGRAMS
 
@@ -59,6 +60,18 @@ def empty_store() -> Iterator[ObjectServer]:
     """One of its own, even within the context of another."""
     with SeaweedFS() as server, environment({**server.environment, **empty_cache(server)}):
         yield server
+
+
+def with_its_cpu(measure: Callable[[], Figures]) -> Callable[[], Figures]:
+    """The same, and the CPU that the store has used meanwhile: it has no other than what is measured."""
+
+    def measure_both() -> Figures:
+        pids = [_OPEN[0].pid]
+        before = cpu_seconds(pids)
+        figures = measure()
+        return {**figures, "store_cpu_s": cpu_seconds(pids) - before}
+
+    return measure_both
 
 
 def empty_cache(server: ObjectServer) -> dict[str, str]:

@@ -86,7 +86,7 @@ def measure(kind: str, size_bytes: int, rounds: int) -> Comparison:
         _upload(table(kind, 1 << 20) / kind, f"warm/{kind}/{kind}")
         _upload(folder / kind, f"{kind}/{kind}")
         ours = Rounds(folder, kind)
-        systems: dict[str, Callable[[], Figures]] = {"store": ours.in_store, "disk": ours.on_disk}
+        systems: dict[str, Callable[[], Figures]] = {"store": server.with_its_cpu(ours.in_store), "disk": ours.on_disk}
         try:
             return Comparison(systems).run(rounds)
         finally:

@@ -113,6 +113,12 @@ class ObjectServer:
             time.sleep(0.05)  # a server gives no sign when it is ready
         return True
 
+    @property
+    def pid(self) -> int:
+        """Of its process, within the `with` statement."""
+        assert self._process is not None
+        return self._process.pid
+
     def _stop(self) -> None:
         if self._process is not None:
             self._process.kill()
