@@ -1,7 +1,8 @@
 """Real work on objects of 64 KB, sha256 five times over each, 10 in each mini-batch, 2 workers.
 
-Round by round in turn: the loop of `loop.py`; our job over the prefix with an empty cache on the node; the same job
-again; the same files on the disk; at full size also Ray Data, and a Pool over s3fs. The clock of a job runs from the
+Round by round in turn: the loop of `loop.py`, and the same by way of files, as the job's script has them; our job over
+the prefix with an empty cache on the node; the same job again; the same files on the disk; at full size also Ray Data,
+and a Pool over s3fs. The clock of a job runs from the
 beginning of its scheduling to the last commit, so it includes the listing, as that of the others does; workers of the
 job start meanwhile. `second_run_to_local` compares from the first run() on.
 """
@@ -44,10 +45,12 @@ def run(mini_batch):
 """
 
 
-def run_loop(prefix: str, files: int) -> Figures:
-    """One round of the loop."""
+def run_loop(prefix: str, files: int, folder: Path | None = None) -> Figures:
+    """One round of the loop; with a folder, by way of files there."""
     with tempfile.NamedTemporaryFile() as output:
         command = [sys.executable, "-m", "benchmarks.store.loop", BUCKET, prefix, output.name]
+        if folder is not None:
+            command.append(str(folder))
         done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=600)
     figures = json.loads(done.stdout.splitlines()[-1])
     if figures.pop("rows") != files:
@@ -102,10 +105,16 @@ class Rounds:
         """Nothing is on the node."""
         self._end_round()
         self._jobs = Jobs(_SCRIPT, processes=WORKERS)
-        with server.environment({"XDG_CACHE_HOME": str(Path(self._caches.name, secrets.token_hex(4)))}):
+        with server.environment({"XDG_CACHE_HOME": str(self._new_folder())}):
             self._jobs.__enter__()
         self._run(f"s3://{BUCKET}/warm", EACH)
         return figures_of(self._run(f"s3://{BUCKET}/{self._prefix}", self._files))
+
+    def loop(self) -> Figures:
+        """The loop by way of files, which stay as long as those of the caches."""
+        folder = self._new_folder()
+        folder.mkdir()
+        return run_loop(self._prefix, self._files, folder)
 
     def second(self) -> Figures:
         """All of it is on the node."""
@@ -119,6 +128,9 @@ class Rounds:
         """End the last round."""
         self._end_round()
         self._caches.cleanup()
+
+    def _new_folder(self) -> Path:
+        return Path(self._caches.name, secrets.token_hex(4))
 
     def _end_round(self) -> None:
         if self._jobs is not None:
@@ -142,6 +154,7 @@ def main(size: Size) -> dict[str, object]:
         ours = Rounds("in", folder, files)
         systems: dict[str, Callable[[], Figures]] = {
             "loop": server.with_its_cpu(lambda: run_loop("in", files)),
+            "loop by files": server.with_its_cpu(ours.loop),
             "first run": server.with_its_cpu(ours.first),
             "second run": ours.second,
             "local files": ours.local,
@@ -156,6 +169,7 @@ def main(size: Size) -> dict[str, object]:
             ours.close()
     print(compared.table())
     last = _ratio(compared, "first run", "loop").fields("wall_to_best")
+    last |= _ratio(compared, "first run", "loop by files").fields("wall_to_best_by_files")
     last |= {"first_wall_s": f"{compared.spread('first run', 'wall_s').median:.2f}", "objects": str(files)}
     again = compared.ratio("second run", "local files", "run_s")
     for name, system in rivals.items():

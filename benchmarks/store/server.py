@@ -15,7 +15,7 @@ from tests.object_servers import BUCKET, ObjectServer, SeaweedFS
 from tests.object_servers.server import PROGRAMS
 
 _THREADS: Final = 16
-_OPEN: Final[list[ObjectServer]] = []
+_OPEN: Final[list[SeaweedFS]] = []
 
 
 def available() -> bool:
@@ -42,7 +42,7 @@ def environment(values: dict[str, str]) -> Iterator[None]:
 
 
 @contextmanager
-def store() -> Iterator[ObjectServer]:
+def store() -> Iterator[SeaweedFS]:
     """A store that everything which is started within this context finds; the one of the context around it, if any."""
     if _OPEN:
         yield _OPEN[0]
@@ -56,7 +56,7 @@ def store() -> Iterator[ObjectServer]:
 
 
 @contextmanager
-def empty_store() -> Iterator[ObjectServer]:
+def empty_store() -> Iterator[SeaweedFS]:
     """One of its own, even within the context of another."""
     with SeaweedFS() as server, environment({**server.environment, **empty_cache(server)}):
         yield server
@@ -72,6 +72,30 @@ def with_its_cpu(measure: Callable[[], Figures]) -> Callable[[], Figures]:
         return {**figures, "store_cpu_s": cpu_seconds(pids) - before}
 
     return measure_both
+
+
+def has_cpus_for_both() -> bool:
+    """Whether the store can have one for itself."""
+    return len(os.sched_getaffinity(0)) > 1
+
+
+@contextmanager
+def apart() -> Iterator[None]:
+    """Within this context, the open store has one CPU for itself, and this process and what it starts the others."""
+    cpus = os.sched_getaffinity(0)
+    first = min(cpus)
+    _let_run_on({first}, _OPEN[0].pid)
+    os.sched_setaffinity(0, cpus - {first})
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, cpus)
+        _let_run_on(cpus, _OPEN[0].pid)
+
+
+def _let_run_on(cpus: set[int], pid: int) -> None:
+    for thread in Path(f"/proc/{pid}/task").iterdir():  # new ones are as the one that starts them
+        os.sched_setaffinity(int(thread.name), cpus)
 
 
 def empty_cache(server: ObjectServer) -> dict[str, str]:
