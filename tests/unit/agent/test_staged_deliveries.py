@@ -109,3 +109,19 @@ def test_what_a_node_has_leased_already_is_part_of_its_share() -> None:
     """Or one that is alone would not take the last ones until it had run most of those before."""
     assert leased(ready=4, nodes=1, waiting=6) == 4 + 6
     assert leased(ready=4, nodes=2, waiting=2) == (4 + 2) // 2
+
+
+def test_short_mini_batches_are_leased_many_at_a_time() -> None:
+    """A call of Redis for each that a worker has answered would cost more than the mini-batch."""
+    run_s = 0.002
+    look_ahead = LookAhead(enabled=True)
+    look_ahead.observe(run_s)
+    whole = 2 * look_ahead.depth + leased(run_s=run_s, stage_s=0.001)
+    few = 2 * look_ahead.depth // 4
+
+    def more(waiting: int) -> int:
+        return leased(run_s=run_s, stage_s=0.001, waiting=waiting) + 2 * look_ahead.depth - waiting
+
+    assert more(whole - few + 1) == 0
+    assert more(whole - few) == few
+    assert more(few - 1) > few

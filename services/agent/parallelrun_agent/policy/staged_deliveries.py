@@ -27,6 +27,8 @@ _SLACK: Final = 0.5
 """In mini-batches: the next ones may take longer to stage than the last ones, and be quicker to run."""
 _SHARES: Final = 4
 """In so many, while it isn't known how many nodes there are."""
+_PARTS: Final = 4
+"""Short mini-batches are leased in so many parts of what workers may have in flight: each costs a call of Redis."""
 _WEIGHT: Final = 0.2
 _MOST_FILES: Final = 256
 """What may be on its way at the same time: more would not be faster, and the agent has leases to renew."""
@@ -61,7 +63,9 @@ class StagedDeliveries(Deliveries):
         room = sum(max(0, depth - len(worker.in_flight)) for worker in workers)
         wanted = room + min(ahead * len(workers), share) - waiting
         most = max(2 * len(workers), int(_MOST_FILES / self._files)) - len(self._staging)
-        return max(0, min(wanted, most))
+        wanted = max(0, min(wanted, most))
+        few = depth * len(workers) // _PARTS
+        return 0 if wanted < few <= waiting else wanted
 
     def receive(self, deliveries: Iterable[Delivery]) -> None:
         assignments = [Assignment(delivery) for delivery in deliveries]

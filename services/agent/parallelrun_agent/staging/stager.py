@@ -267,8 +267,10 @@ class Stager:
                     del self._links[file.target]
                     _remove(file.target)  # before anybody can need it again
             self._left_at = time.monotonic()
+            is_awaited = bool(self._waiting or self._without_room)
         self._cache.leave(mini_batch.size)
-        self.retry()
+        if is_awaited:
+            self.retry()
 
     def close(self) -> None:
         """Begin nothing more; what is being fetched ends in its own time, and is in the cache then."""
