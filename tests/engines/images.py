@@ -27,6 +27,15 @@ _LEFT_OUT = frozenset({"test", "tests", "idlelib", "tkinter", "turtledemo", "sit
 _PYENV = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv") / "versions"
 
 
+def with_redis(engine: docker.DockerClient) -> str:
+    """An image with a Redis server and a data folder that belongs to its user, for engines that reach no registry."""
+    if given := os.environ.get("PARALLELRUN_REDIS_IMAGE"):
+        return given
+    if "BASE_IMAGE" not in os.environ:
+        return "redis:7-bookworm"
+    return _built(engine, "parallelrun-redis:engine-test", f"FROM {BASE}\nRUN mkdir /data && chown 999:999 /data\n")
+
+
 def with_environment(engine: docker.DockerClient) -> str:
     """An image whose Python is in a virtual environment, with six 1.16.0."""
     text = (

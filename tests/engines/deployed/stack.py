@@ -19,7 +19,7 @@ from tests.acceptance import engine as docker_engine
 from tests.acceptance.http_user import HttpUser
 from tests.engines.deployed.install import OPERATOR, TOKENS
 from tests.engines.deployed.tls import behind_tls, certificates
-from tests.engines.images import with_environment
+from tests.engines.images import with_environment, with_redis
 from tests.engines.targets.docker import LABEL, ROOT, build
 
 _NAME: Final = "parallelrun"
@@ -171,6 +171,7 @@ def installed() -> Iterator[Stack]:
         environment = {
             **os.environ,
             "PARALLELRUN_VERSION": _TAG,
+            "PARALLELRUN_REDIS_IMAGE": with_redis(client),
             "PARALLELRUN_DOCKER_HOST": f"tcp://{address}:{port}",
             "PARALLELRUN_OPERATORS": OPERATOR,
             "PARALLELRUN_DOCKER_IMAGES": "parallelrun-with-*",
