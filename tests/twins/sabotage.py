@@ -101,7 +101,8 @@ def _failed_at_once(stager: Any, file: Any, error: Any) -> None:
     """Ask a store no second time."""
     from parallelrun_core.outcome import Failure
 
-    stager._fetched(file, 0, Failure("INPUT_UNREADABLE", f"{file.url} can't be read: {error}"), "")
+    with stager._lock:
+        stager._ended(file, 0, Failure("INPUT_UNREADABLE", f"{file.url} can't be read: {error}"))
 
 
 def _without_retries() -> Any:

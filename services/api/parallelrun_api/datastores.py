@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from parallelrun_api import unended
 from parallelrun_core.datastores.catalog import Catalog
 from parallelrun_core.datastores.definition import Datastore
 from parallelrun_core.datastores.document import read_definition
 from parallelrun_core.errors import Conflict, CorruptLog, InvalidInput, NotFound
+from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.path_rule import PathRule, Places
 from parallelrun_core.service import telemetry
 from parallelrun_core.storage.location import in_datastore
@@ -61,12 +61,17 @@ class Datastores:
 
         Raises:
             NotFound: there is none of this name.
-            Conflict: a job that has not ended uses it.
+            Conflict: a job that has not ended uses it, or one that still has to clear up in the store.
+            NewerSchema, OSError: nobody can tell whether a job uses it.
             RedisError: Redis is away, which knows what has not ended.
         """
         self._catalog.get(name)
         path = in_datastore(name, "")
-        for job_id, spec in unended.specs(self._root, self._registry):
+        for job_id in self._registry.active_jobs():
+            try:
+                spec = JobFolder(self._root, job_id).record().spec
+            except (NotFound, CorruptLog):
+                continue
             if path in json.dumps(spec):
                 raise Conflict(f"Job {job_id} uses datastore {name!r}: wait for it, or cancel it.")
         self._catalog.remove(name)

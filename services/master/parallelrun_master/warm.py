@@ -16,6 +16,7 @@ from parallelrun_core.folder.term_log import Header
 from parallelrun_core.path_rule import Places
 from parallelrun_core.pipelines.records import StepRecord
 from parallelrun_core.progress import Progress
+from parallelrun_core.spec import JobSpec
 from parallelrun_core.spec.shell_words import with_values
 from parallelrun_core.store.nodes import NodeInfo
 
@@ -26,4 +27,5 @@ def warm_up() -> None:
     """Make it, in the process from which leaders are forked."""
     for record in _RECORDS:
         msgspec.json.Decoder(record)
+    JobSpec.model_rebuild()
     with_values("true", lambda kind, name: "")

@@ -26,9 +26,10 @@ def main() -> None:
     del sys.argv[0]
     gc.disable()
     modules = cast("dict[str, Any]", sys.modules)
-    modules.update(dict.fromkeys(_SPARED))  # as if they weren't installed
+    spared = [name for name in _SPARED if name not in modules]
+    modules.update(dict.fromkeys(spared))  # as if they weren't installed
     module = import_module(sys.argv[0])
-    for name in _SPARED:
+    for name in spared:
         del modules[name]
     gc.freeze()
     gc.enable()

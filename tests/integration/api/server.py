@@ -194,6 +194,12 @@ class Master:
             registry.move(job_id, state, failure)
         self.conclude(job_id, state, failure, rows)
 
+    def retire(self, job_id: str) -> None:
+        """Its leader is done with it."""
+        queue = self._queue(job_id)
+        queue.acquire("token", ttl_ms=60_000, folder_term=0)
+        Registry(self.redis).retire(job_id, term=queue.term)
+
     def conclude(self, job_id: str, state: JobState, failure: JobFailure | None = None, rows: bytes = b"") -> None:
         """Write the result."""
         folder = JobFolder(self.root, job_id)

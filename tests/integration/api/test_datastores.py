@@ -9,6 +9,7 @@ from typing import Any
 import httpx
 import pytest
 
+from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.states import JobState
 from tests.integration.api.conftest import Site
 from tests.integration.api.server import ApiServer, Master
@@ -107,4 +108,16 @@ def test_one_that_a_job_uses_stays_until_the_job_has_ended(api: httpx.Client, si
     assert api.delete("/v1/datastores/other").status_code == 204
     assert api.get("/v1/datastores/d").status_code == 200
     master.conclude(made.json()["id"], JobState.CANCELED)
-    assert api.delete("/v1/datastores/d").status_code == 204, "Redis has not been told yet"
+    assert api.delete("/v1/datastores/d").status_code == 409, "its leader still clears up in the store"
+    master.retire(made.json()["id"])
+    assert api.delete("/v1/datastores/d").status_code == 204
+
+
+def test_one_that_an_unreadable_job_may_use_stays(api: httpx.Client, site: Site, master: Master) -> None:
+    api.put("/v1/datastores/d", json={"type": "s3", "bucket": "ours"})
+    made = api.post("/v1/jobs", json=site.spec())
+    record = JobFolder(master.root, made.json()["id"]).layout.record
+    record.unlink()
+    record.mkdir()
+    assert api.delete("/v1/datastores/d").status_code >= 400
+    assert api.get("/v1/datastores/d").status_code == 200

@@ -14,7 +14,7 @@ import pytest
 
 from parallelrun_agent.staging import stager
 from parallelrun_agent.staging.cache import StageCache
-from parallelrun_agent.staging.fetching import fetch
+from parallelrun_agent.staging.fetching import bring
 from parallelrun_agent.staging.room import NoRoom
 from parallelrun_agent.staging.shards import Shards
 from parallelrun_agent.staging.stager import Staged, StagedFile, Stager
@@ -139,9 +139,9 @@ def test_an_agent_that_fetches_any_version_is_found(
     bucket: Bucket, node: Make, size: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def any_version(url: str, version: Version, *args: Any) -> int:
-        return fetch(url, version._replace(tag=""), *args)
+        return bring(url, version._replace(tag=""), *args)
 
-    monkeypatch.setattr(stager, "fetch", any_version)
+    monkeypatch.setattr(stager, "bring", any_version)
     with expect_failure():
         test_a_replaced_object_fails_and_the_new_version_is_another_one(bucket, node, size)
 
@@ -164,10 +164,11 @@ def test_the_least_recently_used_goes_first_and_never_what_is_in_use(bucket: Buc
     here = node(max_bytes=3000)
     for key in "abcd":
         bucket.put(key, key.encode() * 1000)
+    later = time.time() + 1000  # an earlier time is from before the cache was made, and in doubt
     for at, key in enumerate("abc"):
         here.stage(key, here.file(key))
         for entry in files(here.cache):
-            os.utime(entry, (at, at)) if entry.stat().st_mtime > 100 else None
+            os.utime(entry, (later + at, later + at)) if entry.stat().st_mtime < later else None
     here.stager.release("b")
     here.stager.release("c")
 

@@ -26,7 +26,7 @@ _MOST_AHEAD: Final = 64
 _SLACK: Final = 0.5
 """In mini-batches: the next ones may take longer to stage than the last ones, and be quicker to run."""
 _SHARES: Final = 4
-"""In so many, while it isn't known how many nodes there are."""
+"""In so many at least, while it isn't known how many nodes there are, or how long run() takes."""
 _PARTS: Final = 4
 """Short mini-batches are leased in so many parts of what workers may have in flight: each costs a call of Redis."""
 _WEIGHT: Final = 0.2
@@ -59,12 +59,14 @@ class StagedDeliveries(Deliveries):
         if look_ahead.run_s:
             ahead = min(_MOST_AHEAD, math.ceil(self._stage_s / max(look_ahead.run_s, 1e-3) + _SLACK))
         waiting = len(self.backlog) + len(self._staging)
-        share = (ready + waiting) // (self.nodes or _SHARES)
+        # A node that is alone so far takes all others' shares only once it is known that none of them takes hours.
+        nodes = self.nodes if self.nodes and look_ahead.run_s else max(self.nodes, _SHARES)
+        share = (ready + waiting) // nodes
         room = sum(max(0, depth - len(worker.in_flight)) for worker in workers)
         wanted = room + min(ahead * len(workers), share) - waiting
         most = max(2 * len(workers), int(_MOST_FILES / self._files)) - len(self._staging)
         wanted = max(0, min(wanted, most))
-        few = depth * len(workers) // _PARTS
+        few = depth * len(workers) // _PARTS if depth > 1 else 0
         return 0 if wanted < few <= waiting else wanted
 
     def receive(self, deliveries: Iterable[Delivery]) -> None:

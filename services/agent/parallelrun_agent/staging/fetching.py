@@ -17,8 +17,26 @@ SMALL_BYTES: Final = 1 << 20
 """An object of at most so much is in memory before there is a file for it."""
 
 
+def take(url: str, version: Version, target: str, cache: StageCache, part: Part | None = None) -> bool:
+    """Have an object at this path, if it is here already; whether it is.
+
+    Raises:
+        OSError: it can't be linked there.
+    """
+    return version.is_known and cache.take(url, version, target, part)
+
+
 def fetch(url: str, version: Version, target: str, cache: StageCache, part: Part | None = None) -> int:
     """Have an object at this path; returns how many bytes came from the store, 0 if it was here already.
+
+    Raises:
+        Replaced, NoRoom, OSError: see `bring`.
+    """
+    return 0 if take(url, version, target, cache, part) else bring(url, version, target, cache, part)
+
+
+def bring(url: str, version: Version, target: str, cache: StageCache, part: Part | None = None) -> int:
+    """Have an object at this path that isn't here; returns how many bytes came from the store.
 
     Args:
         part: have a file that has only this of it.
@@ -28,8 +46,6 @@ def fetch(url: str, version: Version, target: str, cache: StageCache, part: Part
         NoRoom: too much of the cache is in use, or the disk is full, whatever is removed from the cache.
         OSError: the store refuses or doesn't answer (`filename` is the URL), or the disk fails.
     """
-    if version.is_known and cache.take(url, version, target, part):
-        return 0
     try:
         return _fetch(url, version, target, cache, part)
     except OSError as error:

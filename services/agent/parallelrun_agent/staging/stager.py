@@ -6,7 +6,6 @@ had the input been mounted. An object that several mini-batches need is linked o
 
 from __future__ import annotations
 
-import errno
 import math
 import os
 import shutil
@@ -21,26 +20,19 @@ from queue import SimpleQueue
 from typing import Final, NamedTuple
 
 from parallelrun_agent.policy.fetchers import Fetchers
+from parallelrun_agent.staging import failures
 from parallelrun_agent.staging.cache import StageCache
-from parallelrun_agent.staging.fetching import SMALL_BYTES, fetch
+from parallelrun_agent.staging.fetching import SMALL_BYTES, bring, take
 from parallelrun_agent.staging.parts import Part
 from parallelrun_agent.staging.room import NoRoom
-from parallelrun_core.folder.disk_trouble import is_disk_trouble
 from parallelrun_core.outcome import Failure
-from parallelrun_core.storage.interface import Replaced, Version
+from parallelrun_core.storage.interface import Version
 from parallelrun_core.storage.objects.meters import asked_again
 from parallelrun_core.storage.objects.trouble import StoreAway
 
 _PAUSE_S: Final = 1.0
 _LONGEST_PAUSE_S: Final = 8.0
 """Between two times that a store is asked for the same object; each of them is more than one request."""
-
-
-_IN_THE_WAY: Final = frozenset({errno.EEXIST, errno.ENOTDIR, errno.ENOTEMPTY})
-_NEEDS_ITS_NAME: Final = (
-    "can't be a file here: another object's name is this one and more behind a '/', or the beginning of this one up to "
-    "a '/'. Rename one of them."
-)
 
 
 class StagedFile(NamedTuple):
@@ -123,7 +115,9 @@ class Stager:
         self._timeout_s = timeout_s
         self._beside = beside
         self._is_closed = False
-        self._to_fetch: SimpleQueue[StagedFile | None] = SimpleQueue()
+        self._to_do: SimpleQueue[list[StagedFile] | StagedFile | None] = SimpleQueue()
+        """For threads: files that may be here already, in one go, as most of that is the way to a thread; or one that
+        is to be fetched. None: it is over."""
         self._lock = threading.Lock()
         self._mini_batches: dict[str, _MiniBatch] = {}
         self._links: dict[str, _Link] = {}
@@ -146,18 +140,12 @@ class Stager:
         with self._lock:
             self._mini_batches[token] = mini_batch
             if size > self._cache.max_bytes - (beside := self._beside()):
-                mini_batch.failure = self._too_large(size, beside)
+                mini_batch.failure = failures.too_large(size, self._cache.max_bytes, beside)
                 self._end(token, mini_batch)
                 return
             self._waiting.append(token)
             fetched = self._admitted()
         self._begin(fetched)
-
-    def _too_large(self, size: int, beside: int) -> Failure:
-        limit = f"more than the {self._cache.max_bytes >> 20:,} MiB that --stage-bytes allows on this node"
-        if beside:
-            limit += f", of which the inputs that each worker needs whole take {beside >> 20:,} MiB"
-        return Failure("INPUT_UNREADABLE", f"Its files have {size >> 20:,} MiB, {limit}.")
 
     def fail(self, token: str, failure: Failure) -> None:
         """It is known already that nothing can be staged."""
@@ -193,9 +181,8 @@ class Stager:
         return fetched
 
     def _begin(self, fetched: list[StagedFile]) -> None:
-        for file in fetched:
-            self._to_fetch.put(file)
         if fetched:
+            self._to_do.put(fetched)
             self._start_threads()
 
     def _start_threads(self) -> None:
@@ -203,8 +190,15 @@ class Stager:
         with self._lock:
             missing = max(0, self._fetchers.wanted - self._threads)
             self._threads += missing
-        for _ in range(missing):
-            threading.Thread(target=self._work, name="stage", daemon=True).start()
+        for started in range(missing):
+            try:
+                threading.Thread(target=self._work, name="stage", daemon=True).start()
+            except RuntimeError:  # this node allows no more of them: fewer will do
+                with self._lock:
+                    self._threads -= missing - started
+                    if self._threads:
+                        return
+                raise
 
     def _end_overdue(self, now: float) -> None:
         for token, mini_batch in self._mini_batches.items():
@@ -220,22 +214,13 @@ class Stager:
             return
         if any(mini_batch.is_admitted for mini_batch in self._mini_batches.values()):
             return
-        limit = f"the {self._cache.max_bytes >> 20:,} MiB that --stage-bytes allows on this node"
-        waited = f"for longer than task_overhead_timeout ({self._timeout_s:g} s)"
-        first.failure = Failure(
-            "INPUT_UNREADABLE", f"There was no room {waited} for its {first.size >> 20:,} MiB: other jobs use {limit}."
-        )
+        first.failure = failures.starved(first.size, self._cache.max_bytes, self._timeout_s)
         self._end(self._waiting.popleft(), first)
 
     def _overdue(self, mini_batch: _MiniBatch) -> Failure:
-        limit = f"task_overhead_timeout ({self._timeout_s:g} s)"
         links = ((file, self._links.get(file.target)) for file in mini_batch.files)
-        left = [(file.url, link.trouble) for file, link in links if link is not None and not link.is_there]
-        for url, trouble in left:
-            if trouble:
-                return Failure("INPUT_UNREADABLE", f"{url} can't be read: {trouble} For longer than {limit}.")
-        missing = f"{mini_batch.left} of {len(mini_batch.files)} files, such as {left[0][0]},"
-        return Failure("LOAD_TIMEOUT", f"After {limit}, {missing} were not on this node yet.")
+        left = ((file.url, link.trouble) for file, link in links if link is not None and not link.is_there)
+        return failures.overdue(left, mini_batch.left, len(mini_batch.files), self._timeout_s)
 
     def _linked(self, token: str, mini_batch: _MiniBatch) -> list[StagedFile]:
         """Note who needs which place; returns what nobody fetches yet."""
@@ -281,26 +266,54 @@ class Stager:
         for token in list(self._mini_batches):
             self.release(token)
         self._is_closed = True
-        self._to_fetch.put(None)
+        self._to_do.put(None)
         shutil.rmtree(self._tree, ignore_errors=True)
 
     def _work(self) -> None:
-        while (file := self._to_fetch.get()) is not None:
-            if not self._is_closed:
-                self._fetch(file)
-        self._to_fetch.put(None)  # for the next thread
+        while (todo := self._to_do.get()) is not None:
+            if self._is_closed:
+                continue
+            if isinstance(todo, list):
+                self._look_for(todo)
+            else:
+                self._fetch(todo)
+        self._to_do.put(None)  # for the next thread
+
+    def _look_for(self, files: list[StagedFile]) -> None:
+        """Link those that are in the cache; leave the others to whoever fetches next."""
+        with self._lock:
+            wanted = [file for file in files if self._is_wanted(file)]
+        here = []
+        for file in wanted:
+            if self._is_here(file):
+                here.append(file)
+            else:
+                self._to_do.put(file)
+        with self._lock:
+            for file in here:
+                self._ended(file)
+
+    def _is_here(self, file: StagedFile) -> bool:
+        try:
+            self._make_folder(file.target)
+            return take(file.url, file.version, file.target, self._cache, file.part)
+        except OSError:  # who fetches it meets that again, and says so
+            return False
+
+    def _is_wanted(self, file: StagedFile) -> bool:
+        if self._links[file.target].tokens:
+            return True
+        del self._links[file.target]
+        return False
 
     def _fetch(self, file: StagedFile) -> None:
         with self._lock:
-            if not self._links[file.target].tokens:
-                del self._links[file.target]
+            if not self._is_wanted(file):
                 return
         fetched, failure, disk_error = 0, None, ""
+        began_at = time.monotonic()
         try:
-            began_at = time.monotonic()
             fetched = self._bring(file)
-            if 0 < fetched <= SMALL_BYTES:
-                self._answered(time.monotonic() - began_at)
         except NoRoom:
             with self._lock:
                 self._without_room.append(file)
@@ -308,36 +321,34 @@ class Stager:
         except StoreAway as error:
             self._try_later(file, error)
             return
-        except Replaced:
-            failure = Failure("INPUT_CHANGED", f"{file.url} has been replaced since it was listed.")
-        except OSError as error:
-            if is_disk_trouble(error) and error.filename != file.url:
-                disk_error = str(error)
-            elif error.errno in _IN_THE_WAY and error.filename != file.url:
-                failure = Failure("INPUT_UNREADABLE", f"{file.url} {_NEEDS_ITS_NAME}")
-            else:
-                failure = Failure("INPUT_UNREADABLE", f"{file.url} can't be read: {error.strerror or error}")
         except Exception as error:
-            failure = Failure("INPUT_UNREADABLE", f"{file.url} can't be read: {error}")
-        self._fetched(file, fetched, failure, disk_error)
+            disk_error = failures.disk_error_of(error, file.url)
+            failure = None if disk_error else failures.failure_of(error, file.url)
+        if 0 < fetched <= SMALL_BYTES:
+            self._answered(time.monotonic() - began_at)
+        with self._lock:
+            self._ended(file, fetched, failure, disk_error)
 
     def _answered(self, seconds: float) -> None:
         with self._lock:
             self._fetchers.answered(seconds)
             is_short = self._threads < self._fetchers.wanted
-        if is_short and not self._to_fetch.empty():
+        if is_short and not self._to_do.empty():
             self._start_threads()
 
     def _bring(self, file: StagedFile) -> int:
-        folder = os.path.dirname(file.target)
+        self._make_folder(file.target)
+        try:
+            return bring(file.url, file.version, file.target, self._cache, file.part)
+        except FileExistsError:
+            self._remove_folders(file.target)
+        return bring(file.url, file.version, file.target, self._cache, file.part)
+
+    def _make_folder(self, target: str) -> None:
+        folder = os.path.dirname(target)
         if folder not in self._folders:
             os.makedirs(folder, exist_ok=True)
             self._folders.add(folder)
-        try:
-            return fetch(file.url, file.version, file.target, self._cache, file.part)
-        except FileExistsError:
-            self._remove_folders(file.target)
-        return fetch(file.url, file.version, file.target, self._cache, file.part)
 
     def _remove_folders(self, top: str) -> None:
         """An object `a` is wanted where those below `a/` were."""
@@ -356,25 +367,25 @@ class Stager:
             pause_s = min(_PAUSE_S * 2 ** (link.tries - 1), _LONGEST_PAUSE_S)
             self._later.append((time.monotonic() + pause_s, file))
 
-    def _fetched(self, file: StagedFile, fetched: int, failure: Failure | None, disk_error: str) -> None:
-        with self._lock:
-            link = self._links[file.target]
-            link.is_there = not failure and not disk_error
-            tokens = list(link.tokens)
-            if not link.is_there or not tokens:
-                del self._links[file.target]
-            for token in tokens:
-                mini_batch = self._mini_batches.get(token)
-                if mini_batch is None or mini_batch.left <= 0:
-                    continue
-                mini_batch.left -= 1
-                mini_batch.fetched_bytes += fetched
-                mini_batch.failure = mini_batch.failure or failure
-                mini_batch.disk_error = mini_batch.disk_error or disk_error
-                if not mini_batch.left:
-                    self._end(token, mini_batch)
-            if not tokens:
-                _remove(file.target)
+    def _ended(self, file: StagedFile, fetched: int = 0, failure: Failure | None = None, disk_error: str = "") -> None:
+        """A file is here, or this is why not. Under the lock."""
+        link = self._links[file.target]
+        link.is_there = not failure and not disk_error
+        tokens = list(link.tokens)
+        if not link.is_there or not tokens:
+            del self._links[file.target]
+        for token in tokens:
+            mini_batch = self._mini_batches.get(token)
+            if mini_batch is None or mini_batch.left <= 0:
+                continue
+            mini_batch.left -= 1
+            mini_batch.fetched_bytes += fetched
+            mini_batch.failure = mini_batch.failure or failure
+            mini_batch.disk_error = mini_batch.disk_error or disk_error
+            if not mini_batch.left:
+                self._end(token, mini_batch)
+        if not tokens:
+            _remove(file.target)
 
     def _end(self, token: str, of: _MiniBatch) -> None:
         elapsed_s = time.monotonic() - of.began_at

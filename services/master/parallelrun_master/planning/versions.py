@@ -63,7 +63,10 @@ class Versions:
         """
         folder, name = os.path.split(path)
         for spelled in (folder, folder + b"/"):  # a bucket has a slash at its end
-            if (version := self._waiting.get(spelled, {}).pop(name, None)) is not None:
+            waiting = self._waiting.get(spelled, {})
+            if (version := waiting.pop(name, None)) is not None:
+                if not waiting:
+                    del self._waiting[spelled]
                 return version
         return _present(path)
 

@@ -1,0 +1,67 @@
+"""Why a mini-batch can't have its files, in words for who submitted the job."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Iterable
+from typing import Final
+
+from parallelrun_core.folder.disk_trouble import is_disk_trouble
+from parallelrun_core.outcome import Failure
+from parallelrun_core.storage.interface import Replaced
+
+_IN_THE_WAY: Final = frozenset({errno.EEXIST, errno.ENOTDIR, errno.ENOTEMPTY})
+_NEEDS_ITS_NAME: Final = (
+    "can't be a file here: another object's name is this one and more behind a '/', or the beginning of this one up to "
+    "a '/'. Rename one of them."
+)
+
+
+def disk_error_of(error: Exception, url: str) -> str:
+    """What this node's disk says, which is nobody's fault; empty if it is about the object."""
+    is_ours = isinstance(error, OSError) and error.filename != url and is_disk_trouble(error)
+    return str(error) if is_ours else ""
+
+
+def failure_of(error: Exception, url: str) -> Failure:
+    """Why this object isn't here."""
+    if isinstance(error, Replaced):
+        return Failure("INPUT_CHANGED", f"{url} has been replaced since it was listed.")
+    if isinstance(error, OSError):
+        if error.errno in _IN_THE_WAY and error.filename != url:
+            return Failure("INPUT_UNREADABLE", f"{url} {_NEEDS_ITS_NAME}")
+        return Failure("INPUT_UNREADABLE", f"{url} can't be read: {error.strerror or error}")
+    return Failure("INPUT_UNREADABLE", f"{url} can't be read: {error}")
+
+
+def too_large(size: int, max_bytes: int, beside: int) -> Failure:
+    """It would never fit."""
+    limit = f"more than the {max_bytes >> 20:,} MiB that --stage-bytes allows on this node"
+    if beside:
+        limit += f", of which the inputs that each worker needs whole take {beside >> 20:,} MiB"
+    return Failure("INPUT_UNREADABLE", f"Its files have {size >> 20:,} MiB, {limit}.")
+
+
+def starved(size: int, max_bytes: int, timeout_s: float) -> Failure:
+    """Others need all there is."""
+    limit = f"the {max_bytes >> 20:,} MiB that --stage-bytes allows on this node"
+    waited = f"for longer than task_overhead_timeout ({timeout_s:g} s)"
+    words = f"There was no room {waited} for its {size >> 20:,} MiB: other jobs use {limit}."
+    return Failure("INPUT_UNREADABLE", words)
+
+
+def overdue(left: Iterable[tuple[str, str]], missing: int, files: int, timeout_s: float) -> Failure:
+    """It took too long.
+
+    Args:
+        left: the URLs that aren't here, each with the trouble with it so far, if there is any.
+        missing: how many of its files these are.
+    """
+    limit = f"task_overhead_timeout ({timeout_s:g} s)"
+    first = ""
+    for url, trouble in left:
+        first = first or url
+        if trouble:
+            return Failure("INPUT_UNREADABLE", f"{url} can't be read: {trouble} For longer than {limit}.")
+    words = f"After {limit}, {missing} of {files} files, such as {first}, were not on this node yet."
+    return Failure("LOAD_TIMEOUT", words)
