@@ -1,7 +1,7 @@
 # One file, three images: `control` (api, master, concatenator), `agent` (one per node, runs the user's code), and `kit`,
 # with the agent for nodes of other images.
 # What rarely changes comes first: after a code change only the layer with ParallelRun itself is rebuilt.
-ARG BASE_IMAGE=python:3.12-slim-bookworm
+ARG BASE_IMAGE=python:3.12-slim-bookworm@sha256:782412e85d0f0984994c290652577d4018aff08145c85b262bb63dc0c7522254
 
 FROM ${BASE_IMAGE} AS libraries
 ENV PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1

@@ -333,7 +333,7 @@ lock: ## Lock the newest versions that fit together, in requirements/
 	@$(UV_COMPILE) --upgrade benchmarks/rivals/requirements.in --output-file benchmarks/rivals/requirements.txt >/dev/null
 
 .PHONY: lock-images
-lock-images: ## Pin the images in Dockerfile and docker-compose.yml to their present digests (needs docker and a registry)
+lock-images: ## Pin the images that others have made to their present digests (needs docker and a registry)
 	@$(PYTHON) -m supply_chain.images --lock
 
 .PHONY: clean

@@ -1,7 +1,7 @@
 """`python -m supply_chain.images`: does every image from a registry have a digest? `--lock` asks the registry for them.
 
-A tag may be another image tomorrow; `name:tag@sha256:…` is the same one, or none. A digest is only ever what a registry
-has answered.
+A tag may be another image tomorrow; `name:tag@sha256:…` is the same one, or none. What `--lock` writes is only ever
+what a registry has answered.
 """
 
 from __future__ import annotations
@@ -16,8 +16,15 @@ from typing import Final, NamedTuple
 from supply_chain import CLEAN, UNKNOWN, WRONG
 
 ROOT: Final = Path(__file__).parents[1]
-FILES: Final = ("Dockerfile", "docker-compose.yml")
-_REFERENCE: Final = re.compile(r"(ARG \w*IMAGE=|\$\{\w*IMAGE:-)([\w./:-]+)(@sha256:[0-9a-f]{64})?(?=[\s}])")
+FILES: Final = (
+    "Dockerfile",
+    "docker-compose.yml",
+    "deploy/swarm/stack.yml",
+    "deploy/helm/parallelrun/values.yaml",
+)
+_REFERENCE: Final = re.compile(
+    r"(ARG \w*IMAGE=|\$\{\w*IMAGE:-|\bimage: )([\w./-]+:[\w.-]+)(@sha256:[0-9a-f]{64})?(?=[\s}])"
+)
 _DIGEST: Final = re.compile(r"sha256:[0-9a-f]{64}")
 
 

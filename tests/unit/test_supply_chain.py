@@ -228,23 +228,30 @@ def test_images_are_pinned_by_what_the_registry_says_all_or_none(tmp_path: Path)
 
 def copy(folder: Path) -> None:
     for file in FILES:
+        (folder / file).parent.mkdir(parents=True, exist_ok=True)
         (folder / file).write_bytes((ROOT / file).read_bytes())
 
 
-def test_once_one_image_is_pinned_all_are_and_both_files_name_the_same() -> None:
+def test_all_images_are_pinned_and_all_files_name_the_same() -> None:
     named = images(ROOT)
-    assert len({bool(image.digest) for image in named}) == 1
-    assert len({image.digest for image in named}) in (1, len({image.name for image in named}))
+    assert all(image.digest for image in named)
+    assert len({(image.name, image.digest) for image in named}) == len({image.name for image in named})
+    assert {image.file for image in named} == set(FILES)
     base = {file: {(each.name, each.digest) for each in named if each.file == file} for file in FILES}
     assert base["Dockerfile"] <= base["docker-compose.yml"]
 
 
 def test_no_image_is_named_where_it_is_not_looked_for() -> None:
-    dockerfile, compose = ((ROOT / file).read_text() for file in FILES)
+    dockerfile, compose, stack, chart = ((ROOT / file).read_text() for file in FILES)
     stages = set(re.findall(r"^FROM \S+ AS (\S+)$", dockerfile, re.MULTILINE))
     assert set(re.findall(r"^FROM (\S+)", dockerfile, re.MULTILINE)) <= stages | {"${BASE_IMAGE}"}
     assert "--from=" not in re.sub(rf"--from=({'|'.join(stages)})\b", "", dockerfile)
-    settings = {service["image"] for service in yaml.safe_load(compose)["services"].values()}
-    from_elsewhere = {image for image in settings if not image.startswith("parallelrun-")}
+    from_elsewhere = [
+        image
+        for text in (compose, stack)
+        for image in {service["image"] for service in yaml.safe_load(text)["services"].values()}
+        if not re.match(r"(\$\{PARALLELRUN_REGISTRY:-\})?parallelrun-", image)
+    ]
     assert all(re.fullmatch(r"\$\{\w+_IMAGE:-[^}]+\}", image) for image in from_elsewhere)
-    assert len(images(ROOT)) == 2 + len(from_elsewhere)
+    of_chart = re.findall(r"^ *image: (\S+)$", chart, re.MULTILINE)
+    assert len(images(ROOT)) == 2 + len(from_elsewhere) + len(of_chart)
