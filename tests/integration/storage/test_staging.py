@@ -318,3 +318,33 @@ def test_an_object_may_have_the_name_of_a_folder_that_nobody_needs_any_more(buck
     assert "Rename one of them" in failure.message
     here.stager.release("t3")
     assert here.stage("t5", below).failure is None
+
+
+def test_a_node_that_allows_no_more_threads_goes_on_with_fewer(
+    bucket: Bucket, node: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start, started = threading.Thread.start, list[threading.Thread]()
+
+    def allowed(thread: threading.Thread) -> None:
+        if thread.name == "stage":
+            if len(started) == 2:
+                raise RuntimeError("can't start new thread")
+            started.append(thread)
+        start(thread)
+
+    here = node()
+    monkeypatch.setattr(threading.Thread, "start", allowed)
+    for key in "abcde":
+        bucket.put(key)
+        assert here.stage(key, here.file(key)).failure is None
+    assert len(started) == 2
+
+
+def test_what_is_here_in_part_is_fetched_in_part(bucket: Bucket, node: Make) -> None:
+    for key in "abc":
+        bucket.put(key, key.encode() * 10)
+    here = node()
+    assert here.stage("t1", here.file("b")).fetched_bytes == 10
+    here.stager.release("t1")
+    assert here.stage("t2", *map(here.file, "abc")).fetched_bytes == 20
+    assert [(here.tree / key).read_bytes() for key in "abc"] == [b"a" * 10, b"b" * 10, b"c" * 10]

@@ -105,6 +105,11 @@ def test_a_node_takes_no_more_than_its_share(ready: int, nodes: int, expected: i
     assert leased(ready=ready, nodes=nodes) == expected
 
 
+def test_the_first_node_of_a_job_leaves_something_for_those_that_come() -> None:
+    """run() may take hours: a second one joins only if something is ready then."""
+    assert leased(run_s=0.0, ready=8, nodes=1) == 2
+
+
 def test_what_a_node_has_leased_already_is_part_of_its_share() -> None:
     """Or one that is alone would not take the last ones until it had run most of those before."""
     assert leased(ready=4, nodes=1, waiting=6) == 4 + 6

@@ -44,3 +44,9 @@ def test_what_no_service_draws_is_not_imported_before_main_asks_for_it(tmp_path:
         cwd=tmp_path, env={"PYTHONPATH": str(tmp_path)}, capture_output=True, text=True, timeout=60, check=False,
     )  # fmt: skip
     assert done.stdout == "None rich\n"
+
+
+def test_what_was_imported_before_stays_the_same_module(tmp_path: Path) -> None:
+    """As by what a tracer puts into each interpreter."""
+    (tmp_path / "sitecustomize.py").write_text("import rich\nrich.mark = 'ours'\n")
+    assert launched(tmp_path, "import rich; print(rich.mark, end='')").stdout == "ours"
