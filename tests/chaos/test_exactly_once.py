@@ -33,7 +33,7 @@ def test_every_row_once_when_the_job_chooses_its_sizes_and_everybody_is_killed()
 def test_every_row_and_file_once_when_all_of_it_is_in_a_store() -> None:
     require_programs()
     with SeaweedFS() as server:
-        report = scenarios.kills(seed=3, place=InStore(server), mini_batches=300)
+        report = scenarios.kills(seed=3, place=InStore(server), mini_batches=900)
     assert report.finding.is_clean, report
     assert report.faults["kills"] >= 10, "the test hardly killed anything"
     assert report.faults["redis_restarts"] == 2
