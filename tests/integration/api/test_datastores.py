@@ -115,9 +115,17 @@ def test_one_that_a_job_uses_stays_until_the_job_has_ended(api: httpx.Client, si
 
 def test_one_that_an_unreadable_job_may_use_stays(api: httpx.Client, site: Site, master: Master) -> None:
     api.put("/v1/datastores/d", json={"type": "s3", "bucket": "ours"})
-    made = api.post("/v1/jobs", json=site.spec())
-    record = JobFolder(master.root, made.json()["id"]).layout.record
+    made = api.post("/v1/jobs", json=site.spec()).json()["id"]
+    other = api.post("/v1/jobs", json=site.spec()).json()["id"]
+    record = JobFolder(master.root, made).layout.record
+    sound = record.read_bytes()
     record.unlink()
-    record.mkdir()
-    assert api.delete("/v1/datastores/d").status_code >= 400
-    assert api.get("/v1/datastores/d").status_code == 200
+    record.mkdir()  # reading it is an OSError, as with a disk that fails
+    try:
+        assert api.delete("/v1/datastores/d").status_code == 500
+        assert api.get("/v1/datastores/d").status_code == 200
+        listed = {each["id"] for each in api.get("/v1/jobs", params={"limit": "200"}).json()["items"]}
+        assert (made in listed, other in listed) == (False, True)
+    finally:
+        record.rmdir()
+        record.write_bytes(sound)

@@ -168,7 +168,7 @@ class Jobs:
             return self._listed(folder, wanted, status, away)
         except NotFound:
             return None  # it is being created or deleted
-        except (NewerSchema, CorruptLog) as error:
+        except (NewerSchema, CorruptLog, OSError) as error:  # a disk that fails for one job fails no list
             self._skipped.report(job_id, error)
             return None
 
