@@ -40,6 +40,7 @@ class Store:
         if name in self.hanging:
             assert self.answers.wait(20)
         if name in self.refused:
+            until(lambda: self.hanging <= set(self.asked))  # or those would not be begun any more
             raise NotAllowed(13, "AccessDenied", url)
         self.objects[name] = content
         self.asked.append(f"{name} is there")
