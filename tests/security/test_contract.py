@@ -19,6 +19,8 @@ MOST_S = 400
 """On a machine that is busy; otherwise the three take two minutes."""
 PHASES = {"coverage": (), "fuzzing": ("--max-time", "15"), "stateful": ("--max-time", "10")}
 """Each value of each field once; any combinations; one answer's ids in the next request. The last two never end."""
+LONGEST_S = "20"
+"""For one answer: a retry waits up to 15 s for the workers of a job that has just ended, then says 503."""
 TOKEN = "token-of-the-contract"
 FAILS_AT_TWO = "def run(mini_batch):\n    assert '2.txt' not in mini_batch[0]\n    return ['row']\n"
 WAITS = "import time\ndef run(mini_batch):\n    time.sleep(600)\n"
@@ -60,7 +62,8 @@ def check_phase(cluster: Cluster, jobs: dict[str, str], phase: str, only: str = 
     """Ask all that belongs to a phase, or what of it is asked of one path."""
     path = ["--include-path", only] if only else []
     done = ask(cluster, jobs, "--phases", phase, *PHASES[phase], *path)
-    assert done.returncode == 0, done.stdout + done.stderr
+    logged = (cluster.log(name)[-6000:] for name in ("master", *cluster.nodes))
+    assert done.returncode == 0, "".join([done.stdout, done.stderr, *logged])
 
 
 def ask(cluster: Cluster, jobs: dict[str, str], *options: str) -> subprocess.CompletedProcess[str]:
@@ -69,8 +72,8 @@ def ask(cluster: Cluster, jobs: dict[str, str], *options: str) -> subprocess.Com
         [
             sys.executable, "-m", "schemathesis.cli", "--config-file", str(HERE / "contract" / "schemathesis.toml"),
             "run", str(ROOT / "docs" / "openapi.json"), "--url", cluster.api_url, "--seed", str(SEED),
-            "--checks", "all", "--mode", "all", "--request-timeout", "20", "--no-shrink",
-            "--header", f"Authorization: Bearer {TOKEN}", *options,
+            "--checks", "all", "--mode", "all", "--request-timeout", "30", "--max-response-time", LONGEST_S,
+            "--no-shrink", "--header", f"Authorization: Bearer {TOKEN}", *options,
         ],
         env={**os.environ, **jobs, "SCHEMATHESIS_HOOKS": "tests.security.contract.hooks", "NO_COLOR": "1"},
         cwd=ROOT, capture_output=True, text=True, timeout=MOST_S, check=False,

@@ -90,7 +90,7 @@ def test_the_keyboard_is_enough(opened: Tab, shown: Studio) -> None:
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.textContent") == "Skip to the content"
     page.keyboard.type("gj")
-    page.get_by_role("heading", name="Jobs").wait_for()
+    page.get_by_role("link", name="broken one").wait_for()
     page.keyboard.press("/")
     page.keyboard.type("good")
     page.get_by_role("link", name="broken one").wait_for(state="detached")

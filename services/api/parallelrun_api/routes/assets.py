@@ -60,7 +60,7 @@ Label = Annotated[str, Path(description="One of its labels.", pattern=NAME_PATTE
 Archived = Annotated[bool, Query(description="Also those that are archived.")]
 
 
-@router.get("/assets/{kind:part}", summary="List assets", response_model=AssetPage, responses=problems(429))
+@router.get("/assets/{kind:part}", summary="List assets", response_model=AssetPage, responses=problems(404, 429))
 async def list_assets(
     kind: KindOf, context: Ctx, limit: Limit = DEFAULT_LIMIT, page_token: PageToken = "", archived: Archived = False
 ) -> Response:
@@ -119,7 +119,7 @@ async def list_asset_versions(
     status_code=201,
     response_model=Asset,
     response_description="It is made, durably.",
-    responses=problems(400, 403, 409, 413, 415),
+    responses=problems(400, 403, 404, 409, 413, 415),
     openapi_extra=_BODY,
 )
 async def create_asset(kind: KindOf, asset: Name, request: Request, context: Ctx) -> Response:
@@ -135,7 +135,7 @@ async def create_asset(kind: KindOf, asset: Name, request: Request, context: Ctx
     response_description="It was made before, with the same content. What is said of it is said anew.",
     responses={
         201: {"model": Asset, "description": "It is made, durably."},
-        **problems(400, 403, 409, 413, 415),
+        **problems(400, 403, 404, 409, 413, 415),
     },
     openapi_extra=_BODY,
 )

@@ -68,7 +68,7 @@ def get_compute(compute: Name, context: Ctx) -> Response:
     summary="Define a compute",
     response_model=Compute,
     response_description="It is defined anew.",
-    responses={201: {"model": Compute, "description": "It is defined."}, **problems(400, 403, 413, 415)},
+    responses={201: {"model": Compute, "description": "It is defined."}, **problems(400, 403, 404, 413, 415)},
     openapi_extra=_BODY,
 )
 async def put_compute(compute: Name, request: Request, context: Ctx) -> Response:

@@ -57,7 +57,7 @@ def get_datastore(datastore: Name, context: Ctx) -> Response:
     summary="Define a datastore",
     response_model=Datastore,
     response_description="It is defined anew.",
-    responses={201: {"model": Datastore, "description": "It is defined."}, **problems(400, 403, 413, 415)},
+    responses={201: {"model": Datastore, "description": "It is defined."}, **problems(400, 403, 404, 413, 415)},
     openapi_extra=_BODY,
 )
 async def put_datastore(datastore: Name, request: Request, context: Ctx) -> Response:

@@ -97,7 +97,7 @@ def get_batch_endpoint(endpoint: Name, context: Ctx) -> Response:
     summary="Define a batch endpoint",
     response_model=BatchEndpoint,
     response_description="It is defined anew. Its deployments stay.",
-    responses={201: {"model": BatchEndpoint, "description": "It is defined."}, **problems(400, 403, 413, 415)},
+    responses={201: {"model": BatchEndpoint, "description": "It is defined."}, **problems(400, 403, 404, 413, 415)},
     openapi_extra=_documents(_ENDPOINT, "A document."),
 )
 async def put_batch_endpoint(endpoint: Name, request: Request, context: Ctx) -> Response:

@@ -19,6 +19,7 @@ _PROBLEMS: Final = {
     421: "The Host header names another server.",
     422: "Something in the request is not valid; `errors` lists everything.",
     429: "Too many such requests are being answered right now.",
+    431: "The path, its query and the headers together are over a limit.",
     503: "Redis or the storage can't be used right now.",
 }
 _RETRY_AFTER: Final = {"Retry-After": {"description": "Seconds to wait.", "schema": {"type": "integer"}}}
@@ -49,7 +50,7 @@ def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
             "content": {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}},
             **({"headers": _RETRY_AFTER} if status in (429, 503) else {}),
         }
-        for status in sorted({401, 421, 422, 503, *statuses})
+        for status in sorted({401, 421, 422, 431, 503, *statuses})
     }
 
 

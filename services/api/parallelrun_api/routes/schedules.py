@@ -95,7 +95,7 @@ def get_schedule(schedule: Name, context: Ctx) -> Response:
     summary="Define a schedule",
     response_model=Schedule,
     response_description="It is defined anew. Its history stays, and whether it is enabled.",
-    responses={201: {"model": Schedule, "description": "It is defined."}, **problems(400, 403, 409, 413, 415)},
+    responses={201: {"model": Schedule, "description": "It is defined."}, **problems(400, 403, 404, 409, 413, 415)},
     openapi_extra=_BODY,
 )
 async def put_schedule(schedule: Name, request: Request, context: Ctx) -> Response:

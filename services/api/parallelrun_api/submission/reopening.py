@@ -139,13 +139,14 @@ class Reopenings:
         """Wait until the leader has recorded the end and cleaned up: later, it would clean up the new generation.
 
         Raises:
-            Unavailable: it takes too long, as when agents are away or there is no master.
+            Unavailable: it takes too long, as when agents are away, or all leaders are busy or away.
         """
         until = time.monotonic() + _RETIRE_S
         while self._registry.is_active(job_id):
             if time.monotonic() > until:
                 raise Unavailable(
-                    f"Job {job_id} has just ended, and its workers are still shutting down. Try again soon."
+                    f"Job {job_id} has just ended, and is not cleared up yet: its workers are still shutting down, or "
+                    "no leader is free. Try again soon."
                 )
             time.sleep(0.02)  # there is no event for it
 
