@@ -198,6 +198,15 @@ class Storage(Protocol):
         """
         ...
 
+    def whole(self, path: str, version: Version) -> memoryview:
+        """All of a small file, in this version, without a copy of what the storage's library has of it.
+
+        Raises:
+            OSError: it can't be read.
+            Replaced: there is another version now.
+        """
+        ...
+
     def copy(self, path: str, version: Version, fd: int, part: range | None = None) -> None:
         """Write all of a file, or these bytes of it, in this version, to an empty local file that is open.
 

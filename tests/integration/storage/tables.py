@@ -18,7 +18,8 @@ import pyarrow.parquet as pq
 
 from parallelrun_agent.staging.cache import StageCache
 from parallelrun_agent.staging.mini_batches import MiniBatches
-from parallelrun_agent.staging.stager import Staged, Stager
+from parallelrun_agent.staging.staged import Staged
+from parallelrun_agent.staging.stager import Stager
 from parallelrun_agent.staging.tree import JobTree
 from parallelrun_core.folder.layout import Layout
 from parallelrun_core.folder.manifest import ManifestWriter, read_manifest

@@ -17,7 +17,8 @@ from parallelrun_agent.staging.cache import StageCache
 from parallelrun_agent.staging.fetching import bring
 from parallelrun_agent.staging.room import NoRoom
 from parallelrun_agent.staging.shards import Shards
-from parallelrun_agent.staging.stager import Staged, StagedFile, Stager
+from parallelrun_agent.staging.staged import Staged, StagedFile
+from parallelrun_agent.staging.stager import Stager
 from parallelrun_core.storage.interface import Version
 from parallelrun_core.storage.objects import ObjectStorage
 from tests.integration.storage.conftest import Bucket, Store
@@ -160,16 +161,23 @@ def test_a_missing_object_fails_only_its_mini_batch(bucket: Bucket, node: Make) 
     assert good.failure is None
 
 
+def later_than_now(node: Node) -> None:
+    """Wait until the clock of the file system, by which files are used, has moved on."""
+    file = node.cache.folder.parent / "now"
+    file.touch()
+    now = file.stat().st_ctime
+    while file.stat().st_ctime <= now:
+        file.touch()
+
+
 def test_the_least_recently_used_goes_first_and_never_what_is_in_use(bucket: Bucket, node: Make) -> None:
     here = node(max_bytes=3000)
     for key in "abcd":
         bucket.put(key, key.encode() * 1000)
-    later = time.time() + 1000  # an earlier time is from before the cache was made, and in doubt
-    for at, key in enumerate("abc"):
+    for key in "abc":
         here.stage(key, here.file(key))
-        for entry in files(here.cache):
-            os.utime(entry, (later + at, later + at)) if entry.stat().st_mtime < later else None
     here.stager.release("b")
+    later_than_now(here)
     here.stager.release("c")
 
     assert here.stage("d", here.file("d")).failure is None

@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from parallelrun_agent.staging.cache import StageCache
-from parallelrun_agent.staging.stager import Staged, StagedFile, Stager
+from parallelrun_agent.staging.staged import Staged, StagedFile
+from parallelrun_agent.staging.stager import Stager
 from parallelrun_core.storage.interface import Version
 from parallelrun_core.storage.objects import ObjectStorage, clients
 from tests.integration.storage.conftest import Bucket, Store

@@ -41,7 +41,7 @@ class Node:
 
     def put(self, name: str, *, is_used: bool = False) -> Path:
         self.cache.reserve(SIZE)
-        self.cache.put(f"s3://b/{name}", VERSION, b"x" * SIZE, str(self.folder / name))
+        self.cache.put(f"s3://b/{name}", VERSION, memoryview(b"x" * SIZE), str(self.folder / name))
         if not is_used:
             (self.folder / name).unlink()
         return self.folder / name
@@ -164,7 +164,7 @@ def test_two_threads_that_have_the_same_object_both_use_it(make: Callable[[int],
     paths = [str(node.folder / name) for name in "ab"]
     for path in paths:
         node.cache.reserve(SIZE)
-        node.cache.put("s3://b/same", VERSION, b"x" * SIZE, path)
+        node.cache.put("s3://b/same", VERSION, memoryview(b"x" * SIZE), path)
 
     assert [Path(path).read_bytes() for path in paths] == [b"x" * SIZE] * 2
     assert node.held() == SIZE
@@ -178,7 +178,7 @@ class FullDisk:
         self._write = os.write
         self.fetched = 0
         monkeypatch.setattr(os, "write", self.write)
-        monkeypatch.setattr(fetching, "_whole", self.whole)
+        monkeypatch.setattr(fetching, "storage_of", lambda _: self)
 
     def write(self, fd: int, content: Any) -> int:
         if len(content) == SIZE and self._node.held() + SIZE > self._room:
@@ -192,9 +192,9 @@ class FullDisk:
             return False
         return True
 
-    def whole(self, url: str, version: Version) -> bytes:
+    def whole(self, url: str, version: Version) -> memoryview:
         self.fetched += 1
-        return b"y" * SIZE
+        return memoryview(b"y" * SIZE)
 
 
 def test_a_full_disk_costs_what_nobody_uses(make: Callable[[int], Node], monkeypatch: pytest.MonkeyPatch) -> None:

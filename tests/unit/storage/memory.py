@@ -115,6 +115,9 @@ class MemoryStorage:
     ) -> BinaryIO:
         return _Reader(self.content[_text(path)], self.ranges)  # type: ignore[return-value]
 
+    def whole(self, path: str, version: Version) -> memoryview:
+        return memoryview(self.content[path])
+
     def copy(self, path: str, version: Version, fd: int, part: range | None = None) -> None:
         os.write(fd, self.content[path] if part is None else self.content[path][part.start : part.stop])
 

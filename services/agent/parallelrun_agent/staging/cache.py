@@ -72,8 +72,6 @@ class StageCache:
                 with suppress(FileNotFoundError):
                     os.unlink(path)
             return False
-        with suppress(FileNotFoundError):  # evicted in this moment: the link has it all the same
-            os.utime(entry)
         return True
 
     def begin(self, url: str, version: Version, part: Part | None = None) -> NewObject:
@@ -91,7 +89,7 @@ class StageCache:
             self.give_back(size)
             raise
 
-    def put(self, url: str, version: Version, content: bytes, target: str) -> None:
+    def put(self, url: str, version: Version, content: memoryview, target: str) -> None:
         """Add a small object, for which there is room (`reserve`), and link it to where it is to be used.
 
         Raises:
@@ -119,10 +117,9 @@ class StageCache:
         self._room.added(shard, version.size_bytes)
 
     @staticmethod
-    def _fill(fd: int, content: bytes) -> None:
-        view = memoryview(content)
-        while view:
-            view = view[os.write(fd, view) :]
+    def _fill(fd: int, content: memoryview) -> None:
+        while content:
+            content = content[os.write(fd, content) :]
 
     def reserve(self, size: int) -> None:
         """Have room for so much more.

@@ -10,7 +10,7 @@ from parallelrun_agent.staging.new_object import NewObject
 from parallelrun_agent.staging.parts import Part
 from parallelrun_agent.staging.room import NoRoom
 from parallelrun_core.folder.disk_trouble import is_full
-from parallelrun_core.storage.interface import Replaced, Version
+from parallelrun_core.storage.interface import Version
 from parallelrun_core.storage.stores import storage_of
 
 SMALL_BYTES: Final = 1 << 20
@@ -64,7 +64,7 @@ def _fetch(url: str, version: Version, target: str, cache: StageCache, part: Par
     if part is None and 0 < version.size_bytes <= SMALL_BYTES:
         cache.reserve(version.size_bytes)
         try:
-            content = _whole(url, version)
+            content = storage_of(url).whole(url, version)
         except BaseException:
             cache.give_back(version.size_bytes)
             raise
@@ -89,11 +89,3 @@ def _fetch_part(url: str, version: Version, part: Part, new: NewObject) -> int:
         if part.rest is not None:
             complete(growing, part.rest)
         return growing.end - part.start
-
-
-def _whole(url: str, version: Version) -> bytes:
-    with storage_of(url).open(url, version=version) as source:
-        content = source.read(version.size_bytes)
-    if len(content) < version.size_bytes:
-        raise Replaced(f"{url} is shorter than it was when it was listed")
-    return content

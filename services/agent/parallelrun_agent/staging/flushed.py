@@ -2,11 +2,11 @@
 
 Objects get their names without waiting for the disk, which would take longer than fetching them. So after a power cut
 a file can be there with the right name and size, and with zeros in it. Linux writes out what is older than half a
-minute. All that was fetched or used in the last minutes before the machine went down is therefore fetched again.
+minute. All that was fetched in the last minutes before the machine went down is therefore fetched again.
 
 No file is looked at to find out when that was: agents note every few seconds that they live. The note may be older
 than the crash, never younger, so it can only make more doubtful than has to be. What is doubted goes by the time of a
-file's content, which is set when it is fetched or used; removing the links of dead agents doesn't touch that.
+file's content, which neither using it nor removing the links of dead agents touches.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ _UNSAFE_S: Final = 120.0
 
 
 class Doubt(NamedTuple):
-    """Files that were last fetched or used in between may have lost their content."""
+    """Files that were fetched in between may have lost their content."""
 
     since: float
     until: float
 
-    def covers(self, used_at: float) -> bool:
+    def covers(self, fetched_at: float) -> bool:
         """Whether a file with this time is not to be believed."""
-        return self.since < used_at < self.until
+        return self.since < fetched_at < self.until
 
 
 NONE: Final = Doubt(0.0, 0.0)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from parallelrun_agent.staging.parts import Part, parts_of
-from parallelrun_agent.staging.stager import StagedFile
+from parallelrun_agent.staging.staged import StagedFile
 from parallelrun_agent.staging.tree import JobTree
 from parallelrun_agent.workers.payloads import decoded, payload_of
 from parallelrun_core import message

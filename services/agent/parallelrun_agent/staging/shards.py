@@ -25,6 +25,8 @@ class Entry(NamedTuple):
     """A file of the cache."""
 
     used_at: float
+    """When it was linked to where it is used, or unlinked from there, for the last time: the inode's own time of change
+    says so, and costs no call."""
     size: int
     path: str
     is_in_use: bool
@@ -73,7 +75,7 @@ class Shards:
                     if not is_new and doubt.covers(status.st_mtime):
                         os.unlink(entry.path)
                         continue
-                    seen.append(Entry(status.st_mtime, status.st_size, entry.path, is_new or status.st_nlink > 1))
+                    seen.append(Entry(status.st_ctime, status.st_size, entry.path, is_new or status.st_nlink > 1))
         return seen
 
     def remove_others(self) -> None:

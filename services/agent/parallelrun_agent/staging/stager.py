@@ -17,51 +17,21 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from queue import SimpleQueue
-from typing import Final, NamedTuple
+from typing import Final
 
 from parallelrun_agent.policy.fetchers import Fetchers
 from parallelrun_agent.staging import failures
 from parallelrun_agent.staging.cache import StageCache
 from parallelrun_agent.staging.fetching import SMALL_BYTES, bring, take
-from parallelrun_agent.staging.parts import Part
 from parallelrun_agent.staging.room import NoRoom
+from parallelrun_agent.staging.staged import Staged, StagedFile
 from parallelrun_core.outcome import Failure
-from parallelrun_core.storage.interface import Version
 from parallelrun_core.storage.objects.meters import asked_again
 from parallelrun_core.storage.objects.trouble import StoreAway
 
 _PAUSE_S: Final = 1.0
 _LONGEST_PAUSE_S: Final = 8.0
 """Between two times that a store is asked for the same object; each of them is more than one request."""
-
-
-class StagedFile(NamedTuple):
-    """An object that a mini-batch needs."""
-
-    url: str
-    version: Version
-    target: str
-    """Where the mini-batch finds it."""
-    part: Part | None = None
-    """What it needs of it; None: all."""
-
-    @property
-    def size_bytes(self) -> int:
-        """How much is fetched, as far as that is known."""
-        return self.version.size_bytes if self.part is None else self.part.end - self.part.start
-
-
-class Staged(NamedTuple):
-    """How the staging of a mini-batch ended."""
-
-    token: str
-    elapsed_s: float
-    fetched_bytes: int
-    """0 when all of it was on this node already."""
-    failure: Failure | None = None
-    disk_error: str = ""
-    """The node's disk failed, which is nobody's fault."""
-    files: int = 1
 
 
 @dataclass
@@ -243,19 +213,27 @@ class Stager:
             mini_batch = self._mini_batches.pop(token, None)
             if mini_batch is None or not mini_batch.is_admitted:
                 return
-            for file in mini_batch.files:
-                link = self._links.get(file.target)
-                if link is None:
-                    continue
-                link.tokens.discard(token)
-                if not link.tokens and link.is_there:
-                    del self._links[file.target]
-                    _remove(file.target)  # before anybody can need it again
+            unused = self._unlinked(token, mini_batch)
             self._left_at = time.monotonic()
             is_awaited = bool(self._waiting or self._without_room)
+        for target in unused:  # only this thread begins to need a place, so nobody needs one of these by now
+            _remove(target)
         self._cache.leave(mini_batch.size)
         if is_awaited:
             self.retry()
+
+    def _unlinked(self, token: str, mini_batch: _MiniBatch) -> list[str]:
+        """Note who doesn't need its places any more; returns those that nobody needs."""
+        unused = []
+        for file in mini_batch.files:
+            link = self._links.get(file.target)
+            if link is None:
+                continue
+            link.tokens.discard(token)
+            if not link.tokens and link.is_there:
+                del self._links[file.target]
+                unused.append(file.target)
+        return unused
 
     def close(self) -> None:
         """Begin nothing more; what is being fetched ends in its own time, and is in the cache then."""
@@ -324,14 +302,10 @@ class Stager:
         except Exception as error:
             disk_error = failures.disk_error_of(error, file.url)
             failure = None if disk_error else failures.failure_of(error, file.url)
-        if 0 < fetched <= SMALL_BYTES:
-            self._answered(time.monotonic() - began_at)
         with self._lock:
+            if 0 < fetched <= SMALL_BYTES:
+                self._fetchers.answered(time.monotonic() - began_at)
             self._ended(file, fetched, failure, disk_error)
-
-    def _answered(self, seconds: float) -> None:
-        with self._lock:
-            self._fetchers.answered(seconds)
             is_short = self._threads < self._fetchers.wanted
         if is_short and not self._to_do.empty():
             self._start_threads()
@@ -345,7 +319,7 @@ class Stager:
         return bring(file.url, file.version, file.target, self._cache, file.part)
 
     def _make_folder(self, target: str) -> None:
-        folder = os.path.dirname(target)
+        folder = target[: target.rindex("/")]
         if folder not in self._folders:
             os.makedirs(folder, exist_ok=True)
             self._folders.add(folder)

@@ -33,7 +33,7 @@ from parallelrun_core.storage.objects.address import address_of, split
 from parallelrun_core.storage.objects.ahead import StreamedObject
 from parallelrun_core.storage.objects.allowed import check, refusal
 from parallelrun_core.storage.objects.clients import client_of
-from parallelrun_core.storage.objects.copying import copy
+from parallelrun_core.storage.objects.copying import copy, whole
 from parallelrun_core.storage.objects.listing import ObjectListing, single
 from parallelrun_core.storage.objects.meters import metered
 from parallelrun_core.storage.objects.reading import ObjectFile
@@ -116,6 +116,9 @@ class ObjectStorage:
         check(url, rule)
         file = ObjectFile(url, version)
         return cast(BinaryIO, StreamedObject(file) if is_streamed else file)
+
+    def whole(self, path: str, version: Version) -> memoryview:
+        return whole(path, version)
 
     def copy(self, path: str, version: Version, fd: int, part: range | None = None) -> None:
         copy(path, version, fd, part)

@@ -1,4 +1,4 @@
-"""A whole object to a local file, with as little between the store and the disk as there can be.
+"""A whole object to a local file, or to memory, with as little between the store and the disk as there can be.
 
 A small object is one request. A large one is several at the same time, as stores limit what one connection gets. A file
 of a web server is always one: it may have no tag, and then several answers could be of several versions.
@@ -34,13 +34,13 @@ def _pool() -> ThreadPoolExecutor:
 
 def copy(url: str, version: Version, fd: int, part: range | None = None) -> None:
     """See `interface.Storage.copy`."""
-    whole = part if part is not None else range(version.size_bytes)
-    is_one = len(whole) <= 2 * _RANGE_BYTES or (part is None and address_of(url).is_web)
+    wanted = part if part is not None else range(version.size_bytes)
+    is_one = len(wanted) <= 2 * _RANGE_BYTES or (part is None and address_of(url).is_web)
     if is_one:
-        _copy_range(url, version, fd, whole, whole.start)
+        _copy_range(url, version, fd, wanted, wanted.start)
         return
-    ranges = [whole[at : at + _RANGE_BYTES] for at in range(0, len(whole), _RANGE_BYTES)]
-    copied = [_pool().submit(_copy_range, url, version, fd, each, whole.start) for each in ranges]
+    ranges = [wanted[at : at + _RANGE_BYTES] for at in range(0, len(wanted), _RANGE_BYTES)]
+    copied = [_pool().submit(_copy_range, url, version, fd, each, wanted.start) for each in ranges]
     try:
         for each in copied:
             each.result()
@@ -50,6 +50,23 @@ def copy(url: str, version: Version, fd: int, part: range | None = None) -> None
         for each in copied:  # none may still write once the file is given up
             if not each.cancelled():
                 each.exception()
+
+
+def whole(url: str, version: Version) -> memoryview:
+    """See `interface.Storage.whole`."""
+    import obstore
+
+    address = address_of(url)
+    options: GetOptions = {"if_match": version.tag} if version.tag else {}
+    with metered(url, "get") as call, in_plain_words(url):
+        answer = obstore.get(client_of(address.store), address.key, options=options)
+        if address.is_web:
+            check_version(url, answer.meta, version)
+        content = memoryview(answer.bytes())
+        call.bytes = len(content)
+    if len(content) != version.size_bytes:
+        raise Replaced(f"{url} has another size than when it was listed")
+    return content
 
 
 def _copy_range(url: str, version: Version, fd: int, part: range, first: int) -> None:

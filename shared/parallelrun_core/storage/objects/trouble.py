@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import errno
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
+from functools import cache
+from types import TracebackType
 from typing import Final
 
 from parallelrun_core.storage.interface import Replaced
@@ -26,10 +26,6 @@ _UNENCRYPTED: Final = "builder error"
 _ONLY_HERE: Final = "plain http is for this machine only: use https, or set AWS_ALLOW_HTTP=true where it runs"
 _NO_ANSWER: Final = re.compile(r"Error performing \w+ (https?://[^/\s]+).*HTTP error: ([^\n]*)", re.DOTALL)
 _NOTHING: Final = "there is no such object"
-_FORBIDDEN: Final = frozenset({"401", "403"})
-_NOT_FOUND: Final = "404"
-_TOO_MUCH: Final = frozenset({"429", "503"})
-_NOT_THAT_ONE: Final = "412"
 _FOR_GOOD: Final = re.compile(r"status code: 4(?!08|29)\d\d")
 """It says what is wrong with the request, which another one would not change."""
 
@@ -61,42 +57,77 @@ class Taken(StoreError, FileExistsError):
     """There is an object of that name."""
 
 
-@contextmanager
-def in_plain_words(url: str) -> Iterator[None]:
-    """Raise what obstore raises as one of the errors above, with the URL and the store's words.
+_BY_STATUS: Final[dict[str, type[OSError]]] = {
+    "401": NotAllowed, "403": NotAllowed,
+    "404": Missing,
+    "412": Replaced,  # when the library asks for the rest of an answer that was cut off
+    "429": Throttled, "503": Throttled,
+}  # fmt: skip
+_ERRNO: Final[dict[type[OSError], int]] = {
+    Replaced: errno.ESTALE, Taken: errno.EEXIST, NotAllowed: errno.EACCES, Missing: errno.ENOENT,
+}  # fmt: skip
+_OTHERWISE: Final[dict[type[OSError], str]] = {NotAllowed: _REFUSED, Missing: _NOTHING}
+"""What is said where the store says nothing."""
+
+
+class in_plain_words:
+    """`with in_plain_words(url):` raises what obstore raises as one of the errors above, with the store's words.
+
+    A class, as it is there once for each object: a generator would take a hundredth of what an object costs.
 
     Raises:
         StoreError: the store refused, or didn't answer in time.
+        Replaced: it has another version.
     """
+
+    __slots__ = ("_url",)
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if error is not None and (told := _told(error, self._url)) is not None:
+            raise told from error
+
+
+def _told(error: BaseException, url: str) -> OSError | None:
+    """What a store's error is here; None if it is none of a store."""
+    from obstore.exceptions import BaseError
+
+    kind = next((told for kinds, told in _by_kind() if isinstance(error, kinds)), None)
+    text = str(error)
+    if kind is None:
+        if not isinstance(error, BaseError):
+            return None
+        if _NO_TOKEN.search(text):
+            return NotAllowed(errno.EACCES, f"{_NO_CREDENTIALS}: {_words(error)[: _MAX_WORDS // 2]}", url)
+        if _UNENCRYPTED in text:
+            return StoreError(errno.EPROTONOSUPPORT, _ONLY_HERE, url)
+        status = _STATUS.search(text)
+        kind = _BY_STATUS.get(status[1] if status else "", StoreError if _FOR_GOOD.search(text) else StoreAway)
+    return kind(_ERRNO.get(kind, errno.EIO), _words(error, _OTHERWISE.get(kind) or _unreachable(text)), url)
+
+
+@cache
+def _by_kind() -> tuple[tuple[tuple[type[BaseException], ...], type[OSError]], ...]:
+    """What the library tells apart by itself. What it takes for other errors is told apart by the store's status."""
     from obstore import exceptions as of_store
 
-    try:
-        yield
-    except (of_store.PreconditionError, of_store.NotModifiedError) as error:
-        raise Replaced(errno.ESTALE, _words(error), url) from error
-    except of_store.AlreadyExistsError as error:
-        raise Taken(errno.EEXIST, _words(error), url) from error
-    except (of_store.PermissionDeniedError, of_store.UnauthenticatedError) as error:
-        raise NotAllowed(errno.EACCES, _words(error, _REFUSED), url) from error
-    except FileNotFoundError as error:
-        raise Missing(errno.ENOENT, _words(error, _NOTHING), url) from error
-    except of_store.BaseError as error:
-        if _NO_TOKEN.search(str(error)):
-            raise NotAllowed(errno.EACCES, f"{_NO_CREDENTIALS}: {_words(error)[: _MAX_WORDS // 2]}", url) from error
-        status = _STATUS.search(str(error))
-        if status and status[1] in _FORBIDDEN:
-            raise NotAllowed(errno.EACCES, _words(error, _REFUSED), url) from error
-        if status and status[1] == _NOT_FOUND:
-            raise Missing(errno.ENOENT, _words(error, _NOTHING), url) from error
-        if status and status[1] == _NOT_THAT_ONE:  # when the library asks for the rest of an answer that was cut off
-            raise Replaced(errno.ESTALE, _words(error), url) from error
-        if _UNENCRYPTED in str(error):
-            raise StoreError(errno.EPROTONOSUPPORT, _ONLY_HERE, url) from error
-        if status and status[1] in _TOO_MUCH:
-            raise Throttled(errno.EIO, _words(error), url) from error
-        never = (of_store.NotSupportedError, of_store.InvalidPathError, of_store.UnknownConfigurationKeyError)
-        kind = StoreError if isinstance(error, never) or _FOR_GOOD.search(str(error)) else StoreAway
-        raise kind(errno.EIO, _words(error, _unreachable(str(error))), url) from error
+    return (
+        ((of_store.PreconditionError, of_store.NotModifiedError), Replaced),
+        ((of_store.AlreadyExistsError,), Taken),
+        ((of_store.PermissionDeniedError, of_store.UnauthenticatedError), NotAllowed),
+        ((FileNotFoundError,), Missing),
+        (
+            (of_store.NotSupportedError, of_store.InvalidPathError, of_store.UnknownConfigurationKeyError),
+            StoreError,
+        ),
+    )
 
 
 def _unreachable(text: str) -> str:

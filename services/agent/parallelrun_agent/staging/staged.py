@@ -1,0 +1,38 @@
+"""What a mini-batch needs of a store, and how bringing it here has ended."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from parallelrun_agent.staging.parts import Part
+from parallelrun_core.outcome import Failure
+from parallelrun_core.storage.interface import Version
+
+
+class StagedFile(NamedTuple):
+    """An object that a mini-batch needs."""
+
+    url: str
+    version: Version
+    target: str
+    """Where the mini-batch finds it."""
+    part: Part | None = None
+    """What it needs of it; None: all."""
+
+    @property
+    def size_bytes(self) -> int:
+        """How much is fetched, as far as that is known."""
+        return self.version.size_bytes if self.part is None else self.part.end - self.part.start
+
+
+class Staged(NamedTuple):
+    """How the staging of a mini-batch ended."""
+
+    token: str
+    elapsed_s: float
+    fetched_bytes: int
+    """0 when all of it was on this node already."""
+    failure: Failure | None = None
+    disk_error: str = ""
+    """The node's disk failed, which is nobody's fault."""
+    files: int = 1
