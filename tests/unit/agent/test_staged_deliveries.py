@@ -116,6 +116,44 @@ def test_what_a_node_has_leased_already_is_part_of_its_share() -> None:
     assert leased(ready=4, nodes=2, waiting=2) == (4 + 2) // 2
 
 
+def held_up(*, running_s: float, backlog: int, ready: int, nodes: int, stage_s: float = 0.2) -> int:
+    """How many a node with two workers keeps of its backlog, when both have run something for so long."""
+    deliveries, look_ahead = StagedDeliveries(deque[Command]()), LookAhead(enabled=True)
+    deliveries.nodes = nodes
+    workers = [Worker(f"process{number:03d}", "", started=990.0) for number in range(2)]
+    for number in range(backlog + 2):
+        one = Delivery(number, f"s/{number}", 0, 0, b"")
+        deliveries.receive([one])
+        staged = deliveries.staged(one.token, stage_s, 1000.0)
+        assert staged is not None
+        deliveries.queue(staged)
+    deliveries.hand_out(workers, 1, 1000.0)
+
+    deliveries.give_back_held_up(look_ahead, workers, ready, 1000.0 + running_s)
+
+    returned = [mini_batch for mini_batch, _ in deliveries.reports.returns]
+    assert returned == sorted(range(backlog + 2), reverse=True)[: len(returned)], "the last ones go first"
+    if returned:
+        wanted = deliveries.wanted(look_ahead, workers, ready + len(returned), 1000.0 + running_s)
+        assert wanted == 0, "nor are taken again"
+    return len(deliveries.backlog)
+
+
+def test_what_waits_for_long_runs_is_given_back_when_there_is_nothing_for_others() -> None:
+    assert held_up(running_s=3600.0, backlog=4, ready=0, nodes=2) == 0
+    assert held_up(running_s=3600.0, backlog=4, ready=0, nodes=0) == 0, "also while nobody knows of other nodes"
+    assert held_up(running_s=3600.0, backlog=1, ready=0, nodes=1) == 0, "one that comes finds it"
+
+
+def test_what_is_staged_stays_while_there_is_more_than_workers_take() -> None:
+    assert held_up(running_s=3600.0, backlog=2, ready=1000, nodes=2) == 2
+
+
+def test_what_is_staged_stays_while_runs_are_short_or_staging_takes_as_long() -> None:
+    assert held_up(running_s=4.0, backlog=2, ready=0, nodes=1) == 2
+    assert held_up(running_s=60.0, backlog=2, ready=0, nodes=1, stage_s=10.0) == 2
+
+
 def test_short_mini_batches_are_leased_many_at_a_time() -> None:
     """A call of Redis for each that a worker has answered would cost more than the mini-batch."""
     run_s = 0.002

@@ -126,8 +126,8 @@ class Deliveries:
         self.give_back(self.backlog, now)
         self.backlog.clear()
 
-    def give_back_held_up(self, now: float) -> None:
-        """All workers are slow: return what another node could begin sooner."""
+    def give_back_held_up(self, look_ahead: LookAhead, workers: Sequence[Worker], ready: int, now: float) -> None:
+        """All these workers are slow: return what another node could begin sooner."""
         if self.backlog:
             self.give_back_backlog(now)
 

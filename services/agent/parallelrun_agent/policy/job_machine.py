@@ -367,7 +367,7 @@ class JobMachine:
             return
         self._pool.check_time(now)
         if self.deliveries.backlog and self._pool.is_held_up(now):
-            self.deliveries.give_back_held_up(now)
+            self.deliveries.give_back_held_up(self._look_ahead, self._pool.available(), self._ready, now)
         if now > self._end_by:
             self._pool.kill_all("drained")
 

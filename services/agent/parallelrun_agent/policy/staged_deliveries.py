@@ -2,7 +2,8 @@
 
 Leased → staging → backlog → …, from there on as any other. While a worker runs one mini-batch, the next ones are
 staged: as many as it takes that it never waits, if the store needs as long as it did for the last ones. Of what is left
-of a job, a node takes no more of them than its share, as another node might have nothing to do.
+of a job, a node takes no more of them than its share, as another node might have nothing to do. Where run() takes so
+long that staging is nothing beside it, that is what all workers won't take anyway, and the rest is given back.
 """
 
 from __future__ import annotations
@@ -29,6 +30,11 @@ _SHARES: Final = 4
 """In so many at least, while it isn't known how many nodes there are, or how long run() takes."""
 _PARTS: Final = 4
 """Short mini-batches are leased in so many parts of what workers may have in flight: each costs a call of Redis."""
+_LONG: Final = 20
+"""A run() that takes so many times as long as staging for it: a worker that waits for the latter loses next to nothing.
+"""
+_LONG_S: Final = 5.0
+"""And at least so long: giving back, leasing and staging again are some calls."""
 _WEIGHT: Final = 0.2
 _MOST_FILES: Final = 256
 """What may be on its way at the same time: more would not be faster, and the agent has leases to renew."""
@@ -59,15 +65,26 @@ class StagedDeliveries(Deliveries):
         if look_ahead.run_s:
             ahead = min(_MOST_AHEAD, math.ceil(self._stage_s / max(look_ahead.run_s, 1e-3) + _SLACK))
         waiting = len(self.backlog) + len(self._staging)
-        # A node that is alone so far takes all others' shares only once it is known that none of them takes hours.
-        nodes = self.nodes if self.nodes and look_ahead.run_s else max(self.nodes, _SHARES)
-        share = (ready + waiting) // nodes
+        share = self._share(look_ahead, workers, ready, now)
         room = sum(max(0, depth - len(worker.in_flight)) for worker in workers)
         wanted = room + min(ahead * len(workers), share) - waiting
         most = max(2 * len(workers), int(_MOST_FILES / self._files)) - len(self._staging)
         wanted = max(0, min(wanted, most))
         few = depth * len(workers) // _PARTS if depth > 1 else 0
         return 0 if wanted < few <= waiting else wanted
+
+    def _share(self, look_ahead: LookAhead, workers: Sequence[Worker], ready: int, now: float) -> int:
+        """How many may be ahead of these workers, of so many that are ready for any node."""
+        # A node that is alone so far takes all others' shares only once it is known that none of them takes hours.
+        nodes = self.nodes if self.nodes and look_ahead.run_s else max(self.nodes, _SHARES)
+        share = (ready + len(self.backlog) + len(self._staging)) // nodes
+        return max(0, share - len(workers)) if self._is_long(look_ahead, workers, now) else share
+
+    def _is_long(self, look_ahead: LookAhead, workers: Sequence[Worker], now: float) -> bool:
+        """Whether run() takes so long, also as far as that is known of one that hasn't returned, that staging is no
+        matter."""
+        run_s = max(look_ahead.run_s, min((worker.in_flight.running_s(now) for worker in workers), default=0.0))
+        return run_s > max(_LONG_S, _LONG * self._stage_s)
 
     def receive(self, deliveries: Iterable[Delivery]) -> None:
         assignments = [Assignment(delivery) for delivery in deliveries]
@@ -107,8 +124,11 @@ class StagedDeliveries(Deliveries):
         self._staging.clear()
         super().give_back_backlog(now)
 
-    def give_back_held_up(self, now: float) -> None:
-        """Nothing: what was staged is here, and would have to be staged elsewhere first."""
+    def give_back_held_up(self, look_ahead: LookAhead, workers: Sequence[Worker], ready: int, now: float) -> None:
+        """Only beyond this node's share of long ones: what is here would have to be staged elsewhere first."""
+        if self._is_long(look_ahead, workers, now):
+            surplus = max(0, len(self.backlog) - self._share(look_ahead, workers, ready, now))
+            self.give_back([self.backlog.pop() for _ in range(surplus)], now)
 
     def drop_backlog(self) -> None:
         self._staging.clear()
