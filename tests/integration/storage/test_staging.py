@@ -176,6 +176,7 @@ def test_the_least_recently_used_goes_first_and_never_what_is_in_use(bucket: Buc
         bucket.put(key, key.encode() * 1000)
     for key in "abc":
         here.stage(key, here.file(key))
+    later_than_now(here)
     here.stager.release("b")
     later_than_now(here)
     here.stager.release("c")

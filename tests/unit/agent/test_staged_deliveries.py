@@ -116,9 +116,15 @@ def test_what_a_node_has_leased_already_is_part_of_its_share() -> None:
     assert leased(ready=4, nodes=2, waiting=2) == (4 + 2) // 2
 
 
-def held_up(*, running_s: float, backlog: int, ready: int, nodes: int, stage_s: float = 0.2) -> int:
-    """How many a node with two workers keeps of its backlog, when both have run something for so long."""
+def held_up(*, running_s: float, backlog: int, ready: int, nodes: int, stage_s: float = 0.2, run_s: float = 0.0) -> int:
+    """How many a node with two workers keeps of its backlog, when both have run something for so long.
+
+    Args:
+        run_s: how long the ones before took; 0: there were none.
+    """
     deliveries, look_ahead = StagedDeliveries(deque[Command]()), LookAhead(enabled=True)
+    if run_s:
+        look_ahead.observe(run_s)
     deliveries.nodes = nodes
     workers = [Worker(f"process{number:03d}", "", started=990.0) for number in range(2)]
     for number in range(backlog + 2):
@@ -129,11 +135,13 @@ def held_up(*, running_s: float, backlog: int, ready: int, nodes: int, stage_s: 
         deliveries.queue(staged)
     deliveries.hand_out(workers, 1, 1000.0)
 
-    deliveries.give_back_held_up(look_ahead, workers, ready, 1000.0 + running_s)
+    for check in range(3):  # as many as there may be before a turn reports what is given back
+        deliveries.give_back_held_up(look_ahead, workers, ready, 1000.0 + running_s + check / 20)
 
     returned = [mini_batch for mini_batch, _ in deliveries.reports.returns]
     assert returned == sorted(range(backlog + 2), reverse=True)[: len(returned)], "the last ones go first"
     if returned:
+        deliveries.acknowledged(deliveries.reports)
         wanted = deliveries.wanted(look_ahead, workers, ready + len(returned), 1000.0 + running_s)
         assert wanted == 0, "nor are taken again"
     return len(deliveries.backlog)
@@ -143,6 +151,17 @@ def test_what_waits_for_long_runs_is_given_back_when_there_is_nothing_for_others
     assert held_up(running_s=3600.0, backlog=4, ready=0, nodes=2) == 0
     assert held_up(running_s=3600.0, backlog=4, ready=0, nodes=0) == 0, "also while nobody knows of other nodes"
     assert held_up(running_s=3600.0, backlog=1, ready=0, nodes=1) == 0, "one that comes finds it"
+
+
+def test_a_node_keeps_its_share_of_what_waits_for_long_runs() -> None:
+    """Of 10 that no worker has, each of two nodes has 5, of which its workers take two."""
+    assert held_up(running_s=3600.0, backlog=6, ready=4, nodes=2, run_s=60.0) == 3
+
+
+def test_long_runs_after_short_ones_are_long() -> None:
+    """Nothing is leased for them that would only be given back again."""
+    assert held_up(running_s=3600.0, backlog=8, ready=0, nodes=1, run_s=0.01) == 6
+    assert held_up(running_s=3600.0, backlog=8, ready=0, nodes=2, run_s=0.01) == 2
 
 
 def test_what_is_staged_stays_while_there_is_more_than_workers_take() -> None:

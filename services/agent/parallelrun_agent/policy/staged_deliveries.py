@@ -61,7 +61,8 @@ class StagedDeliveries(Deliveries):
         return [*self._staging, *super().unassigned()]
 
     def wanted(self, look_ahead: LookAhead, workers: Sequence[Worker], ready: int, now: float) -> int:
-        depth, ahead = look_ahead.depth, _AT_FIRST
+        # What runs may be long after many that were short, and only its end tells `look_ahead`.
+        depth, ahead = 1 if self._is_long(look_ahead, workers, now) else look_ahead.depth, _AT_FIRST
         if look_ahead.run_s:
             ahead = min(_MOST_AHEAD, math.ceil(self._stage_s / max(look_ahead.run_s, 1e-3) + _SLACK))
         waiting = len(self.backlog) + len(self._staging)
@@ -77,7 +78,8 @@ class StagedDeliveries(Deliveries):
         """How many may be ahead of these workers, of so many that are ready for any node."""
         # A node that is alone so far takes all others' shares only once it is known that none of them takes hours.
         nodes = self.nodes if self.nodes and look_ahead.run_s else max(self.nodes, _SHARES)
-        share = (ready + len(self.backlog) + len(self._staging)) // nodes
+        returned = len(self.reports.returns)  # will be ready once that is reported
+        share = (ready + returned + len(self.backlog) + len(self._staging)) // nodes
         return max(0, share - len(workers)) if self._is_long(look_ahead, workers, now) else share
 
     def _is_long(self, look_ahead: LookAhead, workers: Sequence[Worker], now: float) -> bool:
@@ -127,7 +129,8 @@ class StagedDeliveries(Deliveries):
     def give_back_held_up(self, look_ahead: LookAhead, workers: Sequence[Worker], ready: int, now: float) -> None:
         """Only beyond this node's share of long ones: what is here would have to be staged elsewhere first."""
         if self._is_long(look_ahead, workers, now):
-            surplus = max(0, len(self.backlog) - self._share(look_ahead, workers, ready, now))
+            ahead = len(self.backlog) + len(self._staging)
+            surplus = min(len(self.backlog), ahead - self._share(look_ahead, workers, ready, now))
             self.give_back([self.backlog.pop() for _ in range(surplus)], now)
 
     def drop_backlog(self) -> None:
@@ -137,4 +140,6 @@ class StagedDeliveries(Deliveries):
     def acknowledged(self, reports: Reports) -> None:
         super().acknowledged(reports)
         if tokens := reports.tokens():
+            for token in tokens:
+                self._staged.pop(token, None)
             self._commands.append(Unstage(tokens))

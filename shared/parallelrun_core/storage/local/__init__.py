@@ -12,7 +12,7 @@ from typing import BinaryIO
 from parallelrun_core.folder.files import sync_folder
 from parallelrun_core.path_rule import PathRule
 from parallelrun_core.storage.globs import split_existing
-from parallelrun_core.storage.interface import Trouble, Version
+from parallelrun_core.storage.interface import Replaced, Trouble, Version
 from parallelrun_core.storage.local.checks import input_trouble, output_trouble, place_trouble
 from parallelrun_core.storage.local.listing import LocalListing
 from parallelrun_core.storage.local.new_file import LocalNewFile, unfinished
@@ -77,7 +77,10 @@ class LocalStorage:
         return file
 
     def whole(self, path: str, version: Version) -> memoryview:
-        return memoryview(Path(path).read_bytes())
+        content = Path(path).read_bytes()
+        if len(content) != version.size_bytes:
+            raise Replaced(f"{path} has another size than when it was listed")
+        return memoryview(content)
 
     def copy(self, path: str, version: Version, fd: int, part: range | None = None) -> None:
         with open(path, "rb") as source, open(fd, "wb", closefd=False) as target:

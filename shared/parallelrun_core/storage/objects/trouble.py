@@ -91,8 +91,12 @@ class in_plain_words:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if error is not None and (told := _told(error, self._url)) is not None:
-            raise told from error
+        told = _told(error, self._url) if error is not None else None
+        if told is not None:
+            try:
+                raise told from error
+            finally:
+                del told  # or it would keep this frame, and that of whoever asked, until the next collection
 
 
 def _told(error: BaseException, url: str) -> OSError | None:
