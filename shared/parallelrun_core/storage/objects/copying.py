@@ -19,7 +19,7 @@ from parallelrun_core.storage.objects.reading import check_version
 from parallelrun_core.storage.objects.trouble import in_plain_words
 
 if TYPE_CHECKING:
-    from obstore import GetOptions
+    from obstore import GetOptions, GetResult
 
 _RANGE_BYTES: Final = 8 << 20
 _CHUNK_BYTES: Final = 1 << 20
@@ -54,15 +54,8 @@ def copy(url: str, version: Version, fd: int, part: range | None = None) -> None
 
 def whole(url: str, version: Version) -> memoryview:
     """See `interface.Storage.whole`."""
-    import obstore
-
-    address = address_of(url)
-    options: GetOptions = {"if_match": version.tag} if version.tag else {}
     with metered(url, "get") as call, in_plain_words(url):
-        answer = obstore.get(client_of(address.store), address.key, options=options)
-        if address.is_web:
-            check_version(url, answer.meta, version)
-        content = memoryview(answer.bytes())
+        content = memoryview(_answer(url, version).bytes())
         call.bytes = len(content)
     if len(content) != version.size_bytes:
         raise Replaced(f"{url} has another size than when it was listed")
@@ -74,23 +67,28 @@ def _copy_range(url: str, version: Version, fd: int, part: range, first: int) ->
 
     Piece by piece as they come: memory of that size is used again at once, while that for all of it would be new.
     """
-    import obstore
-
     if not part:
         return
-    address = address_of(url)
-    options: GetOptions = {"if_match": version.tag} if version.tag else {}
-    if len(part) < version.size_bytes:
-        options["range"] = (part.start, part.stop)
     with metered(url, "get") as call, in_plain_words(url):
-        answer = obstore.get(client_of(address.store), address.key, options=options)
-        if address.is_web:
-            check_version(url, answer.meta, version)
-        for chunk in answer.stream(min_chunk_size=_CHUNK_BYTES):
+        for chunk in _answer(url, version, part).stream(min_chunk_size=_CHUNK_BYTES):
             _write(fd, chunk, part.start - first + call.bytes)
             call.bytes += len(chunk)
     if call.bytes != len(part):
         raise Replaced(f"{url} has another size than when it was listed")
+
+
+def _answer(url: str, version: Version, part: range | None = None) -> GetResult:
+    """What the store gives of this version, or of these bytes of it; its content is still to come."""
+    import obstore
+
+    address = address_of(url)
+    options: GetOptions = {"if_match": version.tag} if version.tag else {}
+    if part is not None and len(part) < version.size_bytes:  # some web servers only give whole files
+        options["range"] = (part.start, part.stop)
+    answer = obstore.get(client_of(address.store), address.key, options=options)
+    if address.is_web:
+        check_version(url, answer.meta, version)
+    return answer
 
 
 def _write(fd: int, data: bytes, at: int) -> None:
