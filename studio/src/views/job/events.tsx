@@ -12,7 +12,7 @@ import { Mark } from "../../parts/state";
 import { counted } from "../../words/numbers";
 import { moment } from "../../words/times";
 import { worded } from "../../words/states";
-import type { TabProps } from "./job_page";
+import type { TabProps } from "./tab_props";
 import { linkToLog } from "./links";
 
 interface Entry {

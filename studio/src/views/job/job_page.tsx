@@ -3,19 +3,12 @@
 import type { ComponentType, JSX } from "preact";
 import { useNow } from "../../api/every";
 import { isOver, useLiveJob, type LiveJob } from "../../api/live";
-import type { Job } from "../../api/types";
 import { Loading, Trouble } from "../../parts/notice";
 import { Lost } from "../lost";
 import { Header } from "./header";
 import { Overview } from "./overview/overview";
+import type { TabProps } from "./tab_props";
 import { Tabs, tabsOf } from "./tabs";
-
-/** What each tab is given. */
-export interface TabProps {
-  job: Job;
-  live: LiveJob;
-  now: number;
-}
 
 export function JobPage({ id, tab }: { id: string; tab: string }): JSX.Element {
   const live = useLiveJob(id);

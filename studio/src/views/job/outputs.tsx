@@ -13,7 +13,7 @@ import { Empty, Shown } from "../../parts/notice";
 import { ask, place } from "../../shell/router";
 import { bytes } from "../../words/numbers";
 import { moment } from "../../words/times";
-import type { TabProps } from "./job_page";
+import type { TabProps } from "./tab_props";
 
 const MOST = 500;
 

@@ -10,7 +10,7 @@ import { Copy } from "../../parts/copy";
 import { Shown } from "../../parts/notice";
 import { Prose } from "../../parts/prose";
 import { ask, place } from "../../shell/router";
-import type { TabProps } from "./job_page";
+import type { TabProps } from "./tab_props";
 
 interface Setting {
   name: string;

@@ -3,7 +3,7 @@
 import type { ComponentType, JSX } from "preact";
 import { useLayoutEffect, useRef } from "preact/hooks";
 import type { Job } from "../../api/types";
-import type { TabProps } from "./job_page";
+import type { TabProps } from "./tab_props";
 import { AdviceTab } from "./advice/advice_tab";
 import { Events } from "./events";
 import { Logs } from "./logs/logs";

@@ -1,7 +1,7 @@
 // What would make the job faster, cheaper or safer, and what other settings would give.
 
 import type { JSX } from "preact";
-import type { TabProps } from "../job_page";
+import type { TabProps } from "../tab_props";
 import { AdviceCard } from "./advice_card";
 import { WhatIf } from "./what_if";
 

@@ -7,7 +7,7 @@ import { jobPath } from "../../../api/paths";
 import type { FilePage } from "../../../api/types";
 import { Empty, Shown } from "../../../parts/notice";
 import { place } from "../../../shell/router";
-import type { TabProps } from "../job_page";
+import type { TabProps } from "../tab_props";
 import { LogList } from "./log_list";
 import { LogSearch } from "./log_search";
 import { LogView } from "./log_view";

@@ -2,7 +2,7 @@
 
 import type { JSX } from "preact";
 import { ask, place } from "../../../shell/router";
-import type { TabProps } from "../job_page";
+import type { TabProps } from "../tab_props";
 import { Listed } from "./listed";
 import { MapCard } from "./map_card";
 import { OneMiniBatch } from "./one";

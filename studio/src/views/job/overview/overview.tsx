@@ -1,7 +1,7 @@
 // How a job stands at a glance.
 
 import type { JSX } from "preact";
-import type { TabProps } from "../job_page";
+import type { TabProps } from "../tab_props";
 import { AdviceCard } from "../advice/advice_card";
 import { Errors } from "./errors";
 import { Metrics } from "./metrics";

@@ -10,7 +10,7 @@ import { Empty, Shown } from "../../../parts/notice";
 import { ask, place } from "../../../shell/router";
 import { count, counted, percent } from "../../../words/numbers";
 import { duration } from "../../../words/times";
-import type { TabProps } from "../job_page";
+import type { TabProps } from "../tab_props";
 import { Icicle } from "./icicle";
 
 interface Profiled {

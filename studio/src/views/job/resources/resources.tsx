@@ -10,7 +10,7 @@ import { Card } from "../../../parts/card";
 import { Empty, Shown } from "../../../parts/notice";
 import { ask, place } from "../../../shell/router";
 import { rowsOf } from "../../../words/table";
-import type { TabProps } from "../job_page";
+import type { TabProps } from "../tab_props";
 import { GpuCharts } from "./gpu_charts";
 import { NodeCharts } from "./node_charts";
 import { Stacks } from "./stacks";

@@ -11,7 +11,7 @@ import { Empty, Shown } from "../../../parts/notice";
 import { ask, place } from "../../../shell/router";
 import { count } from "../../../words/numbers";
 import { duration } from "../../../words/times";
-import type { TabProps } from "../job_page";
+import type { TabProps } from "../tab_props";
 import { Lanes } from "./lanes_chart";
 import { Slowest } from "./slowest";
 
