@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import msgspec
 
+from parallelrun_core.data_warnings import DataWarning
 from parallelrun_core.outcome import Failure
 from parallelrun_core.words import visible
 
@@ -72,6 +73,11 @@ class Mask:
         """A failure as it may be recorded."""
         words = {name: self.printable(getattr(failure, name)) for name in ("message", "traceback")}
         return msgspec.structs.replace(failure, **words)
+
+    def warning(self, warning: DataWarning) -> DataWarning:
+        """A warning about data as it may be recorded."""
+        words = {name: self.printable(getattr(warning, name)) for name in ("file", "column", "what", "remedy")}
+        return msgspec.structs.replace(warning, **words)
 
 
 def _forms(value: str) -> Iterable[str]:

@@ -10,6 +10,8 @@ from typing import Final, Literal
 
 import msgspec
 
+from parallelrun_core.data_warnings import DataWarning
+
 Status = Literal["done", "failed", "retry", "lost"]
 
 ErrorCategory = Literal[
@@ -106,6 +108,8 @@ class Outcome(Place, array_like=True, frozen=True, gc=False):
     shortened: int = 0
     """Rows of text with an array whose text leaves out values."""
     use: Use = Use()
+    warnings: list[DataWarning] = []
+    """About the data of the mini-batch, as this try has read and written them."""
 
     @property
     def failed_items(self) -> int:

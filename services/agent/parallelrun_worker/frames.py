@@ -25,6 +25,8 @@ Worker → agent: a pipe of frames `kind (1 byte), length (4), payload`, each wr
     NOT_STORED   payload: mini-batch (8 bytes), then the error: its rows, or its data, did not fit on the disk
     LOADED       payload: LOAD; only for DESCRIBED ones, before run() is called
     SET_ASIDE    payload: SET_ASIDE_FILES; only before DONE, and if there are any
+    WARNED       payload: mini-batch (8 bytes), then JSON [[…], …] (data_warnings.py); only before DONE or FAILED, and
+                 if there are any
 
 All numbers are little-endian.
 """
@@ -58,6 +60,7 @@ STOPPED = 5
 NOT_STORED = 6
 LOADED = 7
 SET_ASIDE = 8
+WARNED = 9
 HEAD = struct.Struct("<BI")
 _RESULT_LAYOUT = {
     "mini_batch": "Q",

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from parallelrun_worker.copies import Copies
+from parallelrun_worker.data_warnings import DataWarnings
 
 _ENCODING, _ERRORS = sys.getfilesystemencoding(), sys.getfilesystemencodeerrors()
 
@@ -60,11 +61,15 @@ class Loader:
         inputs: path of the file that describes the inputs; it need not exist.
         schemas: path of the file with the columns of each input, if it is a text table.
         workers: how many workers the job may have on this node.
+        warnings: gets those about the data of a mini-batch.
     """
 
-    def __init__(self, inputs: str, schemas: Sequence[str] = (), workers: int = 1) -> None:
+    def __init__(
+        self, inputs: str, schemas: Sequence[str] = (), workers: int = 1, warnings: DataWarnings | None = None
+    ) -> None:
         self._inputs = inputs
         self._schemas = schemas
+        self._warnings = DataWarnings() if warnings is None else warnings
         self._copies = Copies(os.path.join(os.getcwd(), ".downloaded"), workers)
         self._plans: list[dict[str, Any]] | None = None
         self._tables: dict[int, Any] = {}
@@ -134,5 +139,5 @@ class Loader:
         if number not in self._tables:
             from parallelrun_worker.tables.table import Table
 
-            self._tables[number] = Table(plan, self._schemas[number])
+            self._tables[number] = Table(plan, self._schemas[number], self._warnings)
         return self._tables[number]

@@ -11,6 +11,7 @@ import zlib
 from typing import TYPE_CHECKING
 
 from parallelrun_worker import frames, gpu_memory
+from parallelrun_worker.data_warnings import DataWarnings
 from parallelrun_worker.log_files import DISK_TROUBLE, LineFile
 from parallelrun_worker.meter import Meter
 from parallelrun_worker.mini_batch import Loader, MiniBatch, of_paths
@@ -69,6 +70,7 @@ class Runner:
         self._run_ended = self._cpu_ended = 0.0
         """Of the last mini-batch that was done: the time when run() returned, and the CPU time before the answer."""
         self._meter = Meter()
+        self._warnings = DataWarnings()
         self._log: LineFile
         self._profiler: Profiler | None = None
         self._outputs: Outputs | None = None
@@ -87,7 +89,7 @@ class Runner:
                 config.profiling_module, os.path.splitext(config.log)[0] + ".profile", config.code
             )
         began = time.perf_counter()
-        self._loader = Loader(config.inputs, config.schemas, config.workers)
+        self._loader = Loader(config.inputs, config.schemas, config.workers, self._warnings)
         try:
             self._loader.prepare()
             script = self._begin(config)
@@ -180,6 +182,8 @@ class Runner:
             frames.DONE, use, mini_batch=mini_batch, offset=offset, length=len(data), crc=crc, items=items, rows=rows,
             line_breaks=line_breaks, shortened=shortened, run_s=run_s, process_s=cpu_ended - cpu_began,
         )  # fmt: skip
+        if self._warnings:
+            self._warn(mini_batch)
         _write_all(self._results, answer)
         self._run_ended, self._cpu_ended = run_ended, cpu_ended
         self._log_done(mini_batch, run_s, rows, items)
@@ -192,6 +196,10 @@ class Runner:
             raise Unwritable(error) from error
         if files:
             self._send(frames.SET_ASIDE, frames.SET_ASIDE_FILES.pack(mini_batch, files))
+
+    def _warn(self, mini_batch: int) -> None:
+        """Hand to the agent the warnings about the data of a mini-batch, before its answer."""
+        self._send(frames.WARNED, frames.MINI_BATCH.pack(mini_batch) + self._warnings.take())
 
     def _fetch(self, kind: int, mini_batch: int, payload: bytes, began: float) -> MiniBatch:
         """What is in a file, or is read or copied before run() can be called."""
@@ -220,6 +228,8 @@ class Runner:
         self._exit_if_forked()
         if self._outputs is not None:
             self._outputs.discard()
+        if self._warnings:
+            self._warn(mini_batch)
         rest = self._used(tickets) + self._described(error)
         answer = frames.pack_result(
             frames.FAILED, rest, mini_batch=mini_batch, items=items, run_s=run_s, process_s=process_s
@@ -240,6 +250,7 @@ class Runner:
 
     def _give_back(self, mini_batch: int, error: Exception, tickets: int) -> None:
         """The disk is full, which is not a failure of the mini-batch: another node may run it, or this one later."""
+        self._warnings.clear()
         self._send(frames.NOT_STORED, frames.MINI_BATCH.pack(mini_batch) + str(error).encode(errors="replace"))
         self._meter.measure(tickets)  # what it has used is of no try
 

@@ -111,7 +111,9 @@ class Finishing:
         ledger.progress.running = ledger.progress.preparing = ledger.progress.nodes_wanted = 0
         ledger.progress.nodes_why = ""
         closing = last_closing(job.folder.path)
-        warnings = [*self._warnings(made), *self._register_outputs()] if made else []
+        about_data = job.warnings.totals()
+        job.reports.write_warnings(about_data)
+        about_output = [*self._warnings(made), *self._register_outputs()] if made else []
         failpoints.reach("finish.before_result")
         result = JobResult(
             job_id=job.job_id,
@@ -123,7 +125,7 @@ class Finishing:
             output_bytes=made.length if made else 0,
             output_sha256=made.sha256 if made else "",
             order=closing.order if closing else "",
-            warnings=warnings,
+            warnings=[*about_output, *about_data.summary()],
             failure=status.failure,
             metrics=last_values(job.folder.logs),
         )

@@ -15,6 +15,7 @@ from parallelrun_core.folder.manifest import Closing
 from parallelrun_core.folder.records import JobRecord, Reopening
 from parallelrun_core.states import JobState
 from parallelrun_core.store.registry import Registry
+from parallelrun_master.job_warnings import JobWarnings
 from parallelrun_master.leadership import Leadership
 from parallelrun_master.ledger import Ledger
 from parallelrun_master.policy.error_groups import with_cause
@@ -58,6 +59,7 @@ class LedJob:
         self.ledger = ledger
         self.reports = reports
         self.reopening = reopening
+        self.warnings = JobWarnings(folder.path, self.queue.term, ledger.decided, reports.mask)
         self.began = time.monotonic()
         """When this term did."""
         self.closing: Closing | None = None

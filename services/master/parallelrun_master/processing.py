@@ -52,7 +52,7 @@ class Processing:
         self._scheduling_log = SchedulingLog(job.reports.log, job.spec.data_paths(), socket.gethostname())
         self._scheduler = Scheduler(
             job.folder.path, job.spec, job.queue.term, self._scheduling_log.begin_input, self._shuffled,
-            closing=job.closing, rule=job.path_rule, patience_s=settings.leader_seconds,
+            closing=job.closing, rule=job.path_rule, warn=job.warnings.add, patience_s=settings.leader_seconds,
             sizing=partial(sizing_of, job.spec, job.folder.path) if job.spec.size.is_auto else None,
         )  # fmt: skip
         self._leadership.durable_before += self._scheduler.mini_batches
@@ -204,7 +204,7 @@ class Processing:
         if self._speculation is not None and progress.listing_done and progress.published == progress.scheduled:
             self._give_out_again(self._speculation, now)
         self._job.show_progress()
-        self._job.reports.refresh(progress, self._ledger.errors, now - self._job.began, now)
+        self._job.reports.refresh(progress, self._ledger.errors, now - self._job.began, now, self._job.warnings.totals)
 
     def _say_if_disks_are_full(self) -> None:
         if self._nodes.are_full != self._waits_for_room:

@@ -22,7 +22,7 @@ from parallelrun_core.storage.objects.trouble import StoreAway
 from parallelrun_master.handover import Handover
 from parallelrun_master.planning.apart import Apart
 from parallelrun_master.planning.cutting import Cut
-from parallelrun_master.planning.input_cuts import InputCuts, Known, known_in
+from parallelrun_master.planning.input_cuts import InputCuts, Known, Warn, known_in
 from parallelrun_master.planning.shuffling import OnProgress
 from parallelrun_master.sizing import Sizing
 
@@ -43,7 +43,7 @@ class Scheduler:
     """Lists the inputs and writes the manifest, a slice of time at a time.
 
     Args:
-        begins, on_progress, rule: see `InputCuts`; what these call is called in `step`.
+        begins, on_progress, rule, warn: see `InputCuts`; what these call is called in `step`.
         closing: the manifest's, if it is known to be complete.
         patience_s: how long a file system may leave it without an answer, while other inputs are in a store.
         sizing: makes the `Sizing` of a job that chooses the size of its mini-batches, given how many there are.
@@ -62,6 +62,7 @@ class Scheduler:
         *,
         closing: Closing | None = None,
         rule: PathRule | None = None,
+        warn: Warn = lambda _: None,
         patience_s: float = 60.0,
         sizing: Callable[[int], Sizing] | None = None,
     ) -> None:
@@ -86,7 +87,7 @@ class Scheduler:
             self.sizing = sizing(self._writer.mini_batches) if sizing is not None else None
             self._inputs = InputCuts(
                 folder, spec, known, self._later(begins), term=term, on_progress=self._later(on_progress), rule=rule,
-                sizes=self.sizing,
+                warn=self._later(warn), sizes=self.sizing,
             )  # fmt: skip
             self._cuts = self._cuts_of(self._inputs)
 

@@ -17,6 +17,7 @@ from pathlib import Path
 import msgspec
 from msgspec.structs import replace
 
+from parallelrun_core.data_warnings import DataWarning, WarningTotals
 from parallelrun_core.folder.record_log import OnDamage, RecordWriter
 from parallelrun_core.folder.schema import LOST_DECISIONS, SCHEMA
 from parallelrun_core.folder.term_log import accept, latest_schema, open_term, read_term_log
@@ -120,6 +121,8 @@ class Decided:
         self.rows = 0
         self.line_breaks = 0
         self.shortened = 0
+        self.warnings = WarningTotals()
+        self._failed_warnings: dict[int, list[DataWarning]] = {}
 
     def __contains__(self, mini_batch: int) -> bool:
         return mini_batch in self._first
@@ -158,6 +161,9 @@ class Decided:
         else:
             self._failed_items[outcome.mini_batch] = outcome.failed_items
             self.items_failed += outcome.failed_items
+            if outcome.warnings:
+                self.warnings.add(outcome.warnings)
+                self._failed_warnings[outcome.mini_batch] = outcome.warnings
         return True
 
     def withdraw(self, lost: Outcome) -> bool:
@@ -183,6 +189,8 @@ class Decided:
             self.line_breaks += sign * outcome.line_breaks
         if outcome.shortened:
             self.shortened += sign * outcome.shortened
+        if outcome.warnings:
+            self.warnings.add(outcome.warnings, sign)
 
     def reopen(self, generation: int, mini_batches: list[int] | None) -> None:
         """Let those that failed in an earlier generation (all of them, or these) be decided again."""
@@ -194,6 +202,8 @@ class Decided:
     def _take_out(self, mini_batch: int) -> None:
         """What was counted for its failure doesn't count any more."""
         self.items_failed -= self._failed_items.pop(mini_batch, 0)
+        if mini_batch in self._failed_warnings:
+            self.warnings.add(self._failed_warnings.pop(mini_batch), -1)
 
 
 class LostRows(msgspec.Struct, frozen=True, array_like=True):

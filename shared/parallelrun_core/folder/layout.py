@@ -69,6 +69,15 @@ class Layout:
         """Where workers write schemas that can't write to the job's folder."""
         return self.path / "schemas"
 
+    def warnings(self, term: int) -> Path:
+        """What a leader has found in the data that a user may not want, while it listed and cut them."""
+        return self.path / f"warnings.{term}.json"
+
+    @property
+    def all_warnings(self) -> Iterator[Path]:
+        """Those of all terms that have found something."""
+        return self.path.glob("warnings.*.json")
+
     @property
     def parts(self) -> Path:
         return self.path / PARTS
@@ -215,6 +224,11 @@ class Logs:
     def errors_of_node(self, node: str) -> Path:
         """The warnings and errors among what the workers of a node log."""
         return self.sys / "error" / "node" / node
+
+    @property
+    def warnings(self) -> Path:
+        """Warnings about the data: a line for each kind, column and file."""
+        return self.path / "warnings.txt"
 
     @property
     def user_errors(self) -> Path:

@@ -15,6 +15,7 @@ from parallelrun_agent.policy.in_flight import Assignment
 from parallelrun_agent.policy.outcomes import Answer, Exit, OutcomeBuilder, cause_of_death
 from parallelrun_agent.policy.worker import KillReason
 from parallelrun_agent.workers.answers import parse_answer, parse_failure
+from parallelrun_core.data_warnings import DataWarning
 from parallelrun_core.errors import ParallelRunError
 from parallelrun_core.leasing import Delivery
 from parallelrun_core.masking import Mask
@@ -81,14 +82,15 @@ def test_each_field_of_a_result_is_the_same_field_in_frame_answer_and_outcome() 
 def test_each_field_of_an_outcome_comes_from_where_it_is_known() -> None:
     failure = Failure("RUN_EXCEPTION", "m", "t")
     delivery = Delivery(7, "token", 4, 0, b"")
-    assignment = Assignment(delivery, items=20, handed_over=21.5, load_s=22.5)
+    warning = DataWarning("k", "f", "c", "w", "r")
+    assignment = Assignment(delivery, items=20, handed_over=21.5, load_s=22.5, warnings=[warning])
     answer = Answer(**RESULT, use=Use(18, 19), failure=failure)
     made = OutcomeBuilder("node", 23, run_max_try=9).build(assignment, WORKER, answer, 24.5)
     known = {name: getattr(made, name) for name in made.__struct_fields__}
     assert known == RESULT | {
         "generation": 23, "status": "retry", "token": "token", "tries": 5, "node": "node", "process": "process000",
         "part": "s.process000", "items": 20, "started": 21.5, "elapsed_s": 24.5, "failure": failure, "load_s": 22.5,
-        "detail": known["detail"], "use": Use(18, 19),
+        "detail": known["detail"], "use": Use(18, 19), "warnings": [warning],
     }  # fmt: skip
 
 

@@ -13,6 +13,7 @@ from typing import Final
 
 import msgspec
 
+from parallelrun_core.data_warnings import DataWarning
 from parallelrun_core.leasing import Delivery
 
 SLOW_HEAD_S: Final = 0.1
@@ -36,6 +37,8 @@ class Assignment(msgspec.Struct):
     """How long its worker had nothing to do before, because its files were still on their way to this node."""
     files: int = 0
     """How many files its run() has written for outputs in stores."""
+    warnings: list[DataWarning] = []
+    """About its data, from this try."""
 
 
 @dataclass(slots=True)
@@ -114,6 +117,16 @@ class InFlight:
         if not self.assignments or self.assignments[0].delivery.mini_batch != mini_batch:
             raise LookupError(f"the worker has set aside files of mini-batch {mini_batch}, not of the first in flight")
         self.assignments[0].files = files
+
+    def warned(self, mini_batch: int, warnings: list[DataWarning]) -> None:
+        """The worker has warnings about the head's data.
+
+        Raises:
+            LookupError: that mini-batch isn't the head.
+        """
+        if not self.assignments or self.assignments[0].delivery.mini_batch != mini_batch:
+            raise LookupError(f"the worker has warned of mini-batch {mini_batch}, which is not the first in flight")
+        self.assignments[0].warnings = warnings
 
     def take_back(self, mini_batches: Iterable[int]) -> list[Assignment]:
         """Remove these, which were taken back unread; returns them in order."""

@@ -18,6 +18,7 @@ from parallelrun_agent.policy.outcomes import CONFUSED, Answer, Exit, OutcomeBui
 from parallelrun_agent.policy.staged_deliveries import StagedDeliveries
 from parallelrun_agent.policy.worker import NEVER, NOBODYS_FAULT, Worker
 from parallelrun_agent.policy.worker_pool import WorkerPool
+from parallelrun_core.data_warnings import DataWarning
 from parallelrun_core.leasing import Mode, Turn
 from parallelrun_core.outcome import Failure, Outcome, Use
 from parallelrun_core.spec import JobSpec
@@ -219,6 +220,10 @@ class JobMachine:
     def set_aside(self, worker: Worker, mini_batch: int, files: int) -> None:
         """The run() of its head has written files for outputs in stores. Raises LookupError as `answered` does."""
         worker.in_flight.set_aside(mini_batch, files)
+
+    def warned(self, worker: Worker, mini_batch: int, warnings: list[DataWarning]) -> None:
+        """It has warnings about the data of its head. Raises LookupError as `answered` does."""
+        worker.in_flight.warned(mini_batch, warnings)
 
     def answered(self, worker: Worker, answer: Answer, now: float) -> None:
         """It has answered for its head.

@@ -89,6 +89,7 @@ class OutcomeBuilder:
             detail,
             answer.shortened,
             answer.use,
+            assignment.warnings,
         )
 
     def without_rows(self, outcome: Outcome) -> Outcome:

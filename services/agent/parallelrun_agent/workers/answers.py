@@ -9,6 +9,7 @@ from typing import Final
 import msgspec
 
 from parallelrun_agent.policy.outcomes import Answer
+from parallelrun_core.data_warnings import DataWarning
 from parallelrun_core.errors import CorruptLog
 from parallelrun_core.masking import Mask
 from parallelrun_core.outcome import ErrorCategory, Failure, Use
@@ -18,6 +19,8 @@ _result_of: Final = frames.RESULT.unpack_from
 _use_of: Final = frames.USE.unpack_from
 _USE_AT: Final = frames.RESULT.size
 _GPU: Final = "GPU_OUT_OF_MEMORY"
+_warnings_of: Final = msgspec.json.Decoder(list[DataWarning]).decode
+_MOST_WARNINGS: Final = 51
 _ERROR_AT: Final = _USE_AT + frames.USE.size
 
 
@@ -35,6 +38,21 @@ def parse_answer(kind: int, payload: bytes, mask: Mask) -> Answer:
         raise CorruptLog(f"not the answer of a worker: {error}") from error
     failure = parse_failure(payload[_ERROR_AT:], mask) if kind == frames.FAILED else None
     return Answer(mini_batch, offset, length, crc, items, rows, line_breaks, shortened, run_s, process_s, use, failure)
+
+
+def parse_warnings(payload: bytes, mask: Mask) -> tuple[int, list[DataWarning]]:
+    """Read a WARNED frame: the mini-batch, and the warnings about its data, without secrets.
+
+    Raises:
+        CorruptLog: our worker doesn't write this.
+    """
+    try:
+        (mini_batch,) = frames.MINI_BATCH.unpack_from(payload)
+        return mini_batch, [
+            mask.warning(each) for each in _warnings_of(payload[frames.MINI_BATCH.size :])[:_MOST_WARNINGS]
+        ]
+    except (struct.error, ValueError) as error:
+        raise CorruptLog(f"not a worker's warnings: {error}") from error
 
 
 def parse_failure(text: bytes, mask: Mask, category: ErrorCategory | None = None) -> Failure:

@@ -20,7 +20,7 @@ from parallelrun_agent.node_context import NodeContext
 from parallelrun_agent.policy.job_machine import JobMachine
 from parallelrun_agent.policy.outcomes import Exit
 from parallelrun_agent.policy.worker import Worker
-from parallelrun_agent.workers.answers import parse_answer, parse_failure
+from parallelrun_agent.workers.answers import parse_answer, parse_failure, parse_warnings
 from parallelrun_agent.workers.plans import PlanMaker
 from parallelrun_agent.workers.secrets import SecretMissing
 from parallelrun_agent.workers.worker_process import NotAFrame, WorkerProcess
@@ -209,6 +209,8 @@ class WorkerProcesses:
             machine.loaded(worker, mini_batch, items, load_s, now)
         elif kind == frames.SET_ASIDE:
             machine.set_aside(worker, *frames.SET_ASIDE_FILES.unpack(payload))
+        elif kind == frames.WARNED:
+            machine.warned(worker, *parse_warnings(payload, self._plans.mask))
         elif kind == frames.READY:
             machine.worker_ready(worker)
             unwaited = self._orphans.unwaited(now, at_once=True)

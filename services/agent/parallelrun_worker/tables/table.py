@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from parallelrun_worker.data_warnings import DataWarnings
 from parallelrun_worker.tables import grouped
 from parallelrun_worker.tables.elsewhere import Place
 from parallelrun_worker.tables.formats import format_of
@@ -24,14 +25,16 @@ class Table:
     Args:
         plan: its record in `inputs.json`.
         schema_path: where its columns are frozen.
+        warnings: gets those about the rows that are read.
     """
 
-    def __init__(self, plan: dict[str, Any], schema_path: str) -> None:
+    def __init__(self, plan: dict[str, Any], schema_path: str, warnings: DataWarnings | None = None) -> None:
         self._plan = plan = completed(plan)
         self._folder = os.path.dirname(schema_path)
         self._sources: dict[str, list[grouped.Source]] = {}  # of groups, by folder
         self.path_keys = PathKeys(plan)
         self.format: TableFormat = format_of(plan["kind"])(plan, schema_path)
+        self.format.warnings = DataWarnings() if warnings is None else warnings
         steps: list[dict[str, Any]] = plan["steps"]
         self.steps, self.tail = steps[: plan["tail"]], steps[plan["tail"] :]
         """Those on the rows of each piece, and those on the rows of all pieces, which are all here then."""

@@ -3,6 +3,7 @@
 from abc import ABC, abstractmethod
 from typing import Any
 
+from parallelrun_worker.data_warnings import DataWarnings
 from parallelrun_worker.tables.bounds import Open, bounded
 from parallelrun_worker.tables.elsewhere import AskedFiles, Place, StagedFiles
 
@@ -48,6 +49,8 @@ class TableFormat(ABC):
         self.plan = plan
         self.options: dict[str, Any] = plan["read"]
         self.open: Open = _opener(plan)
+        self.warnings = DataWarnings()
+        """About the rows that are read; who makes a `Table` may give it another one."""
 
     def staged_at(self, places: dict[str, Place]) -> None:
         """Where the files of the next pieces are, if they are staged."""

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 
+from parallelrun_core.data_warnings import DataWarning
 from parallelrun_core.folder.layout import Layout
 from parallelrun_core.folder.manifest import read_manifest
 from parallelrun_core.message import (
@@ -43,6 +44,8 @@ from parallelrun_master.planning.table_cutting import TableCutter
 from parallelrun_master.planning.versions import Versions
 
 _SAMPLE_FILES = 32
+
+Warn = Callable[[DataWarning], object]
 
 
 @dataclass
@@ -82,6 +85,7 @@ class InputCuts:
         term: of the leader.
         on_progress: called while rows are grouped by keys.
         rule: which files may be listed and opened; None: any.
+        warn: called with each warning about the data that listing or cutting finds; once for a file and column.
         sizes: decides how many files a mini-batch gets, if the job chooses that itself.
 
     Raises:
@@ -100,6 +104,7 @@ class InputCuts:
         term: int = 0,
         on_progress: OnProgress = lambda *_: None,
         rule: PathRule | None = None,
+        warn: Warn = lambda _: None,
         sizes: Sizes | None = None,
     ) -> None:
         self._folder = folder
@@ -109,6 +114,7 @@ class InputCuts:
         self._begins = begins
         self._spec = spec
         self._rule = rule
+        self._warn = warn
         self._known = known
         self.is_sorted = True
         """Whether all that has been listed came by path."""

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+from parallelrun_core.data_warnings import WarningTotals
 from parallelrun_core.folder.engine_log import EngineLog
 from parallelrun_core.folder.job_folder import JobFolder
+from parallelrun_core.folder.layout import Logs
 from parallelrun_core.folder.records import JobResult
 from parallelrun_core.folder.storage_report import StorageReport
 from parallelrun_core.masking import Mask
@@ -39,6 +43,7 @@ class Reports:
         self._storage = StorageReport(folder.logs, "master")
         self._due = Every(EVERY_S)
         self._errors_written = 0
+        self._warnings_written: list[str] = []
 
     def begin(self) -> None:
         """The job begins."""
@@ -49,12 +54,31 @@ class Reports:
         self.overview.say(text)
         self.log.info(text)
 
-    def refresh(self, progress: Progress, errors: ErrorGroups, elapsed_s: float, now: float) -> None:
-        """Write what is written now and then while mini-batches are processed."""
+    def refresh(
+        self,
+        progress: Progress,
+        errors: ErrorGroups,
+        elapsed_s: float,
+        now: float,
+        warnings: Callable[[], WarningTotals] = WarningTotals,
+    ) -> None:
+        """Write what is written now and then while mini-batches are processed.
+
+        Args:
+            warnings: sums up those about the data.
+        """
         self._summaries.step()
         if self._due.is_due(now):
             self.overview.progress(progress, elapsed_s)
             self._bring_up_to_date(errors)
+            self.write_warnings(warnings())
+
+    def write_warnings(self, warnings: WarningTotals) -> None:
+        """Write logs/warnings.txt, if there is anything new to say about the data."""
+        lines = warnings.lines()
+        if lines != self._warnings_written:
+            self._warnings_written = lines
+            replace_text(Logs(self._folder.logs).warnings, "".join(f"{line}\n" for line in lines))
 
     def refresh_concatenation(self, progress: Progress, now: float) -> None:
         """Write how much of the output is there, now and then while it is put together."""

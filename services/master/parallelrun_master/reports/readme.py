@@ -8,6 +8,8 @@ Open these in this order; a file exists once there is something in it:
 job_result.txt                            how the job ended, and why: first cause, most common errors, what to open next
 job_error.txt                             why the job failed, in short; only if it did
 job_progress_overview.<yyyymmddhh>.txt    progress over time: scheduling, processing, concatenation
+warnings.txt                              what a user should know of the data: values that were read in another way than
+                                          they stand in the file, files that were skipped; with what to write in the job
 user/error.txt                            the errors of the entry script by kind, the most common ones first
 user/error/<node>/<process>.txt           every error of the entry script, with its traceback
 
