@@ -181,6 +181,12 @@ def _replacing(path: Path, data: bytes, **_: Any) -> None:
     path.write_bytes(data)
 
 
+def _as_if_run(stall: Any, now: float) -> None:
+    """Take what is published for what is run."""
+    stall.moved(now)
+    stall.has_run()
+
+
 class Line(NamedTuple):
     """A piece of a script, and what it is without the mechanism."""
 
@@ -366,6 +372,14 @@ MECHANISMS: Final[dict[str, tuple[Line | Step, ...]]] = {
     "reuse.content": (Step("parallelrun_master.pipelines.reuse:content_of", always("the same")),),
     # What tells what a step has made from what another one has put in its place.
     "reuse.outputs": (Step("parallelrun_master.pipelines.reuse:content_of_outputs", always("the same")),),
+    # What keeps nodes from jobs for which others have been chosen.
+    "nodes.chosen": (Line("peek", "others and -1 or", ""),),
+    # That there is such a list before anything is published.
+    "nodes.first": (Step("parallelrun_master.node_watch:NodeWatch.choose", nothing),),
+    # That the first timeout goes on until a mini-batch is run.
+    "stall.first_run": (Step("parallelrun_master.policy.stall_watch:StallWatch.published", _as_if_run),),
+    # What makes timeouts stand still while others hold the slots.
+    "stall.waits": (Step("parallelrun_master.policy.stall_watch:StallWatch.stood_still", nothing),),
     # That a job fails when its command has failed.
     "command.decides": (Step("parallelrun_master.policy.completion:over_threshold", nothing),),
     # The end of what a dead worker has left behind outside its process group.

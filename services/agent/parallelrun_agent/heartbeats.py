@@ -49,6 +49,7 @@ class Heartbeats:
         self._checks = NodeChecks(settings.root)
         self._waits = Waits()
         self._gpus = GpuWatch(gpus)
+        self._gpu_count = len(gpus)
         self._interval = Every(settings.lease_seconds / _BEATS_PER_LEASE)
         self._reported_state = ""
         self._reported_check: CheckAnswer | None = None
@@ -86,6 +87,7 @@ class Heartbeats:
                 workers={job_id: len(job.workers) for job_id, job in jobs.items() if job.workers},
                 pressure=self._waits.now(),
                 gpus=self._gpus.latest,
+                gpu_count=self._gpu_count,
                 in_hand=sum(map(_in_hand, jobs.values())),
                 check=answer,
                 compute=settings.compute,

@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING, Final
 
 from parallelrun_agent.node_context import NodeContext
 from parallelrun_agent.node_job import NodeJob, OtherCompute
+from parallelrun_agent.policy.worker import NEVER
 from parallelrun_agent.settings import AgentSettings
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.unreadable import UNREADABLE, SkippedJobs
 from parallelrun_core.service.pacing import Every
 from parallelrun_core.states import JobState
-from parallelrun_core.store.registry import Registry
+from parallelrun_core.store.registry import FOR_OTHERS, Registry
 
 if TYPE_CHECKING:
     from parallelrun_core.store.connection import Redis
@@ -32,7 +33,7 @@ class WorkFinder:
 
     def __init__(self, redis: Redis, settings: AgentSettings, context: NodeContext, jobs: dict[str, NodeJob]) -> None:
         self._redis = redis
-        self._registry = Registry(redis)
+        self._registry = Registry(redis, node=settings.node)
         self._settings = settings
         self._context = context
         self._jobs = jobs
@@ -88,12 +89,14 @@ class WorkFinder:
         for job_id, state, ready, sessions in active:
             job = self._jobs.get(job_id)
             if job is not None:
-                job.observed(state, ready, sessions)
+                job.observed(state, max(0, ready), sessions)
+                if ready == FOR_OTHERS:
+                    job.drain(NEVER, now)
             elif job_id in self._others:
                 continue
-            elif state is JobState.PROCESSING and ready and now >= self._join_at.get(job_id, 0.0):
+            elif state is JobState.PROCESSING and ready > 0 and now >= self._join_at.get(job_id, 0.0):
                 job = self._join(job_id, now)
-            if job is None or not ready:
+            if job is None or ready <= 0:
                 continue
             wanted = job.wanted_workers(now)
             if 0 < wanted > ending and free <= 0:

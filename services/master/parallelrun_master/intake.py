@@ -106,7 +106,7 @@ class Intake:
     def _heed(self, entry: StreamEntry, now: float) -> None:
         """Pass on what a node says of its workers."""
         if entry.preparing:
-            self._completion.prepares(now)
+            self._completion.prepares()
             self._nodes.prepares(entry.preparing, now)
         for phase in entry.phases:
             self._nodes.has_prepared(phase.node)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final
 
 from parallelrun_core.outcome import Outcome
 from parallelrun_core.service.telemetry import logger
@@ -11,7 +12,7 @@ from parallelrun_core.spec import JobSpec
 from parallelrun_core.states import NodeState
 from parallelrun_core.store.leader_queue import LeaderQueue
 from parallelrun_core.store.nodes import NodeInfo, Nodes
-from parallelrun_master.policy.placing import Place, chosen
+from parallelrun_master.policy.placing import Obstacle, Place, all_obstacles, chosen
 
 if TYPE_CHECKING:
     from parallelrun_master.settings import MasterSettings
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 log = logger()
 
 _PREPARES_S = 30.0
+_NOBODY: Final = "-"
+"""What no node is called: stands for an empty list, which would mean every node."""
 
 
 class NodeWatch:
@@ -32,20 +35,22 @@ class NodeWatch:
         self._kind = (spec.compute, spec.environment.node_image if spec.compute else "")
         """The compute and the image of its nodes."""
         self._assigned: list[str] | None = None
-        self._is_assigned = False
+        self._is_assigned = spec.instance_count is None
         self.alive = 0
+        """Nodes that may work for the job: no more than it asks for."""
         self.slots = 1
         """Workers that the job could have now; at least 1, so that limits derived from it make sense."""
         self.workers = 0
-        """The same, with those of nodes that take no more work."""
+        """Workers that it could have on all nodes of its kind, those that take no more work included."""
         self.own_workers = 0
         """Workers that it could have on the nodes that were chosen for it, and take more."""
-        self.are_full = False
-        """Whether nodes are alive, and the disks of all of them are full: then the job has to wait."""
-        self.are_taken = False
-        """Whether all nodes that the job may have are there, and other jobs use all of their slots."""
-        self.has_own = False
-        """Whether a node is there of whose slots other jobs leave some to this one."""
+        self.started = 0
+        """Workers that it has, by what nodes have said last."""
+        self.obstacles: tuple[Obstacle, ...] = ()
+        """What keeps workers of the job from all nodes that it may have; none if some node has a place for it, or
+        there are no nodes."""
+        self.has_place = False
+        """Whether some node could have workers of the job now."""
         self.given_up: tuple[Outcome, ...] = ()
         """Mini-batches that were lost with their node too often: to be recorded."""
         self._preparing: dict[str, float] = {}
@@ -64,7 +69,18 @@ class NodeWatch:
 
     def start_over(self) -> None:
         """Redis may have forgotten which nodes were assigned: assign them again."""
-        self._is_assigned = False
+        self._is_assigned = self._spec.instance_count is None
+
+    def choose(self) -> None:
+        """Assign the nodes of a job that asks for a number of them, if that has not been done.
+
+        To be called before anything is published: until then, no other node begins anything for the job.
+
+        Raises:
+            Fenced: another term has begun.
+        """
+        if not self._is_assigned:
+            self._refresh()
 
     def check(self) -> int:
         """Refresh what is known of the nodes, and end lost sessions; returns how many deliveries were lost with them.
@@ -72,20 +88,7 @@ class NodeWatch:
         Raises:
             Fenced: another term has begun.
         """
-        nodes = [info for info, alive in self._nodes.all() if alive and (info.compute, info.image) == self._kind]
-        ready = [info for info in nodes if info.state is NodeState.READY]
-        self.alive = len(nodes)
-        self.are_full = bool(nodes) and all(info.state is NodeState.DISK_FULL for info in nodes)
-        most = self._spec.max_concurrency_per_instance
-        self.slots = max(1, sum(min(info.slots, most or info.slots) for info in ready))
-        self.workers = sum(min(info.slots, most or info.slots) for info in nodes)
-        if self._spec.instance_count is not None:
-            self._assign([self._place(info, time.monotonic()) for info in ready], self._spec.instance_count)
-        mine = [info for info in ready if self._assigned is None or info.node in self._assigned]
-        self.own_workers = sum(min(info.slots, most or info.slots) for info in mine)
-        taken = [info.busy >= info.slots and self._queue.job_id not in info.workers for info in mine]
-        self.are_taken = len(taken) >= (self._spec.instance_count or 1) and all(taken)
-        self.has_own = not all(taken)
+        self._refresh()
         reaped = self._queue.reap(max_lost=self._spec.lost_leases, max_lease_ms=self._settings.lease_ms)
         self.given_up = reaped.given_up
         lost = reaped.returned + len(reaped.given_up)
@@ -95,14 +98,53 @@ class NodeWatch:
             )
         return lost
 
-    def _place(self, info: NodeInfo, now: float) -> Place:
-        is_used = self._queue.job_id in info.workers or self._preparing.get(info.node, 0.0) > now
-        return Place(info.node, has_room=info.busy < info.slots, is_used=is_used)
+    def _refresh(self) -> None:
+        spec, now = self._spec, time.monotonic()
+        nodes = [info for info, alive in self._nodes.all() if alive and (info.compute, info.image) == self._kind]
+        ready = [info for info in nodes if info.state is NodeState.READY]
+        if spec.instance_count is not None:
+            self._assign(ready, spec.instance_count, now)
+        mine = [info for info in ready if self._assigned is None or info.node in self._assigned]
+        self.alive = min(len(nodes), spec.instance_count or len(nodes))
+        self.own_workers = sum(workers_on(info, spec) for info in mine)
+        self.slots = max(1, self.own_workers)
+        self.workers = sum(workers_on(info, spec) for info in nodes)
+        self.started = sum(info.workers.get(self._queue.job_id, 0) for info in nodes)
+        full = [info for info in nodes if info.state is NodeState.DISK_FULL]
+        self.obstacles = all_obstacles(self._obstacle(info, now) for info in (*mine, *full))
+        self.has_place = bool(mine) and not self.obstacles
 
-    def _assign(self, ready: list[Place], count: int) -> None:
+    def _obstacle(self, info: NodeInfo, now: float) -> Obstacle | None:
+        if info.state is NodeState.DISK_FULL:
+            return Obstacle.DISK
+        if self._preparing.get(info.node, 0.0) > now:
+            return Obstacle.PREPARATION
+        is_taken = info.busy >= info.slots and self._queue.job_id not in info.workers
+        return Obstacle.SLOTS if is_taken else None
+
+    def _assign(self, ready: list[NodeInfo], count: int, now: float) -> None:
         """Choose the nodes of the job, up to the number that it asks for."""
-        names = sorted(chosen(self._queue.job_id, ready, self._assigned or (), count))
+        promised: Mapping[str, frozenset[str]] = {}
+        if self._assigned is None:
+            self._assigned = self._queue.assigned()
+            if len(ready) > count:
+                promised = self._queue.assigned_to_others()
+        places = [self._place(info, promised, now) for info in ready]
+        names = sorted(chosen(self._queue.job_id, places, self._assigned, count)) or [_NOBODY]
         if names != self._assigned or not self._is_assigned:
-            self._queue.assign(names or ["-"])
+            self._queue.assign(names)
+            log.info("nodes_assigned", job_id=self._queue.job_id, nodes=names)
             self._assigned, self._is_assigned = names, True
-            self.alive = min(self.alive, len(names))
+
+    def _place(self, info: NodeInfo, promised: Mapping[str, frozenset[str]], now: float) -> Place:
+        is_used = self._queue.job_id in info.workers or self._preparing.get(info.node, 0.0) > now
+        begins_soon = sum(info.node in nodes and job not in info.workers for job, nodes in promised.items())
+        free = min(workers_on(info, self._spec), info.slots - info.busy) - begins_soon
+        fits = bool(info.gpu_count) or self._spec.workers_per_gpu is None
+        return Place(info.node, free=free, is_used=is_used, fits=fits)
+
+
+def workers_on(info: NodeInfo, spec: JobSpec) -> int:
+    """How many workers a job may have on a node (reference §1.1): as many as it asks for, within the slots."""
+    by_default = info.gpu_count * (spec.workers_per_gpu or 0) or 1 if info.gpu_count else info.slots
+    return min(info.slots, spec.max_concurrency_per_instance or by_default)

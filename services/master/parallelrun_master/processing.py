@@ -59,7 +59,7 @@ class Processing:
         self._publisher = Publisher(job.folder.path, job.queue, job.ledger.decided, self._scheduler.handover)
         self._nodes = NodeWatch(Nodes(job.redis), job.queue, job.spec, settings)
         self._compute = ComputeWatch(settings.root, job.redis, job.spec, job.reports.say, Registry(job.redis).now)
-        self._waits_for_room = False
+        self._waits_for = ""
         self._completion = Completion(job.spec, job.ledger.progress, job.ledger.errors, now)
         self._speculation = Speculation() if job.spec.speculative_execution else None
         self._watchdog = Watchdog(job)
@@ -83,7 +83,7 @@ class Processing:
 
     def _run(self) -> None:
         self._completion.fail(self._changed_inputs())
-        self._completion.moved(time.monotonic())  # checking all of them may take long
+        self._completion.stood_still(time.monotonic())  # checking all of them may take long
         if self._scheduler.closing is None:
             self._scheduling_log.start()
         was_away = False
@@ -122,11 +122,12 @@ class Processing:
         self._nodes.start_over()
         if self._speculation is not None:
             self._speculation.start_over()
-        self._completion.moved(time.monotonic())  # nobody could make progress
+        self._completion.stood_still(time.monotonic())  # nobody could make progress
         return self._job.state() is JobState.PROCESSING and not self._job.is_canceled()
 
     def _round(self) -> bool:
         """List a little, publish what fits, record what came in; returns whether the job has left this state."""
+        self._nodes.choose()
         is_listing = self._schedule()
         has_published = self._publisher.step(self._scheduler.mini_batches)
         waits = not is_listing and not has_published
@@ -191,14 +192,12 @@ class Processing:
         self._publisher.window.refresh(outstanding, leased)
         if self._watchdog.check(self._publisher.window.next_id, outstanding, leased, now):
             self._completion.recorded(now)
-        self._say_if_disks_are_full()
         self._compute.refresh(progress, self._nodes.alive, now)
         self._completion.fail(self._compute.failure)
-        waits_for_nodes = self._compute.is_awaited and not self._nodes.has_own
-        if waits_for_nodes or self._nodes.are_taken or self._nodes.are_full:
-            self._completion.moved(now)  # for nodes, slots of other jobs, or room on the disks
+        self._wait(now)
         # With look-ahead, agents hold more than their workers run.
-        self._completion.refresh(now, nodes=self._nodes.alive, running=min(leased, self._nodes.workers), lost=lost)
+        running = min(leased, self._nodes.workers)
+        self._completion.refresh(now, nodes=self._nodes.alive, running=running, lost=lost, workers=self._nodes.started)
         progress.preparing = self._nodes.preparing(now)
         progress.published = self._publisher.window.next_id
         if self._speculation is not None and progress.listing_done and progress.published == progress.scheduled:
@@ -206,11 +205,18 @@ class Processing:
         self._job.show_progress()
         self._job.reports.refresh(progress, self._ledger.errors, now - self._job.began, now, self._job.warnings.totals)
 
-    def _say_if_disks_are_full(self) -> None:
-        if self._nodes.are_full != self._waits_for_room:
-            self._waits_for_room = self._nodes.are_full
-            which = "are full; the job waits" if self._waits_for_room else "are not full any more"
-            self._job.reports.say(f"The disks of all nodes {which}.")
+    def _wait(self, now: float) -> None:
+        """While no node has a place for the job, for a reason that is not its own, let no timeout run, and say so."""
+        waits_for = " and ".join(self._nodes.obstacles)
+        if self._compute.is_awaited and not self._nodes.has_place:
+            waits_for = waits_for or f"nodes of compute {self._job.spec.compute!r} are on their way"
+        if waits_for:
+            self._completion.stood_still(now)
+        if waits_for != self._waits_for:
+            on_nodes = " on all of its nodes" if self._nodes.obstacles else ""
+            text = f"The job waits, and no timeout runs: {waits_for}{on_nodes}."
+            self._job.reports.say(text if waits_for else "The job waits no more: a node has a place for it.")
+            self._waits_for = waits_for
 
     def _give_out_again(self, speculation: Speculation, now: float) -> None:
         progress, queue = self._ledger.progress, self._job.queue

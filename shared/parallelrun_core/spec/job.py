@@ -107,7 +107,7 @@ class JobSpec(Strict):
     compute: str = Field(default="", max_length=1024)
     """The compute whose nodes run the job; the default one when empty. Without effect while no compute is defined."""
     instance_count: int | None = Field(default=None, ge=1, le=100_000)
-    """Maximum number of nodes; when not set, every live node, now and later."""
+    """Nodes that the job works on, the freest ones at first; when not set, every live node, now and later."""
     max_concurrency_per_instance: int | None = Field(default=None, ge=1, le=4096)
     """Workers on each node; when not set, one for each slot (by default, each CPU), but 1 on a node with GPUs."""
 
@@ -121,7 +121,7 @@ class JobSpec(Strict):
     lost_leases: int = Field(default=10, ge=0, le=1_000_000)
     """Times that a mini-batch may be lost with its node before it counts as failed."""
     first_task_creation_timeout: Seconds = 600
-    """Seconds from the job's start to its first mini-batch, and to having the nodes that it asks for."""
+    """Seconds in which the job could have workers before one of them runs its first mini-batch."""
     progress_update_timeout: Seconds | None = None
     """Seconds without any progress after which the job fails. By default long enough for every try of a mini-batch."""
 

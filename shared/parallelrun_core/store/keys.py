@@ -62,7 +62,7 @@ class JobKeys:
 
     @property
     def job(self) -> str:
-        """hash: state, generation, term, published, failure, version, progress…"""
+        """hash: state, generation, term, published, failure, version, progress, chooses (whether `nodes` is there)…"""
         return self._key("job")
 
     @property

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain, compress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
@@ -18,7 +18,7 @@ from parallelrun_core.states import JobState
 from parallelrun_core.store import fast_path
 from parallelrun_core.store.concatenation_lock import is_concatenating
 from parallelrun_core.store.fast_path import Command
-from parallelrun_core.store.keys import JobKeys
+from parallelrun_core.store.keys import ACTIVE_JOBS, JobKeys
 from parallelrun_core.store.outcome_stream import MAX_ENTRIES, StreamEntry, decode_entry
 from parallelrun_core.store.scripts import script
 from parallelrun_core.store.seals import Seals
@@ -26,6 +26,8 @@ from parallelrun_core.store.seals import Seals
 if TYPE_CHECKING:
     from redis import Redis
     from redis.client import Pipeline
+
+_MOST_OTHERS: Final = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,6 +261,20 @@ class LeaderQueue:
             pipe.hlen(self._keys.leases)
             outstanding, leased = pipe.execute()
         return int(outstanding), int(leased)
+
+    def assigned(self) -> list[str]:
+        """The nodes that an earlier term has assigned; none, if every node may work for the job."""
+        return sorted(raw.decode() for raw in self._redis.smembers(self._keys.nodes))  # type: ignore[union-attr]
+
+    def assigned_to_others(self) -> dict[str, frozenset[str]]:
+        """The nodes that other active jobs have been assigned, by job, of the first `_MOST_OTHERS` of them."""
+        active: Any = self._redis.zrange(ACTIVE_JOBS, 0, _MOST_OTHERS)
+        others = [job_id for raw in active if (job_id := raw.decode()) != self.job_id]
+        with self._redis.pipeline(transaction=False) as pipe:
+            for job_id in others:
+                pipe.smembers(JobKeys(job_id).nodes)
+            answers = pipe.execute()
+        return {job_id: frozenset(raw.decode() for raw in nodes) for job_id, nodes in zip(others, answers, strict=True)}
 
     def assign(self, nodes: list[str]) -> None:
         """Let only these nodes work for the job; every node, when there are none.

@@ -120,6 +120,8 @@ class NodeInfo(msgspec.Struct, kw_only=True, frozen=True):
     """Unknown if its kernel doesn't measure it, or an earlier release doesn't."""
     gpus: list[NodeGpu] = []
     """Those that workers get; none if nothing there can measure them."""
+    gpu_count: int = 0
+    """How many workers get, measured or not; 0 of an earlier release."""
     check: CheckAnswer | None = None
     """The answer to the last request, for a while."""
     compute: str = ""

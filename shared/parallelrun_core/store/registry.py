@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 _REMEMBER_S = 7 * 86_400  # after that, the job is read from its folder
 _STATUSES: Final = 4_000
 """Jobs of which the status is remembered as it was read last."""
+FOR_OTHERS: Final = -1
 BETWEEN_OUTPUTS: Final = b"\0"
 """What no path has."""
 
@@ -54,16 +55,21 @@ class ActiveJob(NamedTuple):
     state: JobState | None
     """None: Redis has lost it."""
     ready: int
-    """Mini-batches that wait to be leased."""
+    """Mini-batches that wait to be leased by this node; `FOR_OTHERS`: other nodes have been chosen for the job."""
     sessions: int
     """Nodes that work for it."""
 
 
 class Registry:
-    """All jobs. Raises redis-py's errors when the server is away."""
+    """All jobs. Raises redis-py's errors when the server is away.
 
-    def __init__(self, redis: Redis) -> None:
+    Args:
+        node: the one that looks for work with `peek()`.
+    """
+
+    def __init__(self, redis: Redis, *, node: str = "") -> None:
         self._redis = redis
+        self._node = node
         self._transition = script(redis, "transition")
         self._reopen = script(redis, "reopen")
         self._retire = script(redis, "retire")
@@ -129,9 +135,9 @@ class Registry:
 
     def _expect(self, active: list[bytes]) -> None:
         jobs = [JobKeys(job_id.decode()) for job_id in active]
-        named = [keys.ACTIVE_JOBS, *(key for job in jobs for key in (job.job, job.ready, job.sessions))]
+        named = [keys.ACTIVE_JOBS, *(key for job in jobs for key in (job.job, job.ready, job.sessions, job.nodes))]
         self._expected = active
-        self._peek = QuickScript(self._redis, script(self._redis, "peek"), named, [])
+        self._peek = QuickScript(self._redis, script(self._redis, "peek"), named, [self._node])
 
     def retire(self, job_id: str, *, term: int) -> None:
         """Take a job whose end is recorded off the list of active ones, and free what only running needs.

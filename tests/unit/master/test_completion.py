@@ -71,7 +71,8 @@ def test_no_more_runs_than_is_left() -> None:
 
 def test_time_that_redis_was_away_is_no_stall() -> None:
     job = completion(Progress(), first_task_creation_timeout=10)
-    job.moved(9.0)
+    job.published(1, 0.0)
+    job.stood_still(9.0)
     job.refresh(18.0, nodes=1, running=0, lost=2)
     assert job.end() is None
     job.refresh(20.0, nodes=1, running=0, lost=0)

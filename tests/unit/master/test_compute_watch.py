@@ -140,7 +140,7 @@ def test_waiting_for_nodes_is_no_stall_while_somebody_serves_the_compute(
             clock += 10.0
             watch.refresh(progress, 0, clock)
             if watch.is_awaited:
-                completion.moved(clock)
+                completion.stood_still(clock)
             completion.refresh(clock, nodes=0, running=0, lost=0)
         return completion.end() is None
 

@@ -390,9 +390,11 @@ class JobMachine:
         return worker is not None
 
     def drain(self, grace_s: float, now: float) -> None:
-        """Finish what runs, return the rest, then leave."""
+        """Finish what runs, return the rest, then leave; a second call can only shorten the grace."""
+        self._end_by = min(self._end_by, now + grace_s)
+        if self._draining:
+            return
         self._draining = True
-        self._end_by = now + grace_s
         self.deliveries.give_back_backlog(now)
         self._pool.drain()
 

@@ -11,7 +11,7 @@ from parallelrun_core.spec import JobSpec
 from parallelrun_core.states import JobState
 from parallelrun_master.policy.error_groups import ErrorGroups
 from parallelrun_master.policy.init_watch import InitWatch
-from parallelrun_master.policy.stall_watch import StallWatch
+from parallelrun_master.policy.stall_watch import StallWatch, Workforce
 from parallelrun_master.policy.thresholds import empty_input, nothing_returned, over_threshold
 
 
@@ -36,7 +36,7 @@ class Completion:
         self._failure: JobFailure | None = None
         has_run = progress.decided > progress.resumed or progress.retried > 0
         self._inits = InitWatch(spec, now, has_run=has_run)
-        self._stall = StallWatch(spec, now)
+        self._stall = StallWatch(spec, now, has_run=has_run)
 
     # What happened
 
@@ -53,21 +53,24 @@ class Completion:
     def published(self, next_id: int, now: float) -> None:
         """Mini-batches before this one are on Redis, or decided."""
         self._progress.published = next_id
-        self._stall.first_mini_batch()
-        self._stall.moved(now)
+        self._stall.published(now)
 
     def moved(self, now: float) -> None:
-        """There was progress of some kind, or a reason for the lack of it that is not the job's."""
+        """There was progress of some kind."""
         self._stall.moved(now)
 
-    def prepares(self, now: float) -> None:
+    def stood_still(self, now: float) -> None:
+        """There was no progress, for a reason that is not the job's: no node has a place for it, or Redis was away."""
+        self._stall.stood_still(now)
+
+    def prepares(self) -> None:
         """A node is still getting what its workers need."""
         self._inits.prepares()
-        self._stall.moved(now)
 
     def recorded(self, now: float) -> None:
         """Tries have ended, and are recorded."""
         self._inits.ran()
+        self._stall.has_run()
         self._stall.moved(now)
         self.fail(over_threshold(self._spec, self._progress, self._errors))
 
@@ -81,12 +84,19 @@ class Completion:
             self._inits.ran()
         self.fail(self._inits.failed(failure, slots, now))
 
-    def refresh(self, now: float, *, nodes: int, running: int, lost: int) -> None:
-        """So many nodes are alive and mini-batches running, and so many deliveries were lost since the last call."""
+    def refresh(self, now: float, *, nodes: int, running: int, lost: int, workers: int = 0) -> None:
+        """Check progress against the timeouts and thresholds.
+
+        Args:
+            nodes: that are alive and may work for the job.
+            running: mini-batches that are with a worker.
+            lost: deliveries that were lost since the last call.
+            workers: processes that the job has.
+        """
         progress = self._progress
         progress.running = min(running, max(0, progress.scheduled - progress.decided))
         self._progress.lost += lost
-        self.fail(self._stall.stalled(now, nodes=nodes, running=running, why_none=progress.nodes_why))
+        self.fail(self._stall.stalled(now, Workforce(nodes, running, workers, progress.nodes_why)))
         self.fail(over_threshold(self._spec, self._progress, self._errors))
 
     # What follows from it
