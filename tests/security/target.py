@@ -8,6 +8,12 @@ from pathlib import Path
 from tests.acceptance.http_user import HttpUser, zip_of
 
 _JOB_S = 60.0
+INSTALLERS_SECRETS = {
+    "UV_PUBLISH_TOKEN": "canary-token",
+    "UV_INDEX": "inner=https://canary-user@localhost/simple",
+    "UV_INDEX_INNER_PASSWORD": "canary-password",
+}
+"""What an operator has given to the agents for their installers, where the target is ours to start."""
 ONE = "one"
 """The folder below `inputs` with one small file."""
 

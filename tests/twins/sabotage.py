@@ -9,7 +9,7 @@ from __future__ import annotations
 import gc
 import traceback
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, nullcontext
 from importlib import import_module
 from pathlib import Path
@@ -117,6 +117,10 @@ def _as_rq_does(entry: Any) -> Any:
     from rq.job import Job
 
     return Job.perform(entry)
+
+
+def _everything(_: Any, variables: Mapping[str, str]) -> dict[str, str]:
+    return dict(variables)
 
 
 def _agents_own(*_: Any) -> Any:
@@ -254,7 +258,7 @@ MECHANISMS: Final[dict[str, tuple[Line | Step, ...]]] = {
     # The comparison of stored code with its name.
     "code.checked": (Step("parallelrun_core.code.stored:check_snapshot", nothing),),
     # What is left out of the environment of an installer.
-    "installer.environment": (Step("parallelrun_agent.environments.surroundings:installers", dict),),
+    "installer.environment": (Step("parallelrun_core.service.children:variables_for", _everything),),
     # The comparison of a leader's books with Redis.
     "lead.watchdog": (Step("parallelrun_master.watchdog:Watchdog.check", always(False)),),
     # The search for all rows that are not what was committed, once one of them is found.

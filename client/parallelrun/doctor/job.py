@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import tempfile
 import time
@@ -13,6 +14,7 @@ from parallelrun_core.checks.finding import Check, Finding, Place, bad, ok, warn
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.mltable.plan import plan_inputs
 from parallelrun_core.reading import Reading
+from parallelrun_core.service.children import Child, variables_for
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.storage.location import is_url
 from parallelrun_core.storage.stores import storage_of
@@ -97,6 +99,7 @@ def _resolved(spec: JobSpec) -> Finding:
             done = subprocess.run(
                 [*command, "--cache-dir", f"{scratch}/cache"],
                 cwd=scratch, capture_output=True, text=True, timeout=_RESOLVE_S, check=False, stdin=subprocess.DEVNULL,
+                env=variables_for(Child.INSTALLER, os.environ),
             )  # fmt: skip
         except subprocess.TimeoutExpired:
             return warn(f"its {len(asked.requirements)} requirements were not resolved in {_RESOLVE_S:g} s", _LATER)

@@ -26,6 +26,8 @@ _ONLY_CONDA: Final = frozenset({
 _ONLY_CONDA_PREFIXES: Final = ("_", "cuda-", "gcc_", "gxx_", "lib", "r-")
 _LIBRARIES_ON_PYPI: Final = frozenset({"libcst", "librosa", "libsass", "libtmux"})
 _WITH_PASSWORD: Final = re.compile(r"://[^/\s:@]*:[^/\s@]*@")
+VARIABLE: Final = re.compile(r"\$\{\w+\}")
+"""What installers replace by the value of an environment variable, which may be a password."""
 _PIP_OPTIONS: Final = ("--extra-index-url", "--find-links", "--index-url", "--pre", "--trusted-host", "-f", "-i")
 
 
@@ -87,6 +89,8 @@ def checked_requirement(line: object) -> str:
         raise ValueError(f"{text!r}: other files can't be read on a node; name the packages themselves")
     if _WITH_PASSWORD.search(text):
         raise ValueError("a URL with a password; put it into the node's own configuration of pip or uv")
+    if VARIABLE.search(text):
+        raise ValueError(f"{text!r}: no variable of a node is put into a requirement; write the value itself")
     if text.startswith((".", "/", "file:")):
         raise ValueError(f"{text!r}: a folder can't be installed on a node; put its modules below code")
     return text

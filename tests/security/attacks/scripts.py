@@ -74,6 +74,11 @@ def run(mini_batch):
     HOW
     return ["killed"]
 """
+_PASSWORDS_OF_INSTALLERS = """
+import os
+def run(mini_batch):
+    return [name for name, value in os.environ.items() if "canary" in value] or ["none"]
+"""
 _FINE = "def run(mini_batch):\n    return ['fine']\n"
 
 
@@ -116,6 +121,11 @@ def _jobs(user: HttpUser) -> list[dict[str, str]]:
     return list(user.client.get("/v1/jobs").raise_for_status().json()["items"])
 
 
+def _search_passwords_of_installers(target: Target) -> str:
+    rows = target.rows_of(_PASSWORDS_OF_INSTALLERS)
+    return "" if rows == ["none"] else f"its environment has {rows}"
+
+
 def _write_into_all(target: Target) -> str:
     rows = target.rows_of(_WRITE_INTO_ALL)
     forged = [row for row in rows if "forged" in row]
@@ -134,4 +144,5 @@ ATTACKS = [
     Attack("a kill of the agent", partial(_kill_from_apart, "os.kill(os.getppid(), signal.SIGKILL)"), apart_only=True),
     Attack("a log without an end", _flood),
     Attack("rows forged through all that is open", _write_into_all),
+    Attack("the passwords of package indexes in a worker's environment", _search_passwords_of_installers),
 ]

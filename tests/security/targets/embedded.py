@@ -15,7 +15,7 @@ from pathlib import Path
 import psutil
 
 from tests.security.as_user import command_for
-from tests.security.target import HttpTarget, fill
+from tests.security.target import INSTALLERS_SECRETS, HttpTarget, fill
 
 _UID = 64_123
 """Nobody's on any usual machine."""
@@ -55,7 +55,10 @@ def _command(uid: int, home: Path, *arguments: str) -> None:
     done = subprocess.run(
         command if uid == os.getuid() else command_for(uid, *command),
         cwd=home,
-        env={"PATH": os.environ["PATH"], "HOME": str(home), "XDG_STATE_HOME": str(home / "state"), "LANG": "C.UTF-8"},
+        env={
+            **INSTALLERS_SECRETS,
+            "PATH": os.environ["PATH"], "HOME": str(home), "XDG_STATE_HOME": str(home / "state"), "LANG": "C.UTF-8",
+        },
         capture_output=True, text=True, timeout=_COMMAND_S, check=False, stdin=subprocess.DEVNULL,
     )  # fmt: skip
     assert done.returncode == 0, f"parallelrun {arguments[0]}: {done.stdout}{done.stderr}"

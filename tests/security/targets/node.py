@@ -13,7 +13,7 @@ from contextlib import contextmanager
 
 from tests.cluster import Cluster
 from tests.security.as_user import command_for
-from tests.security.target import HttpTarget, Missing, fill
+from tests.security.target import INSTALLERS_SECRETS, HttpTarget, Missing, fill
 
 _SERVICES_UID = 64_124
 _WORKER_UIDS = "64200-64999"
@@ -48,6 +48,8 @@ def services(
     token = secrets.token_urlsafe(16)
     cluster = Cluster(api=True, token=token, agent_flags=agent_flags, without=without, redis_options=options)
     cluster.environments["api"]["PARALLELRUN_ALLOWED_ROOTS"] = str(cluster.home)
+    for node in cluster.nodes:
+        cluster.environments[node].update(INSTALLERS_SECRETS)
     fill(cluster.home / "inputs")
     if services_uid:
         _hand_over(cluster, services_uid)

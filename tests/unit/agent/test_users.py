@@ -15,7 +15,6 @@ from pydantic import ValidationError
 
 from parallelrun_agent.environments.cache import check_cache
 from parallelrun_agent.environments.job_python import JobPython
-from parallelrun_agent.environments.surroundings import installers
 from parallelrun_agent.loop import EventLoop
 from parallelrun_agent.settings import AgentSettings
 from parallelrun_agent.users.choice import Uids
@@ -28,7 +27,6 @@ from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.records import JobRecord
 from parallelrun_core.ids import new_job_id
 from parallelrun_core.spec import Environment, JobSpec
-from tests.twins.sabotage import expect_failure, replaced
 
 needs_root = pytest.mark.skipif(os.getuid() != 0, reason="only root can act as another user")
 JOB = WorkerUser(23_456)
@@ -65,31 +63,6 @@ def test_without_a_range_workers_are_the_agents_user_and_packages_may_be_built()
     assert apart.worker_user("job_x").is_other
     assert not apart.may_build_packages
     assert AgentSettings(worker_uids="20000-59999", allow_source_packages=True).may_build_packages
-
-
-def test_an_installer_gets_what_installing_takes_and_no_secret() -> None:
-    check_installers()
-
-
-def check_installers() -> None:
-    """Compare what is passed on with what is needed."""
-    from parallelrun_agent.environments import surroundings
-
-    needed = {
-        "PATH": "/bin", "HOME": "/h", "https_proxy": "http://p", "UV_DEFAULT_INDEX": "http://i", "PIP_CERT": "/c",
-        "SSL_CERT_FILE": "/c", "LC_ALL": "C.UTF-8", "UV_CACHE_DIR": "/cache/uv",
-    }  # fmt: skip
-    others = {
-        "PARALLELRUN_REDIS_URL": "redis://:secret@r", "PARALLELRUN_TOKEN": "t", "REDIS_PASSWORD": "p",
-        "AWS_SECRET_ACCESS_KEY": "k", "MY_TOKEN": "t",
-    }  # fmt: skip
-    assert surroundings.installers({**needed, **others}) == needed
-    assert installers({}) == {}
-
-
-def test_an_installer_that_gets_everything_is_found() -> None:
-    with expect_failure(), replaced("parallelrun_agent.environments.surroundings:installers", dict):
-        check_installers()
 
 
 def test_a_cache_that_is_the_agents_alone_is_taken(tmp_path: Path) -> None:

@@ -24,6 +24,8 @@ from typing import Any, Final
 
 from parallelrun_agent.environments.cache import LOCK, InUse, prune
 from parallelrun_agent.environments.job_python import READY
+from parallelrun_core.service.children import with_credentials
+from parallelrun_core.spec.conda import VARIABLE
 
 _FROM_PIP: Final = {
     "index-url": "UV_DEFAULT_INDEX",
@@ -85,6 +87,8 @@ def _build(folder: Path, request: Mapping[str, Any]) -> None:
         # A similar environment runs most jobs; none at all runs no job. The submitter has been warned.
         print(f"Python {python} is not available here ({error}); using {sys.executable}", flush=True)
         _uv("venv", "--no-project", "--clear", "--python", sys.executable, str(folder))
+    if expanded := next(filter(VARIABLE.search, requirements), None):
+        raise BuildFailed(f"{expanded!r}: no variable of the node is put into a requirement")
     if requirements:
         with tempfile.NamedTemporaryFile("w", suffix=".txt") as file:
             file.write("\n".join(requirements) + "\n")
@@ -99,12 +103,19 @@ def _build(folder: Path, request: Mapping[str, Any]) -> None:
 
 
 def _install(folder: Path, requirements: str, *, may_build: bool) -> None:
-    options = [] if may_build else ["--no-build"]
+    # Code of a package could read them, so none runs where there are some.
+    secret = sorted(with_credentials(_environment()))
+    options = ["--no-build"] if secret or not may_build else []
     try:
         _uv("pip", "install", "--python", str(folder / "bin" / "python"), *options, "--requirements", requirements)
     except BuildFailed as error:
-        if may_build or isinstance(error, TooLong):
+        if not options or isinstance(error, TooLong):
             raise
+        if may_build:
+            raise BuildFailed(
+                f"{error} (this node installs wheels only, as {secret[0]} has credentials, which code of other packages"
+                " could read)"
+            ) from error
         raise BuildFailed(f"{error} (this node installs wheels only; see --allow-source-packages)") from error
 
 

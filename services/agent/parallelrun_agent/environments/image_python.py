@@ -11,11 +11,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from parallelrun_core.service.children import Child, variables_for
 from parallelrun_core.spec.conda import OLDEST_PYTHON
 
 _NAMES: Final = ("python3", "python")
 _LONGEST_S: Final = 30.0
-_OURS: Final = ("PARALLELRUN_", "REDIS_")
 _ASK: Final = """
 import json, os, sys
 folders = [path for path in sys.path if os.path.basename(path) in ("site-packages", "dist-packages")]
@@ -61,7 +61,7 @@ def _asked(executable: str, variables: Mapping[str, str]) -> tuple[list[int], st
     try:
         done = subprocess.run(
             [executable, "-c", _ASK],
-            env={name: value for name, value in variables.items() if not name.startswith(_OURS)},
+            env=variables_for(Child.INTERPRETER, variables),
             stdin=subprocess.DEVNULL, capture_output=True, check=True, cwd="/", timeout=_LONGEST_S,
         )  # fmt: skip
         version, executable, folders, there = json.loads(done.stdout.splitlines()[-1])

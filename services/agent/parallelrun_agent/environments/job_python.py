@@ -23,10 +23,10 @@ from typing import TYPE_CHECKING, Final
 
 from parallelrun_agent.environments.cache import InUse, check_cache
 from parallelrun_agent.environments.image_python import ImagePython
-from parallelrun_agent.environments.surroundings import installers
 from parallelrun_agent.users.places import advice, let_through
 from parallelrun_agent.users.worker_user import SAME_USER, WorkerUser
 from parallelrun_core.outcome import Failure
+from parallelrun_core.service import children
 from parallelrun_core.service.telemetry import logger
 
 if TYPE_CHECKING:
@@ -176,7 +176,7 @@ class JobPython:
             given.seek(0)
             self._process = subprocess.Popen(
                 command, stdin=given, stdout=file, stderr=file, start_new_session=True, umask=_READABLE,
-                env=installers(os.environ),
+                env=children.variables_for(children.Child.INSTALLER, os.environ),
             )  # fmt: skip
         self._orphans.worker_started(self._process.pid)
         self._pidfd = os.pidfd_open(self._process.pid)

@@ -9,6 +9,7 @@ from fractions import Fraction
 from itertools import takewhile
 from pathlib import Path
 
+from parallelrun_core.service.children import Child, variables_for
 from parallelrun_core.service.telemetry import logger
 
 log = logger()
@@ -99,6 +100,7 @@ def _listed() -> list[str]:
     try:
         done = subprocess.run(
             ["nvidia-smi", "--list-gpus"],  # noqa: S607 - wherever the driver has put it
+            env=variables_for(Child.DRIVER, os.environ),
             capture_output=True, text=True, timeout=_NVIDIA_SMI_S, check=False,
         )  # fmt: skip
     except FileNotFoundError:

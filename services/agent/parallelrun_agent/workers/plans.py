@@ -26,6 +26,7 @@ from parallelrun_core.folder.records import JobRecord
 from parallelrun_core.folder.unreadable import UNREADABLE
 from parallelrun_core.masking import Mask
 from parallelrun_core.row_format import row_format
+from parallelrun_core.service.children import without_installers_secrets
 from parallelrun_core.service.telemetry import logger
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.spec.arguments import engine_arguments, input_arguments
@@ -157,9 +158,10 @@ class PlanMaker:
 
     def _make_environment(self) -> dict[str, str]:
         """The agent's own environment without our settings, which hold the password of Redis (reference §3.7), and
-        without its credentials."""
+        without its credentials for stores and package indexes."""
         hidden = (*_HIDDEN, *_TRACE, *(() if self._settings.pass_credentials else _CREDENTIALS))
-        inherited = {name: value for name, value in os.environ.items() if not name.startswith(hidden)}
+        inherited = without_installers_secrets(os.environ)
+        inherited = {name: value for name, value in inherited.items() if not name.startswith(hidden)}
         activated = self._python.variables(inherited) if self._python else {}
         if self._user.is_other:  # the agent's own are closed to it, and a shared one is open to other jobs
             inherited = {name: value for name, value in inherited.items() if name not in _OF_THE_AGENT}

@@ -7,13 +7,11 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from parallelrun_core.service.children import Child, variables_for
 from parallelrun_provisioner.engines.interface import EngineError
 from parallelrun_provisioner.engines.slurm.words import error_in_words
 
 _TIMEOUT_S: Final = 20.0
-# What sbatch has, a job begins with, so there must be no secret. And no other SLURM_ or SBATCH_ variable: those of a
-# shell that is itself in a job would change what is sent.
-_PASSED_ON: Final = ("PATH", "HOME", "USER", "LOGNAME", "SLURM_CONF")
 
 
 class CommandFailed(EngineError):
@@ -27,7 +25,7 @@ def run(command: str, arguments: Sequence[str], *, stdin: str = "", variables: M
         CommandFailed: it says that it has failed.
         EngineError: there is no such command, or it doesn't answer in time.
     """
-    environment = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
+    environment = variables_for(Child.SLURM, os.environ)
     try:
         done = subprocess.run(
             [command, *arguments],
