@@ -15,7 +15,7 @@ from benchmarks.measure import Figures
 from parallelrun.embedded.redis_server import find_binary
 
 _ROOT: Final = Path(__file__).resolve().parents[2]
-ENVIRONMENT: Final = _ROOT / ".venv-rivals"
+ENVIRONMENT: Final = _ROOT / ".environments" / "rivals"
 _RUN_S = 300.0
 SURROUNDINGS: Final = {
     "PYTHONPATH": str(_ROOT),

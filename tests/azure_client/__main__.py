@@ -90,7 +90,7 @@ def run(release: str, environments: Path, scripts: Sequence[str], home: Path, en
     (work / "config.json").write_text(
         json.dumps({"subscription_id": "a", "resource_group": "b", "workspace_name": f"w{release.replace('.', '-')}"})
     )
-    python = (environments / release / "bin" / "python").absolute()
+    python = (environments / f"azure-client-{release}" / "bin" / "python").absolute()
     log = home / f"{release}.log"
     with log.open("wb") as output:
         process = subprocess.run(

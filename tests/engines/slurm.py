@@ -9,12 +9,12 @@ from typing import Final
 
 REQUIRED: Final = "PARALLELRUN_REQUIRE_SLURM"
 """With 1, tests that need a cluster fail where there is none."""
-_TOOL: Final = Path(__file__).parents[3] / "shared" / "tools" / "slurm-up.sh"
-"""Beside the checkout of those who develop this; it brings up a cluster on one machine."""
+_TOOL: Final = Path(__file__).with_name("start") / "slurm.sh"
+"""Installs Slurm and brings up a cluster on one machine, as root on Debian."""
 _NODES: Final = 10
 _ASK_S: Final = 30
 _START_S: Final = 180
-_HOW: Final = "start one, and name its slurm.conf in SLURM_CONF"
+_HOW: Final = f"start one (as root on Debian: {REQUIRED}=1 does it), and name its slurm.conf in SLURM_CONF"
 
 
 class SlurmMissing(Exception):
@@ -28,7 +28,7 @@ def reach() -> None:
         SlurmMissing: why there is none, and how to get one.
     """
     problem = _problem()
-    if problem and _TOOL.exists() and "SLURM_CONF" not in os.environ:
+    if problem and is_required() and "SLURM_CONF" not in os.environ:
         done = subprocess.run([_TOOL, "up", str(_NODES)], capture_output=True, text=True, timeout=_START_S, check=False)
         said = subprocess.run([_TOOL, "env"], capture_output=True, text=True, timeout=_ASK_S, check=True).stdout
         os.environ["SLURM_CONF"] = said.strip().partition("SLURM_CONF=")[2]

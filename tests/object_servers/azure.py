@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 import httpx
 
-from tests.object_servers.server import BUCKET, PROGRAMS, ObjectServer, require_programs
+from tests.object_servers.server import AZURITE, BUCKET, ObjectServer, require_programs
 
 ACCOUNT = "devstoreaccount1"
 ACCOUNT_KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
@@ -35,10 +35,10 @@ class Azurite(ObjectServer):
         }
 
     def require(self) -> None:
-        require_programs("node/ready")
+        require_programs(AZURITE)
 
     def command(self) -> list[str]:
-        program = PROGRAMS / "node" / "node_modules" / "azurite" / "dist" / "src" / "blob" / "main.js"
+        program = AZURITE / "node_modules" / "azurite" / "dist" / "src" / "blob" / "main.js"
         return [
             str(shutil.which("node")), str(program),
             "--blobHost", "127.0.0.1", "--blobPort", str(self.port), "--silent",

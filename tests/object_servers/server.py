@@ -15,22 +15,20 @@ import pytest
 
 from tests.redis_server import with_this_process
 
-PROGRAMS = Path(__file__).parents[2] / ".venv-object-servers"
-"""Where `make test` installs them."""
+_ENVIRONMENTS = Path(__file__).parents[2] / ".environments"
+"""Where `make test-all` installs them."""
+PROGRAMS = _ENVIRONMENTS / "object-servers"
+AZURITE = _ENVIRONMENTS / "azurite"
 _READY_S = 60
 _MOST_ATTEMPTS = 5
 BUCKET = "parallelrun-tests"
 """There once the server is ready."""
 
 
-def require_programs(ready: str = "ready") -> None:
-    """Skip the test if the servers aren't installed; in CI, that is a failure.
-
-    Args:
-        ready: what is below `PROGRAMS` once they are.
-    """
-    if not (PROGRAMS / ready).exists():
-        reason = "the object stores aren't installed: `make test` does it (Azure's needs npm)"
+def require_programs(folder: Path = PROGRAMS) -> None:
+    """Skip the test if the servers in a folder aren't installed; in CI, that is a failure."""
+    if not (folder / "ready").exists():
+        reason = "the object stores aren't installed: `make test-all` does it (Azure's needs npm)"
         pytest.fail(reason) if os.environ.get("CI") else pytest.skip(reason)
 
 

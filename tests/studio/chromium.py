@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
 ROOT: Final = Path(__file__).parents[2]
-DRIVER: Final = ROOT / ".venv-browser"
+DRIVER: Final = ROOT / ".environments" / "browser"
 AXE: Final = ROOT / "studio" / "node_modules" / "axe-core" / "axe.min.js"
 SCREENSHOTS: Final = ROOT / "build" / "studio-screenshots"
 WIDE: Final = (1280, 900)
@@ -38,7 +38,7 @@ def missing() -> list[str]:
         what
         for what, is_there in {
             "Chromium (Debian: apt-get install chromium)": _program() is not None,
-            "what drives it (make .venv-browser/ready)": (DRIVER / "ready").exists(),
+            "what drives it (make .environments/browser/ready)": (DRIVER / "ready").exists(),
             "axe (needs npm: make studio/node_modules/ready)": AXE.exists(),
         }.items()
         if not is_there

@@ -24,7 +24,7 @@ from supply_chain.locked import locked
 from supply_chain.sbom import differences
 
 ROOT = Path(__file__).parents[2]
-AUDIT_PYTHON = ROOT / ".venv-audit" / "bin" / "python"
+AUDIT_PYTHON = ROOT / ".environments" / "audit" / "bin" / "python"
 SBOM = ROOT / "build" / "parallelrun.cdx.json"
 TODAY = date(2030, 1, 15)
 BAD = Vulnerability("bad 1.0", ("GHSA-1", "CVE-1"), ("1.1",))

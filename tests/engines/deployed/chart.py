@@ -27,7 +27,7 @@ from tests.engines.targets.docker import ROOT, build
 from tests.engines.targets.kubernetes import apply, kubectl
 
 CHART: Final = ROOT / "deploy" / "helm" / "parallelrun"
-_HELM: Final = (ROOT / ".venv-chart" / "bin" / "python", Path(__file__).with_name("helm.py"))
+_HELM: Final = (ROOT / ".environments" / "chart" / "bin" / "python", Path(__file__).with_name("helm.py"))
 _RELEASE: Final = "pr"
 _READY_S: Final = 240
 _ASKED_S: Final = 0.5
