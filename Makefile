@@ -41,7 +41,8 @@ AZURE_READY := $(AZURE_CLIENTS:%=$(ENVIRONMENTS)/azure-client-%/ready)
 SBOM := build/parallelrun.cdx.json
 VERSION := $(shell sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml)
 
-# The web page.
+# The web page. Where npm is missing, it is neither checked nor tested, but in CI that is a failure.
+NPM := $(if $(CI),npm,$(shell command -v npm))
 STUDIO := studio
 STATIC := services/api/parallelrun_api/studio/static
 
@@ -107,9 +108,8 @@ test-all: setup $(ALL_TESTS_READY) ## Run all tests that `make test` leaves out 
 quick: setup ## Run the tests of what has changed since main, in some seconds
 	@$(BIN)/python -m tests.quick
 
-# Where npm is missing, the tests that need it are skipped, but not in CI.
 $(AZURITE)/ready: requirements/azurite/package-lock.json
-	@if command -v npm >/dev/null || [ -n "$$CI" ]; then \
+	@if [ -n "$(NPM)" ]; then \
 		echo "Setting up Azure's object store in $(@D) (some seconds the first time)" && \
 		rm -f $@ && mkdir -p $(@D) && cp requirements/azurite/package*.json $(@D) && \
 		{ (cd $(@D) && npm ci --ignore-scripts --no-bin-links --no-audit --no-fund) >$(@D)/setup.log 2>&1 || \
@@ -119,11 +119,10 @@ $(AZURITE)/ready: requirements/azurite/package-lock.json
 
 .PHONY: studio
 studio: $(STUDIO)/node_modules/ready ## Build the web page (needs npm); what is built is committed
-	@cd $(STUDIO) && node_modules/.bin/tsc --noEmit && node build.mjs ../$(STATIC)
+	@cd $(STUDIO) && npm run --silent types && node build.mjs ../$(STATIC)
 
-# Where npm is missing, the tests that need it are skipped, but not in CI.
 $(STUDIO)/node_modules/ready: $(STUDIO)/package-lock.json
-	@if command -v npm >/dev/null || [ -n "$$CI" ]; then \
+	@if [ -n "$(NPM)" ]; then \
 		echo "Setting up $(@D) (some seconds the first time)" && \
 		mkdir -p build && { (cd $(STUDIO) && npm ci --ignore-scripts --no-audit --no-fund) >build/studio-setup.log 2>&1 || \
 			{ tail -n 30 build/studio-setup.log; echo "make: failed; the whole log is in build/studio-setup.log"; exit 1; } >&2; } && \
@@ -148,18 +147,21 @@ check: setup ## Lint, types, contracts, and the tests of what has changed
 	done
 
 .PHONY: lint
-lint: setup ## Check style and layout of the code
+lint: setup $(STUDIO)/node_modules/ready ## Check style and layout of the code, and of the web page where there is npm
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
+	@$(if $(NPM),cd $(STUDIO) && npm run --silent check)
 
 .PHONY: fmt
-fmt: setup ## Format the code and fix what can be fixed safely
+fmt: setup $(STUDIO)/node_modules/ready ## Format the code and fix what can be fixed safely
 	@$(BIN)/ruff check --fix-only --quiet .
 	@$(BIN)/ruff format .
+	@$(if $(NPM),cd $(STUDIO) && npm run --silent fix)
 
 .PHONY: types
-types: setup ## Check types
+types: setup $(STUDIO)/node_modules/ready ## Check types
 	@$(BIN)/mypy
+	@$(if $(NPM),cd $(STUDIO) && npm run --silent types)
 
 .PHONY: contracts
 contracts: setup ## Check which package imports which

@@ -22,5 +22,7 @@ copyFileSync("src/index.html", join(out, "index.html"));
 
 const { dependencies } = JSON.parse(readFileSync("package.json", "utf8"));
 const packages = [...Object.keys(dependencies), "@preact/signals-core"].sort();
-const licenses = packages.map((name) => `${name}\n\n${readFileSync(join("node_modules", name, "LICENSE"), "utf8").trim()}\n`);
+const licenses = packages.map(
+  (name) => `${name}\n\n${readFileSync(join("node_modules", name, "LICENSE"), "utf8").trim()}\n`,
+);
 writeFileSync(join(out, "licenses.txt"), licenses.join("\n----\n\n"));

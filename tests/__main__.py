@@ -23,13 +23,13 @@ _FAILED: Final = 1
 
 def main(selections: Sequence[str]) -> int:
     """Run what is selected; returns the exit code."""
-    names = [name for selection in selections or ["test"] for name in _expand(selection)]
+    names = [name for selection in selections for name in _expand(selection)]
     codes = [_side_by_side([name for name in names if not _is_marked(name, "pytestmark = pytest.mark.chaos")])]
     # Chaos tests are never rerun: one lost or duplicated row is a failure.
     if chaos := [name for name in names if _is_marked(name, "pytest.mark.chaos")]:
         codes.append(run_pytest("-n", PROCESSES, "-m", "chaos and not docker", *chaos))
-    # These share one engine.
-    if docker := [name for name in names if _is_marked(name, "pytest.mark.docker")]:
+    # These share one engine, and `make test` has none of them.
+    if [*selections] != ["test"] and (docker := [name for name in names if _is_marked(name, "pytest.mark.docker")]):
         codes.append(run_pytest("-m", "docker", *docker))
     return max(code if code != _NO_TESTS else 0 for code in codes)
 
@@ -68,6 +68,6 @@ def run_pytest(*arguments: str) -> int:
 
 if __name__ == "__main__":
     try:
-        sys.exit(main(sys.argv[1:]))
+        sys.exit(main(sys.argv[1:] or ["test"]))
     except LookupError as error:
         sys.exit(str(error))

@@ -17,6 +17,7 @@ from typing import Final
 from tests.__main__ import run_pytest
 from tests.parts import ROOT, Parts, all_test_files
 
+OF_THE_PAGE: Final = ("tests/studio/test_build.py", "tests/studio/test_units.py")
 ALWAYS: Final = ("tests/unit/test_layout.py", "tests/unit/test_docs.py")
 MOST_WITHOUT_SERVERS: Final = 40
 MOST_WITH_SERVERS: Final = 4
@@ -30,8 +31,11 @@ def main() -> int:
     near = nearest(changed, all_test_files())
     chosen = choose(near)
     print(f"{len(changed)} files have changed; {len(near)} files with tests are near to them", flush=True)
-    code = run_pytest("-q", "-n", "2", "--dist", "loadfile", "-m", "not docker and not chaos", *{*chosen, *ALWAYS})
-    if left_out := len(near) - len(chosen):
+    if any(name.startswith("studio/") for name in changed):
+        chosen += OF_THE_PAGE
+    names = sorted({*chosen, *ALWAYS})
+    code = run_pytest("-q", "-n", "2", "--dist", "loadfile", "-m", "not docker and not chaos", *names)
+    if left_out := len({*near} - {*chosen}):
         print(f"quick: {left_out} of the nearest files were left out; `make test` runs more")
     return code
 

@@ -10,6 +10,7 @@ import pytest
 from tests.parts import ROOT, Parts, Topic, all_test_files
 
 PARTS = Parts.read()
+TEST_OF_THIS = str(Path(__file__).relative_to(ROOT))
 NAMED = [each for topic in PARTS.topics for each in (*topic.tests, *topic.without)]
 
 
@@ -29,6 +30,11 @@ def test_parts_name_only_what_exists(name: str) -> None:
     file, _, test = name.partition("::")
     assert (ROOT / file).exists()
     assert not test or f"def {test.partition('[')[0]}(" in (ROOT / file).read_text()
+
+
+def test_parts_leave_engines_out_of_make_test() -> None:
+    names = [name for name in PARTS.arguments("test", all_test_files()) if "::" not in name]
+    assert [name for name in names if "mark.docker" in (ROOT / name).read_text() and name != TEST_OF_THIS] == []
 
 
 def test_parts_of_which_there_are_none_are_refused_with_those_that_exist() -> None:

@@ -27,7 +27,11 @@ export async function getJson<T>(path: string, signal?: AbortSignal): Promise<T>
   return (await (await request(path, signal ? { signal } : {})).json()) as T;
 }
 
-export async function getText(path: string, headers: Record<string, string> = {}, signal?: AbortSignal): Promise<Response> {
+export async function getText(
+  path: string,
+  headers: Record<string, string> = {},
+  signal?: AbortSignal,
+): Promise<Response> {
   return request(path, signal ? { headers, signal } : { headers });
 }
 
@@ -65,12 +69,24 @@ async function problemOf(answer: Response): Promise<Problem> {
   const hints = (told.errors ?? []).map((each: { message: string; hint?: string }) =>
     each.hint ? `${each.message}: ${each.hint}` : each.message,
   );
-  return new Problem(answer.status, told.code ?? "", told.detail ?? `The server answered with ${answer.status}.`, hints);
+  return new Problem(
+    answer.status,
+    told.code ?? "",
+    told.detail ?? `The server answered with ${answer.status}.`,
+    hints,
+  );
 }
 
 function sleep(ms: number, signal?: AbortSignal | null): Promise<void> {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(resolve, ms);
-    signal?.addEventListener("abort", () => (clearTimeout(timer), reject(signal.reason)), { once: true });
+    signal?.addEventListener(
+      "abort",
+      () => {
+        clearTimeout(timer);
+        reject(signal.reason);
+      },
+      { once: true },
+    );
   });
 }

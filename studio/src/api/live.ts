@@ -5,7 +5,7 @@
 
 import { signal, type Signal } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
-import { getJson, isReachable, mustSignIn, Problem } from "./http";
+import { getJson, isReachable, mustSignIn, type Problem } from "./http";
 import { jobPath } from "./paths";
 import type { Job } from "./types";
 
@@ -139,7 +139,8 @@ class Follower implements LiveJob {
       this.noted("state", data);
       this.change(data);
     });
-    for (const name of ["error", "size", "step", "steps"]) on(name, (data: Record<string, unknown>) => this.noted(name, data));
+    for (const name of ["error", "size", "step", "steps"])
+      on(name, (data: Record<string, unknown>) => this.noted(name, data));
   }
 
   private show(job: Job): void {

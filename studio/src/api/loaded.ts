@@ -20,7 +20,12 @@ interface Held<T> {
 
 /** Load at once when `key` or `asked` changes, what else the question depends on, and in a while when `revision` does. What
  * was loaded for another key isn't shown for this one. */
-export function useLoaded<T>(key: string, load: (signal: AbortSignal) => Promise<T>, revision: unknown = 0, asked = ""): Loaded<T> {
+export function useLoaded<T>(
+  key: string,
+  load: (signal: AbortSignal) => Promise<T>,
+  revision: unknown = 0,
+  asked = "",
+): Loaded<T> {
   const [held, hold] = useState<Held<T>>({ key });
   const [round, setRound] = useState(0);
   const latest = useRef(load);

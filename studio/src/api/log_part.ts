@@ -24,7 +24,12 @@ const CHUNK = 64 * 1024;
 const MOST_LINES = 20_000;
 
 /** The end of a log, or what is around a byte of it. */
-export async function openPart(job: string, path: string, at: number | undefined, signal: AbortSignal): Promise<LogPart> {
+export async function openPart(
+  job: string,
+  path: string,
+  at: number | undefined,
+  signal: AbortSignal,
+): Promise<LogPart> {
   if (at === undefined) return read(job, path, `bytes=-${CHUNK}`, signal);
   const begin = Math.max(0, at - CHUNK / 4);
   return read(job, path, `bytes=${begin}-${begin + CHUNK - 1}`, signal);
@@ -56,7 +61,8 @@ async function read(job: string, path: string, range: string, signal: AbortSigna
     return NOTHING;
   }
   const bytes = new Uint8Array(await answer.arrayBuffer());
-  const [, first = "0", , size = String(bytes.length)] = /bytes (\d+)-(\d+)\/(\d+)/.exec(answer.headers.get("Content-Range") ?? "") ?? [];
+  const [, first = "0", , size = String(bytes.length)] =
+    /bytes (\d+)-(\d+)\/(\d+)/.exec(answer.headers.get("Content-Range") ?? "") ?? [];
   const begin = Number(first);
   const lines = linesOf(bytes, begin);
   // A part that begins within a line leaves that line out; its beginning is not known.

@@ -149,6 +149,12 @@ export interface Node {
   memory_bytes: number;
   disk_free_bytes: number;
   clock_ahead_s: number;
-  gpus?: { device: string; name: string; utilization: number | null; memory_used_bytes: number | null; memory_bytes: number | null }[];
+  gpus?: {
+    device: string;
+    name: string;
+    utilization: number | null;
+    memory_used_bytes: number | null;
+    memory_bytes: number | null;
+  }[];
   pressure?: { cpu: number; io: number; memory: number } | null;
 }

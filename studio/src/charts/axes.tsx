@@ -21,7 +21,14 @@ const TOP = 8;
 const BOTTOM = 24;
 const LABEL = 84;
 
-export function plotOf(width: number, height: number, from: number, to: number, values: number[], format: (value: number) => string): Plot {
+export function plotOf(
+  width: number,
+  height: number,
+  from: number,
+  to: number,
+  values: number[],
+  format: (value: number) => string,
+): Plot {
   const left = 14 + LETTER * Math.max(...values.map((value) => format(value).length));
   const [right, bottom] = [width - RIGHT, height - BOTTOM];
   const highest = values.at(-1)!;
@@ -42,7 +49,8 @@ export function plotOf(width: number, height: number, from: number, to: number, 
 /** As exact as labels that are so many seconds apart have to be. */
 function clockFor(step: number): Intl.DateTimeFormat {
   const digits = step < 0.01 ? 3 : step < 0.1 ? 2 : 1;
-  if (step < 1) return new Intl.DateTimeFormat("en-GB", { minute: "2-digit", second: "2-digit", fractionalSecondDigits: digits });
+  if (step < 1)
+    return new Intl.DateTimeFormat("en-GB", { minute: "2-digit", second: "2-digit", fractionalSecondDigits: digits });
   return new Intl.DateTimeFormat("en-GB", { timeStyle: step % 60 ? "medium" : "short" });
 }
 

@@ -7,7 +7,13 @@ import { colorsNow, type Colors } from "./colors";
 
 export type Draw = (context: CanvasRenderingContext2D, colors: Colors) => void;
 
-export function useCanvas(of: RefObject<HTMLCanvasElement | null>, width: number, height: number, draw: Draw, inputs: unknown[]): void {
+export function useCanvas(
+  of: RefObject<HTMLCanvasElement | null>,
+  width: number,
+  height: number,
+  draw: Draw,
+  inputs: unknown[],
+): void {
   const painted = paint.value;
   useLayoutEffect(() => {
     const canvas = of.current;

@@ -27,7 +27,13 @@ export function HeatMap({ tiles, shade, onOpen, onBack }: Props): JSX.Element {
   const [at, setAt] = useState<number | undefined>(undefined);
   const grid = gridOf(tiles.completed.length, width);
   const shown = at === undefined ? undefined : Math.min(at, grid.cells - 1);
-  useCanvas(canvas, grid.columns * grid.pitch, grid.height, (context, colors) => drawCells(context, colors, grid, tiles, shade, shown), [tiles, shade, shown, grid.pitch]);
+  useCanvas(
+    canvas,
+    grid.columns * grid.pitch,
+    grid.height,
+    (context, colors) => drawCells(context, colors, grid, tiles, shade, shown),
+    [tiles, shade, shown, grid.pitch],
+  );
 
   const cellOf = (event: MouseEvent): number | undefined => {
     const { left, top } = canvas.current!.getBoundingClientRect();
@@ -55,7 +61,12 @@ export function HeatMap({ tiles, shade, onOpen, onBack }: Props): JSX.Element {
         onKeyDown={press}
         onBlur={() => setAt(undefined)}
       >
-        <canvas ref={canvas} onPointerMove={(event) => setAt(cellOf(event))} onPointerLeave={() => setAt(undefined)} onClick={(event) => open(cellOf(event))} />
+        <canvas
+          ref={canvas}
+          onPointerMove={(event) => setAt(cellOf(event))}
+          onPointerLeave={() => setAt(undefined)}
+          onClick={(event) => open(cellOf(event))}
+        />
       </div>
       <p class="readout" aria-live="polite">
         {shown === undefined ? `A square is ${sizeOf(tiles)}.` : told(tiles, shown)}
@@ -64,7 +75,8 @@ export function HeatMap({ tiles, shade, onOpen, onBack }: Props): JSX.Element {
   );
 }
 
-const sizeOf = ({ bucket_size }: Tiles): string => (bucket_size === 1 ? "one mini-batch" : `${count(bucket_size)} mini-batches`);
+const sizeOf = ({ bucket_size }: Tiles): string =>
+  bucket_size === 1 ? "one mini-batch" : `${count(bucket_size)} mini-batches`;
 
 /** The first mini-batch of a cell, and the one after its last. */
 export const boundsOf = (tiles: Tiles, cell: number): [number, number] => {
@@ -88,11 +100,23 @@ function told(tiles: Tiles, cell: number): string {
   const isOne = tiles.bucket_size === 1;
   const states = parts.map(([value, word]) => (isOne ? word : `${count(value as number)} ${word}`)).join(", ");
   const median = tiles.median_run_s[cell];
-  const time = median == null ? "" : isOne ? ` · ran ${duration(median)}` : ` · median ${duration(median)}, at most ${duration(tiles.max_run_s[cell]!)}`;
+  const time =
+    median == null
+      ? ""
+      : isOne
+        ? ` · ran ${duration(median)}`
+        : ` · median ${duration(median)}, at most ${duration(tiles.max_run_s[cell]!)}`;
   return `${nameOf(tiles, cell)}: ${states}${time}`;
 }
 
-function drawCells(context: CanvasRenderingContext2D, colors: Colors, grid: Grid, tiles: Tiles, shade: Shade, shown: number | undefined): void {
+function drawCells(
+  context: CanvasRenderingContext2D,
+  colors: Colors,
+  grid: Grid,
+  tiles: Tiles,
+  shade: Shade,
+  shown: number | undefined,
+): void {
   const scale = shade === "time" ? timeScale(tiles) : undefined;
   for (let cell = 0; cell < grid.cells; cell++) {
     const { x, y, size } = boxOf(grid, cell);
@@ -113,7 +137,15 @@ function drawCells(context: CanvasRenderingContext2D, colors: Colors, grid: Grid
 }
 
 /** The shares of a cell from the bottom up. A few that failed among many must still be seen. */
-function drawState(context: CanvasRenderingContext2D, colors: Colors, tiles: Tiles, cell: number, x: number, y: number, size: number): void {
+function drawState(
+  context: CanvasRenderingContext2D,
+  colors: Colors,
+  tiles: Tiles,
+  cell: number,
+  x: number,
+  y: number,
+  size: number,
+): void {
   const [first, end] = boundsOf(tiles, cell);
   const share = (value: number, least: number): number => (value ? Math.max(least, (size * value) / (end - first)) : 0);
   const failed = share(tiles.failed[cell]!, Math.min(size, 4));
@@ -131,7 +163,14 @@ function drawState(context: CanvasRenderingContext2D, colors: Colors, tiles: Til
   else if (tiles.running[cell]) drawDot(context, colors, x, y, size);
 }
 
-function drawCross(context: CanvasRenderingContext2D, colors: Colors, x: number, y: number, size: number, isWhole: boolean): void {
+function drawCross(
+  context: CanvasRenderingContext2D,
+  colors: Colors,
+  x: number,
+  y: number,
+  size: number,
+  isWhole: boolean,
+): void {
   if (size < 9) return;
   const [inner, outer] = [size * 0.3, size * 0.7];
   context.strokeStyle = isWhole ? colors.surface : colors.text;
@@ -162,7 +201,14 @@ function timeScale(tiles: Tiles): (seconds: number | null) => number | null {
   return (seconds) => (seconds === null ? null : seconds > 0 ? (Math.log(seconds) - least) / span : 0);
 }
 
-function drawTime(context: CanvasRenderingContext2D, colors: Colors, share: number | null, x: number, y: number, size: number): void {
+function drawTime(
+  context: CanvasRenderingContext2D,
+  colors: Colors,
+  share: number | null,
+  x: number,
+  y: number,
+  size: number,
+): void {
   context.fillStyle = share === null ? colors.waiting : colors.cold;
   context.fillRect(x, y, size, size);
   if (share === null) return;

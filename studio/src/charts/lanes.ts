@@ -16,7 +16,13 @@ export function windowOf({ begin_s, end_s }: Timeline, width: number): Window {
   return { x: (seconds) => ((seconds - begin_s) / span) * width, width };
 }
 
-export function drawLanes(context: CanvasRenderingContext2D, colors: Colors, timeline: Timeline, width: number, shown: number | undefined): void {
+export function drawLanes(
+  context: CanvasRenderingContext2D,
+  colors: Colors,
+  timeline: Timeline,
+  width: number,
+  shown: number | undefined,
+): void {
   const window = windowOf(timeline, width);
   timeline.lanes.forEach((lane, index) => {
     const top = index * LANE + (LANE - BAR) / 2;
@@ -31,13 +37,25 @@ export function drawLanes(context: CanvasRenderingContext2D, colors: Colors, tim
 }
 
 /** From the begin of a worker to its end: where nothing else is drawn upon it, it was idle. */
-function drawPresence(context: CanvasRenderingContext2D, colors: Colors, lane: Lane, { x, width }: Window, top: number): void {
+function drawPresence(
+  context: CanvasRenderingContext2D,
+  colors: Colors,
+  lane: Lane,
+  { x, width }: Window,
+  top: number,
+): void {
   const [left, right] = [Math.max(0, x(lane.begin_s)), Math.min(width, x(lane.end_s))];
   context.fillStyle = colors.waiting;
   if (right > left) context.fillRect(left, top, right - left, BAR);
 }
 
-function drawTries(context: CanvasRenderingContext2D, colors: Colors, spans: NonNullable<Lane["spans"]>, { x }: Window, top: number): void {
+function drawTries(
+  context: CanvasRenderingContext2D,
+  colors: Colors,
+  spans: NonNullable<Lane["spans"]>,
+  { x }: Window,
+  top: number,
+): void {
   spans.begin_s.forEach((begin, index) => {
     const load = spans.load_s[index]!;
     const [left, middle, right] = [x(begin), x(begin + load), x(begin + spans.elapsed_s[index]!)];
@@ -53,7 +71,14 @@ function drawTries(context: CanvasRenderingContext2D, colors: Colors, spans: Non
 }
 
 /** Init always; loading and running where tries are too many to be drawn one by one, as shares of the height. */
-function drawBuckets(context: CanvasRenderingContext2D, colors: Colors, timeline: Timeline, lane: Lane, { x }: Window, top: number): void {
+function drawBuckets(
+  context: CanvasRenderingContext2D,
+  colors: Colors,
+  timeline: Timeline,
+  lane: Lane,
+  { x }: Window,
+  top: number,
+): void {
   // On whole pixels: buckets beside each other would show stripes where they share one.
   const edge = (bucket: number): number => Math.round(x(timeline.begin_s + bucket * timeline.bucket_s));
   lane.init.forEach((_, bucket) => {
@@ -76,6 +101,8 @@ function drawBuckets(context: CanvasRenderingContext2D, colors: Colors, timeline
 /** The try at a time in a lane, if tries are drawn one by one. */
 export function tryAt(lane: Lane, seconds: number): number | undefined {
   const { spans } = lane;
-  const index = spans?.begin_s.findIndex((begin, each) => seconds >= begin && seconds <= begin + spans.elapsed_s[each]!);
+  const index = spans?.begin_s.findIndex(
+    (begin, each) => seconds >= begin && seconds <= begin + spans.elapsed_s[each]!,
+  );
   return index === undefined || index < 0 ? undefined : index;
 }

@@ -28,13 +28,28 @@ interface Props {
   hasBytes?: boolean;
 }
 
-export function LineChart({ label, times, lines, format, height = 180, most = 0, hasBytes = false }: Props): JSX.Element {
+export function LineChart({
+  label,
+  times,
+  lines,
+  format,
+  height = 180,
+  most = 0,
+  hasBytes = false,
+}: Props): JSX.Element {
   const box = useRef<HTMLDivElement>(null);
   const width = useWidth(box);
   const [at, setAt] = useState<number | undefined>(undefined);
   const last = times.length - 1;
   const top = Math.max(most, ...lines.flatMap((line) => line.values.map((value) => value ?? 0)));
-  const plot = plotOf(width, height, times[0] ?? 0, times[last] ?? 1, hasBytes ? byteTicks(top) : valueTicks(top), format);
+  const plot = plotOf(
+    width,
+    height,
+    times[0] ?? 0,
+    times[last] ?? 1,
+    hasBytes ? byteTicks(top) : valueTicks(top),
+    format,
+  );
   const shown = at === undefined ? undefined : Math.min(at, last);
 
   const point = (event: PointerEvent): void => {
@@ -66,7 +81,9 @@ export function LineChart({ label, times, lines, format, height = 180, most = 0,
           {lines.map((line) => (
             <Path key={line.name} line={line} times={times} plot={plot} />
           ))}
-          {shown !== undefined && <line class="cursor" x1={plot.x(times[shown]!)} x2={plot.x(times[shown]!)} y1={plot.top} y2={plot.bottom} />}
+          {shown !== undefined && (
+            <line class="cursor" x1={plot.x(times[shown]!)} x2={plot.x(times[shown]!)} y1={plot.top} y2={plot.bottom} />
+          )}
         </svg>
       )}
       <p class="legend" aria-live="polite">
@@ -95,13 +112,18 @@ function Path({ line, times, plot }: { line: Line; times: number[]; plot: Plot }
     <g class={line.kind}>
       {line.isFilled && <path class="area" d={area} />}
       <path class="line" d={path} />
-      {line.values.map((value, index) => value !== null && isAlone(line, index) && <circle key={index} cx={plot.x(times[index]!)} cy={plot.y(value)} r="2.5" />)}
+      {line.values.map(
+        (value, index) =>
+          value !== null &&
+          isAlone(line, index) && <circle key={index} cx={plot.x(times[index]!)} cy={plot.y(value)} r="2.5" />,
+      )}
     </g>
   );
 }
 
 /** Without a neighbor, there is no line to it. */
-const isAlone = ({ values }: Line, index: number): boolean => (values[index - 1] ?? null) === null && (values[index + 1] ?? null) === null;
+const isAlone = ({ values }: Line, index: number): boolean =>
+  (values[index - 1] ?? null) === null && (values[index + 1] ?? null) === null;
 
 function nearest(times: number[], time: number): number {
   const after = times.findIndex((each) => each >= time);

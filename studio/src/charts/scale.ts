@@ -3,7 +3,28 @@
 const MINUTE = 60;
 const HOUR = 3600;
 const DAY = 24 * HOUR;
-const TIME_STEPS = [1, 2, 5, 10, 15, 30, MINUTE, 2 * MINUTE, 5 * MINUTE, 10 * MINUTE, 15 * MINUTE, 30 * MINUTE, HOUR, 2 * HOUR, 3 * HOUR, 6 * HOUR, 12 * HOUR, DAY, 2 * DAY, 7 * DAY];
+const TIME_STEPS = [
+  1,
+  2,
+  5,
+  10,
+  15,
+  30,
+  MINUTE,
+  2 * MINUTE,
+  5 * MINUTE,
+  10 * MINUTE,
+  15 * MINUTE,
+  30 * MINUTE,
+  HOUR,
+  2 * HOUR,
+  3 * HOUR,
+  6 * HOUR,
+  12 * HOUR,
+  DAY,
+  2 * DAY,
+  7 * DAY,
+];
 
 /** A round step such that about `wanted` of them are in `span`. */
 export function roundStep(span: number, wanted: number): number {
@@ -28,7 +49,10 @@ export function byteTicks(most: number): number[] {
 /** Round times between two, in seconds; `offset` is what is added to make them round, such as that of a time zone. */
 export function timeTicks(from: number, to: number, wanted: number, offset = 0): number[] {
   const rough = (to - from) / Math.max(1, wanted);
-  const step = rough < 1 ? roundStep(to - from, wanted) : (TIME_STEPS.find((each) => each >= rough) ?? Math.ceil(rough / DAY) * DAY);
+  const step =
+    rough < 1
+      ? roundStep(to - from, wanted)
+      : (TIME_STEPS.find((each) => each >= rough) ?? Math.ceil(rough / DAY) * DAY);
   const first = Math.ceil((from + offset) / step) * step - offset;
   const ticks: number[] = [];
   for (let at = first; at <= to + step * 1e-6; at += step) ticks.push(at);

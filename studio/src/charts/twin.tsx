@@ -30,7 +30,15 @@ export function Twin({ caption, columns, rows, children }: Props): JSX.Element {
   );
 }
 
-export function DataTable({ caption, columns, rows }: { caption: string; columns: Column[]; rows: ComponentChildren[][] }): JSX.Element {
+export function DataTable({
+  caption,
+  columns,
+  rows,
+}: {
+  caption: string;
+  columns: Column[];
+  rows: ComponentChildren[][];
+}): JSX.Element {
   return (
     <div class="scroll" tabIndex={0} role="region" aria-label={`Table: ${caption}`}>
       <table>
@@ -56,7 +64,11 @@ export function DataTable({ caption, columns, rows }: { caption: string; columns
           ))}
         </tbody>
       </table>
-      {rows.length > MOST_ROWS && <p class="sub">The first {MOST_ROWS} of {rows.length} rows.</p>}
+      {rows.length > MOST_ROWS && (
+        <p class="sub">
+          The first {MOST_ROWS} of {rows.length} rows.
+        </p>
+      )}
     </div>
   );
 }

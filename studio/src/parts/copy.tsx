@@ -19,7 +19,13 @@ export function Copy({ text, label, children }: Props): JSX.Element {
     return () => clearTimeout(timer);
   }, [isDone]);
   return (
-    <button type="button" class={children ? "quiet" : "bare"} aria-label={children ? undefined : label} title={label} onClick={() => void copy(text).then(setDone)}>
+    <button
+      type="button"
+      class={children ? "quiet" : "bare"}
+      aria-label={children ? undefined : label}
+      title={label}
+      onClick={() => void copy(text).then(setDone)}
+    >
       <Icon name={isDone ? "check" : "copy"} />
       {children}
       <span role="status" class="unseen">
@@ -31,7 +37,11 @@ export function Copy({ text, label, children }: Props): JSX.Element {
 
 /** Pages that don't come over TLS or from this machine have no clipboard of the new kind. */
 async function copy(text: string): Promise<boolean> {
-  if (navigator.clipboard) return navigator.clipboard.writeText(text).then(() => true, () => false);
+  if (navigator.clipboard)
+    return navigator.clipboard.writeText(text).then(
+      () => true,
+      () => false,
+    );
   const field = document.createElement("textarea");
   field.value = text;
   document.body.append(field);

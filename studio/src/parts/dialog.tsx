@@ -17,7 +17,12 @@ export function Dialog({ title, onClose, children }: Props): JSX.Element {
     return () => dialog.close();
   }, []);
   return (
-    <dialog ref={own} aria-labelledby="dialog-title" onClose={onClose} onClick={(event) => event.target === own.current && onClose()}>
+    <dialog
+      ref={own}
+      aria-labelledby="dialog-title"
+      onClose={onClose}
+      onClick={(event) => event.target === own.current && onClose()}
+    >
       <div class="sheet">
         <h2 id="dialog-title">{title}</h2>
         {children}

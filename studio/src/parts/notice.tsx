@@ -31,7 +31,13 @@ export function Trouble({ problem }: { problem: Problem }): JSX.Element {
 }
 
 /** What was loaded, or why it wasn't. What there is already stays while the server is away. */
-export function Shown<T>({ of, children }: { of: { value: T | undefined; problem: Problem | undefined }; children: (value: T) => ComponentChildren }): JSX.Element {
+export function Shown<T>({
+  of,
+  children,
+}: {
+  of: { value: T | undefined; problem: Problem | undefined };
+  children: (value: T) => ComponentChildren;
+}): JSX.Element {
   if (of.value !== undefined) return <>{children(of.value)}</>;
   if (of.problem && of.problem.status !== 401) return <Trouble problem={of.problem} />;
   return <Loading />;

@@ -43,7 +43,8 @@ function act(key: string): boolean {
   return true;
 }
 
-const isWriting = (element: Element): boolean => element.matches("input:not([type=checkbox]), textarea, select, [contenteditable]");
+const isWriting = (element: Element): boolean =>
+  element.matches("input:not([type=checkbox]), textarea, select, [contenteditable]");
 
 /** The rows that one can open are those with a link of this class. */
 function step(by: number): void {

@@ -39,14 +39,26 @@ export function TopBar(): JSX.Element {
             no connection
           </span>
         )}
-        <button type="button" class="bare" onClick={nextTheme} aria-label={`Colors: ${theme.value}. Change`} title={`Colors: ${theme.value}`}>
+        <button
+          type="button"
+          class="bare"
+          onClick={nextTheme}
+          aria-label={`Colors: ${theme.value}. Change`}
+          title={`Colors: ${theme.value}`}
+        >
           <Icon name={THEME_ICONS[theme.value]!} />
         </button>
         <button type="button" class="bare" onClick={() => (isHelpOpen.value = true)} aria-label="Keys" title="Keys (?)">
           <Icon name="help" />
         </button>
         {session.value?.is_token_needed && (
-          <button type="button" class="bare" onClick={() => void signOut()} aria-label="Sign out" title={`Sign out${session.value.token_name && ` (${session.value.token_name})`}`}>
+          <button
+            type="button"
+            class="bare"
+            onClick={() => void signOut()}
+            aria-label="Sign out"
+            title={`Sign out${session.value.token_name && ` (${session.value.token_name})`}`}
+          >
             <Icon name="leave" />
           </button>
         )}
@@ -55,4 +67,5 @@ export function TopBar(): JSX.Element {
   );
 }
 
-const isAt = (path: string, noun: string): boolean => path === noun || path.startsWith(`${noun}/`) || (path === "/" && noun === "/jobs");
+const isAt = (path: string, noun: string): boolean =>
+  path === noun || path.startsWith(`${noun}/`) || (path === "/" && noun === "/jobs");

@@ -16,14 +16,30 @@ interface Compute {
 }
 
 export function Computes({ revision }: { revision: number }): JSX.Element | null {
-  const { value } = useLoaded("computes", (signal) => getJson<{ items: Compute[] }>(apiPath("/computes"), signal), revision);
+  const { value } = useLoaded(
+    "computes",
+    (signal) => getJson<{ items: Compute[] }>(apiPath("/computes"), signal),
+    revision,
+  );
   if (!value?.items.length) return null;
   return (
     <Card title="Computes">
       <DataTable
         caption="Computes"
-        columns={[{ name: "Name" }, { name: "Kind" }, { name: "Fewest nodes", isNumber: true }, { name: "Most nodes", isNumber: true }, { name: "" }]}
-        rows={value.items.map((each) => [<b>{each.name}</b>, each.type, each.min_instances, each.max_instances, each.is_default ? "runs jobs that name none" : ""])}
+        columns={[
+          { name: "Name" },
+          { name: "Kind" },
+          { name: "Fewest nodes", isNumber: true },
+          { name: "Most nodes", isNumber: true },
+          { name: "" },
+        ]}
+        rows={value.items.map((each) => [
+          <b>{each.name}</b>,
+          each.type,
+          each.min_instances,
+          each.max_instances,
+          each.is_default ? "runs jobs that name none" : "",
+        ])}
       />
     </Card>
   );

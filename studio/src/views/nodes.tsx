@@ -42,7 +42,9 @@ export function Nodes(): JSX.Element {
 }
 
 function gpuOf({ name, utilization, memory_used_bytes, memory_bytes }: NonNullable<Node["gpus"]>[number]): string {
-  const memory = memory_bytes ? `${memory_used_bytes === null ? "" : `${bytes(memory_used_bytes)} of `}${bytes(memory_bytes)}` : "";
+  const memory = memory_bytes
+    ? `${memory_used_bytes === null ? "" : `${bytes(memory_used_bytes)} of `}${bytes(memory_bytes)}`
+    : "";
   return [name, utilization === null ? "" : `${percent(utilization)} in use`, memory].filter(Boolean).join(", ");
 }
 

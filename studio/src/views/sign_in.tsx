@@ -17,7 +17,9 @@ export function SignIn(): JSX.Element {
     setBusy(true);
     tell("");
     const token = new FormData(form).get("token") as string;
-    await signIn(token.trim()).catch((problem: Problem) => tell(problem.status === 401 ? "This token is not valid." : problem.message));
+    await signIn(token.trim()).catch((problem: Problem) =>
+      tell(problem.status === 401 ? "This token is not valid." : problem.message),
+    );
     setBusy(false);
   };
 
@@ -47,8 +49,8 @@ export function SignIn(): JSX.Element {
           {isBusy ? "Signing in …" : "Sign in"}
         </button>
         <p id="token-help" class="hint">
-          On the server's machine, <code>parallelrun job open</code> and <code>parallelrun up</code> sign you in by a link. The token of{" "}
-          <code>parallelrun up</code> is in <code>~/.local/state/parallelrun/cluster.json</code>.
+          On the server's machine, <code>parallelrun job open</code> and <code>parallelrun up</code> sign you in by a
+          link. The token of <code>parallelrun up</code> is in <code>~/.local/state/parallelrun/cluster.json</code>.
         </p>
       </form>
     </dialog>

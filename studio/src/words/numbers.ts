@@ -10,7 +10,8 @@ export const count = (value: number): string => WHOLE.format(value);
 export const short = (value: number): string => SHORT.format(value);
 
 /** `one` or `many` with the number before it. */
-export const counted = (value: number, one: string, many = `${one}s`): string => `${count(value)} ${value === 1 ? one : many}`;
+export const counted = (value: number, one: string, many = `${one}s`): string =>
+  `${count(value)} ${value === 1 ? one : many}`;
 
 export function bytes(value: number): string {
   const power = Math.min(Math.floor(Math.log2(Math.max(value, 1)) / 10), UNITS.length - 1);

@@ -19,7 +19,11 @@ export function paceOf(job: Job, now: number): Pace {
   const isOpen = job.state === "processing" && decided > 0 && elapsedS > 1;
   const items = items_done + items_failed;
   // While a job still chooses the size of its mini-batches, only the number of its items is known.
-  const left = listing_done ? (scheduled - done - failed) / decided : all_found && !resumed ? (itemsFound(job) - items) / items : NaN;
+  const left = listing_done
+    ? (scheduled - done - failed) / decided
+    : all_found && !resumed
+      ? (itemsFound(job) - items) / items
+      : NaN;
   return {
     elapsedS,
     itemsPerS: elapsedS > 0 ? items_done / elapsedS : NaN,
@@ -33,7 +37,8 @@ export const itemsFound = ({ progress }: Job): number => progress.items_schedule
 /** The share of a job's mini-batches, or of a pipeline's steps, that are decided. */
 export function shareOf(job: Job): number {
   if (job.state === "completed") return 1;
-  if (job.steps.length) return job.steps.filter((step) => !["waiting", "running"].includes(step.state)).length / job.steps.length;
+  if (job.steps.length)
+    return job.steps.filter((step) => !["waiting", "running"].includes(step.state)).length / job.steps.length;
   const { done, failed, scheduled } = job.progress;
   return scheduled ? (done + failed) / scheduled : 0;
 }

@@ -46,6 +46,9 @@ function completed(job: Job, pace: Pace): string {
   const took = ` in ${duration(pace.elapsedS)}`;
   if (job.type === "pipeline") return `All ${counted(job.steps.length, "step")} have ended${took}.`;
   if (job.type === "command") return `The command has ended${took}.`;
-  const bad = items_failed || failed ? `, but ${counted(items_failed, "item")} in ${counted(failed, "mini-batch", "mini-batches")} failed` : "";
+  const bad =
+    items_failed || failed
+      ? `, but ${counted(items_failed, "item")} in ${counted(failed, "mini-batch", "mini-batches")} failed`
+      : "";
   return `${counted(items_done, "item")} gave ${counted(rows, "row")}${took}${bad}.`;
 }

@@ -5,7 +5,9 @@ export type Row = Record<string, string>;
 export function rowsOf(csv: string): Row[] {
   const [head = [], ...rows] = parsed(csv);
   // The last line may still be written.
-  return rows.filter((row) => row.length === head.length).map((row) => Object.fromEntries(row.map((cell, index) => [head[index]!, cell])));
+  return rows
+    .filter((row) => row.length === head.length)
+    .map((row) => Object.fromEntries(row.map((cell, index) => [head[index]!, cell])));
 }
 
 /** RFC 4180: cells may be in quotes, with line breaks and doubled quotes in them. */

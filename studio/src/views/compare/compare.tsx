@@ -41,66 +41,70 @@ function Both({ one, other }: { one: string; other: string }): JSX.Element {
         // Whether a job that has failed was faster is no question.
         const areComparable = jobs.every(({ state }) => state === "completed");
         return (
-        <div class="stack compare">
-          <Card title="Figures">
-            <div class="scroll tall" tabIndex={0} role="region" aria-label="Table of figures">
-              <table>
-                <thead>
-                  <tr>
-                    <th scope="col">Figure</th>
-                    {jobs.map((job) => (
-                      <th key={job.id} scope="col" class="number">
-                        <a href={`/jobs/${job.id}`}>{titleOf(job)}</a> <State state={job.state} />
-                      </th>
-                    ))}
-                    <th scope="col" class="number">
-                      Change
-                    </th>
-                  </tr>
-                </thead>
-                <tbody>
-                  {FIGURES.map(({ name, title, format, isBetterLow }) => {
-                    const [before, after] = jobs.map((job) => job.figures[name] ?? null);
-                    return (
-                      <tr key={name}>
-                        <th scope="row">{title}</th>
-                        <td class="number">{before == null ? "–" : format(before)}</td>
-                        <td class="number">{after == null ? "–" : format(after)}</td>
-                        <td class="number">
-                          <Change before={before ?? null} after={after ?? null} isBetterLow={areComparable ? isBetterLow : undefined} />
-                        </td>
-                      </tr>
-                    );
-                  })}
-                </tbody>
-              </table>
-            </div>
-          </Card>
-          <Card title="Settings that differ">
-            {settings.length ? (
-              <div class="scroll tall" tabIndex={0} role="region" aria-label="Table of settings">
+          <div class="stack compare">
+            <Card title="Figures">
+              <div class="scroll tall" tabIndex={0} role="region" aria-label="Table of figures">
                 <table>
-                  <tbody>
-                    {settings.map(({ name, values }) => (
-                      <tr key={name}>
-                        <th scope="row">
-                          <code>{name}</code>
+                  <thead>
+                    <tr>
+                      <th scope="col">Figure</th>
+                      {jobs.map((job) => (
+                        <th key={job.id} scope="col" class="number">
+                          <a href={`/jobs/${job.id}`}>{titleOf(job)}</a> <State state={job.state} />
                         </th>
-                        {values.map((value, index) => (
-                          <td key={index}>
-                            <code>{typeof value === "string" ? value || "–" : JSON.stringify(value)}</code>
+                      ))}
+                      <th scope="col" class="number">
+                        Change
+                      </th>
+                    </tr>
+                  </thead>
+                  <tbody>
+                    {FIGURES.map(({ name, title, format, isBetterLow }) => {
+                      const [before, after] = jobs.map((job) => job.figures[name] ?? null);
+                      return (
+                        <tr key={name}>
+                          <th scope="row">{title}</th>
+                          <td class="number">{before == null ? "–" : format(before)}</td>
+                          <td class="number">{after == null ? "–" : format(after)}</td>
+                          <td class="number">
+                            <Change
+                              before={before ?? null}
+                              after={after ?? null}
+                              isBetterLow={areComparable ? isBetterLow : undefined}
+                            />
                           </td>
-                        ))}
-                      </tr>
-                    ))}
+                        </tr>
+                      );
+                    })}
                   </tbody>
                 </table>
               </div>
-            ) : (
-              <Empty>None does.</Empty>
-            )}
-          </Card>
-        </div>
+            </Card>
+            <Card title="Settings that differ">
+              {settings.length ? (
+                <div class="scroll tall" tabIndex={0} role="region" aria-label="Table of settings">
+                  <table>
+                    <tbody>
+                      {settings.map(({ name, values }) => (
+                        <tr key={name}>
+                          <th scope="row">
+                            <code>{name}</code>
+                          </th>
+                          {values.map((value, index) => (
+                            <td key={index}>
+                              <code>{typeof value === "string" ? value || "–" : JSON.stringify(value)}</code>
+                            </td>
+                          ))}
+                        </tr>
+                      ))}
+                    </tbody>
+                  </table>
+                </div>
+              ) : (
+                <Empty>None does.</Empty>
+              )}
+            </Card>
+          </div>
         );
       }}
     </Shown>
@@ -108,7 +112,15 @@ function Both({ one, other }: { one: string; other: string }): JSX.Element {
 }
 
 /** Said in words, too: better and worse have no color alone. */
-function Change({ before, after, isBetterLow }: { before: number | null; after: number | null; isBetterLow: boolean | undefined }): JSX.Element | null {
+function Change({
+  before,
+  after,
+  isBetterLow,
+}: {
+  before: number | null;
+  after: number | null;
+  isBetterLow: boolean | undefined;
+}): JSX.Element | null {
   if (before === null || after === null || before === after || before === 0) return null;
   const share = after / before - 1;
   if (Math.abs(share) < 0.005) return null;

@@ -121,7 +121,12 @@ function Confirm({ job, action, live, onClose }: ConfirmProps): JSX.Element {
         <button type="button" onClick={onClose}>
           Leave it
         </button>
-        <button type="button" class={action.isGrave ? "main grave" : "main"} disabled={isBusy} onClick={() => void act()}>
+        <button
+          type="button"
+          class={action.isGrave ? "main grave" : "main"}
+          disabled={isBusy}
+          onClick={() => void act()}
+        >
           {action.title}
         </button>
       </div>

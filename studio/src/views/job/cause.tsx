@@ -9,7 +9,8 @@ export function Cause({ job, failure }: { job: Job; failure: Failure }): JSX.Ele
     <>
       {failure.first_cause && failure.first_cause !== failure.summary && (
         <p class="first-cause">
-          First cause: {failure.error_category && <span class="chip failed">{failure.error_category}</span>} <code>{failure.first_cause.replace(`${failure.error_category}: `, "")}</code>
+          First cause: {failure.error_category && <span class="chip failed">{failure.error_category}</span>}{" "}
+          <code>{failure.first_cause.replace(`${failure.error_category}: `, "")}</code>
         </p>
       )}
       {failure.hint && <p class="hint">{failure.hint}</p>}

@@ -25,9 +25,22 @@ interface Entry {
 
 export function Events({ job, live }: TabProps): JSX.Element {
   useEffect(() => live.readPast(), [live]);
-  const entries = [...timesOf(job), ...live.events.value.filter((event) => !isToldByJob(job, event)).flatMap(entryOf)].sort((one, other) => one.at - other.at);
+  const entries = [
+    ...timesOf(job),
+    ...live.events.value.filter((event) => !isToldByJob(job, event)).flatMap(entryOf),
+  ].sort((one, other) => one.at - other.at);
   return (
-    <Card title="Events" aside={<Copy text={`curl -sSN -H "Authorization: Bearer $TOKEN" ${location.origin}/v1/jobs/${job.id}/events`} label="Copy the request that follows this job, for curl">curl</Copy>}>
+    <Card
+      title="Events"
+      aside={
+        <Copy
+          text={`curl -sSN -H "Authorization: Bearer $TOKEN" ${location.origin}/v1/jobs/${job.id}/events`}
+          label="Copy the request that follows this job, for curl"
+        >
+          curl
+        </Copy>
+      }
+    >
       {entries.length ? (
         <ol class="events">
           {entries.map((entry, index) => (
@@ -56,7 +69,9 @@ export function Events({ job, live }: TabProps): JSX.Element {
 /** Whether `timesOf` has it already. */
 function isToldByJob(job: Job, { name, data }: LiveEvent): boolean {
   if (name !== "state") return false;
-  return data["state"] === "processing" ? job.started !== null : isOver({ state: String(data["state"]) }) && job.ended !== null;
+  return data["state"] === "processing"
+    ? job.started !== null
+    : isOver({ state: String(data["state"]) }) && job.ended !== null;
 }
 
 /** What a job says of itself: it is there when events are forgotten. */
@@ -64,7 +79,12 @@ function timesOf(job: Job): Entry[] {
   const entries: Entry[] = [{ at: Date.parse(job.submitted), state: "queued", what: "Submitted" }];
   if (job.started) entries.push({ at: Date.parse(job.started), state: "processing", what: "A leader has begun" });
   if (job.ended)
-    entries.push({ at: Date.parse(job.ended), state: job.state, what: capital(job.state), ...(job.failure ? { detail: job.failure.summary } : {}) });
+    entries.push({
+      at: Date.parse(job.ended),
+      state: job.state,
+      what: capital(job.state),
+      ...(job.failure ? { detail: job.failure.summary } : {}),
+    });
   return entries;
 }
 
@@ -73,8 +93,19 @@ const capital = (word: string): string => word.charAt(0).toUpperCase() + word.sl
 function entryOf({ at, name, data }: LiveEvent): Entry[] {
   const text = (field: string): string => (typeof data[field] === "string" ? data[field] : "");
   if (name === "state") return [{ at, state: text("state"), what: capital(worded(text("state"))) }];
-  if (name === "step") return [{ at, state: text("state"), what: `Step ${text("step")} is ${worded(text("state"))}`, detail: text("why") }];
-  if (name === "size") return [{ at, state: "processing", what: `A mini-batch now has ${counted(Number(data["items"]), "item")}`, detail: text("why") }];
+  if (name === "step")
+    return [
+      { at, state: text("state"), what: `Step ${text("step")} is ${worded(text("state"))}`, detail: text("why") },
+    ];
+  if (name === "size")
+    return [
+      {
+        at,
+        state: "processing",
+        what: `A mini-batch now has ${counted(Number(data["items"]), "item")}`,
+        detail: text("why"),
+      },
+    ];
   if (name !== "error") return [];
   const log = text("log");
   return [{ at, state: "failed", what: text("category") || "Error", detail: text("message"), ...(log ? { log } : {}) }];

@@ -66,7 +66,8 @@ export function Header({ job, live, now }: { job: Job; live: LiveJob; now: numbe
 function wholeOf(job: Job): { total: number; shares: Share[]; isOpen: boolean } {
   if (job.type !== "pipeline") {
     const { progress } = job;
-    if (progress.all_found && !progress.listing_done) return { total: itemsFound(job), shares: itemShares(progress), isOpen: false };
+    if (progress.all_found && !progress.listing_done)
+      return { total: itemsFound(job), shares: itemShares(progress), isOpen: false };
     return { total: progress.scheduled, shares: progressShares(progress), isOpen: !progress.listing_done };
   }
   const inState = (...states: string[]): number => job.steps.filter(({ state }) => states.includes(state)).length;

@@ -15,7 +15,10 @@ export function JobPage({ id, tab }: { id: string; tab: string }): JSX.Element {
   const job = live.job.value;
   const problem = live.problem.value;
   const now = useNow(job !== undefined && !isOver(job));
-  if (!job) return <div class="page">{problem && problem.status !== 401 ? <NoJob id={id} problem={problem} /> : <Loading />}</div>;
+  if (!job)
+    return (
+      <div class="page">{problem && problem.status !== 401 ? <NoJob id={id} problem={problem} /> : <Loading />}</div>
+    );
 
   const tabs = tabsOf(job);
   const View: ComponentType<TabProps> | undefined = tab ? tabs.find((each) => each.path === tab)?.view : Overview;

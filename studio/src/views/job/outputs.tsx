@@ -18,11 +18,22 @@ import type { TabProps } from "./tab_props";
 const MOST = 500;
 
 export function Outputs({ job, live }: TabProps): JSX.Element {
-  const files = useLoaded(`${job.id} ${job.state}`, (signal) => getJson<FilePage>(jobPath(job.id, "/outputs"), signal), live.revision.value);
+  const files = useLoaded(
+    `${job.id} ${job.state}`,
+    (signal) => getJson<FilePage>(jobPath(job.id, "/outputs"), signal),
+    live.revision.value,
+  );
   return (
     <div class="stack">
       {job.output && <WholeOutput job={job} output={job.output} />}
-      <Card title="Files" aside={<Copy text={`parallelrun job download ${job.id}`} label="Copy the command that downloads all">CLI</Copy>}>
+      <Card
+        title="Files"
+        aside={
+          <Copy text={`parallelrun job download ${job.id}`} label="Copy the command that downloads all">
+            CLI
+          </Copy>
+        }
+      >
         <Shown of={files}>{(page) => <Files job={job} page={page} />}</Shown>
       </Card>
     </div>
@@ -66,7 +77,12 @@ function Files({ job, page }: { job: Job; page: FilePage }): JSX.Element {
         {page.items.slice(0, MOST).map(({ path, bytes: size, modified }) => (
           <li key={path}>
             <div class="entry">
-              <button type="button" class="row quiet" aria-expanded={path === shown} onClick={() => ask({ path: path === shown ? undefined : path })}>
+              <button
+                type="button"
+                class="row quiet"
+                aria-expanded={path === shown}
+                onClick={() => ask({ path: path === shown ? undefined : path })}
+              >
                 <Icon name="right" />
                 <code>{path}</code>
               </button>
@@ -89,7 +105,9 @@ function Files({ job, page }: { job: Job; page: FilePage }): JSX.Element {
           </li>
         ))}
       </ul>
-      {(page.next_page_token !== null || page.items.length > MOST) && <p class="sub">There are more: the command line lists and downloads all.</p>}
+      {(page.next_page_token !== null || page.items.length > MOST) && (
+        <p class="sub">There are more: the command line lists and downloads all.</p>
+      )}
     </>
   );
 }

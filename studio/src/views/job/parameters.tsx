@@ -22,7 +22,15 @@ interface Setting {
   group: string;
 }
 
-const TITLES: Record<string, string> = { job: "Job", run: "Run settings", parallel: "Parallel", inputs: "Inputs", outputs: "Outputs", limits: "Limits", other: "Other" };
+const TITLES: Record<string, string> = {
+  job: "Job",
+  run: "Run settings",
+  parallel: "Parallel",
+  inputs: "Inputs",
+  outputs: "Outputs",
+  limits: "Limits",
+  other: "Other",
+};
 const CHOICES = { "": "all", given: "given ones" };
 
 export function Parameters({ job }: TabProps): JSX.Element {
@@ -40,7 +48,10 @@ export function Parameters({ job }: TabProps): JSX.Element {
       </div>
       <Shown of={loaded}>
         {({ items }) => {
-          const groups = Map.groupBy(items.filter(({ origin }) => !isNarrow || origin !== "default"), ({ group }) => group);
+          const groups = Map.groupBy(
+            items.filter(({ origin }) => !isNarrow || origin !== "default"),
+            ({ group }) => group,
+          );
           return [...groups].map(([group, settings]) => (
             <Card key={group} title={TITLES[group] ?? group}>
               <dl class="settings">

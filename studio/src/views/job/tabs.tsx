@@ -44,11 +44,18 @@ export function tabsOf(job: Job): Tab[] {
 export function Tabs({ job, tabs, current }: { job: Job; tabs: Tab[]; current: string }): JSX.Element {
   const own = useRef<HTMLElement>(null);
   // In a narrow window, the tabs scroll.
-  useLayoutEffect(() => own.current?.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest", inline: "nearest" }), [current]);
+  useLayoutEffect(
+    () => own.current?.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest", inline: "nearest" }),
+    [current],
+  );
   return (
     <nav ref={own} class="tabs" aria-label="Parts of the job">
       {tabs.map(({ path, title }) => (
-        <a key={path} href={`/jobs/${job.id}${path && "/"}${path}`} aria-current={path === current ? "page" : undefined}>
+        <a
+          key={path}
+          href={`/jobs/${job.id}${path && "/"}${path}`}
+          aria-current={path === current ? "page" : undefined}
+        >
           {title}
         </a>
       ))}

@@ -28,7 +28,12 @@ export function Filters({ state, text, onText }: Props): JSX.Element {
       <label class="search">
         <Icon name="search" />
         <span class="unseen">Name, id or tag</span>
-        <input type="search" placeholder="Name, id or tag" value={text} onInput={(event) => onText(event.currentTarget.value)} />
+        <input
+          type="search"
+          placeholder="Name, id or tag"
+          value={text}
+          onInput={(event) => onText(event.currentTarget.value)}
+        />
       </label>
     </div>
   );

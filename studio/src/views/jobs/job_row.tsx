@@ -67,7 +67,12 @@ function Progress({ job }: { job: Job }): JSX.Element {
   const isOpen = !listing_done && !isOver(job);
   return (
     <>
-      <Bar label={`Progress of ${titleOf(job)}`} total={scheduled} shares={progressShares(job.progress)} isOpen={isOpen} />
+      <Bar
+        label={`Progress of ${titleOf(job)}`}
+        total={scheduled}
+        shares={progressShares(job.progress)}
+        isOpen={isOpen}
+      />
       <span class="sub">
         {count(done + failed)} / {isOpen ? `${count(scheduled)} …` : count(scheduled)}
         {failed > 0 && <span class="bad"> · {count(failed)} failed</span>}

@@ -22,9 +22,15 @@ export function Jobs(): JSX.Element {
   const [state, text, parent] = [query.get("state") ?? "", query.get("q") ?? "", query.get("parent") ?? ""];
   const [pages, setPages] = useState(1);
   const [chosen, choose] = useState<string[]>([]);
-  const jobs = useLoaded(`${state} ${parent}`, (signal) => load(state, parent, pages, signal), useEvery(EVERY_MS), String(pages));
+  const jobs = useLoaded(
+    `${state} ${parent}`,
+    (signal) => load(state, parent, pages, signal),
+    useEvery(EVERY_MS),
+    String(pages),
+  );
   const now = useNow(jobs.value?.items.some((job) => !isOver(job)) ?? false);
-  const toggle = (id: string): void => choose((before) => (before.includes(id) ? before.filter((each) => each !== id) : [...before.slice(-1), id]));
+  const toggle = (id: string): void =>
+    choose((before) => (before.includes(id) ? before.filter((each) => each !== id) : [...before.slice(-1), id]));
 
   return (
     <div class="page">
@@ -42,7 +48,11 @@ export function Jobs(): JSX.Element {
           const shown = items.filter((job) => matches(job, text));
           return (
             <>
-              {shown.length ? <Table jobs={shown} now={now} chosen={chosen} toggle={toggle} /> : <None isFiltered={Boolean(state || text || parent)} />}
+              {shown.length ? (
+                <Table jobs={shown} now={now} chosen={chosen} toggle={toggle} />
+              ) : (
+                <None isFiltered={Boolean(state || text || parent)} />
+              )}
               {next_page_token && (
                 <p class="more">
                   <button type="button" onClick={() => setPages(pages + 1)}>

@@ -5,7 +5,9 @@ import type { Job } from "../../api/types";
 export function tagsOf(job: Job): string[] {
   const tags = job.spec["tags"];
   if (typeof tags !== "object" || tags === null) return [];
-  return Object.entries(tags).map(([name, value]) => (value === "" || value === null ? name : `${name}=${String(value)}`));
+  return Object.entries(tags).map(([name, value]) =>
+    value === "" || value === null ? name : `${name}=${String(value)}`,
+  );
 }
 
 export function matches(job: Job, text: string): boolean {

@@ -48,7 +48,15 @@ export function AdviceCard({ job, saysNothing = false }: { job: Job; saysNothing
   if (!value || (!value.findings.length && !saysNothing)) return null;
   const command = `parallelrun job advise ${job.id}${isAll ? ` --min-saving ${SMALL_S}s` : ""}`;
   return (
-    <Card title="Advice" kind="wide advice" aside={<Copy text={command} label="Copy the command that gives this advice">CLI</Copy>}>
+    <Card
+      title="Advice"
+      kind="wide advice"
+      aside={
+        <Copy text={command} label="Copy the command that gives this advice">
+          CLI
+        </Copy>
+      }
+    >
       <p>{value.summary}</p>
       {saysNothing && (isAll || !value.findings.length) && (
         <button type="button" class="quiet" onClick={() => ask({ savings: isAll ? undefined : "all" })}>

@@ -25,8 +25,16 @@ interface Curve {
 
 type Setting = "nodes" | "processes" | "mini_batch_size";
 
-const SETTINGS: Record<Setting, string> = { nodes: "nodes", processes: "processes on each node", mini_batch_size: "mini-batch size" };
-const RANGES: Record<Setting, string> = { nodes: "1,2,3,4,6,8,12,16,24,32,48,64", processes: "1,2,3,4,6,8,12,16,24,32", mini_batch_size: "1,2,5,10,20,50,100,200,500,1000" };
+const SETTINGS: Record<Setting, string> = {
+  nodes: "nodes",
+  processes: "processes on each node",
+  mini_batch_size: "mini-batch size",
+};
+const RANGES: Record<Setting, string> = {
+  nodes: "1,2,3,4,6,8,12,16,24,32,48,64",
+  processes: "1,2,3,4,6,8,12,16,24,32",
+  mini_batch_size: "1,2,5,10,20,50,100,200,500,1000",
+};
 
 export function WhatIf({ job }: { job: Job }): JSX.Element {
   const { query } = place.value;
@@ -43,15 +51,28 @@ export function WhatIf({ job }: { job: Job }): JSX.Element {
           <Choice label="Setting" value={setting} options={SETTINGS} onChange={(what) => ask({ what })} />
           <label class="pick">
             Price of a node-hour
-            <input type="text" inputMode="decimal" size={6} value={price} onChange={(event) => ask({ price: event.currentTarget.value.trim() })} />
+            <input
+              type="text"
+              inputMode="decimal"
+              size={6}
+              value={price}
+              onChange={(event) => ask({ price: event.currentTarget.value.trim() })}
+            />
           </label>
-          <Copy text={`parallelrun job advise ${job.id} --what-if ${asked}${price && ` --price ${price}`}`} label="Copy the command that computes this">
+          <Copy
+            text={`parallelrun job advise ${job.id} --what-if ${asked}${price && ` --price ${price}`}`}
+            label="Copy the command that computes this"
+          >
             CLI
           </Copy>
         </>
       }
     >
-      <Shown of={curve}>{(value) => (value.points.length ? <Points curve={value} /> : <Empty>Nothing can be computed of this job.</Empty>)}</Shown>
+      <Shown of={curve}>
+        {(value) =>
+          value.points.length ? <Points curve={value} /> : <Empty>Nothing can be computed of this job.</Empty>
+        }
+      </Shown>
     </Card>
   );
 }

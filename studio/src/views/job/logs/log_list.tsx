@@ -21,9 +21,24 @@ export function LogList({ job, files, current, hasMore }: Props): JSX.Element {
   const shown = files.filter(({ path }) => path.includes(text)).slice(0, MOST);
   const folders = Map.groupBy(shown, ({ path }) => path.split("/").slice(0, -1).join("/"));
   return (
-    <Card title="Logs" aside={<span class="sub">{files.length}{hasMore && " and more"}</span>}>
+    <Card
+      title="Logs"
+      aside={
+        <span class="sub">
+          {files.length}
+          {hasMore && " and more"}
+        </span>
+      }
+    >
       {files.length > 12 && (
-        <input type="search" class="narrow" aria-label="Narrow the list of logs" placeholder="node, process, name" value={text} onInput={(event) => setText(event.currentTarget.value)} />
+        <input
+          type="search"
+          class="narrow"
+          aria-label="Narrow the list of logs"
+          placeholder="node, process, name"
+          value={text}
+          onInput={(event) => setText(event.currentTarget.value)}
+        />
       )}
       <nav class="files" aria-label="Logs">
         {[...folders].map(([folder, entries]) => (
@@ -32,7 +47,11 @@ export function LogList({ job, files, current, hasMore }: Props): JSX.Element {
             <ul>
               {entries.map((entry) => (
                 <li key={entry.path}>
-                  <a class="row" href={linkToLog(job.id, entry.path)} aria-current={entry.path === current ? "true" : undefined}>
+                  <a
+                    class="row"
+                    href={linkToLog(job.id, entry.path)}
+                    aria-current={entry.path === current ? "true" : undefined}
+                  >
                     {entry.path.split("/").at(-1)}
                   </a>
                   <span class="sub">{bytes(entry.bytes)}</span>

@@ -51,7 +51,11 @@ function Results({ job, text }: { job: Job; text: string }): JSX.Element {
     try {
       const path = jobPath(job.id, "/log-lines", { text, any_case: "true", page_token: before.next_page_token ?? "" });
       const next = await getJson<Hits>(path);
-      setHits({ ...next, items: [...before.items, ...next.items], searched_bytes: before.searched_bytes + next.searched_bytes });
+      setHits({
+        ...next,
+        items: [...before.items, ...next.items],
+        searched_bytes: before.searched_bytes + next.searched_bytes,
+      });
     } catch (error) {
       tell(error as Problem);
     }

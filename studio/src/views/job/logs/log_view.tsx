@@ -86,11 +86,23 @@ export function LogView({ job, path, isEmpty, at }: Props): JSX.Element {
   };
 
   return (
-    <Card title={path} kind="log" aside={<Tools job={job} path={path} part={part} at={at} follows={follows} follow={follow} />}>
+    <Card
+      title={path}
+      kind="log"
+      aside={<Tools job={job} path={path} part={part} at={at} follows={follows} follow={follow} />}
+    >
       {problem && <Trouble problem={problem} />}
       {!part && !problem && <Loading />}
       {part && (
-        <div class="log-lines" ref={box} tabIndex={0} role="region" aria-label={`Lines of ${path}. j and k choose one.`} onScroll={scrolled} onKeyDown={press}>
+        <div
+          class="log-lines"
+          ref={box}
+          tabIndex={0}
+          role="region"
+          aria-label={`Lines of ${path}. j and k choose one.`}
+          onScroll={scrolled}
+          onKeyDown={press}
+        >
           {part.begin > 0 && (
             <button type="button" class="quiet" onClick={() => void earlier()}>
               Show earlier lines
@@ -98,7 +110,11 @@ export function LogView({ job, path, isEmpty, at }: Props): JSX.Element {
           )}
           {part.lines.length ? <Lines part={part} at={at} /> : <Empty>It is empty.</Empty>}
           {part.end < part.size && (
-            <button type="button" class="quiet" onClick={() => void load((signal) => readOn(job.id, path, part, signal))}>
+            <button
+              type="button"
+              class="quiet"
+              onClick={() => void load((signal) => readOn(job.id, path, part, signal))}
+            >
               Show later lines
             </button>
           )}
@@ -136,7 +152,13 @@ function Tools({ job, path, part, at, follows, follow }: ToolsProps): JSX.Elemen
           Link to the line
         </Copy>
       )}
-      <a class="button bare" href={filePath(job.id, "logs", path)} download aria-label="Download this log" title="Download this log">
+      <a
+        class="button bare"
+        href={filePath(job.id, "logs", path)}
+        download
+        aria-label="Download this log"
+        title="Download this log"
+      >
         <Icon name="down" />
       </a>
       <Copy text={`parallelrun job logs ${job.id} ${path}`} label="Copy the command that shows this log" />
@@ -156,7 +178,12 @@ function Lines({ part, at }: { part: LogPart; at: number | undefined }): JSX.Ele
   return (
     <ol>
       {part.lines.map(({ offset, text }) => (
-        <li key={offset} class={offset === at ? "named" : ""} aria-current={offset === at ? "true" : undefined} onClick={() => name(offset)}>
+        <li
+          key={offset}
+          class={offset === at ? "named" : ""}
+          aria-current={offset === at ? "true" : undefined}
+          onClick={() => name(offset)}
+        >
           <code>{text}</code>
         </li>
       ))}

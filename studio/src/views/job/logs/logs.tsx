@@ -21,7 +21,8 @@ export function Logs({ job, live }: TabProps): JSX.Element {
   return (
     <Shown of={files}>
       {({ items, next_page_token }) => {
-        const path = query.get("path") ?? FIRST.find((each) => items.some((item) => item.path === each)) ?? items[0]?.path;
+        const path =
+          query.get("path") ?? FIRST.find((each) => items.some((item) => item.path === each)) ?? items[0]?.path;
         const isEmpty = items.find((item) => item.path === path)?.bytes === 0;
         return (
           <div class="logs">
@@ -30,7 +31,13 @@ export function Logs({ job, live }: TabProps): JSX.Element {
               <LogList job={job} files={items} current={path} hasMore={next_page_token !== null} />
             </div>
             {path ? (
-              <LogView key={`${path} ${isEmpty}`} job={job} path={path} isEmpty={isEmpty} at={at && /^\d{1,15}$/.test(at) ? Number(at) : undefined} />
+              <LogView
+                key={`${path} ${isEmpty}`}
+                job={job}
+                path={path}
+                isEmpty={isEmpty}
+                at={at && /^\d{1,15}$/.test(at) ? Number(at) : undefined}
+              />
             ) : (
               <Empty>There are no logs yet.</Empty>
             )}

@@ -27,7 +27,11 @@ export function Listed({ job, revision, range }: { job: Job; revision: number; r
   const state = query.get("state") ?? "";
   const order = query.get("order") ?? "";
   const hasOrder = state !== "running" && state !== "ready";
-  const asked = { status: state, limit: PAGE, ...(hasOrder ? { order_by: order || "id", first: range.first || undefined, end: range.end } : {}) };
+  const asked = {
+    status: state,
+    limit: PAGE,
+    ...(hasOrder ? { order_by: order || "id", first: range.first || undefined, end: range.end } : {}),
+  };
   const path = jobPath(job.id, "/mini-batches", asked);
   const [pages, setPages] = useState(1);
   useEffect(() => setPages(1), [path]);
@@ -37,8 +41,15 @@ export function Listed({ job, revision, range }: { job: Job; revision: number; r
       title="Mini-batches"
       aside={
         <>
-          <Choice label="State" value={state} options={isOver(job) ? DECIDED : OPEN} onChange={(value) => ask({ state: value })} />
-          {hasOrder && <Choice label="Order" value={order} options={ORDERS} onChange={(value) => ask({ order: value })} />}
+          <Choice
+            label="State"
+            value={state}
+            options={isOver(job) ? DECIDED : OPEN}
+            onChange={(value) => ask({ state: value })}
+          />
+          {hasOrder && (
+            <Choice label="Order" value={order} options={ORDERS} onChange={(value) => ask({ order: value })} />
+          )}
         </>
       }
     >
@@ -60,10 +71,18 @@ export function Listed({ job, revision, range }: { job: Job; revision: number; r
   );
 }
 
-async function load(id: string, asked: Record<string, string | number | undefined>, pages: number, signal: AbortSignal): Promise<Page<MiniBatch>> {
+async function load(
+  id: string,
+  asked: Record<string, string | number | undefined>,
+  pages: number,
+  signal: AbortSignal,
+): Promise<Page<MiniBatch>> {
   let page: Page<MiniBatch> = { items: [], next_page_token: "" };
   for (let number = 0; number < pages && page.next_page_token !== null; number++) {
-    const next = await getJson<Page<MiniBatch>>(jobPath(id, "/mini-batches", { ...asked, page_token: page.next_page_token }), signal);
+    const next = await getJson<Page<MiniBatch>>(
+      jobPath(id, "/mini-batches", { ...asked, page_token: page.next_page_token }),
+      signal,
+    );
     page = { ...next, items: [...page.items, ...next.items] };
   }
   return page;

@@ -42,14 +42,28 @@ export function MapCard({ job, revision, range, onOpen }: Props): JSX.Element {
           Show all
         </button>
       )}
-      <Choice label="Color" value={shade} options={{ state: "State", time: "Run time" }} onChange={(value) => ask({ shade: value === "time" ? value : undefined })} />
+      <Choice
+        label="Color"
+        value={shade}
+        options={{ state: "State", time: "Run time" }}
+        onChange={(value) => ask({ shade: value === "time" ? value : undefined })}
+      />
     </>
   );
   return (
-    <Card title={isZoomed ? `Map of ${count(range.first)} – ${count((range.end ?? range.first) - 1)}` : "Map"} aside={aside}>
+    <Card
+      title={isZoomed ? `Map of ${count(range.first)} – ${count((range.end ?? range.first) - 1)}` : "Map"}
+      aside={aside}
+    >
       <div ref={box}>
         <Shown of={tiles}>
-          {(value) => (value.completed.length ? <Map tiles={value} shade={shade} onOpen={onOpen} onBack={back} /> : <Empty>There are no mini-batches yet.</Empty>)}
+          {(value) =>
+            value.completed.length ? (
+              <TileMap tiles={value} shade={shade} onOpen={onOpen} onBack={back} />
+            ) : (
+              <Empty>There are no mini-batches yet.</Empty>
+            )
+          }
         </Shown>
       </div>
     </Card>
@@ -63,7 +77,7 @@ interface MapProps {
   onBack: () => void;
 }
 
-function Map({ tiles, shade, onOpen, onBack }: MapProps): JSX.Element {
+function TileMap({ tiles, shade, onOpen, onBack }: MapProps): JSX.Element {
   const numbers = ["Done", "Failed", "Running", "Waiting", "Tried again", "Median run", "Longest run"];
   const seconds = (value: number | null | undefined): string => (value == null ? "–" : duration(value));
   return (

@@ -11,7 +11,12 @@ import { counted } from "../../../words/numbers";
 import { linkToLog, linkToMiniBatch } from "../links";
 
 export function Errors({ job, revision }: { job: Job; revision: number }): JSX.Element | null {
-  const { value } = usePicture(job.id, (signal) => getJson<KindsOfErrors>(jobPath(job.id, "/errors"), signal), revision, job.state);
+  const { value } = usePicture(
+    job.id,
+    (signal) => getJson<KindsOfErrors>(jobPath(job.id, "/errors"), signal),
+    revision,
+    job.state,
+  );
   if (!value?.items.length) return null;
   return (
     <Card title="Errors" kind="wide" aside={<span class="sub">{counted(value.count, "try", "tries")} failed</span>}>

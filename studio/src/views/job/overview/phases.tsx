@@ -26,7 +26,15 @@ interface Tries {
   end: number;
 }
 
-export function Phases({ job, now, throughput }: { job: Job; now: number; throughput: Throughput | undefined }): JSX.Element {
+export function Phases({
+  job,
+  now,
+  throughput,
+}: {
+  job: Job;
+  now: number;
+  throughput: Throughput | undefined;
+}): JSX.Element {
   return (
     <Card title="Phases">
       <ol class="phases">
@@ -46,7 +54,13 @@ export function Phases({ job, now, throughput }: { job: Job; now: number; throug
 }
 
 function phasesOf(job: Job, now: number, tries: Tries | undefined): Phase[] {
-  return [waiting(job, now), ...shuffling(job), scheduling(job, tries), processing(job, now, tries), concatenation(job, now, tries)];
+  return [
+    waiting(job, now),
+    ...shuffling(job),
+    scheduling(job, tries),
+    processing(job, now, tries),
+    concatenation(job, now, tries),
+  ];
 }
 
 function triesOf(throughput: Throughput | undefined): Tries | undefined {
@@ -56,7 +70,8 @@ function triesOf(throughput: Throughput | undefined): Tries | undefined {
 }
 
 /** What is told of a phase, with how long it took; clocks of nodes may be a little ahead of the server's. */
-const toldIn = (told: string, milliseconds: number): string => [told, duration(Math.max(0, milliseconds / 1000))].filter(Boolean).join(" · ");
+const toldIn = (told: string, milliseconds: number): string =>
+  [told, duration(Math.max(0, milliseconds / 1000))].filter(Boolean).join(" · ");
 
 /** How a phase stands that has not come to its end when its job has ended. */
 const left = (job: Job): string => (job.state === "canceled" ? "canceled" : "failed");
@@ -65,14 +80,29 @@ function waiting(job: Job, now: number): Phase {
   const waited = secondsBetween(job.submitted, job.started ?? job.ended ?? now);
   const state = job.started ? "done" : isOver(job) ? left(job) : "waiting";
   const done = job.started ? 1 : 0;
-  return { name: "Waiting", state, total: 1, shares: [{ kind: "done", value: done }], isOpen: state === "waiting", told: duration(Math.max(0, waited)) };
+  return {
+    name: "Waiting",
+    state,
+    total: 1,
+    shares: [{ kind: "done", value: done }],
+    isOpen: state === "waiting",
+    told: duration(Math.max(0, waited)),
+  };
 }
 
 function shuffling({ progress, ...job }: Job): Phase[] {
   const { bytes_shuffled: done, bytes_to_shuffle: total } = progress;
   if (!total) return [];
   const state = done >= total ? "done" : isOver(job) ? left(job as Job) : "running";
-  return [{ name: "Grouping rows", state, total, shares: [{ kind: "done", value: done }], told: `${bytes(done)} of ${bytes(total)}` }];
+  return [
+    {
+      name: "Grouping rows",
+      state,
+      total,
+      shares: [{ kind: "done", value: done }],
+      told: `${bytes(done)} of ${bytes(total)}`,
+    },
+  ];
 }
 
 function scheduling(job: Job, tries: Tries | undefined): Phase {
@@ -86,9 +116,13 @@ function scheduling(job: Job, tries: Tries | undefined): Phase {
     shares: [{ kind: "done", value: listing_done ? 1 : 0 }],
     isOpen: state === "running",
     told: [
-      scheduled ? `${counted(items_scheduled, "item")}${of} in ${counted(scheduled, "mini-batch", "mini-batches")}${listing_done ? "" : " so far"}` : "",
+      scheduled
+        ? `${counted(items_scheduled, "item")}${of} in ${counted(scheduled, "mini-batch", "mini-batches")}${listing_done ? "" : " so far"}`
+        : "",
       chosen_size ? `${counted(chosen_size, "item")} for each now (auto): ${chosen_why}` : "",
-      job.started && tries ? `first try after ${duration(Math.max(0, (tries.begin - Date.parse(job.started)) / 1000))}` : "",
+      job.started && tries
+        ? `first try after ${duration(Math.max(0, (tries.begin - Date.parse(job.started)) / 1000))}`
+        : "",
     ]
       .filter(Boolean)
       .join(" · "),
@@ -98,7 +132,15 @@ function scheduling(job: Job, tries: Tries | undefined): Phase {
 function processing(job: Job, now: number, tries: Tries | undefined): Phase {
   const { scheduled, listing_done, done, failed, running } = job.progress;
   const isDone = listing_done && done + failed >= scheduled;
-  const state = isDone ? (failed && !done ? "failed" : "done") : isOver(job) ? left(job) : done + failed + running ? "running" : "waiting";
+  const state = isDone
+    ? failed && !done
+      ? "failed"
+      : "done"
+    : isOver(job)
+      ? left(job)
+      : done + failed + running
+        ? "running"
+        : "waiting";
   const bad = failed ? `, ${count(failed)} failed` : "";
   const told = scheduled ? `${count(done)} done${bad}${running ? `, ${count(running)} at work` : ""}` : "";
   return {
@@ -113,8 +155,20 @@ function processing(job: Job, now: number, tries: Tries | undefined): Phase {
 function concatenation(job: Job, now: number, tries: Tries | undefined): Phase {
   const { bytes_concatenated: done, bytes_to_concatenate: total } = job.progress;
   const isDone = job.state === "completed";
-  const state = isDone ? "done" : isOver(job) ? (total ? left(job) : "skipped") : job.state === "finalizing" ? "running" : "waiting";
-  const told = job.output ? `${bytes(job.output.bytes)}, ${job.output.order}` : total ? `${bytes(done)} of ${bytes(total)}` : "";
+  const state = isDone
+    ? "done"
+    : isOver(job)
+      ? total
+        ? left(job)
+        : "skipped"
+      : job.state === "finalizing"
+        ? "running"
+        : "waiting";
+  const told = job.output
+    ? `${bytes(job.output.bytes)}, ${job.output.order}`
+    : total
+      ? `${bytes(done)} of ${bytes(total)}`
+      : "";
   const end = job.ended ? Date.parse(job.ended) : now;
   const isTimed = tries && (state === "done" || state === "running");
   return {

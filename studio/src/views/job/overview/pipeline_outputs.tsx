@@ -14,7 +14,8 @@ export function PipelineOutputs({ job }: { job: Job }): JSX.Element | null {
           <div key={name}>
             <dt>{name}</dt>
             <dd>
-              {path ? <code>{path}</code> : "not made yet"} {path && <Copy text={path} label={`Copy the path of ${name}`} />}
+              {path ? <code>{path}</code> : "not made yet"}{" "}
+              {path && <Copy text={path} label={`Copy the path of ${name}`} />}
               {step && <span class="sub"> by step {step}</span>}
             </dd>
           </div>

@@ -27,7 +27,7 @@ export function graphOf(steps: Step[]): Graph {
   const depths = new Map<string, number>();
   for (const step of steps) {
     const depth = Math.max(0, ...step.needs.map((name) => (depths.get(name) ?? 0) + 1));
-    const row = (columns[depth] ??= 0);
+    const row = columns[depth] ?? 0;
     columns[depth] = row + 1;
     depths.set(step.name, depth);
     places.set(step.name, { step, x: depth * (WIDTH + ACROSS), y: row * (HEIGHT + DOWN) });
@@ -35,7 +35,9 @@ export function graphOf(steps: Step[]): Graph {
   const all = [...places.values()];
   return {
     places: all,
-    edges: all.flatMap((to) => to.step.needs.flatMap((name) => (places.has(name) ? [[places.get(name)!, to] as [PlacedStep, PlacedStep]] : []))),
+    edges: all.flatMap((to) =>
+      to.step.needs.flatMap((name) => (places.has(name) ? [[places.get(name)!, to] as [PlacedStep, PlacedStep]] : [])),
+    ),
     width: columns.length * (WIDTH + ACROSS) - ACROSS,
     height: Math.max(1, ...columns) * (HEIGHT + DOWN) - DOWN,
   };

@@ -15,7 +15,18 @@ import { curveBetween, graphOf, HEIGHT, WIDTH, type Graph } from "./step_graph";
 export function Steps({ job, now }: { job: Job; now: number }): JSX.Element {
   const [isTable, setTable] = useState(false);
   return (
-    <Card title="Steps" kind="wide" aside={<Choice label="Steps" value={isTable ? "table" : "graph"} options={{ graph: "Graph", table: "Table" }} onChange={(value) => setTable(value === "table")} />}>
+    <Card
+      title="Steps"
+      kind="wide"
+      aside={
+        <Choice
+          label="Steps"
+          value={isTable ? "table" : "graph"}
+          options={{ graph: "Graph", table: "Table" }}
+          onChange={(value) => setTable(value === "table")}
+        />
+      }
+    >
       {isTable ? <StepTable steps={job.steps} now={now} /> : <StepGraph graph={graphOf(job.steps)} now={now} />}
     </Card>
   );
@@ -31,14 +42,22 @@ function StepGraph({ graph, now }: { graph: Graph; now: number }): JSX.Element {
           ))}
         </svg>
         {graph.places.map(({ step, x, y }) => (
-          <div key={step.name} class="step" style={{ left: `${x}px`, top: `${y}px`, width: `${WIDTH}px`, height: `${HEIGHT}px` }}>
+          <div
+            key={step.name}
+            class="step"
+            style={{ left: `${x}px`, top: `${y}px`, width: `${WIDTH}px`, height: `${HEIGHT}px` }}
+          >
             <p class="name">
               <Mark state={step.state} />
               <Name step={step} />
             </p>
             <p class="sub">{told(step, now)}</p>
             {step.progress && step.state === "running" && step.progress.scheduled > 0 && (
-              <Bar label={`Progress of ${step.name}`} total={step.progress.scheduled} shares={progressShares(step.progress)} />
+              <Bar
+                label={`Progress of ${step.name}`}
+                total={step.progress.scheduled}
+                shares={progressShares(step.progress)}
+              />
             )}
           </div>
         ))}
@@ -51,7 +70,15 @@ function StepTable({ steps, now }: { steps: Step[]; now: number }): JSX.Element 
   return (
     <DataTable
       caption="Steps"
-      columns={[{ name: "Step" }, { name: "State" }, { name: "Kind" }, { name: "Needs" }, { name: "Mini-batches", isNumber: true }, { name: "Time", isNumber: true }, { name: "Why" }]}
+      columns={[
+        { name: "Step" },
+        { name: "State" },
+        { name: "Kind" },
+        { name: "Needs" },
+        { name: "Mini-batches", isNumber: true },
+        { name: "Time", isNumber: true },
+        { name: "Why" },
+      ]}
       rows={steps.map((step) => [
         <Name step={step} />,
         <State state={step.state} />,
@@ -74,4 +101,5 @@ function told(step: Step, now: number): string {
   return [step.state, timeOf(step, now), step.why].filter(Boolean).join(" · ");
 }
 
-const timeOf = (step: Step, now: number): string => (step.started ? duration(Math.max(0, secondsBetween(step.started, step.ended ?? now))) : "");
+const timeOf = (step: Step, now: number): string =>
+  step.started ? duration(Math.max(0, secondsBetween(step.started, step.ended ?? now))) : "";

@@ -48,7 +48,13 @@ export function Icicle({ job, node, process }: { job: Job; node: string; process
       <Twin
         caption="Calls"
         columns={[{ name: "Call" }, { name: "Time", isNumber: true }, { name: "By itself", isNumber: true }]}
-        rows={() => value.items.map((call) => [`${"  ".repeat(call.depth)}${call.function}`, duration(call.seconds), duration(call.own_s)])}
+        rows={() =>
+          value.items.map((call) => [
+            `${"  ".repeat(call.depth)}${call.function}`,
+            duration(call.seconds),
+            duration(call.own_s),
+          ])
+        }
       >
         <div class="icicle" style={{ height: `${(depth + 1) * ROW}px` }} onPointerLeave={() => show(undefined)}>
           {boxes.map(({ call, left, width }, index) => (

@@ -36,7 +36,12 @@ export function ProfileTab({ job, live }: TabProps): JSX.Element {
   const [sort, worker] = [query.get("sort") ?? "", query.get("worker") ?? ""];
   const [node = "", process = ""] = worker.split("/");
   const path = jobPath(job.id, "/profile", { node, process, sort: sort || "cumulative" });
-  const loaded = useLoaded(job.id, (signal) => getJson<Profile>(path, signal), live.revision.value, `${path} ${job.state}`);
+  const loaded = useLoaded(
+    job.id,
+    (signal) => getJson<Profile>(path, signal),
+    live.revision.value,
+    `${path} ${job.state}`,
+  );
   return (
     <Shown of={loaded}>
       {(profile) =>
@@ -46,7 +51,9 @@ export function ProfileTab({ job, live }: TabProps): JSX.Element {
             <Icicle job={job} node={node} process={process} />
             <Card
               title={`${counted(profile.count, "function")}, ${duration(profile.total_s)}`}
-              aside={<Choice label="Most first" value={sort} options={SORTS} onChange={(value) => ask({ sort: value })} />}
+              aside={
+                <Choice label="Most first" value={sort} options={SORTS} onChange={(value) => ask({ sort: value })} />
+              }
             >
               <Functions profile={profile} />
             </Card>
@@ -107,7 +114,9 @@ function Functions({ profile }: { profile: Profile }): JSX.Element {
                   </span>
                 )}
               </td>
-              <td class="number">{profile.total_s ? percent(Math.min(1, each.cumulative_s / profile.total_s)) : "–"}</td>
+              <td class="number">
+                {profile.total_s ? percent(Math.min(1, each.cumulative_s / profile.total_s)) : "–"}
+              </td>
               <td class="number">{duration(each.cumulative_s)}</td>
               <td class="number">{duration(each.own_s)}</td>
               <td class="number">{count(each.calls)}</td>

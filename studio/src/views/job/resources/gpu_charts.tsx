@@ -24,10 +24,20 @@ export function GpuCharts({ rows }: { rows: Row[] }): JSX.Element | null {
 function OneGpu({ gpu, rows }: { gpu: string; rows: Row[] }): JSX.Element {
   const title = `GPU ${gpu} (${rows[0]!["Name"] ?? ""})`;
   const times = rows.map((row) => Date.parse(`${row["Utc Time"]!}Z`) / 1000);
-  const values = (of: (row: Row) => number): (number | null)[] => rows.map((row) => (Number.isFinite(of(row)) ? of(row) : null));
+  const values = (of: (row: Row) => number): (number | null)[] =>
+    rows.map((row) => (Number.isFinite(of(row)) ? of(row) : null));
   const lines = [
-    { name: "in use", kind: "first" as const, values: values((row) => numberIn(row, "Utilization Percent")), isFilled: true },
-    { name: "memory", kind: "second" as const, values: values((row) => (100 * numberIn(row, "Memory Used (MB)")) / numberIn(row, "Memory Total (MB)")) },
+    {
+      name: "in use",
+      kind: "first" as const,
+      values: values((row) => numberIn(row, "Utilization Percent")),
+      isFilled: true,
+    },
+    {
+      name: "memory",
+      kind: "second" as const,
+      values: values((row) => (100 * numberIn(row, "Memory Used (MB)")) / numberIn(row, "Memory Total (MB)")),
+    },
   ];
   const format = (value: number): string => `${Math.round(value)} %`;
   return (
@@ -35,7 +45,12 @@ function OneGpu({ gpu, rows }: { gpu: string; rows: Row[] }): JSX.Element {
       <Twin
         caption={title}
         columns={[{ name: "Time" }, ...lines.map(({ name }) => ({ name, isNumber: true }))]}
-        rows={() => times.map((time, index) => [clock(time * 1000), ...lines.map((line) => (line.values[index] === null ? "–" : format(line.values[index]!)))])}
+        rows={() =>
+          times.map((time, index) => [
+            clock(time * 1000),
+            ...lines.map((line) => (line.values[index] === null ? "–" : format(line.values[index]!))),
+          ])
+        }
       >
         <LineChart label={title} times={times} lines={lines} format={format} height={150} most={100} />
       </Twin>

@@ -29,9 +29,22 @@ export function NodeCharts({ node, rows }: { node: string; rows: Row[] }): JSX.E
           <Twin
             caption={`${title} of ${node}`}
             columns={[{ name: "Time" }, ...lines.map(({ name }) => ({ name, isNumber: true }))]}
-            rows={() => times.map((time, index) => [clock(time * 1000), ...lines.map(({ values }) => (values[index] === null ? "–" : format(values[index]!)))])}
+            rows={() =>
+              times.map((time, index) => [
+                clock(time * 1000),
+                ...lines.map(({ values }) => (values[index] === null ? "–" : format(values[index]!))),
+              ])
+            }
           >
-            <LineChart label={`${title} of ${node}`} times={times} lines={lines} format={format} height={150} hasBytes={hasBytes} {...(most === undefined ? {} : { most })} />
+            <LineChart
+              label={`${title} of ${node}`}
+              times={times}
+              lines={lines}
+              format={format}
+              height={150}
+              hasBytes={hasBytes}
+              {...(most === undefined ? {} : { most })}
+            />
           </Twin>
         </Card>
       ))}
@@ -40,19 +53,28 @@ export function NodeCharts({ node, rows }: { node: string; rows: Row[] }): JSX.E
 }
 
 function chartsOf(rows: Row[], times: number[]): Chart[] {
-  const plain = (column: string, factor = 1): (number | null)[] => rows.map((row) => finite(numberIn(row, column) * factor));
+  const plain = (column: string, factor = 1): (number | null)[] =>
+    rows.map((row) => finite(numberIn(row, column) * factor));
   /** Of a sum that grows: by how much each second. */
   const perSecond = (column: string, factor = 1): (number | null)[] =>
     rows.map((row, index) => {
       const before = rows[index - 1];
-      return before ? finite(((numberIn(row, column) - numberIn(before, column)) * factor) / (times[index]! - times[index - 1]!)) : null;
+      return before
+        ? finite(((numberIn(row, column) - numberIn(before, column)) * factor) / (times[index]! - times[index - 1]!))
+        : null;
     });
   /** The same for seconds, in percent; the clocks of both don't agree to the millisecond. */
-  const share = (column: string): (number | null)[] => perSecond(column, 100).map((value) => value && Math.min(100, value));
+  const share = (column: string): (number | null)[] =>
+    perSecond(column, 100).map((value) => value && Math.min(100, value));
   const inBytes = (value: number): string => `${bytes(value)}/s`;
   const inPercent = (value: number): string => `${Math.round(value)} %`;
   const charts: Chart[] = [
-    { title: "CPU", lines: [{ name: "in use", kind: "first", values: plain("Cpu Percent"), isFilled: true }], format: inPercent, most: 100 },
+    {
+      title: "CPU",
+      lines: [{ name: "in use", kind: "first", values: plain("Cpu Percent"), isFilled: true }],
+      format: inPercent,
+      most: 100,
+    },
     {
       title: "Memory",
       lines: [{ name: "in use", kind: "first", values: plain("Memory Used (MB)", MB), isFilled: true }],
@@ -60,8 +82,24 @@ function chartsOf(rows: Row[], times: number[]): Chart[] {
       hasBytes: true,
       most: numberIn(rows[0]!, "Memory Total (MB)") * MB,
     },
-    { title: "Disk", lines: [{ name: "read", kind: "first", values: perSecond("Disk Io Read (MB)", MB) }, { name: "written", kind: "second", values: perSecond("Disk Io Write (MB)", MB) }], format: inBytes, hasBytes: true },
-    { title: "Network", lines: [{ name: "received", kind: "first", values: perSecond("Network Recv (MB)", MB) }, { name: "sent", kind: "second", values: perSecond("Network Sent (MB)", MB) }], format: inBytes, hasBytes: true },
+    {
+      title: "Disk",
+      lines: [
+        { name: "read", kind: "first", values: perSecond("Disk Io Read (MB)", MB) },
+        { name: "written", kind: "second", values: perSecond("Disk Io Write (MB)", MB) },
+      ],
+      format: inBytes,
+      hasBytes: true,
+    },
+    {
+      title: "Network",
+      lines: [
+        { name: "received", kind: "first", values: perSecond("Network Recv (MB)", MB) },
+        { name: "sent", kind: "second", values: perSecond("Network Sent (MB)", MB) },
+      ],
+      format: inBytes,
+      hasBytes: true,
+    },
     {
       title: "Pressure: the share of time in which a process waits",
       lines: [

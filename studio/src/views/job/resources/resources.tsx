@@ -28,11 +28,14 @@ export function Resources({ job, live }: TabProps): JSX.Element {
   return (
     <Shown of={files}>
       {({ items }) => {
-        const nodes = items.filter(({ path }) => path.startsWith(FOLDER) && path.endsWith(OF_NODE)).map(({ path }) => path.split("/")[2]!);
+        const nodes = items
+          .filter(({ path }) => path.startsWith(FOLDER) && path.endsWith(OF_NODE))
+          .map(({ path }) => path.split("/")[2]!);
         if (!nodes.length)
           return (
             <Empty>
-              Nothing is recorded. The setting <code>resource_monitor_interval</code> says how often it is; a value of 0 turns it off.
+              Nothing is recorded. The setting <code>resource_monitor_interval</code> says how often it is; a value of 0
+              turns it off.
             </Empty>
           );
         const asked = place.value.query.get("node");
@@ -50,7 +53,13 @@ export function Resources({ job, live }: TabProps): JSX.Element {
                 </select>
               </label>
             )}
-            <OneNode key={node} job={job} node={node} hasGpus={items.some(({ path }) => path === `${FOLDER}${node}/${OF_GPUS}`)} revision={live.revision.value} />
+            <OneNode
+              key={node}
+              job={job}
+              node={node}
+              hasGpus={items.some(({ path }) => path === `${FOLDER}${node}/${OF_GPUS}`)}
+              revision={live.revision.value}
+            />
           </div>
         );
       }}
@@ -66,13 +75,22 @@ interface OneNodeProps {
 }
 
 function OneNode({ job, node, hasGpus, revision }: OneNodeProps): JSX.Element {
-  const load = (name: string) => async (signal: AbortSignal) => rowsOf(await endOf(filePath(job.id, "logs", `${FOLDER}${node}/${name}`), signal));
+  const load = (name: string) => async (signal: AbortSignal) =>
+    rowsOf(await endOf(filePath(job.id, "logs", `${FOLDER}${node}/${name}`), signal));
   const machine = useLoaded(`${node} ${OF_NODE}`, load(OF_NODE), revision);
-  const gpus = useLoaded(`${node} ${OF_GPUS} ${hasGpus}`, (signal) => (hasGpus ? load(OF_GPUS)(signal) : Promise.resolve([])), revision);
+  const gpus = useLoaded(
+    `${node} ${OF_GPUS} ${hasGpus}`,
+    (signal) => (hasGpus ? load(OF_GPUS)(signal) : Promise.resolve([])),
+    revision,
+  );
   const workers = useLoaded(`${node} ${OF_WORKERS}`, load(OF_WORKERS), revision);
   return (
     <>
-      <Shown of={machine}>{(rows) => (rows.length > 1 ? <NodeCharts node={node} rows={rows} /> : <Empty>There is only one record yet.</Empty>)}</Shown>
+      <Shown of={machine}>
+        {(rows) =>
+          rows.length > 1 ? <NodeCharts node={node} rows={rows} /> : <Empty>There is only one record yet.</Empty>
+        }
+      </Shown>
       <GpuCharts rows={gpus.value ?? []} />
       {workers.value && workers.value.length > 0 && (
         <Card title={`Workers of ${node}`}>

@@ -24,21 +24,33 @@ interface Answer {
   workers: { process: string; doing: keyof typeof DOING; note: string; threads: Thread[] }[];
 }
 
-const DOING = { waits_for_work: "waits for work", computes: "computes", waits: "waits for a disk, a lock, a clock or another process", unknown: "" };
+const DOING = {
+  waits_for_work: "waits for work",
+  computes: "computes",
+  waits: "waits for a disk, a lock, a clock or another process",
+  unknown: "",
+};
 const EVERY_MS = 1500;
 
 export function Stacks({ job }: { job: Job }): JSX.Element {
   const [asked, setAsked] = useState<{ id: string; nodes: string[] } | undefined>(undefined);
   const [problem, tell] = useState("");
-  const loaded = useLoaded(job.id, (signal) => getJson<{ items: Answer[] }>(jobPath(job.id, "/stacks"), signal), useEvery(EVERY_MS));
+  const loaded = useLoaded(
+    job.id,
+    (signal) => getJson<{ items: Answer[] }>(jobPath(job.id, "/stacks"), signal),
+    useEvery(EVERY_MS),
+  );
   const answers = loaded.value?.items ?? [];
-  const missing = asked?.nodes.filter((node) => !answers.some((answer) => answer.node === node && answer.id === asked.id)) ?? [];
+  const missing =
+    asked?.nodes.filter((node) => !answers.some((answer) => answer.node === node && answer.id === asked.id)) ?? [];
   useEffect(() => {
     if (asked && !missing.length) setAsked(undefined);
   }, [missing.length]);
   const askNow = (): void => {
     tell("");
-    send<{ id: string; nodes: string[] }>("POST", `${jobPath(job.id)}:stacks`).then(setAsked, (error: Problem) => tell(error.message));
+    send<{ id: string; nodes: string[] }>("POST", `${jobPath(job.id)}:stacks`).then(setAsked, (error: Problem) =>
+      tell(error.message),
+    );
   };
 
   return (
@@ -58,7 +70,9 @@ export function Stacks({ job }: { job: Job }): JSX.Element {
       <p class="trouble" role="alert">
         {problem}
       </p>
-      {!answers.length && <p class="sub">Workers write down what they are doing, also those that hang. It doesn't disturb them.</p>}
+      {!answers.length && (
+        <p class="sub">Workers write down what they are doing, also those that hang. It doesn't disturb them.</p>
+      )}
       {answers.map((answer) => (
         <section key={answer.node}>
           <h3>
@@ -66,9 +80,7 @@ export function Stacks({ job }: { job: Job }): JSX.Element {
           </h3>
           {answer.workers.map(({ process, doing, note, threads }) => (
             <details key={process}>
-              <summary>
-                {[process, DOING[doing], note].filter(Boolean).join(" · ")}
-              </summary>
+              <summary>{[process, DOING[doing], note].filter(Boolean).join(" · ")}</summary>
               <pre>{threads.map(textOf).join("\n\n")}</pre>
             </details>
           ))}
@@ -80,5 +92,7 @@ export function Stacks({ job }: { job: Job }): JSX.Element {
 
 function textOf({ is_main, name, frames }: Thread): string {
   const lines = frames.map(({ file, line, function: called }) => `  ${called}  ${file}${line ? `:${line}` : ""}`);
-  return [is_main ? "main thread" : `thread ${name}`, ...(lines.length ? lines : ["  outside of the script"])].join("\n");
+  return [is_main ? "main thread" : `thread ${name}`, ...(lines.length ? lines : ["  outside of the script"])].join(
+    "\n",
+  );
 }

@@ -11,7 +11,8 @@ const MB = 2 ** 20;
 export function Workers({ rows }: { rows: Row[] }): JSX.Element {
   const last = new Map(rows.map((row) => [row["Process"], row]));
   const most = new Map<string | undefined, number>();
-  for (const row of rows) most.set(row["Process"], Math.max(most.get(row["Process"]) ?? 0, numberIn(row, "Memory Rss (MB)") || 0));
+  for (const row of rows)
+    most.set(row["Process"], Math.max(most.get(row["Process"]) ?? 0, numberIn(row, "Memory Rss (MB)") || 0));
   return (
     <DataTable
       caption="Workers"

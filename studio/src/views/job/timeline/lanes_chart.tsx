@@ -33,10 +33,20 @@ export function Lanes({ job, timeline, zoom }: Props): JSX.Element {
       columns={[{ name: "Worker" }, ...numbers.map((name) => ({ name, isNumber: true }))]}
       rows={() =>
         timeline.lanes.map((lane) => {
-          const [init, load, run] = [lane.init, lane.load, lane.run].map((values) => values.reduce((sum, value) => sum + value, 0)) as [number, number, number];
+          const [init, load, run] = [lane.init, lane.load, lane.run].map((values) =>
+            values.reduce((sum, value) => sum + value, 0),
+          ) as [number, number, number];
           const present = Math.min(lane.end_s, timeline.end_s) - Math.max(lane.begin_s, timeline.begin_s);
           const busy = present > 0 ? percent(Math.min(1, (load + run) / present)) : "–";
-          return [nameOf(lane), count(lane.tries), count(lane.failed_tries), duration(init), duration(load), duration(run), busy];
+          return [
+            nameOf(lane),
+            count(lane.tries),
+            count(lane.failed_tries),
+            duration(init),
+            duration(load),
+            duration(run),
+            busy,
+          ];
         })
       }
     >
@@ -62,7 +72,10 @@ function Chart({ job, timeline, zoom }: Props): JSX.Element {
   const [dragged, drag] = useState<number | undefined>(undefined);
   const height = timeline.lanes.length * LANE;
   const span = timeline.end_s - timeline.begin_s;
-  useCanvas(canvas, width, height, (context, colors) => drawLanes(context, colors, timeline, width, at?.lane), [timeline, at?.lane]);
+  useCanvas(canvas, width, height, (context, colors) => drawLanes(context, colors, timeline, width, at?.lane), [
+    timeline,
+    at?.lane,
+  ]);
 
   const pointOf = (event: MouseEvent): Point => {
     const { left, top } = canvas.current!.getBoundingClientRect();
@@ -78,7 +91,10 @@ function Chart({ job, timeline, zoom }: Props): JSX.Element {
     zoom(Math.max(0, middle - (span * factor) / 2), Math.min(timeline.length_s, middle + (span * factor) / 2));
   };
   const choose = (by: number): void => {
-    const lane = Math.max(0, Math.min(timeline.lanes.length - 1, (at?.lane ?? (by > 0 ? -1 : timeline.lanes.length)) + by));
+    const lane = Math.max(
+      0,
+      Math.min(timeline.lanes.length - 1, (at?.lane ?? (by > 0 ? -1 : timeline.lanes.length)) + by),
+    );
     setAt({ lane, seconds: NaN });
   };
   const press = (event: KeyboardEvent): void => {
@@ -102,7 +118,10 @@ function Chart({ job, timeline, zoom }: Props): JSX.Element {
     const from = dragged;
     drag(undefined);
     if (from === undefined) return;
-    if (Math.abs(seconds - from) > span / 100) return zoom(Math.min(from, seconds), Math.max(from, seconds));
+    if (Math.abs(seconds - from) > span / 100) {
+      zoom(Math.min(from, seconds), Math.max(from, seconds));
+      return;
+    }
     const own = timeline.lanes[lane]!;
     const index = tryAt(own, seconds);
     if (index !== undefined) go(linkToMiniBatch(job.id, own.spans!.mini_batch[index]!));
@@ -130,7 +149,10 @@ function Chart({ job, timeline, zoom }: Props): JSX.Element {
           onPointerDown={(event) => drag(pointOf(event).seconds)}
           onPointerMove={(event) => setAt(pointOf(event))}
           onPointerUp={release}
-          onPointerLeave={() => (setAt(undefined), drag(undefined))}
+          onPointerLeave={() => {
+            setAt(undefined);
+            drag(undefined);
+          }}
         />
         {dragged !== undefined && at && <Selection from={dragged} to={at.seconds} timeline={timeline} width={width} />}
         {width > 0 && <Ticks timeline={timeline} width={width} />}
@@ -142,9 +164,21 @@ function Chart({ job, timeline, zoom }: Props): JSX.Element {
   );
 }
 
-function Selection({ from, to, timeline, width }: { from: number; to: number; timeline: Timeline; width: number }): JSX.Element {
+function Selection({
+  from,
+  to,
+  timeline,
+  width,
+}: {
+  from: number;
+  to: number;
+  timeline: Timeline;
+  width: number;
+}): JSX.Element {
   const { x } = windowOf(timeline, width);
-  return <i class="selection" style={{ left: `${x(Math.min(from, to))}px`, width: `${Math.abs(x(to) - x(from))}px` }} />;
+  return (
+    <i class="selection" style={{ left: `${x(Math.min(from, to))}px`, width: `${Math.abs(x(to) - x(from))}px` }} />
+  );
 }
 
 /** No label is cut off at the end. */
@@ -154,11 +188,13 @@ function Ticks({ timeline, width }: { timeline: Timeline; width: number }): JSX.
   const { x } = windowOf(timeline, width);
   return (
     <div class="ticks" aria-hidden="true">
-      {timeTicks(timeline.begin_s, timeline.end_s, Math.floor(width / 90)).filter((time) => x(time) < width - LABEL).map((time) => (
-        <span key={time} style={{ left: `${x(time)}px` }}>
-          {time < 1e-6 ? "0" : duration(time)}
-        </span>
-      ))}
+      {timeTicks(timeline.begin_s, timeline.end_s, Math.floor(width / 90))
+        .filter((time) => x(time) < width - LABEL)
+        .map((time) => (
+          <span key={time} style={{ left: `${x(time)}px` }}>
+            {time < 1e-6 ? "0" : duration(time)}
+          </span>
+        ))}
     </div>
   );
 }

@@ -12,10 +12,21 @@ import { linkToMiniBatch } from "../links";
 export function Slowest({ job, timeline }: { job: Job; timeline: Timeline }): JSX.Element | null {
   if (!timeline.slowest.length) return null;
   return (
-    <Card title="Slowest tries" aside={timeline.median_run_s !== null && <span class="sub">median of all: {duration(timeline.median_run_s)}</span>}>
+    <Card
+      title="Slowest tries"
+      aside={
+        timeline.median_run_s !== null && <span class="sub">median of all: {duration(timeline.median_run_s)}</span>
+      }
+    >
       <DataTable
         caption="Slowest tries"
-        columns={[{ name: "Mini-batch" }, { name: "run()", isNumber: true }, { name: "Times the median", isNumber: true }, { name: "Worker" }, { name: "Began after", isNumber: true }]}
+        columns={[
+          { name: "Mini-batch" },
+          { name: "run()", isNumber: true },
+          { name: "Times the median", isNumber: true },
+          { name: "Worker" },
+          { name: "Began after", isNumber: true },
+        ]}
         rows={timeline.slowest.map((each) => [
           <a href={linkToMiniBatch(job.id, each.mini_batch)}>{count(each.mini_batch)}</a>,
           duration(each.run_s),

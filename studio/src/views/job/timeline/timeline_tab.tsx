@@ -23,8 +23,14 @@ export function TimelineTab({ job, live }: TabProps): JSX.Element {
   const [begin, end] = [seconds(query.get("from")), seconds(query.get("to"))];
   const [lanes, setLanes] = useState(LANES);
   const path = jobPath(job.id, "/timeline", { begin_s: begin, end_s: end, buckets: BUCKETS, limit: lanes });
-  const loaded = usePicture(job.id, (signal) => getJson<Timeline>(path, signal), live.revision.value, `${path} ${job.state}`);
-  const zoom = (from: number | undefined, to: number | undefined): void => ask({ from: from?.toFixed(3), to: to?.toFixed(3) });
+  const loaded = usePicture(
+    job.id,
+    (signal) => getJson<Timeline>(path, signal),
+    live.revision.value,
+    `${path} ${job.state}`,
+  );
+  const zoom = (from: number | undefined, to: number | undefined): void =>
+    ask({ from: from?.toFixed(3), to: to?.toFixed(3) });
 
   return (
     <div class="stack">
@@ -32,7 +38,12 @@ export function TimelineTab({ job, live }: TabProps): JSX.Element {
         {(timeline) =>
           timeline.lanes.length ? (
             <>
-              <Card title="Workers in time" aside={<WindowControls timeline={timeline} isZoomed={begin !== undefined || end !== undefined} zoom={zoom} />}>
+              <Card
+                title="Workers in time"
+                aside={
+                  <WindowControls timeline={timeline} isZoomed={begin !== undefined || end !== undefined} zoom={zoom} />
+                }
+              >
                 <Lanes job={job} timeline={timeline} zoom={zoom} />
                 {timeline.lanes_total > timeline.lanes.length && (
                   <p class="more">
@@ -53,7 +64,15 @@ export function TimelineTab({ job, live }: TabProps): JSX.Element {
   );
 }
 
-function WindowControls({ timeline, isZoomed, zoom }: { timeline: Timeline; isZoomed: boolean; zoom: (from?: number, to?: number) => void }): JSX.Element {
+function WindowControls({
+  timeline,
+  isZoomed,
+  zoom,
+}: {
+  timeline: Timeline;
+  isZoomed: boolean;
+  zoom: (from?: number, to?: number) => void;
+}): JSX.Element {
   const { begin_s, end_s, length_s } = timeline;
   const by = (factor: number): void => {
     const [middle, half] = [(begin_s + end_s) / 2, ((end_s - begin_s) / 2) * factor];
@@ -67,7 +86,14 @@ function WindowControls({ timeline, isZoomed, zoom }: { timeline: Timeline; isZo
       <button type="button" class="bare" aria-label="Look closer" title="Look closer (+)" onClick={() => by(0.5)}>
         +
       </button>
-      <button type="button" class="bare" aria-label="See more" title="See more (−)" disabled={!isZoomed} onClick={() => by(2)}>
+      <button
+        type="button"
+        class="bare"
+        aria-label="See more"
+        title="See more (−)"
+        disabled={!isZoomed}
+        onClick={() => by(2)}
+      >
         −
       </button>
       {isZoomed && (

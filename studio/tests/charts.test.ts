@@ -1,0 +1,73 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { Step } from "../src/api/types";
+import type { Lane } from "../src/api/types_of_tiles";
+import { boxOf, cellAt, gridOf, roomFor } from "../src/charts/heat_grid";
+import { tryAt } from "../src/charts/lanes";
+import { byteTicks, timeTicks, valueTicks } from "../src/charts/scale";
+import { graphOf } from "../src/views/job/overview/step_graph";
+
+test("labels of an axis are round values that reach the highest one", () => {
+  assert.deepEqual(valueTicks(7), [0, 2, 4, 6, 8]);
+  assert.deepEqual(valueTicks(0), [0, 0.25, 0.5, 0.75, 1]);
+  assert.deepEqual(
+    byteTicks(3 * 1024 ** 3),
+    [0, 1, 2, 3].map((each) => each * 1024 ** 3),
+  );
+  for (const most of [0.003, 1, 19, 1234, 9.99e9]) {
+    const ticks = valueTicks(most);
+    assert.ok(ticks.at(-1)! >= most * (1 - 1e-9) && ticks.at(-2)! < most, `${most}: ${ticks}`);
+  }
+});
+
+test("labels of times are round in the reader's time zone", () => {
+  assert.deepEqual(timeTicks(10, 130, 4), [30, 60, 90, 120]);
+  assert.deepEqual(timeTicks(0, 4 * 3600, 4, 1800), [1800, 5400, 9000, 12600]);
+});
+
+test("each cell of a heat map is found at its place, and none beside it", () => {
+  for (const [cells, width] of [
+    [1, 300],
+    [37, 300],
+    [2048, 900],
+    [5, 4],
+  ] as const) {
+    const grid = gridOf(cells, width);
+    for (const cell of [0, Math.floor(cells / 2), cells - 1]) {
+      const { x, y, size } = boxOf(grid, cell);
+      assert.equal(cellAt(grid, x + size / 2, y + size / 2), cell);
+    }
+    assert.equal(cellAt(grid, -1, 0), undefined);
+    assert.equal(cellAt(grid, 0, grid.height + 1), undefined);
+  }
+});
+
+test("as many cells as have room are small enough for it", () => {
+  for (const width of [100, 390, 1280, 5000]) {
+    const room = roomFor(width);
+    assert.ok(room >= 64 && room <= 2048);
+    if (width >= 390) assert.ok(gridOf(room, width).height <= 300 + 9);
+  }
+});
+
+test("a try is found by its time, where tries are drawn", () => {
+  const lane = { spans: { begin_s: [0, 5], elapsed_s: [2, 1] } } as unknown as Lane;
+  assert.equal(tryAt(lane, 1), 0);
+  assert.equal(tryAt(lane, 3), undefined);
+  assert.equal(tryAt(lane, 5.5), 1);
+  assert.equal(tryAt({ spans: null } as unknown as Lane, 1), undefined);
+});
+
+test("a step of a pipeline is one column to the right of all that it needs", () => {
+  const step = (name: string, ...needs: string[]): Step => ({ name, needs }) as unknown as Step;
+  const graph = graphOf([step("a"), step("b"), step("c", "a", "b"), step("d", "c", "a"), step("e", "gone")]);
+  const at = Object.fromEntries(graph.places.map(({ step: { name }, x, y }) => [name, [x, y] as const]));
+
+  assert.ok(at["a"]![0] === at["b"]![0] && at["a"]![1] < at["b"]![1]);
+  assert.ok(at["b"]![0] < at["c"]![0] && at["c"]![0] < at["d"]![0]);
+  assert.deepEqual(
+    graph.edges.map(([from, to]) => `${from.step.name}${to.step.name}`),
+    ["ac", "bc", "cd", "ad"],
+  );
+  assert.ok(graphOf([]).height > 0);
+});

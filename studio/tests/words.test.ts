@@ -1,0 +1,113 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { Job } from "../src/api/types";
+import { bytes, count, counted, percent, rate } from "../src/words/numbers";
+import { paceOf, shareOf } from "../src/words/pace";
+import { kindOf } from "../src/words/states";
+import { numberIn, rowsOf } from "../src/words/table";
+import { age, duration } from "../src/words/times";
+import { titleOf } from "../src/words/title";
+
+const PROGRESS = { items_done: 0, items_failed: 0, done: 0, failed: 0, scheduled: 0, resumed: 0, items_scheduled: 0 };
+
+function jobWith(fields: Partial<Job>, progress: Partial<Job["progress"]> = {}): Job {
+  const whole = { ...PROGRESS, items_ahead: 0, listing_done: true, all_found: true, ...progress };
+  return { state: "processing", steps: [], ...fields, progress: whole } as unknown as Job;
+}
+
+test("a duration has two units at most, and none that is 60 of the next", () => {
+  const durations: [number, string][] = [
+    [0.0004, "0 s"],
+    [0.35, "350 ms"],
+    [0.9996, "1.0 s"],
+    [4.24, "4.2 s"],
+    [59.6, "60 s"],
+    [60, "1 min"],
+    [185, "3 min 05 s"],
+    [3599.6, "1 h"],
+    [2 * 3600 + 600, "2 h 10 min"],
+    [5 * 86400 + 4 * 3600, "5 d 04 h"],
+  ];
+  for (const [seconds, words] of durations) assert.equal(duration(seconds), words);
+});
+
+test("an age is rough", () => {
+  const now = Date.parse("2026-01-03T00:00:00Z");
+  assert.equal(age("2026-01-02T23:59:55Z", now), "just now");
+  assert.equal(age("2026-01-02T23:59:01Z", now), "59 s ago");
+  assert.equal(age("2026-01-02T01:00:00Z", now), "23 h ago");
+  assert.equal(age("2025-12-31T00:00:00Z", now), "3 d ago");
+});
+
+test("numbers have the digits that count", () => {
+  assert.equal(count(1234567), "1,234,567");
+  assert.equal(counted(1, "row"), "1 row");
+  assert.equal(counted(2000, "mini-batch", "mini-batches"), "2,000 mini-batches");
+  assert.equal(bytes(0), "0 B");
+  assert.equal(bytes(1023), "1,023 B");
+  assert.equal(bytes(1024), "1.00 KiB");
+  assert.equal(bytes(2 ** 62), "4,096 PiB");
+  assert.equal(rate(0), "–");
+  assert.equal(rate(0.05), "3/min");
+  assert.equal(rate(1234), "1.23K/s");
+});
+
+test("a share is 0 or 100 % only when it is exactly that", () => {
+  assert.equal(percent(0), "0 %");
+  assert.equal(percent(0.001), "<1 %");
+  assert.equal(percent(0.999), ">99 %");
+  assert.equal(percent(1), "100 %");
+});
+
+test("cells of a table may have quotes, commas and line breaks, and a line that is still written is left out", () => {
+  const rows = rowsOf('name,run_s\n"a ""b"", c\nd",1.5\nplain,\nhal');
+  assert.deepEqual(rows, [
+    { name: 'a "b", c\nd', run_s: "1.5" },
+    { name: "plain", run_s: "" },
+  ]);
+  assert.equal(numberIn(rows[0]!, "run_s"), 1.5);
+  assert.ok(Number.isNaN(numberIn(rows[1]!, "run_s")));
+  assert.ok(Number.isNaN(numberIn(rows[1]!, "missing")));
+});
+
+test("a job's pace is what it has done so far, and says nothing before there is something", () => {
+  const started = "2026-01-01T00:00:00Z";
+  const now = Date.parse(started) + 10_000;
+  assert.equal(paceOf(jobWith({ started: null }), now).leftS, undefined);
+  assert.equal(paceOf(jobWith({ started }, { scheduled: 10 }), now).leftS, undefined);
+
+  const half = paceOf(
+    jobWith({ started }, { scheduled: 10, done: 4, failed: 1, items_done: 40, items_failed: 10 }),
+    now,
+  );
+  assert.deepEqual(half, { elapsedS: 10, itemsPerS: 4, leftS: 10 });
+});
+
+test("a job that has taken over results is as fast as what it does itself", () => {
+  const started = "2026-01-01T00:00:00Z";
+  const resumed = jobWith({ started }, { scheduled: 100, done: 60, resumed: 50, items_done: 60 });
+  assert.equal(paceOf(resumed, Date.parse(started) + 10_000).leftS, 40);
+});
+
+test("the share of a pipeline is that of its steps", () => {
+  const steps = [{ state: "completed" }, { state: "running" }, { state: "waiting" }, { state: "failed" }];
+  assert.equal(shareOf(jobWith({ steps } as Partial<Job>)), 0.5);
+  assert.equal(shareOf(jobWith({}, { scheduled: 4, done: 1 })), 0.25);
+  assert.equal(shareOf(jobWith({})), 0);
+  assert.equal(shareOf(jobWith({ state: "completed" })), 1);
+});
+
+test("a job without a name is told from others by its script and id", () => {
+  const id = "job_01m8d7253nd151f1s851";
+  assert.equal(titleOf({ id, name: "digits" }), "digits");
+  assert.equal(titleOf({ id, name: "job" }), "job f1s851");
+  assert.equal(
+    titleOf({ id, name: "", spec: { entry_script: "src/score.py" } } as Parameters<typeof titleOf>[0]),
+    "score.py f1s851",
+  );
+});
+
+test("a state that a later release has made is one that waits", () => {
+  assert.equal(kindOf("disk_full"), "failed");
+  assert.equal(kindOf("of_a_later_release"), "waiting");
+});
