@@ -60,7 +60,7 @@ def read_document(definition: Mapping[str, Any] | str | Path) -> tuple[str, dict
     Raises:
         InvalidInput: it can't be read, or something is wrong with it.
     """
-    from parallelrun_core.computes.catalog import shown
+    from parallelrun_core.computes.catalog import definition_fields
     from parallelrun_core.computes.document import has_no_kind, read_definition
     from parallelrun_core.spec.document import load_document
 
@@ -71,7 +71,7 @@ def read_document(definition: Mapping[str, Any] | str | Path) -> tuple[str, dict
             raise InvalidInput.at("/name", "this field is required")
         return name, document
     checked = read_definition(document)
-    return checked.name, shown(checked)
+    return checked.name, definition_fields(checked)
 
 
 def _text(file: Path) -> bytes:

@@ -158,11 +158,9 @@ def _looked_up_anew(names: Any, folder: int, first: str) -> Any:
 
 def _decided_by_each(schedule: Any, fire: Any, due: Any) -> Any:
     """Write down what one decides oneself, whatever others have."""
-    from parallelrun_core.folder.files import replace_file
-    from parallelrun_core.folder.schema import encode
     from parallelrun_core.schedules.records import stamp
 
-    replace_file(schedule.fires_folder / f"{stamp(due)}.json", encode(fire))
+    schedule._fires.put(stamp(due), fire)
     return fire
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -9,29 +10,27 @@ from unittest.mock import patch
 import pytest
 
 from parallelrun_core.assets import catalog, registering
-from parallelrun_core.assets.catalog import Catalog
-from parallelrun_core.errors import ParallelRunError
+from parallelrun_core.assets.catalog import Catalog, _Version
+from parallelrun_core.documents import file_store
+from parallelrun_core.errors import NotFound, ParallelRunError
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.spec.pipeline import Step
-from tests.twins.sabotage import expect_failure
+from tests.twins.sabotage import always, expect_failure
 from tests.unit.assets import test_catalog as versions
 from tests.unit.assets import test_registering as outputs
 from tests.unit.assets import test_resolving as names
 from tests.unit.core import test_pipelines as steps
 
 
-def written_over(path: Path, data: bytes, *, mode: int) -> None:
-    path.write_bytes(data)
-
-
 def test_a_version_that_can_be_written_over_is_found(tmp_path: Path) -> None:
     write = Catalog._write
 
-    def anew(self: Catalog, kind: str, name: str, version: str, content: dict[str, Any]) -> None:
-        (self.folder_of(kind, name) / "versions" / f"{version}.json").unlink(missing_ok=True)
-        write(self, kind, name, version, content)
+    def write_anew(self: Catalog, kind: str, name: str, version: str, content: dict[str, Any]) -> bool:
+        with suppress(NotFound):
+            self._versions_as(_Version, kind, name).remove(version)
+        return write(self, kind, name, version, content)
 
-    with patch.object(catalog, "write_once", written_over), patch.object(Catalog, "_write", anew), expect_failure():
+    with patch.object(Catalog, "_write", write_anew), expect_failure():
         versions.test_a_version_never_changes(tmp_path)
 
 
@@ -67,7 +66,11 @@ def test_names_that_nobody_checks_are_found(tmp_path: Path, name: str) -> None:
     def unchecked(text: str, _: str) -> str:
         return text
 
-    with patch.object(catalog, "checked_name", unchecked), expect_failure():
+    with (
+        patch.object(catalog, "checked_name", unchecked),
+        patch.object(file_store, "_is_name", always(True)),
+        expect_failure(),
+    ):
         try:
             versions.test_no_name_leads_out_of_its_folder(tmp_path, name)
         except (OSError, ParallelRunError) as error:

@@ -9,7 +9,7 @@ from unittest.mock import patch
 import pytest
 
 from parallelrun_agent import node_job
-from parallelrun_core.computes.catalog import Catalog
+from parallelrun_core.documents.codecs import FieldsCodec
 from parallelrun_core.store.provisioning import ComputeStatus, Provisioning
 from parallelrun_master import compute_watch
 from parallelrun_provisioner.engines.docker.building import Builds
@@ -105,7 +105,7 @@ def test_a_node_that_waits_for_ever_for_a_redis_that_is_gone_is_found() -> None:
 
 
 def test_a_catalog_that_believes_every_file_is_found(tmp_path: Path) -> None:
-    with patch.object(Catalog, "_is_believed", always(True)), expect_failure():
+    with patch.object(FieldsCodec, "_is_sealed", always(True)), expect_failure():
         documents.test_with_a_key_only_sealed_definitions_count(tmp_path)
 
 

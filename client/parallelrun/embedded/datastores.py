@@ -10,7 +10,7 @@ from typing import Any
 
 from parallelrun.models import Datastore
 from parallelrun_core.datastores import here
-from parallelrun_core.datastores.catalog import Catalog
+from parallelrun_core.datastores.catalog import datastore_catalog
 from parallelrun_core.service.state_folder import state_folder
 
 
@@ -22,14 +22,14 @@ class OwnDatastores:
     """
 
     def __init__(self) -> None:
-        self._catalog = Catalog(state_folder())
+        self._catalog = datastore_catalog(state_folder())
 
     def create(self, definition: Mapping[str, Any] | str | Path) -> Datastore:
         """Define a datastore, or define it anew. Raises InvalidInput."""
         from parallelrun.datastores import read_document  # here, so that a run starts its services before that
 
         checked = read_document(definition)
-        self._catalog.put(checked)
+        self._catalog.define(checked)
         return self.get(checked.name)
 
     def list(self) -> list[Datastore]:
@@ -62,8 +62,8 @@ def use() -> None:
 def give_to(root: Path) -> None:
     """Let the cluster with this root folder know this user's datastores, as they are now."""
     try:
-        own, theirs = Catalog(state_folder()), Catalog(root)
+        own, theirs = datastore_catalog(state_folder()), datastore_catalog(root)
     except RuntimeError:
         return  # no home folder, and so none defined
     for name in own.names():
-        theirs.put(own.get(name))
+        theirs.define(own.get(name))

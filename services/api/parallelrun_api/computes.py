@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 from parallelrun_api import unended
-from parallelrun_core.computes.catalog import Catalog
+from parallelrun_core.computes.catalog import ComputeCatalog
 from parallelrun_core.computes.definition import Compute
 from parallelrun_core.computes.document import read_definition
 from parallelrun_core.computes.kinds import MANUAL
 from parallelrun_core.computes.selection import computes_in
-from parallelrun_core.errors import Conflict, CorruptLog, InvalidInput, NotFound
+from parallelrun_core.errors import Conflict, CorruptLog, InvalidInput, NewerSchema, NotFound
 from parallelrun_core.folder.unreadable import UNREADABLE
 from parallelrun_core.schedules.store import ScheduleStore
 from parallelrun_core.service import telemetry
@@ -23,7 +23,7 @@ log = telemetry.logger()
 class Computes:
     """Defines, shows and deletes computes. Safe to share between threads."""
 
-    def __init__(self, root: Path, catalog: Catalog, registry: Registry, provisioning: Provisioning) -> None:
+    def __init__(self, root: Path, catalog: ComputeCatalog, registry: Registry, provisioning: Provisioning) -> None:
         self._root = root
         self._catalog = catalog
         self._schedules = ScheduleStore(root)
@@ -36,7 +36,7 @@ class Computes:
         for name in self._catalog.names():
             try:
                 there.append(self._catalog.get(name))
-            except (CorruptLog, NotFound) as error:
+            except (CorruptLog, NewerSchema, NotFound) as error:
                 log.warning("compute_unreadable", compute=name, error=error.message)
         return there
 
@@ -69,7 +69,7 @@ class Computes:
         if compute.is_default and others:
             hint = f"define {others[0]!r} anew without `is_default` first"
             raise InvalidInput.at("/is_default", f"the compute {others[0]!r} is the default already", hint)
-        return compute, self._catalog.put(compute)
+        return compute, self._catalog.define(compute)
 
     def remove(self, name: str) -> None:
         """Forget a compute; its nodes go once they are idle.
@@ -79,7 +79,7 @@ class Computes:
             Conflict: a job that has not ended runs there, or a schedule makes jobs there.
             RedisError: Redis is away, which knows what has not ended.
         """
-        if not self._catalog.has(name):
+        if name not in self._catalog:
             self._catalog.get(name)
         self._check_schedules(name)
         for job_id, spec in unended.specs(self._root, self._registry):

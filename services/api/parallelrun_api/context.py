@@ -32,7 +32,7 @@ from parallelrun_api.tries.histories import Histories
 from parallelrun_api.views.feeds import WAIT_S, Feeds
 from parallelrun_api.views.folder_names import FolderNames
 from parallelrun_api.views.jobs import Jobs
-from parallelrun_core.computes.catalog import Catalog
+from parallelrun_core.computes.catalog import ComputeCatalog
 from parallelrun_core.datastores import here
 from parallelrun_core.store.connection import connect
 from parallelrun_core.store.event_stream import EventStreams
@@ -117,7 +117,7 @@ def build_context(settings: ApiSettings) -> Context:
     job_views = JobViews(client)
     jobs = Jobs(settings.root, registry)
     checks = PathChecks(root=settings.root, places=settings.places)
-    catalog = Catalog(settings.root, settings.sealing_key)
+    catalog = ComputeCatalog(settings.root, settings.sealing_key)
     submissions = Submissions(settings.root, catalog, checks, client)
     assets = Shelf(settings.root, settings.places, lambda: settings.site)
     schedules = Schedules(settings.root, submissions, checks, registry, names=assets.names)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from parallelrun_core.datastores.catalog import Catalog
+from parallelrun_core.datastores.catalog import datastore_catalog
 from parallelrun_core.datastores.definition import Datastore
 from parallelrun_core.datastores.document import read_definition
-from parallelrun_core.errors import Conflict, CorruptLog, InvalidInput, NotFound
+from parallelrun_core.errors import Conflict, CorruptLog, InvalidInput, NewerSchema, NotFound
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.path_rule import PathRule, Places
 from parallelrun_core.service import telemetry
@@ -24,7 +24,7 @@ class Datastores:
 
     def __init__(self, root: Path, places: Places, registry: Registry) -> None:
         self._root = root
-        self._catalog = Catalog(root)
+        self._catalog = datastore_catalog(root)
         self._rule = PathRule(root, places)
         self._registry = registry
 
@@ -34,7 +34,7 @@ class Datastores:
         for name in self._catalog.names():
             try:
                 there.append(self._catalog.get(name))
-            except (CorruptLog, NotFound) as error:
+            except (CorruptLog, NewerSchema, NotFound) as error:
                 log.warning("datastore_unreadable", datastore=name, error=error.message)
         return there
 
@@ -54,7 +54,7 @@ class Datastores:
             hint = f"allowed_roots: {':'.join(self._rule.urls) or 'no URLs'} (PARALLELRUN_ALLOWED_ROOTS of the API)"
             message = f"it stands for {datastore.root!r}, which is outside of the places that jobs may use"
             raise InvalidInput.at(field, message, hint)
-        return datastore, self._catalog.put(datastore)
+        return datastore, self._catalog.define(datastore)
 
     def remove(self, name: str) -> None:
         """Forget a datastore; what is in the store stays.
@@ -70,7 +70,7 @@ class Datastores:
         for job_id in self._registry.active_jobs():
             try:
                 spec = JobFolder(self._root, job_id).record().spec
-            except (NotFound, CorruptLog):
+            except (CorruptLog, NewerSchema, NotFound):
                 continue
             if path in json.dumps(spec):
                 raise Conflict(f"Job {job_id} uses datastore {name!r}: wait for it, or cancel it.")

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from parallelrun_core.computes.built_images import built_image_of
-from parallelrun_core.computes.catalog import Catalog
+from parallelrun_core.computes.catalog import ComputeCatalog
 from parallelrun_core.failure import JobFailure
 from parallelrun_core.progress import Progress
 from parallelrun_core.service.pacing import Every
@@ -33,7 +33,7 @@ class ComputeWatch:
     def __init__(
         self, root: Path, redis: Redis, spec: JobSpec, say: Callable[[str], None], clock: Callable[[], float]
     ) -> None:
-        self._catalog = Catalog(root)
+        self._catalog = ComputeCatalog(root)
         self._provisioning = Provisioning(redis)
         self._spec = spec
         self._say = say
@@ -75,7 +75,7 @@ class ComputeWatch:
             self._say(text)
 
     def _why(self, status: ComputeStatus | None, now: float) -> str:
-        if status is None and not self._catalog.has(self._spec.compute):
+        if status is None and self._spec.compute not in self._catalog:
             return "it was deleted: define it again, or cancel the job"
         return why_missing(status, now, self._spec.environment.node_image)
 

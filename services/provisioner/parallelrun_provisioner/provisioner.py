@@ -7,11 +7,11 @@ from functools import cached_property
 from importlib import import_module
 from typing import Final
 
-from parallelrun_core.computes.catalog import Catalog
+from parallelrun_core.computes.catalog import ComputeCatalog
 from parallelrun_core.computes.definition import Compute
 from parallelrun_core.computes.kinds import MANUAL
 from parallelrun_core.computes.launch import Shape, compute_of
-from parallelrun_core.errors import CorruptLog, InvalidInput, NotFound
+from parallelrun_core.errors import CorruptLog, InvalidInput, NewerSchema, NotFound
 from parallelrun_core.service import telemetry
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.store.connection import connect
@@ -46,7 +46,7 @@ class Provisioner:
         self._nodes = Nodes(self._redis)
         self._provisioning = Provisioning(self._redis, lease_ms=settings.leader_ms)
         self._lease = LeaseKeeper(self._provisioning, settings.leader_seconds)
-        self._catalog = Catalog(settings.root, settings.sealing_key)
+        self._catalog = ComputeCatalog(settings.root, settings.sealing_key)
         self._jobs = Jobs(settings.root, self._registry)
         self._pools: dict[str, Pool] = {}
         """By name and kind: a deleted compute may have the name of one of another kind."""
@@ -88,8 +88,8 @@ class Provisioner:
             if not pool.is_over:
                 self._provisioning.publish(pool.compute.name, status)
             elif pool.is_empty:
-                log.info("compute_given_back", compute=pool.compute.name)
-                self._catalog.given_back(pool.compute)
+                log.info("compute_forget_deleted", compute=pool.compute.name)
+                self._catalog.forget_deleted(pool.compute)
                 self._pools.pop(key).close()
         for name, why in self._unfit.items():
             self._provisioning.publish(name, ComputeStatus(at=sight.now, why=why, trouble=why))
@@ -139,9 +139,9 @@ class Provisioner:
         wanted: dict[str, tuple[Compute, str, bool]] = {}
         for name in self._catalog.names():
             try:
-                revision = self._catalog.revision(name)  # first: an older one than the definition is replaced next time
+                revision = self._catalog.version(name)  # first: an older one than the definition is replaced next time
                 compute = self._catalog.get(name)
-            except (CorruptLog, NotFound, OSError) as error:
+            except (CorruptLog, NewerSchema, NotFound, OSError) as error:
                 self._unfit[name] = str(error)
                 continue
             wanted[_key(compute)] = compute, revision, False

@@ -8,17 +8,15 @@
         archived.all                there if all of it is
         made/<hash>.<n>             the version that was chosen for an output of a job (registering.py)
 
-Every fact is a file of its own, written once or replaced whole: so any number of processes can write, and readers need
-no lock.
+Every fact is a document of its own, written once or replaced whole: so any number of processes can write, and readers
+need no lock.
 """
 
 from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -34,13 +32,21 @@ from parallelrun_core.assets.names import (
     UnknownVersion,
     code_called,
 )
+from parallelrun_core.documents.codecs import RecordCodec
+from parallelrun_core.documents.collection import Documents, names_hint
+from parallelrun_core.documents.file_store import FileStore
+from parallelrun_core.documents.store import DocumentMissing
 from parallelrun_core.errors import Conflict, InvalidInput
-from parallelrun_core.folder.files import replace_file, sync_file, sync_folder, write_once
-from parallelrun_core.folder.layout import PRIVATE_FILE, PRIVATE_FOLDER, asset_store
-from parallelrun_core.folder.schema import SCHEMA, decode, encode
+from parallelrun_core.folder.layout import asset_store
+from parallelrun_core.folder.schema import SCHEMA
 
 _NAME: Final = re.compile(NAME_PATTERN)
-_ALL: Final = "archived.all"
+_VERSIONS: Final = "versions"
+_ABOUT: Final = "about"
+_LABELS: Final = "labels"
+_ARCHIVED: Final = "archived"
+_ALL_ARCHIVED: Final = "archived.all"
+_CHOSEN: Final = "made"
 _MOST_TRIES: Final = 1000
 _SHOWN: Final = 20
 
@@ -85,16 +91,13 @@ class Catalog:
     def __init__(self, root: Path, *, is_own: bool = False) -> None:
         self.root: Final = root
         self._option = " --local" if is_own else ""
-        self._folder: Final = asset_store(root)
+        folder = asset_store(root)
+        self._store: Final = FileStore(folder.parent, folder.name)
 
     def names(self, kind: str, *, with_archived: bool = False) -> list[str]:
         """The names of the assets of a type, in order."""
-        try:
-            there = sorted(each.name for each in (self._folder / checked_type(kind)).iterdir())
-        except FileNotFoundError:
-            return []
-        names = [name for name in there if _NAME.fullmatch(name)]
-        return [name for name in names if with_archived or not (self._of(kind, name) / _ALL).exists()]
+        names = [name for name in self._store.child(checked_type(kind)).children() if _NAME.fullmatch(name)]
+        return [name for name in names if with_archived or not self.is_archived(kind, name)]
 
     def versions(self, kind: str, name: str, *, with_archived: bool = False) -> list[Asset]:
         """The versions of an asset, the one that was created last first; none if there is no such asset."""
@@ -136,16 +139,15 @@ class Catalog:
                 raise self._unknown_version(kind, name, label)
             return asset
         try:
-            version = (self._of(kind, name) / "labels" / checked_name(label, "label")).read_text(encoding="ascii")
-        except FileNotFoundError as error:
+            version = self._label(kind, name, checked_name(label, "label"))
+        except DocumentMissing as error:
             labels = ", ".join([LATEST, *sorted(self.labels(kind, name))])
             raise UnknownVersion.called(label, f"the {kind} {name!r} has no such label", f"it has {labels}") from error
         return self.get(kind, name, version)
 
     def labels(self, kind: str, name: str) -> dict[str, str]:
         """The version that each label stands for; without `latest`."""
-        folder = self._of(kind, name) / "labels"
-        return {label: (folder / label).read_text(encoding="ascii") for label in _names_in(folder)}
+        return {label: self._label(kind, name, label) for label in self._of(kind, name).child(_LABELS).names()}
 
     def add(
         self, kind: str, name: str, content: dict[str, Any], *, version: str = "", about: About = NOTHING_SAID
@@ -159,24 +161,18 @@ class Catalog:
             InvalidInput: a name is no name.
             Conflict: there is such a version with another content: a version never changes.
         """
-        folder = self._of(checked_type(kind), checked_name(name, "name"))
-        for each in ("versions", "about", "labels", "archived"):
-            (folder / each).mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
+        checked_name(name, "name")
         for _ in range(_MOST_TRIES):
             chosen = checked_name(version, "version") if version else self.next_version(kind, name)
-            try:
-                self._write(kind, name, chosen, content)
-            except FileExistsError:
-                if not version:
-                    continue  # somebody else was faster, and has taken the number
-                record = self._read(kind, name, version)
-                if record.content != content:
-                    raise self._changed(kind, name, version, record.content, content) from None
-                self._describe(kind, name, version, about)
-                return self._asset(kind, name, version, record), False
-            self._describe(kind, name, chosen, about)
-            sync_folder(folder)
-            return self.get(kind, name, chosen), True
+            is_new = self._write(kind, name, chosen, content)
+            if not is_new and not version:
+                continue  # somebody else was faster, and has taken the number
+            record = self._read(kind, name, chosen)
+            if record.content != content:
+                raise self._changed(kind, name, chosen, record.content, content)
+            if about != NOTHING_SAID:
+                self._about(kind, name).put(chosen, about)
+            return self._asset(kind, name, chosen, record), is_new
         raise Conflict(f"Too many versions of {kind} {name!r} are being created.")
 
     def set_label(self, kind: str, name: str, label: str, version: str) -> Asset:
@@ -189,7 +185,7 @@ class Catalog:
         if checked_name(label, "label") == LATEST:
             raise InvalidInput.at("/label", "latest is always the version that was created last", "take another label")
         asset = self.get(kind, name, version)
-        self._replace(self._of(kind, name) / "labels" / label, version.encode())
+        self._of(kind, name).child(_LABELS).replace(label, version.encode())
         return asset
 
     def remove_label(self, kind: str, name: str, label: str) -> None:
@@ -197,9 +193,8 @@ class Catalog:
         self.labelled(kind, name, label)
         if label == LATEST:
             raise InvalidInput.at("/label", "latest is always the version that was created last")
-        path = self._of(kind, name) / "labels" / label
-        path.unlink(missing_ok=True)
-        sync_folder(path.parent)
+        with suppress(DocumentMissing):
+            self._of(kind, name).child(_LABELS).remove(label)
 
     def set_archived(self, kind: str, name: str, version: str, *, is_archived: bool) -> None:
         """Hide a version, or all of an asset, from lists and from `latest`; or show it again. Whoever names it finds it
@@ -214,68 +209,68 @@ class Catalog:
         if version:
             self.get(kind, name, version)
         self._check_known(kind, name)
-        folder = self._of(kind, name)
-        path = folder / "archived" / version if version else folder / _ALL
+        asset = self._of(kind, name)
+        store, mark = (asset.child(_ARCHIVED), version) if version else (asset, _ALL_ARCHIVED)
         if is_archived:
-            self._replace(path, b"")
+            store.replace(mark, b"")
             return
-        path.unlink(missing_ok=True)
-        sync_folder(path.parent)
+        with suppress(DocumentMissing):
+            store.remove(mark)
 
     def is_archived(self, kind: str, name: str) -> bool:
         """Whether all of an asset is archived."""
-        return (self._of(kind, name) / _ALL).exists()
+        return self._of(kind, name).exists(_ALL_ARCHIVED)
 
     def next_version(self, kind: str, name: str) -> str:
         """The number after the highest one; others may take it."""
         numbers = [int(each) for each in self._versions(kind, name) if each.isdecimal() and len(each) < 19]
         return str(max(numbers, default=0) + 1)
 
-    def folder_of(self, kind: str, name: str) -> Path:
-        """The folder of an asset, which may not be there. Raises InvalidInput for what is no name."""
-        return self._of(checked_type(kind), checked_name(name, "name"))
+    def chosen_versions(self, kind: str, name: str) -> FileStore:
+        """The versions that were chosen for outputs of jobs. Raises InvalidInput for what is no name."""
+        return self._of(checked_type(kind), checked_name(name, "name")).child(_CHOSEN)
 
-    def hint(self, kind: str, missing: str) -> str:
+    def hint(self, kind: str, missing_name: str) -> str:
         """What to do about a name that isn't there."""
-        names = self.names(kind, with_archived=True)
-        close = get_close_matches(missing, names, n=1)
-        if close:
-            return f"did you mean {close[0]!r}?"
-        there = f"there are {', '.join(names[:_SHOWN])}" if names else "there is none yet"
-        return f"{there}; make one with `parallelrun {kind} create{self._option} -f FILE` (docs/assets.md)"
+        create_hint = f"make one with `parallelrun {kind} create{self._option} -f FILE` (docs/assets.md)"
+        return names_hint(missing_name, self.names(kind, with_archived=True), create_hint)
 
-    def _of(self, kind: str, name: str) -> Path:
-        return self._folder / kind / name
+    def _of(self, kind: str, name: str) -> FileStore:
+        return self._store.child(kind).child(name)
+
+    def _label(self, kind: str, name: str, label: str) -> str:
+        return self._of(kind, name).child(_LABELS).read(label).data.decode("ascii")
+
+    def _about(self, kind: str, name: str) -> Documents[About]:
+        return Documents(self._of(kind, name).child(_ABOUT), RecordCodec(About), noun="description of version")
+
+    def _versions_as(self, record_type: type[_Record], kind: str, name: str) -> Documents[_Record]:
+        store = self._of(kind, name).child(_VERSIONS)
+        return Documents(store, RecordCodec(record_type), noun=f"version of {kind} {name!r}")
 
     def _versions(self, kind: str, name: str) -> list[str]:
-        files = _names_in(self._of(checked_type(kind), name) / "versions") if _NAME.fullmatch(name) else ()
-        return [file.removesuffix(".json") for file in files if file.endswith(".json")]
+        checked_type(kind)
+        return self._versions_as(_Head, kind, name).names() if _NAME.fullmatch(name) else []
 
-    def _write(self, kind: str, name: str, version: str, content: dict[str, Any]) -> None:
-        path = self._of(kind, name) / "versions" / f"{version}.json"
-        if path.exists():
-            raise FileExistsError(path)
-        number = (
-            max((self._read_as(_Head, kind, name, each).number for each in self._versions(kind, name)), default=0) + 1
-        )
-        record = _Version(number=number, created=time.time(), content=content)
-        write_once(path, encode(record), mode=PRIVATE_FILE)
+    def _write(self, kind: str, name: str, version: str, content: dict[str, Any]) -> bool:
+        versions = self._versions_as(_Version, kind, name)
+        if version in versions:
+            return False
+        numbers = (self._read_as(_Head, kind, name, each).number for each in self._versions(kind, name))
+        record = _Version(number=max(numbers, default=0) + 1, created=time.time(), content=content)
+        return versions.put_if_absent(version, record)
 
     def _read(self, kind: str, name: str, version: str) -> _Version:
         return self._read_as(_Version, kind, name, version)
 
-    def _read_as(self, what: type[_Record], kind: str, name: str, version: str) -> _Record:
-        path = self._of(kind, name) / "versions" / f"{version}.json"
-        try:
-            return decode(path.read_bytes(), what, path)
-        except FileNotFoundError as error:
-            raise self._unknown_version(kind, name, version) from error
+    def _read_as(self, record_type: type[_Record], kind: str, name: str, version: str) -> _Record:
+        record = self._versions_as(record_type, kind, name).find(version)
+        if record is None:
+            raise self._unknown_version(kind, name, version)
+        return record
 
     def _asset(self, kind: str, name: str, version: str, record: _Version) -> Asset:
-        folder = self._of(kind, name)
-        about = NOTHING_SAID
-        with suppress(FileNotFoundError):
-            about = decode((path := folder / "about" / f"{version}.json").read_bytes(), About, path)
+        about = self._about(kind, name).find(version) or NOTHING_SAID
         content = dict(record.content)
         if "snapshot" in content:
             content["path"] = code_called(content["snapshot"])
@@ -294,18 +289,7 @@ class Catalog:
         )
 
     def _is_archived(self, kind: str, name: str, version: str) -> bool:
-        folder = self._of(kind, name)
-        return (folder / "archived" / version).exists() or (folder / _ALL).exists()
-
-    def _describe(self, kind: str, name: str, version: str, about: About) -> None:
-        if about != NOTHING_SAID:
-            self._replace(self._of(kind, name) / "about" / f"{version}.json", encode(about))
-
-    @staticmethod
-    def _replace(path: Path, data: bytes) -> None:
-        replace_file(path, data, mode=PRIVATE_FILE)
-        sync_file(path)
-        sync_folder(path.parent)
+        return self._of(kind, name).child(_ARCHIVED).exists(version) or self.is_archived(kind, name)
 
     def _check_known(self, kind: str, name: str) -> None:
         if not self._versions(kind, name):
@@ -338,15 +322,3 @@ def checked_name(text: str, what: str) -> str:
         form = "1 to 128 letters, digits and . _ -, beginning with a letter, a digit or _"
         raise InvalidInput.at(f"/{what}", f"{text[:80]!r} is not the {what} of an asset", form)
     return text
-
-
-def _names_in(folder: Path) -> Sequence[str]:
-    """The files of a folder whose names nobody is still writing."""
-    try:
-        return sorted(_visible(folder))
-    except FileNotFoundError:
-        return ()
-
-
-def _visible(folder: Path) -> Iterator[str]:
-    return (each.name for each in folder.iterdir() if not each.name.startswith("."))

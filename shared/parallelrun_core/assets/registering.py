@@ -11,14 +11,12 @@ from typing import Any, Final
 
 from parallelrun_core.assets.catalog import Catalog
 from parallelrun_core.assets.names import MODEL_TYPES, Asset
+from parallelrun_core.documents.store import DocumentExists
 from parallelrun_core.errors import Conflict, ParallelRunError
 from parallelrun_core.folder.disk_trouble import may_pass
-from parallelrun_core.folder.files import write_once
-from parallelrun_core.folder.layout import PRIVATE_FILE, PRIVATE_FOLDER
 from parallelrun_core.spec.fields import Output
 from parallelrun_core.storage.location import is_url
 
-_MADE: Final = "made"
 _MOST_TRIES: Final = 1000
 
 
@@ -82,10 +80,9 @@ def _chosen(catalog: Catalog, kind: str, name: str, content: dict[str, Any], att
     made_by = content["made_by"]
     again = f".{made_by['generation']}" if "generation" in made_by else ""
     maker = f"{made_by['job']}{again}/{made_by['output']}"
-    folder = catalog.folder_of(kind, name) / _MADE
-    folder.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
-    path = folder / f"{hashlib.sha256(maker.encode()).hexdigest()}.{attempt}"
-    with suppress(FileExistsError):
-        if not path.exists():
-            write_once(path, catalog.next_version(kind, name).encode(), mode=PRIVATE_FILE)
-    return path.read_text(encoding="ascii")
+    chosen = catalog.chosen_versions(kind, name)
+    key = f"{hashlib.sha256(maker.encode()).hexdigest()}.{attempt}"
+    with suppress(DocumentExists):
+        if not chosen.exists(key):
+            chosen.create(key, catalog.next_version(kind, name).encode())
+    return chosen.read(key).data.decode("ascii")

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from parallelrun_core.computes.catalog import Catalog
+from parallelrun_core.computes.catalog import ComputeCatalog
 from parallelrun_core.computes.names import plain_name
 from parallelrun_core.errors import InvalidInput
 
@@ -24,7 +24,7 @@ ANYWHERE: Final = frozenset({"local", "serverless"})
 class Selection:
     """The computes that jobs may name, as they are defined now."""
 
-    def __init__(self, catalog: Catalog) -> None:
+    def __init__(self, catalog: ComputeCatalog) -> None:
         self._catalog = catalog
         self._names = catalog.names()
 

@@ -1,96 +1,36 @@
-"""The datastores of a cluster: a file for each below its root folder, without any secret.
-
-Whoever defines or deletes one replaces or removes its file, whole; readers need no lock.
-"""
+"""The datastores of a cluster: a document for each below its root folder, without any secret."""
 
 from __future__ import annotations
 
 import json
-from difflib import get_close_matches
 from pathlib import Path
-from typing import Final
-
-from pydantic import ValidationError
+from typing import Any, Final, TypeAlias
 
 from parallelrun_core.datastores.definition import ANY, Datastore
-from parallelrun_core.errors import CorruptLog, NotFound
-from parallelrun_core.folder.files import replace_file, sync_file, sync_folder
-from parallelrun_core.folder.layout import PRIVATE_FILE, PRIVATE_FOLDER
+from parallelrun_core.documents.codecs import FieldsCodec
+from parallelrun_core.documents.collection import Definitions
+from parallelrun_core.documents.file_store import FileStore
 
+DatastoreCatalog: TypeAlias = Definitions[Datastore]
 _FOLDER: Final = "datastores"
 _MAX_BYTES: Final = 1 << 20
 
 
-class Catalog:
-    """The datastores below a cluster's root folder. Safe to share between threads and processes."""
+def datastore_catalog(root: Path) -> DatastoreCatalog:
+    """Returns the datastores below a cluster's root folder."""
+    return Definitions(
+        FileStore(root, _FOLDER, max_bytes=_MAX_BYTES),
+        FieldsCodec(_fields, _datastore, repair_hint="define it again"),
+        noun="datastore",
+        create_hint="define one with `parallelrun datastore create -f FILE` (docs/storage.md)",
+    )
 
-    def __init__(self, root: Path) -> None:
-        self.folder: Final = root / _FOLDER
 
-    def file(self, name: str) -> Path:
-        """Where the definition of a datastore is."""
-        return self.folder / f"{name}.json"
+def _fields(definition: Datastore) -> dict[str, object]:
+    fields: dict[str, object] = definition.model_dump(mode="json", exclude_defaults=True)
+    return fields
 
-    def names(self) -> list[str]:
-        """Those that there are, in order."""
-        try:
-            return sorted(file.stem for file in self.folder.iterdir() if file.suffix == ".json" and file.name[0] != ".")
-        except FileNotFoundError:
-            return []
 
-    def get(self, name: str) -> Datastore:
-        """The datastore of this name, as it is defined now.
-
-        Raises:
-            NotFound: there is none; says what there is, and how to define one.
-            CorruptLog: the file can't be read as a definition.
-            OSError: the volume can't be read.
-        """
-        path = self.file(name)
-        try:
-            with path.open("rb") as file:
-                text = file.read(_MAX_BYTES)
-        except FileNotFoundError as error:
-            raise NotFound(f"There is no datastore {name!r}: {self.hint(name)}.") from error
-        try:
-            definition: Datastore = ANY.validate_json(text)
-        except ValidationError as error:
-            raise CorruptLog(f"{path} can't be read as a datastore: define it again") from error
-        return definition
-
-    def put(self, definition: Datastore) -> bool:
-        """Define a datastore, durably; returns whether there was none of this name.
-
-        Raises:
-            OSError: the volume can't be written.
-        """
-        self.folder.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
-        path = self.file(definition.name)
-        is_new = not path.exists()
-        text = json.dumps(definition.model_dump(mode="json", exclude_defaults=True), indent=2)
-        replace_file(path, text.encode() + b"\n", mode=PRIVATE_FILE)
-        sync_file(path)
-        sync_folder(self.folder)
-        return is_new
-
-    def remove(self, name: str) -> None:
-        """Forget a datastore; what is in the store stays.
-
-        Raises:
-            NotFound: there is none of this name.
-            OSError: the volume can't be written.
-        """
-        try:
-            self.file(name).unlink()
-        except FileNotFoundError as error:
-            raise NotFound(f"There is no datastore {name!r}: {self.hint(name)}.") from error
-        sync_folder(self.folder)
-
-    def hint(self, missing: str) -> str:
-        """What to do about a name that isn't there."""
-        names = self.names()
-        close = get_close_matches(missing, names, n=1)
-        there = f"did you mean {close[0]!r}? There are {', '.join(names)}" if close else "there is none yet"
-        if names and not close:
-            there = f"there are {', '.join(names[:20])}"
-        return f"{there}; define one with `parallelrun datastore create -f FILE` (docs/storage.md)"
+def _datastore(fields: dict[str, Any]) -> Datastore:
+    definition: Datastore = ANY.validate_json(json.dumps(fields))
+    return definition

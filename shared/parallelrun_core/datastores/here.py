@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from parallelrun_core.datastores.catalog import Catalog
+from parallelrun_core.datastores.catalog import DatastoreCatalog, datastore_catalog
 from parallelrun_core.datastores.credentials import Found, read_credentials
 from parallelrun_core.datastores.definition import Datastore
 from parallelrun_core.datastores.secret_files import SecretUnusable, read_secret_file
@@ -28,7 +28,7 @@ class DatastoreUnusable(OSError):
 
 
 class _Place(NamedTuple):
-    catalog: Catalog
+    catalog: DatastoreCatalog
     secrets: Path | None
 
 
@@ -58,11 +58,11 @@ def use(root: Path, secrets_dir: Path | None) -> None:
         root: the cluster's root folder.
         secrets_dir: None: there are no secrets here.
     """
-    _PLACES[:] = [_Place(Catalog(root), secrets_dir)]
+    _PLACES[:] = [_Place(datastore_catalog(root), secrets_dir)]
     _READ.clear()
 
 
-def catalog() -> Catalog | None:
+def catalog() -> DatastoreCatalog | None:
     """The definitions, if this process was told where they are."""
     return _PLACES[0].catalog if _PLACES else None
 
@@ -117,10 +117,13 @@ def _unusable(name: str, why: str) -> DatastoreUnusable:
 
 def _stamp(place: _Place, name: str, datastore: Datastore | None) -> tuple[object, ...]:
     """What changes with the files of a datastore."""
-    files = [place.catalog.file(name)]
-    if place.secrets is not None and datastore is not None and datastore.credentials is not None:
-        files.append(place.secrets / OF_DATASTORES / datastore.credentials.secret)
-    return tuple(map(_stamp_of, files))
+    try:
+        version = place.catalog.version(name)
+    except (OSError, ParallelRunError):
+        version = ""
+    if place.secrets is None or datastore is None or datastore.credentials is None:
+        return (version,)
+    return version, _stamp_of(place.secrets / OF_DATASTORES / datastore.credentials.secret)
 
 
 def _stamp_of(file: Path) -> object:

@@ -53,8 +53,22 @@ def write_once(path: Path, data: bytes, *, mode: int = 0o666) -> None:
             sync_folder(path.parent)  # also when another was first: it may have been killed before it did so
 
 
+def replace_durably(path: Path, data: bytes, *, mode: int = 0o666) -> None:
+    """Write a whole file, durably: a power cut leaves either the old or the new one.
+
+    The new content is synced before it gets the name. The other way round, a file system may make the name durable
+    first (XFS, and ext4 without `auto_da_alloc`), and a power cut in between leaves an empty file in place of both.
+    """
+    with _written_beside(path, data, mode, durably=True) as beside:
+        beside.replace(path)
+    sync_folder(path.parent)
+
+
 def replace_file(path: Path, data: bytes, *, mode: int = 0o666) -> None:
-    """Write a whole file, so that readers see either the old or the new one. A power cut may lose the new one."""
+    """Write a whole file, so that readers see either the old or the new one, for what can be made again.
+
+    A power cut may lose both; see `replace_durably`.
+    """
     with _written_beside(path, data, mode, durably=False) as beside:
         beside.replace(path)
 

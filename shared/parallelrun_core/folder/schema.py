@@ -36,10 +36,11 @@ def encode(record: msgspec.Struct) -> bytes:
     return b"%s%s%d\n}" % (body, _CRC_MARK, crc32(body))
 
 
-def decode(raw: bytes, kind: type[T], path: Path, *, reads_up_to: int = 0) -> T:
-    """Read JSON that carries its version; `path`: its file, for the message.
+def decode(raw: bytes, kind: type[T], path: Path | str, *, reads_up_to: int = 0) -> T:
+    """Read JSON that carries its version.
 
     Args:
+        path: names its file in messages.
         reads_up_to: the highest version of this file that is known, if it is higher than `SCHEMA`.
 
     Raises:

@@ -12,10 +12,12 @@ from pathlib import Path
 
 import msgspec
 
-from parallelrun_core.errors import CorruptLog, NewerSchema
-from parallelrun_core.folder.files import write_once
-from parallelrun_core.folder.layout import PRIVATE_FILE, PRIVATE_FOLDER, finished_steps
-from parallelrun_core.folder.schema import SCHEMA, decode, encode
+from parallelrun_core.documents.codecs import RecordCodec
+from parallelrun_core.documents.collection import Documents
+from parallelrun_core.documents.file_store import FileStore
+from parallelrun_core.errors import CorruptLog, NewerSchema, NotFound
+from parallelrun_core.folder.layout import finished_steps
+from parallelrun_core.folder.schema import SCHEMA
 
 
 class FinishedStep(msgspec.Struct, kw_only=True, frozen=True):
@@ -35,19 +37,18 @@ def add_finished(root: Path, key: str, finished: FinishedStep) -> None:
     Raises:
         OSError: the volume can't be written.
     """
-    folder = finished_steps(root) / key
-    folder.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
-    with suppress(FileExistsError):
-        write_once(folder / f"{finished.job_id}.{finished.generation}.json", encode(finished), mode=PRIVATE_FILE)
+    _finished(root, key).put_if_absent(f"{finished.job_id}.{finished.generation}", finished)
 
 
 def finished_with(root: Path, key: str) -> Iterator[FinishedStep]:
     """The jobs that have completed with this key, the last one first; none that can't be read."""
-    folder = finished_steps(root) / key
-    try:
-        paths = sorted(folder.glob("job_*.json"), reverse=True)
-    except OSError:
-        return
-    for path in paths:
-        with suppress(OSError, CorruptLog, NewerSchema):
-            yield decode(path.read_bytes(), FinishedStep, path)
+    steps = _finished(root, key)
+    with suppress(OSError):
+        for name in reversed(steps.names()):
+            with suppress(OSError, NotFound, CorruptLog, NewerSchema):
+                yield steps.get(name)
+
+
+def _finished(root: Path, key: str) -> Documents[FinishedStep]:
+    folder = finished_steps(root)
+    return Documents(FileStore(folder.parent, folder.name).child(key), RecordCodec(FinishedStep), noun="finished step")

@@ -6,15 +6,15 @@ durably, before it is done. The first record counts: of two turns that race, bot
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
-from parallelrun_core.folder.files import write_once
-from parallelrun_core.folder.layout import PRIVATE_FILE, PRIVATE_FOLDER
-from parallelrun_core.folder.schema import SCHEMA, decode, encode
+from parallelrun_core.documents.codecs import RecordCodec
+from parallelrun_core.documents.collection import Documents
+from parallelrun_core.documents.file_store import FileStore
+from parallelrun_core.folder.schema import SCHEMA
 
 if TYPE_CHECKING:
     from parallelrun_core.folder.job_folder import JobFolder
@@ -49,43 +49,34 @@ class StepRecord(msgspec.Struct, kw_only=True, frozen=True):
     """With `skip`: because another step has failed, or was canceled; not by a condition."""
 
 
-_SUFFIX: Final = ".json"
-
-
 def write_record(folder: JobFolder, record: StepRecord) -> StepRecord:
     """Record a decision, durably; returns the one that counts, which another turn may have made before.
 
     Raises:
         OSError: the folder can't be written.
     """
-    steps = folder.layout.steps
-    steps.mkdir(mode=PRIVATE_FOLDER, exist_ok=True)
-    path = steps / f"{record.step}.{record.generation}{_SUFFIX}"
-    try:
-        write_once(path, encode(record), mode=PRIVATE_FILE)
-    except FileExistsError:
-        return decode(path.read_bytes(), StepRecord, path)
-    return record
+    name, records = f"{record.step}.{record.generation}", _records(folder)
+    return record if records.put_if_absent(name, record) else records.get(name)
 
 
 def record_names(folder: JobFolder) -> list[str]:
-    """The names of the files with decisions. What is in one never changes."""
-    try:
-        with os.scandir(folder.layout.steps) as entries:
-            return [entry.name for entry in entries if entry.name.endswith(_SUFFIX) and entry.name[0] != "."]
-    except FileNotFoundError:
-        return []
+    """The names of the decisions of a pipeline. What is in one never changes."""
+    return _records(folder).names()
 
 
 def read_record(folder: JobFolder, name: str) -> StepRecord:
-    """One decision, by the name of its file.
+    """Returns one decision.
 
     Raises:
         CorruptLog: it can't be read.
         NewerSchema: a newer release has written it.
     """
-    path = folder.layout.steps / name
-    return decode(path.read_bytes(), StepRecord, path)
+    return _records(folder).get(name)
+
+
+def _records(folder: JobFolder) -> Documents[StepRecord]:
+    steps = folder.layout.steps
+    return Documents(FileStore(steps.parent, steps.name), RecordCodec(StepRecord), noun="decision")
 
 
 def read_records(folder: JobFolder) -> dict[str, list[StepRecord]]:

@@ -1,73 +1,78 @@
 """The schedules of a cluster, on the volume that all services share.
 
+schedules/changes.json           another one after each change, so that who fires notices with one look
 schedules/<name>/
     revision.<number>.json       as it was defined, enabled or disabled; the highest number counts
     fires/<time>.json            what became of a time at which it was due: whoever writes it first decides
     fires/<time>.launched        the job is there, so nobody need make it again
     fires/manual-<time>-….json   a job that somebody has asked for
 
-Every file is written once. The folder around them has a new time of change after each change: so who fires notices
-with one call.
+Every file below a schedule is written once.
 """
 
 from __future__ import annotations
 
-import os
 import secrets
-import shutil
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import datetime
-from difflib import get_close_matches
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
+from parallelrun_core.documents.codecs import FieldsCodec, RecordCodec
+from parallelrun_core.documents.collection import Documents, no_such
+from parallelrun_core.documents.file_store import FileStore
+from parallelrun_core.documents.store import DocumentExists, DocumentMissing
 from parallelrun_core.errors import Conflict, CorruptLog, NewerSchema, NotFound
-from parallelrun_core.folder.files import sync_folder, write_once
-from parallelrun_core.folder.layout import PRIVATE_FILE, PRIVATE_FOLDER, schedules_of
-from parallelrun_core.folder.schema import decode, encode
+from parallelrun_core.folder.layout import schedules_of
 from parallelrun_core.schedules.records import Fire, Revision, of_stamp, stamp
 
 KEPT: Final = 1000
 """So many of the times at which a schedule was due are remembered."""
 _MANUAL: Final = "manual-"
+_REVISION: Final = "revision."
+_LAUNCHED: Final = ".launched"
+_CHANGES: Final = "changes"
 
 
 class ScheduleStore:
     """All schedules. Safe to share between threads and processes."""
 
     def __init__(self, root: Path) -> None:
-        self.folder: Final = schedules_of(root)
+        folder = schedules_of(root)
+        self._store: Final = FileStore(folder.parent, folder.name)
+        self._changes: Final = Documents(
+            self._store, FieldsCodec[dict[str, Any]](dict, dict), noun="record of changes of schedules"
+        )
 
     def names(self) -> list[str]:
-        """Those that there are, in order."""
-        try:
-            return sorted(each.name for each in self.folder.iterdir() if each.name[0] != ".")
-        except FileNotFoundError:
-            return []
+        """The names of all schedules, in order."""
+        return self._store.children()
 
-    def changed(self) -> int:
-        """A number that is another one after each change; 0: there was never a schedule."""
-        try:
-            return self.folder.stat().st_mtime_ns
-        except FileNotFoundError:
-            return 0
+    def last_change(self) -> str:
+        """Differs after each change of any schedule; empty: there was never a schedule.
+
+        What a file has in it, and not when its folder was changed: NFS clients hold the times of folders for seconds,
+        and ask anew when a file is opened.
+        """
+        with suppress(CorruptLog):
+            return str((self._changes.find(_CHANGES) or {}).get("last", ""))
+        return ""
 
     def of(self, name: str) -> ScheduleFolder:
-        """The folder of a schedule, which may not be there."""
-        return ScheduleFolder(self.folder / name)
+        """Returns what is stored of a schedule, which may not be there."""
+        return ScheduleFolder(name, self._store.child(name))
 
     def get(self, name: str) -> Revision:
-        """A schedule as it is now.
+        """Returns a schedule as it is now.
 
         Raises:
             NotFound: there is none of this name.
             NewerSchema, CorruptLog: it can't be read.
         """
-        revision = self.of(name).revision()
+        revision = self.of(name).revision() if name in (names := self.names()) else None
         if revision is None:
-            raise NotFound(f"There is no schedule {name!r}{self._hint(name)}.")
+            raise no_such("schedule", name, names)
         return revision
 
     def put(self, name: str, revision: Revision) -> None:
@@ -76,76 +81,56 @@ class ScheduleStore:
         Raises:
             Conflict: somebody else has just added one.
         """
-        self.folder.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
-        schedule = self.of(name)
-        if revision.number == 1:
-            for folder in (schedule.path, schedule.fires_folder):
-                folder.mkdir(mode=PRIVATE_FOLDER, exist_ok=True)
-        try:
-            write_once(schedule.file(revision.number), encode(revision), mode=PRIVATE_FILE)
-        except (FileExistsError, FileNotFoundError) as error:
-            raise Conflict(
-                f"The schedule {name!r} was changed or deleted at the same time. Look at it again."
-            ) from error
-        for folder in (schedule.path, self.folder, self.folder.parent):
-            sync_folder(folder)
-        self._ring()
+        if not self.of(name).add(revision):
+            raise Conflict(f"The schedule {name!r} was changed or deleted at the same time. Look at it again.")
+        self._record_change()
 
     def remove(self, name: str) -> None:
-        """Forget a schedule and what it has done. Its jobs stay.
+        """Remove a schedule and what it has done. Its jobs stay.
 
         Raises:
             NotFound: there is none of this name.
         """
         self.get(name)
-        beside = self.folder / f".removed-{secrets.token_hex(6)}"
         try:
-            self.of(name).path.rename(beside)
-        except FileNotFoundError as error:
-            raise NotFound(f"There is no schedule {name!r}.") from error
-        sync_folder(self.folder)
-        shutil.rmtree(beside, ignore_errors=True)
-        self._ring()
+            self._store.remove_child(name)
+        except DocumentMissing as error:
+            raise no_such("schedule", name, self.names()) from error
+        self._record_change()
 
-    def _ring(self) -> None:
-        os.utime(self.folder)
-
-    def _hint(self, missing: str) -> str:
-        close = get_close_matches(missing, self.names(), n=1)
-        return f": did you mean {close[0]!r}?" if close else ""
+    def _record_change(self) -> None:
+        self._changes.put(_CHANGES, {"last": secrets.token_hex(8)})
 
 
-@dataclass(frozen=True, slots=True)
 class ScheduleFolder:
-    """The folder of one schedule."""
+    """What is stored of one schedule."""
 
-    path: Path
+    def __init__(self, name: str, store: FileStore) -> None:
+        self.name: Final = name
+        self._revisions: Final = Documents(store, RecordCodec(Revision), noun="revision")
+        self._fires: Final = Documents(store.child("fires"), RecordCodec(Fire), noun=f"fire of {name!r}")
 
-    @property
-    def name(self) -> str:
-        return self.path.name
-
-    @property
-    def fires_folder(self) -> Path:
-        return self.path / "fires"
-
-    def file(self, number: int) -> Path:
-        """Of a revision."""
-        return self.path / f"revision.{number}.json"
+    def add(self, revision: Revision) -> bool:
+        """Add a revision, durably; returns whether nobody else has added that one, or removed the schedule."""
+        is_first = revision.number == 1
+        if is_first:
+            self._fires.store.make()
+        with suppress(DocumentMissing):
+            return self._revisions.put_if_absent(
+                f"{_REVISION}{revision.number}", revision, if_store_exists=not is_first
+            )
+        return False
 
     def revision(self, number: int | None = None) -> Revision | None:
-        """The one with this number, or the last one; None: there is none.
+        """Returns the revision with this number, or the last one; None: there is none.
 
         Raises:
             NewerSchema, CorruptLog: it can't be read.
         """
         if number is None:
-            numbers = (each.name.split(".")[1] for each in self.path.glob("revision.*.json"))
+            numbers = (name.removeprefix(_REVISION) for name in self._revisions.names() if name.startswith(_REVISION))
             number = max((int(each) for each in numbers if each.isdecimal()), default=0)
-        try:
-            return decode((file := self.file(number)).read_bytes(), Revision, file)
-        except FileNotFoundError:
-            return None
+        return self._revisions.find(f"{_REVISION}{number}")
 
     # What became of the times at which it was due
 
@@ -155,25 +140,15 @@ class ScheduleFolder:
         Raises:
             NotFound: the schedule was deleted.
         """
-        path = self.fires_folder / f"{stamp(due)}.json"
-        try:
-            write_once(path, encode(fire), mode=PRIVATE_FILE)
-        except FileExistsError:
-            return decode(path.read_bytes(), Fire, path)
-        except FileNotFoundError as error:
-            raise NotFound(f"There is no schedule {self.name!r} any more.") from error
-        return fire
+        return fire if self._add(stamp(due), fire) else self._fires.get(stamp(due))
 
     def fire(self, due: datetime) -> Fire | None:
-        """What became of a time; None: nothing yet.
+        """Returns what became of a time; None: nothing yet.
 
         Raises:
             NewerSchema, CorruptLog: it can't be read.
         """
-        try:
-            return decode((path := self.fires_folder / f"{stamp(due)}.json").read_bytes(), Fire, path)
-        except FileNotFoundError:
-            return None
+        return self._fires.find(stamp(due))
 
     def record_manual(self, fire: Fire, due: datetime) -> None:
         """Record, durably, a job that somebody has asked for.
@@ -181,57 +156,51 @@ class ScheduleFolder:
         Raises:
             NotFound: the schedule was deleted.
         """
-        path = self.fires_folder / f"{_MANUAL}{stamp(due)}-{fire.job_id}.json"
-        try:
-            with suppress(FileExistsError):
-                write_once(path, encode(fire), mode=PRIVATE_FILE)
-        except FileNotFoundError as error:
-            raise NotFound(f"There is no schedule {self.name!r} any more.") from error
+        self._add(f"{_MANUAL}{stamp(due)}-{fire.job_id}", fire)
 
     def is_launched(self, due: datetime) -> bool:
         """Whether the job for a time was made, as far as anybody has noted."""
-        return (self.fires_folder / f"{stamp(due)}.launched").exists()
+        return self._fires.store.exists(f"{stamp(due)}{_LAUNCHED}")
 
     def note_launched(self, due: datetime) -> None:
-        """Note that the job for a time was made. After a power cut, it may have to be noted again."""
-        with suppress(FileNotFoundError):
-            (self.fires_folder / f"{stamp(due)}.launched").touch(PRIVATE_FILE)
+        """Note that the job for a time was made."""
+        with suppress(DocumentExists, DocumentMissing):
+            self._fires.store.create(f"{stamp(due)}{_LAUNCHED}", b"", if_store_exists=True)
 
     def decided(self) -> list[datetime]:
         """The times of which it is recorded what became of them, in order."""
-        stamps = (of_stamp(name.removesuffix(".json")) for name in self._names())
-        return sorted(each for each in stamps if each is not None)
+        return sorted(due for due in map(of_stamp, self._fires.names()) if due is not None)
 
     def fires(self, before: str = "") -> Iterator[tuple[str, Fire]]:
-        """What is remembered, the latest first, each with its place; what can't be read is left out.
+        """Yields what is remembered, the latest first, each with its position; what can't be read is left out.
 
         Args:
-            before: only those after this place. Empty: from the beginning.
+            before: only those after this position. Empty: from the beginning.
         """
-        for place, name in sorted(((_place(name), name) for name in self._names()), reverse=True):
-            if before and place >= before:
+        for position, name in sorted(((_position(name), name) for name in self._fires.names()), reverse=True):
+            if before and position >= before:
                 continue
-            path = self.fires_folder / name
-            with suppress(FileNotFoundError, CorruptLog, NewerSchema):
-                yield place, decode(path.read_bytes(), Fire, path)
+            with suppress(NotFound, CorruptLog, NewerSchema):
+                yield position, self._fires.get(name)
 
     def trim(self) -> None:
         """Forget the oldest ones, if many more than `KEPT` are remembered."""
-        names = self._names()
+        names = self._fires.names()
         if len(names) < KEPT + KEPT // 10:
             return
-        for name in sorted(names, key=_place)[:-KEPT]:
-            for path in (self.fires_folder / name, (self.fires_folder / name).with_suffix(".launched")):
-                path.unlink(missing_ok=True)
+        for name in sorted(names, key=_position)[:-KEPT]:
+            with suppress(DocumentMissing):
+                self._fires.store.remove(f"{name}{_LAUNCHED}")
+            with suppress(NotFound):
+                self._fires.remove(name)
 
-    def _names(self) -> list[str]:
+    def _add(self, name: str, fire: Fire) -> bool:
         try:
-            names = [each.name for each in self.fires_folder.iterdir()]
-        except FileNotFoundError:
-            return []
-        return [name for name in names if name.endswith(".json") and name[0] != "."]
+            return self._fires.put_if_absent(name, fire, if_store_exists=True)
+        except DocumentMissing as error:
+            raise NotFound(f"There is no schedule {self.name!r} any more.") from error
 
 
-def _place(name: str) -> str:
-    """What sorts the files of fires by their times."""
-    return name.removeprefix(_MANUAL).removesuffix(".json")
+def _position(name: str) -> str:
+    """Sorts the names of fires by their times."""
+    return name.removeprefix(_MANUAL)

@@ -10,7 +10,7 @@ import pytest
 from parallelrun_api.submission.checks import PathChecks
 from parallelrun_api.submission.submissions import Submissions
 from parallelrun_api.submission.upload import Upload
-from parallelrun_core.computes.catalog import Catalog
+from parallelrun_core.computes.catalog import ComputeCatalog
 from parallelrun_core.path_rule import Places
 from parallelrun_core.reading import read_job
 from tests.integration.api.conftest import Site
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.integration
 def submissions(root: Path, redis: Redis) -> Submissions:
     root.mkdir(exist_ok=True)
     checks = PathChecks(root=root, places=Places(roots=["/"]))
-    return Submissions(root, Catalog(root), checks, redis)
+    return Submissions(root, ComputeCatalog(root), checks, redis)
 
 
 def upload(site: Site) -> Upload:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import httpx
 import pytest
 
-from parallelrun_core.computes.catalog import Catalog
+from parallelrun_core.computes.catalog import ComputeCatalog
 from parallelrun_core.states import JobState
 from parallelrun_core.store.provisioning import ComputeStatus, NodeStatus, Provisioning
 from parallelrun_core.store.registry import Registry
@@ -137,7 +137,7 @@ def test_what_names_a_compute_keeps_it_or_is_refused(api: httpx.Client, redis: R
     assert kept.status_code == 409
     assert "schedule 'nightly' makes jobs on compute 'here'" in kept.text
     assert api.delete("/v1/schedules/nightly").status_code == 204
-    Catalog(root).remove("here")
+    ComputeCatalog(root).remove("here")
     refused = api.put("/v1/schedules/again", json={"trigger": daily, "create_job": f"azureml:{job}"})
     assert refused.status_code == 422
     assert "its compute 'here' was deleted" in refused.text

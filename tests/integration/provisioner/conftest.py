@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import psutil
 import pytest
 
-from parallelrun_core.computes.catalog import Catalog
+from parallelrun_core.computes.catalog import ComputeCatalog
 from parallelrun_core.computes.document import read_definition
 from parallelrun_core.store.provisioning import ComputeStatus, Provisioning
 from parallelrun_core.store.roles import Role
@@ -20,7 +20,7 @@ class Provisioned:
 
     def __init__(self, without: str = "") -> None:
         self.cluster = Cluster(nodes=0, lease_s=2.0, without=without)
-        self.catalog = Catalog(self.cluster.root)
+        self.catalog = ComputeCatalog(self.cluster.root)
 
     def start(self, name: str = "provisioner", *options: str) -> None:
         """Start a provisioner."""
@@ -30,7 +30,7 @@ class Provisioned:
     def define(self, name: str, **fields: object) -> None:
         """Define a compute of this machine's processes, one slot each."""
         given = {"type": "local", "slots": 1, "idle_time_before_scale_down": 0.5, **fields}
-        self.catalog.put(read_definition(given, name=name))
+        self.catalog.define(read_definition(given, name=name))
 
     def status(self, name: str) -> ComputeStatus:
         """How it stands."""

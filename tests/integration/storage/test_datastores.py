@@ -13,7 +13,7 @@ import pytest
 from parallelrun.doctor import stores
 from parallelrun_core.checks.finding import Place
 from parallelrun_core.datastores import here
-from parallelrun_core.datastores.catalog import Catalog
+from parallelrun_core.datastores.catalog import datastore_catalog
 from parallelrun_core.datastores.document import read_definition
 from parallelrun_core.errors import Conflict
 from parallelrun_core.storage.objects import ObjectStorage, clients
@@ -35,7 +35,7 @@ class Node:
     """A node whose environment has nothing for stores, with a folder of secrets."""
 
     def __init__(self, home: Path, server: ObjectServer) -> None:
-        self.catalog = Catalog(home)
+        self.catalog = datastore_catalog(home)
         self._server = server
         self.secrets = home / "secrets"
         (self.secrets / "datastores").mkdir(parents=True)
@@ -48,7 +48,7 @@ class Node:
 
     def define(self, **fields: object) -> None:
         given = {"type": "s3", "bucket": BUCKET, "endpoint": self._server.url, "credentials": {"secret": "key"}}
-        self.catalog.put(read_definition({**given, **fields}, name="images"))
+        self.catalog.define(read_definition({**given, **fields}, name="images"))
 
 
 @pytest.fixture(scope="module", params=[Moto, SeaweedFS], ids=lambda kind: kind.__name__)
@@ -238,7 +238,7 @@ def test_datastores_of_azure_and_google_are_as_those_of_s3(
         container = "container_name" if kind == "azure_blob" else "filesystem"
         account = {"account_name": ACCOUNT, "endpoint": f"{server.url}/{ACCOUNT}", "credentials": {"secret": "key"}}
         given |= {container: BUCKET, **account}
-    Catalog(tmp_path).put(read_definition(given, name="images"))
+    datastore_catalog(tmp_path).define(read_definition(given, name="images"))
     clients.forget()
     bucket.put("in/a.txt", b"one")
     try:

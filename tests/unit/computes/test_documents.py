@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from parallelrun_core.computes.catalog import Catalog, shown
+from parallelrun_core.computes.catalog import ComputeCatalog, definition_fields
 from parallelrun_core.computes.document import read_definition
 from parallelrun_core.computes.kinds import kinds, model_of
 from parallelrun_core.computes.launch import compute_of, launch_id
@@ -28,7 +28,7 @@ def test_azure_mls_own_documents_are_read_as_they_are() -> None:
         },
         main_kind="swarm",
     )  # fmt: skip
-    assert shown(cluster) == {
+    assert definition_fields(cluster) == {
         "name": "low-pri-example", "type": "swarm", "size": "STANDARD_DS3_v2", "max_instances": 2,
         "tier": "low_priority",
     }  # fmt: skip
@@ -64,15 +64,15 @@ def test_what_is_wrong_is_refused_with_its_place(document: Any, pointer: str) ->
 
 
 def test_a_catalog_keeps_what_was_defined(tmp_path: Path) -> None:
-    catalog = Catalog(tmp_path)
+    catalog = ComputeCatalog(tmp_path)
     assert catalog.names() == []
-    assert catalog.put(read_definition(LOCAL))
-    assert not catalog.put(read_definition({**LOCAL, "is_default": True}))
+    assert catalog.define(read_definition(LOCAL))
+    assert not catalog.define(read_definition({**LOCAL, "is_default": True}))
     assert catalog.get("here").max_instances == 3
     assert catalog.default() == "here"
     with pytest.raises(NotFound, match="did you mean 'here'"):
         catalog.get("her")
-    catalog.file("other").write_text('{"type": "future"}')
+    (tmp_path / "computes" / "other.json").write_text('{"type": "future"}')
     with pytest.raises(CorruptLog, match="doesn't know"):
         catalog.get("other")
     catalog.remove("other")
@@ -82,20 +82,20 @@ def test_a_catalog_keeps_what_was_defined(tmp_path: Path) -> None:
 
 
 def test_a_definition_that_a_script_has_put_there_is_none(tmp_path: Path) -> None:
-    catalog = Catalog(tmp_path)
-    catalog.put(read_definition({**LOCAL, "is_default": True}))
-    text = catalog.file("here").read_bytes()
-    catalog.file("a-copy").write_bytes(text)
-    catalog.file("a-link").symlink_to(catalog.file("here"))
-    os.mkfifo(catalog.file("a-pipe"))
-    (catalog.folder / "no name.json").write_bytes(text)
+    catalog = ComputeCatalog(tmp_path)
+    catalog.define(read_definition({**LOCAL, "is_default": True}))
+    text = (tmp_path / "computes" / "here.json").read_bytes()
+    (tmp_path / "computes" / "a-copy.json").write_bytes(text)
+    (tmp_path / "computes" / "a-link.json").symlink_to(tmp_path / "computes" / "here.json")
+    os.mkfifo(tmp_path / "computes" / "a-pipe.json")
+    (tmp_path / "computes" / "no name.json").write_bytes(text)
     assert catalog.names() == ["a-copy", "a-link", "a-pipe", "here"]
     for name, words in (("a-copy", "another compute, 'here'"), ("a-link", "a link"), ("a-pipe", "no file")):
         with pytest.raises(CorruptLog, match=words):
             catalog.get(name)
     assert catalog.default() == "here"
-    (catalog.folder / "deleted").mkdir()
-    (catalog.folder / "deleted" / "x.local.json").write_bytes(text)
+    (tmp_path / "computes" / "deleted").mkdir()
+    (tmp_path / "computes" / "deleted" / "x.local.json").write_bytes(text)
     assert catalog.deleted() == []
     for name in ("a-copy", "a-link", "a-pipe"):
         catalog.remove(name)
@@ -103,16 +103,20 @@ def test_a_definition_that_a_script_has_put_there_is_none(tmp_path: Path) -> Non
 
 
 def test_with_a_key_only_sealed_definitions_count(tmp_path: Path) -> None:
-    api, provisioner, script = Catalog(tmp_path, b"key"), Catalog(tmp_path, b"key"), Catalog(tmp_path)
-    api.put(read_definition({**LOCAL, "idle_time_before_scale_down": 0.1, "description": "für alle"}))
+    api, provisioner, script = (
+        ComputeCatalog(tmp_path, b"key"),
+        ComputeCatalog(tmp_path, b"key"),
+        ComputeCatalog(tmp_path),
+    )
+    api.define(read_definition({**LOCAL, "idle_time_before_scale_down": 0.1, "description": "für alle"}))
     assert provisioner.get("here") == api.get("here") == script.get("here")
-    sealed = api.file("here").read_text()
+    sealed = (tmp_path / "computes" / "here.json").read_text()
     for forged in (sealed.replace("3", "300"), sealed.replace("seal", "leaf"), "[]", '{"seal": null}'):
-        api.file("here").write_text(forged)
+        (tmp_path / "computes" / "here.json").write_text(forged)
         with pytest.raises(CorruptLog, match="define it again"):
             provisioner.get("here")
-    api.file("here").write_text(sealed)
-    script.put(read_definition({**LOCAL, "name": "theirs"}))
+    (tmp_path / "computes" / "here.json").write_text(sealed)
+    script.define(read_definition({**LOCAL, "name": "theirs"}))
     with pytest.raises(CorruptLog, match="not defined through this cluster's API"):
         provisioner.get("theirs")
     script.remove("theirs")
@@ -122,32 +126,32 @@ def test_with_a_key_only_sealed_definitions_count(tmp_path: Path) -> None:
 
 
 def test_the_nodes_of_another_engine_are_given_back_when_a_compute_is_defined_anew(tmp_path: Path) -> None:
-    catalog = Catalog(tmp_path)
+    catalog = ComputeCatalog(tmp_path)
     local, slurm = read_definition(LOCAL), read_definition({"name": "here", "type": "slurm"})
-    catalog.put(local)
-    catalog.put(read_definition({**LOCAL, "slots": 7}))
+    catalog.define(local)
+    catalog.define(read_definition({**LOCAL, "slots": 7}))
     assert catalog.deleted() == []
-    catalog.put(slurm)
+    catalog.define(slurm)
     assert [each.kind for each in catalog.deleted()] == ["local"]
     catalog.remove("here")
     assert [each.kind for each in catalog.deleted()] == ["local", "slurm"]
-    catalog.put(local)
+    catalog.define(local)
     assert [each.kind for each in catalog.deleted()] == ["slurm"], "its nodes are those of the new one"
-    catalog.given_back(slurm)
+    catalog.forget_deleted(slurm)
     assert catalog.deleted() == []
 
 
 def test_a_name_has_no_effect_until_a_compute_is_defined(tmp_path: Path) -> None:
-    catalog = Catalog(tmp_path)
+    catalog = ComputeCatalog(tmp_path)
     for named in ("", "azureml:cpu-cluster", "local"):
         assert Selection(catalog).compute_of(named) == ""
-    catalog.put(read_definition(LOCAL))
+    catalog.define(read_definition(LOCAL))
     assert Selection(catalog).compute_of("azureml:here") == "here"
     assert Selection(catalog).compute_of("") == Selection(catalog).compute_of("serverless") == ""
     with pytest.raises(InvalidInput, match="there are here") as refused:
         Selection(catalog).compute_of("azureml:cpu-cluster", "/jobs/score/compute")
     assert refused.value.problems[0].pointer == "/jobs/score/compute"
-    catalog.put(read_definition({**LOCAL, "is_default": True}))
+    catalog.define(read_definition({**LOCAL, "is_default": True}))
     assert Selection(catalog).compute_of("") == "here"
 
 

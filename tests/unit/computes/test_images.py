@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from parallelrun_core.computes.built_images import BuiltImage, built_image_of
-from parallelrun_core.computes.catalog import Catalog
+from parallelrun_core.computes.catalog import ComputeCatalog
 from parallelrun_core.computes.document import read_definition
 from parallelrun_core.computes.images import has_image, image_of
 from parallelrun_core.computes.selection import Selection
@@ -17,8 +17,8 @@ from parallelrun_core.spec import JobSpec
 
 @pytest.mark.parametrize("kind, image", [("docker", "team/a:1"), ("local", ""), ("manual", "")])
 def test_a_job_is_recorded_with_an_image_only_where_it_gets_one(tmp_path: Path, kind: str, image: str) -> None:
-    catalog = Catalog(tmp_path)
-    catalog.put(read_definition({"name": "pool", "type": kind}))
+    catalog = ComputeCatalog(tmp_path)
+    catalog.define(read_definition({"name": "pool", "type": kind}))
     spec = JobSpec.parse(
         {
             "entry_script": "e.py",
@@ -38,7 +38,7 @@ def test_a_job_is_recorded_with_an_image_only_where_it_gets_one(tmp_path: Path, 
 def test_without_a_compute_the_name_of_an_image_has_no_effect(tmp_path: Path) -> None:
     spec = JobSpec.parse({"entry_script": "e.py", "inputs": "/in", "environment": {"image": "team/a:1"}})
 
-    recorded = spec.model_dump(mode="json") | Selection(Catalog(tmp_path)).place(spec)
+    recorded = spec.model_dump(mode="json") | Selection(ComputeCatalog(tmp_path)).place(spec)
 
     assert recorded["environment"]["image"] == "team/a:1"
     assert image_of(recorded) == ""
@@ -55,8 +55,8 @@ def with_build(compute: str, path: str = STORED) -> JobSpec:
 
 @pytest.mark.parametrize("kind", ["docker", "local"])
 def test_a_job_is_recorded_with_a_dockerfile_only_where_an_image_is_built(tmp_path: Path, kind: str) -> None:
-    catalog = Catalog(tmp_path)
-    catalog.put(read_definition({"name": "pool", "type": kind}))
+    catalog = ComputeCatalog(tmp_path)
+    catalog.define(read_definition({"name": "pool", "type": kind}))
     spec = with_build("pool")
 
     recorded = JobSpec.parse(spec.model_dump(mode="json") | Selection(catalog).place(spec))
@@ -68,8 +68,8 @@ def test_a_job_is_recorded_with_a_dockerfile_only_where_an_image_is_built(tmp_pa
 
 
 def test_where_nodes_are_of_images_and_none_is_built_a_dockerfile_is_refused(tmp_path: Path) -> None:
-    catalog = Catalog(tmp_path)
-    catalog.put(read_definition({"name": "pool", "type": "swarm"}))
+    catalog = ComputeCatalog(tmp_path)
+    catalog.define(read_definition({"name": "pool", "type": "swarm"}))
     with pytest.raises(InvalidInput, match="of type swarm") as refused:
         Selection(catalog).place(with_build("pool"))
     assert refused.value.problems[0].pointer == "/environment/build"

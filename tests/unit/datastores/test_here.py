@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from parallelrun_core.datastores import here
-from parallelrun_core.datastores.catalog import Catalog
+from parallelrun_core.datastores.catalog import DatastoreCatalog, datastore_catalog
 from parallelrun_core.datastores.credentials import AccountKey, Keys, Sas, ServiceAccount, ServicePrincipal
 from parallelrun_core.datastores.document import read_definition
 from parallelrun_core.errors import CorruptLog, NotFound
@@ -32,15 +32,15 @@ def secrets(tmp_path: Path) -> Path:
 
 
 @pytest.fixture(autouse=True)
-def told(tmp_path: Path, secrets: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Catalog]:
+def told(tmp_path: Path, secrets: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[DatastoreCatalog]:
     monkeypatch.setattr(here, "_FRESH_S", 0)
     here.use(tmp_path, secrets)
-    yield Catalog(tmp_path)
+    yield datastore_catalog(tmp_path)
     here._PLACES.clear()
 
 
-def known_with(told: Catalog, secrets: Path, document: Mapping[str, object], content: str) -> here.Known:
-    told.put(read_definition(dict(document), name="d"))
+def known_with(told: DatastoreCatalog, secrets: Path, document: Mapping[str, object], content: str) -> here.Known:
+    told.define(read_definition(dict(document), name="d"))
     (secrets / "datastores" / "key").write_text(content)
     return here.known("d")
 
@@ -57,14 +57,14 @@ def known_with(told: Catalog, secrets: Path, document: Mapping[str, object], con
     ],
 )  # fmt: skip
 def test_a_file_has_what_the_store_needs(
-    told: Catalog, secrets: Path, document: Mapping[str, object], content: str, credentials: object
+    told: DatastoreCatalog, secrets: Path, document: Mapping[str, object], content: str, credentials: object
 ) -> None:
     found_now = known_with(told, secrets, document, content)
     assert found_now.credentials == credentials
     assert CANARY not in repr(found_now)
 
 
-def test_a_service_accounts_file_is_used_as_google_has_written_it(told: Catalog, secrets: Path) -> None:
+def test_a_service_accounts_file_is_used_as_google_has_written_it(told: DatastoreCatalog, secrets: Path) -> None:
     account = {"type": "service_account", "client_email": "a@b", "private_key": CANARY}
     credentials = known_with(told, secrets, GCS, json.dumps(account)).credentials
     assert isinstance(credentials, ServiceAccount)
@@ -81,7 +81,7 @@ def test_a_service_accounts_file_is_used_as_google_has_written_it(told: Catalog,
     ],
 )  # fmt: skip
 def test_a_file_with_something_else_is_refused_without_a_word_of_it(
-    told: Catalog, secrets: Path, document: Mapping[str, object], content: str
+    told: DatastoreCatalog, secrets: Path, document: Mapping[str, object], content: str
 ) -> None:
     with pytest.raises(here.DatastoreUnusable, match=r"datastore 'd': its secret 'key' .* it must have") as refused:
         known_with(told, secrets, document, content)
@@ -89,27 +89,29 @@ def test_a_file_with_something_else_is_refused_without_a_word_of_it(
     assert refused.value.__suppress_context__
 
 
-def test_what_is_changed_is_known_at_once_by_whoever_asks(told: Catalog, secrets: Path) -> None:
+def test_what_is_changed_is_known_at_once_by_whoever_asks(told: DatastoreCatalog, secrets: Path) -> None:
     before = known_with(told, secrets, S3, KEYS)
     assert here.known("d") is before
     after = known_with(told, secrets, S3, KEYS.replace(CANARY, "rotated"))
     assert after.credentials == Keys("a", "rotated")
-    told.put(read_definition(S3 | {"bucket": "other"}, name="d"))
+    told.define(read_definition(S3 | {"bucket": "other"}, name="d"))
     assert here.known("d").datastore.root == "s3://other"
     told.remove("d")
     with pytest.raises(here.DatastoreUnusable, match="no datastore 'd'"):
         here.known("d")
 
 
-def test_nothing_is_read_again_while_it_is_fresh(told: Catalog, secrets: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_is_read_again_while_it_is_fresh(
+    told: DatastoreCatalog, secrets: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     known_with(told, secrets, S3, KEYS)
     monkeypatch.setattr(here, "_FRESH_S", 3600)
     monkeypatch.setattr(here, "_stamp", None)
     assert here.known("d").credentials == Keys("a", CANARY)
 
 
-def test_what_is_missing_is_said_with_what_to_do(told: Catalog, secrets: Path, tmp_path: Path) -> None:
-    told.put(read_definition(S3, name="images"))
+def test_what_is_missing_is_said_with_what_to_do(told: DatastoreCatalog, secrets: Path, tmp_path: Path) -> None:
+    told.define(read_definition(S3, name="images"))
     with pytest.raises(here.DatastoreUnusable, match=r"put it into .*/secrets/datastores/key"):
         here.known("images")
     with pytest.raises(here.DatastoreUnusable, match="did you mean 'images'"):
@@ -120,27 +122,27 @@ def test_what_is_missing_is_said_with_what_to_do(told: Catalog, secrets: Path, t
     here.use(tmp_path, None)
     with pytest.raises(here.DatastoreUnusable, match="PARALLELRUN_SECRETS_DIR"):
         here.known("images")
-    told.put(read_definition(S3 | {"anonymous": True}, name="images"))
+    told.define(read_definition(S3 | {"anonymous": True}, name="images"))
     assert here.known("images").credentials is None
 
 
-def test_definitions_are_files_for_the_services_alone(told: Catalog) -> None:
+def test_definitions_are_files_for_the_services_alone(told: DatastoreCatalog, tmp_path: Path) -> None:
     assert told.names() == []
-    assert told.put(read_definition(S3, name="b"))
-    assert not told.put(read_definition(S3, name="b"))
-    told.put(read_definition(BLOB, name="a"))
+    assert told.define(read_definition(S3, name="b"))
+    assert not told.define(read_definition(S3, name="b"))
+    told.define(read_definition(BLOB, name="a"))
     assert told.names() == ["a", "b"]
-    assert stat.S_IMODE(os.stat(told.file("a")).st_mode) == 0o600
-    assert stat.S_IMODE(os.stat(told.folder).st_mode) == 0o700
+    assert stat.S_IMODE(os.stat(tmp_path / "datastores" / "a.json").st_mode) == 0o600
+    assert stat.S_IMODE(os.stat(tmp_path / "datastores").st_mode) == 0o700
     assert told.get("a") == read_definition(BLOB, name="a")
 
 
-def test_a_definition_that_is_gone_or_damaged_is_named(told: Catalog) -> None:
+def test_a_definition_that_is_gone_or_damaged_is_named(told: DatastoreCatalog, tmp_path: Path) -> None:
     with pytest.raises(NotFound, match="there is none yet; define one with `parallelrun datastore create"):
         told.get("a")
-    told.put(read_definition(S3, name="b"))
+    told.define(read_definition(S3, name="b"))
     with pytest.raises(NotFound, match="there are b"):
         told.remove("xyz")
-    told.file("b").write_text('{"type": "s4"}')
+    (tmp_path / "datastores" / "b.json").write_text('{"type": "s4"}')
     with pytest.raises(CorruptLog, match="define it again"):
         told.get("b")

@@ -8,7 +8,7 @@ from typing import Any, cast
 import msgspec
 import pytest
 
-from parallelrun_core.computes.catalog import Catalog
+from parallelrun_core.computes.catalog import ComputeCatalog
 from parallelrun_core.computes.document import read_definition
 from parallelrun_core.progress import Progress
 from parallelrun_core.spec import JobSpec
@@ -29,7 +29,7 @@ def test_a_job_shows_how_many_nodes_it_has_and_what_the_others_wait_for(
     said: list[str] = []
     spec = JobSpec.parse({"entry_script": "e.py", "inputs": "/in", "compute": "cpus", "instance_count": 2})
     redis: Any = None
-    Catalog(tmp_path).put(read_definition({"name": "cpus", "type": "manual"}))
+    ComputeCatalog(tmp_path).define(read_definition({"name": "cpus", "type": "manual"}))
     watch, progress = ComputeWatch(tmp_path, redis, spec, said.append, lambda: 100.0), Progress()
     seen = []
     for second, nodes in enumerate((0, 1, 1, 2)):

@@ -18,14 +18,21 @@ HOUR = timedelta(hours=1)
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> ScheduleStore:
-    return ScheduleStore(tmp_path / "root")
+def root(tmp_path: Path) -> Path:
+    root = tmp_path / "root"
+    root.mkdir()
+    return root
+
+
+@pytest.fixture
+def store(root: Path) -> ScheduleStore:
+    return ScheduleStore(root)
 
 
 def test_the_last_revision_counts(store: ScheduleStore) -> None:
     with pytest.raises(NotFound, match="There is no schedule 'nightly'"):
         store.get("nightly")
-    assert store.changed() == 0
+    assert store.last_change() == ""
     store.put("nightly", revision())
     store.put("nightly", revision(2, is_enabled=False))
 
@@ -49,11 +56,11 @@ def test_of_two_who_change_a_schedule_one_is_told_so(store: ScheduleStore) -> No
 
 def test_each_change_shows_in_one_number(store: ScheduleStore) -> None:
     store.put("nightly", revision())
-    numbers = [store.changed()]
+    numbers = [store.last_change()]
     store.put("nightly", revision(2))
-    numbers.append(store.changed())
+    numbers.append(store.last_change())
     store.remove("nightly")
-    numbers.append(store.changed())
+    numbers.append(store.last_change())
 
     assert len(set(numbers)) == 3
 
@@ -71,25 +78,27 @@ def test_what_becomes_of_a_time_is_decided_once(store: ScheduleStore) -> None:
         folder.decide(first, MADE + HOUR)
 
 
-def test_the_latest_is_told_first_and_what_was_asked_for_is_no_time_of_the_schedule(store: ScheduleStore) -> None:
+def test_the_latest_is_told_first_and_what_was_asked_for_is_no_time_of_the_schedule(
+    store: ScheduleStore, root: Path
+) -> None:
     store.put("nightly", revision())
     folder = store.of("nightly")
     manual = fire(MADE + 1.5 * HOUR, outcome=Outcome.MANUAL, job_id=new_job_id())
     folder.record_manual(manual, MADE + 1.5 * HOUR)
     for hours in (2, 1):
         folder.decide(fire(MADE + hours * HOUR), MADE + hours * HOUR)
-    (folder.fires_folder / f"{stamp(MADE)}.json").write_text("{")
+    (root / "schedules" / "nightly" / "fires" / f"{stamp(MADE)}.json").write_text("{")
 
     assert [each for _, each in folder.fires()] == [fire(MADE + 2 * HOUR), manual, fire(MADE + HOUR)]
     assert folder.decided() == [MADE, MADE + HOUR, MADE + 2 * HOUR]
 
 
-def test_only_so_much_is_remembered(store: ScheduleStore) -> None:
+def test_only_so_much_is_remembered(store: ScheduleStore, root: Path) -> None:
     store.put("nightly", revision())
     folder = store.of("nightly")
     times = [MADE + number * HOUR for number in range(KEPT + KEPT // 10)]
     for due in times:
-        (folder.fires_folder / f"{stamp(due)}.json").write_text("{}")
+        (root / "schedules" / "nightly" / "fires" / f"{stamp(due)}.json").write_text("{}")
         folder.note_launched(due)
     assert folder.is_launched(times[0])
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from parallelrun_core.datastores import here
-from parallelrun_core.datastores.catalog import Catalog
+from parallelrun_core.datastores.catalog import datastore_catalog
 from parallelrun_core.datastores.document import read_definition
 from parallelrun_core.errors import UnsafePath
 from parallelrun_core.path_rule import EVERYWHERE, PathRule, Places
@@ -74,9 +74,9 @@ def test_urls_alone_allow_no_folder(tmp_path: Path) -> None:
 
 
 def test_a_datastore_is_allowed_if_what_it_stands_for_is(tmp_path: Path) -> None:
-    catalog = Catalog(tmp_path)
-    catalog.put(read_definition({"type": "s3", "bucket": "ours", "prefix": "a/b"}, name="d"))
-    catalog.put(read_definition({"type": "s3", "bucket": "ours", "endpoint": "http://10.0.0.1:9000"}, name="inside"))
+    catalog = datastore_catalog(tmp_path)
+    catalog.define(read_definition({"type": "s3", "bucket": "ours", "prefix": "a/b"}, name="d"))
+    catalog.define(read_definition({"type": "s3", "bucket": "ours", "endpoint": "http://10.0.0.1:9000"}, name="inside"))
     here.use(tmp_path, None)
     path, inside = "azureml://datastores/d/paths/x", "azureml://datastores/inside/paths/x"
 

@@ -13,7 +13,7 @@ from parallelrun_api.models import Compute, ComputeList, ComputeNode, ComputeSta
 from parallelrun_api.routes.responses import problems
 from parallelrun_api.submission.upload import JSON_TYPE, YAML_TYPES, read_document
 from parallelrun_api.views.shown import rfc3339
-from parallelrun_core.computes.catalog import shown
+from parallelrun_core.computes.catalog import definition_fields
 from parallelrun_core.computes.definition import NAME_PATTERN
 from parallelrun_core.computes.definition import Compute as Definition
 from parallelrun_core.computes.kinds import kinds
@@ -97,7 +97,7 @@ def delete_compute(compute: Name, request: Request, context: Ctx) -> Response:
 
 
 def _shown(compute: Definition, status: Status | None) -> Compute:
-    fields = shown(compute)
+    fields = definition_fields(compute)
     return Compute(
         name=compute.name,
         type=str(fields["type"]),

@@ -13,7 +13,7 @@ import msgspec
 from parallelrun_api.submission.checks import PathChecks
 from parallelrun_api.submission.key_claims import KeyClaims
 from parallelrun_api.submission.upload import Upload
-from parallelrun_core.computes.catalog import Catalog
+from parallelrun_core.computes.catalog import ComputeCatalog
 from parallelrun_core.computes.selection import computes_in
 from parallelrun_core.errors import InvalidInput, NotFound
 from parallelrun_core.folder.job_folder import JobFolder, job_folder
@@ -63,7 +63,7 @@ class Schedules:
         self._checks = checks
         self._registry = registry
         self._names = names
-        self._computes = Catalog(root)
+        self._computes = ComputeCatalog(root)
         self._clock = clock
         self._keys = KeyClaims(root)
         self.store = ScheduleStore(root)
@@ -176,7 +176,7 @@ class Schedules:
         except NotFound as error:
             raise InvalidInput.at(_LIKE, f"there is no job {name[:80]!r}", "its id, as in azureml:job_…") from error
         for compute in sorted(computes_in(record.spec)):
-            if not self._computes.has(compute):
+            if compute not in self._computes:
                 hint = "define it again, or write the job itself below create_job"
                 raise InvalidInput.at(_LIKE, f"its compute {compute!r} was deleted", hint)
         changed = {key: value for key, value in changes.items() if key not in _WITHOUT_EFFECT and value is not None}

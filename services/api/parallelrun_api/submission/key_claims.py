@@ -11,8 +11,6 @@ two processes could do to each other's. The dates are UTC, by Redis' clock.
 from __future__ import annotations
 
 import hashlib
-import os
-import shutil
 from contextlib import suppress
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
@@ -21,9 +19,12 @@ from typing import Final
 import msgspec
 
 from parallelrun_api.http.errors import KeyReused
-from parallelrun_core.folder.files import sync_folder, write_once
+from parallelrun_core.documents.codecs import RecordCodec
+from parallelrun_core.documents.collection import Documents
+from parallelrun_core.documents.file_store import FileStore
+from parallelrun_core.documents.store import DocumentMissing
 from parallelrun_core.folder.layout import key_claims
-from parallelrun_core.folder.schema import SCHEMA, decode
+from parallelrun_core.folder.schema import SCHEMA
 from parallelrun_core.service import failpoints
 
 _A_DAY: Final = timedelta(days=1)
@@ -42,8 +43,9 @@ class KeyClaims:
     """The claims of at least one day."""
 
     def __init__(self, root: Path) -> None:
-        self._folder = key_claims(root)
-        self._durable_on = date.min
+        folder = key_claims(root)
+        self._store: Final = FileStore(folder.parent, folder.name)
+        self._days: dict[date, Documents[Claim]] = {}
 
     def claim(self, key: str, request_sha256: str, job_id: str, *, now: float) -> str:
         """Let a key stand for a job, durably; returns the job's id, an earlier one if the key was used.
@@ -54,11 +56,8 @@ class KeyClaims:
         Raises:
             KeyReused: the key was used for a different request.
         """
-        today = _day(now)
-        self._make_folders(today)
         claim = Claim(job_id=job_id, request_sha256=request_sha256, at=now)
-        with suppress(FileExistsError):
-            write_once(self._path(today, key), msgspec.json.encode(claim), mode=0o600)
+        self._claims(_day(now)).put_if_absent(_digest(key), claim)
         failpoints.reach("key.written")
         return self.job_of(key, request_sha256, now=now) or job_id
 
@@ -68,7 +67,7 @@ class KeyClaims:
         Raises:
             KeyReused: the key was used for a different request.
         """
-        claim = self._decided(key, _day(now))
+        claim = self._decided(_digest(key), _day(now))
         if claim is None:
             return None
         if claim.request_sha256 != request_sha256:
@@ -76,43 +75,34 @@ class KeyClaims:
         return claim.job_id
 
     def begin_day(self, now: float) -> None:
-        """Make the folders that claims need now, and remove the claims that need not be kept any longer."""
-        self._make_folders(_day(now))
-        for folder in self._folder.iterdir():
-            if folder.name < str(_day(now) - _A_DAY):
-                shutil.rmtree(folder, ignore_errors=True)
+        """Make the stores that claims need now, and remove the claims that need not be kept any longer."""
+        today = _day(now)
+        for day in (today, today + _A_DAY):
+            self._claims(day).store.make()
+        for name in self._store.children():
+            if name < str(today - _A_DAY):
+                with suppress(DocumentMissing):
+                    self._store.remove_child(name)
 
-    def _decided(self, key: str, today: date) -> Claim | None:
-        first, second = self._path(today, key), self._path(today + _A_DAY, key)
-        claim = _read(first)
+    def _decided(self, digest: str, today: date) -> Claim | None:
+        claim = self._claims(today).find(digest)
         if claim is not None and _day(claim.at) < today:
             return claim  # this is its second name
+        tomorrow = self._claims(today + _A_DAY)
         if claim is not None:
-            self._make_folders(today)
-            with suppress(FileExistsError):
-                os.link(first, second)
-            sync_folder(second.parent)  # who made it may have been killed before it did so
-        return _read(second)
+            tomorrow.put_if_absent(digest, claim)
+        return tomorrow.find(digest)
 
-    def _path(self, day: date, key: str) -> Path:
-        return self._folder / str(day) / hashlib.sha256(key.encode()).hexdigest()
-
-    def _make_folders(self, today: date) -> None:
-        folders = [self._folder / str(day) for day in (today, today + _A_DAY)]
-        if self._durable_on == today and all(folder.is_dir() for folder in folders):
-            return
-        for folder in (self._folder, *folders):
-            folder.mkdir(mode=0o700, exist_ok=True)
-        for folder in (self._folder, self._folder.parent):
-            sync_folder(folder)  # also when they were there: who made them may have been killed before it did so
-        self._durable_on = today
+    def _claims(self, day: date) -> Documents[Claim]:
+        if day not in self._days:
+            self._days = {each: claims for each, claims in self._days.items() if each >= day - _A_DAY}
+            store = self._store.child(str(day))
+            self._days[day] = Documents(store, RecordCodec(Claim), noun="claim of a key", suffix="")
+        return self._days[day]
 
 
-def _read(path: Path) -> Claim | None:
-    try:
-        return decode(path.read_bytes(), Claim, path)
-    except FileNotFoundError:
-        return None
+def _digest(key: str) -> str:
+    return hashlib.sha256(key.encode()).hexdigest()
 
 
 def _day(now: float) -> date:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from parallelrun_api.submission.output_claims import check_nobody_else_writes
 from parallelrun_core.cancelling import cancel
-from parallelrun_core.computes.catalog import Catalog
+from parallelrun_core.computes.catalog import ComputeCatalog
 from parallelrun_core.computes.selection import computes_in
 from parallelrun_core.errors import Conflict, InvalidInput, Unavailable
 from parallelrun_core.folder.decisions import read_decisions
@@ -42,7 +42,7 @@ class Reopenings:
 
     def __init__(self, root: Path, redis: Redis) -> None:
         self._root = root
-        self._computes = Catalog(root)
+        self._computes = ComputeCatalog(root)
         self._redis = redis
         self._registry = Registry(redis)
 
@@ -129,7 +129,7 @@ class Reopenings:
             Conflict: one was deleted.
         """
         for name in sorted(computes_in(record.spec)):
-            if not self._computes.has(name):
+            if name not in self._computes:
                 raise Conflict(
                     f"Job {record.job_id} runs on compute {name!r}, which was deleted: define it again, or submit a "
                     "new job."

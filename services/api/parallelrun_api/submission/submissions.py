@@ -35,7 +35,7 @@ from parallelrun_api.submission.step_problems import StepProblems
 from parallelrun_api.submission.takeover import check_earlier_pipeline, earlier_job
 from parallelrun_api.submission.upload import Upload
 from parallelrun_core.computes import images
-from parallelrun_core.computes.catalog import Catalog
+from parallelrun_core.computes.catalog import ComputeCatalog
 from parallelrun_core.computes.names import NOTE
 from parallelrun_core.computes.selection import Selection, computes_in
 from parallelrun_core.errors import Conflict, InvalidInput, NotFound
@@ -76,7 +76,7 @@ class Submissions:
     def __init__(
         self,
         root: Path,
-        computes: Catalog,
+        computes: ComputeCatalog,
         checks: PathChecks,
         redis: Redis,
     ) -> None:

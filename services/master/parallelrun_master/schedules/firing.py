@@ -60,20 +60,20 @@ class Firing:
         self._clock = clock
         self._store = ScheduleStore(root)
         self._plans: dict[str, _Plan] = {}
-        self._changed = 0
+        self._last_change = ""
         self._read_at = -_NEVER
 
     def check(self) -> None:
-        """Act upon what is due. With nothing to do, that costs one look at a folder.
+        """Act upon what is due. With nothing to do, that costs one look at a file.
 
         Raises one of `CONNECTION_ERRORS` while Redis is away.
         """
         now = self._clock()
-        changed = self._store.changed()
-        if changed != self._changed or not self._read_at <= now < self._read_at + _READ_ANEW_S:
+        last_change = self._store.last_change()
+        if last_change != self._last_change or not self._read_at <= now < self._read_at + _READ_ANEW_S:
             names = self._store.names()
             self._plans = {name: _Plan(0.0) for name in names}
-            self._changed, self._read_at = changed, now
+            self._last_change, self._read_at = last_change, now
         for name, plan in self._plans.items():
             if plan.at <= now:
                 with self._going_on(name, now):
