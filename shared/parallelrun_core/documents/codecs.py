@@ -24,11 +24,11 @@ class Codec(Protocol[T]):
     """Turns values of one type into bytes and back."""
 
     def encode(self, value: T) -> bytes:
-        """Returns the bytes of a value, with the version of their form."""
+        """Return the bytes of a value, with the version of their form."""
         ...
 
     def decode(self, data: bytes, label: str) -> T:
-        """Returns the value that these bytes are.
+        """Return the value that these bytes are.
 
         Args:
             label: names the document in messages.
