@@ -3,6 +3,8 @@
 PYTHON ?= python3
 AGENTS ?= 2
 SEEDS ?= 30
+SEED ?= 1
+TIMES ?= 1
 KINDS ?=
 B ?=
 T ?=
@@ -211,6 +213,10 @@ chaos: setup $(if $(STORE),$(OBJECT_SERVERS)/ready) ## Kill, pause and disconnec
 .PHONY: attack
 attack: setup ## Play every attack against each kind of cluster that can be had here
 	@$(BIN)/python -m tests.security
+
+.PHONY: odd-files
+odd-files: setup ## Read files as the world writes them, made from SEED, and compare each value with what was written
+	@$(BIN)/python -m tests.odd_files.verdicts $(SEED) $(TIMES)
 
 .PHONY: damage
 damage: setup ## Damage each kind of file of a job, with and without its leader (KINDS=part,decisions)

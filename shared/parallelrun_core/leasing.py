@@ -23,7 +23,7 @@ Mode = Literal["join", "stay", "leave"]
 
 
 class Delivery(msgspec.Struct, frozen=True, gc=False):
-    """A mini-batch handed to this agent, under one token."""
+    """One mini-batch handed to this agent, under one token."""
 
     mini_batch: int
     token: str

@@ -50,7 +50,7 @@ _decompressor = zstandard.ZstdDecompressor()
 
 
 class Message(msgspec.Struct, array_like=True, frozen=True):
-    """A mini-batch as it is stored and sent."""
+    """One mini-batch as it is stored and sent."""
 
     kind: int
     items: int
@@ -95,15 +95,15 @@ class Piece(msgspec.Struct, array_like=True, frozen=True):
     first_row: int = -1
     """Index of its first row in the whole input; -1: nobody has counted."""
     left_out: int = 0
-    """Number of rows at the beginning of the range are not its own."""
+    """How many rows at the beginning of the range are not its own."""
     rows: int = -1
-    """Number of it has after those; -1: all, and nobody has counted."""
+    """How many it has after those; -1: all, and nobody has counted."""
     remote: Remote | None = None
     """None: the file is read where it is."""
 
     @property
     def rest(self) -> tuple[int, int, bool, int, int, int]:
-        """Return what who reads the rows needs beside the path."""
+        """What who reads the rows needs beside the path."""
         return self.start, self.end, self.is_aligned, self.first_row, self.left_out, self.rows
 
 
@@ -167,12 +167,12 @@ def decode(raw: bytes) -> Message:
 
 
 def reference_of(message: Message) -> Reference:
-    """Return where a REFERENCE message points to."""
+    """Where a REFERENCE message points to."""
     return _reference_decoder.decode(message.payload)
 
 
 def is_described(message: Message) -> bool:
-    """Return whether it is more than a list of files."""
+    """Whether it is more than a list of files."""
     return message.kind in _DESCRIBED_KINDS
 
 

@@ -10,11 +10,12 @@ from parallelrun_core.azure.draft import Draft
 from parallelrun_core.azure.environment import note_image, read_build, read_conda_file, read_environment
 from parallelrun_core.azure.findings import Findings, Location
 from parallelrun_core.azure.named import named_code, named_environment, named_input
+from parallelrun_core.spec.data_defaults import OWN
 
 
 def read_own(document: Mapping[str, Any], location: Location, findings: Findings) -> Draft:
     """A job spec, with the content of the file that its environment names."""
-    draft = Draft(dict(document), default=location.pointer)
+    draft = Draft(dict(document), default=location.pointer, data_defaults=OWN)
     if findings.names is not None:
         _put_named(draft, location, findings)
     environment = draft.fields.get("environment")

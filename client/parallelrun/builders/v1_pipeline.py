@@ -56,7 +56,7 @@ class PythonScriptStep:
         self.after.append(step)
 
     def values(self) -> list[Any]:
-        """Return what may be a pipeline parameter."""
+        """What may be a pipeline parameter."""
         return [*self._params.values(), *self.wires.arguments]
 
     def document(self, around: Surroundings = ALONE) -> dict[str, Any]:

@@ -53,7 +53,7 @@ def init(
 
 
 def _asked(data: Data | None, where: str | None, result: Result | None) -> tuple[Data, str, Result]:
-    """Return what is given, and for the rest what somebody answers."""
+    """What is given, and for the rest what somebody answers."""
     if data is None:
         data = typer.prompt("What are your data: files, or rows of a table?", type=Data, default=Data.FILES, err=True)
     if where is None:

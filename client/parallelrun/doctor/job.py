@@ -24,7 +24,7 @@ _RESOLVE_S: Final = 4.0
 
 
 def file(place: Place) -> Iterator[Finding]:
-    """Return whether it is a job file, and what it names is there: inputs, code, entry script."""
+    """Whether it is a job file, and what it names is there: inputs, code, entry script."""
     from parallelrun.spec_file import check_paths
 
     if place.job_file is None:
@@ -49,7 +49,7 @@ def file(place: Place) -> Iterator[Finding]:
 
 
 def inputs(place: Place) -> Iterator[Finding]:
-    """Return how many files there are."""
+    """How many files there are."""
     named = [(f"{_of(path)}input {name}", given) for path, job in jobs_of(place) for name, given in job.data_inputs()]
     for name, given in named:
         storage = storage_of(given.path)
@@ -67,7 +67,7 @@ def inputs(place: Place) -> Iterator[Finding]:
 
 
 def outputs(place: Place) -> Iterator[Finding]:
-    """Return whether what it names for its results can be written."""
+    """Whether what it names for its results can be written."""
     for name, path, is_file in (each for of, job in jobs_of(place) for each in outputs_of(of, job)):
         if path and is_url(path) and not storage_of(path).output_trouble(path, is_file=is_file):
             continue  # said by `stores`
@@ -79,7 +79,7 @@ def outputs(place: Place) -> Iterator[Finding]:
 
 
 def environment(place: Place) -> Iterator[Finding]:
-    """Return whether the packages that it asks for can be had, as seen from here."""
+    """Whether the packages that it asks for can be had, as seen from here."""
     own = {(*job.environment.requirements, job.environment.python): job for _, job in jobs_of(place)}
     for spec in own.values():
         if spec.environment.is_own:
@@ -129,8 +129,7 @@ def jobs_of(place: Place) -> list[tuple[str, JobSpec]]:
 
 
 def outputs_of(path: str, job: JobSpec) -> list[tuple[str, str, bool]]:
-    """Return what a job, or one of a pipeline, names for its results: what it is called, where it is, whether it is a
-    file."""
+    """What a job, or one of a pipeline, names for its results: what it is called, where it is, whether it is a file."""
     of = _of(path)
     named = [(f"{of}outputs.{name}", each.path, each.type == "uri_file") for name, each in job.outputs.items()]
     return [(f"{of}output", job.output, False), *named]

@@ -34,7 +34,7 @@ def drawn(
     steps: Sequence[Step] = (),
     notes: Sequence[str] = (),
 ) -> Markup:
-    """Return how a job stands."""
+    """How a job stands."""
     color = _COLORS.get(state, _RUNNING)
     return element(
         "div",

@@ -38,9 +38,7 @@ def joined(children: Iterable[Child]) -> Markup:
 
 
 def raw(text: str) -> Markup:
-    """Return what is markup because we have written it ourselves. Never for anything that somebody
-    else has a say in.
-    """
+    """What is markup because we have written it ourselves. Never for anything that somebody else has a say in."""
     return Markup(text)
 
 

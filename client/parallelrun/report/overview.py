@@ -18,7 +18,7 @@ _MOST_TEXT = 8000
 
 
 def head(facts: Facts) -> Markup:
-    """Return which job it is, and how it stands."""
+    """Which job it is, and how it stands."""
     job = facts.job
     looks = job.state if job.state != "completed" or is_clean(job) else "mixed"
     times = [(word, moment) for word, moment in (("submitted", job.submitted), ("ended", job.ended)) if moment]
@@ -88,7 +88,7 @@ def figures(facts: Facts) -> Markup | None:
 
 
 def advice(facts: Facts) -> Markup | None:
-    """Return what to change."""
+    """What to change."""
     known = facts.advice
     if known is None or not known.findings:
         return None
@@ -129,7 +129,7 @@ def steps(facts: Facts) -> Markup | None:
 
 
 def phases(facts: Facts) -> Markup | None:
-    """Return where the time of the job went, and that of its workers."""
+    """Where the time of the job went, and that of its workers."""
     known = facts.figures
     if known.took_s is None:
         return None

@@ -92,7 +92,7 @@ class Session:
 
     @property
     def seal(self) -> Seal:
-        """Return what its reports to the leader carry.
+        """What its reports to the leader carry.
 
         Raises:
             OSError: leaders can't read its key for now.

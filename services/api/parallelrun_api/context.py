@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Context:
-    """A server's parts."""
+    """One server's parts."""
 
     settings: ApiSettings
     redis: Redis

@@ -60,7 +60,7 @@ class Output:
         self._writer.shutdown()
 
     def room(self, wanted: int) -> memoryview:
-        """Return where the next bytes go: as many as are wanted, or fewer."""
+        """Where the next bytes go: as many as are wanted, or fewer."""
         return self._block[self._filled : self._filled + wanted]
 
     def filled(self, count: int) -> None:
@@ -87,7 +87,7 @@ class Output:
 
     @property
     def size(self) -> int:
-        """Return how many bytes were added so far."""
+        """How many bytes were added so far."""
         return self.length + self._filled
 
     def finish(self) -> Merged:

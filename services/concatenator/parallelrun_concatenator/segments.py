@@ -28,7 +28,7 @@ class Segment(msgspec.Struct, frozen=True, gc=False):
     length: int
     crc: int
     rows: int
-    """Number of, by its decision."""
+    """How many, by its decision."""
 
 
 class LacksDecisions(CorruptLog):

@@ -21,7 +21,7 @@ class Change(msgspec.Struct, kw_only=True, frozen=True):
 
 
 class Finding(msgspec.Struct, kw_only=True, frozen=True):
-    """A thing that costs time or money, or endangers the job."""
+    """One thing that costs time or money, or endangers the job."""
 
     id: str
     """Which one: stable, for programs. docs/advice.md lists them."""
@@ -55,7 +55,7 @@ class Basis(msgspec.Struct, kw_only=True, frozen=True):
     mini_batches: int
     tries: int
     looked_at: int = 0
-    """Number of of the tries were looked at: of a huge job, a sample, so that the numbers above are about right."""
+    """How many of the tries were looked at: of a huge job, a sample, so that the numbers above are about right."""
     nodes: int
     processes_per_node: int
     is_running: bool = False
@@ -85,7 +85,7 @@ class Advice(msgspec.Struct, kw_only=True, frozen=True):
 
 
 class Point(msgspec.Struct, kw_only=True, frozen=True):
-    """A setting and what it would give."""
+    """One setting and what it would give."""
 
     value: int
     seconds: float

@@ -32,7 +32,7 @@ class Tries:
     process: Ints
     items: Ints
     started_s: Floats
-    """Time when the agent handed it to its worker, which may still have been busy."""
+    """When the agent handed it to its worker, which may still have been busy."""
     elapsed_s: Floats
     run_s: Floats
     load_s: Floats
@@ -57,9 +57,9 @@ class Sample:
     """Which part of a job's tries is looked at."""
 
     each: float = 1.0
-    """Number of each one stands for."""
+    """How many each one stands for."""
     each_retry: float = 1.0
-    """Number of a try that was followed by another one stands for, of those of its mini-batch."""
+    """How many a try that was followed by another one stands for, of those of its mini-batch."""
     stretches: int = 1
     """In how many pieces; between two of them are tries that nobody has looked at."""
 
@@ -68,13 +68,13 @@ class Sample:
         return self.stretches == 1
 
     def count(self, looked_at: int) -> str:
-        """Return how many there are, in words, if so many were looked at."""
+        """How many there are, in words, if so many were looked at."""
         return f"{looked_at:,}" if self.is_all else f"about {float(f'{looked_at * self.each:.2g}'):,.0f}"
 
 
 @dataclass(frozen=True)
 class Init:
-    """A worker's `init()` that has ended."""
+    """One worker's `init()` that has ended."""
 
     node: str
     process: str
@@ -88,7 +88,7 @@ class NodeUse:
     """What was measured of a node while it worked for the job; None: it wasn't."""
 
     cpus: float | None = None
-    """Number of CPUs its workers may use: of a quota, perhaps a fraction."""
+    """How many CPUs its workers may use: of a quota, perhaps a fraction."""
     cpu_share: float | None = None
     """Of all CPUs, by whomever, in the mean; 1: all of them."""
     throttled: float | None = None
@@ -141,7 +141,7 @@ class Evidence:
     is_running: bool = False
     inits: Sequence[Init] = ()
     first_listed_s: float | None = None
-    """Time when the first mini-batch was there."""
+    """When the first mini-batch was there."""
     environment_s: float = 0.0
     """How long the workers' Python was built before the first of them started, at most."""
     uses: dict[str, NodeUse] = field(default_factory=dict)

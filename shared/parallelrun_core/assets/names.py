@@ -53,7 +53,7 @@ class Reference(NamedTuple):
 
 
 class Asset(msgspec.Struct, kw_only=True, frozen=True):
-    """A version of an asset."""
+    """One version of an asset."""
 
     type: str
     name: str
@@ -69,7 +69,7 @@ class Asset(msgspec.Struct, kw_only=True, frozen=True):
 
     @property
     def id(self) -> str:
-        """Return how a document names it."""
+        """How a document names it."""
         return f"azureml:{self.name}:{self.version}"
 
 
@@ -129,5 +129,5 @@ def stored_code(text: str) -> str:
 
 
 def code_called(snapshot: str) -> str:
-    """Return what a job's `code` is for a snapshot that whoever accepts the job has stored already."""
+    """What a job's `code` is for a snapshot that whoever accepts the job has stored already."""
     return _STORED_CODE + snapshot

@@ -17,6 +17,7 @@ from parallelrun_core.azure.named import named_input
 from parallelrun_core.azure.scope import LATER, STAND_IN, Fields, Later, PipelineScope
 from parallelrun_core.azure.v2_models import LITERAL_TYPES, MODEL_TYPES, GivenInput, GivenOutput
 from parallelrun_core.errors import InvalidInput
+from parallelrun_core.spec.data_defaults import LEFTOVERS
 from parallelrun_core.spec.expressions import (
     is_expression,
     only_expression,
@@ -185,8 +186,8 @@ def _overlay(
         return None
     fields = {name: base[name] for name in ("path", LATER) if name in base} | {"type": kind, "mode": mode} | model
     fields |= {"asset": base["asset"]} if base.get("asset") else {}
-    steps = given.transformations or base.get("transformations")
-    return fields | {"transformations": steps} if steps else fields
+    additions = {key: getattr(given, key) or base.get(key) for key in ("transformations", *LEFTOVERS)}
+    return fields | {key: value for key, value in additions.items() if value}
 
 
 def _misfit(base: Fields, kind: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -9,6 +10,7 @@ from parallelrun_core.azure.findings import Findings
 from parallelrun_core.azure.options import take_options
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.spec import JobSpec
+from parallelrun_core.spec.data_defaults import AZURE, with_data_defaults
 
 _FOR_PARENTS: Final = ("copy_logs_to_parent", "metrics_name_prefix", "push_metrics_to_parent")
 
@@ -24,6 +26,8 @@ class Draft:
     """The pointer for all other fields."""
     is_step: bool = False
     """Whether the job is a step of a pipeline."""
+    data_defaults: Mapping[str, str] = field(default_factory=lambda: AZURE)
+    """How data are read where the document says nothing."""
 
     def put(self, name: str, value: Any, pointer: str) -> None:
         """Set a field, unless there is nothing to set."""
@@ -48,7 +52,7 @@ class Draft:
                 findings.note(pointer, f"{name}: the job has no parent, so there is nothing to do")
         findings.check()
         try:
-            return JobSpec.parse(self.fields)
+            return with_data_defaults(JobSpec.parse(self.fields), self.data_defaults)
         except InvalidInput as error:
             findings.take(error, self.origins, self.default)
         findings.check()

@@ -28,6 +28,7 @@ from parallelrun_core.azure.named import named_input
 from parallelrun_core.azure.part import Part
 from parallelrun_core.computes.names import NOTE
 from parallelrun_core.errors import InvalidInput
+from parallelrun_core.spec.data_defaults import LEFTOVERS
 from parallelrun_core.spec.expressions import bound_name
 from parallelrun_core.spec.fields import MiniBatchSize, checked_file_name, checked_path
 from parallelrun_core.spec.problems import at
@@ -111,6 +112,8 @@ class GivenData(Part):
     type: Literal["uri_folder", "uri_file", "mltable"] = "uri_folder"
     mode: Literal["ro_mount", "mount", "direct", "download"] | None = None
     transformations: list[Any] | None = None
+    hidden_files: Literal["skip", "read"] | None = None
+    litter_files: Literal["skip", "warn", "read"] | None = None
 
     @model_validator(mode="before")
     @classmethod
@@ -295,8 +298,8 @@ def _inputs(value: Any, prefix: str, location: Location, draft: Draft, findings:
         mode = "ro_mount" if data.mode == "mount" else data.mode or default
         found[name] = {"path": path, "type": data.type, "mode": mode}
         found[name] |= {key: value for key, value in (named or {}).items() if key in ("asset", "model")}
-        if data.transformations:
-            found[name]["transformations"] = data.transformations
+        additions = ((key, getattr(data, key)) for key in ("transformations", *LEFTOVERS))
+        found[name] |= {key: value for key, value in additions if value}
     return found
 
 

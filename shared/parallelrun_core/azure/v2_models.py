@@ -161,6 +161,10 @@ class GivenInput(Part):
     mode: Literal["ro_mount", "download", "direct", "eval_mount", "eval_download"] | None = None
     transformations: list[Any] | None = None
     """An addition to Azure ML's fields: the steps of an MLTable, inline."""
+    hidden_files: Literal["skip", "read"] | None = None
+    """An addition, too, as in a job spec."""
+    litter_files: Literal["skip", "warn", "read"] | None = None
+    """Likewise."""
     optional: bool = False
     default: Any = None
     value: Any = None

@@ -21,7 +21,7 @@ class Level(StrEnum):
 
 
 class Finding(msgspec.Struct, frozen=True):
-    """A line of the report."""
+    """One line of the report."""
 
     level: Level
     what: str

@@ -35,9 +35,7 @@ class Ignored(Protocol):
     """What an ignore file says."""
 
     def match_file(self, file: str) -> bool:
-        """Return whether this is left out: a file by its path below the folder, or a folder with
-        all in it, with a `/`.
-        """
+        """Whether this is left out: a file by its path below the folder, or a folder with all in it, with a `/`."""
         ...
 
 

@@ -47,7 +47,7 @@ class ComputeCatalog(Definitions[Compute]):
         self._deleted: Final = Documents(store.child(_DELETED), codec, noun="deleted compute")
 
     def find(self, name: str) -> Compute | None:
-        """Return the compute of this name as it is defined now; None if there is none.
+        """Returns the compute of this name as it is defined now; None if there is none.
 
         Raises:
             CorruptLog: its document can't be read as a definition of this name, or was not sealed with the key.
@@ -75,7 +75,7 @@ class ComputeCatalog(Definitions[Compute]):
         super().remove(name)
 
     def deleted(self) -> list[Compute]:
-        """Return the computes that were deleted, or got another engine, and may still have nodes."""
+        """Returns the computes that were deleted, or got another engine, and may still have nodes."""
         computes = []
         for key in self._deleted.names():
             with suppress(CorruptLog, NotFound, OSError):

@@ -17,7 +17,7 @@ _MAX_BYTES: Final = 1 << 20
 
 
 def datastore_catalog(root: Path) -> DatastoreCatalog:
-    """Return the datastores below a cluster's root folder."""
+    """Returns the datastores below a cluster's root folder."""
     return Definitions(
         FileStore(root, _FOLDER, max_bytes=_MAX_BYTES),
         FieldsCodec(_fields, _datastore, repair_hint="define it again"),

@@ -24,11 +24,11 @@ class Codec(Protocol[T]):
     """Turns values of one type into bytes and back."""
 
     def encode(self, value: T) -> bytes:
-        """Return the bytes of a value, with the version of their form."""
+        """Returns the bytes of a value, with the version of their form."""
         ...
 
     def decode(self, data: bytes, label: str) -> T:
-        """Return the value that these bytes are.
+        """Returns the value that these bytes are.
 
         Args:
             label: names the document in messages.

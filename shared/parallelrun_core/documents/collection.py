@@ -56,17 +56,17 @@ class Documents(Generic[T]):
         return [name for name in names if self._is_name(name)]
 
     def __contains__(self, name: str) -> bool:
-        """Return whether there is a value of this name, readable or not."""
+        """Whether there is a value of this name, readable or not."""
         return self.store.exists(self._key(name))
 
     def find(self, name: str) -> T | None:
-        """Return a value; None if there is none of this name."""
+        """Returns a value; None if there is none of this name."""
         with suppress(DocumentMissing):
             return self._read(name)[0]
         return None
 
     def get(self, name: str) -> T:
-        """Return a value.
+        """Returns a value.
 
         Raises:
             NotFound: there is none of this name; says what there is, and how to make one.
@@ -140,7 +140,7 @@ class Documents(Generic[T]):
         return no_such(self._noun, name, self.names(), self._create_hint)
 
     def hint(self, missing_name: str) -> str:
-        """Return what to do about a name that isn't there: what it may be a slip of, what there is, how to make one."""
+        """What to do about a name that isn't there: what it may be a slip of, what there is, how to make one."""
         return names_hint(missing_name, self.names(), self._create_hint)
 
     def _key(self, name: str) -> str:
@@ -177,7 +177,7 @@ def no_such(noun: str, missing_name: str, names: list[str], create_hint: str = "
 
 
 def names_hint(missing_name: str, names: list[str], create_hint: str = "") -> str:
-    """Return what to do about a name that isn't among `names`, for messages."""
+    """What to do about a name that isn't among `names`, for messages."""
     listed = ", ".join(names[:_MAX_LISTED])
     close = get_close_matches(missing_name, names, n=1)
     if close:

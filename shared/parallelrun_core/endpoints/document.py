@@ -146,8 +146,7 @@ def checked_name(given: object, wanted: str, pointer: str) -> str:
 
 
 def _slots(document: Mapping[str, Any], folder: Path | None, names: Names | None) -> dict[str, Slot]:
-    """Return what an invocation of a pipeline gives: its inputs that are data or texts. Numbers are those of the
-    document."""
+    """What an invocation of a pipeline gives: its inputs that are data or texts. Numbers are those of the document."""
     declared = _declared(document, folder, names)
     given = document.get("inputs") if isinstance(document.get("inputs"), dict) else {}
     slots = {}

@@ -36,7 +36,7 @@ class EndpointStore:
         return [name for name in self._store.children() if _ENDPOINT in self._documents(name)]
 
     def get(self, name: str) -> Endpoint:
-        """Return an endpoint. Raises NotFound."""
+        """Returns an endpoint. Raises NotFound."""
         if name in (names := self.names()):
             with suppress(NotFound):
                 return self._documents(name).get(_ENDPOINT)
@@ -57,7 +57,7 @@ class EndpointStore:
         return self._deployments(endpoint_name).names()
 
     def deployment(self, endpoint_name: str, name: str) -> Deployment:
-        """Return a deployment. Raises NotFound, also if there is no such endpoint."""
+        """Returns a deployment. Raises NotFound, also if there is no such endpoint."""
         self.get(endpoint_name)
         return self._deployments(endpoint_name).get(name)
 

@@ -72,6 +72,10 @@ class InputPlan(msgspec.Struct, kw_only=True):
     path: str = ""
     left_out: str = ""
     """A file that is not data: the MLTable itself."""
+    hidden_files: str = ""
+    """As of `spec.fields.Input`; empty: an earlier release has made the plan, and left nothing out."""
+    litter_files: str = ""
+    """Likewise."""
     read: ReadStep | None = None
     """The read step of a table."""
     steps: list[RowStep] = []
@@ -190,8 +194,9 @@ def plan_input(
     """
     pointer = f"/inputs/{name}"
     plan = InputPlan(
-        name=name, path=given.path, root=_root(given.path, is_one_file=given.type == "uri_file"), keys=keys
-    )
+        name=name, path=given.path, root=_root(given.path, is_one_file=given.type == "uri_file"), keys=keys,
+        hidden_files=given.hidden_files, litter_files=given.litter_files,
+    )  # fmt: skip
     problems = Problems()
     steps = parse_steps(given.transformations, At(f"{pointer}/transformations", problems))
     problems.check()

@@ -34,7 +34,7 @@ class ReadStep(msgspec.Struct, kw_only=True, tag_field="step"):
 
     @property
     def text(self) -> Text | None:
-        """Return how its files are read; None if they are not text."""
+        """How its files are read; None if they are not text."""
         return None
 
     @classmethod

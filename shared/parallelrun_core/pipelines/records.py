@@ -65,7 +65,7 @@ def record_names(folder: JobFolder) -> list[str]:
 
 
 def read_record(folder: JobFolder, name: str) -> StepRecord:
-    """Return one decision.
+    """Returns one decision.
 
     Raises:
         CorruptLog: it can't be read.

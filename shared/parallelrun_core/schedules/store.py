@@ -60,11 +60,11 @@ class ScheduleStore:
         return ""
 
     def of(self, name: str) -> ScheduleFolder:
-        """Return what is stored of a schedule, which may not be there."""
+        """Returns what is stored of a schedule, which may not be there."""
         return ScheduleFolder(name, self._store.child(name))
 
     def get(self, name: str) -> Revision:
-        """Return a schedule as it is now.
+        """Returns a schedule as it is now.
 
         Raises:
             NotFound: there is none of this name.
@@ -122,7 +122,7 @@ class ScheduleFolder:
         return False
 
     def revision(self, number: int | None = None) -> Revision | None:
-        """Return the revision with this number, or the last one; None: there is none.
+        """Returns the revision with this number, or the last one; None: there is none.
 
         Raises:
             NewerSchema, CorruptLog: it can't be read.
@@ -143,7 +143,7 @@ class ScheduleFolder:
         return fire if self._add(stamp(due), fire) else self._fires.get(stamp(due))
 
     def fire(self, due: datetime) -> Fire | None:
-        """Return what became of a time; None: nothing yet.
+        """Returns what became of a time; None: nothing yet.
 
         Raises:
             NewerSchema, CorruptLog: it can't be read.
@@ -159,7 +159,7 @@ class ScheduleFolder:
         self._add(f"{_MANUAL}{stamp(due)}-{fire.job_id}", fire)
 
     def is_launched(self, due: datetime) -> bool:
-        """Return whether the job for a time was made, as far as anybody has noted."""
+        """Whether the job for a time was made, as far as anybody has noted."""
         return self._fires.store.exists(f"{stamp(due)}{_LAUNCHED}")
 
     def note_launched(self, due: datetime) -> None:

@@ -78,9 +78,9 @@ class RecurrenceTrigger(_Trigger):
     type: Annotated[Literal["recurrence"], BeforeValidator(_lower)]
     frequency: Annotated[Literal["minute", "hour", "day", "week", "month"], BeforeValidator(_lower)]
     interval: int = Field(default=1, ge=1, le=_LONGEST)
-    """Number of minutes, hours, days, weeks or months."""
+    """How many minutes, hours, days, weeks or months."""
     pattern: Pattern | None = Field(default=None, alias="schedule")
-    """Time when on such a day."""
+    """When on such a day."""
 
 
 Trigger = CronTrigger | RecurrenceTrigger
@@ -126,7 +126,7 @@ def parsed_trigger(document: dict[str, Any]) -> Trigger:
 
 
 def occurrences(trigger: Trigger, *, made: datetime, pointer: str = "/trigger") -> Occurrences:
-    """Return when it is due.
+    """When it is due.
 
     Args:
         made: when the schedule was made: its start if it has no other.

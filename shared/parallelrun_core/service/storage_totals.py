@@ -39,7 +39,7 @@ class StorageTotals:
         return run_and_hand_over
 
     def reading(self) -> Reading:
-        """Return what all processes that have ended have asked."""
+        """What all processes that have ended have asked."""
         with self._lock:
             with suppress(BlockingIOError):
                 while data := os.read(self._source, _READ_BYTES):

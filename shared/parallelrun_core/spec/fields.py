@@ -89,6 +89,12 @@ class Input(Strict):
     """`download` and `eval_download`: copied to the node's own disk before `run()`; the others: read in place."""
     transformations: tuple[str | dict[str, Any], ...] = ()
     """Steps as in an MLTable file; with a read step, the files are a table."""
+    hidden_files: Literal["", "skip", "read"] = ""
+    """What a table does with files whose names, or folders, begin with `_` or `.`; empty: as `read`, in a job of an
+    earlier release."""
+    litter_files: Literal["", "skip", "warn", "read"] = ""
+    """What is done with files that are known not to be data, such as `.DS_Store`; `warn`: they are read, and counted in
+    a warning. Empty: as `read`, in a job of an earlier release."""
     asset: str = Field(default="", max_length=1024)
     """The name of the data or model that this is, `azureml:NAME:VERSION`, as it was when the job was submitted."""
     model: Literal["", "custom_model", "mlflow_model", "triton_model"] = ""

@@ -44,12 +44,18 @@ class _LaterInput(_Deferred):
     type: Literal["uri_folder", "uri_file", "mltable"] = "uri_folder"
     mode: Literal["ro_mount", "direct", "download", "eval_mount", "eval_download"] = "ro_mount"
     transformations: tuple[str | dict[str, Any], ...] = ()
+    hidden_files: Literal["", "skip", "read"] = ""
+    litter_files: Literal["", "skip", "warn", "read"] = ""
     model: Literal["", "custom_model", "mlflow_model", "triton_model"] = ""
 
     def at_path(self, path: str) -> dict[str, Any]:
         """The input of the job, as a job spec has it."""
         given = self.model_dump(mode="json", include=set(_LaterInput.model_fields), exclude_defaults=True)
         return {"path": path, **given}
+
+
+LATER_FIELDS: Final = tuple(_LaterInput.model_fields)
+"""Fields of an input that are known before its path."""
 
 
 class StepInput(_LaterInput, StepOutput):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from fnmatch import translate
 from pathlib import PurePosixPath
 from typing import Final
@@ -36,8 +36,19 @@ def split_pattern(path: str) -> tuple[str, list[str]]:
 
 
 def split_existing(path: str) -> tuple[str, list[str]]:
-    """The same for what may be there: a file or folder that has exactly this name is no pattern, whatever its name."""
-    return split_pattern(path) if has_wildcard(path) and not os.path.lexists(path) else (path, [])
+    """Split a path as `split_pattern` does, but where a file or folder has exactly a name, that name is no pattern."""
+    if not has_wildcard(path) or os.path.lexists(path):
+        return path, []
+    start, names = split_pattern(path)
+    while names and os.path.lexists(below := str(PurePosixPath(start, names[0]))):
+        start, names = below, names[1:]
+    first = next((index for index, name in enumerate(names) if has_wildcard(name)), len(names))
+    return str(PurePosixPath(start, *names[:first])), names[first:]
+
+
+def as_literal(path: str) -> str:
+    """Return the pattern that matches a name with `[` in it, and nothing else."""
+    return path.replace("[", "[[]")
 
 
 class Pattern:
@@ -45,10 +56,14 @@ class Pattern:
 
     Args:
         names: those on the way from the folder, with their wildcards.
+        is_named: tells which names a wildcard at the beginning doesn't match, as it is with a dot in a shell; None: it
+            matches all.
     """
 
-    def __init__(self, names: Sequence[str]) -> None:
+    def __init__(self, names: Sequence[str], is_named: Callable[[bytes], bool] | None = None) -> None:
         self._names = [None if name == "**" else re.compile(translate(name)) for name in names]
+        self._is_named = is_named
+        self._begins_open = [name[:1] in ("*", "?") for name in names]
 
     def enter(self, states: States, name: bytes) -> States:
         """The states after going into a folder; none when nothing below it can match."""
@@ -56,10 +71,12 @@ class Pattern:
         for state in self._reachable(states):
             if state >= len(self._names):
                 continue
-            wanted = self._names[state]
-            if wanted is None:
+            expression = self._names[state]
+            if self._must_be_named(state, name):
+                continue
+            if expression is None:
                 after.add(state)
-            elif wanted.match(os.fsdecode(name)):
+            elif expression.match(os.fsdecode(name)):
                 after.add(state + 1)
         return frozenset(after)
 
@@ -67,11 +84,14 @@ class Pattern:
         """Whether a file of this name matches to the end."""
         last = len(self._names) - 1
         for state in self._reachable(states):
-            if state == last:
-                wanted = self._names[state]
-                if wanted is None or wanted.match(os.fsdecode(name)):
+            if state == last and not self._must_be_named(state, name):
+                expression = self._names[state]
+                if expression is None or expression.match(os.fsdecode(name)):
                     return True
         return False
+
+    def _must_be_named(self, state: int, name: bytes) -> bool:
+        return self._is_named is not None and self._begins_open[state] and self._is_named(name)
 
     def is_possible_below(self, folders: Iterable[str]) -> bool:
         """Whether anything below a folder can match; the folder is given by the names on the way to it."""

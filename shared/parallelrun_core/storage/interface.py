@@ -26,7 +26,7 @@ class Version(NamedTuple):
 
     @property
     def is_known(self) -> bool:
-        """Return whether it tells anything: some web servers say neither what content they have nor since when."""
+        """Whether it tells anything: some web servers say neither what content they have nor since when."""
         return bool(self.tag or self.modified)
 
 
@@ -46,7 +46,7 @@ class Listing(Protocol):
 
     @property
     def is_sorted(self) -> bool:
-        """Return whether all of it came in the order of whole paths; final when the iteration ends."""
+        """Whether all of it came in the order of whole paths; final when the iteration ends."""
         ...
 
     @property
@@ -105,10 +105,10 @@ class NewFile(Protocol):
 
 
 class Storage(Protocol):
-    """A kind of storage. Without state, so that all threads can share it, and a fork takes nothing along."""
+    """One kind of storage. Without state, so that all threads can share it, and a fork takes nothing along."""
 
     is_near: bool
-    """True if asking it needs no server: the API asks no other."""
+    """Whether asking it needs no server: the API asks no other."""
 
     # When a job is submitted. These must be quick, and the API fetches nothing from servers that a user names.
 
@@ -141,8 +141,7 @@ class Storage(Protocol):
         ...
 
     def below(self, path: str, top: str) -> str | None:
-        """Return how a file is called from a folder that it is in, or, if `top` is that file, its name; None if it is
-        neither.
+        """How a file is called from a folder that it is in, or, if `top` is that file, its name; None if it is neither.
 
         Args:
             top: without a pattern.
@@ -154,11 +153,11 @@ class Storage(Protocol):
         ...
 
     def is_folder(self, path: str) -> bool:
-        """Return whether a folder is there. Raises OSError if that can't be found out."""
+        """Whether a folder is there. Raises OSError if that can't be found out."""
         ...
 
     def is_there(self, path: str) -> bool:
-        """Return whether anything has exactly this name, be it a link that leads nowhere."""
+        """Whether anything has exactly this name, be it a link that leads nowhere."""
         ...
 
     def files(self, path: str, below: Sequence[str] = (), rule: PathRule | None = None) -> Listing:
@@ -253,7 +252,7 @@ class Storage(Protocol):
         ...
 
     def unfinished(self, path: str, owner: str) -> Sequence[str]:
-        """Return what `create` of the same path and owner has begun, and neither published nor removed so far."""
+        """What `create` of the same path and owner has begun, and neither published nor removed so far."""
         ...
 
     def discard(self, unfinished: Sequence[str]) -> None:

@@ -7,7 +7,7 @@ from typing import BinaryIO
 
 
 def size_of(file: BinaryIO) -> int:
-    """Return how many bytes the file has."""
+    """How many bytes the file has."""
     return file.seek(0, SEEK_END)
 
 

@@ -24,7 +24,7 @@ class Examined:
     problems: list[str]
     """Why it isn't fit to keep jobs (see `fitness.unfit`)."""
     is_open: bool
-    """True if anybody who reaches it may do anything: its default user has no password."""
+    """Whether anybody who reaches it may do anything: its default user has no password."""
     ahead_s: float
     """How far its clock is ahead of ours; negative: behind."""
 

@@ -30,11 +30,11 @@ class LaunchRecord(msgspec.Struct, kw_only=True, frozen=True):
     image: str = ""
     """Of its shape."""
     has_come: bool = False
-    """True if its agent was ever there."""
+    """Whether its agent was ever there."""
     came_at: float = 0.0
-    """Time when it was first seen."""
+    """When it was first seen."""
     is_judged: bool = False
-    """True if it is known if this launch was a success, and has been counted."""
+    """Whether it is known if this launch was a success, and has been counted."""
 
 
 class Pause(msgspec.Struct, kw_only=True, frozen=True):
@@ -46,7 +46,7 @@ class Pause(msgspec.Struct, kw_only=True, frozen=True):
     why: str
     """What the engine said of the last one."""
     next_attempt: float
-    """Time when the next one is made."""
+    """When the next one is made."""
 
 
 class ImageBuild(msgspec.Struct, kw_only=True, frozen=True):
@@ -75,7 +75,7 @@ class ComputeStatus(msgspec.Struct, kw_only=True, frozen=True):
     """How a compute stands, as the provisioner that acts says."""
 
     at: float
-    """Time when it said so, by Redis' clock."""
+    """When it said so, by Redis' clock."""
     wanted: int = 0
     """Nodes that its jobs can keep busy, within its limits."""
     ready: int = 0
@@ -89,7 +89,7 @@ class ComputeStatus(msgspec.Struct, kw_only=True, frozen=True):
     why: str = ""
     """What the engine said of the last one, or why it can't be asked."""
     next_attempt: float = 0.0
-    """Time when it is asked again; 0: at once."""
+    """When it is asked again; 0: at once."""
     trouble: str = ""
     """Why the engine can't be asked at all."""
     pauses: dict[str, Pause] = {}
@@ -170,12 +170,12 @@ class Provisioning:
             self._redis.hdel(keys.COMPUTES, *computes)
 
     def statuses(self) -> dict[str, ComputeStatus]:
-        """Return how each compute stands of which a provisioner has said something."""
+        """How each compute stands of which a provisioner has said something."""
         raw: Mapping[bytes, bytes] = self._redis.hgetall(keys.COMPUTES)  # type: ignore[assignment]
         return {name.decode(): msgspec.json.decode(text, type=ComputeStatus) for name, text in raw.items()}
 
     def status(self, compute: str) -> ComputeStatus | None:
-        """Return how one stands; None: no provisioner has said anything of it."""
+        """How one stands; None: no provisioner has said anything of it."""
         text: bytes | None = self._redis.hget(keys.COMPUTES, compute)  # type: ignore[assignment]
         return msgspec.json.decode(text, type=ComputeStatus) if text else None
 

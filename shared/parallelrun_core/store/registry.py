@@ -114,13 +114,11 @@ class Registry:
         return writers
 
     def claim_recovery(self) -> bool:
-        """Return whether the caller is to make all jobs known again: Redis is new, or was wiped
-        since the last claim.
-        """
+        """Whether the caller is to make all jobs known again: Redis is new, or was wiped since the last claim."""
         return bool(self._redis.set(keys.KNOWN, 1, nx=True))
 
     def is_active(self, job_id: str) -> bool:
-        """Return whether the job may need a leader or agents; one that has ended may until it is retired."""
+        """Whether the job may need a leader or agents; one that has ended may until it is retired."""
         return self._redis.zscore(keys.ACTIVE_JOBS, job_id) is not None
 
     def peek(self) -> list[ActiveJob]:
@@ -161,7 +159,7 @@ class Registry:
         self._redis.zrem(keys.ACTIVE_JOBS, job_id)
 
     def status(self, job_id: str) -> JobStatus:
-        """Return what Redis knows about a job.
+        """What Redis knows about a job.
 
         Raises:
             NotFound: nothing.
@@ -172,7 +170,7 @@ class Registry:
         return status
 
     def statuses(self, job_ids: Sequence[str]) -> dict[str, JobStatus]:
-        """Return what Redis knows about these jobs, in one round trip; without those that it doesn't know.
+        """What Redis knows about these jobs, in one round trip; without those that it doesn't know.
 
         Of a job that has not changed since, it is the same object as the last time.
         """
@@ -243,7 +241,7 @@ class Registry:
         self.add_job(job_id, submitted=submitted, output=output)
 
     def has_leader(self, job_id: str, *, longest_ms: int = sys.maxsize) -> bool:
-        """Return whether a process leads the job. Leadership that would last longer than `longest_ms` doesn't count."""
+        """Whether a process leads the job. Leadership that would last longer than `longest_ms` doesn't count."""
         lasts_ms: Any = self._redis.pttl(JobKeys(job_id).leader)
         return bool(0 <= lasts_ms <= longest_ms)
 

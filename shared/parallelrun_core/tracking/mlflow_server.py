@@ -31,7 +31,7 @@ class ServerRefused(OSError):
 
 
 class MlflowServer:
-    """A tracking server.
+    """One tracking server.
 
     Args:
         uri: its address, without credentials.

@@ -9,6 +9,7 @@ from typing import Any, Final
 from parallelrun.spec_file import read_job_file
 from parallelrun_core.reading import Reading
 from parallelrun_core.spec.command import with_settings
+from parallelrun_core.spec.data_defaults import LEFTOVERS
 
 HERE: Final = Path(__file__).parent
 DOCUMENTS: Final = sorted((HERE / "documents").glob("*.yml"))
@@ -33,7 +34,8 @@ def _order(reading: Reading) -> list[str]:
 
 
 def plain(spec: Mapping[str, Any]) -> Any:
-    """A pipeline's spec without what a job has by default, and with DIR for the folder of the documents."""
+    """A pipeline's spec without what a job has by default (`tests/unit/storage/test_leftovers.py` has what each form of
+    a document says of files that are no data), and with DIR for the folder of the documents."""
     steps = {name: {**step, "job": _job(step["job"])} for name, step in spec["steps"].items()}
     return _with_short_paths({**spec, "steps": steps})
 
@@ -48,7 +50,7 @@ def _job(job: Mapping[str, Any]) -> Any:
 def _with_short_paths(part: Any) -> Any:
     match part:
         case dict():
-            return {name: _with_short_paths(value) for name, value in part.items()}
+            return {name: _with_short_paths(value) for name, value in part.items() if name not in LEFTOVERS}
         case list():
             return [_with_short_paths(value) for value in part]
         case str():

@@ -50,7 +50,7 @@ def test_a_deployment_is_a_job_over_the_data_of_an_invocation() -> None:
     spec = job(NEWER)
     assert (spec.name, spec.description, spec.tags) == ("blue", "petals", {"a": "1"})
     assert (spec.code, spec.entry_script) == ("/here/src", "score.py")
-    assert spec.inputs["data"] == Input(path="/here/pictures")
+    assert spec.inputs["data"] == Input(path="/here/pictures", hidden_files="skip", litter_files="warn")
     assert spec.inputs["model"] == Input(path="/here/model", model="custom_model")
     assert spec.input_data == ("data",)
     assert (spec.max_concurrency_per_instance, spec.instance_count, spec.mini_batch_size) == (3, 2, 5)

@@ -116,7 +116,7 @@ class Abandon(msgspec.Struct, frozen=True):
 
     why: str
     held: int
-    """Number of deliveries it held."""
+    """How many deliveries it held."""
 
 
 Command = (

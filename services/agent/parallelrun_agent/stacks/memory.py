@@ -39,8 +39,7 @@ class StackMemory:
         os.close(self.fd)
 
     def is_open_in(self, pid: int) -> bool:
-        """Return whether it is still what the worker would write to: its script may have closed it, and opened another
-        file.
+        """Whether it is still what the worker would write to: its script may have closed it, and opened another file.
 
         Raises:
             OSError: there is no such process, or nothing of that number in it.
@@ -59,14 +58,14 @@ class StackMemory:
 
     @property
     def has_all_threads(self) -> bool:
-        """Return whether the worker has written those that were wanted."""
+        """Whether the worker has written those that were wanted."""
         return os.pread(self.fd, 1, STACKS_BYTES) == STACKS_COMPLETE
 
     @property
     def used(self) -> int:
-        """Return how much was written since the beginning."""
+        """How much was written since the beginning."""
         return os.lseek(self.fd, 0, os.SEEK_CUR)
 
     def text(self) -> str:
-        """Return what was written since then."""
+        """What was written since then."""
         return os.pread(self.fd, min(self.used, STACKS_BYTES), 0).decode(errors="replace")

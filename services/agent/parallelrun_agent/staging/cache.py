@@ -40,8 +40,7 @@ class StageCache:
         self._admitting = threading.Lock()
 
     def admit(self, size: int) -> bool:
-        """Return whether so much more may be in use at the same time on behalf of this agent; if so, `leave` must
-        follow.
+        """Whether so much more may be in use at the same time on behalf of this agent; if so, `leave` must follow.
 
         Without this, two mini-batches that are each half there could wait for each other's room.
         """

@@ -56,7 +56,7 @@ class OutputPlaces:
         """Folders in which all workers write."""
 
     def of(self, process: str) -> WorkerOutputs:
-        """Return what a worker of this name gets."""
+        """What a worker of this name gets."""
         live = [str(self.folder(process) / _LIVE / str(number)) for number in range(len(self.urls))]
         local = dict(zip(self.urls, live, strict=True))
         paths = {
@@ -71,17 +71,16 @@ class OutputPlaces:
         return self._local / process
 
     def set_aside(self, process: str, mini_batch: int) -> Path:
-        """Return what a mini-batch has written."""
+        """What a mini-batch has written."""
         return self.folder(process) / _ASIDE / str(mini_batch)
 
     def rest(self, process: str) -> Path:
-        """Return what is left when a worker has ended: what was written in its shutdown(), or was open for longer."""
+        """What is left when a worker has ended: what was written in its shutdown(), or was open for longer."""
         return self.folder(process) / _LIVE
 
 
 def _main_folder(folder: JobFolder, spec: JobSpec) -> str:
-    """Return what a script finds as the folder of its output (reference §3.7): the one with the rows, or else the only
-    one.
+    """What a script finds as the folder of its output (reference §3.7): the one with the rows, or else the only one.
 
     A job without rows that has several folders, or none, or a command, gets the one in which they are.
     """

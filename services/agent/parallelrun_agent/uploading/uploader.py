@@ -210,8 +210,7 @@ class Uploader:
                 self._end(upload)
 
     def _enters(self, upload: _Upload) -> bool:
-        """Return whether this thread may begin something for an upload; if so, it says when that `_leaves` nothing
-        behind."""
+        """Whether this thread may begin something for an upload; if so, it says when that `_leaves` nothing behind."""
         with self._lock:
             if upload.given_up.is_set():
                 return False

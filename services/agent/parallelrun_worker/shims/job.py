@@ -19,9 +19,7 @@ def not_here(what: str, instead: str = "") -> NotHere:
 
 
 def about_job() -> dict[str, Any]:
-    """Return what the agent says of the job: `name`, `experiment`, `tags`, `inputs`, `models`;
-    empty outside of a job.
-    """
+    """What the agent says of the job: `name`, `experiment`, `tags`, `inputs`, `models`; empty outside of a job."""
     about: dict[str, Any] = EntryScript._settings.get("job") or {}
     return about
 
@@ -32,8 +30,8 @@ def job_id() -> str:
 
 
 def file_called(name: str) -> str:
-    """Return where a file of the job's goes, with the folder for it: names below `logs` to the worker's files among the
-    logs, all others to the folder of the output.
+    """Where a file of the job's goes, with the folder for it: names below `logs` to the worker's files among the logs,
+    all others to the folder of the output.
 
     Raises:
         ValueError: the name leads elsewhere.

@@ -12,7 +12,7 @@ def read_some(file: BinaryIO, size: int, at: int) -> bytes:
 
 
 def size_of(file: BinaryIO) -> int:
-    """Return how many bytes the file has."""
+    """How many bytes the file has."""
     return file.size if isinstance(file, Elsewhere) else os.fstat(file.fileno()).st_size
 
 

@@ -118,7 +118,7 @@ class FaceAssets:
         return {**content, "build": {**build, "path": self._kept(build["path"], build["dockerfile_path"])}}
 
     def _kept(self, path: str, dockerfile: str = "") -> str:
-        """Return what a component calls a folder of code, or of a Dockerfile, which is copied."""
+        """What a component calls a folder of code, or of a Dockerfile, which is copied."""
         self._check_code(path)
         root = self._face.context.settings.root
         return code_called(keep_context(root, Path(path), dockerfile) if dockerfile else keep_code(root, Path(path)))
@@ -161,8 +161,8 @@ class FaceAssets:
 
 
 def _is_curated(kind: str, name: str) -> bool:
-    """Return whether this is an environment of Azure ML's own, which every workspace has: a job that names one that
-    nobody here knows is run by the nodes' own Python."""
+    """Whether this is an environment of Azure ML's own, which every workspace has: a job that names one that nobody
+    here knows is run by the nodes' own Python."""
     return kind == "environments" and name.lower().startswith("azureml-")
 
 

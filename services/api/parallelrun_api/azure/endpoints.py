@@ -133,7 +133,7 @@ def _sent_in(document: object) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
 
 
 def _accepting(face: Face) -> Endpoints:
-    """Return what accepts deployments and data that name what only this face knows."""
+    """What accepts deployments and data that name what only this face knows."""
     context, settings = face.context, face.context.settings
     checks = PathChecks(root=settings.root, places=settings.places)
     names = FaceNames(face.shelf, face.blobs, context.assets.names)

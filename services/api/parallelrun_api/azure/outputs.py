@@ -63,7 +63,7 @@ def served_output(face: Face, job_id: str, name: str, output: str) -> ServedFold
 
 
 def _has_only_rows(record: JobRecord) -> bool:
-    """Return whether a job has no output with a name, but a file of rows."""
+    """Whether a job has no output with a name, but a file of rows."""
     if record.is_pipeline or record.spec.get("outputs"):
         return False
     return record.job_spec().writes_rows
@@ -90,7 +90,7 @@ def _served(face: Face, place: str) -> ServedFolder:
 
 
 def _aliases(face: Face, job_id: str, name: str, *, is_pipeline: bool) -> dict[str, str] | None:
-    """Return what a pipeline's outputs are called in its only step; None: the outputs have their own names.
+    """What a pipeline's outputs are called in its only step; None: the outputs have their own names.
 
     A pipeline of one parallel step is one job here, whose outputs are called as in the step.
     """

@@ -133,7 +133,7 @@ def _put(face: Face, name: str, sent: dict[str, Any]) -> Revision:
 
 
 def _meant(sent: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a schedule is, without whether it is enabled and what the client adds to what it got."""
+    """What a schedule is, without whether it is enabled and what the client adds to what it got."""
     job = dict((sent.get("action") or {}).get("jobDefinition") or {})
     work = {key: job.get(key) for key in ("jobs", "inputs", "outputs", "command", "codeId", "sourceJobId")}
     return {"trigger": _trigger(sent.get("trigger") or {}), "job": work, "labels": sent.get("displayName")}
@@ -148,7 +148,7 @@ def _with_job_id(face: Face, document: dict[str, Any]) -> dict[str, Any]:
 
 
 def _accepting(face: Face) -> Schedules:
-    """Return what accepts schedules, with jobs that name what only this face knows."""
+    """What accepts schedules, with jobs that name what only this face knows."""
     context, settings = face.context, face.context.settings
     checks = PathChecks(root=settings.root, places=settings.places)
     names = FaceNames(face.shelf, face.blobs, context.assets.names)
@@ -171,7 +171,7 @@ def _answer_of(face: Face, scope: str, name: str, revision: Revision) -> dict[st
 
 
 def _like_sent(revision: Revision) -> dict[str, Any]:
-    """Return what a client might have sent for a schedule that was defined in another way."""
+    """What a client might have sent for a schedule that was defined in another way."""
     given = revision.trigger
     trigger = {theirs: given[ours] for theirs, ours in (_FIELDS | _RECURRING).items() if given.get(ours) is not None}
     pattern = given.get("schedule") or {}

@@ -61,7 +61,7 @@ async def workspace(workspace: str, request: Request) -> Response:
 
 @router.get(f"{PREFIX}/discovery")
 async def discovery(request: Request) -> Response:
-    """Return where each part of the service is: here."""
+    """Where each part of the service is: here."""
     url = own_url(request)
     parts = ("api", "mfe", "catalog", "pipelines", "studio", "history", "experimentation", "modelmanagement")
     return answer(dict.fromkeys(parts, url))
@@ -89,7 +89,7 @@ async def get_datastore(name: str, request: Request, face: FaceOf) -> Response:
 
 @router.post(WORKSPACE + "/datastores/{name}/listSecrets", name="hand_out_signature")
 async def list_secrets(name: str, request: Request, face: FaceOf) -> Response:
-    """Return what its container can be used with, for some hours: a signature."""
+    """What its container can be used with, for some hours: a signature."""
     if name not in BUILT_IN:
         raise NotSupported("The API has no credentials of other stores: nodes have them (docs/storage.md).")
     rights = "rw" if name == "workspaceblobstore" else "r"
@@ -147,7 +147,7 @@ async def list_computes(request: Request, face: FaceOf) -> Response:
 
 @router.get(WORKSPACE + "/computes/{name}")
 async def get_compute(name: str, request: Request, face: FaceOf) -> Response:
-    """Return one of them; while there are none, the nodes, by whatever name."""
+    """One of them; while there are none, the nodes, by whatever name."""
     return answer(await run_sync(_compute, face, request, name))
 
 

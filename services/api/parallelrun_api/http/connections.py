@@ -45,10 +45,10 @@ class Moved(NamedTuple):
 
 
 class Peer(Protocol):
-    """A connection."""
+    """One connection."""
 
     def moved(self) -> Moved:
-        """Return what it has moved so far."""
+        """What it has moved so far."""
         ...
 
     def end(self, *, late: bool) -> None:
@@ -75,7 +75,7 @@ class Connections:
 
     @property
     def is_crowded(self) -> bool:
-        """Return whether so many requests are being answered that the rest is kept for health and control."""
+        """Whether so many requests are being answered that the rest is kept for health and control."""
         return len(self._busy) > self._full
 
     def opened(self, peer: Peer) -> None:

@@ -47,7 +47,7 @@ class _Code(NamedTuple):
     token_name: str
     ends: int
     until: int
-    """Time when the session ends that it begins, at the latest."""
+    """When the session ends that it begins, at the latest."""
 
 
 class Sessions:

@@ -45,9 +45,9 @@ class Progress(Answer):
     items_ahead: int = 0
     """Found as well, and in no mini-batch yet: of a job that chooses the size of these (`mini_batch_size: auto`)."""
     all_found: bool = False
-    """True if such a job has found all items, though not all of them are in mini-batches."""
+    """Whether such a job has found all items, though not all of them are in mini-batches."""
     chosen_size: int = 0
-    """Number of items a mini-batch of such a job has now; 0: it doesn't choose."""
+    """How many items a mini-batch of such a job has now; 0: it doesn't choose."""
     chosen_why: str = ""
     items_done: int = 0
     items_failed: int = 0
@@ -106,7 +106,7 @@ class ParentStep(Answer):
 
 
 class PipelineStep(Answer):
-    """A step of a pipeline."""
+    """One step of a pipeline."""
 
     name: str = Field(examples=["score"])
     type: JobType
@@ -128,7 +128,7 @@ class PipelineStep(Answer):
 
 
 class NamedOutput(Answer):
-    """An output of a pipeline."""
+    """One output of a pipeline."""
 
     name: str
     type: Literal["uri_folder", "uri_file"]
@@ -151,7 +151,7 @@ class Links(Answer):
 
 
 class Job(Answer):
-    """A job."""
+    """One job."""
 
     id: str = Field(examples=[JOB_ID_EXAMPLE])
     type: JobType

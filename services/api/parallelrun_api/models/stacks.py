@@ -17,7 +17,7 @@ class StacksAsked(Answer):
 
 
 class StackFrame(Answer):
-    """A call."""
+    """One call."""
 
     file: str
     """Relative to the job's code, if it is in there."""
@@ -27,7 +27,7 @@ class StackFrame(Answer):
 
 
 class ThreadStack(Answer):
-    """A thread of a worker."""
+    """One thread of a worker."""
 
     is_main: bool
     name: str
@@ -38,7 +38,7 @@ class ThreadStack(Answer):
 
 
 class WorkerStacks(Answer):
-    """A worker."""
+    """One worker."""
 
     process: str
     pid: int

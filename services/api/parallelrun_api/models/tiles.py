@@ -61,15 +61,15 @@ class TrySpans(Answer):
 
 
 class Lane(Answer):
-    """A worker in time. `init`, `load` and `run` have seconds for each bucket; the rest of it the worker was idle, or
+    """One worker in time. `init`, `load` and `run` have seconds for each bucket; the rest of it the worker was idle, or
     not there: see `begin_s` and `end_s`."""
 
     node: str
     process: str
     begin_s: float
-    """Time when it began its first `init()` or try."""
+    """When it began its first `init()` or try."""
     end_s: float
-    """Time when its last one ended."""
+    """When its last one ended."""
     tries: int
     """In the window."""
     failed_tries: int
@@ -90,14 +90,14 @@ class SlowTry(Answer):
     begin_s: float
     run_s: float
     times_median: float | None
-    """Number of times as long as the median of all tries of the job; null: that is 0."""
+    """How many times as long as the median of all tries of the job; null: that is 0."""
 
 
 class Timeline(AsRead):
     """The workers of a job in time, by node and process. All times are seconds since `start`."""
 
     start: Time | None
-    """Time when the first worker began; null: none has."""
+    """When the first worker began; null: none has."""
     length_s: float
     """From there to the end of the last try so far."""
     begin_s: float
@@ -133,11 +133,11 @@ class Throughput(AsRead):
     retried: list[int]
     """Tries that failed, and were followed by another."""
     busy_workers: list[float]
-    """Number of were loading or running, on the average."""
+    """How many were loading or running, on the average."""
     first_try_s: float | None
-    """Time when the first try of all began, in seconds since `start`; null: none has."""
+    """When the first try of all began, in seconds since `start`; null: none has."""
     last_try_s: float | None
-    """Time when the last one so far ended."""
+    """When the last one so far ended."""
 
 
 class KindOfError(Answer):

@@ -86,9 +86,7 @@ class Pages:
         return {_ROOT: _file(_ROOT, _NOT_BUILT), **files}
 
     def serves(self, scope: Scope, headers: Mapping[bytes, bytes]) -> bool:
-        """Return whether this request is for a file of the page, or for its address, or made by a
-        person who opens one.
-        """
+        """Whether this request is for a file of the page, or for its address, or made by a person who opens one."""
         path = scope["path"]
         if scope["method"] not in ("GET", "HEAD") or any(
             path == each or path.startswith(f"{each}/") for each in _NOT_OURS

@@ -105,6 +105,8 @@ def _input_differences(
             yield _differs(f"{pointer}/path", where, given.path, wanted.path)
         elif _is_copied(given) != _is_copied(wanted):
             yield _differs(f"{pointer}/mode", where, given.mode, wanted.mode)
+        elif plan is not None and planned is not None and plan.hidden_files and _skips(plan) != _skips(planned):
+            yield _differs(f"{pointer}/hidden_files or litter_files", where, _skips(plan), _skips(planned))
         elif plan is not None and planned is not None and _essence(plan) != _essence(planned):
             message = f"its type, transformations or MLTable file are not the same as in {where}"
             yield Problem(pointer=pointer, message=message, hint="leave resume_from out to run all of it")
@@ -112,6 +114,11 @@ def _input_differences(
 
 def _is_copied(given: Input) -> bool:
     return given.mode in ("download", "eval_download")
+
+
+def _skips(plan: InputPlan) -> list[str]:
+    """Return which files are left out of the input."""
+    return [plan.hidden_files, "skip" if plan.litter_files == "skip" else "read"]
 
 
 def _essence(plan: InputPlan) -> list[object]:

@@ -60,7 +60,7 @@ class Level:
 
     @property
     def bytes(self) -> int:
-        """Return what it occupies."""
+        """What it occupies."""
         return self._is_fresh.nbytes + sum(each.nbytes for each in self._sums.values())
 
 
@@ -81,7 +81,7 @@ class Levels:
 
     @property
     def bytes(self) -> int:
-        """Return what they occupy."""
+        """What they occupy."""
         return sum(level.bytes for level in self._levels.values())
 
 

@@ -21,5 +21,5 @@ def numbers(values: Array, digits: int = 6) -> list[float | None]:
 
 
 def number(value: float, digits: int = 6) -> float | None:
-    """Return one of these."""
+    """One of these."""
     return numbers(np.array([value]), digits)[0]

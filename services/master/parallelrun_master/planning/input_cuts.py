@@ -36,6 +36,7 @@ from parallelrun_core.storage.stores import storage_of
 from parallelrun_master.planning.column_check import check_columns, freeze_columns
 from parallelrun_master.planning.cutting import Cut, Encode, by_keys, cut, without_known
 from parallelrun_master.planning.formats import format_of
+from parallelrun_master.planning.leftover_warnings import leftover_warnings
 from parallelrun_master.planning.seen_files import SeenFiles
 from parallelrun_master.planning.shuffling import PIECE_BYTES, OnProgress, Shuffle, read_groups, rows_of
 from parallelrun_master.planning.sized_cutting import Sizes, cut_in_sizes
@@ -140,6 +141,8 @@ class InputCuts:
             sources = Sources(plan, self._rule, versions)
             yield from self._input(number, plan, iter(sources), versions, is_last=plan is plans[-1])
             self.is_sorted = self.is_sorted and sources.is_sorted
+            for warning in leftover_warnings(plan, sources.leftovers):
+                self._warn(warning)
 
     def _prepare(self, number: int, plan: InputPlan) -> Iterator[None]:
         """Put into the plan of a table what is to be the same as long as the job runs."""
@@ -157,7 +160,7 @@ class InputCuts:
         self, number: int, plan: InputPlan, pages: Iterator[Page], versions: Versions | None, *, is_last: bool
     ) -> Iterator[Cut | None]:
         if plan.is_shuffled:
-            yield from self._shuffled(number, plan)
+            yield from self._shuffled(number, plan, pages, versions)
         elif plan.keys:
             yield from self._keyed(number, plan, pages, versions)
         elif plan.is_table:
@@ -192,26 +195,25 @@ class InputCuts:
             else:
                 yield Cut(encode_described(Described(number, [], [piece]), 0), 0)
 
-    def _shuffled(self, number: int, plan: InputPlan) -> Iterator[Cut | None]:
+    def _shuffled(
+        self, number: int, plan: InputPlan, pages: Iterator[Page], versions: Versions | None
+    ) -> Iterator[Cut | None]:
         """A mini-batch for each group of rows, once they are grouped."""
-        versions = Versions() if plan.is_staged else None
         cutter = TableCutter(plan, MiniBatchSize.parse(PIECE_BYTES), self._rule, versions)
         shuffle = Shuffle(self._folder, number, plan, self._term, self._on_progress, rule=self._rule)
-        yield from shuffle.run(cutter.pieces(self._paths(plan, versions)), lambda: self._sizes(plan))
+        paths = paths_in(versions.kept(pages) if versions is not None else pages)
+        yield from shuffle.run(cutter.pieces(paths), lambda: self._sizes(plan))
         path = rows_of(number).encode()
         for start, end, keys in read_groups(self._folder, number):
             if not self._known.pieces[number, path, start]:
                 piece = Piece(path, start, end, is_aligned=True)
                 yield Cut(encode_described(Described(number, keys, [piece]), 0), 0)
 
-    def _paths(self, plan: InputPlan, versions: Versions | None) -> Iterator[bytes]:
-        pages = iter(Sources(plan, self._rule, versions))
-        return paths_in(versions.kept(pages) if versions is not None else pages)
-
     def _sizes(self, plan: InputPlan) -> Iterator[int]:
         """The sizes of an input's files, those in stores as they are listed."""
         versions = Versions() if plan.is_staged else None
-        for path in self._paths(plan, versions):
+        pages = iter(Sources(plan, self._rule, versions))
+        for path in paths_in(versions.kept(pages) if versions is not None else pages):
             yield (versions.taken_of(path) if versions is not None else storage_of(path).version(path)).size_bytes
 
     def _keyed(

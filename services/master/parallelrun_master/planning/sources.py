@@ -7,9 +7,12 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 
 from parallelrun_core.errors import UnsafePath
+from parallelrun_core.mltable.document import Source
 from parallelrun_core.mltable.plan import InputPlan
 from parallelrun_core.path_rule import PathRule
 from parallelrun_core.storage.interface import Listing, Page
+from parallelrun_core.storage.leftovers import Leftovers
+from parallelrun_core.storage.location import is_url
 from parallelrun_core.storage.stores import storage_of
 from parallelrun_master.planning.formats import format_of
 from parallelrun_master.planning.versions import Versions
@@ -28,10 +31,16 @@ class Sources:
         self.is_sorted = True
         self._plan = plan
         self._rule = rule
-        self._listings: list[Listing] = [
-            storage_of(source.path).files(source.path, source.pattern, rule) for source in plan.sources
-        ] or [storage_of(plan.path).files(plan.path, rule=rule)]
+        self._listings: list[tuple[Listing, Leftovers]] = [
+            (storage_of(source.path).files(source.path, source.pattern, rule), _leftovers(plan, source))
+            for source in plan.sources or [Source("", plan.path)]
+        ]
         self._left_out = os.path.split(os.fsencode(plan.left_out))
+
+    @property
+    def leftovers(self) -> list[Leftovers]:
+        """What was left out, or is no data, of each of the listings; final when the iteration ends."""
+        return [leftovers for _, leftovers in self._listings]
 
     def __iter__(self) -> Iterator[Page]:
         """Yield `(folder, names)`.
@@ -49,9 +58,10 @@ class Sources:
                 yield folder, [name]
             return
         left_out_folder, left_out = self._left_out
-        for listing in self._listings:
+        for listing, leftovers in self._listings:
             for folder, names in self._versions.noted(listing) if self._versions is not None else listing:
                 data = [name for name in names if name != left_out] if folder == left_out_folder else names
+                data = leftovers.without(folder, data)
                 if data:
                     yield folder, data
             self.is_sorted = self.is_sorted and listing.is_sorted
@@ -62,6 +72,20 @@ class Sources:
             rule.check(path)
         elif (trouble := storage_of(path).place_trouble(os.fsdecode(path), rule)) is not None:
             raise UnsafePath.at("", *trouble)
+
+
+def _leftovers(plan: InputPlan, source: Source) -> Leftovers:
+    storage = storage_of(source.path)
+    start, pattern = (source.path, list(source.pattern)) if source.pattern else storage.split(source.path)
+    is_named = source.kind == "file"
+    hidden = plan.is_table and plan.hidden_files == "skip" and not is_named
+    litter = "skip" if hidden and plan.litter_files == "warn" else plan.litter_files  # it is no table, either
+    return Leftovers(
+        os.fsencode(storage.identity(start) if is_url(start) else os.path.normpath(start)),
+        pattern,
+        hidden=hidden,
+        litter=litter if not is_named else "",
+    )
 
 
 def paths_in(pages: Iterable[Page]) -> Iterator[bytes]:

@@ -23,16 +23,16 @@ class Setback(NamedTuple):
     kind: str
     """The name under which it is counted and logged."""
     most: int | None
-    """Number of in a row fail the job; None: their number doesn't matter."""
+    """How many in a row fail the job; None: their number doesn't matter."""
     code: str
     summary: str
     """Of the failure, with places for the count and the last reason."""
     hint: str = ""
     is_limited_in_time: bool = False
-    """True if the job fails when they last for longer than its `task_overhead_timeout`."""
+    """Whether the job fails when they last for longer than its `task_overhead_timeout`."""
 
     def failure(self, count: int, why: str, lasted_s: float = 0.0, limit_s: float = inf) -> JobFailure | None:
-        """Return how the job fails after this many of them in a row, in so many seconds, if it does."""
+        """How the job fails after this many of them in a row, in so many seconds, if it does."""
         is_over = lasted_s > limit_s if self.is_limited_in_time else self.most is not None and count >= self.most
         if not is_over:
             return None
@@ -72,7 +72,7 @@ HANG: Final = Setback(
 
 
 def damage(why: str) -> JobFailure:
-    """Return how a job fails that can't continue without what is damaged; another leader would find the same."""
+    """How a job fails that can't continue without what is damaged; another leader would find the same."""
     return JobFailure(
         code="JOB_DAMAGED",
         summary=f"The job's folder is damaged, and the job can't continue without what is missing: {why}",
@@ -81,5 +81,5 @@ def damage(why: str) -> JobFailure:
 
 
 def pause_s(count: int) -> float:
-    """Return how long nobody leads after this many setbacks of one kind in a row."""
+    """How long nobody leads after this many setbacks of one kind in a row."""
     return Backoff(_FIRST_PAUSE_S, LONGEST_PAUSE_S).after_s(count)

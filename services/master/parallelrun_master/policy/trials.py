@@ -35,7 +35,7 @@ class Trials:
 
     @property
     def may_begin(self) -> bool:
-        """Return whether a mini-batch may be cut with more items than are proven."""
+        """Whether a mini-batch may be cut with more items than are proven."""
         return self._count < self._allowed
 
     def cut(self, items: int) -> None:

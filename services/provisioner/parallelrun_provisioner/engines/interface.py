@@ -47,9 +47,9 @@ class EngineNode:
     """The engine's own words on why it waits or has ended; empty: it has none."""
     exit_code: int | None = None
     ends_at: float | None = None
-    """Time when the engine is going to end it, in seconds since the epoch, as by a limit on its time."""
+    """When the engine is going to end it, in seconds since the epoch, as by a limit on its time."""
     was_preempted: bool = False
-    """True if the engine, not the node, wanted its end."""
+    """Whether the engine, not the node, wanted its end."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,7 +57,7 @@ class ImageState:
     """How it stands with an image that is built for jobs."""
 
     is_there: bool = False
-    """True if nodes of it can be asked for."""
+    """Whether nodes of it can be asked for."""
     said: str = ""
     """What is being done for it, for people."""
     failure: str = ""
@@ -65,7 +65,7 @@ class ImageState:
     failed_s: float = 0.0
     """How long this has been so."""
     is_queued: bool = False
-    """True if nothing is being done for it yet."""
+    """Whether nothing is being done for it yet."""
 
 
 class EngineError(Exception):

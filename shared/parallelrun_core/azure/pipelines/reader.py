@@ -20,7 +20,7 @@ from parallelrun_core.azure.v2_reader import label
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.spec.expressions import same_name
 from parallelrun_core.spec.fields import Input
-from parallelrun_core.spec.pipeline import PipelineInput, Step, StepInput, StepOutput
+from parallelrun_core.spec.pipeline import LATER_FIELDS, PipelineInput, Step, StepInput, StepOutput
 from parallelrun_core.spec.pipeline_steps import MAX_DEPTH, known_part
 
 
@@ -206,7 +206,7 @@ def _step(kind: str, job: dict[str, Any], later: Mapping[str, Input], step: RawS
     inputs: dict[str, StepInput | PipelineInput] = {}
     for name, given in later.items():
         source = scope.later[name]
-        how = {key: getattr(given, key) for key in ("type", "mode", "transformations", "model")}
+        how = {key: getattr(given, key) for key in LATER_FIELDS}
         if source.step:
             inputs[name] = StepInput(step=source.step, output=source.name, **how)
         else:

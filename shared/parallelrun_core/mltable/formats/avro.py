@@ -20,8 +20,10 @@ class Read(ReadStep, tag="read_avro"):
 
     @classmethod
     def parse(cls, options: object, at: At) -> Read:
+        """See the base."""
         given = options_of(options, at, ("include_path_column", *IGNORED))
         return cls(include_path_column=flag(given, "include_path_column", at))
 
     def as_written(self) -> Read:
+        """See the base."""
         return msgspec.structs.replace(self, schema="")

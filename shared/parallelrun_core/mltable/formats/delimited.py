@@ -35,10 +35,12 @@ class Read(ReadStep, tag="read_delimited"):
 
     @property
     def text(self) -> Text:
+        """See the base."""
         return Text(self.encoding, self.support_multi_line, self.header != "no_header")
 
     @classmethod
     def parse(cls, options: object, at: At) -> Read:
+        """See the base."""
         given = options_of(options, at, _OPTIONS)
         delimiter = given.get("delimiter", ",")
         if not isinstance(delimiter, str) or not 1 <= len(delimiter) <= 2 or set(delimiter) & set('"\r\n\0'):

@@ -19,10 +19,12 @@ class Read(ReadStep, tag="read_json_lines"):
 
     @property
     def text(self) -> Text:
+        """See the base."""
         return Text(self.encoding)
 
     @classmethod
     def parse(cls, options: object, at: At) -> Read:
+        """See the base."""
         given = options_of(options, at, ("invalid_lines", "encoding", "include_path_column", *IGNORED))
         return cls(
             invalid_lines=one_of(given, "invalid_lines", ("error", "drop"), "error", at),

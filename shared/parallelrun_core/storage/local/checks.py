@@ -15,7 +15,7 @@ from typing import Final
 
 from parallelrun_core.errors import UnsafePath
 from parallelrun_core.path_rule import PathRule
-from parallelrun_core.storage.globs import START, Pattern, split_existing
+from parallelrun_core.storage.globs import START, Pattern, as_literal, split_existing
 from parallelrun_core.storage.interface import Trouble
 from parallelrun_core.storage.local.listing import opened_folder, parted
 
@@ -81,8 +81,12 @@ def _trouble_in_folder(path: str, search: _Search) -> Trouble | None:
         folder = os.fsdecode(search.matching_folder)
         hint = f"for all files below such folders, give {path.rstrip('/') + '/**'!r}"
         return Trouble(f"{path!r} matches no file, only folders such as {folder!r}", hint)
-    message = f"no file matches {path!r}" if search.has_pattern else f"the folder {path!r} has no files"
-    return Trouble(message, _NOTHING_TO_CUT)
+    if not search.has_pattern:
+        return Trouble(f"the folder {path!r} has no files", _NOTHING_TO_CUT)
+    if "[" in path:
+        message = f"no file matches {path!r}, in which [ ] is a pattern for one of the characters between them"
+        return Trouble(message, f"for a name that has brackets, write {as_literal(path)!r}")
+    return Trouble(f"no file matches {path!r}", _NOTHING_TO_CUT)
 
 
 class _Search:

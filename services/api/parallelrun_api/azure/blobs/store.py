@@ -68,7 +68,7 @@ class BlobStore:
         self._counted_at = float("-inf")
 
     def file(self, container: str, blob: str) -> Path:
-        """Return where a blob is, or would be."""
+        """Where a blob is, or would be."""
         return self.folder / container / blob
 
     def open(self, container: str, blob: str) -> int:
@@ -141,7 +141,7 @@ class BlobStore:
         sync_folder(folder)
 
     def is_closed(self, container: str) -> bool:
-        """Return whether nothing in a container changes any more."""
+        """Whether nothing in a container changes any more."""
         return self._closed(container).exists()
 
     def check_not_closed(self, container: str) -> None:

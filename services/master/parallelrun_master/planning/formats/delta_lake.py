@@ -50,6 +50,7 @@ class Format(parquet.Format):
             return (os.fsencode(path) for path in sorted(table.paths()))
 
     def columns_read(self, names: list[str]) -> list[str]:
+        """See the base."""
         return names
 
 

@@ -1,0 +1,34 @@
+"""What a job says of files that others have left beside its data: which were skipped, and which it takes for data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from parallelrun_core.data_warnings import DataWarning
+from parallelrun_core.mltable.plan import InputPlan
+from parallelrun_core.storage.leftovers import Leftovers, Names
+
+SKIPPED: Final = "skipped"
+_LITTER: Final = "litter"
+_HALF_WRITTEN: Final = "half_written"
+
+
+def leftover_warnings(plan: InputPlan, leftovers: Iterable[Leftovers]) -> Iterator[DataWarning]:
+    """Yield a warning for each sort of files of each listing of an input, if there are any."""
+    option = f"inputs.{plan.name}.{'hidden_files' if plan.is_table else 'litter_files'}"
+    for each in leftovers:
+        if each.skipped.count:
+            rule = "names that begin with _ or . are skipped" if plan.is_table else "known not to be data and skipped"
+            remedy = f"to read them, write {option}: read, or name them by a path or a pattern"
+            yield _warning(SKIPPED, each, each.skipped, rule, remedy)
+        if each.kept_litter.count:
+            remedy = f"to leave them out, write inputs.{plan.name}.litter_files: skip"
+            yield _warning(_LITTER, each, each.kept_litter, "known not to be data, and read as data", remedy)
+        if each.half_written.count:
+            remedy = "if a program is still writing them, wait for it; else name what is data by a pattern"
+            yield _warning(_HALF_WRITTEN, each, each.half_written, "read although the name ends in .tmp", remedy)
+
+
+def _warning(kind: str, leftovers: Leftovers, names: Names, what: str, remedy: str) -> DataWarning:
+    return DataWarning(kind, leftovers.folder, "", f"{what}: {names}", remedy, names.count, "file")

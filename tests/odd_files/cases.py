@@ -1,0 +1,233 @@
+"""The cases of the generator: for each kind of oddity some, drawn from a seed, and ordinary files beside them."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+from tests.odd_files import making
+from tests.odd_files.values import ODD, ORDINARY, Value
+
+SIZES: Final = {"one": 1, "few": 9, "hundreds": 330, "thousands": 2500}
+CUTS: Final = ("1mb", "900", "rows:40")
+PACKED: Final = ("gz", "zip", "bz2", "xz", "zst")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Case:
+    """Files of an input, and what is in them."""
+
+    kind: str
+    """The oddity; `ordinary`: there is none."""
+    label: str
+    files: dict[str, bytes]
+    names: list[str]
+    """Of the columns."""
+    rows: dict[str, list[list[Value]]]
+    """Of each file with rows, in the order of the files."""
+    step: dict[str, Any]
+    """The read step."""
+    size: str
+    litter: frozenset[str] = frozenset()
+    """Names of files that are no data, of which a job must say that it leaves them out."""
+
+    @property
+    def is_ordinary(self) -> bool:
+        """Whether a job must read it to the letter, and warn of nothing."""
+        return self.kind == "ordinary"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Text:
+    """How files of text are written."""
+
+    encoding: str = "utf-8"
+    line_end: str = "\n"
+    packed: str = ""
+    ending: bool = True
+    """The name has the ending of the compression."""
+    delimiter: str = ","
+    first: tuple[str, ...] = ()
+    options: dict[str, Any] = field(default_factory=dict)
+    size: str = "few"
+    cut: str = "1mb"
+    files: int = 2
+    columns: tuple[str, ...] = ("ints", "texts")
+    is_json: bool = False
+
+
+def text_case(kind: str, chance: random.Random, how: Text, label: str = "") -> Case:
+    """A case of delimited text or JSON lines."""
+    columns = {**ORDINARY, **ODD}
+    usable = [name for name in how.columns if how.encoding != "cp1252" or name != "texts"]
+    names = ["id", *(f"c{at}" for at in range(len(usable)))]
+    files, rows, number = {}, {}, 0
+    for at in range(how.files):
+        count = SIZES[how.size]
+        made = [columns[name](chance, count) for name in usable]
+        body = [[_id(number + n, how), *(_typed(column[n], how) for column in made)] for n in range(count)]
+        number += count
+        if how.is_json:
+            text = making.json_lines(names, body, line_end=how.line_end)
+        else:
+            text = making.delimited(names, body, delimiter=how.delimiter, line_end=how.line_end, first=how.first)
+        suffix = f".{how.packed}" if how.packed and how.ending else ""
+        name = f"{'abc'[at]}.{'jsonl' if how.is_json else 'csv'}{suffix}"
+        files[name] = making.compressed(making.encoded(text, how.encoding), how.packed)
+        rows[name] = body
+    options = {**({"delimiter": how.delimiter} if how.delimiter != "," else {}), **how.options}
+    step = {"read_json_lines" if how.is_json else "read_delimited": options}
+    label = label or " ".join(
+        filter(
+            None,
+            (how.encoding, repr(how.line_end), how.packed, how.size, how.cut, "+".join(usable), "json" * how.is_json),
+        )
+    )
+    return Case(kind=kind, label=label, files=files, names=names, rows=rows, step=step, size=how.cut)
+
+
+def _id(number: int, how: Text) -> Value:
+    return number + 10 if how.is_json else str(number + 10)
+
+
+def _typed(value: Value, how: Text) -> Value:
+    """In JSON, numbers are numbers."""
+    if how.is_json and isinstance(value, str) and value.isdigit() and value[0] != "0":
+        return int(value)
+    return value
+
+
+def _drawn(chance: random.Random, **fixed: Any) -> Text:
+    """Ordinary text, with whatever isn't given drawn."""
+    fields: dict[str, Any] = {
+        "line_end": chance.choice(("\n", "\r\n")),
+        "size": chance.choice(("few", "hundreds")),
+        "cut": chance.choice(CUTS),
+        "is_json": chance.random() < 0.3,
+        "columns": tuple(chance.sample(sorted(ORDINARY), chance.randrange(2, 5))),
+    }
+    return Text(**{**fields, **fixed})
+
+
+def ordinary(chance: random.Random) -> Iterator[Case]:
+    """Files as everybody expects them."""
+    while True:
+        yield text_case("ordinary", chance, _drawn(chance))
+
+
+def ordinary_delimiters(chance: random.Random) -> Iterator[Case]:
+    """Files whose delimiter the job names."""
+    while True:
+        how = _drawn(chance, delimiter=chance.choice((";", "\t", "|")), is_json=False, columns=("ints", "words"))
+        yield text_case("ordinary", chance, how)
+
+
+def value_types(chance: random.Random) -> Iterator[Case]:
+    """Kinds 1, 2 and 2a."""
+    while True:
+        for name in ODD:
+            is_late = name.startswith("late")
+            size = "hundreds" if is_late else chance.choice(("few", "hundreds"))
+            how = _drawn(chance, columns=(name, "words"), size=size)
+            yield text_case(_kind_of(name), chance, how)
+
+
+def _kind_of(column: str) -> str:
+    if column in ("big_beside_null", "beyond_int64", "unsigned", "400_digits", "late_big"):
+        return "1 whole numbers"
+    return "2 mismatches" if column.startswith("late") else "2a inference"
+
+
+def line_ends(chance: random.Random) -> Iterator[Case]:
+    """Kind 3."""
+    while True:
+        for end in ("\r", "mixed"):
+            yield text_case("3 line ends", chance, _drawn(chance, line_end=end))
+
+
+def encodings(chance: random.Random) -> Iterator[Case]:
+    """Kind 4."""
+    while True:
+        for name in making.ENCODINGS:
+            columns = ("ints", "accents") if name == "cp1252" else ("ints", "texts")
+            yield text_case("4 encodings", chance, _drawn(chance, encoding=name, columns=columns, line_end="\n"))
+
+
+def broken(chance: random.Random) -> Iterator[Case]:
+    """Kind 5: a file among others is cut off, or one of its lines is bad."""
+    while True:
+        case = text_case("5 broken", chance, _drawn(chance, is_json=True, size="hundreds", files=3, line_end="\n"))
+        lines = case.files["b.jsonl"].split(b"\n")
+        at = chance.randrange(len(lines) - 1)
+        lines[at] = lines[at][:-1]
+        rows = {**case.rows, "b.jsonl": [row for number, row in enumerate(case.rows["b.jsonl"]) if number != at]}
+        yield replace(case, files={**case.files, "b.jsonl": b"\n".join(lines)}, rows=rows, label=f"line {at} is bad")
+        how = _drawn(chance, packed="gz", is_json=False, size="hundreds")
+        case = text_case("5 broken", chance, how)
+        cut = case.files["b.csv.gz"][:-20]
+        yield replace(case, files={**case.files, "b.csv.gz": cut}, rows={"a.csv.gz": case.rows["a.csv.gz"]})
+
+
+def litter(chance: random.Random) -> Iterator[Case]:
+    """Kind 6."""
+    while True:
+        for name, left in making.LITTER.items():
+            case = text_case("6 litter", chance, _drawn(chance, is_json=False), f"litter of {name}")
+            named = {(f"{path}a.csv" if path == "._a" else path): content for path, content in left.items()}
+            yield replace(case, files={**case.files, **named}, litter=frozenset(named))
+
+
+def packed(chance: random.Random) -> Iterator[Case]:
+    """Kind 7."""
+    while True:
+        for name in PACKED:
+            how = _drawn(chance, packed=name, ending=chance.random() < 0.7)
+            yield text_case("7 compression", chance, how)
+
+
+def headers(chance: random.Random) -> Iterator[Case]:
+    """Kind 8."""
+    while True:
+        case = text_case("8 headers", chance, _drawn(chance, is_json=False, columns=("words", "texts", "ints")))
+        yield _with_columns_turned(case)
+        how = _drawn(chance, is_json=False, columns=("ints", "words"), first=("sep=;",), delimiter=";")
+        case = text_case("8 headers", chance, how, "sep=; line")
+        yield replace(case, step={"read_delimited": {}})
+        how = _drawn(chance, is_json=False, encoding="utf-8-mark", columns=("ints", "words"))
+        yield text_case("8 headers", chance, how, "a mark in each file")
+
+
+def _with_columns_turned(case: Case) -> Case:
+    """The second file has its columns in another order."""
+    order = [*range(1, len(case.names)), 0]
+    rows = [[row[at] for at in order] for row in case.rows["b.csv"]]
+    text = making.delimited([case.names[at] for at in order], rows)
+    return replace(case, files={**case.files, "b.csv": text.encode()}, label="columns in another order")
+
+
+def sizes(chance: random.Random) -> Iterator[Case]:
+    """Kind 11."""
+    while True:
+        yield text_case("11 size", chance, _drawn(chance, size="thousands", cut="20kb", is_json=False))
+        columns = tuple(chance.choice(sorted(ORDINARY)) for _ in range(400))
+        yield text_case("11 size", chance, _drawn(chance, columns=columns, size="few"), "400 columns")
+        case = text_case("11 size", chance, _drawn(chance, is_json=False, columns=("ints", "words"), line_end="\n"))
+        garbage = chance.randbytes(3000)
+        yield replace(case, files={**case.files, "z.csv": garbage}, label="random bytes beside good files")
+
+
+KINDS: Final[tuple[tuple[Callable[[random.Random], Iterator[Case]], int], ...]] = (
+    (ordinary, 40), (ordinary_delimiters, 12), (value_types, 48), (line_ends, 16), (encodings, 27), (broken, 12),
+    (litter, 24), (packed, 20), (headers, 18), (sizes, 9),
+)  # fmt: skip
+"""How many of each there are at least."""
+
+
+def cases(seed: int, times: int = 1) -> Iterator[Case]:
+    """All cases of a seed."""
+    for make, count in KINDS:
+        made = make(random.Random(f"{seed} {make.__name__}"))
+        for _ in range(count * times):
+            yield next(made)

@@ -1,0 +1,105 @@
+"""The files of a case, as bytes."""
+
+from __future__ import annotations
+
+import bz2
+import csv
+import gzip
+import io
+import json
+import lzma
+import zipfile
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+Rows = Sequence[Sequence[Any]]
+
+LINE_ENDS: Final = {"lf": "\n", "crlf": "\r\n", "cr": "\r"}
+ENCODINGS: Final = {
+    "utf-8": ("utf-8", b""), "utf-8-mark": ("utf-8", b"\xef\xbb\xbf"),
+    "utf-16-le-mark": ("utf-16-le", b"\xff\xfe"), "utf-16-be-mark": ("utf-16-be", b"\xfe\xff"),
+    "utf-16-le": ("utf-16-le", b""), "utf-16-be": ("utf-16-be", b""),
+    "utf-32-le-mark": ("utf-32-le", b"\xff\xfe\0\0"), "utf-32-be": ("utf-32-be", b""),
+    "cp1252": ("cp1252", b""),
+}  # fmt: skip
+"""Codec and mark."""
+
+MAC: Final = b"\0\5\x16\7\0\2\0\0Mac OS X\n" + b"\0" * 60
+LITTER: Final[Mapping[str, Mapping[str, bytes]]] = {
+    "spark": {"_SUCCESS": b"", "._SUCCESS.crc": b"crc\0\0\0\0\0", ".a.csv.crc": b"crc\0\0\0\2\0\xff\x10\n"},
+    "spark_running": {"_temporary/0/task/part-9.csv": b"id,c0\n900,x\n", "_committed_1": b'{"added":[]}'},
+    "mac": {"._a": MAC, ".DS_Store": b"\0\0\0\1Bud1\n" + b"\0" * 60},
+    "windows": {"Thumbs.db": b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + b"\0" * 40},
+    "office": {".~lock.a.csv#": b",user,host,26.11.2026 10:00,file:///home/user;"},
+    "parquet": {"_metadata": b"PAR1\0\0PAR1", "_common_metadata": b"PAR1"},
+    "delta": {"_delta_log/00000000000000000000.json": b'{"protocol":{}}\n'},
+    "notebook": {".ipynb_checkpoints/a-checkpoint.csv": b"id,c0\n901,x\n"},
+}
+"""What others leave in folders."""
+
+
+def delimited(
+    header: Sequence[str] | None, rows: Rows, *, delimiter: str = ",", line_end: str = "\n", first: Sequence[str] = ()
+) -> str:
+    """Text of a delimited file; `first` are lines before its header. The line end `mixed` takes all in turn."""
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, delimiter=delimiter, lineterminator="\0")
+    for row in [*([header] if header is not None else []), *rows]:
+        writer.writerow(["" if cell is None else cell for cell in row])
+    return with_line_ends([*first, *buffer.getvalue().split("\0")[:-1]], line_end)
+
+
+def json_lines(names: Sequence[str], rows: Rows, *, line_end: str = "\n") -> str:
+    """Text of a file of JSON lines."""
+    lines = [json.dumps(dict(zip(names, row, strict=True)), ensure_ascii=False) for row in rows]
+    return with_line_ends(lines, line_end)
+
+
+def with_line_ends(lines: Sequence[str], line_end: str) -> str:
+    """Lines with an end behind each."""
+    ends = ["\n", "\r\n", "\r"] if line_end == "mixed" else [line_end]
+    return "".join(f"{line}{ends[number * len(ends) // max(1, len(lines))]}" for number, line in enumerate(lines))
+
+
+def encoded(text: str, encoding: str) -> bytes:
+    """The bytes of a text, with the mark of this kind of encoding."""
+    codec, mark = ENCODINGS[encoding]
+    return mark + text.encode(codec)
+
+
+def zipped(name: str, content: bytes) -> bytes:
+    """A zip of one member."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr(name, content)
+    return buffer.getvalue()
+
+
+def compressed(content: bytes, how: str) -> bytes:
+    """Packed content."""
+    match how:
+        case "gz":
+            return gzip.compress(content, mtime=0)
+        case "bz2":
+            return bz2.compress(content)
+        case "xz":
+            return lzma.compress(content)
+        case "zip":
+            return zipped("inner.csv", content)
+        case "zst":
+            import zstandard
+
+            return zstandard.ZstdCompressor().compress(content)
+        case _:
+            return content
+
+
+def parquet(names: Sequence[str], rows: Rows, types: Sequence[str]) -> bytes:
+    """A Parquet file."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    columns = [pa.array([row[at] for row in rows], getattr(pa, kind)()) for at, kind in enumerate(types)]
+    sink = io.BytesIO()
+    pq.write_table(pa.Table.from_arrays(columns, names=list(names)), sink, row_group_size=max(1, len(rows) // 3))
+    return sink.getvalue()

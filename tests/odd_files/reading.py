@@ -1,0 +1,121 @@
+"""A case as a job reads it: listed and cut by the code of a leader, read by that of a worker. No processes between."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from parallelrun_core.data_warnings import DataWarning
+from parallelrun_core.errors import ParallelRunError
+from parallelrun_core.folder.layout import Layout
+from parallelrun_core.message import Described, decode, described_of
+from parallelrun_core.mltable.plan import load_plans
+from parallelrun_core.reading import read_job
+from parallelrun_core.spec import JobSpec
+from parallelrun_master.planning.input_cuts import InputCuts, Known
+from parallelrun_worker.data_warnings import DataWarnings
+from parallelrun_worker.tables.table import Table
+
+Row = dict[str, Any]
+
+
+@dataclass
+class Outcome:
+    """What a job has of its files."""
+
+    rows: list[Row] = field(default_factory=list)
+    """Those that run() would get, in order."""
+    refused: list[str] = field(default_factory=list)
+    """Messages of mini-batches that fail, or of the whole job."""
+    refused_files: set[str] = field(default_factory=set)
+    """Names of the files of those mini-batches; empty if the whole job is refused."""
+    is_job_refused: bool = False
+    warnings: list[str] = field(default_factory=list)
+    crashes: list[str] = field(default_factory=list)
+    """Errors that no reader raises on purpose."""
+
+
+def own_job(data: Path, step: dict[str, Any], size: str) -> JobSpec:
+    """A job of our own form."""
+    inputs = {"data": {"path": str(data), "transformations": [step]}}
+    return read_job({"entry_script": "e.py", "inputs": inputs, "mini_batch_size": size}, folder=data).job
+
+
+def azure_job(data: Path, step: dict[str, Any], size: str) -> JobSpec:
+    """The same as a document of Azure ML, with an MLTable file beside the data."""
+    document = {
+        "type": "mltable", "paths": [{"folder": "."}], "transformations": [step],
+    }  # fmt: skip
+    (data / "MLTable").write_text(json.dumps(document))
+    job = {
+        "type": "parallel",
+        "inputs": {"data": {"path": str(data), "type": "mltable"}},
+        "outputs": {"rows": {"type": "uri_file"}},
+        "input_data": "${{inputs.data}}",
+        "mini_batch_size": size,
+        "task": {
+            "type": "run_function",
+            "code": ".",
+            "entry_script": "e.py",
+            "environment": "azureml:any@latest",
+            "append_row_to": "${{outputs.rows}}",
+        },
+    }
+    return read_job(job, folder=data).job
+
+
+def outcome_of(spec: JobSpec, folder: Path) -> Outcome:
+    """List, cut and read the input of a job, whose folder this is to be."""
+    outcome = Outcome()
+    folder.mkdir(parents=True)
+    found: list[DataWarning] = []
+    pieces: list[Described] = []
+    try:
+        for cut in InputCuts(folder, spec, Known(), warn=found.append):
+            if cut is not None:
+                pieces.append(described_of(decode(cut.raw)))
+    except (ParallelRunError, OSError) as error:
+        outcome.refused.append(_words(error))
+        outcome.is_job_refused = True
+        return outcome
+    table = _Tables(folder)
+    for described in pieces:
+        files = {os.fsdecode(piece.path) for piece in described.pieces}
+        try:
+            outcome.rows += table.rows(described)
+        except (ValueError, OSError) as error:
+            outcome.refused.append(str(error))
+            outcome.refused_files |= {os.path.basename(file) for file in files}
+        except Exception as error:  # a worker doesn't take it for the file's fault
+            outcome.crashes.append(f"{type(error).__name__}: {error}")
+    outcome.warnings = [each.in_words() for each in found] + table.warnings()
+    return outcome
+
+
+def _words(error: Exception) -> str:
+    problems = getattr(error, "problems", ())
+    return " ".join([str(error), *(f"{each.message} {each.hint}" for each in problems)])
+
+
+class _Tables:
+    """The tables of a job, as one worker reads them."""
+
+    def __init__(self, folder: Path) -> None:
+        records = json.loads(Layout(folder).inputs.read_bytes()) if load_plans(folder) else []
+        self._found = DataWarnings()
+        self._tables = [
+            Table(record, str(Layout(folder).schema(number)), self._found) for number, record in enumerate(records)
+        ]
+
+    def rows(self, described: Described) -> Iterator[Row]:
+        pieces = [(os.fsdecode(piece.path), *piece.rest) for piece in described.pieces]
+        frame = self._tables[described.input].read(pieces)
+        names = list(frame.columns)
+        return (dict(zip(names, row, strict=True)) for row in zip(*(frame[name] for name in names), strict=True))
+
+    def warnings(self) -> list[str]:
+        return [DataWarning(*each).in_words() for each in json.loads(self._found.take())]
