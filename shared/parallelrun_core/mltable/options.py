@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 from collections.abc import Collection
 from typing import Any, Final
 
@@ -14,8 +15,11 @@ ENCODINGS: Final = {
     # The original reads Latin 1 as Windows does, too.
     "iso88591": "cp1252", "iso-8859-1": "cp1252", "latin1": "cp1252", "latin-1": "cp1252",
     "windows1252": "cp1252", "windows-1252": "cp1252",
-    "ascii": "ascii", "utf16": "utf-16", "utf-16": "utf-16",
+    "ascii": "ascii", "utf16": "utf-16", "utf-16": "utf-16", "utf32": "utf-32", "utf-32": "utf-32",
 }  # fmt: skip
+_ASCII: Final = bytes(range(128))
+_NO_CODE_PAGES: Final = ("hz", "idna", "iso2022", "punycode", "raw_unicode", "unicode_escape", "utf_7", "utf_8_sig")
+"""How Python's names of encodings begin in which the bytes of ASCII may stand for something else."""
 
 
 def options_of(given: object, at: At, known: tuple[str, ...]) -> dict[str, Any]:
@@ -46,8 +50,27 @@ def one_of(options: dict[str, Any], name: str, known: Collection[str], default: 
 
 
 def encoding(options: dict[str, Any], at: At) -> str:
-    """Python's name of an encoding of text."""
-    return ENCODINGS[one_of(options, "encoding", ENCODINGS, "utf8", at)]
+    """Python's name of an encoding of text: of UTF-8, 16 or 32, or of one that has the bytes of ASCII."""
+    value = options.get("encoding", "utf8")
+    name = value.lower() if isinstance(value, str) else ""
+    if name in ENCODINGS:
+        return ENCODINGS[name]
+    if (python_name := _code_page(name)) is None:
+        hint = f"one of {', '.join(ENCODINGS)}, or another one that Python knows and that has the bytes of ASCII"
+        at.below("encoding").wrong(f"{value!r} is not known", hint)
+        return "utf-8"
+    return python_name
+
+
+def _code_page(name: str) -> str | None:
+    """Python's name of an encoding in which the bytes of ASCII are its characters and nothing else; None: no such."""
+    try:
+        codec = codecs.lookup(name)
+        if codec.name.replace("-", "_").startswith(_NO_CODE_PAGES) or _ASCII.decode(name) != _ASCII.decode("ascii"):
+            return None
+    except (LookupError, UnicodeError, ValueError):
+        return None
+    return codec.name
 
 
 def texts(given: object, at: At) -> list[str]:

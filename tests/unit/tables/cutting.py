@@ -27,10 +27,17 @@ class Cut:
 
     Args:
         folder: the input: one with an MLTable file, or one for these steps.
+        keep_errors: a piece that can't be read is an entry of `errors`, and its frame is missing.
     """
 
     def __init__(
-        self, folder: Path, steps: Sequence[Any] = (), size: int | str = WHOLE, keys: Sequence[str] = ()
+        self,
+        folder: Path,
+        steps: Sequence[Any] = (),
+        size: int | str = WHOLE,
+        keys: Sequence[str] = (),
+        *,
+        keep_errors: bool = False,
     ) -> None:
         is_table = (folder / "MLTable").exists()
         given = Input(path=str(folder), type="mltable" if is_table else "uri_folder", transformations=tuple(steps))
@@ -42,9 +49,15 @@ class Cut:
         self.table = Table(json.loads(msgspec.json.encode(self.plan)), str(new_folder() / "schema"))
         found = TableCutter(self.plan, MiniBatchSize.parse(size)).pieces(self.files)
         self.pieces = [piece for piece in found if piece is not None]
-        self.frames: list[pd.DataFrame] = [
-            self.table.read([(os.fsdecode(piece.path), *piece.rest)]) for piece in self.pieces
-        ]
+        self.frames: list[pd.DataFrame] = []
+        self.errors: list[str] = []
+        for piece in self.pieces:
+            try:
+                self.frames.append(self.table.read([(os.fsdecode(piece.path), *piece.rest)]))
+            except (OSError, ValueError) as error:
+                if not keep_errors:
+                    raise
+                self.errors.append(str(error))
 
     @property
     def frame(self) -> pd.DataFrame:

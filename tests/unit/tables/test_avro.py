@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import uuid
 from collections.abc import Sequence
 from datetime import date, datetime, time, timezone
@@ -202,16 +203,38 @@ WHOLE = avro(numbered([3, 3]), codec="deflate")
     (b"", "not an Avro file: it is empty; leave it out"),
     (b"PAR1 not this", "not an Avro file: it does not begin as one"),
     (WHOLE[:30], "its header is cut off"),
+    (avro([[5]], "long"), "its rows have no columns: the schema of a table is a record"),
+])  # fmt: skip
+def test_a_table_without_any_file_of_its_kind_is_refused_with_what_to_do(content: bytes, problem: str) -> None:
+    with pytest.raises(InvalidInput, match=rf"a\.avro: .*{problem}"):
+        cut_of(content)
+
+
+@pytest.mark.parametrize("content, problem", [
     (WHOLE[:-1], r"cut off: its last block, at byte \d+, lacks 1 bytes; copy the file again"),
     (WHOLE[:-17], "cut off: its last block"),
     (WHOLE[:-1] + b"?", r"damaged: there is no sound block at byte \d+; copy the file again"),
     (WHOLE + b"\x02", r"damaged: there is no sound block at byte \d+"),
     (WHOLE + b"\x01\x02", r"damaged: there is no sound block at byte \d+"),
-    (avro([[5]], "long"), "its rows have no columns: the schema of a table is a record"),
 ])  # fmt: skip
-def test_a_file_that_is_damaged_is_named_with_what_to_do(content: bytes, problem: str) -> None:
+def test_what_is_damaged_of_a_file_fails_its_own_mini_batch_unless_rows_are_counted(
+    content: bytes, problem: str
+) -> None:
+    folder = folder_with({"a.avro": content, "b.avro": WHOLE})
+    cut = Cut(folder, ["read_avro"], keep_errors=True)
+    (error,) = cut.errors
+    assert re.search(r"a\.avro: .*damaged.*; copy the file again, or leave it out", error)
+    assert len(cut.rows()) >= 6
+    assert cut.pieces[-1].first_row == -1
     with pytest.raises(InvalidInput, match=rf"a\.avro: .*{problem}"):
-        cut_of(content)
+        Cut(folder, ["read_avro", {"skip": 1}])
+
+
+@pytest.mark.parametrize("content", [b"", b"Obj", WHOLE[:30], b"PAR1 not this"])
+def test_a_first_file_that_is_no_avro_file_fails_no_other(content: bytes) -> None:
+    cut = Cut(folder_with({"a.avro": content, "b.avro": WHOLE}), ["read_avro"], keep_errors=True)
+    assert [len(frame) for frame in cut.frames] == [6]
+    assert ["a.avro: " in error for error in cut.errors] == [True]
 
 
 def test_rows_that_cannot_be_unpacked_fail_their_mini_batch_with_the_file() -> None:

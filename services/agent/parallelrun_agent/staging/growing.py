@@ -81,4 +81,5 @@ def complete(part: GrowingPart, rest: Rest) -> None:
     if rest.has_header:
         header_bytes(file, encoding, multi_line=rest.text.multi_line)
     if rest.record_at >= 0:
-        after_newline(file, rest.record_at, encoding)
+        width = encoding.width
+        after_newline(file, -(-rest.record_at // width) * width - width, encoding)

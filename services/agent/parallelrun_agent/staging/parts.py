@@ -8,8 +8,9 @@ from parallelrun_core.message import Piece
 from parallelrun_core.mltable.read_step import Text
 
 _HEAD: Final = 4 << 10
-"""What is fetched for a header, at first."""
-_BOM: Final = 4
+"""What is fetched of a file's beginning, at first: it tells the encoding, and has the header."""
+_WIDEST: Final = 4
+"""Bytes of the widest code unit."""
 _MARGIN: Final = (1 << 10, 64 << 10)
 """What is fetched after a range for the end of its last record, at first: a hundredth of it, within these."""
 
@@ -19,7 +20,7 @@ class Rest(NamedTuple):
 
     text: Text
     record_at: int = -1
-    """All up to the first newline from there on; -1: no record is cut in two."""
+    """All of the record that this place is in; -1: no record is cut in two."""
     has_header: bool = False
     """All of the file's first record."""
 
@@ -44,8 +45,8 @@ def parts_of(piece: Piece, size: int, text: Text | None) -> list[Part]:
     if piece.end < 0 or text is None:
         return [Part(0, size)]
     body = _body(piece, size, text)
-    head = Part(0, min(_HEAD if text.may_have_header else _BOM, size))
-    rest = Rest(text, has_header=True) if text.may_have_header and head.end < size else None
+    head = Part(0, min(_HEAD, size))
+    rest = Rest(text, has_header=text.may_have_header) if head.end < size else None
     if body.start > head.end:
         return [head._replace(rest=rest), body]
     if rest is not None and body.rest is not None:
@@ -57,8 +58,7 @@ def _body(piece: Piece, size: int, text: Text) -> Part:
     end = min(piece.end, size)
     if piece.is_aligned:
         return Part(piece.start, end)
-    width = 2 if text.encoding.startswith("utf-16") else 1
-    start, last = (-(-at // width) * width - width for at in (piece.start, end))
     low, high = _MARGIN
-    stop = min(size, end + width * min(max(low, (end - piece.start) // 100), high))
-    return Part(max(0, start), stop, Rest(text, record_at=last) if stop < size else None)
+    stop = min(size, end + min(max(low, (end - piece.start) // 100), high))
+    start = max(0, piece.start - _WIDEST)  # the line end before the piece
+    return Part(start, stop, Rest(text, record_at=end) if stop < size else None)

@@ -7,7 +7,7 @@ from parallelrun_worker.shuffle.sorting import Keyed
 from parallelrun_worker.tables import grouped
 from parallelrun_worker.tables.steps import EXTRACT, apply_step
 from parallelrun_worker.tables.table import Table, salt_of
-from parallelrun_worker.tables.table_format import Piece, Records
+from parallelrun_worker.tables.table_format import Piece, Records, named
 
 
 class ChunkReader:
@@ -38,7 +38,7 @@ class ChunkReader:
             OSError, ValueError, ImportError: it can't be read, or has no such column.
         """
         path = piece[0]
-        with self._table.naming(path):
+        with named(path):
             records = self._table.format.records(piece)
             frame = self._table.dressed(records.frame(), path, self._table.steps, salt_of(piece))
             frame = self._counted(frame, path, piece)

@@ -16,6 +16,8 @@ For kinds that are text:
 
 text_format.py ranges of bytes to rows
 text.py        which bytes a piece owns, and the header
+sniffing.py    encoding and line ends of a file, by its first bytes
+charsets.py    where a text is not in its encoding, and which one to write
 schema.py      columns and types, frozen in the job folder
 inference.py   what type a column has, from its first values
 conversion.py  columns of text to columns of a type
@@ -26,6 +28,7 @@ records.py     the grammar, exactly, in plain Python
 parsers.py     to a DataFrame, by the fastest parser that agrees with the grammar
 by_arrow.py, by_pandas.py   those parsers, and what they may be given
 arrow_columns.py, fixed_dates.py   columns of Arrow's texts to columns of a type, all at once
+line_ends.py   carriage returns that end its records
 splitting.py   its records one by one
 
 For Parquet files: parquet_rows.py, ranges of their rows.

@@ -11,6 +11,7 @@ import json
 import sys
 
 from parallelrun_worker.tables.table import Table
+from parallelrun_worker.tables.table_format import named
 from parallelrun_worker.tables.text_format import TextFormat
 
 _MOST = 2000
@@ -22,7 +23,7 @@ def main() -> int:
     table = Table(given["plan"], given["schema"])
     assert isinstance(table.format, TextFormat)  # noqa: S101 - for the type checker
     try:
-        with table.naming((table.format.sample or [""])[0]):
+        with named((table.format.sample or [""])[0]):
             table.format.schema()
     except (OSError, ValueError) as error:
         sys.stdout.buffer.write(str(error)[:_MOST].encode(errors="backslashreplace"))

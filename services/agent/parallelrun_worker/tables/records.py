@@ -23,15 +23,56 @@ class Grammar:
     def __init__(self, delimiter: str, *, multi_line: bool) -> None:
         self.delimiter = delimiter
         self.multi_line = multi_line
-        mark = re.escape(delimiter)
-        end = rf"(?={mark}|\n|\r\n|\r?\Z)" if multi_line else rf"(?={mark}|\Z)"
-        quoted = rf'"([^"]*(?:""[^"]*)*)"(?!")((?:(?!{mark})[^\n])*?){end}'
-        plain = rf"((?:(?!{mark})[^\n])*?){end}"
-        self._field = re.compile(f"{quoted}|{plain}", re.DOTALL)
+        self._field = _field_pattern(delimiter, r"\n|\r\n|\r?\Z" if multi_line else r"\Z")
 
     def records(self, text: str) -> Iterator[Record]:
         """Every record that is not an empty line."""
         return self._across_lines(text) if self.multi_line else self._by_lines(text)
+
+    def first(self, text: str, *, has_returns: bool) -> tuple[Record, int]:
+        """The first record of a file, and where the next one begins.
+
+        A carriage return outside quotes ends it if its line has more fields than the part before, or if it has one.
+
+        Args:
+            text: begins with a whole record, or with a whole line if fields may not hold newlines.
+            has_returns: lines end with carriage returns, in any case.
+        """
+        start = 0
+        for end in self.ends(text, r"\n|\Z"):
+            line = text[start:end]
+            if line.strip("\r\n"):
+                break
+            start = end
+        else:
+            return [], len(text)
+        record, begin = next(self.records(line)), 0
+        for after in self.ends(line, r"\n|\r|\Z"):
+            part = line[begin:after].strip("\r\n")
+            if part:
+                first = next(self.records(part))
+                is_split = has_returns or len(first) < len(record) or len(first) == 1
+                return (first, start + after) if is_split else (record, end)
+            begin = after
+        return record, end
+
+    def ends(self, text: str, ends: str = r"\n|\r|\Z") -> Iterator[int]:
+        """Where records and empty lines end of a text.
+
+        Args:
+            ends: of a record, outside quotes, as a regular expression: of newlines, or of carriage returns, too.
+        """
+        inside = '[^"]' if self.multi_line else '[^"\n]'
+        field = _field_pattern(self.delimiter, ends, inside)
+        breaks = "\r\n" if "r" in ends else "\n"
+        at, length = 0, len(text)
+        while at < length:
+            at = self._next(text, at, field)[1]
+            if text.startswith(self.delimiter, at):
+                at += len(self.delimiter)
+            if at >= length or text[at] in breaks:
+                at += 2 if text.startswith("\r\n", at) else 1
+                yield min(at, length)
 
     def _by_lines(self, text: str) -> Iterator[Record]:
         for line in text.split("\n"):
@@ -51,8 +92,8 @@ class Grammar:
                 return fields
             at += len(self.delimiter)
 
-    def _next(self, text: str, at: int) -> tuple[Field, int]:
-        match = self._field.match(text, at)
+    def _next(self, text: str, at: int, field_pattern: re.Pattern[str] | None = None) -> tuple[Field, int]:
+        match = (field_pattern or self._field).match(text, at)
         if match is None:  # impossible: the second form matches anything
             raise ValueError(f"no field at character {at}")
         content, tail, plain = match.groups()
@@ -75,3 +116,15 @@ class Grammar:
             if fields != [None]:
                 yield fields
             fields = []
+
+
+def _field_pattern(delimiter: str, ends: str, inside: str = '[^"]') -> re.Pattern[str]:
+    """What a field is like if records end like this.
+
+    Args:
+        inside: what a quoted field may hold, beside doubled quotes.
+    """
+    mark = re.escape(delimiter)
+    end = rf"(?={mark}|{ends})"
+    plain = rf"((?:(?!{mark})[^\n])*?){end}"
+    return re.compile(rf'"({inside}*(?:""{inside}*)*)"(?!"){plain}|{plain}', re.DOTALL)

@@ -4,7 +4,6 @@ import json
 import os
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 from parallelrun_worker.data_warnings import DataWarnings
@@ -14,7 +13,7 @@ from parallelrun_worker.tables.formats import format_of
 from parallelrun_worker.tables.older_plans import completed
 from parallelrun_worker.tables.path_keys import PathKeys
 from parallelrun_worker.tables.steps import COUNTING, EXTRACT, apply_step, check_kept
-from parallelrun_worker.tables.table_format import Piece, TableFormat
+from parallelrun_worker.tables.table_format import Piece, TableFormat, named
 
 PATH = "Path"
 
@@ -74,20 +73,12 @@ class Table:
 
     def _piece(self, piece: Piece) -> Any:
         path = piece[0]
-        with self.naming(path):
+        with named(path):
             frame = self.format.frame(piece)
         frame = self.dressed(frame, path, self.steps, salt_of(piece))
         if self.tail and any(step["step"] == EXTRACT for step in self.tail):
             frame = self.path_keys.add_to(frame, path, in_front=False)
         return frame
-
-    @contextmanager
-    def naming(self, path: str) -> Iterator[None]:
-        """Name this file in the errors of what can't be read in here."""
-        try:
-            yield
-        except ValueError as error:
-            raise ValueError(f"{path}: {self.format.why(error)}") from error
 
     def dressed(self, frame: Any, path: str, steps: list[dict[str, Any]], salt: list[int]) -> Any:
         """Rows as they were read from a file, with the columns that come from its path, after these steps."""

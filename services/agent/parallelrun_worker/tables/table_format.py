@@ -1,6 +1,8 @@
 """What all kinds of tables have in common where they are read: the base of the class `Format` of each."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from parallelrun_worker.data_warnings import DataWarnings
@@ -10,6 +12,27 @@ from parallelrun_worker.tables.elsewhere import AskedFiles, Place, StagedFiles
 Piece = tuple[Any, ...]
 """Path, start, end, whether both are where a record begins, index of the first row (-1: unknown); then, if they are not
 all of those in the range, how many rows at its beginning are left out and how many there are (-1: all)."""
+
+
+class UnreadableFile(ValueError):
+    """A file can't be read; the message begins with its path."""
+
+
+@contextmanager
+def named(path: str) -> Iterator[None]:
+    """Name this file in the errors of what can't be read in here, unless they name one.
+
+    Raises:
+        UnreadableFile: instead of other ValueErrors.
+    """
+    try:
+        yield
+    except UnreadableFile:
+        raise
+    except (OSError, ValueError) as error:
+        if isinstance(error, OSError) and error.errno is not None:  # an error of the system has the path itself
+            raise
+        raise UnreadableFile(f"{path}: {error}") from error
 
 
 class Records(ABC):
@@ -80,10 +103,6 @@ class TableFormat(ABC):
         Raises:
             OSError, ValueError, ImportError: it can't be read.
         """
-
-    def why(self, error: ValueError) -> str:
-        """What is wrong with a file, in words for users."""
-        return str(error)
 
     @abstractmethod
     def frame_of_stored(self, data: bytes, path: str, header: list[str | None]) -> Any:

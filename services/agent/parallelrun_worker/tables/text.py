@@ -5,58 +5,53 @@ the piece before, and its last record is read to its end, wherever that is.
 """
 
 import codecs
-from typing import BinaryIO, NamedTuple
+from typing import BinaryIO
 
 from parallelrun_worker.tables.ranges import read_range, read_some, size_of
+from parallelrun_worker.tables.sniffing import Encoding, sniffed
 
 _BLOCK = 1 << 16
-_BOMS = {b"\xef\xbb\xbf": "utf-8", b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
+_COUNTED = 1 << 20
 
 
-class Encoding(NamedTuple):
-    """How the bytes of one file are read."""
+def encoding_of(file: BinaryIO, declared: str) -> Encoding:
+    """The encoding of a file: by what its first bytes prove, or else as its table has it.
 
-    name: str
-    newline: bytes
-    width: int
-    """Bytes of one code unit."""
-    bom: int
-    """Length of the byte order mark."""
-
-
-def encoding_of(file: BinaryIO, wanted: str) -> Encoding:
-    """The encoding of a file: by its byte order mark, or as the table has it."""
-    head = read_some(file, 3, 0)
-    for mark, name in _BOMS.items():
-        if head.startswith(mark) and name.startswith(wanted[:6] if wanted == "utf-16" else wanted):
-            return _encoding(name, len(mark))
-    return _encoding("utf-16-le" if wanted == "utf-16" else wanted, 0)
+    Raises:
+        NotText: it is no text.
+        OSError: it can't be read.
+    """
+    return sniffed(lambda size, at: read_some(file, size, at), declared)
 
 
-def _encoding(name: str, bom: int) -> Encoding:
-    newline = "\n".encode(name)
-    return Encoding(name, newline, len(newline), bom)
+def owned_range(file: BinaryIO, start: int, end: int, encoding: Encoding, *, is_aligned: bool, first: int = 0) -> range:
+    """Where the records are that begin at or after `start` and before `end` (-1: the file's end), complete.
 
-
-def owned_bytes(file: BinaryIO, start: int, end: int, encoding: Encoding, *, is_aligned: bool) -> bytes:
-    """The records that begin at or after `start` and before `end` (-1: the file's end), complete."""
+    Args:
+        first: where the first record of the file begins; 0: after its byte order mark.
+    """
     size = size_of(file)
     end = size if end < 0 else min(end, size)
-    start = max(start, encoding.bom)
+    first = max(first, encoding.bom)
     if is_aligned:
-        return read_range(file, start, max(start, end))
+        start = max(start, first)
+        return range(start, max(start, end))
     width = encoding.width
     start, end = -(-start // width) * width, -(-end // width) * width
-    if start > encoding.bom:
-        start = after_newline(file, start - width, encoding)
+    start = first if start <= first else after_newline(file, start - width, encoding)
     if start >= end:
-        return b""
-    last = end if end >= size else after_newline(file, end - width, encoding)
-    return read_range(file, start, last)
+        return range(start, start)
+    return range(start, end if end >= size else max(start, after_newline(file, end - width, encoding)))
+
+
+def owned_bytes(file: BinaryIO, start: int, end: int, encoding: Encoding, *, is_aligned: bool, first: int = 0) -> bytes:
+    """The records in `owned_range`."""
+    owned = owned_range(file, start, end, encoding, is_aligned=is_aligned, first=first)
+    return read_range(file, owned.start, owned.stop)
 
 
 def after_newline(file: BinaryIO, at: int, encoding: Encoding) -> int:
-    """The end of the first newline at or after `at`; the file's end when there is none."""
+    """The end of the first line end at or after `at`; the file's end when there is none."""
     while block := read_some(file, _BLOCK, at):
         newline = find_newline(block, 0, encoding)
         if newline >= 0:
@@ -66,34 +61,56 @@ def after_newline(file: BinaryIO, at: int, encoding: Encoding) -> int:
 
 
 def find_newline(data: bytes, at: int, encoding: Encoding) -> int:
-    """The first real newline from `at` on: in UTF-16, not across two characters; -1 when there is none."""
+    """The first line end from `at` on, which is not across two characters; -1 when there is none."""
     place = data.find(encoding.newline, at)
     while place >= 0 and place % encoding.width:
         place = data.find(encoding.newline, place + 1)
     return place
 
 
+def lines_before(file: BinaryIO, end: int, encoding: Encoding) -> int:
+    """How many lines end before a place in a file where one begins."""
+    count, at = 0, 0
+    decode = codecs.getincrementaldecoder(encoding.name if encoding.width > 1 else "latin-1")("replace").decode
+    was_return = False
+    while at < end and (block := read_some(file, min(_COUNTED, end - at), at)):
+        at += len(block)
+        text = decode(block)
+        count += text.count("\n") + text.count("\r") - text.count("\r\n") - (was_return and text.startswith("\n"))
+        was_return = text.endswith("\r")
+    return count
+
+
 def header_bytes(file: BinaryIO, encoding: Encoding, *, multi_line: bool) -> tuple[bytes, int]:
-    """The first record that is not an empty line, and where the next one begins."""
+    """The first line that isn't empty, or more of them if a quoted field may hold their ends; and where it begins."""
     data, at = b"", encoding.bom
-    quotes, carriage_return = '"'.encode(encoding.name), "\r".encode(encoding.name)
+    quotes = '"'.encode(encoding.name)
+    empty = {b"", "\r".encode(encoding.name), "\n".encode(encoding.name)}
     while block := read_some(file, _BLOCK, at + len(data)):
         data += block
         begin = 0
         while (newline := find_newline(data, begin, encoding)) >= 0:
             line = data[:newline]
             begin = newline + encoding.width
-            if line in (b"", carriage_return):
+            if line in empty:
                 at, data, begin = at + begin, data[begin:], 0
             elif not multi_line or line.count(quotes) % 2 == 0:
-                return line, at + begin
-    return data, at + len(data)
+                return data[:begin], at
+    return data, at
 
 
 def _as_latin_1(error: UnicodeError) -> tuple[str, int]:
     if not isinstance(error, UnicodeDecodeError):
         raise error
     return error.object[error.start : error.end].decode("latin-1"), error.end
+
+
+def as_utf8(data: bytes, encoding: Encoding) -> bytes:
+    """Text as UTF-8, with a replacement character for what is not in its encoding: good enough to infer types."""
+    try:
+        return to_utf8(data, encoding)
+    except UnicodeDecodeError:
+        return data.decode(encoding.name, "replace").encode()
 
 
 def to_utf8(data: bytes, encoding: Encoding) -> bytes:

@@ -1,12 +1,17 @@
 """What the kinds of tables have in common that are text: ranges of bytes, encodings, and a schema that is inferred."""
 
 from abc import abstractmethod
-from typing import Any, BinaryIO
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, BinaryIO, NamedTuple
 
+from parallelrun_worker.tables.charsets import refusing
+from parallelrun_worker.tables.ranges import read_range
 from parallelrun_worker.tables.records import Record
 from parallelrun_worker.tables.schema import Schema, freeze, frozen
-from parallelrun_worker.tables.table_format import Piece, Records, TableFormat
-from parallelrun_worker.tables.text import encoding_of, owned_bytes, to_utf8
+from parallelrun_worker.tables.sniffing import Encoding
+from parallelrun_worker.tables.table_format import Piece, Records, TableFormat, named
+from parallelrun_worker.tables.text import encoding_of, lines_before, owned_range, to_utf8
 
 SAMPLE_BYTES = 1 << 20
 """How much of a file is read to infer types."""
@@ -29,6 +34,22 @@ class TextFormat(TableFormat):
             OSError, ValueError: the first files can't be read.
         """
 
+    def sampled(self) -> Iterator["Sampled"]:
+        """The first files that can be read: another one fails the mini-batches of its own rows only.
+
+        Raises:
+            OSError, ValueError: none of them can be read.
+        """
+        errors: list[OSError | ValueError] = []
+        for path in self.sample:
+            try:
+                with named(path), self.open(path, "rb") as file:
+                    yield Sampled(file, encoding_of(file, self.options["encoding"]), *self.header(path, file))
+            except (OSError, ValueError) as error:
+                errors.append(error)
+        if errors and len(errors) == len(self.sample):
+            raise errors[0]
+
     @abstractmethod
     def split(self, data: bytes) -> list[bytes]:
         """The records of such text one by one, each fit to be put beside any other; dropped ones are left out."""
@@ -47,8 +68,8 @@ class TextFormat(TableFormat):
             self._frozen = frozen(self._path) or freeze(self._path, self.inferred())
         return self._frozen
 
-    def text(self, piece: Piece) -> tuple[bytes, Record]:
-        """The records that a piece owns, in UTF-8, and the header of its file.
+    def text(self, piece: Piece) -> "Text":
+        """The records that a piece owns.
 
         Raises:
             OSError, ValueError: it can't be read.
@@ -57,25 +78,81 @@ class TextFormat(TableFormat):
         with self.open(path, "rb") as file:
             encoding = encoding_of(file, self.options["encoding"])
             header, first = self.header(path, file)
-            data = owned_bytes(file, max(start, first), end, encoding, is_aligned=is_aligned)
-        return to_utf8(data, encoding), header
+            owned = owned_range(file, start, end, encoding, is_aligned=is_aligned, first=first)
+            data = read_range(file, owned.start, owned.stop)
+            with refusing(encoding, owned.start, data):
+                data = self.lines(to_utf8(data, encoding), encoding, file)
+        return Text(data, encoding, owned.start, header)
+
+    @abstractmethod
+    def lines(self, data: bytes, encoding: Encoding, file: BinaryIO) -> bytes:
+        """Some records of a file in UTF-8, with newlines at their ends instead of carriage returns alone."""
 
     def frame(self, piece: Piece) -> Any:
         """See the base."""
-        data, header = self.text(piece)
-        return self.frame_of_stored(data, piece[0], header)
+        text = self.text(piece)
+        with self._placing(piece[0], text):
+            return self.frame_of_stored(text.data, piece[0], text.header)
 
     def records(self, piece: Piece) -> Records:
         """See the base."""
-        data, header = self.text(piece)
-        return TextRecords(self, self.split(data), piece[0], header)
+        text = self.text(piece)
+        with self._placing(piece[0], text):
+            return TextRecords(self, self.split(text.data), piece[0], text.header)
 
-    def why(self, error: ValueError) -> str:
-        """See the base."""
-        if not isinstance(error, UnicodeDecodeError):
-            return str(error)
-        wrong = error.object[error.start : error.start + 4].hex(" ")
-        return f"the text is not {self.options['encoding']} ({wrong}); set its encoding"
+    @contextmanager
+    def _placing(self, path: str, text: "Text") -> Iterator[None]:
+        """Say where in the file the text is wrong that is read in here."""
+        try:
+            with refusing(text.encoding, text.start, text.data):
+                yield
+        except BadLine as error:
+            raise ValueError(f"{self._line(path, text, error.number)}: {error}") from error
+
+    def _line(self, path: str, text: "Text", number: int) -> str:
+        """The number of a line in its file, of which so many lines are before it in a piece."""
+        try:
+            with self.open(path, "rb") as file:
+                return f"line {lines_before(file, text.start, text.encoding) + number + 1:,}"
+        except OSError:  # of a staged file, what is before the piece may not be here
+            return f"line {number + 1:,} after byte {text.start:,}"
+
+
+class Sampled(NamedTuple):
+    """One of the first files, whose rows types are inferred from."""
+
+    file: BinaryIO
+    """Open until the next one is asked for."""
+    encoding: Encoding
+    header: Record
+    start: int
+    """Where its rows begin."""
+
+
+class BadLine(ValueError):
+    """A line can't be read.
+
+    Args:
+        number: how many lines of its text are before it.
+        problem: what is wrong with it.
+    """
+
+    def __init__(self, number: int, problem: str) -> None:
+        super().__init__(problem)
+        self.number = number
+
+
+class Text(NamedTuple):
+    """The records of one piece."""
+
+    data: bytes
+    """In UTF-8."""
+    encoding: Encoding
+    """Of the file."""
+    start: int
+    """Where they begin in the file."""
+    header: Record
+    """Of the file."""
 
 
 class TextRecords(Records):

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import BinaryIO, Final, NamedTuple
 
-from parallelrun_core.errors import InvalidInput
 from parallelrun_core.storage.ranges import read_at, size_of
+from parallelrun_master.planning.table_format import DamagedFile
 
 _MAGIC: Final = b"Obj\x01"
 _SYNC: Final = 16
@@ -49,7 +49,7 @@ def read_header(file: BinaryIO, name: str) -> Header:
     """The header of a file.
 
     Raises:
-        InvalidInput: it is not an Avro file, or its rows are compressed in a way that nobody knows.
+        DamagedFile: it is not an Avro file, or its rows are compressed in a way that nobody knows.
         OSError: it can't be read.
     """
     size = _FIRST_READ
@@ -57,12 +57,12 @@ def read_header(file: BinaryIO, name: str) -> Header:
         data = read_at(file, 0, size)
         if not data.startswith(_MAGIC):
             what = "it does not begin as one" if data else "it is empty; leave it out"
-            raise InvalidInput(f"{name}: not an Avro file: {what}")
+            raise DamagedFile(f"{name}: not an Avro file: {what}")
         try:
             return _header(data, name)
         except _Cut:
             if len(data) < size or size >= _LONGEST_HEADER:
-                raise InvalidInput(f"{name}: not an Avro file: its header is cut off; {_WHAT_TO_DO}") from None
+                raise DamagedFile(f"{name}: not an Avro file: its header is cut off; {_WHAT_TO_DO}") from None
         size *= 4
 
 
@@ -84,7 +84,7 @@ def _header(data: bytes, name: str) -> Header:
         raise _Cut
     codec = metadata.get(b"avro.codec", b"null").decode(errors="replace")
     if codec not in _CODECS:
-        raise InvalidInput(f"{name}: its codec {codec!r} is not known; write it again with one of {', '.join(_CODECS)}")
+        raise DamagedFile(f"{name}: its codec {codec!r} is not known; write it again with one of {', '.join(_CODECS)}")
     return Header(metadata.get(b"avro.schema", b"").decode(errors="replace"), sync, at + _SYNC)
 
 
@@ -111,7 +111,7 @@ def blocks_of(file: BinaryIO, header: Header, name: str) -> Iterator[Block]:
     """Yield the blocks of a file, in order.
 
     Raises:
-        InvalidInput: the file is cut off or damaged, with the place.
+        DamagedFile: the file is cut off or damaged, with the place.
         OSError: it can't be read.
     """
     size = size_of(file)
@@ -126,9 +126,9 @@ def blocks_of(file: BinaryIO, header: Header, name: str) -> Iterator[Block]:
         is_sound = rows >= 0 and length >= 0
         if is_sound and end + _SYNC > size:
             missing = f"its last block, at byte {start}, lacks {end + _SYNC - size} bytes"
-            raise InvalidInput(f"{name}: cut off: {missing}; {_WHAT_TO_DO}")
+            raise DamagedFile(f"{name}: cut off: {missing}; {_WHAT_TO_DO}", start)
         following = read_at(file, end, _SYNC + _NUMBERS) if is_sound else b""
         if following[:_SYNC] != header.sync:
-            raise InvalidInput(f"{name}: damaged: there is no sound block at byte {start}; {_WHAT_TO_DO}")
+            raise DamagedFile(f"{name}: damaged: there is no sound block at byte {start}; {_WHAT_TO_DO}", start)
         yield Block(start, end + _SYNC, rows)
         start, head = end + _SYNC, following[_SYNC:]

@@ -17,12 +17,17 @@ import numpy.typing as npt
 
 from parallelrun_core.storage.ranges import read_at, size_of
 from parallelrun_master.planning.record_bits import Offsets, Words, bits_of, following, odd_from, preceding
+from parallelrun_master.planning.table_format import DamagedFile
+from parallelrun_worker.tables.line_ends import returns_at_ends
+from parallelrun_worker.tables.records import Grammar
+from parallelrun_worker.tables.sniffing import NotText, first_width, sniffed
 
 BLOCK_BYTES: Final = 1 << 20
 """How much of a file is looked at once, unless a record is longer."""
 _LONGEST: Final = 64 << 20
 """A longer record is not searched for its end: all from there on is one piece."""
 _NEWLINE, _RETURN, _QUOTE = 10, 13, 34
+_UNITS: Final = {"utf-16-le": "<u2", "utf-16-be": ">u2", "utf-32-le": "<u4", "utf-32-be": ">u4"}
 
 Text = npt.NDArray[np.unsignedinteger]
 
@@ -36,20 +41,34 @@ class TextForm(NamedTuple):
     bom: int
     delimiter: bytes
     multi_line: bool
+    grammar: Grammar | None
+    """None: records have no fields."""
+    fields: int | None
+    """How many the first record has; None: lines end with carriage returns."""
 
 
-def form_of(file: BinaryIO, encoding: str, delimiter: str = ",", *, multi_line: bool = False) -> TextForm:
-    """What a file's first bytes and its table's settings say."""
-    head = read_at(file, 0, 3)
-    if encoding != "utf-16":
-        bom = 3 if encoding == "utf-8" and head == b"\xef\xbb\xbf" else 0
-        name = encoding if encoding != "cp1252" else "latin-1"
-        return TextForm("u1", 1, bom, delimiter.encode(name, "replace"), multi_line)
-    is_big = head.startswith(b"\xfe\xff")
-    bom = 2 if is_big or head.startswith(b"\xff\xfe") else 0
-    return TextForm(
-        ">u2" if is_big else "<u2", 2, bom, delimiter.encode("utf-16-be" if is_big else "utf-16-le"), multi_line
-    )
+def form_of(file: BinaryIO, encoding: str, delimiter: str | None = None, *, multi_line: bool = False) -> TextForm:
+    """What a file's first bytes and its table's settings say.
+
+    Args:
+        delimiter: of its fields; None if records have none.
+
+    Raises:
+        DamagedFile: the file is no text.
+        OSError: it can't be read.
+    """
+
+    def read_some(size: int, at: int) -> bytes:
+        return read_at(file, at, size)
+
+    try:
+        own = sniffed(read_some, encoding)
+    except NotText as error:
+        raise DamagedFile(str(error)) from error
+    grammar = Grammar(delimiter, multi_line=multi_line) if delimiter is not None else None
+    fields = None if own.has_returns or grammar is None else first_width(read_some, own, grammar)
+    mark = (delimiter or ",").encode(own.name, "replace")
+    return TextForm(_UNITS.get(own.name, "u1"), own.width, own.bom, mark, multi_line, grammar, fields)
 
 
 def record_starts(file: BinaryIO, form: TextForm) -> Iterator[Offsets]:
@@ -81,6 +100,11 @@ def _starts(data: bytes, form: TextForm, *, is_last: bool) -> Words:
     """Where records begin in `data`, which begins with one."""
     text: Text = np.frombuffer(data, dtype=form.unit)
     newlines = bits_of(text == _NEWLINE)
+    if b"\r" in data and np.any(bits_of(text == _RETURN) & ~preceding(newlines)):
+        if form.multi_line and form.fields is None and not _has_sound_quotes(text, form):
+            return _exact_starts(data, form, is_last=is_last)
+        text = _with_newlines(text, form)
+        data, newlines = text.tobytes(), bits_of(text == _NEWLINE)
     ends = newlines
     if form.multi_line and b'"' in data:
         quotes = bits_of(text == _QUOTE)
@@ -99,6 +123,22 @@ def _starts(data: bytes, form: TextForm, *, is_last: bool) -> Words:
     return starts & ~empty
 
 
+def _with_newlines(text: Text, form: TextForm) -> Text:
+    """The text, with newlines for the carriage returns that end records, as the worker reads them."""
+    text = text.copy()
+    if form.grammar is None or (form.fields is None and not form.multi_line):
+        text[text == _RETURN] = _NEWLINE
+    else:
+        text[returns_at_ends(text, form.grammar, form.fields)] = _NEWLINE
+    return text
+
+
+def _has_sound_quotes(text: Text, form: TextForm) -> bool:
+    quotes = bits_of(text == _QUOTE)
+    breaks = bits_of((text == _NEWLINE) | (text == _RETURN))
+    return _are_in_place(text, breaks, quotes, quotes & odd_from(quotes), form)
+
+
 def _are_in_place(text: Text, newlines: Words, quotes: Words, opening: Words, form: TextForm) -> bool:
     """Whether every opening quote is after a delimiter, a newline or another quote."""
     if len(form.delimiter) != form.width:
@@ -111,11 +151,12 @@ def _exact_starts(data: bytes, form: TextForm, *, is_last: bool) -> Words:
     """The same, by the grammar. What more data might change is left for the next block."""
     begins = np.zeros(len(data) // form.width, dtype=bool)
     begins[0] = True
-    if form.width == 2:
+    if form.width > 1:
         return bits_of(begins)
     mark = re.escape(form.delimiter)
-    end = rb"(?=" + mark + rb"|\n|\Z)"
-    tail = rb"(?:(?!" + mark + rb")[^\n])*" + end
+    breaks = rb"\r\n" if form.fields is None else rb"\n"
+    end = rb"(?=" + mark + rb"|[" + breaks + rb"]|\Z)"
+    tail = rb"(?:(?!" + mark + rb")[^" + breaks + rb"])*" + end
     field = re.compile(rb'(?P<quoted>"[^"]*(?:""[^"]*)*"(?!")' + tail + rb")|" + tail)
     starts, at, length = [0], 0, len(data)
     while at < length:
@@ -129,5 +170,6 @@ def _exact_starts(data: bytes, form: TextForm, *, is_last: bool) -> Words:
             at += 1
             starts.append(at)
     begins[0] = False
-    begins[[start for start in starts if start < length and not data.startswith((b"\n", b"\r\n"), start)]] = True
+    empty = (b"\n", b"\r") if form.fields is None else (b"\n", b"\r\n")
+    begins[[start for start in starts if start < length and not data.startswith(empty, start)]] = True
     return bits_of(begins)

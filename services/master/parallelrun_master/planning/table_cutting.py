@@ -16,7 +16,7 @@ from parallelrun_core.mltable.plan import InputPlan
 from parallelrun_core.path_rule import PathRule
 from parallelrun_core.spec.fields import MiniBatchSize
 from parallelrun_master.planning.formats import format_of
-from parallelrun_master.planning.table_format import RowWindow
+from parallelrun_master.planning.table_format import DamagedFile, RowWindow
 from parallelrun_master.planning.versions import Versions
 
 
@@ -32,6 +32,9 @@ class TableCutter:
     ) -> None:
         self._versions = versions
         self._window = RowWindow(*(plan.rows_wanted or (0, None)))
+        self._counts_rows = plan.rows_wanted is not None
+        self._is_counted = True
+        """Whether it is known how many rows the files before have."""
         self._format = format_of(plan.kind)(plan, size, self._window, rule)
 
     def pieces(self, paths: Iterable[bytes]) -> Iterator[Piece | None]:
@@ -46,8 +49,18 @@ class TableCutter:
                 return
             with _naming(path):
                 self._begin(path)
-                for piece in self._format.pieces(path):
-                    yield self._complete(piece) if piece is not None else None
+                yield from self._pieces_of(path)
+
+    def _pieces_of(self, path: bytes) -> Iterator[Piece | None]:
+        """The pieces of one file; what is damaged of it is one more, so that only its mini-batch fails, by its name."""
+        try:
+            for piece in self._format.pieces(path):
+                yield self._complete(piece) if piece is not None else None
+        except DamagedFile as error:
+            if self._counts_rows:  # which of the rows after it are wanted, nobody knows
+                raise
+            self._is_counted = False
+            yield self._complete(Piece(path, error.offset))
 
     def whole(self, paths: Iterable[bytes]) -> list[Piece]:
         """A piece for each of these files.
@@ -67,6 +80,8 @@ class TableCutter:
 
     def _complete(self, piece: Piece) -> Piece:
         version = self._format.version
+        if not self._is_counted:
+            piece = msgspec.structs.replace(piece, first_row=-1)
         if version is None or piece.remote is not None:
             return piece
         return msgspec.structs.replace(piece, remote=Remote(version))

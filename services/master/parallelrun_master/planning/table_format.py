@@ -6,12 +6,25 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from typing import BinaryIO, ClassVar
 
+from parallelrun_core.errors import InvalidInput
 from parallelrun_core.message import FileVersion, Piece
 from parallelrun_core.mltable.plan import InputPlan
 from parallelrun_core.path_rule import PathRule
 from parallelrun_core.spec.fields import MiniBatchSize
 from parallelrun_core.storage.stores import storage_of
 from parallelrun_core.storage.versions import unpacked
+
+
+class DamagedFile(InvalidInput):
+    """A file can't be cut: it is no file of its kind, or not whole.
+
+    Args:
+        offset: from which byte on nothing of it could be cut.
+    """
+
+    def __init__(self, message: str, offset: int = 0) -> None:
+        super().__init__(message)
+        self.offset = offset
 
 
 class RowWindow:

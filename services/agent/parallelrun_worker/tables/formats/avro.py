@@ -150,7 +150,8 @@ def _explaining() -> Iterator[None]:
         reason = str(error) or type(error).__name__
         if "need to install" in reason:
             raise ValueError(f"{reason}: add one to the job's environment") from error
-        raise ValueError(f"not an Avro file, or damaged, or changed while the job ran: {reason}") from error
+        hint = "copy the file again, or leave it out"
+        raise ValueError(f"not an Avro file, or damaged, or changed while the job ran: {reason}; {hint}") from error
 
 
 def _kind(schema: Any) -> str:

@@ -1,17 +1,21 @@
 """Delimited text: the headers of its files, and columns with types inferred from its first rows."""
 
 import os
+import re
 from itertools import islice
 from typing import Any, BinaryIO
 
+from parallelrun_worker.tables.charsets import refusing
 from parallelrun_worker.tables.conversion import convert
+from parallelrun_worker.tables.line_ends import has_lone_returns, with_newlines
 from parallelrun_worker.tables.parsers import read_delimited
-from parallelrun_worker.tables.ranges import read_range, size_of
+from parallelrun_worker.tables.ranges import read_range, read_some, size_of
 from parallelrun_worker.tables.records import Grammar, Record
 from parallelrun_worker.tables.schema import Schema, header_names, infer_schema
+from parallelrun_worker.tables.sniffing import Encoding, first_width
 from parallelrun_worker.tables.splitting import split_records
-from parallelrun_worker.tables.text import encoding_of, header_bytes, to_utf8
-from parallelrun_worker.tables.text_format import SAMPLE_BYTES, TextFormat
+from parallelrun_worker.tables.text import as_utf8, encoding_of, header_bytes, to_utf8
+from parallelrun_worker.tables.text_format import SAMPLE_BYTES, Sampled, TextFormat
 
 _MOST_HEADERS = 1000
 
@@ -53,8 +57,22 @@ class Format(TextFormat):
 
     def _read_header(self, file: BinaryIO) -> tuple[Record, int]:
         encoding = encoding_of(file, self.options["encoding"])
-        line, end = header_bytes(file, encoding, multi_line=self._grammar.multi_line)
-        return next(self._grammar.records(to_utf8(line, encoding).decode()), []), end
+        line, start = header_bytes(file, encoding, multi_line=self._grammar.multi_line)
+        with refusing(encoding, start, line):
+            text = to_utf8(line, encoding).decode()
+        record, end = self._grammar.first(text, has_returns=encoding.has_returns)
+        return record, start + (len(line) if end == len(text) else _bytes_of(text[:end], line, encoding))
+
+    def lines(self, data: bytes, encoding: Encoding, file: BinaryIO) -> bytes:
+        """See the base."""
+        if not has_lone_returns(data):
+            return data
+        width = (
+            None
+            if encoding.has_returns
+            else first_width(lambda size, at: read_some(file, size, at), encoding, self._grammar)
+        )
+        return with_newlines(data, self._grammar, width)
 
     def _first_with_text(self) -> str:
         known: str | None = self.plan.get("first_with_text")
@@ -64,9 +82,8 @@ class Format(TextFormat):
         """See the base."""
         names = list(self.inferred().names)
         if self._differs:
-            for path in self.sample:
-                with self.open(path, "rb") as file:
-                    names += header_names(self.header(path, file)[0])
+            for sampled in self.sampled():
+                names += header_names(sampled.header)
         return names
 
     def inferred(self) -> Schema:
@@ -76,12 +93,10 @@ class Format(TextFormat):
             return self._inferred_from_different_headers(wanted)
         names: list[str] | None = None
         rows: list[Record] = []
-        for path in self.sample:
-            with self.open(path, "rb") as file:
-                header, start = self.header(path, file)
-                if names is None and header:
-                    names = header_names(header)
-                rows += self._first_records(file, start, wanted - len(rows))
+        for sampled in self.sampled():
+            if names is None and sampled.header:
+                names = header_names(sampled.header)
+            rows += self._first_records(sampled, wanted - len(rows))
             if len(rows) >= wanted:
                 break
         return infer_schema(names or [], rows, self.options)
@@ -89,30 +104,35 @@ class Format(TextFormat):
     def _inferred_from_different_headers(self, wanted: int) -> Schema:
         names: list[str] = []
         rows: list[dict[str, str | None]] = []
-        for path in self.sample:
-            with self.open(path, "rb") as file:
-                header, start = self.header(path, file)
-                records = self._first_records(file, start, wanted - len(rows))
-                own = Schema(header_names(header), []).widened(max([0, *map(len, records)])).names
-                names += [name for name in own if name not in names]
-                rows += [dict(zip(own, row, strict=False)) for row in records]
+        for sampled in self.sampled():
+            records = self._first_records(sampled, wanted - len(rows))
+            own = Schema(header_names(sampled.header), []).widened(max([0, *map(len, records)])).names
+            names += [name for name in own if name not in names]
+            rows += [dict(zip(own, row, strict=False)) for row in records]
             if len(rows) >= wanted:
                 break
         return infer_schema(names, [[row.get(name) for name in names] for row in rows], self.options)
 
-    def _first_records(self, file: BinaryIO, start: int, wanted: int) -> list[Record]:
+    def _first_records(self, sampled: Sampled, wanted: int) -> list[Record]:
         """The first records of a file, from its first `SAMPLE_BYTES`."""
-        encoding = encoding_of(file, self.options["encoding"])
-        size = size_of(file)
-        start = max(start, encoding.bom)
+        file, encoding = sampled.file, sampled.encoding
+        start = max(sampled.start, encoding.bom)
         data = read_range(file, start, start + SAMPLE_BYTES)
-        if start + len(data) < size:  # the last record is not whole
+        if start + len(data) < size_of(file):  # the last record is not whole
             last = data.rfind(encoding.newline)
             while last > 0 and last % encoding.width:
                 last = data.rfind(encoding.newline, 0, last)
             data = data[: last + encoding.width] if last >= 0 else data
-        text = to_utf8(data, encoding).decode(errors="replace")
+        text = self.lines(as_utf8(data, encoding), encoding, file).decode(errors="replace")
         return list(islice(self._grammar.records(text), max(0, wanted)))
+
+
+def _bytes_of(text: str, line: bytes, encoding: Encoding) -> int:
+    """How many bytes the beginning of a line takes that ends with a line end."""
+    if encoding.width > 1:
+        return len(text.encode(encoding.name))
+    ends = re.finditer(rb"[\r\n]", line)
+    return next(islice(ends, text.count("\r") + text.count("\n") - 1, None)).end()
 
 
 def _united(frame: Any, schema: Schema) -> Any:

@@ -1,18 +1,25 @@
 """JSON lines: one object on each line. Any row may have columns that no other has."""
 
 import json
+import re
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, BinaryIO
 
 from parallelrun_worker.tables.conversion import as_objects
 from parallelrun_worker.tables.inference import Kind
+from parallelrun_worker.tables.line_ends import has_lone_returns
 from parallelrun_worker.tables.records import Record
 from parallelrun_worker.tables.schema import Schema
-from parallelrun_worker.tables.text import encoding_of, owned_bytes, to_utf8
-from parallelrun_worker.tables.text_format import SAMPLE_BYTES, TextFormat
+from parallelrun_worker.tables.sniffing import Encoding
+from parallelrun_worker.tables.text import as_utf8, owned_bytes
+from parallelrun_worker.tables.text_format import SAMPLE_BYTES, BadLine, TextFormat
 
 _ANY: Kind = {"kind": "any"}
 _SAMPLE_OBJECTS = 200
+_BLANKS = " \t\r"
+_LONE_RETURN = re.compile(rb"\r(?!\n)")
+_ESCAPED_LINE = re.compile("[^\n]*[\udc80-\udcff][^\n]*")
+"""A line with a byte that is not UTF-8, which Python stands a surrogate for."""
 _KINDS: dict[type, str] = {bool: "bool", int: "int", float: "float", str: "string"}
 
 
@@ -29,9 +36,13 @@ class Format(TextFormat):
         """See the base."""
         return self.inferred().names
 
+    def lines(self, data: bytes, encoding: Encoding, file: BinaryIO) -> bytes:
+        """See the base: no value has a carriage return that is not written as an escape."""
+        return _LONE_RETURN.sub(b"\n", data) if has_lone_returns(data) else data
+
     def split(self, data: bytes) -> list[bytes]:
         """See the base."""
-        return [line + b"\n" for line, _ in _lines(data, drop_invalid=self._drop_invalid)]
+        return [f"{line}\n".encode() for line, _ in _lines(data, drop_invalid=self._drop_invalid)]
 
     def frame_of_stored(self, data: bytes, path: str, header: Record) -> Any:
         """See the base."""
@@ -44,44 +55,58 @@ class Format(TextFormat):
 
     def _first_objects(self) -> Iterator[dict[str, Any]]:
         wanted = _SAMPLE_OBJECTS
-        for path in self.sample:
-            with self.open(path, "rb") as file:
-                encoding = encoding_of(file, self.options["encoding"])
-                data = to_utf8(owned_bytes(file, 0, SAMPLE_BYTES, encoding, is_aligned=False), encoding)
-            objects = [each for _, each in _lines(data, drop_invalid=self._drop_invalid)[:wanted]]
+        for file, encoding, _, _ in self.sampled():
+            data = as_utf8(owned_bytes(file, 0, SAMPLE_BYTES, encoding, is_aligned=False), encoding)
+            objects = [each for _, each in _lines(self.lines(data, encoding, file), drop_invalid=True)[:wanted]]
             yield from objects
             wanted -= len(objects)
             if wanted <= 0:
                 return
 
 
-def _lines(data: bytes, *, drop_invalid: bool) -> list[tuple[bytes, dict[str, Any]]]:
+def _lines(data: bytes, *, drop_invalid: bool) -> list[tuple[str, dict[str, Any]]]:
     """The lines that are objects, each with its object.
 
     Raises:
-        ValueError: one is not, unless such lines are to be dropped.
+        UnicodeDecodeError: the text is not UTF-8.
+        BadLine: one is not an object, unless such lines are to be dropped.
     """
-    lines = [line for line in data.split(b"\n") if line.strip()]
-    try:
-        objects = json.loads(b"[" + b",".join(lines) + b"]") if lines else []
-        if len(objects) == len(lines) and all(type(each) is dict for each in objects):
-            return list(zip(lines, objects, strict=True))
-    except ValueError:
-        pass
-    return [(line, each) for line in lines if (each := _object(line, drop_invalid=drop_invalid)) is not None]
+    raw_decode = json.JSONDecoder(object_pairs_hook=_with_unique_names).raw_decode
+    found = []
+    for number, line in enumerate(_decoded(data, is_strict=not drop_invalid).split("\n")):
+        if not line or line.isspace():
+            continue
+        try:
+            value, end = raw_decode(line, 0 if line[0] == "{" else len(line) - len(line.lstrip(_BLANKS)))
+        except (ValueError, RecursionError) as error:
+            problem = str(error)
+        else:
+            if type(value) is dict and (end == len(line) or not line[end:].strip(_BLANKS)):
+                found.append((line, value))
+                continue
+            problem = "something follows its object" if type(value) is dict else "not an object"
+        if not drop_invalid:
+            hint = "invalid_lines: drop would leave it out"
+            raise BadLine(number, f"it is not a JSON object ({problem}): {line[:80]!r}; {hint}")
+    return found
 
 
-def _object(line: bytes, *, drop_invalid: bool) -> dict[str, Any] | None:
-    problem = "not an object"
-    try:
-        value = json.loads(line)
-        if isinstance(value, dict):
-            return value
-    except ValueError as error:
-        problem = str(error)
-    if drop_invalid:
-        return None
-    raise ValueError(f"a line is not a JSON object ({problem}): {line[:80]!r}; invalid_lines: drop would leave it out")
+def _decoded(data: bytes, *, is_strict: bool) -> str:
+    """The text; lines that are not UTF-8 are made ones that are no objects, unless they are to be refused."""
+    if is_strict:
+        return data.decode()
+    text = data.decode(errors="surrogateescape")
+    return text if text.isascii() else _ESCAPED_LINE.sub("?", text)
+
+
+def _with_unique_names(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object of JSON, which may name each of its values once: of two of one name, Python would drop the first."""
+    value = dict(pairs)
+    if len(value) != len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"it has {twice!r} more than once")
+    return value
 
 
 def _infer(objects: list[dict[str, Any]]) -> Schema:

@@ -16,7 +16,7 @@ from parallelrun_core.mltable.plan import InputPlan
 from parallelrun_core.path_rule import PathRule
 from parallelrun_core.storage.stores import storage_of
 from parallelrun_master.planning.avro_blocks import Block, Header, blocks_of, read_header
-from parallelrun_master.planning.table_format import TableFormat
+from parallelrun_master.planning.table_format import DamagedFile, TableFormat
 
 _BLOCKS_AT_ONCE: Final = 1000
 _MATTERS: Final = ("name", "type", "fields", "symbols", "items", "values", "size", "logicalType", "precision", "scale")
@@ -32,15 +32,19 @@ class Format(TableFormat):
         with self.opened(path, is_streamed=True) as file:
             header = self._header(file, name)
             filling = _Filling(path, self.size_bytes, self.size_rows, header.end, self.version)
-            for number, block in enumerate(blocks_of(file, header, name)):
-                wanted = self.window.next(block.rows)
-                first_row = self.window.seen - self.window.first
-                self.window.seen += block.rows
-                yield from filling.add(block, wanted, first_row)
-                if self.window.is_over:
-                    break
-                if number % _BLOCKS_AT_ONCE == 0:
-                    yield None
+            try:
+                for number, block in enumerate(blocks_of(file, header, name)):
+                    wanted = self.window.next(block.rows)
+                    first_row = self.window.seen - self.window.first
+                    self.window.seen += block.rows
+                    yield from filling.add(block, wanted, first_row)
+                    if self.window.is_over:
+                        break
+                    if number % _BLOCKS_AT_ONCE == 0:
+                        yield None
+            except DamagedFile:
+                yield from filling.finish()
+                raise
             yield from filling.finish()
 
     def whole(self, path: bytes) -> Piece:
@@ -53,11 +57,19 @@ class Format(TableFormat):
     def prepare(plan: InputPlan, rule: PathRule | None = None) -> None:
         """Put the schema of the first file into the plan."""
         assert isinstance(plan.read, Read)  # noqa: S101 - for the type checker
-        for name in plan.sample[:1]:
-            with storage_of(name).open(name, rule) as file:
-                schema = read_header(file, name).schema
-            _columns(schema, name)
+        errors: list[DamagedFile] = []
+        for name in plan.sample:
+            try:
+                with storage_of(name).open(name, rule) as file:
+                    schema = read_header(file, name).schema
+                _columns(schema, name)
+            except DamagedFile as error:  # it fails the mini-batch of its own rows
+                errors.append(error)
+                continue
             plan.read = msgspec.structs.replace(plan.read, schema=schema)
+            return
+        if errors:
+            raise errors[0]
 
     def _header(self, file: BinaryIO, name: str) -> Header:
         header = read_header(file, name)
@@ -120,12 +132,13 @@ def _columns(schema: str, name: str) -> dict[str, Any]:
     """Name and type of each column, in order.
 
     Raises:
+        DamagedFile: it is no schema.
         InvalidInput: it is not the schema of a table.
     """
     try:
         record = json.loads(schema)
     except ValueError as error:
-        raise InvalidInput(f"{name}: not an Avro file: its schema can't be read: {error}") from error
+        raise DamagedFile(f"{name}: not an Avro file: its schema can't be read: {error}") from error
     if not isinstance(record, dict) or record.get("type") != "record" or not record.get("fields"):
         raise InvalidInput(f"{name}: its rows have no columns: the schema of a table is a record")
     return {str(field["name"]): _plain(field["type"]) for field in record["fields"]}

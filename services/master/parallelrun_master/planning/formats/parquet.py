@@ -9,8 +9,10 @@ from typing import Any, Final
 
 from parallelrun_core.errors import InvalidInput, UnsafePath
 from parallelrun_core.message import Piece, Remote
+from parallelrun_core.storage.interface import Replaced
+from parallelrun_core.storage.objects.trouble import StoreError
 from parallelrun_master.planning.parquet_extents import compressed, extents_of, row_groups
-from parallelrun_master.planning.table_format import TableFormat
+from parallelrun_master.planning.table_format import DamagedFile, TableFormat
 
 _ALL_ROWS: Final = 1 << 62
 
@@ -62,10 +64,12 @@ class Format(TableFormat):
         try:
             with self.opened(path) as file:
                 return pq.read_metadata(file)
-        except (OSError, UnsafePath):
+        except UnsafePath:
             raise
         except Exception as error:  # pyarrow's own types, all of them ValueError in newer versions only
-            raise InvalidInput(f"{os.fsdecode(path)}: not a Parquet file: {error}") from error
+            if isinstance(error, OSError) and (error.errno is not None or isinstance(error, Replaced | StoreError)):
+                raise
+            raise DamagedFile(f"{os.fsdecode(path)}: not a Parquet file: {error}") from error
 
     def _ranges(self, groups: list[tuple[int, int]], wanted: range) -> Iterator[tuple[int, int]]:
         """Ranges of rows of one file: large row groups are cut, small ones are combined."""

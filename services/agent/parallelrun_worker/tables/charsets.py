@@ -1,0 +1,54 @@
+"""Says where a text is not in the encoding of its table, and which encoding to write instead.
+
+A detector's guess goes into the message only: text that is read by a guess would be made up.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from parallelrun_worker.tables.sniffing import Encoding
+
+_DETECTED_BYTES = 32 << 10
+"""How much of the text around the wrong byte the detector gets."""
+
+
+class OtherEncoding(ValueError):
+    """A text is not in the encoding of its table."""
+
+
+@contextmanager
+def refusing(encoding: Encoding, start: int, data: bytes) -> Iterator[None]:
+    """Turn an error of decoding these bytes, which are at `start` in their file, into one with the place.
+
+    Raises:
+        OtherEncoding: instead of UnicodeDecodeError.
+    """
+    try:
+        yield
+    except UnicodeDecodeError as error:
+        at = _wrong_byte(data, encoding.name)
+        at = error.start if at is None else at
+        wrong = data[at : at + 4].hex(" ")
+        guess = guessed(data[max(0, at - _DETECTED_BYTES // 2) :][:_DETECTED_BYTES])
+        hint = f"encoding: {guess} (a guess)" if guess else "encoding: windows-1252"
+        raise OtherEncoding(
+            f"the text is not {encoding.name} at byte {start + at:,} ({wrong}); set its encoding, as in {hint}"
+        ) from error
+
+
+def _wrong_byte(data: bytes, name: str) -> int | None:
+    try:
+        data.decode(name)
+    except UnicodeDecodeError as error:
+        return error.start
+    return None
+
+
+def guessed(sample: bytes) -> str:
+    """The encoding that a detector finds most likely; empty without one in this environment, or if it finds none."""
+    try:
+        import charset_normalizer
+    except ImportError:
+        return ""
+    best = charset_normalizer.from_bytes(sample).best()
+    return "" if best is None or best.encoding in ("ascii", "utf_8") else best.encoding

@@ -1,0 +1,176 @@
+"""What the first bytes of a text file tell of it: its encoding and its line ends.
+
+The master, the agent and the worker all ask this module, so that they cut, bring and read a file in the same way.
+Only what the bytes prove is taken from them: UTF-8, UTF-16 and UTF-32 by their byte order mark or by their zero bytes.
+A code page is never guessed, since any bytes are text in most of them.
+"""
+
+import codecs
+from collections.abc import Callable
+from typing import NamedTuple
+
+from parallelrun_worker.tables.records import Grammar
+
+FIRST_BYTES = 4 << 10
+"""How much of a file is looked at, if there is a line end in it."""
+MOST_BYTES = 64 << 10
+"""How much is looked at if there isn't."""
+
+_MARKS = {
+    b"\xff\xfe\0\0": "utf-32-le", b"\0\0\xfe\xff": "utf-32-be", b"\xef\xbb\xbf": "utf-8", b"\xff\xfe": "utf-16-le",
+    b"\xfe\xff": "utf-16-be",
+}  # fmt: skip
+"""Byte order marks; that of UTF-16 is the beginning of one of UTF-32."""
+_WIDE = ("utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be")
+_FAMILIES = {"utf-16": "utf-16-le", "utf-32": "utf-32-le"}
+"""What a file without a mark and without a zero byte is, which is too short to tell."""
+_SPACES = "\t\r\n \xa0\u3000\u2028\u2029"
+_FEWEST_LINES = 2
+_LEAST_ASCII = 0.01
+"""Which share of the characters of a text in UTF-16 or 32 are ASCII at least: delimiters, digits, ends of lines."""
+_FEWEST_BYTES = 64
+_MOST_CONTROLS = 0.05
+"""Which share of the characters of so long a text may be control characters other than NUL, if there is a NUL."""
+_LF, _CR = "\n", "\r"
+
+ReadSome = Callable[[int, int], bytes]
+"""At most so many bytes of a file from a place on: size, place."""
+
+
+class NotText(ValueError):
+    """A file whose first bytes are not those of a text."""
+
+
+class Encoding(NamedTuple):
+    """How the bytes of one file are read."""
+
+    name: str
+    """Python's name of the encoding."""
+    newline: bytes
+    """What ends a line wherever a file is cut: a carriage return if the file's beginning has no other line end."""
+    width: int
+    """Bytes of one code unit."""
+    bom: int
+    """Length of the byte order mark."""
+
+    @property
+    def has_returns(self) -> bool:
+        """Whether lines end with carriage returns alone."""
+        return self.newline != _LF.encode(self.name)
+
+
+def sniffed(read_some: ReadSome, declared: str) -> Encoding:
+    """The encoding of a file.
+
+    Args:
+        declared: the encoding that its table has; a byte order mark or zero bytes that prove another one count more.
+
+    Raises:
+        NotText: it is no text.
+    """
+    head = read_some(FIRST_BYTES, 0)
+    name, bom = _name_of(head, declared)
+    newline = _newline_in(head[bom:], name)
+    if newline is None and len(head) >= FIRST_BYTES:
+        head += read_some(MOST_BYTES - len(head), len(head))
+        newline = _newline_in(head[bom:], name)
+    newline = newline or _LF.encode(name)
+    return Encoding(name, newline, len(newline), bom)
+
+
+def first_width(read_some: ReadSome, encoding: Encoding, grammar: Grammar) -> int:
+    """How many fields the first record of a file has, as far as it is at the file's beginning."""
+    head = read_some(MOST_BYTES, 0)[encoding.bom :]
+    return len(grammar.first(head.decode(encoding.name, "ignore"), has_returns=encoding.has_returns)[0])
+
+
+def _name_of(head: bytes, declared: str) -> tuple[str, int]:
+    for mark, name in _MARKS.items():
+        if head.startswith(mark) and not (name == "utf-16-le" and _is_latin_1(head, declared)):
+            return name, len(mark)
+    if b"\0" in head:
+        return _by_zero_bytes(head, declared), 0
+    if declared not in _FAMILIES:
+        return declared, 0
+    # Every line of UTF-16 has a zero byte: a text without any is not what the table says.
+    return ("utf-8" if len(head) > 3 and head.isascii() else _FAMILIES[declared]), 0
+
+
+def _is_latin_1(head: bytes, declared: str) -> bool:
+    """Whether what looks like the mark of UTF-16 is a text of a code page that begins with these two letters."""
+    return declared not in _FAMILIES and not declared.startswith("utf") and b"\0" not in head
+
+
+def _by_zero_bytes(head: bytes, declared: str) -> str:
+    """The encoding of a text with zero bytes: a wide one if that makes more of it text than the declared one does.
+
+    Raises:
+        NotText: it is full of control characters.
+    """
+    plain = declared if declared not in _FAMILIES else "utf-8"
+    looks = [look for name in (plain, *_WIDE) if (look := _Look.of(head, name)) is not None and look.is_text(plain)]
+    with_lines = [look for look in looks if look.has_line_ends and not look.controls]
+    best = max(with_lines or looks, key=lambda look: look.score, default=None)
+    if best is None:
+        return plain  # which reading it refuses, with the place
+    if best.name == plain and best.controls > _MOST_CONTROLS and len(head) >= _FEWEST_BYTES:
+        raise NotText(f"it is no text: of its first {len(head):,} bytes, {head.count(0):,} are zero")
+    return best.name
+
+
+class _Look(NamedTuple):
+    """What some bytes look like in one encoding; shares are of all bytes."""
+
+    name: str
+    ascii_share: float
+    controls: float
+    """Share of control characters and of unassigned ones, without NUL."""
+    zeros: float
+    """Share of NUL."""
+    has_line_ends: bool
+    """Whether the encoding is a wide one, and there are lines that all end in it."""
+
+    def is_text(self, plain: str) -> bool:
+        """Whether it may be the one that is meant: bytes of any sort often make characters of UTF-16."""
+        return self.name == plain or (self.ascii_share >= _LEAST_ASCII and self.controls <= _MOST_CONTROLS)
+
+    @property
+    def score(self) -> float:
+        return self.ascii_share - self.controls - self.zeros
+
+    @classmethod
+    def of(cls, head: bytes, name: str) -> "_Look | None":
+        """None: the bytes are not in this encoding."""
+        codec = "latin-1" if name == "cp1252" else name
+        try:
+            text = codecs.getincrementaldecoder(codec)("strict").decode(head)
+        except UnicodeDecodeError:
+            return None
+        if not text:
+            return None
+        ascii_count = sum(" " <= character < "\x7f" or character in "\r\n" for character in text)
+        zeros = text.count("\0")
+        controls = sum(not character.isprintable() and character not in _SPACES for character in text) - zeros
+        share = 1 / len(text)
+        lines = head.count(b"\n")
+        has_line_ends = name in _WIDE and not zeros and lines >= _FEWEST_LINES and text.count("\n") == lines
+        return cls(name, ascii_count * share, controls * share, zeros * share, has_line_ends)
+
+
+def _newline_in(head: bytes, name: str) -> bytes | None:
+    """The line end by which the file is cut; None: there is none here."""
+    width = len(_LF.encode(name))
+    newline, carriage_return = _LF.encode(name), _CR.encode(name)
+    if _find(head, newline, width) >= 0:
+        return newline
+    at = _find(head, carriage_return, width)
+    # One at the very end may be the first half of a line end.
+    return carriage_return if 0 <= at < len(head) - width else None
+
+
+def _find(data: bytes, mark: bytes, width: int) -> int:
+    """Where the first such character begins, not across two characters; -1: there is none."""
+    at = data.find(mark)
+    while at >= 0 and at % width:
+        at = data.find(mark, at + 1)
+    return at
