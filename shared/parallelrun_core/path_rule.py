@@ -1,10 +1,10 @@
 """The one rule that says which files and folders a job may read or write, wherever links lead.
 
 What a path leads to must be below an allowed folder, and must not be among the cluster's own files: those of its root
-folder, and other folders that the operator has closed. Three things there are open, all the same, and need not be below
-an allowed folder: a job writes to its own `outputs`, reads those of other jobs, to continue their work, and reads the
-files of assets and what clients have uploaded. Where the workers of each job are a user of their own, the other jobs
-are only those of its pipeline.
+folder, and other folders that the operator has closed. Four things there are open, all the same, and need not be below
+an allowed folder: a job writes to its own `outputs`, reads those of other jobs, to continue their work, reads the files
+of assets and what clients have uploaded, and reads and writes the default datastore. Where the workers of each job are
+a user of their own, the other jobs are only those of its pipeline.
 
 A path is checked as the system would open it: after the expansion of patterns, and with every link followed. What a
 service opens itself is checked once more when it is open (`check_opened`): a link that was put there in between changes
@@ -28,7 +28,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from parallelrun_core.errors import UnsafePath
-from parallelrun_core.folder.layout import OUTPUTS, asset_files, jobs_of, uploads_of
+from parallelrun_core.folder.layout import OUTPUTS, asset_files, blobstore_of, jobs_of, uploads_of
 from parallelrun_core.ids import JOB_ID
 from parallelrun_core.storage.globs import Pattern
 from parallelrun_core.storage.location import is_url
@@ -88,6 +88,7 @@ class PathRule:
         closed, allowed = (b"|".join(map(re.escape, each)) for each in (self._closed, _prefixes(folders)))
         outside = b"(?!%b)(?:%b)" % (closed, allowed or _NOTHING)
         files = b"|".join(map(re.escape, _prefixes([str(asset_files(root)), str(uploads_of(root))])))
+        outside += b"|" + b"|".join(map(re.escape, _prefixes([str(blobstore_of(root))])))
         given = b"%b|(?:%b)[^./][^/]*/" % (outside, files)
         known = "|".join(map(re.escape, filter(None, [job, *places.jobs])))
         others = known if places.are_jobs_apart else JOB_ID

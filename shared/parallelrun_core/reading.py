@@ -17,7 +17,7 @@ from typing import Any, Final
 from parallelrun_core.assets.names import Names
 from parallelrun_core.azure.draft import Draft
 from parallelrun_core.azure.findings import Findings, Location, Note, relocated
-from parallelrun_core.azure.forms import is_deployment, is_of_pipeline, is_v1, is_v2
+from parallelrun_core.azure.forms import is_deployment, is_of_pipeline, is_v1, is_v2, with_its_type
 from parallelrun_core.azure.pipelines.draft import PipelineDraft
 from parallelrun_core.errors import InvalidInput, ParallelRunError, Problem
 from parallelrun_core.own_form import read_own
@@ -129,10 +129,11 @@ def _read(document: dict[Any, Any], location: Location, findings: Findings) -> D
         from parallelrun_core.azure.batch_deployment import read_deployment
 
         return read_deployment(document, location, findings)
-    if is_v2(document):
+    typed = with_its_type(document)
+    if is_v2(typed):
         from parallelrun_core.azure.v2 import read_v2
 
-        return read_v2(document, location, findings)
+        return read_v2(typed, location, findings)
     return read_own(document, location, findings)
 
 

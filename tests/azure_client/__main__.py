@@ -22,7 +22,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from tests.azure_client.servers import Server, containers, embedded
+from tests.azure_client.corpus import play
+from tests.azure_client.corpus.play import Compared
+from tests.azure_client.servers import Server, connected, containers, embedded
 
 FOLDER: Final = Path(__file__).parent
 SCRIPTS: Final = FOLDER / "scripts"
@@ -53,6 +55,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--environments", type=Path, required=True)
     parser.add_argument("--scripts", nargs="*", default=names())
     parser.add_argument("--containers", action="store_true")
+    parser.add_argument("--no-documents", action="store_true", help="only run the scripts")
     parser.add_argument("releases", nargs="+")
     given = parser.parse_args(argv)
     began = time.monotonic()
@@ -62,25 +65,17 @@ def main(argv: Sequence[str] | None = None) -> int:
     ran = _play(embedded(home), given.releases, given, home / "processes")
     if given.containers:
         ran += _play(containers(home), given.releases[:1], given, home / "containers")
-    return _report(ran, given.releases, time.monotonic() - began, home)
+    compared = [] if given.no_documents else play.play(given.releases, given.environments, home / "documents")
+    return _report(ran, compared, given.releases, time.monotonic() - began, home)
 
 
 def _play(
     server: AbstractContextManager[Server], releases: Sequence[str], given: argparse.Namespace, home: Path
 ) -> list[Ran]:
     home.mkdir()
-    with server as there:
-        variables = {**os.environ, "PARALLELRUN_URL": there.url, "PARALLELRUN_TOKEN": there.token}
-        printed = _command(variables, "-o", "json")
-        try:
-            environment = {**os.environ, **json.loads(printed)}
-            with ThreadPoolExecutor(2) as pool:
-                of_each = pool.map(
-                    lambda release: run(release, given.environments, given.scripts, home, environment), releases
-                )
-                return [each for of_release in of_each for each in of_release]
-        finally:
-            _command(variables, "--stop")
+    with server as there, connected(there) as environment, ThreadPoolExecutor(2) as pool:
+        of_each = pool.map(lambda release: run(release, given.environments, given.scripts, home, environment), releases)
+        return [each for of_release in of_each for each in of_release]
 
 
 def run(release: str, environments: Path, scripts: Sequence[str], home: Path, environment: dict[str, str]) -> list[Ran]:
@@ -111,28 +106,28 @@ def run(release: str, environments: Path, scripts: Sequence[str], home: Path, en
     return [known.get(script, Ran(home.name, release, script, 0.0, lost)) for script in scripts]
 
 
-def _command(variables: dict[str, str], *options: str) -> str:
-    command = [sys.executable, "-m", "parallelrun", "azure-env", *options]
-    done = subprocess.run(command, env=variables, capture_output=True, text=True, timeout=120, check=False)
-    if done.returncode:
-        raise SystemExit(f"azure-env {' '.join(options)}: {done.stderr}")
-    return done.stdout
-
-
-def _report(ran: Sequence[Ran], releases: Sequence[str], took_s: float, home: Path) -> int:
+def _report(
+    ran: Sequence[Ran], compared: Sequence[Compared], releases: Sequence[str], took_s: float, home: Path
+) -> int:
     failed = [each for each in ran if each.error]
+    wrong = [each for each in compared if each.trouble]
     for each in ran:
         state = "failed" if each.error else "passed"
         print(f"azure-ai-ml {each.release} {each.server:10} {each.script:20} {state} in {each.took_s:.1f} s")
     for each in failed:
         print(f"\n== azure-ai-ml {each.release}, {each.server}, {each.script}\n{each.error}")
-    if failed:
+    for one in wrong:
+        print(f"\n== azure-ai-ml {one.release}, {one.case.name}\n{one.trouble[:2000]}")
+    if failed or wrong:
         print(f"\nthe logs are in {home}")
     else:
         shutil.rmtree(home, ignore_errors=True)
     passed = len(ran) - len(failed)
-    print(f"azure_client releases={len(releases)} scripts={len(ran)} passed={passed} seconds={took_s:.0f}")
-    return 1 if failed else 0
+    of_documents = play.figures(compared)
+    print(
+        f"azure_client releases={len(releases)} scripts={len(ran)} passed={passed} {of_documents} seconds={took_s:.0f}"
+    )
+    return 1 if failed or wrong else 0
 
 
 if __name__ == "__main__":

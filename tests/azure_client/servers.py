@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
@@ -18,13 +22,26 @@ class Server:
 
     url: str
     token: str
+    root: Path
+    """Its root folder; that of containers is in a volume."""
 
 
 @contextmanager
-def embedded(home: Path) -> Iterator[Server]:
-    """A cluster of processes, with one node."""
-    with Cluster(home / "cluster", nodes=1, processes=2) as cluster:
-        yield Server(cluster.url, cluster.token)
+def connected(server: Server) -> Iterator[dict[str, str]]:
+    """The environment in which the client finds a server, as `parallelrun azure-env` prints it."""
+    variables = {**os.environ, "PARALLELRUN_URL": server.url, "PARALLELRUN_TOKEN": server.token}
+    printed = _azure_env(variables, "-o", "json")
+    try:
+        yield {**os.environ, **json.loads(printed)}
+    finally:
+        _azure_env(variables, "--stop")
+
+
+@contextmanager
+def embedded(home: Path, *, nodes: int = 1) -> Iterator[Server]:
+    """A cluster of processes."""
+    with Cluster(home / "cluster", nodes=nodes, processes=2) as cluster:
+        yield Server(cluster.url, cluster.token, cluster.layout.root)
 
 
 @contextmanager
@@ -41,6 +58,14 @@ def containers(home: Path) -> Iterator[Server]:
         try:
             compose.start(agents=1)
             with compose.user() as user:
-                yield Server(compose.url(), user.token)
+                yield Server(compose.url(), user.token, Path("/"))
         finally:
             compose.remove()
+
+
+def _azure_env(variables: dict[str, str], *options: str) -> str:
+    command = [sys.executable, "-m", "parallelrun", "azure-env", *options]
+    done = subprocess.run(command, env=variables, capture_output=True, text=True, timeout=120, check=False)
+    if done.returncode:
+        raise SystemExit(f"azure-env {' '.join(options)}: {done.stderr}")
+    return done.stdout

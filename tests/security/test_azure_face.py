@@ -159,7 +159,7 @@ def test_the_files_of_a_version_never_change(target: AzureTarget) -> None:
 
 
 def test_what_jobs_have_written_can_only_be_read(target: AzureTarget) -> None:
-    assert target.upload("azureml/job/x", b"x") == 403
+    assert target.upload("azureml-outputs/job/x", b"x") == 403
     path = f"/azure/blob/store/azureml/ExperimentRun/dcid.x/logs/a.txt?{target.signature('workspaceartifactstore')}"
     assert target.ask("PUT", path, b"x")[0] == 403
 

@@ -33,6 +33,9 @@ from parallelrun_core.storage.supported import absolute_path, supported_path
 
 FILE_NAME: Final = "parallelrun-site.yml"
 VARIABLE: Final = "PARALLELRUN_SITE"
+DEFAULT_DATASTORE: Final = "workspaceblobstore"
+"""What documents of Azure ML call the datastore that every workspace has. A server has one, too, unless its site file
+or its operator says that another place has this name."""
 
 _OF_TYPE: Final = {"data": "data", "model": "models", "environment": "environments", "component": "components"}
 _PLACES: Final = ("datastores", "locations")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from difflib import get_close_matches
 from typing import Any, Final
 
 from parallelrun_core.assets.names import NAME_PATTERN
@@ -104,8 +105,14 @@ def _declared(
     given = _unique(raw, location, scope.findings)
     for name in given if declared is not None else ():
         if same_name(name, declared or {}) is None:
-            message = f"the component has no such {what}"
-            scope.findings.wrong(location.at(name), message, f"it has: {quoted(declared or {})}")
+            if what == "output":
+                message = f"the component has no such {what}"
+                scope.findings.wrong(location.at(name), message, f"it has: {quoted(declared or {})}")
+                continue
+            message = f"the component has no such {what}: Azure ML ignores it, and so does ParallelRun"
+            close = get_close_matches(name, declared or {}, n=1)
+            hint = f"did you mean {close[0]!r}?" if close else f"it has: {quoted(declared or {})}"
+            scope.findings.note(location.at(name), f"{message}; {hint}")
     return given
 
 

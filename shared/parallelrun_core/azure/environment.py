@@ -113,7 +113,8 @@ def _named(name: str, location: Location, findings: Findings) -> tuple[Any, Loca
     name = findings.place(name)
     named = named_environment(name, location, findings)
     if named is not None:
-        findings.note(location.pointer, f"the environment is azureml:{named['name']}")
+        if named["name"]:
+            findings.note(location.pointer, f"the environment is azureml:{named['name']}")
         return named, Location(location.pointer, None)
     if location_of(name).kind == "azureml":
         findings.note(location.pointer, f"an environment of Azure ML is not built here: {OWN_PYTHON}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -46,13 +47,23 @@ class Findings(Problems):
         self.notes.append(Note(pointer, message))
 
     def validate(
-        self, model: type[Model], document: object, pointer: str, hints: Mapping[str, str] = {}
+        self,
+        model: type[Model],
+        document: object,
+        pointer: str,
+        hints: Mapping[str, str] = {},
+        *,
+        ignores_unknown: bool = False,
     ) -> Model | None:
         """A part of a document as its model, or None when something in it is wrong.
 
         Args:
             hints: what to do, by the name of the wrong or unknown field.
+            ignores_unknown: Azure ML's client lets unknown fields of this part through, and nobody reads them: each is
+                a note.
         """
+        if ignores_unknown and isinstance(document, dict):
+            document = self._without_unknown(model, document, pointer)
         try:
             return model.model_validate(document)
         except ValidationError as error:
@@ -63,6 +74,15 @@ class Findings(Problems):
                 hint = hint or problem.hint if details["type"] == "extra_forbidden" else problem.hint or hint
                 self.wrong(pointer + problem.pointer, problem.message, hint)
             return None
+
+    def _without_unknown(self, model: type[BaseModel], document: Mapping[Any, Any], pointer: str) -> dict[Any, Any]:
+        known = {field.alias or name for name, field in model.model_fields.items()}
+        for name in document:
+            if name not in known:
+                close = get_close_matches(str(name), known, n=1)
+                hint = f"; did you mean {close[0]!r}?" if close else ""
+                self.note(f"{pointer}/{name}", f"unknown field: Azure ML ignores it, and so does ParallelRun{hint}")
+        return {name: value for name, value in document.items() if name in known}
 
     def take(self, error: InvalidInput, origins: Mapping[str, str], default: str = "") -> None:
         """Add the problems of a job spec, located in the document that it was read from.

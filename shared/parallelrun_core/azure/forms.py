@@ -2,17 +2,42 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any, Final
 
 CONFIG: Final = "parallel_run_config"
 """What only documents of v1 have."""
+_TYPED_SCHEMA: Final = re.compile(
+    r"(command|parallel|pipeline|sweep|spark|autoML)(?:Job|Component)\.schema\.json$", re.IGNORECASE
+)
+_COMMAND_ONLY: Final = (
+    "display_name", "experiment_name", "identity", "distribution", "services", "limits", "queue_settings",
+)  # fmt: skip
 _PIPELINE_ONLY: Final = ("component", "job_definition")
 
 
 def is_v1(document: Mapping[Any, Any]) -> bool:
     """Whether this is a v1 document."""
     return CONFIG in document
+
+
+def with_its_type(document: Mapping[Any, Any]) -> Mapping[Any, Any]:
+    """A document with the type that its `$schema` names, unless it has one: command jobs are mostly written so. Without
+    either, a command is one of Azure ML's if it has a field, or an environment with a name, that ours never has."""
+    if document.get("type") is not None:
+        return document
+    schema = _TYPED_SCHEMA.search(str(document.get("$schema", "")))
+    if schema is not None:
+        return {**document, "type": schema[1].lower()}
+    named = isinstance(document.get("environment"), str) or any(name in document for name in _COMMAND_ONLY)
+    return {**document, "type": "command"} if "command" in document and named else document
+
+
+def is_command_job(document: Mapping[Any, Any]) -> bool:
+    """Whether a document of type command says that it is a job, and no component."""
+    schema = str(document.get("$schema", "")).lower()
+    return schema.endswith("commandjob.schema.json")
 
 
 def is_v2(document: Mapping[Any, Any]) -> bool:

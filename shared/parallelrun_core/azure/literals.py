@@ -27,7 +27,7 @@ def read_literal(
     try:
         value = _of_type(kind, value)
     except (ValueError, OverflowError):
-        findings.wrong(location.pointer, f"{value!r} is not of type {kind}")
+        findings.wrong(location.pointer, f"{str(value)!r} is not of type {kind}")
         return None
     if declared is not None and isinstance(value, int | float):
         below = declared.min is not None and value < declared.min

@@ -61,7 +61,7 @@ def named_environment(text: str, location: Location, findings: Findings) -> dict
         return None
     except UnknownAsset:
         return None
-    return {**asset.content, "name": f"{asset.name}:{asset.version}"}
+    return {**asset.content, "name": f"{asset.name}:{asset.version}" if asset.name else ""}
 
 
 def named_code(text: str, location: Location, findings: Findings) -> str | None:

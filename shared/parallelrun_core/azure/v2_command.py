@@ -95,6 +95,7 @@ class Command(Part):
     compute: StrictStr | None = None
     identity: dict[str, Any] | None = None
     is_deterministic: StrictBool | None = None
+    parent_job_name: Label = None
 
 
 class CommandStep(Command):
@@ -139,7 +140,8 @@ class CommandReader(V2Reader):
     def _checked(self, model: type[Command], raw: Mapping[str, Any], location: Location) -> dict[str, Any]:
         """A step or component, checked by itself, with the values of the inputs that its settings are bound to."""
         found = self._with_bound_values(raw, location, (), ("limits", "resources", "distribution"))
-        self.findings.validate(model, found, location.pointer, _HINTS)
+        is_open = not self._is_whole and (model is CommandComponent or raw.get("component") is not None)
+        self.findings.validate(model, found, location.pointer, _HINTS, ignores_unknown=is_open)
         return found
 
     def _check_inputs(self, location: Location) -> None:
@@ -182,6 +184,8 @@ class CommandReader(V2Reader):
         return _ALONE if distribution.type == "pytorch" else {}
 
     def _note_rest(self, document: Mapping[str, Any], location: Location) -> None:
+        if document.get("parent_job_name"):
+            self.findings.note(location.at("parent_job_name"), "a job by itself has no parent here")
         if document.get("services"):
             self.findings.note(location.at("services"), "no services are opened beside a job")
         if document.get("queue_settings"):

@@ -46,6 +46,7 @@ class Task(Part):
     code: StrictStr | None = None
     entry_script: StrictStr
     program_arguments: StrictStr | None = None
+    model: StrictStr | None = None
     environment: Any
     append_row_to: StrictStr | None = None
 
@@ -123,6 +124,8 @@ class Settings(Part):
     continue_on_step_failure: StrictBool | None = None
     continue_run_on_failed_optional_input: StrictBool | None = None
     force_rerun: StrictBool | None = None
+    on_init: StrictStr | None = None
+    on_finalize: StrictStr | None = None
 
 
 class Pipeline(Part):
@@ -145,6 +148,7 @@ class Pipeline(Part):
     jobs: dict[str, Any] | None = None
     component: Any = None
     identity: dict[str, Any] | None = None
+    is_deterministic: StrictBool | None = None
 
 
 class GivenInput(Part):
@@ -159,6 +163,9 @@ class GivenInput(Part):
     ) = None  # fmt: skip
     path: StrictStr | None = None
     mode: Literal["ro_mount", "download", "direct", "eval_mount", "eval_download"] | None = None
+    path_on_compute: StrictStr | None = None
+    datastore: StrictStr | None = None
+    """Where Azure ML's client uploads a local path to."""
     transformations: list[Any] | None = None
     """An addition to Azure ML's fields: the steps of an MLTable, inline."""
     hidden_files: Literal["skip", "read"] | None = None

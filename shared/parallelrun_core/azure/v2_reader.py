@@ -22,6 +22,12 @@ HINTS: Final = {
     "environment_variables": 'each value is a string: NAME: "1"',
     "environment": "as in environment: {conda_file: conda.yml}; azureml:NAME@latest means the node's own Python",
 }
+_NUMBERS: Final = frozenset({
+    "max_concurrency_per_instance", "error_threshold", "mini_batch_error_threshold", "max_retries", "timeout",
+    "instance_count", "max_instance_count", "process_count_per_instance", "worker_count", "parameter_server_count",
+})  # fmt: skip
+"""Settings that are whole numbers. Inputs without a type come as texts through Azure ML's client."""
+_WHOLE: Final = re.compile("-?[0-9]{1,18}")
 _PLACES_WORK: Final = "it places work in Azure ML, and has no effect here"
 
 
@@ -35,6 +41,8 @@ class V2Reader(ABC):
         self.findings = findings
         self.draft = Draft(default=default, is_step=is_step)
         self.scope = PipelineScope(findings)
+        self._is_whole = False
+        """Whether the component is the whole document."""
         self._inputs: dict[str, Fields] = {}
         self._outputs: dict[str, Fields] = {}
 
@@ -55,6 +63,7 @@ class V2Reader(ABC):
         """
         component: dict[str, Any] = {}
         where = location
+        self._is_whole = own is not None
         if raw.get("component") is not None:
             component, where = self._component_of(raw["component"], location, own)
         self._put_interface(raw, component, location, where)
@@ -119,21 +128,33 @@ class V2Reader(ABC):
         found = dict(raw)
         for name in fields:
             if name in found:
-                found[name] = bindings.setting(found[name], self._inputs, self.scope, location.at(name))
+                found[name] = self._bound_value(name, found[name], location)
         for group in groups:
             if isinstance(found.get(group), dict):
                 found[group] = {
-                    name: bindings.setting(value, self._inputs, self.scope, location.at(group, name))
-                    for name, value in found[group].items()
+                    name: self._bound_value(name, value, location.below(group)) for name, value in found[group].items()
                 }
         return found
 
+    def _bound_value(self, name: str, value: Any, location: Location) -> Any:
+        """A setting with the value of the input that it is bound to; of one that is a number, its text is read."""
+        bound = bindings.setting(value, self._inputs, self.scope, location.at(name))
+        if name not in _NUMBERS or not isinstance(bound, str) or not _WHOLE.fullmatch(bound):
+            return bound
+        if bound is value:
+            self.findings.note(location.at(name), f"the text {bound!r} is read as a number, as by Azure ML's client")
+        return int(bound)
+
     def _put_compute(self, compute: Any, location: Location) -> None:
+        compute = bindings.setting(compute, self._inputs, self.scope, location.at("compute"))
         note_compute({"compute": compute}, location, self.findings)
         named = compute or self.scope.default_compute
         self.draft.put("compute", named if isinstance(named, str) and named else None, location.at("compute"))
 
     def _put_resources(self, value: Any, location: Location) -> None:
+        if (value or {}).get("instance_count") == -1:
+            self.findings.note(location.at("instance_count"), "-1 is read as not set")
+            value = {**value, "instance_count": None}
         resources = self.findings.validate(Resources, value or {}, location.pointer)
         if resources is not None:
             self.draft.put("instance_count", resources.instance_count, location.at("instance_count"))

@@ -53,7 +53,11 @@ class StepReader(V2Reader):
             found["mini_batch_size"] = str(size)
         if "mini_batch_size" in raw and raw["mini_batch_size"] is None:
             self.findings.wrong(location.at("mini_batch_size"), "must be a string", HINTS["mini_batch_size"])
-        self.findings.validate(model, found, location.pointer, HINTS)
+        if found.get("mini_batch_size") == "0":
+            self.findings.note(location.at("mini_batch_size"), "0 is read as not set, as by Azure ML")
+            del found["mini_batch_size"]
+        is_open = not self._is_whole and (model is Component or raw.get("component") is not None)
+        self.findings.validate(model, found, location.pointer, HINTS, ignores_unknown=is_open)
         return found
 
     def _put_settings(self, settings: Parallel, locations: Mapping[str, Location]) -> None:
@@ -64,7 +68,8 @@ class StepReader(V2Reader):
             self.draft.put(name, getattr(settings, name), locations[name].at(name))
         self._put_cut(settings, locations)
         location = locations["retry_settings"].below("retry_settings")
-        retries = self.findings.validate(RetrySettings, settings.retry_settings or {}, location.pointer)
+        given = settings.retry_settings or {}
+        retries = self.findings.validate(RetrySettings, given, location.pointer, ignores_unknown=True)
         if retries is not None:
             tries = None if retries.max_retries is None else retries.max_retries + 1
             self.draft.put("run_max_try", tries, location.at("max_retries"))
@@ -102,9 +107,13 @@ class StepReader(V2Reader):
             hint = "the script to run: {type: run_function, code, entry_script, …}"
             self.findings.wrong(location.pointer, "this field is required", hint)
             return
-        task = self.findings.validate(Task, self._with_current_names(raw, location), location.pointer, HINTS)
+        named = self._with_current_names(raw, location)
+        task = self.findings.validate(Task, named, location.pointer, HINTS, ignores_unknown=True)
         if task is None:
             return
+        if task.model is not None:
+            message = "the script gets no model by itself: make it an input, and name that in program_arguments"
+            self.findings.note(location.at("model"), message)
         self._put_environment(task.environment, location.below("environment"), variables)
         self._put_code(task.code or "", location.below("code"))
         self.draft.put("entry_script", task.entry_script, location.at("entry_script"))

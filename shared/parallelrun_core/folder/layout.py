@@ -289,6 +289,12 @@ def uploads_of(root: Path) -> Path:
     return root / UPLOADS
 
 
+def blobstore_of(root: Path) -> Path:
+    """The folder of the default datastore, which Azure ML calls `workspaceblobstore`: it is the users', who read and
+    write there. What clients upload, and what jobs write without naming a path, is elsewhere."""
+    return root / "blobstore"
+
+
 def finished_steps(root: Path) -> Path:
     """The folder of the steps of pipelines that have completed, by what they were made of."""
     return root / "reuse"

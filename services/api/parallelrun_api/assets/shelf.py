@@ -16,8 +16,10 @@ from parallelrun_core.assets.contents import keep_code, keep_zip
 from parallelrun_core.assets.document import NewAsset, pinned, read_asset
 from parallelrun_core.assets.names import LATEST
 from parallelrun_core.assets.resolving import names_in
-from parallelrun_core.assets.site import Site, SiteNow
+from parallelrun_core.assets.site import DEFAULT_DATASTORE, Site, SiteNow
+from parallelrun_core.datastores.catalog import Catalog as Datastores
 from parallelrun_core.errors import CorruptLog, InvalidInput
+from parallelrun_core.folder.layout import blobstore_of
 from parallelrun_core.path_rule import PathRule, Places
 from parallelrun_core.service import telemetry
 from parallelrun_core.storage.location import is_url
@@ -39,9 +41,17 @@ class Shelf:
         self._root = root
         self._catalog = Catalog(root)
         self._rule = PathRule(root, places)
-        self._site = SiteNow(site)
+        self._site_file = SiteNow(site)
+        self._datastores = Datastores(root)
         self.names: Final = names_in(self._catalog, self._site)
         """Where documents of jobs look names up."""
+
+    def _site(self) -> Site:
+        """What the site file says, and where the default datastore is, unless it or an operator has defined that."""
+        said = self._site_file()
+        if DEFAULT_DATASTORE in self._datastores.names():
+            return said
+        return said.over(Site(datastores={DEFAULT_DATASTORE: str(blobstore_of(self._root))}))
 
     def create(
         self, kind: str, name: str, version: str, document: object, content: IO[bytes] | None

@@ -17,7 +17,7 @@ from parallelrun_api.azure.bodies import read_body
 from parallelrun_api.azure.catalog import FaceAssets
 from parallelrun_api.azure.face import WORKSPACE, Face, FaceOf, scope_of
 from parallelrun_api.azure.ids import without_prefix
-from parallelrun_api.azure.shelf import KINDS, LATEST
+from parallelrun_api.azure.shelf import DEFAULT, KINDS, LATEST
 from parallelrun_api.azure.workspace import blob_url, signature_of
 from parallelrun_core.errors import InvalidInput, NotFound
 
@@ -160,18 +160,21 @@ def _versions(face: Face, scope: str, kind: str, name: str) -> list[dict[str, An
 
 def _shown(face: Face, scope: str, kind: str, name: str, version: str) -> dict[str, Any]:
     assets = FaceAssets(face)
-    if version == LATEST:
+    if version in (LATEST, DEFAULT):
         version = next((record["version"] for record in assets.versions(kind, name)), version)
     return _answer_of(assets.get(kind, name, version), scope, kind, name)
 
 
 def _answer_of(record: dict[str, Any], scope: str, kind: str, name: str) -> dict[str, Any]:
+    properties = record["properties"]
+    if isinstance(spec := properties.get("componentSpec"), dict):
+        properties = {**properties, "componentSpec": {**spec, "name": name, "version": record["version"]}}
     return {
         "id": f"{scope}/{kind}/{name}/versions/{record['version']}",
         "name": record["version"],
         "type": f"{_KIND}/{kind}/versions",
         "systemData": _dates(record["created"]),
-        "properties": {**_ALWAYS, **(_OF_MODELS if kind == "models" else {}), **record["properties"]},
+        "properties": {**_ALWAYS, **(_OF_MODELS if kind == "models" else {}), **properties},
     }
 
 

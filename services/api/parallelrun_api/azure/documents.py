@@ -5,6 +5,7 @@ Nothing is decided here: what is wrong with a document is told by its reader, by
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Mapping
 from typing import Any, Final
@@ -20,6 +21,20 @@ _MODES: Final = {
 _LITERAL: Final = "literal"
 _IDENTITIES: Final = {"amltoken": "aml_token", "managed": "managed", "useridentity": "user_identity"}
 _DURATION: Final = re.compile(r"P(?:(\d{1,9})D)?(?:T(?:(\d{1,9})H)?(?:(\d{1,9})M)?(?:(\d{1,9})(?:\.\d*)?S)?)?")
+_CAPITAL: Final = re.compile("(?<=[a-z])[A-Z]")
+_IDS: Final = {"componentId": "component", "computeId": "compute"}
+"""Fields of a step that the client calls by other names than documents do."""
+_GROUPS: Final = (
+    "resources",
+    "retry_settings",
+    "limits",
+    "distribution",
+    "services",
+    "queue_settings",
+    "tags",
+    "properties",
+)
+"""Fields of fields, in which the client sends null for what is not set."""
 _DEFAULT_OUTPUT: Final = "default"
 _MAX_DEPTH: Final = 12
 _LABELS: Final = {"displayName": "display_name", "experimentName": "experiment_name", "description": "description"}
@@ -48,7 +63,7 @@ def document_of(sent: Mapping[str, Any]) -> dict[str, Any]:
 
 def component_document(spec: Mapping[str, Any]) -> dict[str, Any]:
     """The document of a component that a client has sent."""
-    document = {key: value for key, value in spec.items() if not key.startswith("_") and value is not None}
+    document = _settings_of(spec)
     if isinstance(document.get("jobs"), dict):
         document["jobs"] = _nodes(document["jobs"], 0)
     return document
@@ -60,8 +75,6 @@ def _pipeline(sent: Mapping[str, Any]) -> dict[str, Any]:
         for key, value in _mapping(sent.get("settings"), "settings").items()
         if not key.startswith("_") and value is not None
     }
-    if settings.get("default_compute") == "serverless":
-        settings["default_compute"] = "local"
     if sent.get("computeId"):
         settings.setdefault("default_compute", without_prefix(shortened(str(sent["computeId"]))))
     jobs = _mapping(sent.get("jobs"), "jobs")
@@ -109,18 +122,13 @@ def _nodes(nodes: Mapping[str, Any], depth: int) -> dict[str, Any]:
 
 
 def _node(node: Mapping[str, Any], depth: int) -> dict[str, Any]:
-    fields = {key: value for key, value in node.items() if not key.startswith("_") and value is not None}
-    fields.pop("name", None)
-    component = fields.pop("componentId", None)
-    if isinstance(component, str):
-        fields["component"] = _id(component)
+    fields = _settings_of({key: value for key, value in node.items() if key != "name"})
+    for theirs, ours in _IDS.items():
+        if isinstance(named := fields.pop(theirs, None), str):
+            fields[ours] = _id(named)
     for name in ("compute", "environment"):
         if isinstance(fields.get(name), str):
             fields[name] = shortened(fields[name])
-    if isinstance(fields.get("compute"), str) and without_prefix(fields["compute"]) == "serverless":
-        del fields["compute"]
-    if isinstance(fields.get("mini_batch_size"), int):
-        fields["mini_batch_size"] = str(fields["mini_batch_size"])
     if isinstance(fields.get("jobs"), Mapping):
         fields["jobs"] = _nodes(fields["jobs"], depth + 1)
     for name, read in (("inputs", _inputs), ("outputs", _outputs)):
@@ -130,9 +138,47 @@ def _node(node: Mapping[str, Any], depth: int) -> dict[str, Any]:
                 del fields[name]
     if isinstance(fields.get("identity"), Mapping):
         fields["identity"] = _identity(fields["identity"])
-    if isinstance(fields.get("resources"), Mapping):
-        fields["resources"] = {key: value for key, value in fields["resources"].items() if value not in (None, {})}
     return fields
+
+
+def _settings_of(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of a step or a component that its author has set, as documents have them."""
+    settings = {key: value for key, value in fields.items() if not key.startswith("_") and value is not None}
+    for name in _GROUPS:
+        if isinstance(group := settings.get(name), Mapping):
+            read = str if name in ("tags", "properties", "services") else _snake
+            settings[name] = {read(key): value for key, value in group.items() if value not in (None, {})}
+            if not settings[name]:
+                del settings[name]
+    if (size := settings.get("mini_batch_size")) is not None and not isinstance(size, bool | dict):
+        # The client sends 0 where none is set.
+        settings["mini_batch_size"] = str(size)
+        if settings["mini_batch_size"] == "0":
+            del settings["mini_batch_size"]
+    if isinstance(keys := settings.get("partition_keys"), str):
+        settings["partition_keys"] = _list_in(keys)
+    if isinstance(distribution := settings.get("distribution"), Mapping):
+        settings["distribution"] = _distribution(distribution)
+    if isinstance(limits := settings.get("limits"), Mapping):
+        settings["limits"] = _limits(limits)
+    return settings
+
+
+def _limits(given: Mapping[str, Any]) -> dict[str, Any]:
+    limits = {key: value for key, value in given.items() if key != "job_limits_type"}
+    timeout = limits.get("timeout")
+    if isinstance(timeout, str) and timeout.startswith("P"):
+        limits["timeout"] = seconds_of(timeout)
+    return limits
+
+
+def _list_in(text: str) -> object:
+    """The list that is written in a text as JSON; the text, if it is none."""
+    try:
+        names = json.loads(text)
+    except ValueError:
+        return text
+    return names if isinstance(names, list) else text
 
 
 # Inputs and outputs
@@ -204,14 +250,20 @@ def _id(given: object) -> str | None:
 def _identity(given: object) -> dict[str, Any] | None:
     if not isinstance(given, Mapping):
         return None
-    kind = str(given.get("identityType") or given.get("type") or "")
-    return {"type": _IDENTITIES.get(kind.lower(), kind)}
+    fields = {_snake(key): value for key, value in given.items() if value is not None}
+    kind = str(fields.pop("identity_type", None) or fields.get("type") or "")
+    return {**fields, "type": _IDENTITIES.get(kind.replace("_", "").lower(), kind)}
 
 
 def _distribution(given: Mapping[str, Any]) -> dict[str, Any]:
-    kind = str(given.get("distributionType") or given.get("type") or "").lower()
-    count = given.get("processCountPerInstance") or given.get("process_count_per_instance")
-    return {"type": kind, **({"process_count_per_instance": count} if count else {})}
+    """A distribution with the names that documents have for its fields; the client has two kinds of them."""
+    fields = {_snake(key): value for key, value in given.items() if value is not None}
+    kind = fields.pop("distribution_type", None) or fields.get("type") or ""
+    return {**fields, "type": str(kind).lower()}
+
+
+def _snake(name: str) -> str:
+    return _CAPITAL.sub(lambda capital: f"_{capital[0].lower()}", name)
 
 
 def seconds_of(text: object) -> int:

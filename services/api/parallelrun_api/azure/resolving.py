@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote, urlsplit
 
-from parallelrun_api.azure.blobs.names import UPLOADS, checked_blob, checked_container
+from parallelrun_api.azure.blobs.names import OF_UPLOADS, UPLOADS, checked_blob, checked_container
 from parallelrun_api.azure.documents import component_document
 from parallelrun_api.azure.door import BLOBS
 from parallelrun_api.azure.ids import version_of
 from parallelrun_api.azure.workspace import ACCOUNT
 from parallelrun_core.assets.names import Asset, Names
+from parallelrun_core.assets.site import DEFAULT_DATASTORE
 from parallelrun_core.computes.built_images import DOCKERFILE
 from parallelrun_core.errors import NotFound
 from parallelrun_core.storage.location import datastore_of, location_of
@@ -23,7 +25,8 @@ _SINGULAR: Final = {
     "codes": "code", "data": "data", "models": "model", "environments": "environment", "components": "component",
 }  # fmt: skip
 _MODELS: Final = {"customModel": "custom_model", "mlFlowModel": "mlflow_model", "tritonModel": "triton_model"}
-_DATASTORE: Final = "workspaceblobstore"
+_ANONYMOUS_ENVIRONMENTS: Final = ("CliV2AnonymousEnvironment", "DefaultNcdEnv")
+"""What the client calls environments that are written in the place where they are used."""
 
 
 class FaceNames:
@@ -51,10 +54,11 @@ class FaceNames:
             record = self._shelf.get(*version)
         except NotFound:
             return self._others.asset(kind, text)
+        is_anonymous = kind == "environment" and version.name in _ANONYMOUS_ENVIRONMENTS
         return Asset(
             type=kind,
-            name=version.name,
-            version=record["version"],
+            name="" if is_anonymous else version.name,
+            version="" if is_anonymous else record["version"],
             content=self.content(version.kind, record["properties"]),
             created=record["created"],
         )
@@ -62,17 +66,20 @@ class FaceNames:
     def place(self, text: str) -> str:
         """The location that stands for another one: of an upload, the file or folder that has it."""
         location = location_of(text)
-        if datastore_of(location.path) == _DATASTORE:
-            return self.uploaded(location.path.partition("/paths/")[2])
+        if datastore_of(location.path) == DEFAULT_DATASTORE:
+            path = location.path.partition("/paths/")[2]
+            uploaded = self.uploaded(path)
+            if path.startswith(OF_UPLOADS) or (os.path.lexists(uploaded) and path.strip("/")):
+                return uploaded
         parts = urlsplit(text)
-        inside = parts.path.partition(f"{BLOBS}{ACCOUNT}/")[2] if parts.scheme == "https" else ""
+        inside = parts.path.partition(BLOBS)[2].removeprefix(f"{ACCOUNT}/") if parts.scheme == "https" else ""
         if inside:
             container, _, blob = unquote(inside).partition("/")
             return str(self._blobs.file(checked_container(container), checked_blob(blob) if blob else ""))
         return self._others.place(text)
 
     def uploaded(self, path: str) -> str:
-        """Where a path of the default datastore is."""
+        """Where a path is that the client has uploaded to the default datastore."""
         path = path.rstrip("/")
         return str(self._blobs.file(UPLOADS, checked_blob(path)) if path else self._blobs.folder / UPLOADS)
 

@@ -18,6 +18,8 @@ from parallelrun_core.folder.layout import PRIVATE_FILE, PRIVATE_FOLDER
 
 KINDS: Final = ("codes", "data", "models", "environments", "components")
 LATEST: Final = "latest"
+DEFAULT: Final = "azureml_default"
+"""What the client asks for where its user names no version of a component: the latest."""
 CHANGEABLE: Final = ("description", "tags", "isArchived", "properties", "stage", "provisioningState")
 _EMPTY: Final[tuple[object, ...]] = (None, False, "", {}, [])
 """Values that the client sends for what is not there, or leaves out."""
@@ -75,7 +77,7 @@ class Shelf:
         Raises:
             NotFound: nothing has this name.
         """
-        if version != LATEST:
+        if version not in (LATEST, DEFAULT):
             return version
         versions = self.versions(kind, name)
         if not versions:

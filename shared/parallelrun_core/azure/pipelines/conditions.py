@@ -85,6 +85,8 @@ def _value(
         return _output(condition, types, pointer, findings)
     key = parent_key(condition, "inputs", inputs, pointer, findings)
     value = (inputs[key] or {}).get("value") if key is not None else None
+    if str(value).lower() in ("true", "false"):  # as a text, it has come through Azure ML's client
+        value = str(value).lower() == "true"
     if key is not None and not isinstance(value, bool):
         findings.wrong(pointer, f"the input {key!r} is no truth value", "type: boolean")
     return value if isinstance(value, bool) else None

@@ -8,7 +8,7 @@ from typing import Any
 
 from parallelrun_core.azure import bindings
 from parallelrun_core.azure.components import open_component
-from parallelrun_core.azure.findings import Findings, Location, as_mapping
+from parallelrun_core.azure.findings import Findings, Location, as_mapping, quoted
 from parallelrun_core.azure.pipelines.conditions import conditions_of
 from parallelrun_core.azure.pipelines.draft import PipelineDraft, StepDraft
 from parallelrun_core.azure.pipelines.header import Header, read_header
@@ -18,7 +18,7 @@ from parallelrun_core.azure.scope import LATER, Fields, Later, PipelineScope, To
 from parallelrun_core.azure.v2_models import Pipeline
 from parallelrun_core.azure.v2_reader import label
 from parallelrun_core.errors import InvalidInput
-from parallelrun_core.spec.expressions import same_name
+from parallelrun_core.spec.expressions import only_expression, same_name, step_reference
 from parallelrun_core.spec.fields import Input
 from parallelrun_core.spec.pipeline import LATER_FIELDS, PipelineInput, Step, StepInput, StepOutput
 from parallelrun_core.spec.pipeline_steps import MAX_DEPTH, known_part
@@ -47,7 +47,7 @@ def read_pipeline(document: Mapping[str, Any], location: Location, findings: Fin
     scope.outputs = bindings.step_outputs(outputs, declared, scope, location.below("outputs"))
     scope.inputs, scope.inputs_at, scope.outputs_at = inputs, location.at("inputs"), location.at("outputs")
     draft = _read(inner, where, scope, findings)
-    _put_header(header, scope.job_name, draft, location)
+    _put_header(header, scope.job_name, draft, location, findings)
     return draft
 
 
@@ -61,7 +61,7 @@ def _inputs_of_component(
     return {**dict.fromkeys(declared), **inputs}
 
 
-def _put_header(header: Header, name: str, draft: PipelineDraft, location: Location) -> None:
+def _put_header(header: Header, name: str, draft: PipelineDraft, location: Location, findings: Findings) -> None:
     fields, settings = header
     tags = {str(key): str(value) for key, value in (fields.tags or {}).items()}
     values = {
@@ -76,6 +76,26 @@ def _put_header(header: Header, name: str, draft: PipelineDraft, location: Locat
     draft.origins |= {"name": location.at("display_name"), "experiment": location.at("experiment_name")}
     for key in ("continue_on_step_failure", "force_rerun"):
         draft.origins[key] = location.at("settings", key)
+    for key, is_first in (("on_init", True), ("on_finalize", False)):
+        if (step := getattr(settings, key)) is not None:
+            _put_at_an_end(step, draft.fields["steps"], location.at("settings", key), findings, is_first=is_first)
+
+
+def _put_at_an_end(
+    named: str, steps: dict[str, dict[str, Any]], pointer: str, findings: Findings, *, is_first: bool
+) -> None:
+    """Let a step run before all others, or after them, as `on_init` and `on_finalize` of a pipeline say."""
+    meant = step_reference(only_expression(named) or "")
+    key = same_name(meant.step if meant is not None else named, steps)
+    if key is None:
+        findings.wrong(pointer, f"there is no step {named!r}", f"they are: {quoted(steps)}")
+        return
+    others = [name for name in steps if name != key]
+    for name in others if is_first else [key]:
+        before = [key] if is_first else others
+        steps[name]["after"] = list(dict.fromkeys([*steps[name].get("after", ()), *before]))
+    if not is_first:
+        findings.note(pointer, "it runs last, and only if all other steps have completed")
 
 
 # The steps
@@ -178,7 +198,7 @@ def _read_nested(step: RawStep, scope: PipelineScope, findings: Findings) -> tup
         budget=scope.budget,
     )
     draft = _read(inner, where, inside, findings)
-    _put_header(header, label(header.fields.display_name or step.name), draft, step.location)
+    _put_header(header, label(header.fields.display_name or step.name), draft, step.location, findings)
     spec = draft.finish(findings)
     later = {
         name: Input.model_validate(fields)
@@ -192,7 +212,7 @@ def _read_nested(step: RawStep, scope: PipelineScope, findings: Findings) -> tup
 def _nested_header(step: RawStep, findings: Findings) -> Header:
     if step.component_at is not None:
         component = {name: value for name, value in step.component.items() if name not in OF_THE_STEP}
-        findings.validate(Pipeline, component, step.component_at.pointer)
+        findings.validate(Pipeline, component, step.component_at.pointer, ignores_unknown=True)
     fields = {name: value for name, value in step.fields.items() if name not in OF_THE_STEP}
     return read_header({"type": "pipeline", **fields}, step.location, findings)
 

@@ -10,12 +10,14 @@ from parallelrun_core.errors import InvalidInput, UnsafePath
 from parallelrun_core.paths import relative_parts
 
 UPLOADS: Final = "azureml-blobstore"
-"""The container of the default datastore: what clients upload, and the outputs of jobs below `azureml/`."""
+"""The container of the default datastore: what clients upload, the outputs of jobs, and what is the users' own."""
 ARTIFACTS: Final = "azureml"
 """The container of the datastore with the logs of jobs."""
 OF_VERSIONS: Final = "code-"
 """What the containers begin with that have the files of one version of an asset each."""
-OF_OUTPUTS: Final = "azureml/"
+OF_UPLOADS: Final = "LocalUpload/"
+"""What the paths of uploads begin with there. All other paths are the users': see `blobstore_of`."""
+OF_OUTPUTS: Final = "azureml-outputs/"
 OF_LOGS: Final = "ExperimentRun/dcid."
 EXECUTION_LOG: Final = "logs/azureml/executionlogs.txt"
 """The log that clients print while they wait for a job: what happened, in order. It is made when it is asked for."""
