@@ -30,6 +30,8 @@ from parallelrun_core.spec.fields import NAME, checked_path
 from parallelrun_core.storage.location import DATASTORE, location_of
 
 _DEFAULT_DATASTORE: Final = re.compile(r"\$\{\{\s*default_datastore\s*\}\}", re.IGNORECASE)
+ARTIFACTS: Final = "artifacts"
+"""The output that each command of Azure ML has, though nobody declares it."""
 _TABLE_ONLY: Final = ("eval_mount", "eval_download")
 
 
@@ -243,9 +245,21 @@ def pipeline_outputs(raw: Mapping[str, Any], scope: PipelineScope, location: Loc
 
 
 def step_outputs(
-    raw: Mapping[str, Any], declared: Mapping[str, Any] | None, scope: PipelineScope, location: Location
+    raw: Mapping[str, Any],
+    declared: Mapping[str, Any] | None,
+    scope: PipelineScope,
+    location: Location,
+    *,
+    has_artifacts: bool = False,
 ) -> dict[str, Fields]:
-    """The outputs of a step as the job spec has them."""
+    """The outputs of a step as the job spec has them.
+
+    Args:
+        declared: what its component declares; None when it has no component.
+        has_artifacts: it is a command, which may have an output that its component doesn't declare.
+    """
+    if declared is not None and has_artifacts and same_name(ARTIFACTS, raw) is not None:
+        declared = {ARTIFACTS: None, **declared}
     given = _declared(raw, declared, scope, location, "output")
     found = {}
     for name in given if declared is None else declared:

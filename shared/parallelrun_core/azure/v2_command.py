@@ -10,12 +10,14 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field, StrictBool, StrictInt, StrictStr
 
+from parallelrun_core.azure.bindings import ARTIFACTS
 from parallelrun_core.azure.findings import Location
 from parallelrun_core.azure.part import Part
 from parallelrun_core.azure.v2_models import Label
 from parallelrun_core.azure.v2_reader import HINTS as COMMON_HINTS
 from parallelrun_core.azure.v2_reader import V2Reader, merged
 from parallelrun_core.spec.command import MAX_SECONDS
+from parallelrun_core.spec.expressions import same_name
 
 _INHERITED: Final = (
     "command", "code", "environment", "environment_variables", "resources", "limits", "distribution",
@@ -122,6 +124,7 @@ class CommandReader(V2Reader):
         step = self._checked(CommandStep, raw, location)
         self._check_inputs(location)
         self.findings.check()
+        self._mark_artifacts()
         settings, locations = merged(step, component, location, where, _INHERITED)
         at = locations["command"].at("command")
         if not settings.get("command"):
@@ -155,6 +158,13 @@ class CommandReader(V2Reader):
             if fields.get("transformations"):
                 message = "a command reads its files itself; only a parallel job has them read"
                 self.findings.wrong(where.at("transformations"), message)
+
+    def _mark_artifacts(self) -> None:
+        """Of a command, the output of this name is what it writes to `outputs` of its working folder."""
+        name = same_name(ARTIFACTS, self._outputs)
+        if name is not None and self._outputs[name].get("type") == "uri_folder":
+            self._outputs[name] = {**self._outputs[name], "has_artifacts": True}
+            self.draft.put("outputs", self._outputs, self.draft.origins["outputs"])
 
     def _put_one_node(self, value: Any, location: Location) -> None:
         count = (value or {}).get("instance_count")

@@ -111,7 +111,9 @@ class V2Reader(ABC):
         given_inputs = as_mapping(raw.get("inputs"), location.at("inputs"), self.findings)
         self._inputs = bindings.step_inputs(given_inputs, inputs, self.scope, location.below("inputs"))
         given = as_mapping(raw.get("outputs"), location.at("outputs"), self.findings)
-        self._outputs = bindings.step_outputs(given, outputs, self.scope, location.below("outputs"))
+        self._outputs = bindings.step_outputs(
+            given, outputs, self.scope, location.below("outputs"), has_artifacts=self.kind == "command"
+        )
         self.draft.put("inputs", self._inputs, location.at("inputs"))
         for name in self._inputs:
             key = same_name(name, given_inputs) or name

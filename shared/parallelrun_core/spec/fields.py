@@ -182,6 +182,8 @@ class Output(Strict):
     """The name in that folder; when empty, the name of the output."""
     asset: OutputAsset | None = None
     """The data or model that it becomes when the job has completed."""
+    has_artifacts: bool = False
+    """Of a command: what it writes to `outputs` of its working folder is in this folder, below `outputs`."""
 
     @field_validator("path")
     @classmethod

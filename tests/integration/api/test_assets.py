@@ -159,6 +159,10 @@ def test_the_site_file_of_a_server_counts_for_all_that_it_reads(redis_url: str, 
     with ApiServer(tmp_path / "root", redis_url, "--site", str(file)) as server, server.client() as api:
         found = api.get("/v1/assets/data:resolve", params={"name": "azureml:theirs:4"}).json()
         assert found["content"] == {"path": str(site.data)}
-        assert api.get("/v1/site").json()["locations"] == {"https://x.example/": f"{site.data}/"}
+        said = api.get("/v1/site").json()
+        assert said["locations"] == {"https://x.example/": f"{site.data}/"}
+        assert said["datastores"] == {"workspaceblobstore": str(tmp_path / "root" / "blobstore")}
+        file.write_text(f"datastores:\n  workspaceblobstore: {site.data}\n")
+        assert api.get("/v1/site").json()["datastores"] == {"workspaceblobstore": str(site.data)}
         file.write_text("dta: {}\n")
         assert "site.yml:1" in api.get("/v1/site").text or api.get("/v1/site").status_code == 422

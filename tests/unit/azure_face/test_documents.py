@@ -51,6 +51,43 @@ def test_a_step_with_a_component_keeps_what_it_sets_itself() -> None:
     }
 
 
+def test_a_step_with_what_the_client_calls_otherwise_has_the_names_of_documents() -> None:
+    sent = {
+        "computeId": f"{WS}/computes/cpu",
+        "componentId": f"{WS}/components/c/versions/1",
+        "partition_keys": '["Store", "Brand"]',
+        "mini_batch_size": 0,
+        "error_threshold": None,
+        "retry_settings": {"max_retries": None, "timeout": 60},
+        "resources": {"instance_count": 2, "maxInstanceCount": 4, "properties": {}, "shm_size": None},
+        "distribution": {"distribution_type": "PyTorch", "process_count_per_instance": 1},
+        "limits": {"job_limits_type": "Command", "timeout": "PT10M"},
+        "identity": {"identity_type": "UserIdentity"},
+        "queue_settings": {},
+    }
+
+    step = node(**sent)
+
+    assert step == {
+        "type": "parallel",
+        "compute": "azureml:cpu",
+        "component": f"azureml:{WS}/components/c/versions/1",
+        "partition_keys": ["Store", "Brand"],
+        "retry_settings": {"timeout": 60},
+        "resources": {"instance_count": 2, "max_instance_count": 4},
+        "distribution": {"type": "pytorch", "process_count_per_instance": 1},
+        "limits": {"timeout": 600},
+        "identity": {"type": "user_identity"},
+    }
+    pipeline = document_of({"jobType": "Pipeline", "jobs": {"outer": {"type": "pipeline", "jobs": {"step": sent}}}})
+    assert pipeline["jobs"]["outer"]["jobs"]["step"] == {key: step[key] for key in step if key != "type"}
+
+
+@pytest.mark.parametrize("compute", ["azureml:serverless", "${{parent.inputs.cluster}}", "cpu-cluster"])
+def test_the_name_of_a_compute_stays_as_it_is(compute: str) -> None:
+    assert node(computeId=compute)["compute"] == compute
+
+
 def test_inputs_and_outputs_of_all_forms() -> None:
     step = node(
         inputs={

@@ -17,6 +17,8 @@ from parallelrun_core.storage.location import is_url
 from parallelrun_core.storage.stores import storage_of
 
 OUTPUTS: Final = ".outputs"
+ARTIFACTS: Final = "outputs"
+"""The folder in an output for artifacts in which these are, as in Azure ML."""
 _LIVE, _ASIDE = "live", "aside"
 
 
@@ -82,9 +84,14 @@ class OutputPlaces:
 def _main_folder(folder: JobFolder, spec: JobSpec) -> str:
     """What a script finds as the folder of its output (reference §3.7): the one with the rows, or else the only one.
 
-    A job without rows that has several folders, or none, or a command, gets the one in which they are.
+    A job without rows that has several folders, or none, or a command, gets the one in which they are; a command with
+    an output for its artifacts, the folder of these.
     """
-    folders = [path for name, path in folder.output_paths(spec).items() if spec.outputs[name].type == "uri_folder"]
+    paths = folder.output_paths(spec)
+    artifacts = next((paths[name] for name, given in spec.outputs.items() if given.has_artifacts), "")
+    if spec.command and artifacts:
+        return posixpath.join(artifacts, ARTIFACTS)
+    folders = [path for name, path in paths.items() if spec.outputs[name].type == "uri_folder"]
     if spec.writes_rows or spec.command or len(folders) != 1:
         return posixpath.dirname(folder.output_file(spec))
     return folders[0]

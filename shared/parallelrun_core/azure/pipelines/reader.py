@@ -13,7 +13,7 @@ from parallelrun_core.azure.pipelines.conditions import conditions_of
 from parallelrun_core.azure.pipelines.draft import PipelineDraft, StepDraft
 from parallelrun_core.azure.pipelines.header import Header, read_header
 from parallelrun_core.azure.pipelines.steps import OF_THE_STEP, names_after, read_step
-from parallelrun_core.azure.pipelines.wiring import IF_ELSE, RawStep, output_types, raw_steps
+from parallelrun_core.azure.pipelines.wiring import IF_ELSE, RawStep, output_types, raw_steps, with_artifacts
 from parallelrun_core.azure.scope import LATER, Fields, Later, PipelineScope, TooLarge
 from parallelrun_core.azure.v2_models import Pipeline
 from parallelrun_core.azure.v2_reader import label
@@ -105,7 +105,7 @@ def _read(document: Mapping[str, Any], location: Location, scope: PipelineScope,
     """A pipeline, whose inputs and outputs are those of the scope."""
     jobs = as_mapping(document.get("jobs"), location.at("jobs"), findings)
     scope.budget.take(len(jobs), location.at("jobs"))
-    raw = raw_steps(jobs, location.below("jobs"), scope)
+    raw = with_artifacts(raw_steps(jobs, location.below("jobs"), scope))
     findings.check()  # or steps would be missing, to which others are bound
     types = {step.name: output_types(step, scope.outputs) for step in raw.values() if step.kind != IF_ELSE}
     conditions = conditions_of(raw, types, scope.inputs, findings)

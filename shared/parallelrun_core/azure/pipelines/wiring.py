@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from parallelrun_core.azure.bindings import ARTIFACTS
 from parallelrun_core.azure.components import open_component
 from parallelrun_core.azure.findings import Findings, Location, quoted
 from parallelrun_core.azure.forms import CONFIG
@@ -20,6 +21,7 @@ OWN: Final = "own"
 """A job spec of ours."""
 IF_ELSE: Final = "if_else"
 _KINDS: Final = ("parallel", "command", "pipeline", IF_ELSE)
+_ARTIFACTS_OF: Final = re.compile(r"parent\.jobs\.([A-Za-z0-9_-]+)\.outputs\.artifacts\b", re.IGNORECASE)
 _NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,127}")
 
 
@@ -113,6 +115,23 @@ def _raw_step(name: str, fields: Any, location: Location, names: list[str], find
     return RawStep(name, kind, fields, location, own)
 
 
+def with_artifacts(steps: Mapping[str, RawStep]) -> dict[str, RawStep]:
+    """The steps, with an output for their artifacts where others read it: nobody has to declare it."""
+    text = repr([step.fields.get("inputs") for step in steps.values()])
+    read = {match[1].lower() for match in _ARTIFACTS_OF.finditer(text)}
+    return {
+        name: replace(step, fields={**step.fields, "outputs": {ARTIFACTS: None, **_outputs_of(step)}})
+        if step.kind == "command" and name.lower() in read and same_name(ARTIFACTS, _outputs_of(step)) is None
+        else step
+        for name, step in steps.items()
+    }
+
+
+def _outputs_of(step: RawStep) -> Mapping[str, Any]:
+    given = step.fields.get("outputs")
+    return given if isinstance(given, dict) else {}
+
+
 def output_types(step: RawStep, parents: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
     """The type of each output of a step.
 
@@ -123,6 +142,8 @@ def output_types(step: RawStep, parents: Mapping[str, Mapping[str, Any]]) -> dic
     declared = declared if isinstance(declared, dict) else {}
     given = given if isinstance(given, dict) else {}
     names = list(declared) if step.component else list(given)
+    if step.component and step.kind == "command" and (key := same_name(ARTIFACTS, given)) is not None:
+        names.append(key)
     types = {}
     for name in names:
         key = same_name(str(name), given)

@@ -1,4 +1,4 @@
-"""Which folder a name in a container stands for: an upload, or the logs or outputs of a job."""
+"""Which folder a name in a container stands for: an upload, or the artifacts or outputs of a job."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from contextlib import suppress
 from itertools import islice
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from parallelrun_api.azure.blobs.artifacts import Artifacts, artifacts_of
 from parallelrun_api.azure.blobs.names import ARTIFACTS, EXECUTION_LOG, OF_LOGS, OF_OUTPUTS, UPLOADS
 from parallelrun_api.azure.outputs import served_output
 from parallelrun_api.views.files import ServedFolder
@@ -26,7 +27,7 @@ _COPY_BYTES: Final = 1 << 20
 class Place(NamedTuple):
     """A folder from which files are served, and what precedes their paths in the container."""
 
-    folder: ServedFolder
+    folder: ServedFolder | Artifacts
     prefix: str
 
 
@@ -41,7 +42,7 @@ def open_blob(face: Face, container: str, blob: str) -> int:
     if place is None:
         return face.blobs.open(container, blob)
     if container == ARTIFACTS and blob == place.prefix + EXECUTION_LOG:
-        return _execution_log(place.folder)
+        return _execution_log(_logs_of(face, face.names.job_id(place.prefix.removeprefix(OF_LOGS).rstrip("/"))))
     return place.folder.open(blob.removeprefix(place.prefix))
 
 
@@ -94,7 +95,7 @@ def _uploaded(face: Face, container: str, prefix: str) -> Place:
 
 
 def _of_job(face: Face, container: str, blob: str) -> Place | None:
-    """The logs or an output of the job that a name belongs to; None if it belongs to none.
+    """The artifacts or an output of the job that a name belongs to; None if it belongs to none.
 
     Raises:
         NotFound: there is no such job, or it has nothing there.
@@ -110,4 +111,4 @@ def _of_job(face: Face, container: str, blob: str) -> Place | None:
     name = blob.removeprefix(OF_LOGS).partition("/")[0]
     if not blob.startswith(OF_LOGS):
         raise NotFound(f"There is no blob {blob[:200]!r}.")
-    return Place(_logs_of(face, face.names.job_id(name)), f"{OF_LOGS}{name}/")
+    return Place(artifacts_of(face, face.names.job_id(name)), f"{OF_LOGS}{name}/")

@@ -1,0 +1,83 @@
+"""The artifacts of a job as the client downloads them: its logs, and what it has written to `outputs`.
+
+What a command writes to `outputs` of its working folder is among the job's own outputs, beside those that have a name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from heapq import merge
+from typing import TYPE_CHECKING, Final
+
+from parallelrun_api.views.files import ServedFolder
+from parallelrun_core.folder.layout import OUTPUTS
+
+if TYPE_CHECKING:
+    from parallelrun_api.azure.face import Face
+    from parallelrun_api.models import FileEntry
+    from parallelrun_core.spec import JobSpec
+
+_PREFIX: Final = "outputs"
+"""What the paths of files begin with that are no logs."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Artifacts:
+    """The files of a job that its client knows without the name of an output."""
+
+    logs: ServedFolder
+    written: ServedFolder | None = None
+    """What it has written to `outputs`; None: nobody can tell that from its other outputs."""
+    named: frozenset[str] = frozenset()
+    """Files and folders there that are outputs with a name."""
+
+    def files(self, after: str = "") -> Iterator[FileEntry]:
+        """The files, by path: those whose path comes after `after`."""
+        return merge(self.logs.files(after), self._written(after), key=lambda entry: entry.path)
+
+    def open(self, path: str) -> int:
+        """Open a file; returns the file descriptor.
+
+        Raises:
+            NotFound, UnsafePath: as for a served folder.
+        """
+        if self.written is not None and path.startswith(f"{_PREFIX}/"):
+            return self.written.open(path)
+        return self.logs.open(path)
+
+    def _written(self, after: str) -> Iterator[FileEntry]:
+        for entry in self.written.files(after) if self.written is not None else ():
+            if entry.path.split("/")[1] not in self.named:
+                yield entry
+
+
+def artifacts_of(face: Face, job_id: str) -> Artifacts:
+    """The artifacts of a job.
+
+    Raises:
+        NotFound: there is no such job.
+    """
+    folder = face.context.jobs.folder(job_id)
+    record = folder.record()
+    anchor, names = folder.path.parent, face.context.folder_names
+    logs = ServedFolder(anchor=anchor, beneath=f"{job_id}/logs", names=names)
+    spec = None if record.is_pipeline else record.job_spec()
+    if spec is None or spec.output:
+        return Artifacts(logs=logs)
+    below = _of_artifacts(spec)
+    written = ServedFolder(anchor=anchor, beneath=f"{job_id}/{OUTPUTS}{below}", name=_PREFIX, names=names)
+    return Artifacts(logs=logs, written=written, named=frozenset() if below else _named(spec))
+
+
+def _of_artifacts(spec: JobSpec) -> str:
+    """The folder below the job's outputs that has its artifacts alone; empty: they are beside its named outputs."""
+    for name, output in spec.outputs.items():
+        if output.has_artifacts and not output.path:
+            return f"/{output.file_name or name}/{_PREFIX}"
+    return ""
+
+
+def _named(spec: JobSpec) -> frozenset[str]:
+    names = {output.file_name or name for name, output in spec.outputs.items() if not output.path}
+    return frozenset({*names, spec.append_row_file_name} if spec.writes_rows else names)
