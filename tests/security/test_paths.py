@@ -116,6 +116,8 @@ def rule_of(places: Path, job: str = "") -> PathRule:
         ("elsewhere/../in/file", True, True),
         ("root", False, False),
         ("root/any", False, False),
+        ("root/blobstore/x", True, True),
+        ("root/blobstore2", False, False),
         (f"root/jobs/{JOB}", False, False),
         (f"root/jobs/{JOB}/job.json", False, False),
         (f"root/jobs/{JOB}/outputs", True, False),
