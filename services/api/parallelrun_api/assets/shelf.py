@@ -17,7 +17,7 @@ from parallelrun_core.assets.document import NewAsset, pinned, read_asset
 from parallelrun_core.assets.names import LATEST
 from parallelrun_core.assets.resolving import names_in
 from parallelrun_core.assets.site import DEFAULT_DATASTORE, Site, SiteNow
-from parallelrun_core.datastores.catalog import Catalog as Datastores
+from parallelrun_core.datastores.catalog import datastore_catalog
 from parallelrun_core.errors import CorruptLog, InvalidInput
 from parallelrun_core.folder.layout import blobstore_of
 from parallelrun_core.path_rule import PathRule, Places
@@ -42,7 +42,7 @@ class Shelf:
         self._catalog = Catalog(root)
         self._rule = PathRule(root, places)
         self._site_file = SiteNow(site)
-        self._datastores = Datastores(root)
+        self._datastores = datastore_catalog(root)
         self.names: Final = names_in(self._catalog, self._site)
         """Where documents of jobs look names up."""
 

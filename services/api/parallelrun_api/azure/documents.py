@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from parallelrun_api.azure.answers import NotSupported
 from parallelrun_api.azure.ids import shortened, without_prefix
+from parallelrun_core.azure.v2_models import TYPES
 from parallelrun_core.errors import InvalidInput
 
 _MODES: Final = {
@@ -103,13 +104,18 @@ def _command(sent: Mapping[str, Any]) -> dict[str, Any]:
         "environment": _id(sent.get("environmentId")),
         "environment_variables": sent.get("environmentVariables") or None,
         "compute": shortened(str(sent["computeId"])) if sent.get("computeId") else None,
-        "inputs": _inputs(sent.get("inputs")) or None,
+        "inputs": {name: _not_a_type(value) for name, value in _inputs(sent.get("inputs")).items()} or None,
         "outputs": outputs or None,
         "resources": {"instance_count": count} if count else None,
         "limits": {"timeout": seconds_of(timeout)} if timeout else None,
         "distribution": _distribution(distribution) if isinstance(distribution, Mapping) else None,
         "identity": _identity(sent.get("identity")),
     }
+
+
+def _not_a_type(value: object) -> object:
+    """An input of a job. A text that is also the name of a type is written so that it stays a text."""
+    return {"type": "string", "value": value} if isinstance(value, str) and value in TYPES else value
 
 
 # Steps
