@@ -13,7 +13,14 @@ import msgspec
 from parallelrun.assets import Assets
 from parallelrun.models import BatchDeployment, BatchEndpoint, Job
 from parallelrun.resource import as_model, pages
-from parallelrun.sending import UPLOAD_TIMEOUT_S, body_of, submission_headers, with_contexts_sent, without_its_code
+from parallelrun.sending import (
+    UPLOAD_TIMEOUT_S,
+    body_of,
+    notes_on,
+    submission_headers,
+    with_contexts_sent,
+    without_its_code,
+)
 from parallelrun.transport import Transport
 
 _PATH: Final = "/v1/batch-endpoints"
@@ -155,8 +162,7 @@ class BatchDeployments:
                 read_timeout_s=UPLOAD_TIMEOUT_S,
             )
         made = as_model(answer, BatchDeployment)
-        # The server received the spec, not the document, so it doesn't know all notes on the document.
-        return msgspec.structs.replace(made, notes=[*map(str, given.reading.notes)] or made.notes)
+        return msgspec.structs.replace(made, notes=notes_on(given.reading, made.notes))
 
     def list(self, endpoint_name: str) -> list[BatchDeployment]:
         """Those of an endpoint, by name. Raises NotFound."""

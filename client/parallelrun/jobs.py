@@ -83,7 +83,7 @@ class Jobs:
         if upload_code:
             document = with_contexts_sent(document, Assets(self._transport, "code").send_code)
         created = self._submit(document, folders, submission_headers(key, traceparent))
-        return msgspec.structs.replace(created, notes=notes_on(reading, created.notes) or created.notes)
+        return msgspec.structs.replace(created, notes=notes_on(reading, created.notes))
 
     def _submit(self, document: dict[str, Any], folders: Mapping[str, Path], headers: Mapping[str, str]) -> Job:
         with body_of(document, folders) as body:

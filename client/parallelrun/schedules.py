@@ -15,7 +15,7 @@ import msgspec
 from parallelrun.assets import Assets
 from parallelrun.models import Fire, Job, Schedule
 from parallelrun.resource import as_model, pages
-from parallelrun.sending import UPLOAD_TIMEOUT_S, body_of, with_contexts_sent, without_its_code
+from parallelrun.sending import UPLOAD_TIMEOUT_S, body_of, notes_on, with_contexts_sent, without_its_code
 from parallelrun.transport import Transport
 
 if TYPE_CHECKING:
@@ -65,10 +65,10 @@ class Schedules:
                 "PUT", _path(reading.name), idempotent=True, body=body, read_timeout_s=UPLOAD_TIMEOUT_S
             )
         made = as_model(answer, Schedule)
-        if reading.job is None or not reading.job.notes:
+        if reading.job is None:
             return made
-        # The server received the spec, not the document, so it doesn't know all notes on the document.
-        return msgspec.structs.replace(made, job={**made.job, "notes": [*map(str, reading.job.notes)]})
+        notes = notes_on(reading.job, made.job.get("notes", []))
+        return msgspec.structs.replace(made, job={**made.job, "notes": notes})
 
     def list(self) -> Iterator[Schedule]:
         """All of them, by name; pages are fetched as they are needed."""

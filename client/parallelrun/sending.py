@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 from parallelrun_core.assets.names import stored_code
 from parallelrun_core.computes.built_images import DOCKERFILE
-from parallelrun_core.computes.images import BUILD_NOTE, NOTE
+from parallelrun_core.computes.images import CONDITIONAL
 
 if TYPE_CHECKING:
     from parallelrun_core.reading import Reading
     from parallelrun_core.spec import JobSpec, PipelineSpec
 
 UPLOAD_TIMEOUT_S: Final = 300.0
-_OF_IMAGES: Final = frozenset({NOTE, BUILD_NOTE})
 
 
 def submission_headers(key: str, traceparent: str | None = None) -> dict[str, str]:
@@ -71,16 +70,18 @@ def with_contexts_sent(document: dict[str, Any], send: Callable[[Path, str], str
 
 
 def notes_on(reading: Reading, told: Sequence[str]) -> list[str]:
-    """The notes on a document. The server received the spec, so it doesn't know all of them; but it alone knows whether
-    those on images are true.
+    """The notes on a document: those of its reader, of which the server confirms some, and those of the server alone.
+
+    The server received the spec and not the document, so it doesn't know all of them, nor where in the document.
 
     Args:
         told: the notes of the server.
     """
+    messages = {note.message for note in reading.notes}
+    confirmed = {message for message in messages if any(each.endswith(message) for each in told)}
     return [
-        str(note)
-        for note in reading.notes
-        if note.message not in _OF_IMAGES or any(each.endswith(note.message) for each in told)
+        *(str(note) for note in reading.notes if note.message not in CONDITIONAL or note.message in confirmed),
+        *(each for each in told if not any(each.endswith(message) for message in confirmed)),
     ]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 import textwrap
 from collections.abc import Iterator
 from pathlib import Path
@@ -73,8 +74,11 @@ MULTI_LINE = [{"read_delimited": {"support_multi_line": True}}]
 def test_a_table_with_newlines_in_quotes_is_split_and_comes_back_whole(cluster: Cluster) -> None:
     path = as_csv(cluster.home / "multi" / "a.csv")
     inputs: dict[str, object] = {"data": {"path": str(path.parent), "transformations": MULTI_LINE}}
-    result = completed(cluster, cluster.submit(ECHO, inputs=inputs, mini_batch_size="4kb"))
+    job = cluster.submit(ECHO, inputs=inputs, mini_batch_size="4kb")
+    result = completed(cluster, job)
     assert cluster.output(result) == expected()
+    overview = "".join(file.read_text() for file in cluster.folder(job).logs.glob("job_progress_overview.*.txt"))
+    assert re.search(r"mini-batches with [1-9][\d,]* bytes of tables whose rows are counted as they are read", overview)
     assert result.progress.scheduled > 10
     assert (result.progress.items_scheduled, result.progress.items_done) == (ROWS, ROWS)
 

@@ -2,9 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any, Self
+
+from parallelrun.errors import InvalidInput
+
+
+def several(values: Iterable[Any] | None, pointer: str) -> list[Any]:
+    """These values as a list; none for None.
+
+    Args:
+        pointer: what they are given as, for the error.
+
+    Raises:
+        InvalidInput: it is text or a path, whose characters nobody means, or a single value.
+    """
+    if values is None:
+        return []
+    if isinstance(values, str | bytes | PurePath | Mapping) or not isinstance(values, Iterable):
+        raise InvalidInput.at(
+            pointer, f"a list is required, and this is {type(values).__name__}", f"as in [{values!r}]"
+        )
+    return list(values)
 
 
 def without_none(fields: dict[str, Any]) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Final, Self
 
-from parallelrun.builders.parts import Environment, Output, without_none
+from parallelrun.builders.parts import Environment, Output, several, without_none
 from parallelrun.builders.step_data import StepData
 from parallelrun.builders.v1_steps import ALONE, UNKNOWN, Given, PipelineParameter, Surroundings, Wires, named
 from parallelrun.errors import InvalidInput
@@ -17,12 +17,11 @@ _MAY_BE_PARAMETERS: Final = frozenset({
     "mini_batch_size", "node_count", "process_count_per_node", "logging_level", "run_invocation_timeout",
     "run_max_try", "partition_keys",
 })  # fmt: skip
-_NOT_SAVED: Final = ("allowed_failed_count", "allowed_failed_percent")
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(slots=True)
 class ParallelRunConfig:
-    """How a step runs.
+    """How a step runs. Positional arguments come in the order of v1.
 
     Raises:
         InvalidInput: a field is wrong; also raised when a step is created from a configuration that was changed since.
@@ -71,21 +70,19 @@ class ParallelRunConfig:
         document = {field.name: _value(field.name, getattr(self, field.name), around) for field in fields(self)}
         document["environment"] = self.environment.document()
         document["compute_target_name"] = getattr(self.compute_target, "name", document.pop("compute_target", None))
-        if document["partition_keys"] is not None:
+        if isinstance(document["partition_keys"], tuple | set | frozenset):  # text is refused as any other wrong type
             document["partition_keys"] = list(document["partition_keys"])
         return without_none(document)
 
     def save_to_yaml(self, path: str | Path) -> None:
-        """Write a file for `load_yaml`, and with inputs added for `parallelrun run`. As in v1, it leaves out
-        `allowed_failed_count` and `allowed_failed_percent`.
+        """Write a file for `load_yaml`, and with inputs added for `parallelrun run`.
 
         Raises:
             OSError: it can't be written.
         """
         import yaml
 
-        document = {name: value for name, value in self.document().items() if name not in _NOT_SAVED}
-        text = yaml.safe_dump({"parallel_run_config": document}, sort_keys=False)
+        text = yaml.safe_dump({"parallel_run_config": self.document()}, sort_keys=False)
         Path(path).write_text(text, encoding="utf-8")
 
     @classmethod
@@ -155,24 +152,24 @@ class ParallelRunStep:
         InvalidInput: something is wrong; it says where.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0917 - v1 has this order
         self,
         name: str,
         parallel_run_config: ParallelRunConfig,
         inputs: Iterable[Given],
-        *,
         output: Output | StepData | str | Path | None = None,
-        side_inputs: Iterable[Given] = (),
-        arguments: Iterable[Any] = (),
+        side_inputs: Iterable[Given] | None = None,
+        arguments: Iterable[Any] | None = None,
         allow_reuse: bool | None = None,
     ) -> None:
         self.name = name
         self.parallel_run_config = parallel_run_config
         self.after: list[Any] = []
-        self._inputs, self._side_inputs = named(inputs, "input"), named(side_inputs, "side_input")
+        self._inputs = named(several(inputs, "/inputs"), "input")
+        self._side_inputs = named(several(side_inputs, "/side_inputs"), "side_input")
         self._output = output.path if isinstance(output, Output) else output
         written = [output] if isinstance(output, StepData) else []
-        self.wires = Wires.of([*self._inputs, *self._side_inputs], written, arguments)
+        self.wires = Wires.of([*self._inputs, *self._side_inputs], written, several(arguments, "/arguments"))
         for data in self.wires.outputs:
             data.writer = self
         self._allow_reuse = allow_reuse

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from copy import copy
 from typing import Any, Final, Self
 
-from parallelrun.builders.parts import Environment, without_none
+from parallelrun.builders.parts import Environment, several, without_none
 from parallelrun.builders.step_data import StepData
 from parallelrun.builders.v1_steps import ALONE, Given, PipelineParameter, Surroundings, Wires, named
 from parallelrun.errors import InvalidInput
@@ -44,7 +44,9 @@ class PythonScriptStep:
     ) -> None:
         self.name = name or script_name
         self.after: list[Any] = []
-        self.wires = Wires.of(named(inputs or (), "input"), outputs or (), arguments or ())
+        self.wires = Wires.of(
+            named(several(inputs, "/inputs"), "input"), several(outputs, "/outputs"), several(arguments, "/arguments")
+        )
         self._script, self._code, self._allow_reuse = script_name, source_directory or ".", allow_reuse
         self._params = dict(params or {})
         self._environment = getattr(runconfig, "environment", None)
@@ -84,7 +86,7 @@ class StepSequence:
     """Steps that run one after another, whatever data they need of each other. Elements that are lists run together."""
 
     def __init__(self, steps: Iterable[Any]) -> None:
-        self.steps = list(steps)
+        self.steps = several(steps, "/steps")
         for earlier, later in zip(self.steps, self.steps[1:], strict=False):
             for step in _flat([later]):
                 for needed in _flat([earlier]):
@@ -102,7 +104,7 @@ class Pipeline:
     def __init__(
         self, workspace: Any = None, steps: Iterable[Any] = (), description: str | None = None, **_: Any
     ) -> None:
-        self._steps = _with_needed(_flat(steps))
+        self._steps = _with_needed(_flat([steps] if isinstance(steps, StepSequence) else several(steps, "/steps")))
         self._description = description
         self._settings: dict[str, Any] = {}
         self._experiment: str | None = None

@@ -56,19 +56,20 @@ def create(
     """Submit a job, and print its id."""
     from parallelrun.cli.output import say, say_notes, show_change
     from parallelrun.names import names_at
+    from parallelrun.sending import notes_on
     from parallelrun.spec_file import input_assignments, read_job_file
     from parallelrun.top.page import address_of
     from parallelrun.which_server import server_to_use
 
     changes = [*(assignments or ()), *input_assignments(inputs or ())]
     reading = read_job_file(file, changes, names_at(lambda: server_to_use(url, token)))
-    say_notes(reading.notes)
     spec = reading.spec.model_copy(update={"resume_from": resume_from}) if resume_from else reading.spec
     if notify or notify_secret:
         spec = spec.model_copy(update={"notify": _notify(notify, notify_secret)})
     with connect(url, token) as client:
         with reading.locating_problems():
             created = client.jobs.create(spec, idempotency_key=idempotency_key or None)
+        say_notes(notes_on(reading, created.notes))
         show_change(created, form, name=created.id)
         if spec.resume_from:
             say(_what_is_taken_over(created, spec.resume_from))

@@ -155,13 +155,15 @@ class Processing:
             # Nobody waits for what comes next while plenty is there, and each slice costs a sync and two round trips.
             has_more = scheduler.step(_LONG_SLICE_S if self._publisher.window.has_plenty else _SLICE_S)
             now = time.monotonic()
-            self._scheduling_log.scheduled(scheduler.mini_batches, scheduler.items, now, finished=not has_more)
+            self._scheduling_log.scheduled(
+                scheduler.mini_batches, scheduler.items, now, finished=not has_more, tables=scheduler.tables
+            )
             if scheduler.sizing is not None:
                 scheduler.sizing.show(self._ledger.progress)
             if not has_more:
                 self._job.reports.overview.say(
-                    f"Scheduling finished: {scheduler.mini_batches:,} mini-batches with {scheduler.items:,} items "
-                    f"in {now - self._job.began:.2f} s."
+                    f"Scheduling finished: {scheduler.mini_batches:,} mini-batches with "
+                    f"{scheduler.tables.words(scheduler.items)} in {now - self._job.began:.2f} s."
                 )
         all_of_them = scheduler.closing is not None
         self._completion.scheduled(scheduler.mini_batches, scheduler.items, all_of_them=all_of_them)

@@ -20,6 +20,7 @@ from parallelrun_core.service import failpoints
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.storage.objects.trouble import StoreAway
 from parallelrun_master.handover import Handover
+from parallelrun_master.planning.amount import TableAmount
 from parallelrun_master.planning.apart import Apart
 from parallelrun_master.planning.cutting import Cut
 from parallelrun_master.planning.input_cuts import InputCuts, Known, Warn, known_in
@@ -76,6 +77,8 @@ class Scheduler:
         """What was scheduled last, durable."""
         self.sizing: Sizing | None = None
         self._writer: ManifestWriter | None = None
+        self.tables = TableAmount()
+        """How much of tables this one has cut."""
         if self.closing is None:
             self._writer = ManifestWriter(folder, term)
             self.closing = read_closing(folder)  # the leader before us may have closed it a moment ago
@@ -89,6 +92,7 @@ class Scheduler:
                 folder, spec, known, self._later(begins), term=term, on_progress=self._later(on_progress), rule=rule,
                 warn=self._later(warn), sizes=self.sizing,
             )  # fmt: skip
+            self.tables = self._inputs.tables
             self._cuts = self._cuts_of(self._inputs)
 
     @property

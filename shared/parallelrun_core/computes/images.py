@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from parallelrun_core.assets.names import stored_code
 from parallelrun_core.computes.built_images import BuiltImage
+from parallelrun_core.computes.names import NOTE as NAME_NOTE
 
 OWN_PYTHON: Final = "the workers run in the Python of their node"
 NOTE: Final = f"no container is created for a job: {OWN_PYTHON}, or one built from conda_file"
@@ -19,6 +20,8 @@ BUILD_NOTE: Final = (
     f"no image is built for a job: {OWN_PYTHON}, or one built from conda_file; a compute of type docker builds one"
 )
 """The same of a Dockerfile."""
+CONDITIONAL: Final = frozenset({NAME_NOTE, NOTE, BUILD_NOTE})
+"""What readers of documents say while nobody knows better: whether it is true depends on the computes of the server."""
 
 
 def image_of(spec: Mapping[str, Any]) -> str:

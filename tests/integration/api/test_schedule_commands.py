@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import httpx
@@ -10,6 +12,8 @@ import pytest
 
 from parallelrun import Client, InvalidInput, NotFound
 from parallelrun.cli import main
+from parallelrun_core import errors as core
+from parallelrun_core.computes.catalog import ComputeCatalog
 from parallelrun_core.folder.job_folder import JobFolder
 from tests.integration.api.conftest import ENTRY_SCRIPT, Site
 from tests.integration.api.server import ApiServer
@@ -83,6 +87,35 @@ def test_from_a_file_to_a_job_and_back(documents: Path, root: Path, capsys: pyte
     assert json.loads(capsys.readouterr().out)["enabled"] is True
     assert main(["schedule", "delete", "nightly"]) == 0
     assert main(["schedule", "show", "nightly"]) != 0
+
+
+@pytest.fixture
+def _as_it_was(api: httpx.Client, root: Path) -> Iterator[None]:
+    """The server is that of other tests, too."""
+    yield
+    with suppress(core.NotFound):
+        ComputeCatalog(root).remove("cpu")
+    api.delete("/v1/schedules/nightly")
+
+
+@pytest.mark.usefixtures("_as_it_was")
+@pytest.mark.parametrize("has_compute", [False, True])
+def test_that_a_compute_has_no_effect_is_said_only_where_there_is_none(
+    documents: Path, api: httpx.Client, capsys: pytest.CaptureFixture[str], *, has_compute: bool
+) -> None:
+    """By all commands and methods that send a document, as the server alone knows."""
+    if has_compute:
+        answer = api.put("/v1/computes/cpu", json={"type": "local", "max_instances": 1})
+        assert answer.status_code in {200, 201}, answer.text
+    commands = [["schedule", "create", "-f", str(documents / "schedule.yml")]]
+    commands += [["job", "create", "-f", str(documents / "pipeline.yml")]]
+    for command in commands:
+        assert main(command) == 0
+        assert ("it names a compute, and has no effect" in capsys.readouterr().err) is not has_compute, command
+    with Client() as client:
+        made = client.schedules.create(documents / "schedule.yml").job["notes"]
+        created = client.jobs.create(documents / "pipeline.yml").notes
+    assert [any("names a compute" in note for note in notes) for notes in (made, created)] == [not has_compute] * 2
 
 
 def test_what_is_wrong_is_said_with_its_line(documents: Path, capsys: pytest.CaptureFixture[str]) -> None:

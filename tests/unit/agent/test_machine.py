@@ -130,6 +130,8 @@ def test_reading_the_data_has_a_time_of_its_own_and_is_not_the_time_of_run() -> 
     (outcome,) = [command.outcome for command in take(node, Commit)]
     assert outcome.failure is not None
     assert outcome.failure.category == "LOAD_TIMEOUT"
+    assert outcome.run_s == 0.0
+    assert outcome.load_s == pytest.approx(10 * RUN_S + 0.3)
 
 
 @pytest.mark.parametrize("has_answered", [True, False])

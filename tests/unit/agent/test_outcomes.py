@@ -94,6 +94,19 @@ def test_each_field_of_an_outcome_comes_from_where_it_is_known() -> None:
     }  # fmt: skip
 
 
+@pytest.mark.parametrize("loads, loaded_at, worker, times", [
+    (True, 0.0, WORKER, (0.0, 22.5 + 0.25)), (True, 1.0, WORKER, (0.25, 22.5)), (False, 0.0, WORKER, (0.25, 22.5)),
+    (False, 0.0, None, (0.0, 24.5)),
+])  # fmt: skip
+def test_a_try_whose_data_never_came_has_spent_its_time_loading(
+    loads: bool, loaded_at: float, worker: Any, times: tuple[float, float]
+) -> None:
+    assignment = Assignment(Delivery(7, "token", 4, 0, b""), 20, 21.5, loads, loaded_at, load_s=22.5)
+    answer = Answer(7, run_s=0.25, failure=Failure("INPUT_UNREADABLE", "m"))
+    made = OutcomeBuilder("node", 23, run_max_try=9).build(assignment, worker, answer, 24.5)
+    assert (made.run_s, made.load_s) == times
+
+
 def test_a_delivery_that_was_lost_with_its_node_is_no_try() -> None:
     assignment = Assignment(Delivery(7, "s/1", 0, 2, b""), 5, 1.0)
     made = OutcomeBuilder("node", 0, run_max_try=3).build(

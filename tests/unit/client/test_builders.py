@@ -62,10 +62,43 @@ def wrong(**changes: Any) -> set[str]:
         ("logging_level", "info"),
         ("entry_script", PipelineParameter("script", "x.py")),
         ("partition_keys", PipelineParameter("keys", "no json")),
+        ("partition_keys", PipelineParameter("keys", '"store"')),
+        ("partition_keys", "store"),
     ],
 )
 def test_a_wrong_field_of_a_configuration_is_reported_at_once(field: str, value: object) -> None:
     assert wrong(**{field: value}) == {field}
+
+
+def test_a_configuration_takes_its_fields_in_the_order_of_v1() -> None:
+    given = (
+        HERE, "score.py", 10, "append_row", "cluster", 2, 3, "5", "src", "what", "DEBUG", 60, 4, "rows.txt", 5, 6.5,
+        None, {"A": "1"},
+    )  # fmt: skip
+    made = ParallelRunConfig(*given)
+    names = [
+        "environment", "entry_script", "error_threshold", "output_action", "compute_target", "node_count",
+        "process_count_per_node", "mini_batch_size", "source_directory", "description", "logging_level",
+        "run_invocation_timeout", "run_max_try", "append_row_file_name", "allowed_failed_count",
+        "allowed_failed_percent", "partition_keys", "environment_variables",
+    ]  # fmt: skip
+    assert {name: getattr(made, name) for name in names} == dict(zip(names, given, strict=True))
+
+
+def test_a_step_takes_its_arguments_in_the_order_of_v1() -> None:
+    made = ParallelRunStep("score", config(), ["a"], "out", ["b"], ["--rows", 5], True)
+    assert made.document() == ParallelRunStep(
+        name="score", parallel_run_config=config(), inputs=["a"], output="out", side_inputs=["b"],
+        arguments=["--rows", 5], allow_reuse=True,
+    ).document()  # fmt: skip
+
+
+def test_keys_that_are_text_are_refused_by_every_form() -> None:
+    for wrong_keys in ("store", {"store": 1}):
+        with pytest.raises(InvalidInput, match="partition_keys"):
+            read_spec(function(mini_batch_size=None, partition_keys=wrong_keys)(files="data"))
+        with pytest.raises(InvalidInput, match="partition_keys"):
+            read_spec({"entry_script": "a.py", "inputs": "data", "partition_keys": wrong_keys})
 
 
 def test_keys_and_a_size_exclude_each_other() -> None:
@@ -108,6 +141,11 @@ def test_a_dockerfile_of_a_step_is_beside_the_script_that_makes_it(tmp_path: Pat
     [
         ({"name": "Bad_Name"}, "/name"),
         ({"output": None}, "/output"),
+        ({"inputs": "abc"}, "/inputs"),
+        ({"inputs": Input(path="abc")}, "/inputs"),
+        ({"inputs": Path("abc")}, "/inputs"),
+        ({"side_inputs": "abc"}, "/side_inputs"),
+        ({"arguments": "--rows 5"}, "/arguments"),
         ({"arguments": ["--mini_batch_size", 5]}, "/arguments/0"),
         ({"inputs": ["a", Input(type="mltable", path="b")]}, "/inputs"),
         ({"side_inputs": [Input(type="mltable", path="b")]}, "/side_inputs/side_input_0/type"),
@@ -122,12 +160,12 @@ def test_a_step_is_checked_when_it_is_created(changes: dict[str, Any], where: st
     assert where in {problem.pointer for problem in caught.value.problems}
 
 
-def test_a_configuration_survives_its_file_but_for_what_v1_leaves_out(tmp_path: Path) -> None:
-    made = config(mini_batch_size="5", environment=Environment(name="e", pip=["six"]), allowed_failed_count=3)
+def test_a_configuration_survives_its_file_with_all_of_its_fields(tmp_path: Path) -> None:
+    thresholds: dict[str, Any] = {"allowed_failed_count": 3, "allowed_failed_percent": 7.5}
+    made = config(partition_keys=("a", "b"), environment=Environment(name="e", pip=["six"]), **thresholds)
     made.save_to_yaml(tmp_path / "config.yml")
     assert set(yaml.safe_load((tmp_path / "config.yml").read_text())) == {"parallel_run_config"}
     loaded = ParallelRunConfig.load_yaml("a workspace", tmp_path / "config.yml")
-    made.allowed_failed_count = None
     assert loaded.document() == made.document()
 
 

@@ -41,3 +41,4 @@ def test_that_no_image_is_built_is_said_only_if_the_server_says_so(tmp_path: Pat
     assert [note.message for note in reading.notes] == [BUILD_NOTE]
     assert notes_on(reading, []) == []
     assert notes_on(reading, [f"/environment/build: {BUILD_NOTE}"]) == [f"/environment/build: {BUILD_NOTE}"]
+    assert notes_on(reading, ["what only the server knows"]) == ["what only the server knows"]

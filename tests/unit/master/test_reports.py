@@ -18,6 +18,7 @@ from parallelrun_core.phases import Phase
 from parallelrun_core.progress import Progress
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.states import JobState
+from parallelrun_master.planning.amount import TableAmount
 from parallelrun_master.policy.error_groups import ErrorGroups
 from parallelrun_master.reports.overview import Overview
 from parallelrun_master.reports.result import write_job_result, write_user_errors
@@ -51,12 +52,12 @@ def test_the_checkpoints_are_told_for_each_input(tmp_path: Path) -> None:
     log = SchedulingLog(EngineLog(tmp_path, "m"), ["/a", "/b"], "node")
     log.start()
     log.begin_input(0, is_table=True)
-    log.scheduled(0, 0, 1.0, finished=False)
-    log.scheduled(1, 10, 2.0, finished=False)
-    log.scheduled(5, 50, 3.0, finished=False)
+    log.scheduled(0, 0, 1.0, finished=False, tables=TableAmount())
+    log.scheduled(1, 10, 2.0, finished=False, tables=TableAmount())
+    log.scheduled(5, 50, 3.0, finished=False, tables=TableAmount())
     log.begin_input(1, is_table=True)
-    log.scheduled(8, 80, 4.0, finished=False)
-    log.scheduled(9, 88, 5.0, finished=True)
+    log.scheduled(8, 80, 4.0, finished=False, tables=TableAmount())
+    log.scheduled(9, 88, 5.0, finished=True, tables=TableAmount())
     said = [line.split("|", 4)[4] for line in (tmp_path / "sys" / "m.txt").read_text().splitlines()]
     said = [re.sub(r"created at .*\.", "created.", line) for line in said]
     assert said == [

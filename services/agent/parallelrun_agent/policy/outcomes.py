@@ -61,8 +61,13 @@ class OutcomeBuilder:
         tries = delivery.tries + 1
         status: Status = "done"
         detail = ""
+        run_s, load_s = answer.run_s, assignment.load_s + assignment.waited_s
         if answer.failure is not None:
             status = self._status(tries)
+            if worker is None:  # its files could not be brought here
+                run_s, load_s = 0.0, elapsed_s
+            elif assignment.loads and not assignment.loaded_at:  # its data could not be read: run() was never called
+                run_s, load_s = 0.0, load_s + run_s
             detail = detail_of(delivery.mini_batch, delivery.message)
         # In the order of the fields: so many names in one call would take three times as long.
         return Outcome(
@@ -81,10 +86,10 @@ class OutcomeBuilder:
             answer.rows,
             assignment.handed_over,
             elapsed_s,
-            answer.run_s,
+            run_s,
             answer.process_s,
             answer.failure,
-            assignment.load_s + assignment.waited_s,
+            load_s,
             answer.line_breaks,
             detail,
             answer.shortened,

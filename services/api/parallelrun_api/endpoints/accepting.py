@@ -138,15 +138,16 @@ class Endpoints:
         given, now = self._store.get(endpoint), self._clock()
         last = name in self._store.deployments(endpoint)
         reading = self._read(document, endpoint, name)
+        job = self._job(reading.reading, code)
         deployment = Deployment(
             name=name,
             endpoint=endpoint,
             made=self._store.deployment(endpoint, name).made if last else now,
             at=now,
             type="pipeline" if isinstance(reading.reading.spec, PipelineSpec) else "model",
-            job=self._job(reading.reading, code),
+            job=job,
             slots=reading.slots,
-            notes=[str(note) for note in reading.reading.notes],
+            notes=self._submissions.notes(reading.reading, job),
             description=reading.description,
             tags=reading.tags,
         )

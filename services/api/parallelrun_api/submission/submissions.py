@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import shutil
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -30,14 +31,13 @@ from parallelrun_api.submission.checks import PathChecks
 from parallelrun_api.submission.code import store_code, store_steps_code
 from parallelrun_api.submission.contexts import with_context_stored
 from parallelrun_api.submission.key_claims import KeyClaims
+from parallelrun_api.submission.notes import true_notes
 from parallelrun_api.submission.output_claims import check_output_is_free, check_outputs_are_free
 from parallelrun_api.submission.step_problems import StepProblems
 from parallelrun_api.submission.takeover import check_earlier_pipeline, earlier_job
 from parallelrun_api.submission.upload import Upload
-from parallelrun_core.computes import images
 from parallelrun_core.computes.catalog import ComputeCatalog
-from parallelrun_core.computes.names import NOTE
-from parallelrun_core.computes.selection import Selection, computes_in
+from parallelrun_core.computes.selection import Selection
 from parallelrun_core.errors import Conflict, InvalidInput, NotFound
 from parallelrun_core.folder.files import sync_folder
 from parallelrun_core.folder.job_folder import JobFolder
@@ -53,6 +53,7 @@ from parallelrun_core.store.registry import Registry
 from parallelrun_core.tracing.context import SpanContext
 
 if TYPE_CHECKING:
+    from parallelrun_core.reading import Reading
     from parallelrun_core.store.connection import Redis
 
 log = telemetry.logger()
@@ -234,16 +235,22 @@ class Submissions:
         )
         failpoints.reach("api.accepted")
 
+    def notes(self, reading: Reading, recorded: Mapping[str, Any]) -> list[str]:
+        """The notes on a document that are true on this server.
+
+        Args:
+            recorded: its spec, with the compute that was selected.
+        """
+        submitted = reading.spec.model_dump(mode="json", exclude_unset=True)
+        return true_notes(reading.notes, submitted, recorded, has_computes=bool(self._computes.names()))
+
     def _record(self, upload: Upload, prepared: _Prepared) -> JobRecord:
-        is_selected, has_own_image = bool(computes_in(prepared.spec)), images.has_image(prepared.spec)
-        untrue = {NOTE} if is_selected else set()
-        untrue |= {images.NOTE, images.BUILD_NOTE} if has_own_image else set()
         return JobRecord(
             job_id="",
             submitted=0.0,
             code=prepared.code,
             spec=prepared.spec,
-            notes=[str(note) for note in upload.reading.notes if note.message not in untrue],
+            notes=self.notes(upload.reading, prepared.spec),
             places=self._checks.places,
             origins=_origins(upload),
         )

@@ -33,6 +33,7 @@ from parallelrun_core.spec.fields import MiniBatchSize
 from parallelrun_core.storage.interface import Page
 from parallelrun_core.storage.location import is_url
 from parallelrun_core.storage.stores import storage_of
+from parallelrun_master.planning.amount import TableAmount
 from parallelrun_master.planning.column_check import check_columns, freeze_columns
 from parallelrun_master.planning.cutting import Cut, Encode, by_keys, cut, without_known
 from parallelrun_master.planning.formats import format_of
@@ -117,6 +118,8 @@ class InputCuts:
         self._rule = rule
         self._warn = warn
         self._known = known
+        self.tables = TableAmount(has_more=bool(known.pieces))
+        """How much has been cut of tables."""
         self.is_sorted = True
         """Whether all that has been listed came by path."""
         self.asks_stores = any(is_url(given.path) or given.type == "mltable" for _, given in spec.data_inputs())
@@ -184,6 +187,7 @@ class InputCuts:
         if plan.is_indivisible:
             pieces = cutter.whole(paths_in(pages))
             if pieces and not known[number, pieces[0].path, 0]:
+                self._count(plan, pieces)
                 yield Cut(encode_described(Described(number, [], pieces), 0), 0)
             return
         for piece in cutter.pieces(paths_in(pages)):
@@ -193,7 +197,11 @@ class InputCuts:
                 known[number, piece.path, piece.start] -= 1
                 yield None
             else:
+                self._count(plan, [piece])
                 yield Cut(encode_described(Described(number, [], [piece]), 0), 0)
+
+    def _count(self, plan: InputPlan, pieces: list[Piece]) -> None:
+        self.tables.add(pieces, counts_rows=format_of(plan.kind).counts_rows)
 
     def _shuffled(
         self, number: int, plan: InputPlan, pages: Iterator[Page], versions: Versions | None
@@ -207,6 +215,7 @@ class InputCuts:
         for start, end, keys in read_groups(self._folder, number):
             if not self._known.pieces[number, path, start]:
                 piece = Piece(path, start, end, is_aligned=True)
+                self.tables.add([piece], counts_rows=False)
                 yield Cut(encode_described(Described(number, keys, [piece]), 0), 0)
 
     def _sizes(self, plan: InputPlan) -> Iterator[int]:
@@ -229,6 +238,7 @@ class InputCuts:
                 continue
             if cutter is not None:
                 pieces = cutter.whole(paths_in(groups))
+                self._count(plan, pieces)
                 yield Cut(encode_described(Described(number, list(values), pieces), 0), 0)
             else:
                 items = sum(len(names) for _, names in groups)

@@ -59,6 +59,8 @@ class TableFormat(ABC):
     disk_factor: ClassVar[float] = 4.0
     """Bytes on the disk for each byte of the table while its rows are grouped by keys, at least: what is spilled while
     they are sorted, and the result."""
+    counts_rows: ClassVar[bool] = False
+    """The ranges of its pieces are of rows, and not of bytes."""
     is_inferred: ClassVar[bool] = False
     """Columns are what the first rows look like; the first worker to read the table finds them, where it can."""
 

@@ -7,6 +7,7 @@ from math import inf
 
 from parallelrun_core.folder.engine_log import EngineLog
 from parallelrun_core.service.pacing import Every
+from parallelrun_master.planning.amount import TableAmount
 
 _CHECKPOINT_EVERY_S = 10.0
 
@@ -47,11 +48,15 @@ class SchedulingLog:
         if self._shuffling.is_due(now) or done >= total:
             self._log.info(f"Shuffling input {self._input} by its partition keys: {done:,} of {total:,} bytes.")
 
-    def scheduled(self, mini_batches: int, items: int, now: float, *, finished: bool) -> None:
-        """A part of the scheduling is done, and its result is durable."""
+    def scheduled(self, mini_batches: int, items: int, now: float, *, finished: bool, tables: TableAmount) -> None:
+        """A part of the scheduling is done, and its result is durable.
+
+        Args:
+            tables: what is in these mini-batches beside the items.
+        """
         if mini_batches and not self._has_first:
             self._has_first = True
-            self._save(mini_batches, items, finished)
+            self._save(mini_batches, items, finished, tables)
             at = datetime.now(UTC).isoformat(sep=" ", timespec="microseconds").removesuffix("+00:00")
             reason = f"The first task created at {at}."
             self._log.info(f"{self._node}: setting job stage to FIRST_TASK_SCHEDULED, reason: {reason}")
@@ -61,18 +66,18 @@ class SchedulingLog:
             self._saved_input = self._input
             self._checkpoint.soon()
         if self._checkpoint.is_due(now) or finished:
-            self._save(mini_batches, items, finished)
+            self._save(mini_batches, items, finished, tables)
         if finished:
             self._log.info(
-                f"Scheduling finished: {mini_batches:,} mini-batches with {items:,} items. "
+                f"Scheduling finished: {mini_batches:,} mini-batches with {tables.words(items)}. "
                 f"{self._node}: setting job stage to ALL_TASKS_SCHEDULED."
             )
 
-    def _save(self, mini_batches: int, items: int, finished: bool) -> None:
+    def _save(self, mini_batches: int, items: int, finished: bool, tables: TableAmount) -> None:
         state = mini_batches + finished
         if state != self._saved:
             self._saved = state
             self._log.info(
                 f"Save checkpoint for folder {max(0, self._input)}, offset {items}, task_id {mini_batches}, "
-                f"total_items {items}, finished={finished}."
+                f"total_items {tables.total(items)}, finished={finished}."
             )

@@ -20,6 +20,8 @@ _ALL_ROWS: Final = 1 << 62
 class Format(TableFormat):
     """A piece is a range of rows."""
 
+    counts_rows = True
+
     def pieces(self, path: bytes) -> Iterator[Piece | None]:
         """See the base."""
         footer = self._footer(path)
