@@ -1,4 +1,4 @@
-"""What has come of the launches of one compute, and when others may follow: for each shape of node by itself."""
+"""Outcomes of the launches of one compute, and when others may follow: for each shape of node by itself."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Attempts:
             )
 
     def records(self, launches: Mapping[str, LaunchRecord]) -> dict[str, LaunchRecord]:
-        """Those of all launches that are this compute's, and of its kind."""
+        """Return the records of all launches that are this compute's, and of its kind."""
         return {
             each: launch
             for each, launch in launches.items()

@@ -1,4 +1,4 @@
-"""What the jobs that have not ended need, by the compute that they run on."""
+"""The demand of the jobs that have not ended, by the compute that they run on."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ShapeOf = Callable[[str, JobSpec], Shape]
 
 
 class _Asked(NamedTuple):
-    """What a job's record says, which never changes."""
+    """The part of a job's record that never changes."""
 
     compute: str
     spec: JobSpec

@@ -1,4 +1,5 @@
-"""What an engine is sent for the nodes of one compute, by the image that a job has named for them; asks nobody."""
+"""Node plans: the request that an engine is sent for the nodes of one compute, by the image that a job has named for
+them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One compute: what its engine and Redis say of its nodes is brought together, and what was decided is done.
+"""The nodes of one compute: brings together what its engine and Redis say of them, and does what was decided.
 
 What is remembered here only spares time, such as since when a node is idle: who begins without it does the same, later.
 """
@@ -47,14 +47,14 @@ _PLANNED: Final = "0" * 12
 
 @dataclass(frozen=True, kw_only=True)
 class Sight:
-    """What Redis says, the same for all computes of one round."""
+    """The state of the cluster on Redis, the same for all computes of one round."""
 
     now: float
     """By Redis' clock."""
     nodes: Mapping[str, tuple[NodeInfo, bool]]
     """By name: the last description, and whether it is alive."""
     leaving: frozenset[str]
-    """Those that were asked to leave."""
+    """The nodes that were asked to leave."""
     launches: Mapping[str, LaunchRecord]
 
 
@@ -172,7 +172,7 @@ class Pool:
             self._listed_at, self._cost_s = now, time.monotonic() - began
 
     def _note_changes(self, done: Moves, nodes: Iterable[Node], now: float) -> None:
-        """What was done, or happened to a node, as its agent says, is a reason to ask the engine soon."""
+        """Ask the engine soon after an action, or when an agent says that its node has changed."""
         lives = {node.id: node.life for node in nodes}
         if done != Moves(wanted=done.wanted) or lives != self._lived or now < self._changed_at:
             self._changed_at = now

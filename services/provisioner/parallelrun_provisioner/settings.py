@@ -32,8 +32,8 @@ class ProvisionerSettings(SealsComputes):
     """URL of Redis as nodes reach it, without a user or a password, which engines would show; that of the provisioner
     when not set."""
     node_alone_seconds: float = Field(default=1800.0, ge=0, le=MOST_ALONE_S)
-    """How long a node goes on while Redis doesn't answer it, before it ends by itself: its provisioner may have died
-    as well. 0: for ever."""
+    """Seconds that a node goes on while Redis doesn't answer it, before it ends by itself: its provisioner may have
+    died as well. 0: for ever."""
     poll_seconds: float = Field(default=0.5, gt=0, le=60)
     """Seconds between two looks at what jobs need and what there is."""
 

@@ -1,1 +1,1 @@
-"""What a node decides: events and times in, commands out. Nothing in here does any I/O."""
+"""Decisions of a node: events and times in, commands out. Nothing in here does any I/O."""

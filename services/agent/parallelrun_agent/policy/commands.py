@@ -1,4 +1,4 @@
-"""What the job machine asks for; the driver executes it, in this order. Pure data, no I/O."""
+"""The commands of the job machine; the driver executes them in this order. Pure data, no I/O."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from parallelrun_core.outcome import Failure, Outcome
 
 
 class NextTurn(msgspec.Struct, frozen=True):
-    """What to report to the queue, and how many mini-batches to ask for."""
+    """A turn at the queue: the reports to send, and the number of mini-batches to lease."""
 
     mode: Mode
     reports: Reports
@@ -102,7 +102,7 @@ class ReportInitFailure(msgspec.Struct, frozen=True):
     process: str
     failure: Failure
     after_s: float
-    """How long ago it was started; 0 when it wasn't."""
+    """Seconds since the worker was started; 0 when it wasn't."""
 
 
 class WatchDisk(msgspec.Struct, frozen=True):

@@ -1,4 +1,4 @@
-"""How many objects a node fetches at the same time: enough to hide how long a store takes to answer. No I/O.
+"""The number of objects that a node fetches at the same time: enough to hide how long a store takes to answer. No I/O.
 
 What counts is the quickest of the last answers. The others may have waited for this node itself, and then more at the
 same time would only make all of them wait longer.

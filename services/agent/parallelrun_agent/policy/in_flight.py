@@ -1,4 +1,4 @@
-"""What one worker has in flight: its mini-batches, first in first out. Pure bookkeeping, no I/O.
+"""The mini-batches that one worker has in flight, first in first out. Pure bookkeeping, no I/O.
 
 Only the first, the head, runs. So when a worker dies, the head is what it died of, and the rest goes elsewhere without
 having used up a try.
@@ -32,9 +32,9 @@ class Assignment(msgspec.Struct):
     loaded_at: float = 0.0
     """When it reported that, monotonic; 0: not yet."""
     load_s: float = 0.0
-    """How long that took."""
+    """Seconds that loading took."""
     waited_s: float = 0.0
-    """How long its worker had nothing to do before, because its files were still on their way to this node."""
+    """Seconds that its worker had nothing to do before, because its files were still on their way to this node."""
     files: int = 0
     """How many files its run() has written for outputs in stores."""
     warnings: list[DataWarning] = []
@@ -49,7 +49,7 @@ class InFlight:
     head_since: float = 0.0
     """Monotonic time since when the head can have been running."""
     is_closed: bool = False
-    """It holds a delivery that must run alone."""
+    """True if it holds a delivery that must run alone."""
 
     def __len__(self) -> int:
         return len(self.assignments)

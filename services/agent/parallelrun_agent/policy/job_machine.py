@@ -1,4 +1,5 @@
-"""What a node decides for one job. Pure, no I/O: events and the time come in, commands come out, in order.
+"""The job machine: decisions of a node for one job. Pure, no I/O: events and the time come in, commands come out, in
+order.
 
 The driver reports each event, executes what is in `commands`, and keeps no state of its own but processes, files and
 connections. So whole histories can be played without any of these.
@@ -109,8 +110,8 @@ class JobMachine:
         return self._lease_clock.left_s(now) if self.joined else 0.0
 
     def observed(self, state: JobState | None, ready: int, sessions: int = 0) -> None:
-        """What Redis has of the job was seen between two turns: its state, how many of its mini-batches wait there, and
-        how many nodes work for it, which may be unknown (0).
+        """Take over what Redis has of the job, as seen between two turns: its state, how many of its mini-batches wait
+        there, and how many nodes work for it, which may be unknown (0).
         """
         self.deliveries.nodes = sessions
         if state is JobState.PROCESSING:
@@ -137,7 +138,7 @@ class JobMachine:
         return NextTurn(mode, sending, 0 if mode == "leave" else want)
 
     def answered_turn(self, turn: NextTurn, answer: Turn, *, sent_at: float, now: float) -> None:
-        """What a turn brought. It may have taken long, so what it brought is handed out at `now`."""
+        """Take over the answer to a turn. It may have taken long, so what it brought is handed out at `now`."""
         if answer.lost:
             self.state = answer.state
             self._abandon("session_lost")
@@ -174,7 +175,7 @@ class JobMachine:
     # Workers
 
     def available_workers(self) -> list[Worker]:
-        """Those that can be given something."""
+        """Return the workers that can be given something."""
         return self._pool.available()
 
     def wanted_workers(self, now: float) -> int:
@@ -182,13 +183,13 @@ class JobMachine:
         return self._pool.wanted(self._ready, now) if self._is_open else 0
 
     def worker_started(self, process: str, part_name: str, now: float) -> Worker:
-        """One more process, which is in init() now; returns what it is called from now on."""
+        """Add a process, which is in init() now; returns what it is called from now on."""
         worker = Worker(process, part_name, now)
         self._pool.workers.append(worker)
         return worker
 
     def worker_ready(self, worker: Worker) -> None:
-        """It is through init(). It is given something after all its frames were read (`caught_up`).
+        """Record that a worker is through init(). It is given something after all its frames were read (`caught_up`).
 
         Raises:
             LookupError: as for `init_failed`.
@@ -214,7 +215,8 @@ class JobMachine:
         assignment.items, assignment.handed_over, assignment.loads = items, at, loads
 
     def loaded(self, worker: Worker, mini_batch: int, items: int, load_s: float, now: float) -> None:
-        """It has read the data of its head, and calls run() now. Raises LookupError as `answered` does."""
+        """Record that a worker has read the data of its head, and calls run() now. Raises LookupError as `answered`
+        does."""
         worker.in_flight.loaded(mini_batch, items, load_s, now)
 
     def set_aside(self, worker: Worker, mini_batch: int, files: int) -> None:
@@ -222,11 +224,11 @@ class JobMachine:
         worker.in_flight.set_aside(mini_batch, files)
 
     def warned(self, worker: Worker, mini_batch: int, warnings: list[DataWarning]) -> None:
-        """It has warnings about the data of its head. Raises LookupError as `answered` does."""
+        """Record a worker's warnings about the data of its head. Raises LookupError as `answered` does."""
         worker.in_flight.warned(mini_batch, warnings)
 
     def answered(self, worker: Worker, answer: Answer, now: float) -> None:
-        """It has answered for its head.
+        """Record a worker's answer for its head.
 
         Raises:
             LookupError: this was not the head, so it can't be trusted any more.
@@ -263,7 +265,7 @@ class JobMachine:
         self._pool.kill(worker, "confused")
 
     def taken_back(self, worker: Worker, mini_batches: list[int], now: float) -> None:
-        """What `TakeBack` brought: another worker may have it, or else another node."""
+        """Take over the mini-batches that `TakeBack` brought: another worker may have them, or else another node."""
         assignments = worker.in_flight.take_back(mini_batches)
         if self._is_open:
             self.deliveries.requeue(assignments)
@@ -278,7 +280,7 @@ class JobMachine:
         self.deliveries.give_back(worker.in_flight.take_back([assignment.delivery.mini_batch]), now)
 
     def out_of_reach(self, worker: Worker) -> None:
-        """What it has done to its folders keeps it from being handed anything: another one shall do its work."""
+        """Stop handing out to a worker that has closed its folders to us: another one shall do its work."""
         self._pool.kill(worker, "distrusted")
 
     def unreadable(self, worker: Worker, assignment: Assignment, failure: Failure) -> None:
@@ -287,7 +289,7 @@ class JobMachine:
             self._conclude(each, worker, Answer(each.delivery.mini_batch, failure=failure), 0.0)
 
     def exited(self, worker: Worker, end: Exit, now: float, *, unread: Sequence[int] = ()) -> None:
-        """It is dead, and all that it had sent was reported before.
+        """Record that a worker is dead; all that it had sent was reported before.
 
         Args:
             unread: mini-batches whose tickets it had not even read.
@@ -362,7 +364,8 @@ class JobMachine:
     # Time
 
     def overdue(self, now: float) -> list[Worker]:
-        """Those that seem to have run for too long. Read their frames first: this node may have been the slow one."""
+        """Return the workers that seem to have run for too long. Read their frames first: this node may have been the
+        slow one."""
         return [worker for worker in self.workers if self._pool.hangs(worker, now)]
 
     def check_time(self, now: float) -> None:

@@ -1,4 +1,4 @@
-"""What may be read of a job machine at any time. Nothing in here makes it ask for anything."""
+"""A read-only view of a job machine. Nothing in here makes it ask for anything."""
 
 from __future__ import annotations
 

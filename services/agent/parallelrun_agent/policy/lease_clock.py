@@ -1,4 +1,4 @@
-"""How long an agent may rely on its lease. Pure arithmetic on the monotonic clock.
+"""The lease clock: how long an agent may rely on its lease. Pure arithmetic on the monotonic clock.
 
 Redis ends a lease by its own clock, `lease` after the renewal *arrived*. The agent counts from the moment it *sent*
 the renewal and stops a margin earlier. So it has ended its workers before any other node may start on their work,

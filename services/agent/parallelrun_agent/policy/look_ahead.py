@@ -1,4 +1,4 @@
-"""How many mini-batches to hand to a worker at once, and when to lease more. Pure policy, no I/O.
+"""Look-ahead: how many mini-batches to hand to a worker at once, and when to lease more. Pure policy, no I/O.
 
 Short mini-batches cost more in hand-overs than in work, so a worker gets several ahead: as many as it will finish
 within a blink. As soon as they are long, it gets one at a time, and every node has its fair share.
@@ -86,5 +86,5 @@ class LookAhead:
 
     @property
     def _is_brief(self) -> bool:
-        """With one in flight, run() takes less than half of a turn: most of the time goes into turns."""
+        """Return whether run() takes less than half of a turn with one in flight: most of the time goes into turns."""
         return self._run_s is not None and self._run_s < TURN_S / 2 and self.depth == 1

@@ -34,7 +34,7 @@ class Answer(msgspec.Struct, frozen=True, gc=False):
     length: int = 0
     crc: int = 0
     items: int = 0
-    """How many the worker has counted in the mini-batch."""
+    """Items that the worker has counted in the mini-batch."""
     rows: int = 0
     line_breaks: int = 0
     shortened: int = 0
@@ -114,7 +114,7 @@ class OutcomeBuilder:
 
 @dataclass(frozen=True, slots=True)
 class Exit:
-    """How a worker's process ended."""
+    """The end of a worker's process."""
 
     code: int
     """Negative: the signal that ended it."""
@@ -153,7 +153,7 @@ def cause_of_death(end: Exit, *, reason: KillReason, spec: JobSpec) -> Failure:
 
 
 def what_runs(spec: JobSpec) -> str:
-    """What a worker runs for a mini-batch, in words that begin a sentence."""
+    """Return the name of what a worker runs for a mini-batch, to begin a sentence."""
     return "The command" if spec.command else "run()"
 
 

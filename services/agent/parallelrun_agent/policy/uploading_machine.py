@@ -1,4 +1,4 @@
-"""What a node decides for a job whose script writes into folders of a store. Pure, no I/O.
+"""The job machine for a job whose script writes into folders of a store. Pure, no I/O.
 
 A try that has written files is done when they are uploaded, and failed when they can't be. Meanwhile its worker goes
 on, and the try counts as one that isn't reported yet. A worker that runs far ahead of its uploads would fill the disk:
@@ -63,11 +63,12 @@ class UploadingJobMachine(JobMachine):
         self.commands.append(UploadRest(worker) if is_in_order else DropRest(worker))
 
     def rest_uploaded(self, process: str) -> None:
-        """What a worker has left is in the store, or can't be brought there."""
+        """Record that what a worker has left is in the store, or can't be brought there."""
         self._ending.discard(process)
 
     def check_time(self, now: float) -> None:
-        """As for any job; what is not uploaded when a drain is to be over is returned, as if it had not been run.
+        """Check the times as for any job; what is not uploaded when a drain is to be over is returned, as if it had not
+        been run.
 
         If it is of no mini-batch, it is lost, and reported.
         """

@@ -1,4 +1,4 @@
-"""One worker as the policy sees it: what it has in flight, and the stage of its life. Pure bookkeeping, no I/O.
+"""A worker as the policy sees it: its mini-batches in flight, and the stage of its life. Pure bookkeeping, no I/O.
 
                  pass_init              replace
      starting ──────────────▶ ready ──────────────▶ replaced
@@ -50,7 +50,7 @@ class WrongStage(Exception):
 
 @dataclass(slots=True, eq=False)
 class Worker:
-    """What is known of a worker process. Times are monotonic.
+    """The state of a worker process. Times are monotonic.
 
     Its stage is changed by the methods here alone; each raises `WrongStage` where the diagram has no such arrow.
     """
@@ -63,7 +63,7 @@ class Worker:
     stage: Stage = "starting"
     is_through_init: bool = False
     has_answered: bool = False
-    """It has answered for a mini-batch."""
+    """True if it has answered for a mini-batch."""
     end_by: float = NEVER
     """When its time for an orderly end is over."""
     kill_at: float = NEVER
@@ -75,18 +75,18 @@ class Worker:
 
     @property
     def is_to_end(self) -> bool:
-        """It was asked to end, or was or will be killed."""
+        """Return whether it was asked to end, or was or will be killed."""
         return self.stage in ("ending", "condemned", "killed")
 
     def pass_init(self) -> None:
-        """It is through init()."""
+        """Record that it is through init()."""
         self._check_init("pass init()")
         self.is_through_init = True
         if self.stage == "starting":
             self.stage = "ready"
 
     def fail_init(self, end_by: float) -> None:
-        """It will exit by itself, because init() failed."""
+        """Record that init() failed: it will exit by itself."""
         self._check_init("fail in init()")
         if self.stage == "starting":
             self.stage, self.end_by = "ending", end_by
@@ -97,22 +97,22 @@ class Worker:
         self._check(step, "starting", "condemned", "killed")
 
     def replace(self) -> None:
-        """It gets nothing more, and is to end after what it runs: another one shall take its place."""
+        """Give it nothing more, and let it end after what it runs: another one shall take its place."""
         self._check("be replaced", "ready")
         self.stage = "replaced"
 
     def end(self, end_by: float) -> None:
-        """It is asked for an orderly end."""
+        """Ask it for an orderly end."""
         self._check("be asked to end", "ready", "replaced")
         self.stage, self.end_by = "ending", end_by
 
     def condemn(self, reason: KillReason, now: float, kill_at: float) -> None:
-        """It hangs, and has until `kill_at` for writing where."""
+        """Give it until `kill_at` to write where it hangs."""
         self._check("be condemned", "starting", "ready", "replaced", "ending")
         self.stage, self.kill_reason, self.condemned_at, self.kill_at = "condemned", reason, now, kill_at
 
     def kill(self, reason: KillReason) -> None:
-        """It is killed now."""
+        """Mark it as killed."""
         self._check("be killed", "starting", "ready", "replaced", "ending", "condemned")
         self.stage, self.kill_reason = "killed", self.kill_reason or reason
 

@@ -20,7 +20,7 @@ _ASK_AFTER_S = 1.0
 
 
 class WorkerPool:
-    """Which workers there are, how many more are wanted, and which must end.
+    """The workers of a job on this node: how many more are wanted, and which must end.
 
     Args:
         commands: where to put what is to be done to a process.
@@ -53,7 +53,7 @@ class WorkerPool:
         return any(worker.in_flight for worker in self.workers)
 
     def available(self) -> list[Worker]:
-        """Those that can be given something."""
+        """Return the workers that can be given something."""
         return [worker for worker in self.workers if worker.stage == "ready"]
 
     def is_held_up(self, now: float) -> bool:
@@ -61,7 +61,7 @@ class WorkerPool:
         return all(worker.in_flight.running_s(now) > SLOW_HEAD_S for worker in self.available())
 
     def idle(self) -> Worker | None:
-        """One that has nothing to do."""
+        """Return a worker that has nothing to do."""
         return next((worker for worker in self.available() if not worker.in_flight), None)
 
     def wanted(self, ready: int, now: float) -> int:
@@ -76,7 +76,7 @@ class WorkerPool:
         return min(self._limit - len(self.workers), ready - free)
 
     def got_ready(self, worker: Worker) -> None:
-        """It is through init(), so others may get through as well."""
+        """Record that a worker is through init(), so others may get through as well."""
         _check_in_init(worker)
         worker.pass_init()
         self._init_failed = 0
@@ -113,7 +113,7 @@ class WorkerPool:
         self._commands.append(TakeBack(worker))
 
     def ends_in_init(self, worker: Worker, now: float) -> None:
-        """It will exit by itself, within the same time."""
+        """Record that a worker's init() failed: it will exit by itself, within the same time."""
         _check_in_init(worker)
         worker.fail_init(now + self._shutdown_s)
 
@@ -137,7 +137,7 @@ class WorkerPool:
     # Time
 
     def hangs(self, worker: Worker, now: float) -> bool:
-        """It has been reading or running its head for too long."""
+        """Return whether a worker has been reading or running its head for too long."""
         in_flight = worker.in_flight
         too_long = in_flight.loading_s(now) > self._load_s or in_flight.in_run_s(now) > self._run_s
         return too_long and worker.stage in ("ready", "replaced")

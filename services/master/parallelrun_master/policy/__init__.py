@@ -1,1 +1,1 @@
-"""What a leader decides: counts and times in, verdicts out. Nothing in here does any I/O."""
+"""Decisions of a leader: counts and times in, verdicts out. Nothing in here does any I/O."""

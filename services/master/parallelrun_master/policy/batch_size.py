@@ -1,4 +1,4 @@
-"""How many items a mini-batch has, of a job that chooses that itself. Pure arithmetic, no I/O.
+"""Batch size: the number of items of a mini-batch, of a job that chooses that itself. Pure arithmetic, no I/O.
 
 The tuning guide of Azure ML asks for 10 s or more of each mini-batch. How long an item takes is known when some have
 been tried. So the first mini-batches have one item, and later ones at most four times as many as enough others had
@@ -42,12 +42,12 @@ class Measured(NamedTuple):
 
 
 class Choice(NamedTuple):
-    """What a mini-batch is to have now."""
+    """The size that a mini-batch is to have now."""
 
     items: int
     why: str
     item_s: float | None = None
-    """How long an item takes; None: nobody knows."""
+    """Seconds that an item takes; None: nobody knows."""
 
 
 def target_s(run_invocation_timeout_s: float) -> float:

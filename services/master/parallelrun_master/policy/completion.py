@@ -1,4 +1,5 @@
-"""When the processing of a job is complete, and how it ends. Pure, no I/O: counts, entries and times are passed in."""
+"""Completion: when the processing of a job is complete, and how it ends. Pure, no I/O: counts, entries and times are
+passed in."""
 
 from __future__ import annotations
 
@@ -45,7 +46,7 @@ class Completion:
         self._failure = self._failure or failure
 
     def scheduled(self, mini_batches: int, items: int, *, all_of_them: bool) -> None:
-        """What is in the manifest by now."""
+        """Take over the counts of the manifest."""
         self._progress.scheduled = mini_batches
         self._progress.items_scheduled = max(self._progress.items_scheduled, items)
         self._progress.listing_done = all_of_them

@@ -1,4 +1,5 @@
-"""When to ask for a concatenation, and again, and when to give up. Pure, no I/O: times and counts are passed in.
+"""Concatenation policy: when to ask for the output, and again, and when to give up. Pure, no I/O: times and counts are
+passed in.
 
 Asking too often does no harm: one concatenation at a time works for a job, and each makes the same output.
 """
@@ -23,7 +24,7 @@ _MAX_TROUBLES: Final = 30
 
 
 class Step(Enum):
-    """What to do now."""
+    """The action that is due now."""
 
     ASK = auto()
     WAIT = auto()
@@ -31,7 +32,7 @@ class Step(Enum):
 
 
 class ConcatenationPolicy:
-    """How one leader gets the output of its job.
+    """Decides how one leader gets the output of its job.
 
     Args:
         term: of the leader; distinguishes its requests from those of earlier leaders.

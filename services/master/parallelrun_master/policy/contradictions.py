@@ -1,4 +1,4 @@
-"""When the leader's books and Redis contradict each other. Pure, no I/O: counts and times are passed in.
+"""Contradictions between the leader's books and Redis. Pure, no I/O: counts and times are passed in.
 
 Each mini-batch that is published and not decided waits in the queue, or is held by a session. Anything else can't end
 by itself: a decision whose record the disk has lost, or entries of Redis that somebody has removed.
@@ -14,7 +14,7 @@ _AGAIN_S: Final = 5.0
 
 
 class Counts(NamedTuple):
-    """What a leader sees of its job in passing."""
+    """The counts of a job that a leader has at hand."""
 
     decided: int
     published: int
@@ -23,7 +23,7 @@ class Counts(NamedTuple):
 
 
 class Whereabouts(NamedTuple):
-    """Where the mini-batches are that are published and not decided."""
+    """The places of the mini-batches that are published and not decided."""
 
     nowhere: frozenset[int]
     """Redis has no message of them."""

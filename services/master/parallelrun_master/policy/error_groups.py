@@ -29,7 +29,7 @@ class ErrorGroup:
 
     category: str
     message: str
-    """Of the first of them, and so is the traceback."""
+    """The message of the first error of the group; the traceback is that error's, too."""
     traceback: str
     log: str
     """The file below logs/ that has the first of them in full."""
@@ -37,7 +37,7 @@ class ErrorGroup:
     count: int = 0
     mini_batches: list[int] = field(default_factory=list)
     files: list[str] = field(default_factory=list)
-    """Of the first mini-batch: its first files, and an ellipsis when there may be more."""
+    """The first files of the first mini-batch, and an ellipsis when there may be more."""
 
 
 class ErrorGroups:
@@ -108,7 +108,7 @@ def error_log(node: str, process: str) -> str:
 
 
 def with_cause(failure: JobFailure, errors: ErrorGroups) -> JobFailure:
-    """The same failure with the first error as its cause, and with the most common ones."""
+    """Return the failure with the first error as its cause, and with the most common ones."""
     first = errors.first
     if first is None:
         return failure

@@ -16,7 +16,7 @@ _HINT: Final = (
 
 
 class EndedStep(NamedTuple):
-    """What the failure of a pipeline is made of."""
+    """The end of a step, from which the failure of a pipeline is made."""
 
     step: str
     state: StepState

@@ -1,4 +1,4 @@
-"""How long to let entries gather before they are recorded. Pure arithmetic, no I/O.
+"""Gathering: how long to let entries gather before they are recorded. Pure arithmetic, no I/O.
 
 Each reading of the stream costs a round trip, a sync and another round trip, for one outcome or a thousand. While
 much is left to do, nobody waits for a single outcome. Near the end, the end of the job waits for it.
@@ -15,7 +15,7 @@ _SHARE = 0.05
 
 
 class Gathering:
-    """How long to wait for more entries, at the speed at which mini-batches have been decided so far.
+    """Decides how long to wait for more entries, at the speed at which mini-batches have been decided so far.
 
     Args:
         progress: of the job; kept up to date by others.

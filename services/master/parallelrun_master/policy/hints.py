@@ -1,4 +1,4 @@
-"""What a user can do about the most common failures, in words."""
+"""Hints: what a user can do about the most common failures."""
 
 from __future__ import annotations
 

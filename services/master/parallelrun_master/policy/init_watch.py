@@ -1,4 +1,4 @@
-"""When to give up a job whose workers don't get through init()."""
+"""The watch over init(): when to give up a job whose workers don't get through it."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class InitWatch:
         self._has_run = True
 
     def prepares(self) -> None:
-        """What workers need is on its way to some node."""
+        """Record that what workers need is on its way to some node."""
         self._lacking = 0
 
     def failed(self, failure: InitFailure, slots: int, now: float) -> JobFailure | None:

@@ -1,4 +1,4 @@
-"""What a pipeline does next: which steps begin, which never will, and how it ends. Pure, no I/O."""
+"""The next steps of a pipeline: which begin, which never will, and how it ends. Pure, no I/O."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Skip:
 
 @dataclass(slots=True)
 class Next:
-    """What is to be done now. With nothing in it, the pipeline waits."""
+    """The actions that are due now. With nothing in it, the pipeline waits."""
 
     begin: list[str] = field(default_factory=list)
     """Steps that have all that they need."""
@@ -28,7 +28,7 @@ class Next:
     cancel: list[str] = field(default_factory=list)
     """Steps that run and are not to."""
     end: JobState | None = None
-    """How the pipeline ends, once nothing of it runs any more."""
+    """The end of the pipeline, once nothing of it runs any more."""
 
 
 def next_steps(

@@ -1,4 +1,4 @@
-"""Where notices may go, and when one is sent again. Pure."""
+"""Delivery of notices: the addresses they may go to, and when one is sent again. Pure."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _HOST: Final = re.compile(r"(\*\.)?[a-z0-9_]([a-z0-9_.-]*[a-z0-9_])?")
 
 @dataclass(frozen=True)
 class Allowed:
-    """What an operator allows besides public addresses."""
+    """The addresses that an operator allows besides public ones."""
 
     networks: tuple[IPv4Network | IPv6Network, ...] = ()
     hosts: frozenset[str] = frozenset()
@@ -25,7 +25,7 @@ class Allowed:
 
     @classmethod
     def parse(cls, text: str) -> Allowed:
-        """From `10.0.0.0/8, hooks.example.com, *.example.org`; `*`: anywhere.
+        """Parse `10.0.0.0/8, hooks.example.com, *.example.org`; `*`: anywhere.
 
         Raises:
             ValueError: an entry is none of these.

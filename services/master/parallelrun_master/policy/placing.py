@@ -1,4 +1,4 @@
-"""Which nodes a job gets that asks for a number of them, and what keeps workers of it from its nodes. No I/O."""
+"""Placing: the nodes of a job that asks for a number of them, and what keeps its workers from them. No I/O."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ class Refusals:
         self._mend_at = 0.0
 
     def note(self) -> bool:
-        """One more entry is refused; whether that is to be logged: the 1st, 2nd, 4th, 8th… are."""
+        """Count a refused entry; returns whether it is to be logged: the 1st, 2nd, 4th, 8th… are."""
         self.count += 1
         if self.count < 2 * self._said:
             return False

@@ -1,4 +1,5 @@
-"""What follows when a leader can't continue: how long nobody leads, and when the job fails. Pure, no I/O.
+"""Setbacks: what follows when a leader can't continue, that is how long nobody leads, and when the job fails. Pure, no
+I/O.
 
 Setbacks are counted on Redis, each kind by itself, and from zero once something durable has been done since the last
 one: what recurs now and then in a job of weeks is no reason to fail it.
@@ -26,7 +27,7 @@ class Setback(NamedTuple):
     """How many in a row fail the job; None: their number doesn't matter."""
     code: str
     summary: str
-    """Of the failure, with places for the count and the last reason."""
+    """The summary of the failure, with places for the count and the last reason."""
     hint: str = ""
     is_limited_in_time: bool = False
     """Whether the job fails when they last for longer than its `task_overhead_timeout`."""

@@ -1,4 +1,4 @@
-"""Which stragglers to give out a second time near the end of a job. Pure, no I/O.
+"""Speculation: which stragglers to give out a second time near the end of a job. Pure, no I/O.
 
 Safe because a commit is fenced: whichever delivery commits first is the decision, the other one is refused.
 """

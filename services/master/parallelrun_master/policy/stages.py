@@ -27,22 +27,22 @@ from typing import Final
 
 
 class Stage(StrEnum):
-    """What a leader is doing, or how its term has ended."""
+    """The stage of a leader's term, or how the term has ended."""
 
     CANDIDATE = "candidate"
-    """It has read what was submitted, and no term is drawn."""
+    """The leader has read what was submitted, and no term is drawn."""
     RECOVERING = "recovering"
-    """It leads, and reads what earlier terms have decided."""
+    """The leader leads, and reads what earlier terms have decided."""
     STARTING = "starting"
     """The job is queued."""
     PROCESSING = "processing"
-    """It lists, publishes and records until all is decided, or somebody has ended the job."""
+    """The leader lists, publishes and records until all is decided, or somebody has ended the job."""
     FINALIZING = "finalizing"
     """Workers shut down, and the output is put together."""
     CONCLUDING = "concluding"
-    """How the job ended is certain, and gets recorded."""
+    """The end of the job is certain, and gets recorded."""
     RETIRING = "retiring"
-    """It is recorded: agents leave, and what only running needs is deleted."""
+    """The end is recorded: agents leave, and what only running needs is deleted."""
 
     TURNED_AWAY = "turned away"
     """Another process leads."""
@@ -51,7 +51,7 @@ class Stage(StrEnum):
     RESIGNED = "resigned"
     """Another process may lead at once."""
     SET_BACK = "set back"
-    """It can't go on. Another process may lead after a pause, or the job has failed for it."""
+    """The leader can't go on. Another process may lead after a pause, or the job has failed for it."""
     FENCED = "fenced"
     """Another term has begun, or the job is gone."""
     CUT_OFF = "cut off"
@@ -78,7 +78,7 @@ class IllegalStage(RuntimeError):
 
 
 class TermStages:
-    """Where one term is; it begins as `candidate`."""
+    """The stage of one term; it begins as `candidate`."""
 
     def __init__(self) -> None:
         self.now = Stage.CANDIDATE

@@ -1,4 +1,4 @@
-"""When a job that makes no progress fails."""
+"""The stall watch: when a job that makes no progress fails."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _IN_INIT: Final = "if init() hangs, the workers' stderr in logs/user/stderr show
 
 
 class Workforce(NamedTuple):
-    """Who could work for a job, or does."""
+    """The nodes and workers that could work for a job, or do."""
 
     nodes: int
     """Nodes that are alive and may work for it."""
@@ -23,7 +23,7 @@ class Workforce(NamedTuple):
     workers: int = 0
     """Worker processes that it has, as far as nodes have said so."""
     why_no_nodes: str = ""
-    """What is known of why its compute has no nodes."""
+    """The reason why its compute has no nodes, as far as known."""
 
 
 class StallWatch:

@@ -1,4 +1,4 @@
-"""When a job fails because too much of it has failed (reference §1.1, §3.5)."""
+"""Error thresholds: when a job fails because too much of it has failed (reference §1.1, §3.5)."""
 
 from __future__ import annotations
 

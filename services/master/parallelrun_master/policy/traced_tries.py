@@ -1,4 +1,4 @@
-"""Which tries of a job are in its trace, if there are more than it may have. Pure."""
+"""Traced tries: those of a job that are in its trace, if there are more than it may have. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Which sizes of mini-batches get through, of a job that chooses them itself. Pure bookkeeping, no I/O.
+"""Trials of sizes of mini-batches, of a job that chooses them itself: which of them get through. Pure bookkeeping, no
+I/O.
 
 A mini-batch with more items than any that is done is a trial: something may depend on how many there are, such as open
 files or memory, and what is cut stays so. So only a few are cut until one of them is done. If they all fail, no
@@ -15,7 +16,7 @@ MOST_TRIALS: Final = 3
 
 
 class Trials:
-    """What has been tried, and how it ended. `cut` may be called in another thread than all else.
+    """The sizes that were tried, and how each ended. `cut` may be called in another thread than all else.
 
     Args:
         most: how many items a mini-batch may have at most.

@@ -1,4 +1,4 @@
-"""How far ahead of the decisions mini-batches are published. Pure arithmetic, no I/O."""
+"""The publishing window: how far ahead of the decisions mini-batches are published. Pure arithmetic, no I/O."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ MAX_OUTSTANDING_BYTES = 64 << 20
 
 
 class Window:
-    """What is on Redis, and how much may follow. It is bounded, so twenty million files need no more than a few."""
+    """The number of mini-batches on Redis, and how many may follow. It is bounded, so twenty million files need no more
+    than a few."""
 
     def __init__(self) -> None:
         self.next_id = 0

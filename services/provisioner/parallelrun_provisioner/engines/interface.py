@@ -1,4 +1,4 @@
-"""What the provisioner asks of an engine: few, polled, repeatable calls, whose answers may lag behind."""
+"""The interface of an engine: few, polled, repeatable calls, whose answers may lag behind."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from parallelrun_core.computes.launch import Launch
 
 @dataclass(frozen=True, kw_only=True)
 class Surroundings:
-    """What an engine is told of the cluster that its nodes are for."""
+    """The settings of the cluster that an engine starts nodes for."""
 
     cluster: str
     """Marks the engine's objects as those of this cluster: at most 40 letters, digits and '-'; never another one."""
@@ -26,7 +26,7 @@ class Surroundings:
 
 
 class Standing(StrEnum):
-    """How an engine's object stands; whether its agent works, Redis knows."""
+    """The state of an engine's object; Redis knows whether its agent works."""
 
     PENDING = "pending"
     """Accepted, and not running yet: waiting for room, for an image."""
@@ -42,7 +42,7 @@ class EngineNode:
     launch_id: str
     standing: Standing
     image: str = ""
-    """Of its shape, by what the engine says; empty: the engine's own, or it can't say."""
+    """The image of the node's shape, by what the engine says; empty: the engine's own, or it can't say."""
     words: str = ""
     """The engine's own words on why it waits or has ended; empty: it has none."""
     exit_code: int | None = None
@@ -54,16 +54,16 @@ class EngineNode:
 
 @dataclass(frozen=True, kw_only=True)
 class ImageState:
-    """How it stands with an image that is built for jobs."""
+    """The state of an image that is built for jobs."""
 
     is_there: bool = False
     """Whether nodes of it can be asked for."""
     said: str = ""
-    """What is being done for it, for people."""
+    """The step of the build that runs now, for people."""
     failure: str = ""
     """Why there will be none, in the engine's words; empty: nothing is known to speak against it."""
     failed_s: float = 0.0
-    """How long this has been so."""
+    """Seconds since the build failed."""
     is_queued: bool = False
     """Whether nothing is being done for it yet."""
 

@@ -1,4 +1,4 @@
-"""When to ask an engine again that could not give a node."""
+"""Backoff for an engine that could not give a node."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ PAUSES_S: Final = (0.0, 60.0, 900.0, 1800.0, 3600.0)
 
 @dataclass(frozen=True, kw_only=True)
 class Backoff:
-    """How often launches have failed in a row, and what follows. Times are those of one clock, in seconds."""
+    """Counts launches that failed in a row, and says when the next may follow. Times are those of one clock, in
+    seconds."""
 
     failures: int = 0
     failed_at: float = 0.0

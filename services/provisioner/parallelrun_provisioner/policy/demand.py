@@ -1,4 +1,4 @@
-"""How many nodes the jobs of a compute ask for."""
+"""Demand: the number of nodes that the jobs of a compute ask for."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from parallelrun_core.states import JobState
 
 @dataclass(frozen=True, kw_only=True)
 class Need:
-    """What a job says of itself."""
+    """The need of one job for workers and nodes."""
 
     state: JobState
     progress: Progress
     instance_count: int | None
     workers_per_node: int | None
-    """At most; None: one for each slot."""
+    """Workers of the job on a node at most; None: one for each slot."""
     shape: Shape = field(default_factory=Shape)
     job: str = ""
     """Its id."""

@@ -1,4 +1,4 @@
-"""Which image a name stands for, and whether it is one that nodes may have.
+"""Image references: the image that a name stands for, and whether nodes may have it.
 
 Names are read as container engines read them: what is before the first `/` is a host if it can't be anything else (it
 has a `.`, a `:` or an upper-case letter, or is `localhost`), and else the image is one of Docker Hub's.
@@ -23,7 +23,7 @@ class Reference(NamedTuple):
     """The name of an image, or a pattern for such names."""
 
     host: str
-    """With its port, if one is given; `docker.io` if no host is."""
+    """The host with its port, if one is given; `docker.io` if no host is."""
     path: str
     """On that host, as in `team/image`; of Docker's own images `library/image`."""
     version: str

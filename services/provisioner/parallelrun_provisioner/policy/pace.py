@@ -1,4 +1,4 @@
-"""How often an engine is asked for its nodes."""
+"""The pace of polling: how often an engine is asked for its nodes."""
 
 from __future__ import annotations
 

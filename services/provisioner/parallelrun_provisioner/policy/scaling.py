@@ -1,4 +1,5 @@
-"""Which nodes a compute asks for, and which go. It knows no clock and no engine, and keeps nothing between two calls.
+"""Scaling: the nodes that a compute asks for, and those that go. It knows no clock and no engine, and keeps nothing
+between two calls.
 
 A node is never ended while it has work: first it is asked to leave, which only an idle one is, and once it has left,
 its object is removed. What is wanted and what is there are compared anew each time, so whoever decides may die at any
@@ -30,17 +31,17 @@ MOST_STARTING: Final = 100
 
 
 class Life(StrEnum):
-    """Where a node is in its life, by what engine and Redis say."""
+    """The phase of a node's life, by what engine and Redis say."""
 
     ASKED = "asked"
-    """It was asked for, and its engine doesn't list it (yet, or any more)."""
+    """The node was asked for, and its engine doesn't list it (yet, or any more)."""
     PENDING = "pending"
     """Its engine has accepted it."""
     STARTING = "starting"
     """Its object runs, and its agent has not come yet."""
     READY = "ready"
     LEAVING = "leaving"
-    """It was asked to leave, or does so by itself."""
+    """The node was asked to leave, or does so by itself."""
     LEFT = "left"
     """Its agent has ended in order; its object may be there still."""
     LOST = "lost"
@@ -59,13 +60,13 @@ class Node:
     """When that began, as far as is known."""
     shape: Shape = field(default_factory=Shape)
     idle_since: float | None = None
-    """Of a node that is ready: since when it has no work in hand; None: it has some."""
+    """Time since when a ready node has no work in hand; None: it has some."""
     ends_at: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """What a compute may have."""
+    """The limits of a compute."""
 
     least: int
     most: int
@@ -74,16 +75,16 @@ class Limits:
 
 @dataclass(frozen=True, kw_only=True)
 class Moves:
-    """What is to be done."""
+    """The actions that bring a compute closer to its demand."""
 
     launch: tuple[Shape, ...] = ()
     drain: tuple[str, ...] = ()
     withdraw: tuple[str, ...] = ()
-    """Not started, and not needed any more."""
+    """Launches that have not started, and are not needed any more."""
     remove: tuple[str, ...] = ()
     """Over: end what is left of them."""
     failed: tuple[str, ...] = ()
-    """Those of them that never came, though nobody has taken them back."""
+    """Launches among these that never came, though nobody has taken them back."""
     forget: tuple[str, ...] = ()
     """Asked for, and not there: nothing came of it."""
     wanted: int = 0
@@ -197,7 +198,7 @@ def _age(node: Node) -> float:
 
 
 def _idle(nodes: Iterable[Node], limits: Limits, now: float) -> list[Node]:
-    """Those that have been idle for long enough, the longest first."""
+    """Return the nodes that have been idle for long enough, the longest first."""
     idle = [(node.idle_since, node) for node in nodes if node.life is Life.READY and node.idle_since is not None]
     return [node for since, node in sorted(idle, key=lambda each: each[0]) if now - since >= limits.idle_s]
 

@@ -1,4 +1,4 @@
-"""When a launch was a success: not when its node has come, but when that was good for something."""
+"""The verdict on a launch: a success not when its node has come, but when that was good for something."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _HAS_COME: Final = frozenset({Life.READY, Life.LEAVING, Life.LEFT})
 
 
 class Verdict(Enum):
-    """What a launch says of those that follow."""
+    """The meaning of a launch for those that follow."""
 
     OPEN = auto()
     """Nothing yet."""

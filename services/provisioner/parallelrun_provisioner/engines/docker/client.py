@@ -99,6 +99,6 @@ def words_of(error: Any) -> str:
 
 
 def shortened(text: str) -> str:
-    """In one line, which is not too long for a page."""
+    """Shorten a text to one line that is not too long for a page."""
     line = in_one_line(text)
     return line if len(line) <= _LONGEST else f"{line[: _LONGEST - 1]}…"

@@ -134,7 +134,7 @@ class Engine:
         return replace(_ended(client, launch_id, listed["Id"]), image=image)
 
     def _fetched(self, client: Any) -> Iterator[EngineNode]:
-        """Those that wait for their image; what is there by now is launched."""
+        """Yield the nodes that wait for their image; nodes whose image is there by now are launched."""
         for launch, image in list(self._waiting.values()):
             fetch = self._fetches.of(image)
             if fetch is None or fetch.ended_at is None:

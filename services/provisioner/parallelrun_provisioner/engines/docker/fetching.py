@@ -26,7 +26,7 @@ class Fetch:
 
     image: str
     said: str = "waiting"
-    """What the Engine says of it at present."""
+    """The Engine's last message about the pull."""
     failure: str = ""
     """Why it can't be had, in the Engine's words."""
     ended_at: float | None = None

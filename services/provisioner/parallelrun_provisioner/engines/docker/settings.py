@@ -1,4 +1,4 @@
-"""What an operator lets nodes that are containers have of their host: read at the edge, never from a compute.
+"""The operator's settings for nodes that are containers: what of their host they may have. Never part of a compute.
 
 A compute is defined by whoever may use the API. That must not be a way to mount a host's files or to run any image as
 an agent, which may read the volume of all jobs.
@@ -29,7 +29,7 @@ class Mount(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> Mount:
-        """From `SOURCE:TARGET`, or `SOURCE:TARGET:ro`.
+        """Parse `SOURCE:TARGET`, or `SOURCE:TARGET:ro`.
 
         Raises:
             ValueError: it is neither.
@@ -56,7 +56,7 @@ class DockerSettings(BaseSettings):
     builds: bool = False
     """Whether images may be built for jobs, by Dockerfiles of theirs: of whatever their makers want, as above."""
     build_seconds: float = Field(default=3600, gt=0)
-    """How long a build may take."""
+    """Seconds that a build may take."""
     build_network: str = ""
     """The network of a build's steps; empty: the Engine's default one."""
     build_cgroup: str = ""
@@ -65,12 +65,13 @@ class DockerSettings(BaseSettings):
     networks: str = ""
     """Networks of the nodes; one of them leads to Redis."""
     volumes: str = ""
-    """What nodes see, such as `data:/data,/srv/inputs:/inputs:ro`: at least the root folder that all services share."""
+    """The mounts of nodes, such as `data:/data,/srv/inputs:/inputs:ro`: at least the root folder that all services
+    share."""
     stack: str = ""
-    """In a swarm, the stack that nodes belong to: they end when it is removed. Empty: they belong to none."""
+    """The stack that nodes belong to, in a swarm: they end when it is removed. Empty: they belong to none."""
     redis_secret: str = ""
-    """What holds the agents' password for Redis: a volume or a folder of the host, in which it is the file `secret`; in
-    a swarm the name of its secret. Empty: none is needed."""
+    """The source of the agents' password for Redis: a volume or a folder of the host, in which it is the file `secret`;
+    in a swarm the name of its secret. Empty: none is needed."""
     kit: str = ""
     """The image with the agent for nodes of other images, or a folder of the host with what that image has in
     /opt/parallelrun; in a swarm, a folder of that name on all machines. Empty: jobs can't name images."""

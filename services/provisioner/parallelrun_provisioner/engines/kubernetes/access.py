@@ -1,4 +1,6 @@
-"""Where the API of Kubernetes is, and who we are there: by the mounted service account, or by a kubeconfig."""
+"""Access to the API of Kubernetes: its address and our identity there, by the mounted service
+account or a kubeconfig.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,7 @@ MOUNTED: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 
 @dataclass(frozen=True, kw_only=True)
 class Access:
-    """How to reach one cluster."""
+    """The address of a cluster's API, and the credentials for it."""
 
     url: str
     namespace: str

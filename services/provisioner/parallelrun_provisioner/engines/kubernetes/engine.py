@@ -18,7 +18,7 @@ from parallelrun_provisioner.engines.kubernetes.settings import KubernetesSettin
 
 
 class Engine:
-    """As `interface.Engine`: by the API of the cluster in which the provisioner runs, or that its settings name."""
+    """An engine whose nodes are Pods of the cluster in which the provisioner runs, or that its settings name."""
 
     def __init__(
         self, compute: Compute, surroundings: Surroundings, settings: KubernetesSettings | None = None

@@ -1,4 +1,4 @@
-"""What the API says of our Pods. Pure."""
+"""Pods as engine nodes: translates the API's list. Pure."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def _words(status: Mapping[str, Any], standing: Standing, ended: Mapping[str, An
 
 
 def _last_line(message: str | None) -> str:
-    """Of the end of a container's log, which is the message of one that has failed."""
+    """Return the last line of a failed container's log, which is its termination message."""
     return next(iter((message or "").strip().splitlines()[::-1]), "")
 
 

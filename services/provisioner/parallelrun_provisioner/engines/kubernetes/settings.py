@@ -1,4 +1,4 @@
-"""What an operator lets nodes that are Pods have of their cluster: read at the edge, never from a compute."""
+"""The operator's settings for nodes that are Pods: what of their cluster they may have. Never part of a compute."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Claim(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> Claim:
-        """From `CLAIM:TARGET`, or `CLAIM:TARGET:ro`.
+        """Parse `CLAIM:TARGET`, or `CLAIM:TARGET:ro`.
 
         Raises:
             ValueError: it is neither.
@@ -55,7 +55,7 @@ class KubernetesSettings(BaseSettings):
     pull_secrets: str = ""
     """Secrets with the logins of the images' registries."""
     volumes: str = ""
-    """What nodes see: claims, such as `parallelrun-data:/data,inputs:/inputs:ro`; at least the root folder."""
+    """The claims that nodes mount, such as `parallelrun-data:/data,inputs:/inputs:ro`; at least the root folder."""
     cache: str = ""
     """The claim, ReadWriteMany, in which nodes keep what they have built and fetched, for all of them. Empty: each has
     its own, which ends with it."""

@@ -30,7 +30,7 @@ _LOGS_KEPT_S: Final = 7 * 86_400.0
 
 
 class Engine:
-    """As `interface.Engine`: by sbatch, squeue and scancel, as the user that the provisioner is."""
+    """An engine whose nodes are batch jobs: by sbatch, squeue and scancel, as the user that the provisioner is."""
 
     def __init__(self, compute: Compute, surroundings: Surroundings) -> None:
         self._compute = compute

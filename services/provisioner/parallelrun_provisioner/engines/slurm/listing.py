@@ -1,4 +1,4 @@
-"""What squeue says of our jobs. Pure.
+"""Batch jobs as engine nodes: parses the columns of squeue. Pure.
 
 squeue is asked for columns of our choice, not for JSON: its JSON needs a plugin that many clusters lack, and has other
 names and types in nearly every release, while these columns are the same since Slurm 2. Jobs that have ended are there
@@ -34,7 +34,8 @@ class Job:
 
     @property
     def standing(self) -> Standing:
-        """Of a state that this release doesn't know: running, so that nobody takes its place."""
+        """The standing by Slurm's state; of a state that this release doesn't know: running, so that nobody takes its
+        place."""
         if self.state in ENDED:
             return Standing.ENDED
         return Standing.PENDING if self.state in _WAITING else Standing.RUNNING

@@ -1,4 +1,4 @@
-"""One build on the Engine, in a thread: a call of the provisioner may take seconds only, and a build takes minutes."""
+"""A build on the Engine, in a thread: a call of the provisioner may take seconds only, and a build takes minutes."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ class Building:
             yield chunk
 
     def _watch(self, response: Any) -> None:
-        """From now on `stop` ends the connection."""
+        """Let `stop` end this connection from now on."""
         with self._lock:
             if self._is_stopped.is_set():
                 raise _Stopped

@@ -24,7 +24,7 @@ _TRIES: Final = 3
 
 
 class Builds:
-    """What is built for the jobs of one compute. For one thread; none of its calls waits for a build."""
+    """The builds for the jobs of one compute. For one thread; none of its calls waits for a build."""
 
     def __init__(self, compute: Containers, settings: DockerSettings, around: Surroundings) -> None:
         self._compute = compute
@@ -37,7 +37,7 @@ class Builds:
         self._broken_off: dict[str, int] = {}
 
     def go_on(self, client: Any, wanted: Mapping[str, Collection[str]]) -> dict[str, ImageState]:
-        """As `BuildsImages.build` says. Raises the errors of the library."""
+        """Start, follow and stop builds, as `BuildsImages.build` says. Raises the errors of the library."""
         for image in self._builds.keys() - wanted.keys():
             self._builds.pop(image).stop()
         self._broken_off = {image: count for image, count in self._broken_off.items() if image in wanted}

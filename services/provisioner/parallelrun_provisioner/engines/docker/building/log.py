@@ -1,4 +1,4 @@
-"""What an Engine says while it builds an image, written into the logs of each job that waits for it."""
+"""The build log: an Engine's messages while it builds an image, written into the logs of each job that waits for it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class BuildLog:
         self._files: set[Path] = set()
 
     def also_to(self, files: Iterable[Path]) -> None:
-        """From now on also write into these logs of jobs, beginning with what was said before."""
+        """Write into these logs of jobs as well from now on, beginning with the messages so far."""
         if new := set(files) - self._known:
             self._known |= new
             Thread(target=self._begin, args=(new,), name="log of a build", daemon=True).start()

@@ -1,4 +1,4 @@
-"""What is sent to an Engine that builds an image: its settings, and the files as a tar, the same each time."""
+"""The request for a build: its settings, and the files as a tar, the same bytes each time."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def tag_of(image: BuiltImage, platform: str) -> str:
 def parameters(
     image: BuiltImage, tag: str, cluster: str, compute: Containers, settings: DockerSettings
 ) -> dict[str, Any]:
-    """Those of `POST /build`. A step of it may use as much CPU and memory as a node of this compute."""
+    """Return the parameters of `POST /build`. A step of it may use as much CPU and memory as a node of this compute."""
     limits: dict[str, Any] = {"shmsize": compute.shm_bytes}
     if settings.build_network:
         limits["networkmode"] = settings.build_network
