@@ -1,4 +1,4 @@
-"""What is said about a job: its findings, each with what was measured, what a change would save, and the change."""
+"""Advice about a job: its findings, each with what was measured, what a change would save, and the change."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ LEVELS: Final[tuple[Severity, ...]] = ("low", "moderate", "severe", "critical")
 
 
 class Change(msgspec.Struct, kw_only=True, frozen=True):
-    """What to do."""
+    """A change to make, in words and as settings."""
 
     text: str
-    """In a sentence."""
+    """The change in a sentence."""
     set: dict[str, str] = {}
     """Fields of the job file with their new values, as for `--set`; none, if the change is elsewhere."""
 
@@ -24,34 +24,34 @@ class Finding(msgspec.Struct, kw_only=True, frozen=True):
     """One thing that costs time or money, or endangers the job."""
 
     id: str
-    """Which one: stable, for programs. docs/advice.md lists them."""
+    """The kind of finding: stable, for programs."""
     severity: Severity
     saves: Saves
     """`time`; `cost`: nodes that the job hardly needs; `risk`: the job, or some of its items, may fail."""
     title: str
-    """What is wrong, in a sentence."""
+    """The problem in a sentence."""
     evidence: list[str]
-    """What was measured."""
+    """The measurements that show it."""
     change: Change
     saving_s: float = 0.0
-    """How much sooner the job would have ended with the change: predicted, as are the following two."""
+    """Seconds by which the job would have ended sooner with the change: predicted, as are the following two."""
     saving_share: float = 0.0
-    """The same as a share of the job's time."""
+    """The saving as a share of the job's time."""
     predicted_s: float = 0.0
-    """How long the job would have taken with the change."""
+    """Seconds that the job would have taken with the change."""
     saving_node_s: float = 0.0
-    """How much less nodes would have been there for it: the seconds of all of them."""
+    """Seconds of nodes, summed over all of them, that the change would save."""
     mini_batches: list[int] = []
     """Some that show it."""
     nodes: list[str] = []
-    """Those that show it, if not all do."""
+    """The nodes that show it, if not all do."""
 
 
 class Basis(msgspec.Struct, kw_only=True, frozen=True):
-    """What the advice rests on."""
+    """The tries and times that the advice rests on."""
 
     seconds: float
-    """How long the job took; of one that runs, up to the end of its last try."""
+    """Seconds that the job took; of one that runs, up to the end of its last try."""
     mini_batches: int
     tries: int
     looked_at: int = 0
@@ -62,7 +62,7 @@ class Basis(msgspec.Struct, kw_only=True, frozen=True):
     mini_batch_s: float = 0.0
     """The median of a mini-batch."""
     fixed_s: float = 0.0
-    """What a mini-batch costs beside its items."""
+    """Seconds that a mini-batch costs beside its items."""
     lower_bound_s: float = 0.0
     """No order of these mini-batches on these workers is faster: max(Σd ÷ W, max d)."""
     unexplained_s: float = 0.0
@@ -74,11 +74,11 @@ class Advice(msgspec.Struct, kw_only=True, frozen=True):
 
     job_id: str
     summary: str
-    """In a sentence."""
+    """The advice in a sentence."""
     basis: Basis | None = None
     """None: no try has ended yet."""
     findings: list[Finding] = []
-    """What endangers the job comes first, then what saves most."""
+    """The findings: what endangers the job comes first, then what saves most."""
     min_saving_s: float
     """Findings that save less than this, or less than the next, are left out."""
     min_saving_share: float
@@ -94,21 +94,21 @@ class Point(msgspec.Struct, kw_only=True, frozen=True):
 
 
 class Curve(msgspec.Struct, kw_only=True, frozen=True):
-    """How long a job would take for several values of one setting, by the replay of what was measured."""
+    """Predicted times of a job for several values of one setting, by the replay of what was measured."""
 
     job_id: str
     setting: Literal["nodes", "processes", "mini_batch_size"]
     now: int
     """The value that it had."""
     seconds: float
-    """How long it took."""
+    """Seconds that the job took."""
     points: list[Point]
     notes: list[str] = []
-    """What it assumes."""
+    """The assumptions of the prediction."""
 
 
 class Thresholds(msgspec.Struct, kw_only=True, frozen=True):
-    """What is worth saying: what saves more than both, or endangers the job."""
+    """The limits above which a finding is worth saying: what saves more than both, or endangers the job."""
 
     seconds: float = 60.0
     share: float = 0.10

@@ -1,4 +1,4 @@
-"""From evidence to advice."""
+"""The adviser: makes advice from evidence."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a curve is asked for: `nodes=1..64`. No numpy here: it is described to clients, too."""
+"""The request for a curve: `nodes=1..64`. No numpy here: it is described to clients, too."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is known of a job when it is looked through: the tries of its mini-batches, its workers, its nodes.
+"""Evidence about a job: the tries of its mini-batches, its workers, its nodes.
 
 Times are seconds; those at which something happened count from the job's start.
 """
@@ -54,14 +54,14 @@ class Tries:
 
 @dataclass(frozen=True)
 class Sample:
-    """Which part of a job's tries is looked at."""
+    """The part of a job's tries that is looked at."""
 
     each: float = 1.0
     """How many each one stands for."""
     each_retry: float = 1.0
     """How many a try that was followed by another one stands for, of those of its mini-batch."""
     stretches: int = 1
-    """In how many pieces; between two of them are tries that nobody has looked at."""
+    """Number of pieces of the sample; between two of them are tries that nobody has looked at."""
 
     @property
     def is_all(self) -> bool:
@@ -85,12 +85,12 @@ class Init:
 
 @dataclass(frozen=True, kw_only=True)
 class NodeUse:
-    """What was measured of a node while it worked for the job; None: it wasn't."""
+    """Measurements of a node while it worked for the job; None: not measured."""
 
     cpus: float | None = None
     """How many CPUs its workers may use: of a quota, perhaps a fraction."""
     cpu_share: float | None = None
-    """Of all CPUs, by whomever, in the mean; 1: all of them."""
+    """Mean share of all its CPUs that was busy, by whomever; 1: all of them."""
     throttled: float | None = None
     """Seconds for which a quota (cgroup) stopped threads that could run, all added up, in each second."""
     memory_bytes: float | None = None
@@ -101,7 +101,7 @@ class NodeUse:
     memory_pressure: float | None = None
     io_pressure: float | None = None
     threads: float | None = None
-    """Of a worker, in the mean."""
+    """Mean number of threads of a worker."""
     gpu_share: float | None = None
     gpu_memory_share: float | None = None
 
@@ -111,7 +111,7 @@ class Settings:
     """The job's settings that findings are about."""
 
     size: int = 10
-    """Of a mini-batch, in `unit`s."""
+    """Size of a mini-batch, in `unit`s."""
     unit: str = "files"
     """`files`; `bytes` or `rows` of a table; empty, if nobody gives a size: by keys, without data, or `auto`."""
     is_auto: bool = False
@@ -135,15 +135,15 @@ class Evidence:
     """`<node>/<process>`, as in the reports."""
     categories: Sequence[str] = ("",)
     seconds: float
-    """From the job's start to its end; of one that runs, to the end of its last try."""
+    """Seconds from the job's start to its end; of one that runs, to the end of its last try."""
     after_s: float | None = None
-    """From the end of the last try to the job's end; None: as the times say."""
+    """Seconds from the end of the last try to the job's end; None: as the times say."""
     is_running: bool = False
     inits: Sequence[Init] = ()
     first_listed_s: float | None = None
     """When the first mini-batch was there."""
     environment_s: float = 0.0
-    """How long the workers' Python was built before the first of them started, at most."""
+    """Seconds that the workers' Python was built before the first of them started, at most."""
     uses: dict[str, NodeUse] = field(default_factory=dict)
     """By node."""
     settings: Settings = field(default_factory=Settings)

@@ -1,4 +1,4 @@
-"""How long mini-batches take together on some workers, if each worker takes the next one when it is free.
+"""Replay: the time that mini-batches take together on some workers, if each worker takes the next one when it is free.
 
 That is list scheduling (Graham, 1969), and what the engine does: its workers lease mini-batches in the order of the
 manifest. So the time of a job under other settings is computed from the measured times. It is at least

@@ -1,5 +1,5 @@
-"""How a job went: which workers it had and from when, how long each mini-batch kept one busy, and what it costs to hand
-one over. `Schedule.seconds` then says how long it would have taken otherwise.
+"""The schedule of a job: its workers and when each began, how long each mini-batch kept one busy, and what it costs to
+hand one over. `Schedule.seconds` then says how long it would have taken otherwise.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Lane:
 
 
 class Schedule:
-    """What the tries of a job say about its workers' time.
+    """The schedule of a job's tries on its workers.
 
     Args:
         evidence: with at least one try.
@@ -137,7 +137,7 @@ class Schedule:
 
     @cached_property
     def processes_per_node(self) -> int:
-        """In the median over the nodes."""
+        """The median number of workers on a node."""
         return int(np.median(np.unique([lane.node for lane in self.lanes], return_counts=True)[1]))
 
     def lanes_of(self, *, nodes: int | None = None, processes: int | None = None) -> list[float]:
@@ -183,7 +183,9 @@ def _lanes_of_processes(tries: Tries) -> tuple[Floats, Floats]:
 
 
 def _lanes(evidence: Evidence, ends_s: Floats) -> tuple[list[Lane], float]:
-    """As many for each node as it had workers at the same time; a worker that replaces one has its place."""
+    """Return as many lanes for each node as it had workers at the same time; a worker that replaces
+    one has its place.
+    """
     tries = evidence.tries
     inits = {f"{init.node}/{init.process}": init for init in evidence.inits if init.is_done}
     spans: dict[int, list[tuple[float, float]]] = {}

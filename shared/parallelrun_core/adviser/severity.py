@@ -1,4 +1,4 @@
-"""How severe a finding is: as severe as the least of its share, its seconds, and its number of cases say.
+"""Severity of a finding: as severe as the least of its share, its seconds, and its number of cases say.
 
 So neither a large share of a short job, nor minutes of a long one, nor one odd mini-batch looks like a catastrophe. The
 idea, and four steps of each measure that roughly double or quadruple, are those of the heuristics of Dr. Elephant

@@ -15,5 +15,5 @@ def size_text(size: int, unit: str) -> str:
 
 
 def of_size(size: int, factor: int, unit: str) -> str:
-    """The same, divided, and rounded up."""
+    """Return a size divided by a factor and rounded up, with its unit."""
     return size_text(-(-size // factor), unit)

@@ -20,7 +20,7 @@ _WORTH: Final = Thresholds(seconds=1.0)
 
 
 class Trial:
-    """What a trial of some settings says.
+    """The result of a trial of some settings.
 
     Args:
         evidence: with at least one try.

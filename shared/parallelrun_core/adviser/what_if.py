@@ -1,4 +1,4 @@
-"""How long a job would take with other numbers of nodes or processes, or with mini-batches of other sizes."""
+"""What-if curves: the time of a job with other numbers of nodes or processes, or with mini-batches of other sizes."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What a job leaves on the volume: its folder, the logs in it, and who may write them."""
+"""The folder of a job on the volume, the logs in it, and who may write them."""

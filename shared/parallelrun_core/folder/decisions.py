@@ -29,7 +29,7 @@ _STEP_BYTES = 4096
 
 
 class FirstWins:
-    """Which mini-batches have a decision, at a byte each: for whoever reads a log and needs no totals."""
+    """The set of mini-batches that have a decision, at a byte each: for whoever reads a log and needs no totals."""
 
     _OPEN, _FAILED, _DONE = 0, 1, 2
 
@@ -51,7 +51,7 @@ class FirstWins:
 
     @property
     def end(self) -> int:
-        """One more than the last mini-batch that has a decision."""
+        """The index after the last mini-batch that has a decision."""
         return len(self._states.rstrip(b"\0"))
 
     def undecided(self, end: int) -> Iterator[int]:
@@ -108,7 +108,7 @@ class FirstWins:
 
 
 class Decided:
-    """Which mini-batches have a decision, and the totals of the decisions."""
+    """The set of mini-batches that have a decision, and the totals of the decisions."""
 
     def __init__(self) -> None:
         self._first = FirstWins()
@@ -133,7 +133,7 @@ class Decided:
 
     @property
     def end(self) -> int:
-        """One more than the last mini-batch that has a decision."""
+        """The index after the last mini-batch that has a decision."""
         return self._first.end
 
     def undecided(self, end: int) -> Iterator[int]:
@@ -200,7 +200,7 @@ class Decided:
             self._take_out(mini_batch)
 
     def _take_out(self, mini_batch: int) -> None:
-        """What was counted for its failure doesn't count any more."""
+        """Take what was counted for a mini-batch's failure out of the totals."""
         self.items_failed -= self._failed_items.pop(mini_batch, 0)
         if mini_batch in self._failed_warnings:
             self.warnings.add(self._failed_warnings.pop(mini_batch), -1)

@@ -1,4 +1,4 @@
-"""Which errors of a file system may pass by themselves, so that waiting is better than failing."""
+"""Transient errors of a file system: those that may pass by themselves, so that waiting is better than failing."""
 
 from __future__ import annotations
 

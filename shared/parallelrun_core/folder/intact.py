@@ -1,4 +1,4 @@
-"""Whether rows in a part file are what was committed."""
+"""The check that rows in a part file are what was committed."""
 
 from __future__ import annotations
 

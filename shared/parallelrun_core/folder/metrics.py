@@ -65,7 +65,7 @@ class _Line(Point, kw_only=True, frozen=True, omit_defaults=True):
 
 @dataclass
 class Metric:
-    """What was logged under one name."""
+    """The points that were logged under one name."""
 
     name: str
     count: int = 0
@@ -135,7 +135,7 @@ class _Gathered:
     weight: int = 0
 
     def add(self, point: Point, weight: int, share: int) -> None:
-        """One more, in any order; `trim` before the points are read."""
+        """Add a point, in any order; `trim` before the points are read."""
         self.count += 1
         self.points.append((point, weight))
         self.weight += weight

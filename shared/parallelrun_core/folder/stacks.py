@@ -1,4 +1,4 @@
-"""What workers are doing right now: the stacks of their threads, as each node writes them below logs/sys/stacks/."""
+"""Stacks of the workers' threads right now, as each node writes them below logs/sys/stacks/."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class WorkerStacks(msgspec.Struct, kw_only=True, frozen=True):
     doing: str
     """`waits_for_work`, `computes`, `waits` (for a disk, a lock, a clock, another process), `unknown`."""
     note: str = ""
-    """What else is to be known of it, in words."""
+    """A remark on the stacks, for people."""
     threads: list[ThreadStack] = []
     """The main thread first."""
 
@@ -48,10 +48,10 @@ class NodeStacks(msgspec.Struct, kw_only=True, frozen=True):
     """The last answer of one node."""
 
     id: str
-    """Of the request."""
+    """Id of the request."""
     node: str
     at: float
-    """When, in seconds since the epoch on the node's clock."""
+    """Time when it was answered, in seconds since the epoch on the node's clock."""
     workers: list[WorkerStacks]
     left_out: int = 0
     """Workers beyond `MOST_WORKERS`: ask for them by name."""

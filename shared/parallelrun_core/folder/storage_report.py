@@ -30,8 +30,8 @@ _PERCENTILES: Final = (0.50, 0.95, 0.99)
 
 
 class StorageReport:
-    """What this process asks of stores from the construction on; `write()` writes that down, and so does the end of a
-    `with`. What can't be written is lost, and fails nothing.
+    """The requests of this process to stores from the construction on; `write()` writes them down, and so does the end
+    of a `with`. What can't be written is lost, and fails nothing.
 
     Args:
         logs: the job's.

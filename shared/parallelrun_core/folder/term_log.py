@@ -95,7 +95,7 @@ def open_term(
 
 
 def latest_schema(folder: Path, name: str) -> int:
-    """That of the newest header that can be read; 0 when there is none."""
+    """Return the schema of the newest header that can be read; 0 when there is none."""
     for term in reversed(terms(folder, name)):
         if (header := _header(folder, name, term)[1]) is not None:
             return header.schema

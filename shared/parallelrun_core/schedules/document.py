@@ -56,7 +56,7 @@ class ScheduleDocument(Strict):
 
 @dataclass(frozen=True, kw_only=True)
 class ScheduleReading:
-    """What a document says."""
+    """The content of a schedule's document."""
 
     name: str
     display_name: str
@@ -70,7 +70,7 @@ class ScheduleReading:
     like: str = ""
     """The name of that."""
     changes: dict[str, Any] = field(default_factory=dict)
-    """What is different from that one."""
+    """The fields that differ from that schedule."""
 
 
 def read_schedule(

@@ -36,7 +36,7 @@ class Occurrences(Protocol):
     """The moments, in UTC and in whole seconds, at which something is due."""
 
     def after(self, moment: datetime) -> Iterator[datetime]:
-        """Those after a moment, in order."""
+        """Yield the occurrences after a moment, in order."""
         ...
 
 
@@ -54,7 +54,7 @@ class ByTheClock:
     last: datetime | None
 
     def after(self, moment: datetime) -> Iterator[datetime]:
-        """Those after a moment, in order; after a long time without any, none."""
+        """Yield the occurrences after a moment, in order; after a long time without any, none."""
         since = max(moment, self.first - timedelta(microseconds=1))
         day = wall_time(since, self.zone).date()
         # What a day before has may come later, where a clock has jumped over midnight.
@@ -85,14 +85,14 @@ class ByTheClock:
 
 @dataclass(frozen=True, slots=True)
 class ByTheTime:
-    """At equal distances, whatever clocks show."""
+    """Occurrences at equal distances, whatever clocks show."""
 
     first: datetime
     step: timedelta
     last: datetime | None
 
     def after(self, moment: datetime) -> Iterator[datetime]:
-        """Those after a moment, in order."""
+        """Yield the occurrences after a moment, in order."""
         passed = (moment - self.first) // self.step
         due = self.first + max(0, passed + 1) * self.step
         while self.last is None or due <= self.last:

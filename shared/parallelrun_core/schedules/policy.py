@@ -1,4 +1,4 @@
-"""What becomes of a time at which a schedule was due. It reads no clock and no file."""
+"""The schedule policy: what becomes of a time at which a schedule was due. It reads no clock and no file."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Missed = Literal["once", "skip"]
 
 
 class Outcome(StrEnum):
-    """What became of a time at which a schedule was due."""
+    """The outcome of a time at which a schedule was due."""
 
     STARTED = "started"
     """A job was made."""
@@ -35,7 +35,7 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What becomes of a time at which a job was due."""
+    """The decision about a time at which a job was due."""
 
     due: datetime
     outcome: Outcome

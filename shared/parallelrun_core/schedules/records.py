@@ -1,4 +1,4 @@
-"""What is kept of a schedule: its revisions, and what became of each time at which it was due."""
+"""Records of a schedule: its revisions, and what became of each time at which it was due."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class Fire(msgspec.Struct, kw_only=True, frozen=True):
     outcome: Outcome
     revision: int
     job_id: str = ""
-    """Of the job that was made; empty if none was."""
+    """Id of the job that was made; empty if none was."""
     passed_over: int = 0
     """Times before it that nobody has acted upon, up to 1,000."""
     why: str = ""
@@ -82,7 +82,7 @@ class Fire(msgspec.Struct, kw_only=True, frozen=True):
 
 
 def moment(seconds: float) -> datetime:
-    """From seconds since the epoch."""
+    """Return the moment that is this many seconds after the epoch."""
     return datetime.fromtimestamp(seconds, UTC)
 
 

@@ -103,7 +103,7 @@ class ScheduleStore:
 
 
 class ScheduleFolder:
-    """What is stored of one schedule."""
+    """The revisions and fires of one schedule."""
 
     def __init__(self, name: str, store: FileStore) -> None:
         self.name: Final = name

@@ -1,4 +1,4 @@
-"""From times that a clock on a wall shows to moments, where clocks are put forward and back.
+"""Wall clock times as moments, where clocks are put forward and back.
 
 A moment is a datetime in UTC, a wall time one without a zone. What a wall shows twice, when clocks are put back, are
 two moments. What it never shows, when they are put forward, stands for the moment at which that happens.

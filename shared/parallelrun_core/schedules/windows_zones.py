@@ -152,6 +152,6 @@ _OTHERS: Final = {
 
 
 def windows_zones() -> dict[str, str]:
-    """From each name, in small letters, to that of the tz database."""
+    """Return the tz database's name for each name of Windows, in small letters."""
     lines = (line.partition("=") for line in _TABLE.split("\n") if line)
     return {f"{name} standard time".lower(): zone for name, _, zone in lines} | _OTHERS

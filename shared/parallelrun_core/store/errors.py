@@ -1,4 +1,4 @@
-"""What calls to Redis raise, sorted by what a caller can do about it.
+"""Errors of calls to Redis, sorted by what a caller can do about them.
 
 A server may be up and unable to write: memory or disk is full, it has become a replica, its replicas are gone. For a
 caller this is the same as being away, so it is the same kind of error (`ServerUnable`).

@@ -1,4 +1,4 @@
-"""What a server is like, for those who want to know why something doesn't work. Nothing is written."""
+"""Examination of a server, for those who want to know why something doesn't work. Nothing is written."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Examined:
     is_open: bool
     """Whether anybody who reaches it may do anything: its default user has no password."""
     ahead_s: float
-    """How far its clock is ahead of ours; negative: behind."""
+    """Seconds that its clock is ahead of ours; negative: behind."""
 
 
 def examine(url: str, *, timeout_s: float) -> Examined:

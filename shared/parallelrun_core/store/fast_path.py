@@ -54,7 +54,7 @@ class DirectClient(redis.Redis):
         return self.send(self.connection, command)
 
     def limit_wait(self, timeout_s: float) -> None:
-        """From now on, wait at most this long for an answer."""
+        """Wait at most this long for an answer from now on."""
         connection: Any = self.connection
         connection.socket_timeout = connection.socket_connect_timeout = timeout_s
         if connection.is_connected and not _set_timeout(connection, timeout_s):
@@ -104,7 +104,7 @@ def send_directly(connection: Any, command: bytes) -> Any:
 
 
 def send_through_redis_py(connection: Any, command: bytes) -> Any:
-    """The same answer, with nothing but redis-py's own methods."""
+    """Send a command by redis-py's own methods alone, and return the answer."""
     try:
         connection.send_packed_command([command])
         return connection.read_response()
@@ -124,7 +124,7 @@ def _set_timeout(connection: Any, timeout_s: float) -> bool:
 
 @contextmanager
 def conversation(client: redis.Redis) -> Iterator[Ask]:
-    """One connection, to one server, for as long as this lasts: what `WATCH` and `MULTI` need.
+    """Hold one connection to one server for as long as this lasts: `WATCH` and `MULTI` need that.
 
     It does what a pipeline of redis-py does, with a round trip for as many commands as are sent at once, and without
     its layers, which take longer than Redis does. Raises redis-py's errors; after any error the connection is closed,

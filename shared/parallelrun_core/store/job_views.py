@@ -1,4 +1,4 @@
-"""What the API shows of the mini-batches that are on Redis: of one job, and of all together."""
+"""Views of the mini-batches that are on Redis, for the API: of one job, and of all together."""
 
 from __future__ import annotations
 

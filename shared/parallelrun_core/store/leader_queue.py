@@ -32,7 +32,7 @@ _MOST_OTHERS: Final = 200
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """What Redis has after a publishing call."""
+    """The state of the queue after a publishing call."""
 
     next_id: int
     """The checkpoint: id of the mini-batch to publish next."""
@@ -108,7 +108,7 @@ class LeaderQueue:
         return int(self._redis.hget(self._keys.job, "published") or 0)
 
     def published_generation(self) -> int:
-        """That of what was published last."""
+        """Return the generation of what was published last."""
         return int(self._redis.hget(self._keys.job, "generation") or 0)
 
     def publish(self, first: int, messages: list[bytes]) -> Published:

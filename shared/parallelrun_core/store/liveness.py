@@ -1,4 +1,4 @@
-"""Whether a server answers, for those who start one: without the libraries of a client, which take long to import."""
+"""A ping of a server for those who start one: without the libraries of a client, which take long to import."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ class CheckRequest(msgspec.Struct, kw_only=True, frozen=True):
 
     id: str
     paths: list[str] = []
-    """What jobs are to read there, too; at most `MOST_PATHS`."""
+    """The paths that jobs are to read there, too; at most `MOST_PATHS`."""
 
 
 class StacksRequest(msgspec.Struct, kw_only=True, frozen=True):
@@ -44,20 +44,20 @@ class StacksRequest(msgspec.Struct, kw_only=True, frozen=True):
     process: str = ""
     """Only this worker; empty: all of them."""
     until_ms: int = 0
-    """How long it stands, by the clock of Redis."""
+    """The end of its validity, by the clock of Redis."""
 
 
 class CheckAnswer(msgspec.Struct, kw_only=True, frozen=True):
-    """What a node has found out."""
+    """A node's answer to a check."""
 
     id: str
-    """Of the request."""
+    """Id of the request."""
     findings: list[Finding]
-    """Of what is not as it should be, and what of these paths can be read."""
+    """Findings about what is not as it should be, and what of these paths can be read."""
 
 
 class Asked(NamedTuple):
-    """What a node is asked to do, over and over until it has done so."""
+    """The requests to a node, which stand until it has answered."""
 
     check: CheckRequest | None
     leave: bool
@@ -77,10 +77,10 @@ class NodePressure(msgspec.Struct, kw_only=True, frozen=True):
 
 
 class NodeGpu(msgspec.Struct, kw_only=True, frozen=True):
-    """One GPU of a node, or a part of one (MIG)."""
+    """A GPU of a node, or a part of one (MIG)."""
 
     device: str
-    """As CUDA_VISIBLE_DEVICES names it."""
+    """The GPU's name as CUDA_VISIBLE_DEVICES has it."""
     name: str = ""
     """The model."""
     utilization: float | None = None
@@ -108,7 +108,7 @@ class NodeInfo(msgspec.Struct, kw_only=True, frozen=True):
     """Workers that have something to do or get ready for it, and jobs that the node prepares for; unknown: an earlier
     release."""
     lease_ms: int = 0
-    """How long it counts as alive after a heartbeat."""
+    """Milliseconds that it counts as alive after a heartbeat."""
     workers_apart: bool = False
     """Whether user code runs as another user than the agent."""
     memory_bytes: int = 0
@@ -119,7 +119,7 @@ class NodeInfo(msgspec.Struct, kw_only=True, frozen=True):
     pressure: NodePressure | None = None
     """Unknown if its kernel doesn't measure it, or an earlier release doesn't."""
     gpus: list[NodeGpu] = []
-    """Those that workers get; none if nothing there can measure them."""
+    """The GPUs that workers get; none if nothing there can measure them."""
     gpu_count: int = 0
     """How many workers get, measured or not; 0 of an earlier release."""
     check: CheckAnswer | None = None
@@ -131,7 +131,7 @@ class NodeInfo(msgspec.Struct, kw_only=True, frozen=True):
     ends_at: float = 0.0
     """When its engine is going to end it, in seconds since the epoch; 0: not by itself."""
     clock_ahead_s: float = 0.0
-    """How far its clock is ahead of Redis', as the reader of the list finds out."""
+    """Seconds that its clock is ahead of Redis', as the reader of the list finds out."""
 
 
 class Nodes:

@@ -30,7 +30,7 @@ class Concatenated(msgspec.Struct, array_like=True, frozen=True):
     sha256: str
     problem: str = ""
     notes: list[str] = []
-    """What the user should know about it."""
+    """Remarks about the output, for the user."""
     is_postponed: bool = False
     """There is no output yet, for a reason that may pass: the disk is full, or the service was asked to stop. If there
     is a problem, too, the leader does not wait for it without end."""
@@ -39,7 +39,7 @@ class Concatenated(msgspec.Struct, array_like=True, frozen=True):
     lacks_decisions: bool = False
     """The decision log can't be read as far as the leader has written it."""
     generation: int = 0
-    """Of the job; what an earlier one has made is not its output any more."""
+    """The generation of the job; the output of an earlier one is not its output any more."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""What provisioners keep on Redis: who of them acts, the nodes that were asked for, and how each compute stands.
+"""The state of provisioners on Redis: who of them acts, the nodes that were asked for, and how each compute stands.
 
 Nothing of it is needed: without it, nodes are found again by what their engines say, and the rest is decided anew.
 """
@@ -24,11 +24,12 @@ class LaunchRecord(msgspec.Struct, kw_only=True, frozen=True):
 
     compute: str
     at: float
-    """When, by Redis' clock."""
+    """Time of the launch, by Redis' clock."""
     kind: str = ""
-    """Of the compute; empty: an earlier release recorded it. A compute may be defined anew with another kind."""
+    """The kind of the compute; empty: an earlier release recorded it. A compute may be defined anew with another kind.
+    """
     image: str = ""
-    """Of its shape."""
+    """The image of the node's shape."""
     has_come: bool = False
     """Whether its agent was ever there."""
     came_at: float = 0.0
@@ -41,10 +42,10 @@ class Pause(msgspec.Struct, kw_only=True, frozen=True):
     """Launches of one shape of node have failed."""
 
     failures: int
-    """In a row."""
+    """Number of failures in a row."""
     failed_at: float
     why: str
-    """What the engine said of the last one."""
+    """The Engine's message about the last failure."""
     next_attempt: float
     """When the next one is made."""
 
@@ -53,7 +54,7 @@ class ImageBuild(msgspec.Struct, kw_only=True, frozen=True):
     """An image that jobs wait for, because it is built for them."""
 
     said: str = ""
-    """What is being done."""
+    """The step that is being done."""
     failure: str = ""
     """Why there will be none; empty: it may still come."""
     failed_at: float = 0.0
@@ -72,7 +73,7 @@ class NodeStatus(msgspec.Struct, kw_only=True, frozen=True):
 
 
 class ComputeStatus(msgspec.Struct, kw_only=True, frozen=True):
-    """How a compute stands, as the provisioner that acts says."""
+    """The status of a compute, by the provisioner that acts."""
 
     at: float
     """When it said so, by Redis' clock."""
@@ -87,7 +88,7 @@ class ComputeStatus(msgspec.Struct, kw_only=True, frozen=True):
     failures: int = 0
     """Launches that have failed in a row, of the shape of node that failed last."""
     why: str = ""
-    """What the engine said of the last one, or why it can't be asked."""
+    """The engine's message about the last failure, or why it can't be asked."""
     next_attempt: float = 0.0
     """When it is asked again; 0: at once."""
     trouble: str = ""
@@ -100,13 +101,13 @@ class ComputeStatus(msgspec.Struct, kw_only=True, frozen=True):
     more_builds: int = 0
     """Images besides."""
     slots: int = 0
-    """Of a node, as was last seen; 0: unknown."""
+    """Slots of a node, as last seen; 0: unknown."""
     plan: str = ""
     """Exactly what is sent to the engine for a node."""
     plans: dict[str, str] = {}
-    """The same for nodes of images that jobs have named, by the image: of jobs that need nodes, and of nodes there."""
+    """The plans for nodes of images that jobs have named, by the image: of jobs that need nodes, and of nodes there."""
     revision: str = ""
-    """Which definition of the compute this is about."""
+    """The version of the compute's definition that this is about."""
 
 
 class Provisioning:

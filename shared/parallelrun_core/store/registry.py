@@ -33,7 +33,7 @@ BETWEEN_OUTPUTS: Final = b"\0"
 
 @dataclass(frozen=True, kw_only=True)
 class JobStatus:
-    """What Redis knows about a job: its state and its progress."""
+    """The state and the progress of a job on Redis."""
 
     job_id: str
     state: JobState
@@ -99,7 +99,8 @@ class Registry:
         return [raw.decode() for raw in self._redis.zrange(keys.ACTIVE_JOBS, 0, -1)]  # type: ignore[union-attr]
 
     def writers_of(self, outputs: Collection[str], *, other_than: Collection[str]) -> dict[str, str]:
-        """Of these files, those that a job which has not ended will publish, with that job; not one of `other_than`."""
+        """Return those of these files that a job which has not ended will publish, with that job; not one of
+        `other_than`."""
         active = self.active_jobs() if outputs else []
         wanted = {os.fsencode(output): output for output in outputs}
         with self._redis.pipeline(transaction=False) as pipe:
@@ -246,7 +247,7 @@ class Registry:
         return bool(0 <= lasts_ms <= longest_ms)
 
     def without_leader(self, job_ids: Sequence[str], *, longest_ms: int = sys.maxsize) -> list[str]:
-        """Those of these jobs that `has_leader` denies, in one round trip."""
+        """Return those of these jobs that `has_leader` denies, in one round trip."""
         with self._redis.pipeline(transaction=False) as pipe:
             for job_id in job_ids:
                 pipe.pttl(JobKeys(job_id).leader)

@@ -1,4 +1,5 @@
-"""What each service may do on Redis: as users of its access control lists (ACLs), which Redis 6.2 and any Valkey know.
+"""Roles: what each service may do on Redis, as users of its access control lists (ACLs), which Redis 6.2 and any Valkey
+know.
 
 A service is the user that has its role's name. It may touch only the keys that it needs, call only the commands that it
 uses, in its scripts as well, and run only these scripts: no text of its own. Nobody may administer the server through

@@ -30,7 +30,7 @@ def _tag(key: bytes, kind: Kind, payload: bytes) -> bytes:
 
 
 class Seal:
-    """What one session puts on all that it reports: its name, and a tag that only its key can make."""
+    """The seal of one session on all that it reports: its name, and a tag that only its key can make."""
 
     def __init__(self, session: str, key: bytes) -> None:
         self._name = session.encode() + b"/"

@@ -1,1 +1,1 @@
-"""What can be wrong with a job, a module for each subject, named in `all.py`."""
+"""Findings: the problems that a job can have, a module for each subject, named in `all.py`."""

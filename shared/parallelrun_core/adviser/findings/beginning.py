@@ -1,4 +1,4 @@
-"""What passes before the first mini-batch runs: listing, the environment, and init(), each by its name."""
+"""Findings about the time before the first mini-batch runs: listing, the environment, and init(), each by its name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What each finding is made from: the evidence, the schedule that it gives, and what is worth saying."""
+"""The case that findings are made from: the evidence, the schedule that it gives, and what is worth saying."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ def _served_one_by_one(ends_s: Floats, stretches: int) -> float:
 
 
 def findings_of(case: Case) -> Iterator[Finding]:
-    """That they do, with what it would save if they didn't."""
+    """Yield the finding that workers hold each other up, with what it would save if they didn't."""
     schedule = case.schedule
     factor = slowdown(schedule)
     if factor <= 1.0:

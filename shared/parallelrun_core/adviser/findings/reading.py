@@ -19,7 +19,7 @@ _BOUND: Final = 0.20
 
 
 def findings_of(case: Case) -> Iterator[Finding]:
-    """That loading takes a large share of a try."""
+    """Yield the finding that loading takes a large share of a try."""
     schedule, tries = case.schedule, case.evidence.tries
     load = np.minimum(tries.load_s, np.maximum(0.0, tries.elapsed_s - tries.run_s))
     share = float(load.sum()) / max(1e-9, float(tries.elapsed_s.sum()))

@@ -1,4 +1,4 @@
-"""One or a few mini-batches that take much longer than the others: their data is at fault, not a node.
+"""Findings about skew: one or a few mini-batches that take much longer than the others, for their data, not for a node.
 
 What counts as much longer is 4 times the median, the second step of Dr. Elephant's scale for skew (2/4/8/16) and above
 the 3 times of Spark's stragglers; and only what the end of the job waits for.

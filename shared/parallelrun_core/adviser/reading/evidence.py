@@ -73,7 +73,8 @@ def _last_end(tries: Tries) -> float:
 
 
 def _environment_s(spec: JobSpec, inits: list[Init], listed: float | None) -> float:
-    """From the first mini-batch, which nodes wait for, to the first worker, if the job asks for a Python of its own."""
+    """Return the seconds from the first mini-batch, which nodes wait for, to the first worker, if the job asks for a
+    Python of its own."""
     if not spec.environment.is_own or not inits:
         return 0.0
     return max(0.0, min(init.started_s for init in inits) - (listed or 0.0))

@@ -1,4 +1,4 @@
-"""When workers began, and how long init() took: from processed_mini-batches.csv, where only a few rows say it."""
+"""The starts of workers and the length of init(): from processed_mini-batches.csv, where only a few rows say it."""
 
 from __future__ import annotations
 

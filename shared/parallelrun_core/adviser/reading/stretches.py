@@ -1,4 +1,4 @@
-"""Which parts of a log are read: all of it, or of a huge one some stretches, spread evenly, with its beginning and end.
+"""Stretches of a log: all of it, or of a huge one some that are spread evenly, with its beginning and end.
 
 So advice on any job takes about the same time and memory.
 """
@@ -33,11 +33,11 @@ class Stretch:
 
 @dataclass(frozen=True)
 class Parts:
-    """What is read of a log."""
+    """The stretches of a log that are read."""
 
     stretches: list[Stretch]
     total_bytes: int
-    """Of all of it."""
+    """Size of the whole log."""
 
     @property
     def is_all(self) -> bool:

@@ -84,7 +84,8 @@ class _Columns:
 
 
 def read_tries(folder: Path, begun: float, most_bytes: int = MOST_BYTES) -> ReadTries:
-    """Those that were handed over since the job began, or was reopened; not those that it took over from another.
+    """Read the tries that were handed over since the job began, or was reopened; not those that it took over from
+    another.
 
     Of a huge job, only some of them, and of the tries that were repeated those of the same mini-batches: `sample` says
     how many each stands for. A range of a log that can't be read is passed over.

@@ -1,4 +1,4 @@
-"""What the reports of resources say of each node (logs/sys/perf), as far as a release measures it."""
+"""Resource usage of each node, from its reports (logs/sys/perf), as far as a release measures it."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def _rate(rows: list[Row], column: str) -> float | None:
 
 
 def _mean(rows: list[Row], column: str) -> float | None:
-    """Of percentages over the time since the row before, as a share: a longer time counts for more."""
+    """Return the mean of percentages over the time since the row before, as a share: a longer time counts for more."""
     total = weights = 0.0
     before: datetime | None = None
     for row in rows:

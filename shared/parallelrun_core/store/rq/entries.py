@@ -59,7 +59,7 @@ class Entry(Job):
 
     kind: ClassVar[Kind]
     run: ClassVar[Callable[[str], object] | None]
-    """What a worker runs with the id of the job that is meant."""
+    """The function that a worker runs with the id of the job."""
 
     @classmethod
     def fetch(cls, id: str, connection: Redis | None = None, serializer: Any = None) -> Job:
