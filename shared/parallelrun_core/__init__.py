@@ -1,1 +1,1 @@
-"""What all services share: job spec, mini-batch message, outcome, queue, job folder, errors."""
+"""The core that all services share: job spec, mini-batch message, outcome, queue, job folder, errors."""

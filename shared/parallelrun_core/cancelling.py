@@ -62,7 +62,7 @@ def _move(redis: Redis, folder: JobFolder) -> None:
 
 
 def _cancel_steps(redis: Redis, folder: JobFolder, record: JobRecord) -> None:
-    """At once, and not only by the pipeline's next turn: its steps may have the places of all leaders."""
+    """Cancel the steps at once, and not only by the pipeline's next turn: they may have the places of all leaders."""
     for standing in standings(folder, record.pipeline_spec()).values():
         if standing.state is StepState.RUNNING:
             with suppress(Conflict, NotFound):  # it has just ended, or not begun: the next turn finds that

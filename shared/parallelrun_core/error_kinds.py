@@ -1,4 +1,4 @@
-"""What makes failures one kind: the type of the exception, and the line of the user's code at which it was raised.
+"""Kinds of errors: the type of the exception, and the line of the user's code at which it was raised.
 
 Messages name the file, the key or the value at which something happened, so each of them would be a kind of its own.
 """

@@ -13,7 +13,7 @@ class ErrorCount(msgspec.Struct, kw_only=True, frozen=True):
 
     category: str
     message: str
-    """Of the first of them."""
+    """The message of the first error."""
     count: int
     sample_mini_batches: list[int] = []
     log: str = ""
@@ -26,7 +26,7 @@ class JobFailure(msgspec.Struct, kw_only=True, frozen=True):
     code: str
     summary: str
     error_category: str = ""
-    """Of the first cause."""
+    """The category of the first cause."""
     first_cause: str = ""
     traceback: str = ""
     sample_mini_batches: list[int] = []

@@ -1,4 +1,4 @@
-"""What was read last and never changes, so that nobody reads it again soon."""
+"""A cache of values that never change, with the least recently read ones dropped."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How long a leader's lease can last: those who grant, pause and judge it agree on this."""
+"""The length of a leader's lease: those who grant, pause and judge it agree on this."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What a turn of an agent says and brings, and the limits of a job's queue. Plain data: nothing here knows Redis."""
+"""Leasing: what a turn of an agent says and brings, and the limits of a job's queue. Plain data: nothing here knows
+Redis."""
 
 from __future__ import annotations
 
@@ -35,12 +36,12 @@ class Delivery(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def is_suspect(self) -> bool:
-        """It may have killed a worker or a node before, so nothing should be queued behind it."""
+        """True if it may have killed a worker or a node before, so nothing should be queued behind it."""
         return self.tries > 0 or self.lost > 0
 
 
 class Reports(msgspec.Struct):
-    """What an agent reports in its next turn: encoded outcomes by id and token; of retries, also the tries charged."""
+    """The reports of an agent's next turn: encoded outcomes by id and token; of retries, also the tries charged."""
 
     decided: list[tuple[int, str, bytes]] = []
     retries: list[tuple[int, str, bytes, int]] = []

@@ -58,14 +58,14 @@ class Message(msgspec.Struct, array_like=True, frozen=True):
 
 
 class Reference(msgspec.Struct, array_like=True, frozen=True):
-    """Where in the manifest the full message is."""
+    """The position of the full message in the manifest."""
 
     term: int
     offset: int
 
 
 class FileVersion(msgspec.Struct, array_like=True, frozen=True):
-    """What tells the content of a file that was listed from a later one."""
+    """The version of a file that was listed: tells its content from a later one."""
 
     size_bytes: int
     tag: bytes = b""
@@ -75,10 +75,10 @@ class FileVersion(msgspec.Struct, array_like=True, frozen=True):
 
 
 class Remote(msgspec.Struct, array_like=True, frozen=True):
-    """What a piece needs of a file that is staged before it is read."""
+    """The part of a piece that staging needs before the file is read."""
 
     version: FileVersion
-    """That which was cut."""
+    """The version of the file that was cut."""
     extents: list[tuple[int, int]] = []
     """The bytes that its rows take, as starts and ends; none: they follow from the piece."""
 
@@ -119,7 +119,7 @@ class Described(msgspec.Struct, array_like=True, frozen=True):
     groups: bytes = b""
     """Instead of pieces: groups of files."""
     versions: list[FileVersion] = []
-    """Of the files of the groups, in their order; none for files that are read where they are."""
+    """The versions of the groups' files, in their order; none for files that are read where they are."""
 
 
 _encoder = msgspec.msgpack.Encoder()

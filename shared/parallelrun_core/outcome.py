@@ -1,4 +1,4 @@
-"""How one try of a mini-batch ended: the record that goes unchanged from the agent to the decision log.
+"""The outcome of one try of a mini-batch: the record that goes unchanged from the agent to the decision log.
 
 The agent encodes it once; the same bytes are journaled as a *candidate*, committed on Redis, and
 copied by the leader into the decision log as the *decision*. It is a JSON array, in field order.
@@ -44,7 +44,7 @@ class Failure(msgspec.Struct, array_like=True, frozen=True, gc=False):
 
 
 class Use(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    """What a try used, in the order in which its worker says it (`Use` in `worker/frames.py`).
+    """Resources that a try used, in the order in which its worker says them (`Use` in `worker/frames.py`).
 
     A new field is the last one, with a default: it is missing in what earlier releases wrote, and ignored by them.
     docs/logs.md says how each is measured.
@@ -53,19 +53,19 @@ class Use(msgspec.Struct, array_like=True, frozen=True, gc=False):
     peak_bytes: int = 0
     """The most memory that the worker had; 0: unknown."""
     read_bytes: int = -1
-    """What the worker read by system calls; -1: unknown."""
+    """Bytes that the worker read by system calls; -1: unknown."""
     minor_faults: int = -1
     """Pages of memory that it was given without reading a disk; -1: unknown, as in the next three."""
     major_faults: int = -1
     """Pages that had to be read from a disk first."""
     voluntary_switches: int = -1
-    """How often a thread of it waited: for a disk, a lock, another process."""
+    """Times that a thread of it waited: for a disk, a lock, another process."""
     involuntary_switches: int = -1
-    """How often a thread of it had to leave its CPU to others."""
+    """Times that a thread of it had to leave its CPU to others."""
 
 
 class Place(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    """Where the rows of a try are: the first fields of its outcome. Who needs no others saves time by reading these."""
+    """The place of a try's rows: the first fields of its outcome. Who needs no others saves time by reading these."""
 
     mini_batch: int
     generation: int
@@ -100,11 +100,11 @@ class Outcome(Place, array_like=True, frozen=True, gc=False):
     process_s: float
     failure: Failure | None = None
     load_s: float = 0.0
-    """How long reading or copying the data took, before run()."""
+    """Seconds that reading or copying the data took, before run()."""
     line_breaks: int = 0
     """Line breaks inside rows of text: each makes one row look like two."""
     detail: str = ""
-    """Of a failed try: JSON with the first of the mini-batch's files."""
+    """Details of a failed try: JSON with the first of the mini-batch's files."""
     shortened: int = 0
     """Rows of text with an array whose text leaves out values."""
     use: Use = Use()
@@ -130,12 +130,12 @@ def encode(outcome: Outcome) -> bytes:
 
 
 def encode_all(outcomes: list[Outcome]) -> bytes:
-    """One JSON array of outcomes."""
+    """Encode outcomes as one JSON array."""
     return _encoder.encode(outcomes)
 
 
 def encode_list(encoded: list[bytes]) -> bytes:
-    """One JSON array of outcomes that are encoded already."""
+    """Join encoded outcomes to one JSON array."""
     return b"[" + b",".join(encoded) + b"]"
 
 

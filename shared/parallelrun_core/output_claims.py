@@ -1,4 +1,4 @@
-"""Which files a job is going to publish that other jobs may name, too: one name each, for whoever compares them."""
+"""Claims of outputs: the files that a job is going to publish and that other jobs may name, too, one name each."""
 
 from __future__ import annotations
 

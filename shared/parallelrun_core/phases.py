@@ -1,4 +1,4 @@
-"""What a worker goes through besides its mini-batches, as its agent reports it: init() and shutdown()."""
+"""Phases of a worker besides its mini-batches, as its agent reports them: init() and shutdown()."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from parallelrun_core.errors import InvalidInput, Problem
 
 @dataclass
 class Problems:
-    """What is wrong with a document, gathered while it is read."""
+    """The problems of a document, gathered while it is read."""
 
     problems: list[Problem] = field(default_factory=list)
 

@@ -1,4 +1,4 @@
-"""How far a job is, in numbers: kept by its leader, shown by all others."""
+"""Progress of a job in numbers: kept by its leader, shown by all others."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ class Progress(msgspec.Struct, kw_only=True):
     """Counts of one job. Mini-batches, unless the name says items."""
 
     scheduled: int = 0
-    """In the manifest. Grows while the input is listed."""
+    """Mini-batches in the manifest. Grows while the input is listed."""
     listing_done: bool = False
     """True when `scheduled` is the job's total."""
     published: int = 0
     running: int = 0
-    """With a worker: at most one each, though agents hold more."""
+    """Mini-batches with a worker: at most one each, though agents hold more."""
     preparing: int = 0
     """Nodes that are building the Python environment of the workers."""
     nodes: int = 0
@@ -26,9 +26,9 @@ class Progress(msgspec.Struct, kw_only=True):
     done: int = 0
     failed: int = 0
     empty: int = 0
-    """Those of `done` without any item: ranges of a table in which no record begins."""
+    """Mini-batches of `done` without any item: ranges of a table in which no record begins."""
     resumed: int = 0
-    """Those of `done` whose rows were taken over from an earlier job."""
+    """Mini-batches of `done` whose rows were taken over from an earlier job."""
     retried: int = 0
     """Tries that failed and were followed by another."""
     lost: int = 0

@@ -17,7 +17,7 @@ from enum import StrEnum
 
 
 class JobState(StrEnum):
-    """Where a job is in its life."""
+    """The state of a job."""
 
     QUEUED = "queued"
     """Accepted and durable; no master leads it yet."""
@@ -48,12 +48,12 @@ ALLOWED_FROM: dict[JobState, frozenset[JobState]] = {
 
 
 class StepState(StrEnum):
-    """How a step of a pipeline stands."""
+    """The state of a step of a pipeline."""
 
     WAITING = "waiting"
     """A step that it needs has not ended."""
     RUNNING = "running"
-    """It has a job, which has not ended."""
+    """The step has a job, which has not ended."""
     COMPLETED = "completed"
     """Its job has, or it reuses the outputs of an earlier one."""
     FAILED = "failed"
@@ -67,13 +67,13 @@ class StepState(StrEnum):
 
 
 class NodeState(StrEnum):
-    """What a node is doing."""
+    """The state of a node."""
 
     READY = "ready"
     DISK_FULL = "disk_full"
-    """It leases nothing until there is room on its disk again."""
+    """The node leases nothing until there is room on its disk again."""
     DRAINING = "draining"
-    """It was asked to stop, and finishes what it runs."""
+    """The node was asked to stop, and finishes what it runs."""
     LOST = "lost"
     """Its lease has run out. No node says this of itself."""
 

@@ -17,7 +17,7 @@ _FORMULA: Final = ("=", "+", "-", "@", "＝", "＋", "－", "＠")  # noqa: RUF0
 
 
 def visible(text: str, *, lines: bool = True) -> str:
-    r"""The same text with what can't be seen in it escaped: `\x1b` instead of the escape character.
+    r"""Escape what can't be seen in a text: `\x1b` instead of the escape character.
 
     Args:
         lines: line breaks and tabs stay as they are.
@@ -31,12 +31,12 @@ def _shown(suspect: re.Match[str]) -> str:
 
 
 def in_one_line(text: str) -> str:
-    """The same text, visible, with a blank for each run of white space: it can't look like a line of somebody else."""
+    """Make a text visible, with a blank for each run of white space: it can't look like a line of somebody else."""
     return visible(" ".join(text.split()), lines=False)
 
 
 def indented(text: str) -> str:
-    """The same text, visible, where it may have several lines: those after the first can't be taken for ours."""
+    """Make a text visible, where it may have several lines: those after the first can't be taken for ours."""
     return visible(text.replace("\r\n", "\n")).replace("\n", "\n    ")
 
 

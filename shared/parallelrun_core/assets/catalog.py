@@ -68,7 +68,7 @@ _Record = TypeVar("_Record", _Head, _Version)
 
 
 class About(msgspec.Struct, kw_only=True, frozen=True):
-    """What is said of a version, and may change."""
+    """The description of a version, which may change."""
 
     schema: int = SCHEMA
     description: str = ""
@@ -116,7 +116,7 @@ class Catalog:
         return self.get(kind, name, ordered[0]) if ordered else None
 
     def get(self, kind: str, name: str, version: str) -> Asset:
-        """One version, archived or not.
+        """Return one version, archived or not.
 
         Raises:
             UnknownAsset, UnknownVersion: there is none; says what there is.

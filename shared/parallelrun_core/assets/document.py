@@ -1,4 +1,4 @@
-"""From a user's document, with the files that it names, to an asset that is about to be made."""
+"""Documents of assets: reads a user's document, with the files that it names, as an asset that is about to be made."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ what an image is built of, and no code."""
 
 @dataclass(frozen=True, kw_only=True)
 class NewAsset:
-    """What a document says of an asset."""
+    """The content of an asset's document."""
 
     kind: str
     name: str

@@ -1,4 +1,4 @@
-"""What a document may write for an asset, and what those who read documents ask for.
+"""Names of assets: the forms that a document may write, and what readers of documents ask for.
 
 azureml:NAME:VERSION    azureml:NAME@LABEL    azureml:NAME    (the same as azureml:NAME@latest)
 azureml:/subscriptions/…/workspaces/W/<types>/NAME/versions/VERSION          and without `azureml:`
@@ -49,7 +49,7 @@ class Reference(NamedTuple):
     """Empty if a label says which."""
     label: str = ""
     registry: str = ""
-    """That of a registry of Azure ML, which only the site file knows."""
+    """The registry of Azure ML, which only the site file knows."""
 
 
 class Asset(msgspec.Struct, kw_only=True, frozen=True):
@@ -59,7 +59,7 @@ class Asset(msgspec.Struct, kw_only=True, frozen=True):
     name: str
     version: str
     content: dict[str, Any]
-    """What never changes: by type, see `definition.py`. Its `path` is where the content is."""
+    """The content by type, which never changes; see `definition.py`. Its `path` is where the content is."""
     created: float = 0.0
     """Epoch seconds."""
     description: str = ""
@@ -91,7 +91,7 @@ class UnknownVersion(UnknownAsset):
 
 
 class Names(Protocol):
-    """Where documents find what their names stand for."""
+    """The source of what names in documents stand for."""
 
     def asset(self, kind: str, text: str) -> Asset:
         """The asset of this type that a text names. The `path` of its content is where it is now, if it has files;

@@ -1,4 +1,4 @@
-"""What `parallelrun doctor` checks on its own machine and on each node alike.
+"""Checks that `parallelrun doctor` makes on its own machine and on each node alike.
 
 finding.py   what a check says, and what it may look at
 bounded.py   runs a check for a bounded time

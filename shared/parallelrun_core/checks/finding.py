@@ -1,4 +1,4 @@
-"""What a check says, and what it may look at."""
+"""Findings of checks, and the place that a check may look at."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ import msgspec
 
 
 class Level(StrEnum):
-    """How a check has ended."""
+    """The level of a finding."""
 
     OK = "ok"
     WARN = "warn"
-    """It works, but not as well or as safely as it could."""
+    """The subject works, but not as well or as safely as it could."""
     BAD = "bad"
     """Jobs will fail, or get lost, or anybody can run code here."""
 
@@ -26,19 +26,19 @@ class Finding(msgspec.Struct, frozen=True):
     level: Level
     what: str
     todo: str = ""
-    """What to do about it; empty if nothing is to be done."""
+    """The action to take; empty if nothing is to be done."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Place:
-    """What is examined."""
+    """The place that is examined."""
 
     root: Path
     """The folder for a cluster's data, or one like it."""
     redis_url: str = ""
     """A server that somebody else runs; empty: the embedded one is meant."""
     url: str = ""
-    """Of an API; empty: none is to be asked."""
+    """URL of an API; empty: none is to be asked."""
     token: str = ""
     job_file: Path | None = None
 
@@ -54,10 +54,10 @@ def ok(what: str) -> Finding:
 
 
 def warn(what: str, todo: str) -> Finding:
-    """It could be better."""
+    """Return a finding about something that could be better."""
     return Finding(Level.WARN, what, todo)
 
 
 def bad(what: str, todo: str) -> Finding:
-    """It is to be mended."""
+    """Return a finding about something that is to be mended."""
     return Finding(Level.BAD, what, todo)

@@ -1,4 +1,4 @@
-"""What agents ask of the kernel."""
+"""Checks of the kernel: the calls that agents need."""
 
 from __future__ import annotations
 

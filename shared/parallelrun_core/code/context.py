@@ -1,4 +1,4 @@
-"""What an image is built of: a folder with a Dockerfile, less what its `.dockerignore` names.
+"""Build contexts: a folder with a Dockerfile, less what its `.dockerignore` names.
 
 It is kept like code, by the hash of its content, so it is the same whoever takes it.
 """

@@ -1,4 +1,4 @@
-"""What a `.dockerignore` leaves out, as Docker reads it.
+"""Patterns of `.dockerignore`, as Docker reads them.
 
 A path is matched name by name, each in time that grows with its length: patterns that a library would turn into one
 regular expression for the whole path could keep it busy for ever.

@@ -1,4 +1,4 @@
-"""Whether an entry script can be run at all, judged by its text: none of it is executed."""
+"""The check that an entry script can be run at all, judged by its text: none of it is executed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which files of a folder are its code: all but what tools and runs leave there, and what its ignore file names.
+"""The files of a folder that are its code: all but what tools and runs leave there, and what its ignore file names.
 
 What an image is built of is taken in the same way, with an ignore file of its own (`context.py`).
 """
@@ -32,7 +32,7 @@ FilesBelow = Iterator[tuple[tuple[str, ...], int, IO[bytes]]]
 
 
 class Ignored(Protocol):
-    """What an ignore file says."""
+    """The content of an ignore file."""
 
     def match_file(self, file: str) -> bool:
         """Whether this is left out: a file by its path below the folder, or a folder with all in it, with a `/`."""

@@ -37,7 +37,7 @@ _COPY_BYTES: Final = 1 << 20
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """How much is taken, and how it is called in errors."""
+    """The limits on a snapshot, and its name in errors."""
 
     what: str
     pointer: str

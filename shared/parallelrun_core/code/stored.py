@@ -1,4 +1,4 @@
-"""What keeps a stored snapshot what it was: its name is the hash of a list of its files, with the hash of each.
+"""The integrity of stored snapshots: the name of one is the hash of a list of its files, with the hash of each.
 
 The list is kept beside the snapshot. What is in the folder and not on the list was left there by somebody, such as
 compiled modules, and is removed.

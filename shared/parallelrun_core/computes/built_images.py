@@ -1,4 +1,4 @@
-"""What an image is called that is built for a job: by what it is built of, so that whoever reads the name can build it.
+"""Names of images that are built for jobs: by what an image is built of, so that whoever reads the name can build it.
 
 No image of a registry can have such a name: what is before the first `/` would be a host, and its port no number.
 """

@@ -1,4 +1,4 @@
-"""What nodes that are containers have on every engine of Docker: one by one, and as services of a swarm.
+"""The fields of nodes that are containers on every engine of Docker: one by one, and as services of a swarm.
 
 What a container may reach of its host (networks, volumes, the secret with which its agent logs in to Redis) is not
 here: whoever may define a compute could otherwise mount the host. The provisioner's own settings name it.
@@ -60,7 +60,7 @@ class Containers(definition.Compute):
     pids: int = Field(default=4096, ge=64, le=1 << 22)
     """Processes and threads that a node may have."""
     stop_seconds: float = Field(default=60, ge=1, le=86_400)
-    """How long a node that was told to stop may finish or return its mini-batches, before it is killed."""
+    """Seconds that a node that was told to stop may finish or return its mini-batches, before it is killed."""
 
     @property
     def slots_of_node(self) -> int | None:

@@ -1,4 +1,4 @@
-"""What a compute is: how many nodes it may have, how long an idle one stays, and what a node is.
+"""The definition of a compute: how many nodes it may have, how long an idle one stays, and what a node is.
 
 The fields of the first block are those of Azure ML's `amlcompute`; what is below `kinds` belongs to
 one engine.
@@ -22,7 +22,7 @@ _NUMBERS: Final = (int, float, int | None, float | None)
 
 
 class Compute(Strict):
-    """What the computes of all kinds have."""
+    """The fields that computes of all kinds have."""
 
     has_images: ClassVar[bool] = False
     """Whether its nodes can be of the image that a job names."""

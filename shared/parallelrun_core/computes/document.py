@@ -1,4 +1,4 @@
-"""From a user's document, as YAML or JSON, to the definition of a compute.
+"""Documents of computes: reads a definition from a user's YAML or JSON.
 
 Azure ML's documents say `type: amlcompute`, which is no engine that people have. Here it is the kind that the field
 `kind` names, which is ours, or the one of which the cluster at hand has nodes. Fields of Azure's that have no effect

@@ -1,4 +1,4 @@
-"""One node that is asked for: its id, what it is, and how its agent is started."""
+"""A launch of one node: its id, what it is, and how its agent is started."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _ID: Final = re.compile(rf"(?P<compute>{COMPUTE_NAME})-(?P<digits>[0-9a-f]{{12}}
 
 @dataclass(frozen=True, kw_only=True)
 class Shape:
-    """What may differ between the nodes of one compute; nodes of the same shape do the same work."""
+    """The properties in which nodes of one compute may differ; nodes of the same shape do the same work."""
 
     image: str = ""
     """The image whose Python runs the workers; empty: the engine's own."""
@@ -29,7 +29,7 @@ class Launch:
     compute: str
     shape: Shape = Shape()
     arguments: tuple[str, ...] = ()
-    """Of `parallelrun-agent`; no secrets, because engines show them."""
+    """Arguments of `parallelrun-agent`; no secrets, because engines show them."""
     environment: Mapping[str, str] = field(default_factory=dict)
     """Settings of the agent that are no secrets. Secrets are in files that the engine brings to the node."""
 

@@ -1,4 +1,4 @@
-"""How documents name a compute."""
+"""Names of computes, as documents write them."""
 
 from __future__ import annotations
 

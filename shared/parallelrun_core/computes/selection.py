@@ -1,4 +1,4 @@
-"""Which compute a job runs on: the one that it names, or the default one.
+"""Selection of the compute that a job runs on: the one that it names, or the default one.
 
 It is decided once, when a job is submitted, and is then part of its spec: whoever looks for work compares two names,
 and knows of no catalog. As long as no compute is defined, names have no effect: documents that were written for

@@ -1,4 +1,4 @@
-"""What is in the file of secrets that a datastore refers to, as YAML or JSON:
+"""Credentials of datastores: the content of the file of secrets that one refers to, as YAML or JSON:
 
 s3              access_key_id and secret_access_key; session_token if there is one
 gcs             the key of a service account, as Google's console writes it into a JSON file
@@ -26,7 +26,7 @@ _AUTHORITY: Final = "https://login.microsoftonline.com"
 
 @dataclass(frozen=True)
 class Keys:
-    """Of S3."""
+    """Keys of S3."""
 
     access_key_id: str = field(repr=False)
     secret_access_key: str = field(repr=False)
@@ -35,28 +35,28 @@ class Keys:
 
 @dataclass(frozen=True)
 class ServiceAccount:
-    """Of Google Cloud Storage."""
+    """A service account of Google Cloud Storage."""
 
     key_file: str = field(repr=False)
 
 
 @dataclass(frozen=True)
 class AccountKey:
-    """Of Azure Storage: all rights on the account."""
+    """The key of an account of Azure Storage: all rights on the account."""
 
     key: str = field(repr=False)
 
 
 @dataclass(frozen=True)
 class Sas:
-    """Of Azure Storage: a shared access signature."""
+    """A shared access signature of Azure Storage."""
 
     token: str = field(repr=False)
 
 
 @dataclass(frozen=True)
 class ServicePrincipal:
-    """Of Azure: an application, which asks for tokens."""
+    """A service principal of Azure: an application, which asks for tokens."""
 
     tenant_id: str
     client_id: str

@@ -1,4 +1,4 @@
-"""From a user's document, as YAML or JSON, to the definition of a datastore.
+"""Documents of datastores: reads a definition from a user's YAML or JSON.
 
 Azure ML's documents have keys and tokens in them. A definition is kept where the API, and whoever can read the root
 folder, reads it; so a document with a secret is refused, and nothing of what the secret's field has is repeated.

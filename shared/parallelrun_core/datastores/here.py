@@ -1,4 +1,4 @@
-"""What this process knows of datastores: told once, when it starts, where to look; then as it is now.
+"""The datastores that this process knows: told once, when it starts, where to look; then as they are now.
 
 A process that nobody has told knows none.
 """

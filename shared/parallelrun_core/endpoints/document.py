@@ -45,7 +45,7 @@ class EndpointDocument(Strict):
 
 @dataclass(frozen=True, kw_only=True)
 class EndpointReading:
-    """What a document of an endpoint says."""
+    """The content of an endpoint's document."""
 
     name: str
     display_name: str
@@ -57,7 +57,7 @@ class EndpointReading:
 
 @dataclass(frozen=True, kw_only=True)
 class DeploymentReading:
-    """What a document of a deployment says."""
+    """The content of a deployment's document."""
 
     name: str
     endpoint: str
@@ -66,7 +66,7 @@ class DeploymentReading:
     reading: Reading
     """Its job, with placeholders for what an invocation gives."""
     slots: dict[str, Slot] = field(default_factory=dict)
-    """Of a pipeline."""
+    """The inputs of a pipeline that an invocation gives."""
 
 
 def read_endpoint(document: object, *, name: str = "") -> EndpointReading:

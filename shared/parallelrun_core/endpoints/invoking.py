@@ -26,15 +26,15 @@ _OF_BOTH: Final = frozenset(
 
 
 class RetrySettings(Strict):
-    """As a deployment has them."""
+    """Retry settings in the form of a deployment."""
 
     max_retries: int | None = Field(default=None, ge=0)
     timeout: float | None = Field(default=None, gt=0)
-    """In seconds."""
+    """Seconds that a mini-batch may take."""
 
 
 class Invocation(Strict):
-    """What is given to an endpoint: data, and settings that are other ones than the deployment's."""
+    """An invocation of an endpoint: data, and settings that differ from the deployment's."""
 
     deployment_name: str = ""
     """By default, the endpoint's default deployment."""
@@ -42,11 +42,11 @@ class Invocation(Strict):
     """The data, if there is one input: a path, a URL, a place in a datastore, a data asset; or a mapping with `path`
     and `type`."""
     input_type: str | None = None
-    """Of `input`: `uri_folder`, `uri_file` or `mltable`."""
+    """The type of `input`: `uri_folder`, `uri_file` or `mltable`."""
     inputs: dict[str, Any] = Field(default_factory=dict)
-    """The same by name; of a pipeline also texts."""
+    """The inputs by name; of a pipeline also texts."""
     outputs: dict[str, Any] = Field(default_factory=dict)
-    """Where outputs are to be, by name: a path, or a mapping with `path`. A model has one."""
+    """The locations of outputs by name: a path, or a mapping with `path`. A model has one."""
     output_path: str | None = None
     """The folder of the output of a model."""
     output_file_name: str | None = None

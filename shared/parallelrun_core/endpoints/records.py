@@ -1,4 +1,4 @@
-"""What is kept of an endpoint and of its deployments."""
+"""Records of an endpoint and of its deployments."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ class Slot(msgspec.Struct, kw_only=True, frozen=True):
     """An input of a pipeline that an invocation gives."""
 
     type: str
-    """As the component declares it: `uri_folder`, `uri_file`, `mltable`, or `string`."""
+    """The type in the component's declaration: `uri_folder`, `uri_file`, `mltable`, or `string`."""
     default: str | None = None
-    """What it is when an invocation doesn't give it; None: it must."""
+    """The value when an invocation doesn't give one; None: it must."""
 
     @property
     def is_data(self) -> bool:
@@ -55,7 +55,7 @@ class Deployment(msgspec.Struct, kw_only=True, frozen=True):
     job: dict[str, Any]
     """A job spec, or that of a pipeline with placeholders for what an invocation gives."""
     slots: dict[str, Slot] = {}
-    """Of a pipeline: what an invocation gives. A model takes any data."""
+    """The inputs of a pipeline that an invocation gives. A model takes any data."""
     notes: list[str] = []
     description: str = ""
     tags: dict[str, str] = {}

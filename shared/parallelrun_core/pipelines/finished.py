@@ -1,4 +1,4 @@
-"""Which steps have completed, by what they were made of: `reuse/<key>/<job id>.json`, on the volume.
+"""Finished steps, by what they were made of: `reuse/<key>/<job id>.json`, on the volume.
 
 A step with the same key would make the same outputs. An entry says only that a job has made them once, and what was in
 them; whether they are still that is found out when they are wanted.

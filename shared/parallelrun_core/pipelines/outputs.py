@@ -1,4 +1,4 @@
-"""Where an output is that a job has made, whether it is a job with mini-batches or a pipeline."""
+"""Locations of a job's outputs, whether it is a job with mini-batches or a pipeline."""
 
 from __future__ import annotations
 

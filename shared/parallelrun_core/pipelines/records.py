@@ -23,12 +23,12 @@ Action = Literal["start", "continue", "reuse", "skip", "fail"]
 
 
 class StepRecord(msgspec.Struct, kw_only=True, frozen=True):
-    """What was decided about a step in one generation of its pipeline."""
+    """A decision about a step in one generation of its pipeline."""
 
     schema: int = SCHEMA
     step: str
     generation: int
-    """Of the pipeline."""
+    """The generation of the pipeline."""
     at: float
     action: Action
     """`start`: a new job runs it; `continue`: its job of an earlier generation goes on; `reuse`: the outputs of `job`
@@ -38,15 +38,15 @@ class StepRecord(msgspec.Struct, kw_only=True, frozen=True):
     job_generation: int = 0
     """The one that is meant: with `continue`, the new one."""
     retry_failed: bool = False
-    """With `continue`: also try again what has failed there."""
+    """True if a step that continues also tries again what has failed there."""
     upon: dict[str, str] = {}
-    """Which outputs of the steps that it needs it was given; see `Standing.made`."""
+    """The outputs of the steps that it needs, as it was given them; see `Standing.made`."""
     key: str = ""
-    """What it has in common with equal steps; empty: its outputs are not to be reused."""
+    """The key that equal steps share; empty: its outputs are not to be reused."""
     why: str = ""
     """For people."""
     is_failure: bool = False
-    """With `skip`: because another step has failed, or was canceled; not by a condition."""
+    """True if it is skipped because another step has failed, or was canceled; not by a condition."""
 
 
 def write_record(folder: JobFolder, record: StepRecord) -> StepRecord:

@@ -1,4 +1,4 @@
-"""How the steps of a pipeline stand: from what was decided about them, and from how their jobs have ended."""
+"""The standing of a pipeline's steps: from what was decided about them, and from how their jobs have ended."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ _ENDED = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Standing:
-    """How one step stands."""
+    """The standing of one step."""
 
     state: StepState
     record: StepRecord | None = None
     """The last decision about it, perhaps in an earlier generation of the pipeline; None: there was none yet."""
     result: JobResult | None = None
-    """How its job has ended, if one has run, or of the job of which it reuses the outputs."""
+    """The result of its job, if one has run, or of the job of which it reuses the outputs."""
     job_generation: int = 0
     """The one in which its job has ended, or runs."""
 

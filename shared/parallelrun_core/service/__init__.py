@@ -1,1 +1,1 @@
-"""What every service needs to run as a process: settings, logs, health, heartbeat, start and end."""
+"""The frame of every service process: settings, logs, health, heartbeat, start and end."""

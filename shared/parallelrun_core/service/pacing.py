@@ -1,4 +1,6 @@
-"""How long to wait before the next attempt, and when something is due again. Neither knows a clock, nor waits."""
+"""Pacing: how long to wait before the next attempt, and when something is due again. Neither knows
+a clock, nor waits.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a process is to the others: how it ends, when it is asked to or with its parent, and what they can see of it.
+"""Processes as others see them: how one ends, when it is asked to or with its parent, and what they can see of it.
 
 As a program, `python process.py PARENT_PID COMMAND…`, it becomes COMMAND, which then gets SIGTERM when its parent ends:
 that setting survives `exec`. Every service of an embedded cluster starts this way, so this module imports nothing but
@@ -45,7 +45,7 @@ class StopSignal:
 
 
 def die_with_parent(number: signal.Signals = signal.SIGTERM) -> None:
-    """From now on, get this signal when the thread that forked this process ends: fork from the main thread.
+    """Get this signal, from now on, when the thread that forked this process ends: fork from the main thread.
 
     Only the kernel can do this, whatever the parent dies of.
     """
@@ -53,7 +53,8 @@ def die_with_parent(number: signal.Signals = signal.SIGTERM) -> None:
 
 
 def hide_memory() -> None:
-    """From now on, no other process of the same user can trace this one, or read its memory, environment or open files.
+    """Forbid other processes of the same user, from now on, to trace this one, or to read its memory, environment or
+    open files.
 
     Forked children are hidden, too, and programs that they become are not. Neither leaves a core dump. Only root can
     look in then, as a profiler must.
@@ -62,7 +63,8 @@ def hide_memory() -> None:
 
 
 def become_subreaper() -> bool:
-    """From now on, be the parent of every descendant that loses its own; False if the kernel can't do that."""
+    """Become the parent, from now on, of every descendant that loses its own; returns False if the kernel can't do
+    that."""
     return bool(ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0)
 
 

@@ -51,15 +51,15 @@ class ServiceSettings(BaseSettings):
     root: Path = Path("parallelrun-data")
     """The folder that all services share: jobs, code, outputs."""
     lease_seconds: float = Field(default=LEASE_S, gt=0.05, le=3600)
-    """How long a silent agent keeps its mini-batches."""
+    """Seconds that a silent agent keeps its mini-batches."""
     leader_seconds: float = Field(default=LEADER_S, gt=0.05, le=3600)
-    """How long a silent master keeps leading a job."""
+    """Seconds that a silent master keeps leading a job."""
     health_port: int = Field(default=0, ge=0, le=65535)
     """Port of /livez, /readyz and /metrics on the loopback interface; 0: none."""
     allow_volatile_redis: bool = False
     """Accept a Redis that doesn't keep its data. For tests."""
     log_format: str = Field(default="json", pattern="^(json|text)$")
-    """How this service logs to stderr."""
+    """The form of this service's log on stderr."""
 
     @field_validator("root")
     @classmethod

@@ -1,4 +1,4 @@
-"""Where programs keep what is this user's own on this machine: tokens, and how to reach what runs in the background."""
+"""The folder of this user's own state on this machine: tokens, and how to reach what runs in the background."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a process has asked of object stores, for Prometheus."""
+"""Metrics of a process's requests to object stores, for Prometheus."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What the processes that a service forks have asked of object stores. The service asks nothing, and is scraped."""
+"""Totals of the requests to object stores of the processes that a service forks. The service asks nothing, and is
+scraped."""
 
 from __future__ import annotations
 
@@ -28,7 +29,7 @@ class StorageTotals:
         self._totals: Reading = {}
 
     def handed_over(self, run: Callable[[str], object]) -> Callable[[str], object]:
-        """The same function, for processes of their own: what is counted there is handed over at its end."""
+        """Wrap a function for processes of their own: what is counted there is handed over at its end."""
 
         def run_and_hand_over(job_id: str) -> object:
             try:

@@ -49,7 +49,7 @@ class _VisibleWords(logging.Formatter):
 
 
 def _visible_words(_log: Any, _method: str, event: Any) -> Any:
-    """The same for our own lines as text; JSON escapes what it must, and a line of it stays a line."""
+    """Escape our own lines as text; JSON escapes what it must, and a line of it stays a line."""
     words = {"exception": visible(event["exception"])} if "exception" in event else {}
     return {
         name: visible(value, lines=False) if isinstance(value, str) else value for name, value in event.items()

@@ -137,7 +137,8 @@ class BoundedLoader(yaml.SafeLoader):
 
 
 def _resolvers() -> dict[str, list[tuple[str, re.Pattern[str]]]]:
-    """Those of YAML 1.1 but for numbers: by first character, the tags of a plain scalar and their patterns."""
+    """Return the resolvers of YAML 1.1 but for numbers: by first character, the tags of a plain scalar and their
+    patterns."""
     of_others = {
         first: [(tag, pattern) for tag, pattern in entries if tag not in (_INT, _FLOAT)]
         for first, entries in yaml.SafeLoader.yaml_implicit_resolvers.items()

@@ -1,4 +1,4 @@
-"""From YAML or JSON to plain data, and changes to it from a command line."""
+"""Documents as plain data, from YAML or JSON, and changes to them from a command line."""
 
 from __future__ import annotations
 

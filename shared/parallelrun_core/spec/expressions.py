@@ -26,7 +26,7 @@ _OPTIONAL: Final = re.compile(r"\$\[\[(.*?)\]\]", re.DOTALL)
 
 
 class Reference(NamedTuple):
-    """What an expression refers to."""
+    """The target of an expression."""
 
     of_parent: bool
     kind: str
@@ -72,7 +72,7 @@ def bound_name(text: str, kind: str) -> str:
 
 
 def compact(text: str) -> str:
-    """The same text without spaces inside its expressions, so that a shell's rules don't split them."""
+    """Return a text without spaces inside its expressions, so that a shell's rules don't split them."""
     return _EXPRESSION.sub(lambda found: "${{" + _without_spaces(found[1]) + "}}", text)
 
 

@@ -22,7 +22,7 @@ Alibaba Cloud and Azure, by their documentation."""
 
 
 class Notify(Strict):
-    """Where a request goes when the job has ended."""
+    """The request that is sent when the job has ended."""
 
     url: str = Field(max_length=2048)
     """`https://` or `http://`, without credentials."""

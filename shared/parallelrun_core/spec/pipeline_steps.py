@@ -28,7 +28,7 @@ class LeafStep:
     """A step that is a job, and no pipeline; its spec is complete but for the paths that are not known yet."""
 
     names: tuple[str, ...]
-    """Of the step, after those of the pipelines that it is in."""
+    """The names of the step, after those of the pipelines that it is in."""
     step: Step
     spec: JobSpec
 

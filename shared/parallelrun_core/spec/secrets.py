@@ -22,7 +22,7 @@ _NOT_FOR_JOBS: Final = {OF_DATASTORES: "datastores", OF_NOTICES: "notices"}
 
 
 class Secret(Strict):
-    """Where a node finds the value of a secret: exactly one of these."""
+    """The place where a node finds the value of a secret: exactly one of these."""
 
     env: str = Field(default="", max_length=255)
     """NAME, for the environment variable `PARALLELRUN_SECRET_NAME` of the node's agent."""

@@ -1,4 +1,4 @@
-"""Which span is meant: its ids, as https://www.w3.org/TR/trace-context/ writes them. Pure."""
+"""Span contexts: the ids of a span, as https://www.w3.org/TR/trace-context/ writes them. Pure."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class SpanContext(NamedTuple):
 
     @classmethod
     def parse(cls, traceparent: str) -> Self | None:
-        """From a header, or the variable `TRACEPARENT`; None: it is none, and its sender has no trace."""
+        """Parse a header, or the variable `TRACEPARENT`; None: it is none, and its sender has no trace."""
         match = _TRACEPARENT.fullmatch(traceparent.strip())
         if match is None:
             return None
@@ -32,7 +32,7 @@ class SpanContext(NamedTuple):
 
     @property
     def traceparent(self) -> str:
-        """As headers have it."""
+        """The context in the form of headers."""
         return f"00-{self.trace_id}-{self.span_id}-{int(self.is_sampled):02x}"
 
 
@@ -42,7 +42,7 @@ def trace_id_of(*names: str) -> str:
 
 
 def span_id_of(*names: str) -> str:
-    """The same for a span."""
+    """Return the id of the span that has these names."""
     return _digest(names)[-16:]
 
 

@@ -1,4 +1,4 @@
-"""Which traces are sent: the samplers that OpenTelemetry's variables can name, and its own default. Pure.
+"""Sampling of traces: the samplers that OpenTelemetry's variables can name, and its own default. Pure.
 
 An agent decides here what a script is told, and a master what it sends, without a library, and alike.
 """
@@ -25,7 +25,7 @@ class Sampler:
 
     follows_parent: bool = True
     share: float = 1.0
-    """Of all traces; 0 to 1."""
+    """Share of all traces that are sent; 0 to 1."""
 
     @classmethod
     def parse(cls, name: str, argument: str) -> tuple[Sampler, str]:

@@ -1,4 +1,4 @@
-"""Whether there are traces: what the standard variables of OpenTelemetry say."""
+"""The switch of tracing: the standard variables of OpenTelemetry."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Tracing:
     problem: str = ""
     """Why this process can send none, and what to do; empty: it can."""
     ignored: str = ""
-    """What the variables say that isn't understood."""
+    """The part of the variables that isn't understood."""
 
 
 def tracing_of(environment: Mapping[str, str]) -> Tracing | None:

@@ -60,7 +60,7 @@ class Compute(Containers):
     low_priority: Placement | None = None
     """Takes the place of `placement` for the tier low_priority, such as machines that may be taken away."""
     gpu_resource: str = Field(default="nvidia.com/gpu", pattern=r"^[a-z0-9.-]+/[A-Za-z0-9._-]+$")
-    """What GPUs are called there."""
+    """The name of the resource that GPUs are there."""
 
     @model_validator(mode="after")
     def _fits(self) -> Self:

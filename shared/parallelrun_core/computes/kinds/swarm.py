@@ -29,6 +29,6 @@ class Compute(Containers):
     has_images: ClassVar[bool] = True
     type: Literal["swarm"]
     constraints: tuple[Constraint, ...] = Field(default=(), max_length=32)
-    """Where its nodes may run, as in `node.labels.tier==spot`."""
+    """The machines on which its nodes may run, as in `node.labels.tier==spot`."""
     gpu_resource: str = Field(default="NVIDIA-GPU", pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$")
-    """What the machines' engines call a GPU in their `node-generic-resources`."""
+    """The name of a GPU in the `node-generic-resources` of the machines' engines."""
