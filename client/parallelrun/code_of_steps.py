@@ -1,4 +1,4 @@
-"""How the code of a pipeline's steps travels: in one zip, in which each step's `code` names a folder."""
+"""The code of a pipeline's steps in one zip, in which each step's `code` names a folder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a job's document finds what its names stand for: the site file, then a server or this user's own assets."""
+"""The names in a job's document: resolved by the site file, then by a server or this user's own assets."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def names_of(transport: Transport) -> NamesFor:
 
 
 def names_at(server: Callable[[], tuple[str, str]]) -> NamesFor:
-    """The same, of a server that is connected to only if a document has a name; looking it up may then raise
+    """Return the names of a server that is connected to only if a document has a name; looking it up may then raise
     ConnectionFailed.
 
     Args:

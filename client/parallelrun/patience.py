@@ -1,4 +1,4 @@
-"""How long to wait for a server that is away, and the pauses between the tries."""
+"""Retries while a server is away: how long to wait for it, and the pauses between the tries."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the client's resources share: paths, pages, objects from answers."""
+"""The base of the client's resources: paths, pages, objects from answers."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ def read_spec(
 
 
 def _with_plain_paths(part: object) -> object:
-    """The same with paths as the texts that a job file would have."""
+    """Return a document with paths as the texts that a job file would have."""
     match part:
         case dict():
             return {key: _with_plain_paths(value) for key, value in part.items()}

@@ -1,4 +1,4 @@
-"""Where the fields of a job file are, to say where a problem is."""
+"""Positions of fields in a job file, to say where a problem is."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Source:
         self._assigned = ["/" + path.replace(".", "/") for path in assigned]
 
     def located(self, problem: Problem) -> Problem:
-        """The same problem with its place, at a field that the user has written: a short form has no parts."""
+        """Return a problem with its place, at a field that the user has written: a short form has no parts."""
         pointer = self._written(problem.pointer)
         within = problem.pointer.removeprefix(pointer)
         if within and pointer.endswith("/component"):  # the name of a file, which has parts

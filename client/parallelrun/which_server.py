@@ -1,4 +1,4 @@
-"""Which server is meant, where a user names none."""
+"""The server that is used where a user names none."""
 
 from __future__ import annotations
 

@@ -1,1 +1,3 @@
-"""What Azure ML's own client needs on this machine to reach a ParallelRun server: `parallelrun azure-env`."""
+"""Support for Azure ML's own client on this machine, so that it reaches a ParallelRun server:
+`parallelrun azure-env`.
+"""

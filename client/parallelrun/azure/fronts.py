@@ -27,7 +27,7 @@ _POLL_EVERY_S: Final = 0.05
 
 
 class RunningFront(msgspec.Struct, kw_only=True, frozen=True):
-    """How to reach a front."""
+    """The address of a running front, and its process."""
 
     port: int
     pid: int

@@ -1,4 +1,4 @@
-"""What one step of a pipeline writes and others read: `PipelineData` and `OutputFileDatasetConfig` (v1)."""
+"""Data between the steps of a v1 pipeline: `PipelineData` and `OutputFileDatasetConfig`."""
 
 from __future__ import annotations
 
@@ -37,21 +37,21 @@ class StepData:
         return without_none({"type": self.type, "path": self.path})
 
     def as_input(self, name: str | None = None) -> StepDataInput:
-        """It, as an input of another step."""
+        """Return this output as an input of another step."""
         return StepDataInput(self, name)
 
     def read_delimited_files(self, **options: Any) -> StepDataInput:
-        """It, as the input of another step that gets it as a table, with the options of `read_delimited`."""
+        """Return this output as the input of a step that gets it as a table, with the options of `read_delimited`."""
         return StepDataInput(self, transformations=({"read_delimited": options},))
 
     def read_parquet_files(self, **options: Any) -> StepDataInput:
-        """It, as the input of another step that gets it as a table."""
+        """Return this output as the input of a step that gets it as a table."""
         return StepDataInput(self, transformations=({"read_parquet": options} if options else "read_parquet",))
 
 
 @dataclass(frozen=True, eq=False)
 class StepDataInput:
-    """What another step writes, and how this one reads it."""
+    """An input of a step that another step writes, and how this one reads it."""
 
     data: StepData
     name: str | None = None
@@ -59,19 +59,19 @@ class StepDataInput:
     transformations: tuple[Any, ...] = ()
 
     def as_named_input(self, name: str) -> Self:
-        """The same with this name."""
+        """Return this input with this name."""
         return replace(self, name=name)
 
     def as_mount(self, path_on_compute: str | None = None) -> Self:
-        """The same, read where it is."""
+        """Return this input, read where it is."""
         return replace(self, mode="ro_mount")
 
     def as_download(self, path_on_compute: str | None = None) -> Self:
-        """The same, copied to the node's own disk first."""
+        """Return this input, copied to the node's own disk first."""
         return replace(self, mode="download")
 
     def as_direct(self) -> Self:
-        """The same, read where it is."""
+        """Return this input, read where it is."""
         return replace(self, mode="direct")
 
 
@@ -87,27 +87,27 @@ class PipelineData(StepData):
         super().__init__(output_name or name, type="uri_folder" if is_directory else "uri_file")
 
     def as_dataset(self) -> Self:
-        """The same."""
+        """Return these data unchanged: they are read as a dataset anyway."""
         return self
 
     def as_mount(self) -> Self:
-        """The same."""
+        """Return these data unchanged: they are read where they are."""
         return self
 
     def parse_delimited_files(self, **options: Any) -> StepDataInput:
-        """It, as a table: see `read_delimited_files`."""
+        """Return these data as the input of a step that gets them as a table: see `read_delimited_files`."""
         return self.read_delimited_files(**options)
 
     def parse_parquet_files(self, **options: Any) -> StepDataInput:
-        """It, as a table: see `read_parquet_files`."""
+        """Return these data as the input of a step that gets them as a table: see `read_parquet_files`."""
         return self.read_parquet_files(**options)
 
     def as_named_input(self, name: str) -> StepDataInput:
-        """It, as an input of another step with this name."""
+        """Return these data as an input of another step with this name."""
         return StepDataInput(self, name)
 
     def as_download(self) -> StepDataInput:
-        """It, as an input of another step, copied to the node's own disk first."""
+        """Return these data as an input of another step, copied to the node's own disk first."""
         return StepDataInput(self, mode="download")
 
 
@@ -127,15 +127,15 @@ class OutputFileDatasetConfig(StepData):
         return {**super().fields(), **({"asset": {"name": self._asset}} if self._asset else {})}
 
     def as_upload(self, overwrite: bool = False, source_globs: Any = None) -> Self:
-        """The same."""
+        """Return this output unchanged: it is written to its destination anyway."""
         return self
 
     def as_mount(self, disable_metadata_cache: bool = False) -> Self:
-        """The same."""
+        """Return this output unchanged: it is written to its destination anyway."""
         return self
 
     def register_on_complete(self, name: str, **_: Any) -> Self:
-        """The same; it becomes data of this name when its step has completed."""
+        """Return this output; it becomes data of this name when its step has completed."""
         self._asset = name
         return self
 

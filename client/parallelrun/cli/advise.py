@@ -75,8 +75,8 @@ def _show_advice(advice: Advice, form: Format) -> None:
 
 
 def some_of(points: Sequence[Point], now: int) -> Sequence[Point]:
-    """As many as one reads at a glance: the first, the last, the present one, and between them ever larger steps, as
-    twice as many of anything tell about as much wherever they begin."""
+    """Return as many points as one reads at a glance: the first, the last, the present one, and between them ever
+    larger steps, as twice as many of anything tell about as much wherever they begin."""
     if len(points) <= _ROWS:
         return points
     first, last = points[0].value, points[-1].value

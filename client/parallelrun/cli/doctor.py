@@ -63,7 +63,7 @@ def doctor(
 
 
 def _shown(reports: Iterator[Reported], form: Format) -> Iterator[Reported]:
-    """The same, each printed as soon as it is known, where lines are wanted."""
+    """Pass the reports on, each printed as soon as it is known, where lines are wanted."""
     from parallelrun.progress.text import clean
 
     for each in reports:

@@ -17,7 +17,7 @@ from parallelrun.progress.text import clean
 
 
 class Format(StrEnum):
-    """How data is shown."""
+    """The form in which data is printed."""
 
     TABLE = "table"
     JSON = "json"

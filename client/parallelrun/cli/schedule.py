@@ -132,7 +132,7 @@ def delete(name: Name, url: Url = "", token: Token = "") -> None:
 
 
 def _trigger(shown: Schedule) -> str:
-    """In one line, when it is due."""
+    """Return a line about when a schedule is due."""
     trigger = shown.trigger
     zone = trigger.get("time_zone", "UTC")
     if trigger.get("type") == "cron":

@@ -1,4 +1,4 @@
-"""What builds the Python environments that jobs ask for."""
+"""Checks of the tools that build the Python environments that jobs ask for."""
 
 from __future__ import annotations
 

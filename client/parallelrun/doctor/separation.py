@@ -1,4 +1,4 @@
-"""Who user code is on this machine. On other nodes, their agents say so (`nodes.py`)."""
+"""Checks of the user that runs user code on this machine. On other nodes, their agents say so (`nodes.py`)."""
 
 from __future__ import annotations
 

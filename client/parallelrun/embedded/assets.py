@@ -23,7 +23,7 @@ from parallelrun_core.storage.location import is_url
 
 
 class OwnAssets:
-    """As `parallelrun.assets.Assets`, without a server.
+    """The assets of this user: as `parallelrun.assets.Assets`, without a server.
 
     Raises:
         RuntimeError: the user has no home folder.
@@ -66,7 +66,7 @@ class OwnAssets:
         return [_shown(asset) for asset in latest if asset is not None]
 
     def get(self, name: str, version: str = "", *, label: str = "") -> Asset:
-        """One version: this one, or that with a label, by default `latest`. Raises NotFound."""
+        """Return one version: this one, or that with a label, by default `latest`. Raises NotFound."""
         if version:
             return _shown(self._catalog.get(self._kind, name, version))
         return _shown(self._catalog.labelled(self._kind, name, label or LATEST))

@@ -26,7 +26,7 @@ _POLL_EVERY_S: Final = 0.05
 
 
 class BackgroundCluster(msgspec.Struct, kw_only=True, frozen=True):
-    """How to reach a cluster in the background."""
+    """The addresses of a cluster in the background."""
 
     url: str
     token: str
@@ -34,7 +34,7 @@ class BackgroundCluster(msgspec.Struct, kw_only=True, frozen=True):
     home: str
     started: str
     redis_url: str = ""
-    """Where nodes of other machines reach its Redis server; empty: nowhere."""
+    """URL at which nodes of other machines reach its Redis server; empty: nowhere."""
 
 
 def lock_file() -> Path:

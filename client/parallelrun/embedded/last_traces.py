@@ -1,4 +1,4 @@
-"""What the cluster of a single job still has to send when that has ended: its trace, if there are traces."""
+"""The trace that the cluster of a single job still has to send when that has ended."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every display of a job's progress can do, and which one fits a stream."""
+"""Displays of a job's progress: what each can do, and which one fits a stream."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How fast a job is right now, and how long it will take, judged by the last seconds."""
+"""The speed of a job right now, and the time that it will take, judged by the last seconds."""
 
 from __future__ import annotations
 

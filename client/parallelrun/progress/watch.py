@@ -38,7 +38,7 @@ def watch(client: Client, job: Job, display: Display, *, on_disconnect: Callable
 
 
 class _Away:
-    """Whether the server is, which is said once each time."""
+    """The state of the server, which is away or not; a change is told once."""
 
     def __init__(self, display: Display, on_disconnect: Callable[[], None]) -> None:
         self.is_so = False

@@ -1,4 +1,6 @@
-"""How a report looks: on screens of any width, light and dark, and on paper. The colors are those of the web page."""
+"""The style of a report: on screens of any width, light and dark, and on paper. The colors are
+those of the web page.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the files of a first job say. Pure: answers in, texts out."""
+"""The plan of a first job's files: answers in, texts out. Pure: answers in, texts out."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ from parallelrun.starter.texts import (
 
 
 class Data(StrEnum):
-    """What the job's data are."""
+    """The form of the job's data."""
 
     FILES = "files"
     TABLE = "table"
 
 
 class Result(StrEnum):
-    """What comes out of the job."""
+    """The form of the job's result."""
 
     ROWS = "rows"
     FILES = "files"
@@ -41,7 +41,7 @@ class Result(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Answers:
-    """What somebody wants to run."""
+    """The answers about what somebody wants to run."""
 
     name: str
     data: Data = Data.FILES

@@ -1,1 +1,1 @@
-"""One agent per node: leases mini-batches, runs and guards the workers, commits what they return."""
+"""The agent, one per node: leases mini-batches, runs and guards the workers, commits what they return."""

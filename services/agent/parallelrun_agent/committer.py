@@ -118,7 +118,7 @@ class Committer:
         return RecordWriter(self._journal_path.with_name(name if self._journals == 1 else f"{name}.{self._journals}"))
 
     def _with_rows(self, group: list[Candidate]) -> list[Candidate]:
-        """Those whose part file is as long as the worker says: the script may have closed or cut it."""
+        """Return the candidates whose part file is as long as the worker says: the script may have closed or cut it."""
         sizes = {fd: os.fstat(fd).st_size for fd in {each.part_fd for each in group if each.outcome.length}}
         good = []
         for each in group:

@@ -10,7 +10,8 @@ T = TypeVar("T")
 
 
 class Gathering(Generic[T]):
-    """What one thread adds, and another one takes in groups. While it is at one group, the next one gathers.
+    """A queue to which one thread adds, and from which another one takes groups. While it is at one group, the next one
+    gathers.
 
     Args:
         most_s: how long a group that nobody is in a hurry for may gather after the taker is ready for it.
@@ -33,7 +34,7 @@ class Gathering(Generic[T]):
                 self._news.notify()
 
     def hurry(self) -> None:
-        """What was added is awaited: gather no longer. For the thread that adds."""
+        """Gather no longer, as what was added is awaited. For the thread that adds."""
         if self._items and not self._is_awaited:
             with self._news:
                 self._is_awaited = True

@@ -1,4 +1,4 @@
-"""What the leader is to know about the workers of a node: how init() and shutdown() went."""
+"""Reports to the leader about the workers of a node: how init() and shutdown() went."""
 
 from __future__ import annotations
 

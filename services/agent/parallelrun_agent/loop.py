@@ -20,7 +20,7 @@ class EventLoop:
         self.add(self._wake, lambda: os.read(self._wake, 64))
 
     def add(self, fd: int, callback: Callable[[], object]) -> None:
-        """From now on, call this when the descriptor is readable."""
+        """Call this, from now on, when the descriptor is readable."""
         self._epoll.register(fd, select.EPOLLIN)
         self._callbacks[fd] = callback
 

@@ -1,4 +1,4 @@
-"""What the jobs of a node share."""
+"""The context that the jobs of a node share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which assembler the output of a job needs."""
+"""Output formats: the assembler that the output of a job needs."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ class ImagePython:
     packages: tuple[str, ...]
     """The folders with packages, in the order in which they are searched."""
     content: str
-    """The same for all images with this version of Python and these packages, and no others."""
+    """A hash that all images with this version of Python and these packages share, and no others."""
 
     @classmethod
     def find(cls, variables: Mapping[str, str] = os.environ) -> ImagePython:

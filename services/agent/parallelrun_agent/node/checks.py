@@ -38,7 +38,7 @@ class NodeChecks:
 
     @property
     def answer(self) -> CheckAnswer | None:
-        """That to the last request, if it isn't old."""
+        """Return the answer to the last request, if it isn't old."""
         at, answer = self._answer or (0.0, None)
         return answer if answer is not None and time.monotonic() - at < _KEPT_S else None
 

@@ -1,4 +1,5 @@
-"""How a node is used while it works for a job: tables below logs/sys/perf/<node>/ (reference §5.2, tuning guide).
+"""The resource usage of a node while it works for a job: tables below logs/sys/perf/<node>/ (reference §5.2, tuning
+guide).
 
 In a thread of its own, which sleeps nearly all the time. Nothing waits for it, and what it can't write is lost.
 """

@@ -20,7 +20,7 @@ log = logger()
 
 
 class StackAnswers:
-    """Of one job on this node. Used by the agent's one thread.
+    """Answers to requests for the stacks of one job's workers on this node. Used by the agent's one thread.
 
     Args:
         code: the folder of the job's code.

@@ -77,7 +77,7 @@ class NewObject:
         self._file.__exit__()
 
     def grow(self, size: int) -> None:
-        """It has so much more than was thought.
+        """Take more room, as the object is larger than was thought.
 
         Raises:
             NoRoom: it doesn't fit.

@@ -1,4 +1,4 @@
-"""Where a node stages: one cache for all jobs of all agents here, and a tree for each job."""
+"""The places where a node stages: one cache for all jobs of all agents here, and a tree for each job."""
 
 from __future__ import annotations
 

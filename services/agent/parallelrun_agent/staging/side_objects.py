@@ -1,4 +1,4 @@
-"""What an input consists of that is needed whole: its objects as they were listed, and where each is to be."""
+"""The objects of an input that is needed whole, as they were listed, and where each is to be."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from parallelrun_core.storage.stores import storage_of
 
 
 class SideObject(NamedTuple):
-    """One of them."""
+    """An object of a side input."""
 
     url: str
     version: Version
@@ -21,7 +21,7 @@ class SideObject(NamedTuple):
 
 
 class SideObjects:
-    """Those of one input, listed once.
+    """The objects of one side input, listed once.
 
     Args:
         folder: where they are to be.

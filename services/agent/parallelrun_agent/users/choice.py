@@ -1,4 +1,4 @@
-"""Which user the workers of a job are."""
+"""The choice of the user that a job's workers are."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Uids:
         return self.first <= uid <= self.last
 
     def of_job(self, job_id: str) -> int:
-        """The same on every node, so that files on the shared volume have the same owner.
+        """Return the uid of a job: the same on every node, so that files on the shared volume have the same owner.
 
         Two jobs may have the same one. Nobody can choose a job's id, so nobody can bring that about.
         """

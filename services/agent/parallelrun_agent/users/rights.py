@@ -1,4 +1,4 @@
-"""What an agent must be allowed to have workers of other users, and how it keeps no more than that.
+"""The capabilities that an agent needs to have workers of other users, and how it keeps no more than those.
 
 - CAP_SETUID and CAP_SETGID: to start a process as another user, and to do something with files as that user.
 - CAP_KILL: to end such processes. The kernel, too, ends them on the agent's death only if the agent could.

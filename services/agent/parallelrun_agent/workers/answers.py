@@ -1,4 +1,4 @@
-"""What a worker's frames say, as the values that the policy takes: the other side of `parallelrun_worker.frames`."""
+"""Frames of a worker as the values that the policy takes: the other side of `parallelrun_worker.frames`."""
 
 from __future__ import annotations
 

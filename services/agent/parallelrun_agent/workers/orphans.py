@@ -39,14 +39,14 @@ class Orphans:
         self._count_at = 0.0
 
     def begin(self, become_parent: Callable[[], bool] = become_subreaper) -> None:
-        """From now on, be the parent of every descendant that loses its own; only for the agent's own process."""
+        """Become the parent, from now on, of every descendant that loses its own; only for the agent's own process."""
         self._is_parent = become_parent()
 
     def worker_started(self, pid: int) -> None:
         self._workers.add(pid)
 
     def worker_ended(self, pid: int) -> None:
-        """It was waited for; what it left behind is ended by the next `reap()`."""
+        """Record that a worker was waited for; what it left behind is ended by the next `reap()`."""
         self._workers.discard(pid)
 
     def reap(self) -> None:

@@ -1,4 +1,4 @@
-"""From a message to what a worker gets: the agent decodes, so that workers need none of our libraries.
+"""Payloads for workers, made of messages: the agent decodes, so that workers need none of our libraries.
 
 A worker reads local paths and nothing else. What is on another kind of storage is staged first, and its payload comes
 from `parallelrun_agent/staging/mini_batches.py`.

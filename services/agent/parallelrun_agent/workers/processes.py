@@ -99,7 +99,7 @@ class WorkerProcesses:
         self._held[process] += 1
 
     def release_part(self, process: str) -> None:
-        """One that was held is with the committer, or not wanted any more."""
+        """Let go of a held part that is with the committer, or not wanted any more."""
         self._held[process] -= 1
         if self._held[process] <= 0:
             del self._held[process]
