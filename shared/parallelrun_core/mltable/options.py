@@ -7,6 +7,7 @@ from collections.abc import Collection
 from typing import Any, Final
 
 from parallelrun_core.problems import At
+from parallelrun_core.spec.fields import MiniBatchSize
 
 IGNORED: Final = ("path_column", "partition_size")
 """Options of read steps that change nothing here."""
@@ -37,6 +38,16 @@ def flag(options: dict[str, Any], name: str, at: At) -> bool:
     """An option that is true or false; false when it isn't given."""
     value = options.get(name, False)
     return bool(value) if at.below(name).is_of(value, bool, "true or false") else False
+
+
+def size_in_bytes(options: dict[str, Any], name: str, default: int, at: At) -> int:
+    """An option that is a number of bytes, such as `64mb`."""
+    value = options.get(name, default)
+    try:
+        return MiniBatchSize.parse(value if isinstance(value, int) else str(value)).bytes
+    except (TypeError, ValueError):
+        at.below(name).wrong(f"{value!r} is not a size", "a number of bytes, such as 512mb or 1gb")
+        return default
 
 
 def one_of(options: dict[str, Any], name: str, known: Collection[str], default: str, at: At) -> str:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, NamedTuple, Self
+from typing import ClassVar, Final, NamedTuple, Self
 
 import msgspec
 
 from parallelrun_core.problems import At
+
+UNPACKED_LIMIT: Final = 64 << 20
 
 
 class Text(NamedTuple):
@@ -16,6 +18,8 @@ class Text(NamedTuple):
     multi_line: bool = False
     """A quoted field may hold newlines."""
     may_have_header: bool = False
+    unpacked_limit: int = UNPACKED_LIMIT
+    """Most bytes of a compressed file once it is unpacked."""
 
 
 class ReadStep(msgspec.Struct, kw_only=True, tag_field="step"):

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import bz2
+import gzip
 import io
 import json
+import lzma
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -56,6 +59,18 @@ TABLES: dict[str, Table] = {
     ),
     "csv, no header": ({"a.csv": lines(range(3000))}, [delimited(header="no_header")], {"size": "10kb"}),
     "csv in utf-16": ({"a.csv": CSV.encode("utf-16")}, [delimited(encoding="utf16")], {"size": "10kb"}),
+    "csv of returns, in utf-32 without a mark": (
+        {"a.csv": CSV.replace("\n", "\r").encode("utf-32-be"), "b.csv": CSV}, ["read_delimited"], {"size": "10kb"},
+    ),
+    "csv of returns over lines": (
+        {"a.csv": MULTI_LINE.replace("\n", "\r")}, [delimited(support_multi_line=True)], {"size": "4kb"},
+    ),
+    "csv, compressed": (
+        {"a.csv.gz": gzip.compress(CSV.encode()), "b": bz2.compress(CSV.encode())}, ["read_delimited"],
+        {"size": "1kb"},
+    ),
+    "csv, compressed, by rows": ({"a": gzip.compress(CSV.encode())}, ["read_delimited"], {"size": "rows:700"}),
+    "json lines, compressed": ({"a.jsonl.xz": lzma.compress(JSON_LINES.encode())}, ["read_json_lines"], {"size": "99"}),
     "csv with a mark": ({"a.csv": CSV.encode("utf-8-sig")}, ["read_delimited"], {"size": "10kb"}),
     "csv over lines": ({"a.csv": MULTI_LINE}, [delimited(support_multi_line=True)], {"size": "4kb"}),
     "csv by rows": ({"a.csv": CSV}, ["read_delimited", {"skip": 10}, {"take": 2000}], {"size": "rows:300"}),

@@ -11,8 +11,10 @@ from parallelrun_core.storage.interface import Replaced, Version
 from parallelrun_core.storage.stores import storage_of
 from parallelrun_worker.tables.elsewhere import Elsewhere
 from parallelrun_worker.tables.text import after_newline, encoding_of, header_bytes
+from parallelrun_worker.tables.unpacking import MOST_MAGIC_BYTES, compression_of
 
 _MORE: Final = 64 << 10
+_MUCH_MORE: Final = 8 << 20
 
 
 class GrowingPart(Elsewhere):
@@ -46,8 +48,8 @@ class GrowingPart(Elsewhere):
         storage_of(self._url).copy(self._url, self._version, self._new.fd, range(self._start, self._planned))
         self.end = self._planned
 
-    def _fetch_more(self) -> None:
-        more = min(_MORE, self.size - self.end)
+    def _fetch_more(self, size: int = _MORE) -> None:
+        more = min(size, self.size - self.end)
         self._new.grow(more)
         self._source.seek(self.end)
         chunk = self._source.read(more)
@@ -57,6 +59,19 @@ class GrowingPart(Elsewhere):
         while view:
             written = os.pwrite(self._new.fd, view, self.end - self._start)
             view, self.end = view[written:], self.end + written
+
+    @property
+    def url(self) -> str:
+        return self._url
+
+    def fetch_all(self) -> None:
+        """Have all of the file.
+
+        Raises:
+            Replaced, NoRoom, OSError: see `fetching.fetch`.
+        """
+        while self.end < self.size:
+            self._fetch_more(_MUCH_MORE)
 
     def pread(self, size: int, at: int) -> bytes:
         """See the base: what is not there yet is fetched; what is before the part is not kept."""
@@ -77,6 +92,10 @@ def complete(part: GrowingPart, rest: Rest) -> None:
         Replaced, NoRoom, OSError: see `fetching.fetch`.
     """
     file = cast(BinaryIO, part)
+    if compression_of(part.pread(MOST_MAGIC_BYTES, 0), part.url):
+        if rest.owns_all:
+            part.fetch_all()
+        return
     encoding = encoding_of(file, rest.text.encoding)
     if rest.has_header:
         header_bytes(file, encoding, multi_line=rest.text.multi_line)

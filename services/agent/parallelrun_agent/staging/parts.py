@@ -23,6 +23,8 @@ class Rest(NamedTuple):
     """All of the record that this place is in; -1: no record is cut in two."""
     has_header: bool = False
     """All of the file's first record."""
+    owns_all: bool = False
+    """All of the file, if it is compressed: its first piece has all of its records."""
 
 
 class Part(NamedTuple):
@@ -49,6 +51,7 @@ def parts_of(piece: Piece, size: int, text: Text | None) -> list[Part]:
     rest = Rest(text, has_header=text.may_have_header) if head.end < size else None
     if body.start > head.end:
         return [head._replace(rest=rest), body]
+    rest = rest._replace(owns_all=not piece.start) if rest is not None else None
     if rest is not None and body.rest is not None:
         rest = rest._replace(record_at=body.rest.record_at)
     return [Part(0, max(head.end, body.end), rest or body.rest)]

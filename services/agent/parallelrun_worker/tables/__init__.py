@@ -17,6 +17,7 @@ For kinds that are text:
 text_format.py ranges of bytes to rows
 text.py        which bytes a piece owns, and the header
 sniffing.py    encoding and line ends of a file, by its first bytes
+unpacking.py   the content of compressed files
 charsets.py    where a text is not in its encoding, and which one to write
 schema.py      columns and types, frozen in the job folder
 inference.py   what type a column has, from its first values

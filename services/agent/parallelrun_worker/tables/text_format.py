@@ -3,15 +3,16 @@
 from abc import abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO, NamedTuple, cast
 
 from parallelrun_worker.tables.charsets import refusing
-from parallelrun_worker.tables.ranges import read_range
+from parallelrun_worker.tables.ranges import read_range, read_some, size_of
 from parallelrun_worker.tables.records import Record
 from parallelrun_worker.tables.schema import Schema, freeze, frozen
 from parallelrun_worker.tables.sniffing import Encoding
 from parallelrun_worker.tables.table_format import Piece, Records, TableFormat, named
 from parallelrun_worker.tables.text import encoding_of, lines_before, owned_range, to_utf8
+from parallelrun_worker.tables.unpacking import LIMIT_BYTES, MOST_MAGIC_BYTES, Unpacked, compression_of, unpack
 
 SAMPLE_BYTES = 1 << 20
 """How much of a file is read to infer types."""
@@ -25,6 +26,8 @@ class TextFormat(TableFormat):
         self.sample: list[str] = plan["sample"]
         self._path = schema_path
         self._frozen: Schema | None = None
+        self._unpacked: tuple[tuple[str, int], Unpacked] | None = None
+        """Path, size and content of the compressed file that was read last: its next piece needs it again."""
 
     @abstractmethod
     def inferred(self) -> Schema:
@@ -43,7 +46,7 @@ class TextFormat(TableFormat):
         errors: list[OSError | ValueError] = []
         for path in self.sample:
             try:
-                with named(path), self.open(path, "rb") as file:
+                with named(path), self.opened(path) as file:
                     yield Sampled(file, encoding_of(file, self.options["encoding"]), *self.header(path, file))
             except (OSError, ValueError) as error:
                 errors.append(error)
@@ -75,7 +78,9 @@ class TextFormat(TableFormat):
             OSError, ValueError: it can't be read.
         """
         path, start, end, is_aligned = piece[:4]
-        with self.open(path, "rb") as file:
+        with self.opened(path, is_content_needed=is_aligned or not start) as file:
+            if isinstance(file, Unpacked) and not is_aligned:
+                start, end = 0, -1  # the first piece of a compressed file has all of its records
             encoding = encoding_of(file, self.options["encoding"])
             header, first = self.header(path, file)
             owned = owned_range(file, start, end, encoding, is_aligned=is_aligned, first=first)
@@ -83,6 +88,31 @@ class TextFormat(TableFormat):
             with refusing(encoding, owned.start, data):
                 data = self.lines(to_utf8(data, encoding), encoding, file)
         return Text(data, encoding, owned.start, header)
+
+    @contextmanager
+    def opened(self, path: str, *, is_content_needed: bool = True) -> Iterator[BinaryIO]:
+        """A file, or its content if it is compressed.
+
+        Args:
+            is_content_needed: otherwise a compressed file is taken for an empty one.
+
+        Raises:
+            OSError, ValueError: it can't be read.
+        """
+        with self.open(path, "rb") as file:
+            compression = compression_of(read_some(file, MOST_MAGIC_BYTES, 0), path)
+            if not compression:
+                yield file
+                return
+            if not is_content_needed:
+                yield cast(BinaryIO, Unpacked(b""))
+                return
+            key = (path, size_of(file))
+            if self._unpacked is None or self._unpacked[0] != key:
+                self._unpacked = None  # one of them in memory is enough
+                limit = self.options.get("unpacked_limit") or LIMIT_BYTES
+                self._unpacked = key, Unpacked(unpack(read_range(file, 0, key[1]), compression, limit))
+            yield cast(BinaryIO, self._unpacked[1])
 
     @abstractmethod
     def lines(self, data: bytes, encoding: Encoding, file: BinaryIO) -> bytes:
@@ -112,7 +142,7 @@ class TextFormat(TableFormat):
     def _line(self, path: str, text: "Text", number: int) -> str:
         """The number of a line in its file, of which so many lines are before it in a piece."""
         try:
-            with self.open(path, "rb") as file:
+            with self.opened(path) as file:
                 return f"line {lines_before(file, text.start, text.encoding) + number + 1:,}"
         except OSError:  # of a staged file, what is before the piece may not be here
             return f"line {number + 1:,} after byte {text.start:,}"

@@ -5,19 +5,22 @@ beginnings of records.
 
 from __future__ import annotations
 
+import os
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator
+from io import BytesIO
 from typing import BinaryIO
 
-from parallelrun_core.message import Piece
+from parallelrun_core.message import Piece, Remote
 from parallelrun_core.mltable.plan import InputPlan
 from parallelrun_core.path_rule import PathRule
 from parallelrun_core.spec.fields import MiniBatchSize
-from parallelrun_core.storage.ranges import size_of
+from parallelrun_core.storage.ranges import read_at, size_of
 from parallelrun_core.storage.stores import storage_of
 from parallelrun_master.planning.record_bits import Offsets
 from parallelrun_master.planning.record_scan import TextForm, record_starts
-from parallelrun_master.planning.table_format import RowWindow, TableFormat
+from parallelrun_master.planning.table_format import DamagedFile, RowWindow, TableFormat
+from parallelrun_worker.tables.unpacking import LIMIT_BYTES, MOST_MAGIC_BYTES, compression_of, unpack
 
 
 class TextCutting(TableFormat):
@@ -50,10 +53,12 @@ class TextCutting(TableFormat):
 
     def _records(self, path: bytes) -> Iterator[Piece | None]:
         """Pieces that begin and end where a record does."""
-        with self.opened(path, is_streamed=True) as file:
+        with self.opened(path, is_streamed=True) as opened:
+            file = self._unpacked(opened, path)
+            remote = self._whole_file() if file is not opened else None
             end = size_of(file)
             skips_header = self.has_header(end)
-            cutter = RecordCutter(path, self.window, rows=self.size_rows, size=self.size_bytes)
+            cutter = RecordCutter(path, self.window, rows=self.size_rows, size=self.size_bytes, remote=remote)
             for starts in record_starts(file, self.form(file)):
                 yield from cutter.add(starts.part(1, len(starts)) if skips_header and len(starts) else starts)
                 skips_header = skips_header and not len(starts)
@@ -62,15 +67,38 @@ class TextCutting(TableFormat):
                     break
             yield from cutter.finish(end)
 
+    def _unpacked(self, file: BinaryIO, path: bytes) -> BinaryIO:
+        """The content of a compressed file; of any other one, the file.
+
+        Raises:
+            DamagedFile: it can't be unpacked.
+        """
+        compression = compression_of(read_at(file, 0, MOST_MAGIC_BYTES), os.fsdecode(path))
+        if not compression:
+            return file
+        read = self.plan.read
+        limit = read.text.unpacked_limit if read is not None and read.text is not None else LIMIT_BYTES
+        try:
+            return BytesIO(unpack(read_at(file, 0, size_of(file)), compression, limit))
+        except ValueError as error:
+            raise DamagedFile(f"{os.fsdecode(path)}: {error}") from error
+
+    def _whole_file(self) -> Remote | None:
+        return Remote(self.version, [(0, self.version.size_bytes)]) if self.version is not None else None
+
 
 class RecordCutter:
     """Cuts one file at the beginnings of records, as they are found.
 
     Args:
         rows: how many in each piece; None: pieces of about `size` bytes.
+        remote: what each piece needs of the file; None: what follows from its range.
     """
 
-    def __init__(self, path: bytes, window: RowWindow, *, rows: int | None, size: int) -> None:
+    def __init__(
+        self, path: bytes, window: RowWindow, *, rows: int | None, size: int, remote: Remote | None = None
+    ) -> None:
+        self._remote = remote
         self._path = path
         self._window = window
         self._rows = rows
@@ -119,7 +147,7 @@ class RecordCutter:
             rank = starts.before((starts[rank] // self._size + 1) * self._size)
 
     def _piece(self, end: int) -> Piece:
-        return Piece(self._path, self._begin or 0, end, is_aligned=True, first_row=self._row)
+        return Piece(self._path, self._begin or 0, end, is_aligned=True, first_row=self._row, remote=self._remote)
 
     def finish(self, end: int) -> Iterator[Piece]:
         """The last piece of the file, which ends at `end`."""

@@ -9,8 +9,11 @@ from __future__ import annotations
 
 from importlib import import_module
 from pkgutil import iter_modules
+from typing import Final
 
 from parallelrun_core.mltable.read_step import ReadStep
+
+_COMPRESSED: Final = (".gz", ".zip", ".bz2", ".xz", ".zst", ".snappy")
 
 
 def read_steps() -> dict[str, type[ReadStep]]:
@@ -23,4 +26,5 @@ def read_steps() -> dict[str, type[ReadStep]]:
 def step_for(path: str) -> str:
     """The name of the step that usually reads files whose names end like this one's; empty for other files."""
     lower = path.lower()
+    lower = next((lower.removesuffix(ending) for ending in _COMPRESSED if lower.endswith(ending)), lower)
     return next((name for name, step in read_steps().items() if lower.endswith(step.suffixes)), "")

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any, Final
 
 from parallelrun_core.mltable.conversions import ColumnType, NamePattern, parse_conversions
-from parallelrun_core.mltable.options import IGNORED, encoding, flag, one_of, options_of
-from parallelrun_core.mltable.read_step import ReadStep, Text
+from parallelrun_core.mltable.options import IGNORED, encoding, flag, one_of, options_of, size_in_bytes
+from parallelrun_core.mltable.read_step import UNPACKED_LIMIT, ReadStep, Text
 from parallelrun_core.problems import At
 
 _HEADERS: Final = ("all_files_same_headers", "all_files_different_headers", "from_first_file", "no_header")
 _OPTIONS: Final = (
-    "delimiter", "header", "support_multi_line", "empty_as_string", "encoding", "include_path_column",
+    "delimiter", "header", "support_multi_line", "empty_as_string", "encoding", "include_path_column", "unpacked_limit",
     "infer_column_types", *IGNORED,
 )  # fmt: skip
 _MOST_SAMPLED: Final = 100_000
@@ -32,11 +32,12 @@ class Read(ReadStep, tag="read_delimited"):
     sample_size: int
     overrides: dict[str, ColumnType]
     """Types of some columns, by name."""
+    unpacked_limit: int = UNPACKED_LIMIT
 
     @property
     def text(self) -> Text:
         """See the base."""
-        return Text(self.encoding, self.support_multi_line, self.header != "no_header")
+        return Text(self.encoding, self.support_multi_line, self.header != "no_header", self.unpacked_limit)
 
     @classmethod
     def parse(cls, options: object, at: At) -> Read:
@@ -52,6 +53,7 @@ class Read(ReadStep, tag="read_delimited"):
             empty_as_string=flag(given, "empty_as_string", at),
             include_path_column=flag(given, "include_path_column", at),
             encoding=encoding(given, at),
+            unpacked_limit=size_in_bytes(given, "unpacked_limit", UNPACKED_LIMIT, at),
             **_inference(given.get("infer_column_types", True), at.below("infer_column_types")),
         )
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from parallelrun_core.mltable.options import IGNORED, encoding, flag, one_of, options_of
-from parallelrun_core.mltable.read_step import ReadStep, Text
+from parallelrun_core.mltable.options import IGNORED, encoding, flag, one_of, options_of, size_in_bytes
+from parallelrun_core.mltable.read_step import UNPACKED_LIMIT, ReadStep, Text
 from parallelrun_core.problems import At
 
 
@@ -16,18 +16,22 @@ class Read(ReadStep, tag="read_json_lines"):
     invalid_lines: str
     """`error` or `drop`."""
     encoding: str
+    unpacked_limit: int = UNPACKED_LIMIT
 
     @property
     def text(self) -> Text:
         """See the base."""
-        return Text(self.encoding)
+        return Text(self.encoding, unpacked_limit=self.unpacked_limit)
 
     @classmethod
     def parse(cls, options: object, at: At) -> Read:
         """See the base."""
-        given = options_of(options, at, ("invalid_lines", "encoding", "include_path_column", *IGNORED))
+        given = options_of(
+            options, at, ("invalid_lines", "encoding", "include_path_column", "unpacked_limit", *IGNORED)
+        )
         return cls(
             invalid_lines=one_of(given, "invalid_lines", ("error", "drop"), "error", at),
             encoding=encoding(given, at),
+            unpacked_limit=size_in_bytes(given, "unpacked_limit", UNPACKED_LIMIT, at),
             include_path_column=flag(given, "include_path_column", at),
         )
