@@ -363,7 +363,7 @@ MECHANISMS: Final[dict[str, tuple[Line | Step, ...]]] = {
     # What makes two turns that start a step start the same job.
     "steps.derived": (Step("parallelrun_master.pipelines.steps:job_id_from", _some_job_id),),
     # What makes them do what one of them has decided.
-    "steps.first": (Step("parallelrun_core.pipelines.records:write_once", _replacing),),
+    "steps.first": (Step("parallelrun_core.documents.file_store:write_once", _replacing),),
     # What ends a turn that was paused until another one began.
     "turns.fenced": (Step("parallelrun_master.pipelines.led:LedPipeline._check_turn", nothing),),
     # What tells the end of an earlier generation from that of the present one.
