@@ -82,7 +82,11 @@ def _of_server(opened: Callable[[], AbstractContextManager[Transport]], folder: 
         with opened() as transport:
             return Assets(transport, "component").send_code(folder, dockerfile)
 
-    return Resolver(known, site, keep_code=keep)
+    def output_of(job_id: str, name: str) -> str:
+        with opened() as transport:
+            return _output_of(transport, job_id, name)
+
+    return Resolver(known, site, keep_code=keep, output_of=output_of)
 
 
 def _site_of(transport: Transport) -> Site:
@@ -96,6 +100,18 @@ def _site_of(transport: Transport) -> Site:
             raise
         return Site()  # a server of an earlier release
     return Site(datastores=answer.get("datastores", {}), locations=answer.get("locations", {}))
+
+
+def _output_of(transport: Transport, job_id: str, name: str) -> str:
+    """The path or the URL of an output of a job of a server. Raises NotFound."""
+    from parallelrun_core.errors import NotFound
+    from parallelrun_core.ids import is_job_id
+
+    answer = transport.request("GET", f"/v1/jobs/{job_id}", idempotent=True) if is_job_id(job_id) else {}
+    for output in answer.get("outputs", ()):
+        if output["name"].lower() == name.lower() and output["path"]:
+            return str(output["path"])
+    raise NotFound(f"Job {job_id[:80]} has no output {name[:80]!r}, or nobody has made it.")
 
 
 def _asked(transport: Transport, kind: str, text: str) -> names.Asset:

@@ -4,6 +4,7 @@ azureml:NAME:VERSION    azureml:NAME@LABEL    azureml:NAME    (the same as azure
 azureml:/subscriptions/…/workspaces/W/<types>/NAME/versions/VERSION          and without `azureml:`
 azureml://…/workspaces/W/<types>/NAME/versions/VERSION
 azureml://registries/R/<types>/NAME/versions/VERSION                         or /labels/LABEL
+azureml://jobs/JOB/outputs/OUTPUT                                            or /paths/PATH in it
 """
 
 from __future__ import annotations
@@ -29,6 +30,11 @@ _IN_IDS: Final = {
 _STORED_CODE: Final = "azureml:code/"
 _SNAPSHOT: Final = re.compile(_STORED_CODE + r"[0-9a-f]{64}")
 _SHORT: Final = re.compile(r"azureml:([^:@/\s]+)(?::([^:@/\s]+)|@([^:@/\s]+))?", re.IGNORECASE)
+_JOB_OUTPUT: Final = re.compile(
+    r"azureml:/{0,2}(?:subscriptions/[^/]+/resourcegroups/[^/]+/(?:providers/[^/]+/)?workspaces/[^/]+/)?"
+    r"jobs/(?P<job>[^/\s]+)/outputs/(?P<output>[^/\s]+)(?:/paths(?P<rest>/.*))?/?",
+    re.IGNORECASE,
+)
 _LONG: Final = re.compile(
     r"(?:azureml:)?/{0,2}(?:subscriptions/[^/]+/resourcegroups/[^/]+/(?:providers/[^/]+/)?workspaces/[^/]+/"
     r"|locations/[^/]+/workspaces/[^/]+/|registries/(?P<registry>[^/]+)/)"
@@ -36,6 +42,19 @@ _LONG: Final = re.compile(
     r"(?:/(?:versions/(?P<version>[^/\s]+)|labels/(?P<label>[^/\s]+)))?/?",
     re.IGNORECASE,
 )
+
+
+class JobOutput(NamedTuple):
+    """An output of a job, as a document names it."""
+
+    job: str
+    output: str
+    rest: str
+    """The path in the output; empty: all of it."""
+
+    def within(self, place: str) -> str:
+        """What is meant in the output at this place."""
+        return f"{place.rstrip('/')}/{self.rest}" if self.rest else place
 
 
 class Reference(NamedTuple):
@@ -107,6 +126,12 @@ class Names(Protocol):
     def place(self, text: str) -> str:
         """The location that stands for another one here; mostly the same."""
         ...
+
+
+def job_output_in(text: str) -> JobOutput | None:
+    """The output of a job that a text names; None if it names none."""
+    match = _JOB_OUTPUT.fullmatch(text)
+    return JobOutput(match["job"], match["output"], (match["rest"] or "").strip("/")) if match else None
 
 
 def reference_of(text: str) -> Reference | None:

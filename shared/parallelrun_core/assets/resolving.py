@@ -6,8 +6,17 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from parallelrun_core.assets.names import Asset, Names, Reference, UnknownAsset, code_called, reference_of, stored_code
-from parallelrun_core.errors import InvalidInput
+from parallelrun_core.assets.names import (
+    Asset,
+    Names,
+    Reference,
+    UnknownAsset,
+    code_called,
+    job_output_in,
+    reference_of,
+    stored_code,
+)
+from parallelrun_core.errors import InvalidInput, NotFound
 
 if TYPE_CHECKING:
     from parallelrun_core.assets.catalog import Catalog
@@ -25,6 +34,8 @@ class Resolver:
         site: what the site file says now; it may raise InvalidInput.
         keep_code: stores a folder that a component or an environment in the site file names; returns its name.
         code_at: what a job's `code` is for stored code: a name for whoever accepts the job, or a folder.
+        output_of: the path or the URL of an output, by the id of its job and its name; raises NotFound. None: no jobs
+            are known.
     """
 
     def __init__(
@@ -34,11 +45,13 @@ class Resolver:
         *,
         keep_code: KeepCode,
         code_at: Callable[[str], str] = code_called,
+        output_of: Callable[[str, str], str] | None = None,
     ) -> None:
         self._known = known
         self._site = site
         self._keep_code = keep_code
         self._code_at = code_at
+        self._output_of = output_of
 
     def asset(self, kind: str, text: str) -> Asset:
         """The asset of this type that a text names.
@@ -61,6 +74,8 @@ class Resolver:
         wrong."""
         if snapshot := stored_code(text):
             return self._code_at(snapshot)
+        if self._output_of is not None and (made := job_output_in(text)) is not None:
+            return made.within(self._output_of(made.job, made.output))
         return self._site().place(text) if ":" in text else text
 
     def _standing_in(self, kind: str, asked: Reference, value: Any) -> Asset:
@@ -102,7 +117,7 @@ class Lazily:
 
 
 def names_in(catalog: Catalog, site: Callable[[], Site], *, code_at: Callable[[str], str] = code_called) -> Resolver:
-    """The names that a catalog knows. Safe to share between threads."""
+    """The names that a catalog knows, and the outputs of jobs below its root. Safe to share between threads."""
 
     def known(kind: str, reference: Reference) -> Asset:
         if reference.registry:
@@ -118,4 +133,13 @@ def names_in(catalog: Catalog, site: Callable[[], Site], *, code_at: Callable[[s
         kept = keep_context(catalog.root, folder, dockerfile) if dockerfile else keep_code(catalog.root, folder)
         return code_called(kept)
 
-    return Resolver(known, site, keep_code=keep, code_at=code_at)
+    def output_of(job_id: str, name: str) -> str:
+        from parallelrun_core.folder.job_folder import JobFolder
+        from parallelrun_core.ids import is_job_id
+        from parallelrun_core.pipelines.outputs import output_path
+
+        if not is_job_id(job_id):
+            raise NotFound(f"There is no job {job_id[:80]!r}.")
+        return output_path(JobFolder(catalog.root, job_id), name)
+
+    return Resolver(known, site, keep_code=keep, code_at=code_at, output_of=output_of)

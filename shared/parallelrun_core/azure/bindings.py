@@ -17,7 +17,7 @@ from parallelrun_core.azure.literals import read_literal
 from parallelrun_core.azure.named import named_input
 from parallelrun_core.azure.scope import LATER, STAND_IN, Fields, Later, PipelineScope
 from parallelrun_core.azure.v2_models import LITERAL_TYPES, MODEL_TYPES, GivenInput, GivenOutput
-from parallelrun_core.errors import InvalidInput
+from parallelrun_core.errors import InvalidInput, NotFound
 from parallelrun_core.spec.data_defaults import LEFTOVERS
 from parallelrun_core.spec.expressions import (
     is_expression,
@@ -152,7 +152,11 @@ def _bound_or_local(
         return _bound(value, is_path=is_path, scope=scope, location=location)
     if not isinstance(value, str) or kind in LITERAL_TYPES or (kind is None and not is_path):
         return {"value": value}
-    value = scope.findings.place(value)
+    try:
+        value = scope.findings.place(value)
+    except NotFound as error:  # of an output of another job
+        scope.findings.wrong(location.at("path"), str(error), "as in azureml://jobs/JOB/outputs/NAME, once it is made")
+        return None
     named = named_input(value, kind, location, scope.findings)
     if named is not None:
         return named or None

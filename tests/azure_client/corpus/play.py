@@ -63,7 +63,7 @@ def play(releases: Sequence[str], environments: Path, home: Path) -> list[Compar
     """Give every document to every release of the client, and to the command line.
 
     Args:
-        environments: the folder with an environment for each release.
+        environments: the folder with the environment `azure-client-<release>` for each release.
         home: an empty folder for the documents, and for a cluster without nodes.
     """
     home.mkdir()
@@ -80,11 +80,13 @@ def play(releases: Sequence[str], environments: Path, home: Path) -> list[Compar
         ):
             _fill(blobstore_of(server.root))
             first, *_ = releases
-            _register(environments / first / "bin" / "python", registered, home / "registered", environment)
+            _register(
+                environments / f"azure-client-{first}" / "bin" / "python", registered, home / "registered", environment
+            )
             with ThreadPoolExecutor(2) as pool:
                 answers = pool.map(
                     lambda release: by_client(
-                        environments / release / "bin" / "python", jobs, home / release, environment
+                        environments / f"azure-client-{release}" / "bin" / "python", jobs, home / release, environment
                     ),
                     releases,
                 )

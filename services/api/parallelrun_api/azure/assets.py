@@ -17,7 +17,7 @@ from parallelrun_api.azure.bodies import read_body
 from parallelrun_api.azure.catalog import FaceAssets
 from parallelrun_api.azure.face import WORKSPACE, Face, FaceOf, scope_of
 from parallelrun_api.azure.ids import without_prefix
-from parallelrun_api.azure.shelf import DEFAULT, KINDS, LATEST
+from parallelrun_api.azure.shelf import ANONYMOUS, DEFAULT, KINDS, LATEST
 from parallelrun_api.azure.workspace import blob_url, signature_of
 from parallelrun_core.errors import InvalidInput, NotFound
 
@@ -128,7 +128,8 @@ async def list_names(kind: str, request: Request, face: FaceOf) -> Response:
     scope = scope_of(request)
 
     def listed() -> list[dict[str, Any]]:
-        return [_container(face, scope, kind, name) for name in FaceAssets(face).names(kind)]
+        names = [name for name in FaceAssets(face).names(kind) if name not in ANONYMOUS]
+        return [_container(face, scope, kind, name) for name in names]
 
     return answer({"value": await face.context.job_lists.run(("azure", "names", scope, kind), listed)})
 

@@ -40,7 +40,7 @@ class FaceAssets:
     def __init__(self, face: Face) -> None:
         self._face = face
         self._assets = face.context.assets
-        self._names = FaceNames(face.shelf, face.blobs, face.context.assets.names)
+        self._names = FaceNames(face)
 
     def put(self, kind: str, name: str, version: str, properties: dict[str, Any]) -> None:
         """Store a version, durably.

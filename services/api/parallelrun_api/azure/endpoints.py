@@ -136,7 +136,7 @@ def _accepting(face: Face) -> Endpoints:
     """What accepts deployments and data that name what only this face knows."""
     context, settings = face.context, face.context.settings
     checks = PathChecks(root=settings.root, places=settings.places)
-    names = FaceNames(face.shelf, face.blobs, context.assets.names)
+    names = FaceNames(face)
     return Endpoints(settings.root, context.submissions, checks, names=names)
 
 

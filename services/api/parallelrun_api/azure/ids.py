@@ -25,7 +25,8 @@ class Version(NamedTuple):
 def version_of(text: str) -> Version | None:
     """The version of which this is the id; None if it is none."""
     match = _VERSION.fullmatch(text)
-    return Version(match[1].lower(), match[2], match[3]) if match else None
+    # The client leaves `azureml:` in front of the names of models that documents give it with a label.
+    return Version(match[1].lower(), without_prefix(match[2]), match[3]) if match else None
 
 
 def shortened(text: str) -> str:

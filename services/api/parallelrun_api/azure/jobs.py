@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from typing import Any, Final
+from urllib.parse import urlencode
 
 from anyio.to_thread import run_sync
 from fastapi import APIRouter, Request, Response
@@ -68,20 +69,46 @@ async def list_jobs(request: Request, face: FaceOf) -> Response:
     most = query.get("$top", "")
     limit = clamped(int(most)) if most.isdecimal() and len(most) < 6 else _PAGE
     view = query.get("listViewType", "ActiveOnly")
+    tag, schedule = query.get("tag", ""), query.get("scheduleId", "")
 
     def encoded() -> dict[str, Any]:
         jobs, last = face.context.jobs.page(Wanted(), before=before, limit=limit)
         shown = [job_answer(face, request, job) for job in jobs]
         archived = {"ActiveOnly": (False,), "ArchivedOnly": (True,)}.get(view, (False, True))
-        value = {"value": [each for each in shown if each["properties"]["isArchived"] in archived]}
+        of_view = [each for each in shown if each["properties"]["isArchived"] in archived]
+        made = _made_by(face, schedule) if schedule else None
+        value = {
+            "value": [
+                each
+                for each in of_view
+                if _has_tag(each, tag)
+                and (made is None or each["properties"]["properties"]["parallelrun.job_id"] in made)
+            ]
+        }
         if last:
             token = encode_token("azure-jobs", last)
             path = request.url.path.removeprefix("/azure")
-            value["nextLink"] = f"{own_url(request)}{path}?$skip={token}&listViewType={view}"  # type: ignore[assignment]
+            given = {"$skip": token, "listViewType": view, "tag": tag, "scheduleId": schedule}
+            filters = urlencode({key: text for key, text in given.items() if text}, safe="$")
+            value["nextLink"] = f"{own_url(request)}{path}?{filters}"  # type: ignore[assignment]
         return value
 
-    key = ("azure", request.url.path, request.headers.get("host"), before, limit, view)
+    key = ("azure", request.url.path, request.headers.get("host"), before, limit, view, tag, schedule)
     return answer(await face.context.job_lists.run(key, encoded))
+
+
+def _has_tag(shown: dict[str, Any], tag: str) -> bool:
+    """Whether a job has a tag, given as its name, or as `name=value`."""
+    name, equals, value = tag.partition("=")
+    tags = shown["properties"]["tags"]
+    return not tag or (name in tags and (not equals or tags[name] == value))
+
+
+def _made_by(face: Face, schedule: str) -> frozenset[str]:
+    """The ids of the jobs that a schedule has made. Raises NotFound: there is no schedule of this name."""
+    store = face.context.schedules.store
+    store.get(schedule)
+    return frozenset(fire.job_id for _, fire in store.of(schedule).fires() if fire.job_id)
 
 
 @router.post("/jobs/{name}/cancel", name="cancel")
@@ -113,6 +140,6 @@ def _upload(face: Face, sent: dict[str, Any]) -> Upload:
     """A submission, as if its user had sent the document."""
     check_not_masked(sent)
     document = document_of(sent)
-    names = FaceNames(face.shelf, face.blobs, face.context.assets.names)
+    names = FaceNames(face)
     digest = hashlib.sha256(json.dumps(sent, sort_keys=True).encode()).hexdigest()
     return Upload(reading=read_job(document, names=names), code=None, sha256=digest)

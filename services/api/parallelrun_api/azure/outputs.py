@@ -62,6 +62,21 @@ def served_output(face: Face, job_id: str, name: str, output: str) -> ServedFold
     return _served(face, output_path(folder, output))
 
 
+def output_place(face: Face, name: str, output: str) -> str:
+    """The path or the URL of an output of a job, both as a client calls them.
+
+    Raises:
+        NotFound: there is no such job or output, or nobody has made it yet.
+    """
+    job_id = face.names.job_id(name)
+    folder = face.context.jobs.folder(job_id)
+    record = folder.record()
+    if output == ROWS and _has_only_rows(record):
+        return folder.output_file(record.job_spec())
+    aliases = _aliases(face, job_id, name, is_pipeline=record.is_pipeline) or {}
+    return output_path(folder, aliases.get(same_name(output, aliases) or "", output))
+
+
 def _has_only_rows(record: JobRecord) -> bool:
     """Whether a job has no output with a name, but a file of rows."""
     if record.is_pipeline or record.spec.get("outputs"):

@@ -10,36 +10,32 @@ from parallelrun_api.azure.blobs.names import OF_UPLOADS, UPLOADS, checked_blob,
 from parallelrun_api.azure.documents import component_document
 from parallelrun_api.azure.door import BLOBS
 from parallelrun_api.azure.ids import version_of
+from parallelrun_api.azure.outputs import output_place
+from parallelrun_api.azure.shelf import ANONYMOUS
 from parallelrun_api.azure.workspace import ACCOUNT
-from parallelrun_core.assets.names import Asset, Names
+from parallelrun_core.assets.names import Asset, Names, job_output_in
 from parallelrun_core.assets.site import DEFAULT_DATASTORE
 from parallelrun_core.computes.built_images import DOCKERFILE
 from parallelrun_core.errors import NotFound
 from parallelrun_core.storage.location import datastore_of, location_of
 
 if TYPE_CHECKING:
-    from parallelrun_api.azure.blobs.store import BlobStore
-    from parallelrun_api.azure.shelf import Shelf
+    from parallelrun_api.azure.face import Face
 
 _SINGULAR: Final = {
     "codes": "code", "data": "data", "models": "model", "environments": "environment", "components": "component",
 }  # fmt: skip
 _MODELS: Final = {"customModel": "custom_model", "mlFlowModel": "mlflow_model", "tritonModel": "triton_model"}
-_ANONYMOUS_ENVIRONMENTS: Final = ("CliV2AnonymousEnvironment", "DefaultNcdEnv")
-"""What the client calls environments that are written in the place where they are used."""
 
 
 class FaceNames:
-    """Looks up what documents of this face name.
+    """Looks up what documents of this face name."""
 
-    Args:
-        others: who knows everything else.
-    """
-
-    def __init__(self, shelf: Shelf, blobs: BlobStore, others: Names) -> None:
-        self._shelf = shelf
-        self._blobs = blobs
-        self._others = others
+    def __init__(self, face: Face) -> None:
+        self._face = face
+        self._shelf = face.shelf
+        self._blobs = face.blobs
+        self._others: Names = face.context.assets.names
 
     def asset(self, kind: str, text: str) -> Asset:
         """The asset of this type that a text names.
@@ -54,7 +50,7 @@ class FaceNames:
             record = self._shelf.get(*version)
         except NotFound:
             return self._others.asset(kind, text)
-        is_anonymous = kind == "environment" and version.name in _ANONYMOUS_ENVIRONMENTS
+        is_anonymous = kind == "environment" and version.name in ANONYMOUS
         return Asset(
             type=kind,
             name="" if is_anonymous else version.name,
@@ -65,6 +61,8 @@ class FaceNames:
 
     def place(self, text: str) -> str:
         """The location that stands for another one: of an upload, the file or folder that has it."""
+        if (made := job_output_in(text)) is not None:
+            return made.within(output_place(self._face, made.job, made.output))
         location = location_of(text)
         if datastore_of(location.path) == DEFAULT_DATASTORE:
             path = location.path.partition("/paths/")[2]

@@ -151,7 +151,7 @@ def _accepting(face: Face) -> Schedules:
     """What accepts schedules, with jobs that name what only this face knows."""
     context, settings = face.context, face.context.settings
     checks = PathChecks(root=settings.root, places=settings.places)
-    names = FaceNames(face.shelf, face.blobs, context.assets.names)
+    names = FaceNames(face)
     return Schedules(settings.root, context.submissions, checks, context.registry, names=names)
 
 

@@ -21,6 +21,8 @@ LATEST: Final = "latest"
 DEFAULT: Final = "azureml_default"
 """What the client asks for where its user names no version of a component: the latest."""
 CHANGEABLE: Final = ("description", "tags", "isArchived", "properties", "stage", "provisioningState")
+ANONYMOUS: Final = frozenset({"azureml_anonymous", "CliV2AnonymousEnvironment", "DefaultNcdEnv"})
+"""What the client calls components and environments that are written in the place where they are used."""
 _EMPTY: Final[tuple[object, ...]] = (None, False, "", {}, [])
 """Values that the client sends for what is not there, or leaves out."""
 _MOST: Final = 10_000

@@ -11,6 +11,7 @@ from fastapi import APIRouter, Request, Response
 from parallelrun_api.azure import credentials
 from parallelrun_api.azure.answers import FaceRoute, NotSupported, answer
 from parallelrun_api.azure.blobs.names import ARTIFACTS, UPLOADS
+from parallelrun_api.azure.bodies import read_body
 from parallelrun_api.azure.door import BLOBS, PREFIX
 from parallelrun_api.azure.face import WORKSPACE, Face, FaceOf, own_url, scope_of
 from parallelrun_core.errors import NotFound
@@ -29,6 +30,8 @@ _KINDS: Final = {
 }
 _NOBODY: Final = "00000000-0000-0000-0000-000000000000"
 _SUFFIX: Final = "core.windows.net"
+_PROVIDER: Final = "/providers/Microsoft.MachineLearningServices"
+_PROVIDED: Final = f"{PREFIX}/subscriptions/{{subscription}}{_PROVIDER}"
 
 
 @router.get(WORKSPACE)
@@ -44,19 +47,29 @@ async def workspace(workspace: str, request: Request) -> Response:
         "storageAccount": f"{scope.partition('/providers/')[0]}/providers/Microsoft.Storage/storageAccounts/{ACCOUNT}",
         "provisioningState": "Succeeded",
     }
-    kind = "Microsoft.MachineLearningServices/workspaces"
-    return answer(
-        {
-            "id": scope,
-            "name": workspace,
-            "type": kind,
-            "kind": "Default",
-            "location": "local",
-            "tags": {},
-            "identity": {"type": "SystemAssigned", "principalId": _NOBODY, "tenantId": _NOBODY},
-            "properties": properties,
-        }
-    )
+    return answer(_workspace(workspace, scope, properties))
+
+
+@router.get(_PROVIDED + "/workspaces")
+@router.get(f"{PREFIX}/subscriptions/{{subscription}}/resourceGroups/{{group}}{_PROVIDER}/workspaces")
+async def list_workspaces(request: Request) -> Response:
+    """The one workspace, by a name that does for all."""
+    name = "parallelrun"
+    scope = f"{request.url.path.removeprefix(PREFIX).partition('/providers/')[0]}{_PROVIDER}/workspaces/{name}"
+    return answer({"value": [_workspace(name, scope, {"friendlyName": name, "provisioningState": "Succeeded"})]})
+
+
+def _workspace(name: str, scope: str, properties: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "id": scope,
+        "name": name,
+        "type": "Microsoft.MachineLearningServices/workspaces",
+        "kind": "Default",
+        "location": "local",
+        "tags": {},
+        "identity": {"type": "SystemAssigned", "principalId": _NOBODY, "tenantId": _NOBODY},
+        "properties": properties,
+    }
 
 
 @router.get(f"{PREFIX}/discovery")
@@ -153,8 +166,53 @@ async def get_compute(name: str, request: Request, face: FaceOf) -> Response:
 
 @router.put(WORKSPACE + "/computes/{name}")
 async def put_compute(name: str, request: Request, face: FaceOf) -> Response:
-    """Nothing: notebooks create a cluster before they use it. It is defined by operators, or the nodes are there."""
+    """Define a compute that is missing among those that there are. As long as there are none, and of one that there is,
+    nothing changes: notebooks create a cluster before they use it."""
+    document = await read_body(request)
+    await run_sync(_define_missing, face, request, name, document)
     return answer(await run_sync(_compute, face, request, name))
+
+
+@router.delete(WORKSPACE + "/computes/{name}", name="delete_compute")
+async def delete_compute(name: str, request: Request, face: FaceOf) -> Response:
+    """Forget a compute."""
+    face.context.operators.check(request.state.token_name)
+    await run_sync(face.context.computes.remove, name)
+    return Response(status_code=200)
+
+
+@router.post(WORKSPACE + "/computes/{name}/listNodes", name="list_compute_nodes")
+async def list_compute_nodes(name: str, request: Request, face: FaceOf) -> Response:
+    """The nodes of a compute that are there."""
+    await run_sync(_compute, face, request, name)
+    is_defined = bool(await run_sync(face.context.computes.all))
+    alive = [node for node, is_alive in await run_sync(face.context.nodes.all) if is_alive]
+    of_it = [node for node in alive if not is_defined or node.compute == name]
+    nodes = [{"nodeId": node.node, "nodeState": "running" if node.busy else "idle"} for node in of_it]
+    return answer({"nodes": nodes})
+
+
+@router.get(_PROVIDED + "/locations/{location}/{what}", name="list_of_location")
+async def list_of_location(what: str) -> Response:
+    """Nothing: machines have no quota here, and computes no sizes of Azure's."""
+    if what not in ("usages", "vmSizes"):
+        raise NotSupported(f"ParallelRun has no {what[:60]!r}; docs/azure-client.md says what it has.")
+    return answer({"value": []})
+
+
+def _define_missing(face: Face, request: Request, name: str, document: object) -> None:
+    """Define a compute of the default kind with the numbers of nodes that the client has sent, if that is missing."""
+    computes = face.context.computes
+    names = [compute.name for compute in computes.all()]
+    if not names or name in names:
+        return
+    face.context.operators.check(request.state.token_name)
+    outer = document.get("properties") if isinstance(document, dict) else None
+    inner = outer.get("properties") if isinstance(outer, dict) else None
+    scale = (inner or {}).get("scaleSettings") if isinstance(inner, dict) else None
+    counts = scale if isinstance(scale, dict) else {}
+    wanted = {"min_instances": counts.get("minNodeCount"), "max_instances": counts.get("maxNodeCount")}
+    computes.put(name, {"type": "amlcompute", **{key: count for key, count in wanted.items() if count is not None}})
 
 
 def _computes(face: Face, request: Request) -> list[dict[str, Any]]:

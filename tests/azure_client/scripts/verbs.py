@@ -1,0 +1,50 @@
+"""What notebooks ask of a workspace beside jobs; components without a version; outputs of a job as inputs of another."""
+
+from pathlib import Path
+
+from azure.ai.ml import Input, MLClient, command, load_component, load_job
+from azure.ai.ml.entities import Model
+from azure.core.exceptions import HttpResponseError
+from azure.identity import DefaultAzureCredential
+
+ml_client = MLClient.from_config(credential=DefaultAzureCredential())
+subscription = MLClient(DefaultAzureCredential(), "a", "b")
+
+assert [workspace.name for workspace in subscription.workspaces.list()]
+assert len(list(ml_client.compute.list_nodes("cpu-cluster"))) >= 1
+assert list(ml_client.compute.list_usage(location="local")) == []
+assert list(ml_client.compute.list_sizes(location="local")) == []
+try:
+    ml_client.workspaces.get_keys(ml_client.workspace_name)
+except HttpResponseError as error:
+    assert "'listKeys'" in str(error), str(error)
+else:
+    raise AssertionError("keys of a workspace")
+
+component = load_component("component.yml")
+made = ml_client.components.create_or_update(component)
+assert made.version
+latest = ml_client.components.get("count_files")
+assert latest.version == ml_client.components.get("count_files", label="latest").version
+assert "azureml_anonymous" not in [each.name for each in ml_client.components.list()]
+assert "CliV2AnonymousEnvironment" not in [each.name for each in ml_client.environments.list()]
+
+first = load_job("hello_world_output.yml", params_override=[{"tags": {"color": "green"}}])
+first = ml_client.jobs.create_or_update(first)
+ml_client.jobs.stream(first.name)
+model = Model(name="counted", path=f"azureml://jobs/{first.name}/outputs/counts", type="custom_model")
+assert ml_client.models.create_or_update(model).version
+second = command(
+    command="cat ${{inputs.counts}} ${{inputs.model}}/counts.txt > ${{outputs.copied}}/both.txt",
+    environment="azureml://registries/azureml/environments/sklearn-1.5/labels/latest",
+    compute="serverless",
+    inputs={
+        "counts": Input(type="uri_file", path=f"azureml://jobs/{first.name}/outputs/counts/paths/counts.txt"),
+        "model": Input(type="custom_model", path="azureml:counted@latest"),
+    },
+    outputs={"copied": {"type": "uri_folder"}},
+)
+second = ml_client.jobs.create_or_update(second)
+ml_client.jobs.stream(second.name)
+ml_client.jobs.download(second.name, output_name="copied", download_path="out-both")
+assert Path("out-both/named-outputs/copied/both.txt").read_text() == "1\n1\n"
