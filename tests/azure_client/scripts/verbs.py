@@ -1,4 +1,4 @@
-"""What notebooks ask of a workspace beside jobs; components without a version; outputs of a job as inputs of another."""
+"""What notebooks ask of a workspace beside jobs; components without a version; outputs of jobs as inputs of others."""
 
 from pathlib import Path
 
