@@ -18,6 +18,7 @@ from parallelrun.cli.azure_env import azure_env
 from parallelrun.cli.batch_endpoint import batch_deployment, batch_endpoint
 from parallelrun.cli.cluster import down, up
 from parallelrun.cli.compute import compute
+from parallelrun.cli.data_preview import add_preview
 from parallelrun.cli.datastore import datastore
 from parallelrun.cli.doctor import doctor
 from parallelrun.cli.exit_codes import ExitCode
@@ -56,7 +57,10 @@ app.add_typer(node, name="node")
 app.add_typer(compute, name="compute")
 app.add_typer(datastore, name="datastore")
 for kind in KINDS:
-    app.add_typer(commands_for(kind), name=kind)
+    group = commands_for(kind)
+    if kind == "data":
+        add_preview(group)
+    app.add_typer(group, name=kind)
 
 
 def _show_version(wanted: bool) -> None:

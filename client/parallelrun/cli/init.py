@@ -17,8 +17,14 @@ def init(
     folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Where to write; made if it isn't there.")] = Path(),
     *,
     data: Annotated[
-        Data | None, typer.Option("--data", help="What run() gets: paths of files, or rows of a table.")
-    ] = None,
+        str,
+        typer.Option(
+            "--data",
+            metavar="[files|table|PLACE]",
+            help="What run() gets: paths of files, or rows of a table; of a path or URL, what it looks like.",
+            show_default=False,
+        ),
+    ] = "",
     where: Annotated[
         str | None,
         typer.Option("--input", metavar="PLACE", help="Path or URL of the data; else a small sample is written."),
@@ -31,17 +37,25 @@ def init(
 ) -> None:
     """Write a job file and an entry script to start from. They run as they are. Nothing is overwritten.
 
-    What isn't given is asked for on a terminal; otherwise it is a small sample of files, and rows come out.
+    What isn't given is asked for on a terminal; otherwise it is a small sample of files, and rows come out. With a path
+    or URL as `--data`, the options with which it can be read are found out and written.
     """
     from parallelrun.cli.output import dump, say
     from parallelrun.starter.plan import files_of
     from parallelrun.starter.write import write_new
 
+    kind, step = Data(data) if data in [*Data] else None, ""
+    if data and kind is None:
+        where = data
+        kind, step = _found(folder, data)
     if sys.stdin.isatty():
-        data, where, result = _asked(data, where, result)
-    name = folder.resolve().name or "job"
+        kind, where, result = _asked(kind, where, result)
     answers = Answers(
-        name=name, data=data or Data.FILES, where=_from(folder, where or ""), result=result or Result.ROWS
+        name=folder.resolve().name or "job",
+        data=kind or Data.FILES,
+        where=_from(folder, where or ""),
+        result=result or Result.ROWS,
+        step=step,
     )
     written = [str(path) for path in write_new(folder, files_of(answers))]
     if form in (Format.JSON, Format.YAML):
@@ -50,6 +64,25 @@ def init(
         print("\n".join(written))
     say(f"run it:     parallelrun run {folder / 'job.yml'} --output {folder / 'out'}")
     say(f"change it:  {folder / 'src' / 'process.py'}")
+
+
+def _found(folder: Path, where: str) -> tuple[Data, str]:
+    """What data at a place are, and the step that reads them; what is noticed is printed.
+
+    Raises:
+        InvalidInput: there is nothing.
+    """
+    from parallelrun.cli.output import say
+    from parallelrun.data_preview import in_one_line, preview, spec_for
+    from parallelrun.errors import InvalidInput
+
+    _from(folder, where)
+    (shown,) = preview(spec_for(where), 1, guesses=True)
+    if shown.errors and shown.read is None:
+        raise InvalidInput.at("--data", shown.errors[0], f"look at it with: parallelrun data preview {where}")
+    for text in (*shown.warnings, *shown.errors):
+        say(f"note: {text}")
+    return (Data.TABLE, in_one_line(shown.read)) if shown.read is not None else (Data.FILES, "")
 
 
 def _asked(data: Data | None, where: str | None, result: Result | None) -> tuple[Data, str, Result]:

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+from parallelrun.errors import ClusterFailed
 from parallelrun_core.checks.finding import Check, Finding, Place, bad, ok, warn
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.mltable.plan import plan_inputs
@@ -20,6 +21,8 @@ from parallelrun_core.storage.location import is_url
 from parallelrun_core.storage.stores import storage_of
 
 _COUNT_S: Final = 3.0
+_READ_S: Final = 4.0
+_MOST_COLUMNS: Final = 12
 _RESOLVE_S: Final = 4.0
 
 
@@ -64,6 +67,30 @@ def inputs(place: Place) -> Iterator[Finding]:
                 more = " or more"
                 break
         yield ok(f"{name}: {count:,}{more} file{'' if count == 1 else 's'}")
+
+
+def rows(place: Place) -> Iterator[Finding]:
+    """Yield what run() would get of the tables, and each warning about them."""
+    from parallelrun.data_preview import preview
+
+    for path, job in jobs_of(place):
+        if not any(given.transformations or given.type == "mltable" for _, given in job.data_inputs()):
+            continue
+        try:
+            shown = preview(job, rows=1, timeout_s=_READ_S)
+        except ClusterFailed as error:
+            yield warn(f"{_of(path)}its tables can't be looked at: {error}", "try: parallelrun data preview JOB.yml")
+            continue
+        for each in shown:
+            name = f"{_of(path)}input {each.name}"
+            if each.columns:
+                columns = ", ".join(f"{column['name']} ({column['type']})" for column in each.columns[:_MOST_COLUMNS])
+                more = f" and {len(each.columns) - _MOST_COLUMNS:,} more" if len(each.columns) > _MOST_COLUMNS else ""
+                yield ok(f"{name}: {columns}{more}")
+            for text in each.warnings:
+                yield warn(f"{name}: {text}", "look at the rows: parallelrun data preview JOB.yml")
+            for text in each.errors:
+                yield bad(f"{name}: {text}", "look at the rows: parallelrun data preview JOB.yml")
 
 
 def outputs(place: Place) -> Iterator[Finding]:
@@ -139,4 +166,4 @@ def _of(path: str) -> str:
     return f"{path}: " if path else ""
 
 
-CHECKS: Final[tuple[Check, ...]] = (file, inputs, outputs, environment)
+CHECKS: Final[tuple[Check, ...]] = (file, inputs, rows, outputs, environment)

@@ -48,6 +48,8 @@ class Answers:
     where: str = ""
     """The path or URL of the data, as the job file is to name it; empty: a small sample is written."""
     result: Result = Result.ROWS
+    step: str = ""
+    """How the table is read, as YAML on one line; empty: as its name says."""
 
 
 _SCRIPTS: Final = {
@@ -76,7 +78,9 @@ def _job(answers: Answers) -> str:
     rows = ROWS_OUTPUT_OF_TABLE if is_table else ROWS_OUTPUT
     return JOB.format(
         name=_quoted(answers.name),
-        inputs=TABLE_INPUT.format(where=where, step=_reading_step(answers.where)) if is_table else f"inputs: {where}",
+        inputs=TABLE_INPUT.format(where=where, step=answers.step or _reading_step(answers.where))
+        if is_table
+        else f"inputs: {where}",
         size=_size(answers.data, is_sample=is_sample),
         output=rows if answers.result is Result.ROWS else OWN_FILES_OUTPUT,
         arguments=OWN_FILES_ARGUMENT if answers.result is Result.FILES else "",

@@ -101,6 +101,12 @@ def test_leftovers_that_a_path_names_are_read(tmp_path: Path) -> None:
     assert listed(f"{folder}/_x/.DS*", folder) == (["_x/.DS_Store"], [])
 
 
+@pytest.mark.parametrize("spelled", ["{}/sub/..", "{}/sub/../*", "{}//", "{}/./*.csv", "{}/sub/../../in/*"])
+def test_leftovers_are_skipped_however_the_folder_is_spelled(tmp_path: Path, spelled: str) -> None:
+    folder = folder_with(tmp_path, "a.csv", "_b.csv", "sub/_c")
+    assert listed(spelled.format(folder), folder, transformations=TABLE)[0] == ["a.csv"]
+
+
 def test_leftovers_of_a_job_of_an_earlier_release_are_read(tmp_path: Path) -> None:
     folder = folder_with(tmp_path, "a.csv", "_b.csv", *LEFT)
     none = {"hidden_files": "", "litter_files": ""}

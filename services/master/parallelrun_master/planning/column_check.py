@@ -63,6 +63,29 @@ def freeze_columns(plan: InputPlan, schema: Path, rule: PathRule | None = None) 
 def _refuse_what_is_said(
     module: str, plan: InputPlan, rule: PathRule | None, given: Callable[[Record], Record]
 ) -> Iterator[None]:
+    said = yield from _asking(module, plan, rule, given)
+    if said:
+        raise InvalidInput(f"input {plan.name!r}: {said.decode(errors='replace')}")
+
+
+def ask_worker(module: str, plan: InputPlan, rule: PathRule | None, given: Callable[[Record], Record]) -> bytes:
+    """Return what a module of `parallelrun_worker.tables` answers; nothing if it fails.
+
+    Args:
+        rule: which files may be opened; None: any.
+        given: makes what it reads on standard input of the plan as it reads it.
+    """
+    asking = _asking(module, plan, rule, given)
+    while True:
+        try:
+            next(asking)
+        except StopIteration as end:
+            return bytes(end.value)
+
+
+def _asking(
+    module: str, plan: InputPlan, rule: PathRule | None, given: Callable[[Record], Record]
+) -> Generator[None, None, bytes]:
     with ExitStack() as stack:
         record = bounded_record(plan, rule)
         fds: tuple[int, ...] = ()
@@ -78,8 +101,7 @@ def _refuse_what_is_said(
         if server is not None:
             server.pass_on()
         said = yield from _said(child, json.dumps(given(record)).encode())
-    if said and child.returncode == 0:
-        raise InvalidInput(f"input {plan.name!r}: {said.decode(errors='replace')}")
+    return said if child.returncode == 0 else b""
 
 
 def _said(child: subprocess.Popen[bytes], given: bytes | None) -> Generator[None, None, bytes]:

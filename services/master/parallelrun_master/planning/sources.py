@@ -81,11 +81,16 @@ def _leftovers(plan: InputPlan, source: Source) -> Leftovers:
     hidden = plan.is_table and plan.hidden_files == "skip" and not is_named
     litter = "skip" if hidden and plan.litter_files == "warn" else plan.litter_files  # it is no table, either
     return Leftovers(
-        os.fsencode(storage.identity(start) if is_url(start) else os.path.normpath(start)),
+        os.fsencode(storage.identity(start) if is_url(start) else _as_listed(start, source, pattern)),
         pattern,
         hidden=hidden,
         litter=litter if not is_named else "",
     )
+
+
+def _as_listed(start: str, source: Source, pattern: list[str]) -> str:
+    """A local folder as the listing spells it."""
+    return start if pattern and not source.pattern else os.path.normpath(start)
 
 
 def paths_in(pages: Iterable[Page]) -> Iterator[bytes]:

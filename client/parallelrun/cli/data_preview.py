@@ -1,0 +1,113 @@
+"""`parallelrun data preview`: what run() would get, before anything runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from parallelrun.cli.exit_codes import ExitCode
+from parallelrun.cli.output import Format, FormatOption
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from parallelrun.data_preview import InputPreview
+
+
+def add_preview(group: typer.Typer) -> None:
+    """Add the command."""
+    group.command("preview")(preview_command)
+
+
+def preview_command(
+    source: Annotated[
+        str,
+        typer.Argument(metavar="INPUT", help="A path, a pattern or a URL of data, or a job file.", show_default=False),
+    ],
+    *,
+    rows: Annotated[int, typer.Option(min=0, max=10_000, help="Rows of each table.")] = 20,
+    read: Annotated[
+        str,
+        typer.Option(
+            metavar="STEP", help="How to read it, as in 'read_delimited: {delimiter: \";\"}'.", show_default=False
+        ),
+    ] = "",
+    form: FormatOption = Format.TABLE,
+) -> None:
+    """Show what run() would get: rows and the types of columns, encodings, compressions, skipped files and warnings.
+
+    Nothing is run. Without a job file or a step, how the files are read is found out, and shown.
+    """
+    import msgspec
+
+    from parallelrun.cli.output import dump
+    from parallelrun.data_preview import preview, spec_for
+    from parallelrun.names import own_names
+    from parallelrun.progress.text import clean
+    from parallelrun.spec_file import read_job_file
+
+    is_job = source.endswith((".yml", ".yaml")) and Path(source).is_file() and not read
+    if is_job:
+        specs = [each.job for _, each in read_job_file(source, names=own_names).jobs()]
+    else:
+        specs = [spec_for(source, _step(read))]
+    shown = [each for spec in specs for each in preview(spec, rows, guesses=not is_job)]
+    if form in (Format.JSON, Format.YAML):
+        dump([msgspec.to_builtins(each) for each in shown], form)
+    else:
+        for each in shown:
+            for line in _lines(each):
+                print(clean(line, most=2000))
+    raise typer.Exit(ExitCode.USAGE if any(each.errors for each in shown) else ExitCode.OK)
+
+
+def _step(text: str) -> dict[str, Any] | None:
+    from parallelrun_core.spec import load_document
+
+    if not text:
+        return None
+    step = load_document(text.encode())
+    if isinstance(step, str):
+        return {step: None}
+    if isinstance(step, dict) and len(step) == 1:
+        return step
+    raise typer.BadParameter("it must be one step, as in read_json_lines: {}", param_hint="--read")
+
+
+def _lines(shown: InputPreview) -> Iterator[str]:
+    more = "" if shown.is_complete else " or more"
+    yield f"input {shown.name}: {shown.path}"
+    yield f"  {shown.files:,}{more} files, {shown.mini_batches:,}{more} mini-batches of the usual size"
+    if shown.read is not None:
+        from parallelrun.data_preview import in_one_line
+
+        yield f"  read as if the job had: transformations: [{{{in_one_line(shown.read)}}}]"
+    if shown.kind == "files":
+        yield "  run() gets paths of files:"
+        yield from (f"    {path}" for path in shown.first_files)
+    else:
+        yield from _table_lines(shown)
+    yield from (f"  warning: {each}" for each in shown.warnings)
+    yield from (f"  error: {each}" for each in shown.errors)
+
+
+def _table_lines(shown: InputPreview) -> Iterator[str]:
+    for what, counts in (("encoding", shown.encodings), ("compression", shown.compressions)):
+        if counts:
+            yield f"  {what}: {', '.join(f'{name} ({count:,} files)' for name, count in counts.items())}"
+    if shown.sampled_from:
+        others = f" and {len(shown.sampled_from) - 1:,} more" if len(shown.sampled_from) > 1 else ""
+        yield f"  types from the first rows of {shown.sampled_from[0]}{others}:"
+    yield from (f"    {column['name']}: {column['type']}" for column in shown.columns)
+    if shown.rows:
+        names = [column["name"] for column in shown.columns]
+        table = [names, *([_cell(row.get(name)) for name in names] for row in shown.rows)]
+        widths = [min(40, max(len(row[at]) for row in table)) for at in range(len(names))]
+        for row in table:
+            yield "  " + "  ".join(f"{cell[:width]:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip()
+
+
+def _cell(value: str | None) -> str:
+    return "null" if value is None else value

@@ -1,0 +1,97 @@
+"""`python -P -m parallelrun_worker.tables.preview`: how a leader's code shows the first rows of a table.
+
+On standard input: `{plan, schema, pieces, rows}`: the input's record in `inputs.json`, where its columns are frozen,
+what to read, and how many rows are wanted. On standard output: `{columns, rows, files, warnings, errors}`.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections import Counter
+from typing import Any
+
+from parallelrun_worker.data_warnings import DataWarnings
+from parallelrun_worker.tables.ranges import read_some
+from parallelrun_worker.tables.sniffing import FIRST_BYTES, sniffed
+from parallelrun_worker.tables.table import Table
+
+_MOST_CHARACTERS = 200
+_MAGIC = {
+    b"\x1f\x8b": "gzip", b"PK\x03\x04": "zip", b"BZh": "bzip2", b"\xfd7zXZ": "xz", b"\x28\xb5\x2f\xfd": "zstandard",
+}  # fmt: skip
+
+
+def main() -> int:
+    """Read the first rows, and print them with what is known of the files."""
+    given = json.load(sys.stdin.buffer)
+    warnings = DataWarnings()
+    table = Table(given["plan"], given["schema"], warnings)
+    frames: list[Any] = []
+    errors: list[str] = []
+    count = 0
+    for piece in given["pieces"]:
+        if count >= given["rows"] and frames:
+            break
+        try:
+            frame = table.read([tuple(piece)])
+        except (OSError, ValueError, ImportError) as error:
+            errors.append(str(error)[:2000])
+            continue
+        frames.append(frame.head(max(0, given["rows"] - count)))
+        count += len(frame)
+    print(json.dumps({
+        "columns": _columns(frames), "rows": [row for frame in frames for row in _rows(frame)],
+        "files": _files(table, given["plan"]), "warnings": json.loads(warnings.take()), "errors": errors,
+    }))  # fmt: skip
+    return 0
+
+
+def _columns(frames: list[Any]) -> list[dict[str, str]]:
+    """Name and type of each column, with the types of the values where these are Python's objects."""
+    columns: dict[str, dict[str, str]] = {}
+    for frame in frames:
+        for at, name in enumerate(frame.columns):
+            values = frame.iloc[:, at]
+            kind = str(values.dtype)
+            if kind == "object":
+                kinds = sorted({type(value).__name__ for value in values if value is not None})
+                kind = f"object ({', '.join(kinds)})" if kinds else "object"
+            columns.setdefault(str(name), {"name": str(name), "type": kind})
+    return list(columns.values())
+
+
+def _rows(frame: Any) -> list[dict[str, str | None]]:
+    names = [str(name) for name in frame.columns]
+    rows = frame.itertuples(index=False, name=None)
+    return [{name: _shown(value) for name, value in zip(names, row)} for row in rows]  # noqa: B905 - Python 3.9
+
+
+def _shown(value: Any) -> str | None:
+    """A value as Python writes it, so that a text can be told from a number; None is null."""
+    if value is None or str(value) in ("nan", "NaT", "<NA>"):
+        return None
+    text = repr(value.item() if hasattr(value, "item") else value)
+    return text if len(text) <= _MOST_CHARACTERS else f"{text[:_MOST_CHARACTERS]}…"
+
+
+def _files(table: Table, plan: dict[str, Any]) -> dict[str, dict[str, int]]:
+    """How many of the first files have each encoding, and each compression."""
+    encodings: Counter[str] = Counter()
+    compressions: Counter[str] = Counter()
+    declared = plan["read"].get("encoding")
+    for path in plan["sample"]:
+        try:
+            with table.format.open(path, "rb") as file:
+                head = read_some(file, FIRST_BYTES, 0)
+                packed = next((name for magic, name in _MAGIC.items() if head.startswith(magic)), "")
+                compressions[packed or "none"] += 1
+                if declared and not packed:
+                    encodings[sniffed(lambda size, at: read_some(file, size, at), declared).name] += 1
+        except (OSError, ValueError):
+            encodings["unreadable"] += 1
+    return {"encodings": dict(encodings), "compressions": dict(compressions) if declared else {}}
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,84 @@
+"""Finds out how the files of an input may be read as a table: for somebody who looks at the result, never for a job."""
+
+from __future__ import annotations
+
+import bz2
+import csv
+import lzma
+import os
+import zlib
+from contextlib import suppress
+from itertools import islice
+from typing import Any, Final
+
+from parallelrun_core.mltable.formats import step_for
+from parallelrun_core.mltable.plan import plan_input
+from parallelrun_core.spec.fields import Input
+from parallelrun_core.storage.stores import storage_of
+from parallelrun_master.planning.sources import Sources, paths_in
+
+_HEAD_BYTES: Final = 64 << 10
+_PACKED: Final = (".gz", ".zip", ".bz2", ".xz", ".zst", ".snappy")
+_DELIMITERS: Final = ",;\t|"
+_GZIP: Final = 16 + zlib.MAX_WBITS
+_LINES: Final = 20
+_FEWEST_LINES: Final = 2
+
+
+def guessed_read(given: Input) -> dict[str, Any] | None:
+    """Return the read step that the first files look like; None: they look like no table.
+
+    Raises:
+        OSError, InvalidInput: the input can't be listed or read.
+    """
+    plan = plan_input("data", given.model_copy(update={"hidden_files": "skip", "litter_files": "skip"}), [])
+    paths = [os.fsdecode(path) for path in islice(paths_in(Sources(plan)), 100)]
+    named = [(path, step) for path in paths if (step := step_for(_without_packing(path))) and not _is_hidden(path)]
+    if not named:
+        return None
+    path, step = named[0]
+    return {step: _options(path) if step == "read_delimited" else {}}
+
+
+def _is_hidden(path: str) -> bool:
+    return os.path.basename(path).startswith((".", "_"))
+
+
+def _without_packing(path: str) -> str:
+    for ending in _PACKED:
+        path = path.removesuffix(ending)
+    return path
+
+
+def _options(path: str) -> dict[str, Any]:
+    """The delimiter of a file of text, if it isn't a comma."""
+    with storage_of(path).open(path) as file:
+        head = file.read(_HEAD_BYTES)
+    text = _text_of(_unpacked(head))
+    lines = text.splitlines()[:_LINES]
+    if lines and lines[0].startswith("sep="):
+        return {}
+    if len(lines) < _FEWEST_LINES:
+        return {}
+    with suppress(csv.Error):
+        delimiter = csv.Sniffer().sniff("\n".join(lines), _DELIMITERS).delimiter
+        return {} if delimiter == "," else {"delimiter": delimiter}
+    return {}
+
+
+def _unpacked(head: bytes) -> bytes:
+    """The beginning of what is packed, as far as it is there."""
+    with suppress(OSError, EOFError, lzma.LZMAError, ValueError, zlib.error):
+        if head.startswith(b"\x1f\x8b"):
+            return zlib.decompressobj(wbits=_GZIP).decompress(head, _HEAD_BYTES)
+        if head.startswith(b"BZh"):
+            return bz2.BZ2Decompressor().decompress(head, _HEAD_BYTES)
+        if head.startswith(b"\xfd7zXZ"):
+            return lzma.LZMADecompressor().decompress(head, _HEAD_BYTES)
+    return head
+
+
+def _text_of(head: bytes) -> str:
+    if head.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return head.decode("utf-16", errors="ignore")
+    return head.replace(b"\0", b"").decode("utf-8-sig", errors="replace")

@@ -1,0 +1,149 @@
+"""`python -P -m parallelrun_master.planning.preview`: what `run()` would get of a job's inputs, before anything runs.
+
+On standard input: `{spec, rows, guesses}`: a job spec as `job show` prints it, how many rows are wanted, and whether to
+find out how files are read that have no read step. On standard output a list of `InputPreview`, one for each input that
+the job cuts.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from parallelrun_core.data_warnings import DataWarning
+from parallelrun_core.errors import ParallelRunError
+from parallelrun_core.folder.layout import Layout
+from parallelrun_core.message import Piece, decode, described_of, files_of, is_described
+from parallelrun_core.mltable.plan import InputPlan, load_plans
+from parallelrun_core.spec import JobSpec
+from parallelrun_core.spec.fields import Input
+from parallelrun_master.planning.column_check import ask_worker
+from parallelrun_master.planning.guessed_read import guessed_read
+from parallelrun_master.planning.input_cuts import InputCuts, Known
+
+_MOST_PIECES: Final = 8
+_MOST_PATHS: Final = 20
+_LISTING_S: Final = 5.0
+"""How long files are listed, once there is something to show."""
+
+
+@dataclass
+class InputPreview:
+    """What is known of one input."""
+
+    name: str
+    path: str
+    kind: str = "files"
+    """`files`, or the kind of table."""
+    read: dict[str, Any] | None = None
+    """The read step that was found out."""
+    files: int = 0
+    mini_batches: int = 0
+    is_complete: bool = False
+    """All files were listed; otherwise there are more."""
+    first_files: list[str] = field(default_factory=list)
+    columns: list[dict[str, str]] = field(default_factory=list)
+    rows: list[dict[str, str | None]] = field(default_factory=list)
+    sampled_from: list[str] = field(default_factory=list)
+    """Files whose first rows have decided on the types of the columns."""
+    encodings: dict[str, int] = field(default_factory=dict)
+    """How many of the first files have each."""
+    compressions: dict[str, int] = field(default_factory=dict)
+    warnings: list[str] = field(default_factory=list)
+    errors: list[str] = field(default_factory=list)
+
+
+def preview(spec: JobSpec, rows: int, *, guesses: bool = False) -> Iterator[InputPreview]:
+    """Yield what is known of each input that the job cuts."""
+    for name, given in spec.data_inputs():
+        shown = InputPreview(name, given.path)
+        try:
+            if guesses and not given.transformations and given.type != "mltable":
+                given = _with_read(given, shown)  # noqa: PLW2901 - the same input, with how it is read
+            with tempfile.TemporaryDirectory(prefix="parallelrun-preview-") as folder:
+                changes = {
+                    "inputs": {name: given},
+                    "input_data": (name,),
+                    "partition_keys": (),
+                    "mini_batch_size": None,
+                }
+                _fill(shown, spec.model_copy(update=changes), Path(folder), rows)
+        except ParallelRunError as error:
+            problems = getattr(error, "problems", ())
+            said = [f"{each.message}{each.hint and f' ({each.hint})'}" for each in problems]
+            shown.errors += said or [str(error)]
+        except OSError as error:
+            shown.errors.append(str(error))
+        yield shown
+
+
+def _with_read(given: Input, shown: InputPreview) -> Input:
+    step = guessed_read(given)
+    if step is None:
+        return given
+    shown.read = step
+    return given.model_copy(update={"transformations": (step,)})
+
+
+def _fill(shown: InputPreview, spec: JobSpec, folder: Path, rows: int) -> None:
+    found: list[DataWarning] = []
+    pieces: list[Piece] = []
+    paths: dict[bytes, None] = {}
+    until = time.monotonic() + _LISTING_S
+    for cut in InputCuts(folder, spec, Known(), warn=found.append):
+        if cut is None:
+            continue
+        shown.mini_batches += 1
+        message = decode(cut.raw)
+        paths |= dict.fromkeys(files_of(message))
+        if is_described(message) and len(pieces) < _MOST_PIECES:
+            pieces += described_of(message).pieces
+        if time.monotonic() > until:
+            break
+    else:
+        shown.is_complete = True
+    shown.files = len(paths)
+    shown.first_files = [path.decode(errors="replace") for path in list(paths)[:_MOST_PATHS]]
+    for plan in filter(lambda plan: plan.is_table, load_plans(folder) or []):
+        found += _read_rows(shown, plan, pieces, Layout(folder).schema(0), rows)
+    shown.warnings = [each.in_words() for each in found]
+
+
+def _read_rows(shown: InputPreview, plan: InputPlan, pieces: list[Piece], schema: Path, rows: int) -> list[DataWarning]:
+    """Have the first rows read as a worker reads them."""
+    shown.kind, shown.sampled_from = plan.kind, plan.sample
+    given = {"schema": str(schema), "pieces": [_for_worker(piece) for piece in pieces], "rows": rows}
+    said = ask_worker("preview", plan, None, lambda record: {"plan": record, **given})
+    answer = json.loads(said or b"{}")
+    if not answer:
+        shown.errors.append("its first rows can't be read: the reader has ended without an answer")
+    shown.columns, shown.rows = answer.get("columns", []), answer.get("rows", [])
+    shown.errors += answer.get("errors", [])
+    shown.encodings = answer.get("files", {}).get("encodings", {})
+    shown.compressions = answer.get("files", {}).get("compressions", {})
+    return msgspec.convert(answer.get("warnings", []), list[DataWarning])
+
+
+def _for_worker(piece: Piece) -> list[Any]:
+    return [piece.path.decode(errors="surrogateescape"), *piece.rest]
+
+
+def main() -> int:
+    """Answer one request."""
+    given = json.load(sys.stdin.buffer)
+    spec = JobSpec.model_validate(given["spec"])
+    shown = [asdict(each) for each in preview(spec, given["rows"], guesses=given["guesses"])]
+    sys.stdout.write(json.dumps(shown))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,109 @@
+"""`parallelrun data preview`, `init --data PLACE` and `doctor`: what run() would get is seen before anything runs."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from parallelrun.cli import main
+from parallelrun.cli.exit_codes import ExitCode
+from parallelrun.doctor.job import rows
+from parallelrun.spec_file import read_job_file
+from parallelrun_core.checks.finding import Place
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    folder = tmp_path / "data"
+    folder.mkdir()
+    (folder / "a.csv").write_text("id;name\n1;Ada\n2;\n")
+    (folder / "b.csv").write_text("id;name\n3;Bob\n")
+    (folder / "_SUCCESS").touch()
+    return folder
+
+
+def shown(capsys: pytest.CaptureFixture[str], *line: str) -> list[dict[str, Any]]:
+    code = main(["data", "preview", *line, "-o", "json"])
+    previews: list[dict[str, Any]] = json.loads(capsys.readouterr().out)
+    assert code == (ExitCode.USAGE if any(each["errors"] for each in previews) else ExitCode.OK)
+    return previews
+
+
+def test_preview_of_a_folder_finds_the_delimiter_and_shows_rows_and_types(
+    capsys: pytest.CaptureFixture[str], data: Path
+) -> None:
+    (found,) = shown(capsys, str(data))
+    assert found["read"] == {"read_delimited": {"delimiter": ";"}}
+    assert [column["name"] for column in found["columns"]] == ["id", "name"]
+    assert found["rows"] == [
+        {"id": "1", "name": "'Ada'"}, {"id": "2", "name": None}, {"id": "3", "name": "'Bob'"},
+    ]  # fmt: skip
+    assert (found["files"], found["is_complete"]) == (2, True)
+    assert found["encodings"] == {"utf-8": 2}
+    assert found["sampled_from"] == [str(data / "a.csv"), str(data / "b.csv")]
+    assert "_SUCCESS" in found["warnings"][0]
+
+
+def test_preview_shows_a_wrong_delimiter_as_one_column(capsys: pytest.CaptureFixture[str], data: Path) -> None:
+    (found,) = shown(capsys, str(data), "--read", "read_delimited", "--rows", "1")
+    assert [column["name"] for column in found["columns"]] == ["id;name"]
+    assert len(found["rows"]) == 1
+
+
+def test_preview_of_a_job_file_reads_as_the_job_says(capsys: pytest.CaptureFixture[str], data: Path) -> None:
+    job = data.parent / "job.yml"
+    job.write_text(
+        "entry_script: e.py\ninput_data: [pictures]\ninputs:\n  pictures: data/*.csv\n  model: {path: data/b.csv}\n"
+    )
+    (found,) = shown(capsys, str(job))
+    assert (found["name"], found["kind"], found["read"]) == ("pictures", "files", None)
+    assert found["first_files"] == [str(data / "a.csv"), str(data / "b.csv")]
+
+
+def test_preview_names_a_file_that_can_not_be_read_and_fails(capsys: pytest.CaptureFixture[str], data: Path) -> None:
+    (found,) = shown(capsys, str(data / "a.csv"), "--read", "read_parquet")
+    assert str(data / "a.csv") in found["errors"][0]
+
+
+def test_preview_in_words_has_the_step_the_types_and_the_warnings(
+    capsys: pytest.CaptureFixture[str], data: Path
+) -> None:
+    assert main(["data", "preview", str(data)]) == ExitCode.OK
+    text = capsys.readouterr().out
+    for part in (
+        '[{read_delimited: {"delimiter": ";"}}]',
+        "id: int64",
+        "'Ada'",
+        "null",
+        "_SUCCESS",
+        "a.csv and 1 more",
+    ):
+        assert part in text
+
+
+def test_preview_finds_the_delimiter_of_packed_text(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    (tmp_path / "a.csv.gz").write_bytes(gzip.compress(b"id|name\n1|Ada\n2|Bob\n"))
+    (found,) = shown(capsys, str(tmp_path))
+    assert found["read"] == {"read_delimited": {"delimiter": "|"}}
+    assert found["compressions"] == {"gzip": 1}
+
+
+def test_init_with_a_place_writes_the_options_that_it_found(tmp_path: Path, data: Path) -> None:
+    assert main(["init", str(tmp_path / "job"), "--data", str(data)]) == ExitCode.OK
+    spec = read_job_file(tmp_path / "job" / "job.yml").job
+    (given,) = (given for _, given in spec.data_inputs())
+    assert Path(given.path).resolve() == data.resolve()
+    assert given.transformations == ({"read_delimited": {"delimiter": ";"}},)
+
+
+def test_doctor_says_what_the_columns_are_and_warns(data: Path) -> None:
+    job = data.parent / "job.yml"
+    step = '[{read_delimited: {delimiter: ";"}}]'
+    job.write_text(f"entry_script: e.py\ninputs: {{rows: {{path: data, transformations: {step}}}}}\n")
+    columns, warning = rows(Place(root=data, redis_url="", url="", token="", job_file=job))
+    assert "id (int64)" in columns.what
+    assert "_SUCCESS" in warning.what
