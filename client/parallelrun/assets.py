@@ -174,7 +174,7 @@ def read_definition(
     name: str = "",
     changes: Mapping[str, Any] = {},
 ) -> NewAsset:
-    """What a document, or a file with one, says of an asset.
+    """Return what a document, or a file with one, says of an asset.
 
     Raises:
         InvalidInput: it can't be read, or something is wrong with it.

@@ -62,7 +62,7 @@ class BatchEndpoints:
         return list(pages(self._transport, _PATH, BatchEndpoint))
 
     def get(self, name: str) -> BatchEndpoint:
-        """One of them. Raises NotFound."""
+        """Return one of them. Raises NotFound."""
         return as_model(self._transport.request("GET", _path(name), idempotent=True), BatchEndpoint)
 
     def delete(self, name: str) -> None:
@@ -169,7 +169,7 @@ class BatchDeployments:
         return list(pages(self._transport, f"{_path(endpoint_name)}/deployments", BatchDeployment))
 
     def get(self, name: str, endpoint_name: str) -> BatchDeployment:
-        """One of them. Raises NotFound."""
+        """Return one of them. Raises NotFound."""
         return as_model(self._transport.request("GET", _path(endpoint_name, name), idempotent=True), BatchDeployment)
 
     def delete(self, name: str, endpoint_name: str) -> None:

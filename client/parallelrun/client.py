@@ -66,7 +66,7 @@ class Client:
         self.components = Assets(self._transport, "component")
 
     def is_ready(self) -> bool:
-        """Whether the server can accept jobs right now; False if it doesn't answer. One short try."""
+        """Return whether the server can accept jobs right now; False if it doesn't answer. One short try."""
         return self._transport.is_answered("/readyz")
 
     def sign_in_code(self) -> str:

@@ -41,7 +41,7 @@ class Computes:
         return list(pages(self._transport, _PATH, Compute))
 
     def get(self, name: str) -> Compute:
-        """One of them. Raises NotFound."""
+        """Return one of them. Raises NotFound."""
         return as_model(self._transport.request("GET", _path(name), idempotent=True), Compute)
 
     def delete(self, name: str) -> None:

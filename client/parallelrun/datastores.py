@@ -54,7 +54,7 @@ class Datastores:
         return list(pages(self._transport, _PATH, Datastore))
 
     def get(self, name: str) -> Datastore:
-        """One of them. Raises NotFound."""
+        """Return one of them. Raises NotFound."""
         return as_model(self._transport.request("GET", _path(name), idempotent=True), Datastore)
 
     def delete(self, name: str) -> None:

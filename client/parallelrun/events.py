@@ -24,7 +24,7 @@ as dead."""
 
 
 class Event(msgspec.Struct, kw_only=True, frozen=True):
-    """One event of a job."""
+    """An event of a job."""
 
     event: str
     """snapshot, state, progress, error, size or end; of a pipeline step and steps, too."""

@@ -137,11 +137,11 @@ class Jobs:
         return pages(self._transport, job_path(job_id, "mini-batches"), MiniBatch, params)
 
     def metrics(self, job_id: str) -> Iterator[Metric]:
-        """What the entry script has logged as metrics so far, by name."""
+        """Return what the entry script has logged as metrics so far, by name."""
         return pages(self._transport, job_path(job_id, "metrics"), Metric)
 
     def advice(self, job_id: str, *, min_saving_s: float = 60) -> Advice:
-        """What would make a job faster, cheaper or safer, and what to change; also of a job that runs.
+        """Return what would make a job faster, cheaper or safer, and what to change; also of a job that runs.
 
         Args:
             min_saving_s: leave out what saves less time than this.
@@ -154,7 +154,7 @@ class Jobs:
         return as_model(answer, Advice)
 
     def what_if(self, job_id: str, settings: str, *, price: float | None = None) -> Curve:
-        """How long a job would have taken with other settings, computed from what was measured.
+        """Return how long a job would have taken with other settings, computed from what was measured.
 
         Args:
             settings: such as `nodes=1..64`, `processes=2,4,8` or `mini_batch_size=10..1000`.
@@ -349,7 +349,7 @@ class Jobs:
 
 
 def _below_the_cell() -> Callable[[Job], None] | None:
-    """What shows a job below the cell of the notebook in which this is; None: this is no notebook."""
+    """Return what shows a job below the cell of the notebook in which this is; None: this is no notebook."""
     if "IPython" not in sys.modules:
         return None
     from parallelrun.notebook.cell import Cell, is_in_notebook

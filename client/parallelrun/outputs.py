@@ -43,7 +43,7 @@ class _Part:
 
     @property
     def is_verified(self) -> bool:
-        """Whether it matches the hash, if there is one."""
+        """Return whether it matches the hash, if there is one."""
         if not self.sha256:
             return True
         with self.path.open("rb") as file:

@@ -30,7 +30,7 @@ class Tiles(msgspec.Struct, kw_only=True, frozen=True):
 
 
 class Lane(msgspec.Struct, kw_only=True, frozen=True):
-    """One worker in time: the seconds of each bucket that it was in `init()`, loading, and running."""
+    """A worker in time: the seconds of each bucket that it was in `init()`, loading, and running."""
 
     node: str
     process: str
@@ -173,11 +173,11 @@ class Pictures:
         return self._get(job_id, "timeline", Timeline, **window, buckets=buckets, limit=lanes)
 
     def throughput(self, job_id: str, *, points: int = 200) -> Throughput:
-        """What was done, from the start until now."""
+        """Return what was done, from the start until now."""
         return self._get(job_id, "throughput", Throughput, points=points)
 
     def errors(self, job_id: str) -> KindsOfErrors:
-        """What has failed, by kind."""
+        """Return what has failed, by kind."""
         return self._get(job_id, "errors", KindsOfErrors)
 
     def figures(self, job_id: str) -> Figures:
@@ -185,7 +185,7 @@ class Pictures:
         return self._get(job_id, "figures", Figures)
 
     def settings(self, job_id: str) -> Settings:
-        """What the job was told to do, with each setting's origin."""
+        """Return what the job was told to do, with each setting's origin."""
         return self._get(job_id, "settings", Settings)
 
     def _get(self, job_id: str, name: str, model: type[Model], **params: float) -> Model:

@@ -14,7 +14,7 @@ class ProfiledWorker(msgspec.Struct, kw_only=True, frozen=True):
 
 
 class ProfiledFunction(msgspec.Struct, kw_only=True, frozen=True):
-    """One function, in all workers that were asked for."""
+    """A function, in all workers that were asked for."""
 
     function: str
     file: str = ""
@@ -39,5 +39,5 @@ class Profile(msgspec.Struct, kw_only=True, frozen=True):
     """Workers whose profiles are not in it."""
     total_s: float = 0.0
     count: int = 0
-    """How many functions there are in all."""
+    """Number of functions there are in all."""
     items: list[ProfiledFunction] = []

@@ -75,7 +75,7 @@ class Schedules:
         return pages(self._transport, _PATH, Schedule, {"limit": str(_PAGE)})
 
     def get(self, name: str) -> Schedule:
-        """One of them. Raises NotFound."""
+        """Return one of them. Raises NotFound."""
         return as_model(self._transport.request("GET", _path(name), idempotent=True), Schedule)
 
     def enable(self, name: str) -> Schedule:
@@ -101,7 +101,7 @@ class Schedules:
         return as_model(answer, Job)
 
     def history(self, name: str, *, limit: int | None = None) -> Iterator[Fire]:
-        """What became of the times at which it was due, the latest first. Raises NotFound."""
+        """Return what became of the times at which it was due, the latest first. Raises NotFound."""
         params = {"limit": str(min(limit or _PAGE, _PAGE))}
         return islice(pages(self._transport, f"{_path(name)}/history", Fire, params), limit)
 

@@ -87,7 +87,7 @@ def notes_on(reading: Reading, told: Sequence[str]) -> list[str]:
 
 @contextmanager
 def body_of(document: Mapping[str, Any], folders: Mapping[str, Path]) -> Iterator[Callable[[], dict[str, Any]]]:
-    """What makes the body of a request, as often as it is sent."""
+    """Return what makes the body of a request, as often as it is sent."""
     if not folders:
         yield lambda: {"json": document}
         return

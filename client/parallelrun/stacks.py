@@ -14,7 +14,7 @@ _POLL_S = 0.25
 
 
 class StackFrame(msgspec.Struct, kw_only=True, frozen=True):
-    """One call."""
+    """A call."""
 
     file: str
     line: int = 0
@@ -23,7 +23,7 @@ class StackFrame(msgspec.Struct, kw_only=True, frozen=True):
 
 
 class ThreadStack(msgspec.Struct, kw_only=True, frozen=True):
-    """One thread of a worker."""
+    """A thread of a worker."""
 
     is_main: bool = False
     name: str = ""
@@ -32,7 +32,7 @@ class ThreadStack(msgspec.Struct, kw_only=True, frozen=True):
 
 
 class WorkerStacks(msgspec.Struct, kw_only=True, frozen=True):
-    """One worker."""
+    """A worker."""
 
     process: str
     pid: int = 0

@@ -18,7 +18,7 @@ _MOST_STEPS: Final = 20
 
 
 def headline(job: Job) -> str:
-    """How a job has ended, in one line. If something has failed although it completed, that comes first."""
+    """Return how a job has ended, in one line. If something has failed although it completed, that comes first."""
     if job.state == "failed" and job.failure:
         return f"failed: {clean(job.failure.summary)}"
     if job.is_pipeline:
@@ -67,7 +67,7 @@ def _pipeline_hints(job: Job, *, log_hint: Callable[[str], str], retry: str) -> 
 
 
 def is_clean(job: Job) -> bool:
-    """Whether it has completed, and nothing has failed."""
+    """Return whether it has completed, and nothing has failed."""
     return job.state == "completed" and not _what_failed(job.progress)
 
 
@@ -100,7 +100,7 @@ def hints(job: Job, *, log_hint: Callable[[str], str], retry: str) -> list[str]:
 
 
 def failure_lines(failure: Failure, *, log_hint: Callable[[str], str], traceback: bool = True) -> list[str]:
-    """What is known about a failure beyond its summary: the first cause, where to look, what to do."""
+    """Return what is known about a failure beyond its summary: the first cause, where to look, what to do."""
     lines = []
     if failure.first_cause:
         lines.append(f"first cause: {clean(failure.first_cause)}")
@@ -117,7 +117,7 @@ def failure_lines(failure: Failure, *, log_hint: Callable[[str], str], traceback
 
 
 def _what_failed(progress: Progress) -> str:
-    """What has failed, and of how many; empty if nothing has."""
+    """Return what has failed, and of how many; empty if nothing has."""
     if progress.items_failed:
         items = max(progress.items_found, progress.items_done + progress.items_failed)
         return f"{progress.items_failed:,} of {items:,} items failed"
@@ -126,7 +126,7 @@ def _what_failed(progress: Progress) -> str:
 
 
 def _took(job: Job) -> str:
-    """How long it took, if known."""
+    """Return how long it took, if known."""
     if not job.started or not job.ended:
         return ""
     took_s = (datetime.fromisoformat(job.ended) - datetime.fromisoformat(job.started)).total_seconds()

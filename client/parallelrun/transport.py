@@ -41,14 +41,14 @@ class RetryPolicy:
     """How long a server may answer that it is busy (429), which says that it is well and will answer later."""
 
     def busy_pause_s(self, refusals: int, asked_s: float | None, waited_s: float) -> float | None:
-        """How long to wait after so many answers in a row that the server is busy; None: give up."""
+        """Return how long to wait after so many answers in a row that the server is busy; None: give up."""
         if waited_s >= self.busy_s:
             return None
         spread_s = Backoff(self.first_pause_s, self.longest_pause_s / 6, jitter=0.5).after_s(refusals)
         return min(asked_s or 0.0, self.longest_pause_s) + spread_s
 
     def pause_s(self, failures: int, asked_s: float | None) -> float | None:
-        """How long to wait after this many failures in a row; None: give up."""
+        """Return how long to wait after this many failures in a row; None: give up."""
         if failures >= self.attempts:
             return None
         if asked_s is not None:
@@ -171,7 +171,7 @@ class Transport:
             response.close()
 
     def is_answered(self, path: str, *, timeout_s: float = 2.0) -> bool:
-        """Whether a GET succeeds right now; one try, and no error if it fails."""
+        """Return whether a GET succeeds right now; one try, and no error if it fails."""
         try:
             return self._http.get(path, timeout=timeout_s).is_success
         except httpx.TransportError:

@@ -25,7 +25,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, kw_only=True)
 class Problem:
-    """One wrong field: where it is, what is wrong with it, what to do."""
+    """A wrong field: where it is, what is wrong with it, what to do."""
 
     pointer: str
     message: str

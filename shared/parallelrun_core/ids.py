@@ -36,7 +36,7 @@ def job_id_from(job_id: str, *names: str) -> str:
 
 
 def is_from(job_id: str, other: str) -> bool:
-    """Whether a job may have been started by this other one, as far as their ids tell."""
+    """Return whether a job may have been started by this other one, as far as their ids tell."""
     return job_id != other and job_id[:-_RANDOM_DIGITS] == other[:-_RANDOM_DIGITS]
 
 
@@ -50,7 +50,7 @@ def job_id_at(moment_s: float, *names: str) -> str:
 
 
 def is_job_id(text: str) -> bool:
-    """Whether this has the form of a job's id."""
+    """Return whether this has the form of a job's id."""
     return _JOB_ID.fullmatch(text) is not None
 
 

@@ -24,7 +24,7 @@ Mode = Literal["join", "stay", "leave"]
 
 
 class Delivery(msgspec.Struct, frozen=True, gc=False):
-    """One mini-batch handed to this agent, under one token."""
+    """A mini-batch handed to this agent, under one token."""
 
     mini_batch: int
     token: str

@@ -81,7 +81,7 @@ class Mask:
 
 
 def _forms(value: str) -> Iterable[str]:
-    """How a value may occur in a text: as it is, written by something, or written twice."""
+    """Return how a value may occur in a text: as it is, written by something, or written twice."""
     lines = [line.strip() for line in value.splitlines()]
     own = {value, value.strip(), *(lines if len(lines) > 1 else [])}
     once = {form for text in own if len(text) >= _SHORTEST_SECRET for form in _written(text)}
@@ -89,7 +89,7 @@ def _forms(value: str) -> Iterable[str]:
 
 
 def _written(text: str) -> set[str]:
-    """How Python, JSON, our reports and addresses write a text."""
+    """Return how Python, JSON, our reports and addresses write a text."""
     plain = "".join(char if char in "'\"" else repr(char)[1:-1] for char in text)
     forms = {plain, plain.replace("'", "\\'"), json.dumps(text)[1:-1], json.dumps(text, ensure_ascii=False)[1:-1]}
     forms.add(visible(text))

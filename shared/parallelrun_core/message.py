@@ -50,7 +50,7 @@ _decompressor = zstandard.ZstdDecompressor()
 
 
 class Message(msgspec.Struct, array_like=True, frozen=True):
-    """One mini-batch as it is stored and sent."""
+    """A mini-batch as it is stored and sent."""
 
     kind: int
     items: int
@@ -95,15 +95,15 @@ class Piece(msgspec.Struct, array_like=True, frozen=True):
     first_row: int = -1
     """Index of its first row in the whole input; -1: nobody has counted."""
     left_out: int = 0
-    """How many rows at the beginning of the range are not its own."""
+    """Number of rows at the beginning of the range are not its own."""
     rows: int = -1
-    """How many it has after those; -1: all, and nobody has counted."""
+    """Number of it has after those; -1: all, and nobody has counted."""
     remote: Remote | None = None
     """None: the file is read where it is."""
 
     @property
     def rest(self) -> tuple[int, int, bool, int, int, int]:
-        """What who reads the rows needs beside the path."""
+        """Return what who reads the rows needs beside the path."""
         return self.start, self.end, self.is_aligned, self.first_row, self.left_out, self.rows
 
 
@@ -167,12 +167,12 @@ def decode(raw: bytes) -> Message:
 
 
 def reference_of(message: Message) -> Reference:
-    """Where a REFERENCE message points to."""
+    """Return where a REFERENCE message points to."""
     return _reference_decoder.decode(message.payload)
 
 
 def is_described(message: Message) -> bool:
-    """Whether it is more than a list of files."""
+    """Return whether it is more than a list of files."""
     return message.kind in _DESCRIBED_KINDS
 
 

@@ -72,7 +72,7 @@ class Place(msgspec.Struct, array_like=True, frozen=True, gc=False):
     status: Status
     token: str
     tries: int
-    """How many tries the mini-batch has had, this one included (its dequeue count)."""
+    """Number of tries the mini-batch has had, this one included (its dequeue count)."""
     node: str
     process: str
     part: str
@@ -82,7 +82,7 @@ class Place(msgspec.Struct, array_like=True, frozen=True, gc=False):
     crc: int
     items: int
     rows: int
-    """How many rows `run()` returned: the items that succeeded."""
+    """Number of rows `run()` returned: the items that succeeded."""
 
 
 class Outcome(Place, array_like=True, frozen=True, gc=False):
@@ -94,7 +94,7 @@ class Outcome(Place, array_like=True, frozen=True, gc=False):
     """
 
     started: float
-    """When the agent handed it over, seconds since the epoch on the node's clock."""
+    """Time when the agent handed it over, seconds since the epoch on the node's clock."""
     elapsed_s: float
     run_s: float
     process_s: float

@@ -11,7 +11,7 @@ from parallelrun_core.store.registry import BETWEEN_OUTPUTS
 
 
 def claim_of(folder: JobFolder, record: JobRecord) -> str | None:
-    """What the registry is told that an accepted job will publish; None if nothing that others may name.
+    """Return what the registry is told that an accepted job will publish; None if nothing that others may name.
 
     Raises:
         CorruptLog: its spec can't be read.

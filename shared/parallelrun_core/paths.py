@@ -61,12 +61,12 @@ def open_beneath(root: Path, relative: str, flags: int = os.O_RDONLY, *, mode: i
 
 
 def opened_path(fd: int) -> Path:
-    """Where an open file is, without links, whatever the path by which it was opened leads to by now."""
+    """Return where an open file is, without links, whatever the path by which it was opened leads to by now."""
     return Path(os.readlink(f"/proc/self/fd/{fd}"))
 
 
 def within(path: Path, roots: Sequence[Path]) -> bool:
-    """Whether a path, with every link followed, is one of the roots or below one."""
+    """Return whether a path, with every link followed, is one of the roots or below one."""
     try:
         real = path.resolve()
     except (OSError, RuntimeError):  # a link that leads to itself

@@ -54,7 +54,7 @@ class At:
                 self.below(key).wrong("unknown key", hint)
 
     def is_of(self, value: object, kind: type, what: str) -> bool:
-        """Whether a value is of a type, and a problem if not; a truth value is not a number."""
+        """Return whether a value is of a type, and a problem if not; a truth value is not a number."""
         fits = isinstance(value, kind) and not (kind is not bool and isinstance(value, bool))
         if not fits:
             self.wrong(f"must be {what}, not {value!r}")

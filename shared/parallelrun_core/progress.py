@@ -41,9 +41,9 @@ class Progress(msgspec.Struct, kw_only=True):
     items_ahead: int = 0
     """Found as well, and in no mini-batch yet: of a job that chooses the size of these (`mini_batch_size: auto`)."""
     all_found: bool = False
-    """Whether such a job has found all items, though not all of them are in mini-batches."""
+    """True if such a job has found all items, though not all of them are in mini-batches."""
     chosen_size: int = 0
-    """How many items a mini-batch of such a job has now; 0: it doesn't choose."""
+    """Number of items a mini-batch of such a job has now; 0: it doesn't choose."""
     chosen_why: str = ""
     items_done: int = 0
     items_failed: int = 0
@@ -57,7 +57,7 @@ class Progress(msgspec.Struct, kw_only=True):
 
     @property
     def knows_items(self) -> bool:
-        """Whether `items_found` is the total."""
+        """Return whether `items_found` is the total."""
         return self.listing_done or self.all_found
 
     @property

@@ -112,7 +112,8 @@ def read_job(document: object, *, folder: Path | None = None, names: Names | Non
 
 
 def _read(document: dict[Any, Any], location: Location, findings: Findings) -> Draft | PipelineDraft:
-    """What a document asks for. Azure's readers are imported when they are needed: every service would pay for them."""
+    """Return what a document asks for. Azure's readers are imported when they are needed: every service would pay for
+    them."""
     is_batch = is_deployment(document)
     if is_batch and is_of_pipeline(document):
         from parallelrun_core.azure.batch_deployment import pipeline_of

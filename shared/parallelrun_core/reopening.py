@@ -59,7 +59,7 @@ def queue_again(registry: Registry, folder: JobFolder) -> None:
 
 
 def is_forgotten(registry: Registry, folder: JobFolder) -> bool:
-    """Whether Redis knows nothing of a job that is to go on, or not that it was reopened.
+    """Return whether Redis knows nothing of a job that is to go on, or not that it was reopened.
 
     A job that has ended is taken off the list of active ones once its result is recorded. If Redis has done that in the
     job's present generation, there is a result, which this node may see a minute late; only when it doesn't come at all
@@ -77,7 +77,8 @@ def is_forgotten(registry: Registry, folder: JobFolder) -> bool:
 
 
 def knows_only_earlier_end(registry: Registry, folder: JobFolder) -> bool:
-    """Whether the end that Redis knows of a job is that of an earlier generation: it has lost that it was reopened."""
+    """Return whether the end that Redis knows of a job is that of an earlier generation: it has lost that it was
+    reopened."""
     status = registry.status(folder.job_id)
     return status.state.is_terminal and status.generation < folder.generation() and folder.result() is None
 

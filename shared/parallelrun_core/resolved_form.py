@@ -19,7 +19,7 @@ from parallelrun_core.spec.pipeline_steps import known_part
 
 
 def is_resolved(document: Mapping[Any, Any]) -> bool:
-    """Whether this is a `PipelineSpec`."""
+    """Return whether this is a `PipelineSpec`."""
     return document.get("type") == "pipeline" and isinstance(document.get("steps"), dict)
 
 

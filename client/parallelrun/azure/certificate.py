@@ -98,7 +98,7 @@ def _trusted() -> bytes:
 
 
 def _ends(chain: Path) -> float:
-    """When a certificate ends, in seconds since the epoch."""
+    """Return when a certificate ends, in seconds since the epoch."""
     try:
         decoded = ssl._ssl._test_decode_cert(str(chain))  # type: ignore[attr-defined]
         return float(ssl.cert_time_to_seconds(decoded["notAfter"]))

@@ -18,7 +18,7 @@ CONFIG: Final = {"subscription_id": _OF_NOBODY, "resource_group": "local", "work
 
 
 def variables(url: str, token: str) -> dict[str, str]:
-    """What the client must have in its environment; a front is started if the server has no TLS.
+    """Return what the client must have in its environment; a front is started if the server has no TLS.
 
     Args:
         url: of the API.
@@ -63,7 +63,7 @@ def write_config(folder: Path) -> Path:
 
 
 def _beside_proxies() -> dict[str, str]:
-    """What keeps requests to this machine away from a proxy, if there is one."""
+    """Return what keeps requests to this machine away from a proxy, if there is one."""
     if not any(os.environ.get(name) or os.environ.get(name.lower()) for name in _PROXIES):
         return {}
     given = os.environ.get("NO_PROXY") or os.environ.get("no_proxy") or ""

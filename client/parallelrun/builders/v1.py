@@ -139,8 +139,8 @@ def _value(name: str, value: Any, around: Surroundings) -> Any:
 
 
 class ParallelRunStep:
-    """One step: a configuration, its inputs, and the place of its output. `Client.jobs.create` accepts it, and so does
-    a `Pipeline`.
+    """A step: a configuration, its inputs, and the place of its output. `Client.jobs.create` accepts it, and so does a
+    `Pipeline`.
 
     Args:
         inputs: paths, Inputs, or what other steps write, which are split into mini-batches one after another.
@@ -188,7 +188,7 @@ class ParallelRunStep:
         self.after.append(step)
 
     def values(self) -> list[Any]:
-        """What may be a pipeline parameter."""
+        """Return what may be a pipeline parameter."""
         return [getattr(self.parallel_run_config, name) for name in sorted(_MAY_BE_PARAMETERS)] + self.wires.arguments
 
     def document(self, around: Surroundings = ALONE) -> dict[str, Any]:

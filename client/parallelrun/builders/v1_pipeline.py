@@ -58,7 +58,7 @@ class PythonScriptStep:
         self.after.append(step)
 
     def values(self) -> list[Any]:
-        """What may be a pipeline parameter."""
+        """Return what may be a pipeline parameter."""
         return [*self._params.values(), *self.wires.arguments]
 
     def document(self, around: Surroundings = ALONE) -> dict[str, Any]:

@@ -83,7 +83,7 @@ class Wires:
         return wires
 
     def reads(self) -> list[StepData]:
-        """What other steps write, and this one reads."""
+        """Return what other steps write, and this one reads."""
         return [data for given, _ in self.inputs if (data := _data(given)) is not None]
 
     def documents(self, around: Surroundings) -> dict[str, dict[str, Any]]:

@@ -142,7 +142,7 @@ def invoke(
 
 
 def _inputs(given: list[str], kind: str) -> dict[str, Any]:
-    """What the options give, as the client takes it."""
+    """Return what the options give, as the client takes it."""
     from parallelrun_core.spec.fields import NAME
     from parallelrun_core.storage.supported import absolute_path
 

@@ -72,7 +72,7 @@ def endpoints(ctx: typer.Context, incomplete: str) -> Offers:
 
 
 def _offered(ctx: typer.Context, incomplete: str, ask: Callable[[Client], Iterable[tuple[str, str]]]) -> Offers:
-    """What a server answers, as far as it begins as typed and is safe to show."""
+    """Return what a server answers, as far as it begins as typed and is safe to show."""
     from parallelrun.client import Client
     from parallelrun.progress.text import clean
     from parallelrun.transport import RetryPolicy

@@ -135,7 +135,7 @@ _SHOWN = ("name", "type", "min_instances", "max_instances")
 
 
 def _standing(compute: Compute) -> list[tuple[str, object]]:
-    """How it stands, line by line."""
+    """Return how it stands, line by line."""
     status = compute.status
     if status is None:
         return [("status", "no provisioner has said anything of it")]
@@ -147,7 +147,7 @@ def _standing(compute: Compute) -> list[tuple[str, object]]:
 
 
 def _nodes(compute: Compute) -> str:
-    """How many nodes there are, and how many jobs and limits ask for."""
+    """Return how many nodes there are, and how many jobs and limits ask for."""
     status = compute.status
     if status is None:
         return ""

@@ -30,7 +30,7 @@ def engines(place: Place) -> Iterator[Finding]:
 
 
 def finding_of(compute: Compute) -> Finding:
-    """What is to be said of one."""
+    """Return what is to be said of one."""
     status = compute.status
     if status is None and compute.type == "manual":
         return ok(f"compute {compute.name}: its nodes are started by people")

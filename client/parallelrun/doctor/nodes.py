@@ -65,7 +65,7 @@ def _of(node: Node) -> Iterator[Finding]:
 
 
 def from_each(place: Place) -> Iterator[Finding]:
-    """What each node finds out about itself, and whether it can read the inputs of the job."""
+    """Return what each node finds out about itself, and whether it can read the inputs of the job."""
     if not place.url:
         return
     from parallelrun.client import Client

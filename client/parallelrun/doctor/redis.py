@@ -14,7 +14,7 @@ _AS_IN: Final = "write it as in redis://:PASSWORD@HOST:6379/0, with %2F for a sl
 
 
 def binary(place: Place) -> Iterator[Finding]:
-    """What `parallelrun run` and `parallelrun up` would start."""
+    """Return what `parallelrun run` and `parallelrun up` would start."""
     if place.redis_url:
         return
     try:

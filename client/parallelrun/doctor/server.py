@@ -21,7 +21,7 @@ ANSWER_S: Final = 3.0
 
 
 def api(place: Place) -> Iterator[Finding]:
-    """Whether it is there, lets us in, is ready, and is of our version."""
+    """Return whether it is there, lets us in, is ready, and is of our version."""
     if not place.url:
         yield ok("no cluster to ask: PARALLELRUN_URL is not set, and none of `parallelrun up` is running")
         return
@@ -49,7 +49,7 @@ def api(place: Place) -> Iterator[Finding]:
 
 
 def token(place: Place) -> Iterator[Finding]:
-    """Whether it asks for one."""
+    """Return whether it asks for one."""
     if not place.url:
         return
     from parallelrun.errors import ConnectionFailed, ParallelRunError

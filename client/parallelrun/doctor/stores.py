@@ -15,7 +15,7 @@ from parallelrun_core.storage.stores import storage_of
 
 
 def inputs(place: Place) -> Iterator[Finding]:
-    """Whether inputs in stores can be listed and read."""
+    """Return whether inputs in stores can be listed and read."""
     for path, job in _jobs(place):
         for name, given in job.input_paths():
             if is_url(given.path):
@@ -23,7 +23,7 @@ def inputs(place: Place) -> Iterator[Finding]:
 
 
 def outputs(place: Place) -> Iterator[Finding]:
-    """Whether outputs in stores can be written, without replacing what is there. What it writes, it removes."""
+    """Return whether outputs in stores can be written, without replacing what is there. What it writes, it removes."""
     for name, path, is_file in (each for of, job in _jobs(place) for each in outputs_of(of, job)):
         if path and is_url(path) and not storage_of(path).output_trouble(path, is_file=is_file):
             yield from writable(name, path.rpartition("/")[0] if is_file else path)

@@ -37,7 +37,7 @@ class OwnDatastores:
         return [self.get(name) for name in self._catalog.names()]
 
     def get(self, name: str) -> Datastore:
-        """One of them. Raises NotFound."""
+        """Return one of them. Raises NotFound."""
         defined = self._catalog.get(name)
         return Datastore(
             name=name,

@@ -101,12 +101,12 @@ def _is_pipeline(job: JobFolder) -> bool:
 
 
 def has_finished_work(job: JobFolder) -> bool:
-    """Whether some of its mini-batches or steps are done, which another run could take over."""
+    """Return whether some of its mini-batches or steps are done, which another run could take over."""
     return _finished(job) > 0
 
 
 def _finished(job: JobFolder) -> int:
-    """How many of its mini-batches are done; of a pipeline, how many of its steps."""
+    """Return how many of its mini-batches are done; of a pipeline, how many of its steps."""
     if _is_pipeline(job):
         known = standings(job, job.record().pipeline_spec())
         return sum(standing.state is StepState.COMPLETED for standing in known.values())

@@ -37,7 +37,7 @@ def _trouble(path: str) -> str:
 
 
 def is_object(url: str) -> bool:
-    """Whether an output is there already.
+    """Return whether an output is there already.
 
     Raises:
         OSError, ValueError: it can't be asked for, or there is no such bucket.

@@ -67,7 +67,7 @@ class Listener:
         return f"rediss://{host}:{self.port}/0?ssl_ca_certs={quote(str(self.certificate))}"
 
     def settings(self) -> dict[str, str]:
-        """What the server is started with."""
+        """Return what the server is started with."""
         return {
             "bind": self.host,
             "tls-port": str(self.port),

@@ -71,7 +71,7 @@ class RunResult:
     """The cluster's data, if kept: for another run that takes over, or on request."""
 
     def __repr__(self) -> str:
-        """How the job has ended, what failed in it first, and where everything is."""
+        """Return how the job has ended, what failed in it first, and where everything is."""
         rows = self.output or self.output_url
         places = {"output": rows, "logs": self.logs, "working_data": self.working_data}
         places |= {**self.outputs, **self.output_urls}
@@ -177,7 +177,7 @@ def _own_assets() -> Path | None:
 
 
 class _LocalRun:
-    """One run: its folder is claimed when this is created.
+    """A run: its folder is claimed when this is created.
 
     Raises:
         InvalidInput: the folder can't be used. Nothing has been started.
@@ -227,7 +227,7 @@ class _LocalRun:
         return end
 
     def _note_the_rest(self, error: BaseException) -> bool:
-        """Whether another run can go on where this error broke it off; if so, the error's notes say how."""
+        """Return whether another run can go on where this error broke it off; if so, the error's notes say how."""
         root = self._cluster.layout.root
         is_resumable = bool(self._job_id) and earlier_run.has_finished_work(job_folder(root, self._job_id))
         if is_resumable:
@@ -309,7 +309,7 @@ def _with_outputs(result: RunResult, rows: str, outputs: Mapping[str, str]) -> R
 
 
 def _places_of(reading: Reading, options: RunOptions, earlier: JobFolder | None) -> RunPlaces | PipelinePlaces:
-    """Where the run writes, and the job or pipeline with the nodes and workers of this run."""
+    """Return where the run writes, and the job or pipeline with the nodes and workers of this run."""
     if earlier is not None and earlier.record().is_pipeline is not (reading.pipeline is not None):
         kinds = ("a single job", "a pipeline")
         before, now = (kinds[each] for each in (earlier.record().is_pipeline, reading.pipeline is not None))

@@ -52,7 +52,7 @@ class FolderLock:
 
 
 def is_locked(path: Path) -> bool:
-    """Whether somebody holds the lock on this file right now."""
+    """Return whether somebody holds the lock on this file right now."""
     try:
         fd = os.open(path, os.O_RDWR | os.O_CLOEXEC)
     except FileNotFoundError:

@@ -115,7 +115,7 @@ class PipelinePlaces:
 
 
 def is_elsewhere(job: JobFolder, path: str) -> bool:
-    """Whether an output isn't in the job's own folder."""
+    """Return whether an output isn't in the job's own folder."""
     return is_url(path) or not Path(path).is_relative_to(job.outputs)
 
 

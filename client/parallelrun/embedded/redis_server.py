@@ -74,7 +74,7 @@ class RedisServer:
         return (str(self.binary), *(word for name, value in settings.items() for word in (f"--{name}", value)))
 
     def is_ready(self) -> bool:
-        """Whether it accepts commands; while it loads its data it doesn't."""
+        """Return whether it accepts commands; while it loads its data it doesn't."""
         return is_answering(self.socket, login=self.login)
 
     def wait(self, timeout_s: float) -> bool:

@@ -169,7 +169,7 @@ class RunFolder:
 
 
 def is_handed_over(home: Path) -> bool:
-    """Whether all outputs of the run with this cluster folder are in their place."""
+    """Return whether all outputs of the run with this cluster folder are in their place."""
     return (home / _HANDED_OVER).exists()
 
 

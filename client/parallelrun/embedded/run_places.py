@@ -162,7 +162,7 @@ def check_apart(place: str, spec: JobSpec) -> None:
 
 
 def _is_part_of(place: str, path: str) -> bool:
-    """Whether files in a folder belong to an input: a folder, a file, or a pattern as masters understand it."""
+    """Return whether files in a folder belong to an input: a folder, a file, or a pattern as masters understand it."""
     fixed, pattern = storage_of(path).split(path)
     if is_url(place) != is_url(fixed):
         return False

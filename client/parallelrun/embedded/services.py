@@ -45,7 +45,7 @@ class Layout:
 
     @property
     def root(self) -> Path:
-        """What the services share: jobs and code."""
+        """Return what the services share: jobs and code."""
         return self.home / "data"
 
     @property
@@ -84,7 +84,7 @@ class Layout:
 
     @property
     def closed(self) -> tuple[Path, ...]:
-        """What no job may name."""
+        """Return what no job may name."""
         return *self.folders, self.tls, self.secrets
 
     def create(self) -> None:
@@ -195,7 +195,7 @@ def cluster_services(
 def provisioner_service(
     layout: Layout, *, redis_url: str, node_redis_url: str, redis_secrets: Mapping[Role, str]
 ) -> Service:
-    """Who asks engines for the nodes of computes.
+    """Return who asks engines for the nodes of computes.
 
     Args:
         node_redis_url: Redis as nodes of other machines reach it; empty: they can't.
@@ -229,7 +229,7 @@ def node_names(nodes: int) -> list[str]:
 
 
 def usable_cpus() -> int:
-    """How many CPUs this process may use."""
+    """Return how many CPUs this process may use."""
     return len(os.sched_getaffinity(0))
 
 

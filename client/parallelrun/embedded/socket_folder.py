@@ -91,7 +91,7 @@ def _remove_if_abandoned(path: Path) -> None:
 
 
 def _is_marked(path: Path) -> bool:
-    """Whether a cluster of this user on this host has owned that folder."""
+    """Return whether a cluster of this user on this host has owned that folder."""
     try:
         if path.lstat().st_uid != os.geteuid():
             return False
@@ -116,7 +116,7 @@ def _claim(path: Path) -> int | None:
 
 
 def _lock(fd: int) -> bool:
-    """Whether nobody else holds the lock, which is ours then until the descriptor is closed."""
+    """Return whether nobody else holds the lock, which is ours then until the descriptor is closed."""
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:  # somebody does, or this file system has no locks
@@ -125,7 +125,9 @@ def _lock(fd: int) -> bool:
 
 
 def _is_listening(path: Path) -> bool:
-    """Whether a server accepts connections there, though its lock is gone: a network file system may lose one."""
+    """Return whether a server accepts connections there, though its lock is gone: a network file
+    system may lose one.
+    """
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
         connection.setblocking(False)
         try:

@@ -124,7 +124,7 @@ class Supervisor:
         self._thread.join()
 
     def deaths(self) -> dict[str, int]:
-        """How often in a row each service has died soon after its start."""
+        """Return how often in a row each service has died soon after its start."""
         return {name: child.deaths for name, child in list(self._children.items())}
 
     def log_of(self, name: str) -> Path:

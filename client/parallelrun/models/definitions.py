@@ -22,7 +22,7 @@ class Datastore(msgspec.Struct, kw_only=True, frozen=True):
 
 
 class Asset(msgspec.Struct, kw_only=True, frozen=True):
-    """One version of an asset."""
+    """A version of an asset."""
 
     type: str
     """data, model, environment, component or code."""
@@ -41,7 +41,7 @@ class Asset(msgspec.Struct, kw_only=True, frozen=True):
 
     @property
     def path(self) -> str:
-        """Where its files are; empty if it has none."""
+        """Return where its files are; empty if it has none."""
         return str(self.content.get("path", ""))
 
 
@@ -53,7 +53,7 @@ class Fire(msgspec.Struct, kw_only=True, frozen=True):
     outcome: str
     """started; skipped, since an earlier job had not ended; missed, since it was too late; manual: somebody asked."""
     at: str = ""
-    """When that was decided."""
+    """Time when that was decided."""
     job_id: str | None = None
     """The job that was made."""
     passed_over: int = 0
@@ -78,7 +78,7 @@ class Schedule(msgspec.Struct, kw_only=True, frozen=True):
     revision: int = 0
     """Grows whenever it is defined, enabled or disabled."""
     next: list[str] = []
-    """When it is due next, up to five times; none while it is disabled, or when it has ended."""
+    """Time when it is due next, up to five times; none while it is disabled, or when it has ended."""
     last: Fire | None = None
     """What became of the last time."""
     job: dict[str, Any] = {}

@@ -30,7 +30,7 @@ class OutputFile(msgspec.Struct, kw_only=True, frozen=True):
 
 
 class Step(msgspec.Struct, kw_only=True, frozen=True):
-    """One step of a pipeline."""
+    """A step of a pipeline."""
 
     name: str
     type: str = "parallel"
@@ -59,7 +59,7 @@ class StepOf(msgspec.Struct, kw_only=True, frozen=True):
 
 
 class NamedOutput(msgspec.Struct, kw_only=True, frozen=True):
-    """One output of a pipeline."""
+    """An output of a pipeline."""
 
     name: str
     type: str = "uri_folder"
@@ -70,7 +70,7 @@ class NamedOutput(msgspec.Struct, kw_only=True, frozen=True):
 
 
 class Job(msgspec.Struct, kw_only=True, frozen=True):
-    """One job as it was when the server answered."""
+    """A job as it was when the server answered."""
 
     id: str
     state: str
@@ -103,11 +103,11 @@ class Job(msgspec.Struct, kw_only=True, frozen=True):
 
     @property
     def is_pipeline(self) -> bool:
-        """Whether it has steps, and no mini-batches."""
+        """Return whether it has steps, and no mini-batches."""
         return self.type == "pipeline"
 
     def step(self, name: str) -> Step:
-        """One of a pipeline's steps.
+        """Return one of a pipeline's steps.
 
         Raises:
             KeyError: it has no such step.
@@ -116,11 +116,11 @@ class Job(msgspec.Struct, kw_only=True, frozen=True):
 
     @property
     def has_ended(self) -> bool:
-        """Whether it has ended and its end is recorded. A canceled job is shown as such a moment earlier."""
+        """Return whether it has ended and its end is recorded. A canceled job is shown as such a moment earlier."""
         return self.state in TERMINAL and self.ended is not None
 
     def _repr_html_(self) -> str:
-        """How it stands, for notebooks."""
+        """Return how it stands, for notebooks."""
         return self._repr_mimebundle_()["text/html"]
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
@@ -131,7 +131,7 @@ class Job(msgspec.Struct, kw_only=True, frozen=True):
 
 
 class MiniBatch(msgspec.Struct, kw_only=True, frozen=True):
-    """One mini-batch of a job. While it is `ready` or `running`, most fields are empty."""
+    """A mini-batch of a job. While it is `ready` or `running`, most fields are empty."""
 
     id: int
     status: str
@@ -158,7 +158,7 @@ class MiniBatch(msgspec.Struct, kw_only=True, frozen=True):
 
 
 class MetricPoint(msgspec.Struct, kw_only=True, frozen=True):
-    """One value of a metric."""
+    """A value of a metric."""
 
     time: str
     value: Any = None
@@ -173,7 +173,7 @@ class Metric(msgspec.Struct, kw_only=True, frozen=True):
 
     name: str
     count: int = 0
-    """How many values."""
+    """Number of values."""
     points: list[MetricPoint] = []
     """The last ones, in the order of their times."""
 

@@ -46,13 +46,13 @@ class NodeGpu(msgspec.Struct, kw_only=True, frozen=True):
 
 
 class Node(msgspec.Struct, kw_only=True, frozen=True):
-    """One node of the cluster."""
+    """A node of the cluster."""
 
     node: str
     state: str
     """ready; disk_full, while it waits for free space; draining, after it was asked to stop; lost."""
     slots: int = 0
-    """How many workers it can run at the same time."""
+    """Number of workers it can run at the same time."""
     busy: int = 0
     host: str = ""
     version: str = ""
@@ -60,7 +60,7 @@ class Node(msgspec.Struct, kw_only=True, frozen=True):
     jobs: list[str] = []
     """The jobs that it works for."""
     workers_apart: bool = False
-    """Whether user code runs as another user than the agent."""
+    """True if user code runs as another user than the agent."""
     memory_bytes: int = 0
     """All that the node has; 0: a server of an earlier release doesn't say."""
     disk_free_bytes: int = 0
@@ -70,7 +70,7 @@ class Node(msgspec.Struct, kw_only=True, frozen=True):
     compute: str = ""
     """The compute that it belongs to; empty: none."""
     ends_at: str | None = None
-    """When its engine is going to end it."""
+    """Time when its engine is going to end it."""
     pressure: NodePressure | None = None
     """None: its kernel doesn't measure it."""
     gpus: list[NodeGpu] = []
@@ -98,7 +98,7 @@ class ComputeStatus(msgspec.Struct, kw_only=True, frozen=True):
     """How a compute stands, as the provisioner says."""
 
     at: str
-    """When it said so."""
+    """Time when it said so."""
     wanted: int = 0
     """Nodes that its jobs can keep busy, within its limits."""
     ready: int = 0
@@ -110,7 +110,7 @@ class ComputeStatus(msgspec.Struct, kw_only=True, frozen=True):
     why: str = ""
     """What the engine said of the last one."""
     next_attempt: str | None = None
-    """When it is asked again."""
+    """Time when it is asked again."""
     nodes: list[ComputeNode] = []
     plan: str = ""
     """Exactly what is sent to the engine for a node."""
@@ -127,7 +127,7 @@ class Compute(msgspec.Struct, kw_only=True, frozen=True):
     min_instances: int = 0
     max_instances: int = 1
     is_default: bool = False
-    """Whether it runs the jobs that name no compute."""
+    """True if it runs the jobs that name no compute."""
     definition: dict[str, Any] = {}
     """As it was given, without what is the same as by default."""
     status: ComputeStatus | None = None

@@ -21,13 +21,13 @@ _EVERY_S: Final = 0.5
 
 
 def is_in_notebook() -> bool:
-    """Whether this process is the kernel of a notebook, which shows HTML. A terminal with IPython isn't."""
+    """Return whether this process is the kernel of a notebook, which shows HTML. A terminal with IPython isn't."""
     get_shell: Callable[[], Any] = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)
     return getattr(get_shell(), "kernel", None) is not None
 
 
 class Cell:
-    """One display below a cell, which is drawn over and over, but not more often than eyes follow."""
+    """A display below a cell, which is drawn over and over, but not more often than eyes follow."""
 
     def __init__(self) -> None:
         self._id = secrets.token_hex(8)
@@ -48,7 +48,7 @@ class Cell:
         self._speed.add(now, progress)
 
     def rates(self, now: float, progress: Progress) -> dict[str, float | None]:
-        """How fast it is, and how long it will take."""
+        """Return how fast it is, and how long it will take."""
         return {"items_per_s": self._speed.items_per_s(now), "left_s": self._speed.left_s(now, progress)}
 
     def draw(self, html: str, text: str) -> None:

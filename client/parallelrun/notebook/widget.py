@@ -34,7 +34,7 @@ def drawn(
     steps: Sequence[Step] = (),
     notes: Sequence[str] = (),
 ) -> Markup:
-    """How a job stands."""
+    """Return how a job stands."""
     color = _COLORS.get(state, _RUNNING)
     return element(
         "div",

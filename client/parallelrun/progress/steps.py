@@ -20,7 +20,7 @@ _NAMED: Final = 3
 
 
 def describe_step(step: Step) -> str:
-    """How a step stands, without numbers that change all the time."""
+    """Return how a step stands, without numbers that change all the time."""
     match step.state:
         case "waiting":
             return f"waiting for {listed(step.needs)}" if step.needs else "waiting"
@@ -35,7 +35,7 @@ def describe_step(step: Step) -> str:
 
 
 def describe_running(step: Step) -> str:
-    """How far a step is."""
+    """Return how far a step is."""
     progress = step.progress
     if step.type != "parallel" or progress is None or not progress.scheduled:
         return step.name
@@ -44,7 +44,7 @@ def describe_running(step: Step) -> str:
 
 
 def describe_pipeline(state: str, steps: Sequence[Step]) -> str:
-    """How a pipeline stands, in one line."""
+    """Return how a pipeline stands, in one line."""
     counts = Counter(step.state for step in steps)
     words = [f"{counts['completed']:,}/{len(steps):,} steps"]
     words += [f"{counts[each]:,} {each}" for each in ("failed", "canceled", "skipped") if counts[each]]

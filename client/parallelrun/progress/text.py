@@ -28,8 +28,8 @@ def clean(text: str, *, lines: bool = False, most: int = 2000) -> str:
 
 
 def done_of(progress: Progress) -> tuple[int, int] | None:
-    """How much is decided, and of how much: of mini-batches, or of items if only their total is known yet; None while
-    no total is."""
+    """Return how much is decided, and of how much: of mini-batches, or of items if only their total is known yet; None
+    while no total is."""
     if progress.listing_done:
         return progress.decided, progress.scheduled
     if progress.all_found:
@@ -67,7 +67,7 @@ def counts(progress: Progress) -> list[str]:
 
 
 def provisioning(progress: Progress) -> str:
-    """Which nodes a job on a compute waits for; empty: none."""
+    """Return which nodes a job on a compute waits for; empty: none."""
     if progress.nodes >= progress.nodes_wanted:
         return ""
     why = f": {clean(progress.nodes_why, most=200)}" if progress.nodes_why else ""
@@ -75,7 +75,7 @@ def provisioning(progress: Progress) -> str:
 
 
 def pace(progress: Progress, *, items_per_s: float | None, left_s: float | None) -> list[str]:
-    """How many items, how fast, and how long it will still take, as far as that is known."""
+    """Return how many items, how fast, and how long it will still take, as far as that is known."""
     items = progress.items_done + progress.items_failed
     total = f"/{progress.items_found:,}{'' if progress.knows_items else '+'}"
     if not progress.items_ahead and items == progress.items_scheduled and progress.decided < progress.scheduled:
@@ -91,7 +91,7 @@ def pace(progress: Progress, *, items_per_s: float | None, left_s: float | None)
 
 
 def chosen_size(progress: Progress) -> str:
-    """How large mini-batches are, and why, of a job that chooses that itself; empty: it doesn't."""
+    """Return how large mini-batches are, and why, of a job that chooses that itself; empty: it doesn't."""
     if not progress.chosen_size:
         return ""
     items = "1 item" if progress.chosen_size == 1 else f"{progress.chosen_size:,} items"

@@ -34,7 +34,7 @@ def area(values: Sequence[float], *, height: int, kind: str, most: float | None 
 
 
 def ticks(failed: Sequence[int], retried: Sequence[int]) -> Markup | None:
-    """When something failed: a mark for each moment, tall and red for good, short and yellow for another try."""
+    """Return when something failed: a mark for each moment, tall and red for good, short and yellow for another try."""
     width = _WIDTH / max(len(failed), 1)
     marks = []
     for index, (bad, again) in enumerate(zip(failed, retried, strict=True)):
@@ -96,7 +96,7 @@ def heats(tiles: Tiles) -> list[tuple[str, str]]:
 
 
 def _limits(values: Sequence[float]) -> list[float]:
-    """Where colors change: steps that are equal as factors, since durations differ by factors."""
+    """Return where colors change: steps that are equal as factors, since durations differ by factors."""
     low, high = min(values, default=0), max(values, default=0)
     low = max(low, high / 1000, 1e-4)
     if high < low * 1.5:

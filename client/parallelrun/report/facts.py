@@ -60,7 +60,7 @@ class Facts:
 
 
 def gather(client: Client, job_id: str) -> Facts:
-    """What is known now about a job."""
+    """Return what is known now about a job."""
     job = client.jobs.get(job_id)
     made = datetime.now(UTC)
     if job.is_pipeline:

@@ -38,7 +38,9 @@ def joined(children: Iterable[Child]) -> Markup:
 
 
 def raw(text: str) -> Markup:
-    """What is markup because we have written it ourselves. Never for anything that somebody else has a say in."""
+    """Return what is markup because we have written it ourselves. Never for anything that somebody
+    else has a say in.
+    """
     return Markup(text)
 
 

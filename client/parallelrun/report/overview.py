@@ -18,7 +18,7 @@ _MOST_TEXT = 8000
 
 
 def head(facts: Facts) -> Markup:
-    """Which job it is, and how it stands."""
+    """Return which job it is, and how it stands."""
     job = facts.job
     looks = job.state if job.state != "completed" or is_clean(job) else "mixed"
     times = [(word, moment) for word, moment in (("submitted", job.submitted), ("ended", job.ended)) if moment]
@@ -88,7 +88,7 @@ def figures(facts: Facts) -> Markup | None:
 
 
 def advice(facts: Facts) -> Markup | None:
-    """What to change."""
+    """Return what to change."""
     known = facts.advice
     if known is None or not known.findings:
         return None
@@ -129,7 +129,7 @@ def steps(facts: Facts) -> Markup | None:
 
 
 def phases(facts: Facts) -> Markup | None:
-    """Where the time of the job went, and that of its workers."""
+    """Return where the time of the job went, and that of its workers."""
     known = facts.figures
     if known.took_s is None:
         return None

@@ -23,7 +23,7 @@ _ACTIVITIES = (("run", "running"), ("load", "loading"), ("init", "init()"))
 
 
 def throughput(facts: Facts) -> Markup | None:
-    """What was done in time."""
+    """Return what was done in time."""
     known = facts.throughput
     if not known.mini_batches or not known.bucket_s:
         return None
@@ -108,7 +108,7 @@ def timeline(facts: Facts) -> Markup | None:
 
 
 def errors(facts: Facts) -> Markup | None:
-    """What has failed, by kind."""
+    """Return what has failed, by kind."""
     known = facts.errors
     if not known.items:
         return None
@@ -164,7 +164,7 @@ def slowest(facts: Facts) -> Markup | None:
 
 
 def usage(facts: Facts) -> Markup | None:
-    """What was used of the nodes."""
+    """Return what was used of the nodes."""
     if not facts.usage:
         return None
     return card("Nodes", element("div", map(_node, facts.usage), class_="nodes"))
@@ -183,7 +183,7 @@ def _node(each: Usage) -> Markup:
 
 
 def settings(facts: Facts) -> Markup | None:
-    """What the job was told to do, and what it did by itself."""
+    """Return what the job was told to do, and what it did by itself."""
     items = facts.settings.items[:_MOST_SETTINGS]
     if not items:
         return None

@@ -35,7 +35,7 @@ def sign_in_address(client: Client, job_id: str = "") -> str:
 
 
 def open_in_browser(address: str) -> bool:
-    """Whether a browser was there to be told; one that would take over the terminal doesn't count."""
+    """Return whether a browser was there to be told; one that would take over the terminal doesn't count."""
     # Python would start a browser for terminals where there is no display, and wait for its end.
     if not any(os.environ.get(name) for name in (*_DISPLAYS, "BROWSER")):
         return False

@@ -63,7 +63,7 @@ def bars(values: Sequence[float]) -> str:
 
 
 def strip(lane: Lane, bucket_s: float) -> Text:
-    """What a worker did, a character for each moment."""
+    """Return what a worker did, a character for each moment."""
     text = Text()
     for index in range(len(lane.run)):
         seconds = {name: getattr(lane, name)[index] for name, _, _ in _ACTIVITIES}

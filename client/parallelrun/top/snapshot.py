@@ -35,7 +35,7 @@ class Snapshot(msgspec.Struct, kw_only=True, frozen=True):
 
 
 def take(client: Client, job: Job) -> Snapshot:
-    """What is known now about a job; without what a server of an earlier release doesn't say."""
+    """Return what is known now about a job; without what a server of an earlier release doesn't say."""
     nodes = [node for node in client.nodes.list() if job.id in node.jobs]
     if job.is_pipeline:
         return Snapshot(job=job, nodes=nodes)

@@ -37,7 +37,7 @@ class Tried:
     """Fields of the job file with their new values; none: as the job has them."""
     trial: Trial
     is_listed: bool
-    """Whether all of the input was listed, so that the trial is about all of it."""
+    """True if all of the input was listed, so that the trial is about all of it."""
 
 
 def spec_of_trial(spec: JobSpec, processes: int, changes: Mapping[str, str]) -> JobSpec:

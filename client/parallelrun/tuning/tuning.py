@@ -32,7 +32,7 @@ class Tuned:
     changes: dict[str, str]
     """Fields of the job file with the values that they should have; none: it is fine."""
     nodes: int | None
-    """How many nodes are enough; None: no number is."""
+    """Number of nodes are enough; None: no number is."""
     seconds: float
     """How long the job would take with all that."""
 
@@ -81,7 +81,7 @@ def tune(
 
 
 def _next(all_tried: list[Tried]) -> dict[str, str] | None:
-    """What to try next; None: nothing, because the last change has not helped, or nothing is advised."""
+    """Return what to try next; None: nothing, because the last change has not helped, or nothing is advised."""
     last = all_tried[-1]
     finding = last.trial.advised()
     if finding is None or last is not _best(all_tried):
@@ -95,7 +95,7 @@ def _best(all_tried: list[Tried]) -> Tried:
 
 
 def result(all_tried: list[Tried], target_s: float | None) -> Tuned:
-    """What comes of some trials."""
+    """Return what comes of some trials."""
     best = _best(all_tried)
     nodes = 1 if target_s is None else best.trial.nodes_for(target_s)
     changes = dict(best.changes)

@@ -37,7 +37,7 @@ _DRAIN_MARGIN_S = 5.0
 
 
 class Agent:
-    """One node. After `stop()`, `run()` returns once everything is finished or returned."""
+    """A node. After `stop()`, `run()` returns once everything is finished or returned."""
 
     def __init__(self, settings: AgentSettings) -> None:
         if settings.uids:
@@ -112,7 +112,7 @@ class Agent:
         time.sleep(max(0.0, min(nap_s, self._check_at - time.monotonic())))
 
     def _pause_s(self) -> float:
-        """How long to wait for an event, at most."""
+        """Return how long to wait for an event, at most."""
         if not self._link.is_up:
             return max(0.0, min(self._link.retry_at, self._check_at) - time.monotonic())
         if not self._jobs and not self._is_stopping:
@@ -191,7 +191,8 @@ class Agent:
 
 
 def _time_to_leave(settings: AgentSettings) -> float:
-    """When to drain by itself, on the monotonic clock, so that all is over when the node is ended; infinite: never."""
+    """Return when to drain by itself, on the monotonic clock, so that all is over when the node is ended; infinite:
+    never."""
     if not settings.ends_at:
         return float("inf")
     return time.monotonic() + settings.ends_at - time.time() - settings.grace_seconds - 2 * _DRAIN_MARGIN_S

@@ -123,7 +123,7 @@ class Heartbeats:
 
 
 def _in_hand(job: NodeJob) -> int:
-    """How much of a node a job occupies with more than waiting: none, if all is here and it needs no worker."""
+    """Return how much of a node a job occupies with more than waiting: none, if all is here and it needs no worker."""
     workers = job.workers
     if not workers:
         return int(not job.is_prepared)

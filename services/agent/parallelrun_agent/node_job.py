@@ -205,17 +205,16 @@ class NodeJob:
     # Workers, time, and ends
 
     def observed(self, state: JobState | None, ready: int, sessions: int) -> None:
-        """See `JobMachine.observed`."""
         with self._driver as machine:
             machine.observed(state, ready, sessions)
 
     @property
     def is_prepared(self) -> bool:
-        """Whether all is here that each worker needs: code, environment, data."""
+        """Return whether all is here that each worker needs: code, environment, data."""
         return self._code.is_ready and self._python.is_ready and self._stage.is_ready and self._tracking.is_ready
 
     def wanted_workers(self, now: float) -> int:
-        """How many more workers this job could use here: none before all is here that each of them needs."""
+        """Return how many more workers this job could use here: none before all is here that each of them needs."""
         return self._view.wanted_workers(now) if self.is_prepared else 0
 
     def spawn(self) -> None:
@@ -259,5 +258,5 @@ class NodeJob:
 
 
 def _is_for(record: JobRecord, settings: AgentSettings) -> bool:
-    """Whether a node of this compute, and of this image, is to work for the job."""
+    """Return whether a node of this compute, and of this image, is to work for the job."""
     return (str(record.spec.get("compute") or ""), image_of(record.spec)) == (settings.compute, settings.image)

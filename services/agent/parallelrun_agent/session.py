@@ -92,7 +92,7 @@ class Session:
 
     @property
     def seal(self) -> Seal:
-        """What its reports to the leader carry.
+        """Return what its reports to the leader carry.
 
         Raises:
             OSError: leaders can't read its key for now.

@@ -38,8 +38,8 @@ class AgentSettings(ReadsStores):
     """The image that this node is of: its jobs are those that name it, and their workers use its Python. Empty: the
     workers use that of the agent."""
     ends_at: float = Field(default=0.0, ge=0)
-    """When the node is going to be ended, in seconds since the epoch, as by the limit of a batch system: it leaves in
-    time. 0: not known."""
+    """Time when the node is going to be ended, in seconds since the epoch, as by the limit of a batch system: it leaves
+    in time. 0: not known."""
     alone_seconds: float = Field(default=0.0, ge=0, le=MOST_ALONE_S)
     """How long it goes on while Redis doesn't answer, before it ends by itself: nobody else may be left who would end
     it. 0: for ever."""
@@ -57,7 +57,7 @@ class AgentSettings(ReadsStores):
     pass_credentials: bool = False
     """Give the workers the variables of this agent's environment that hold credentials of object stores."""
     environments_kept: int = Field(default=20, ge=1)
-    """How many environments of jobs are kept there; the least recently used are removed first, never one in use."""
+    """Number of environments of jobs are kept there; the least recently used are removed first, never one in use."""
     sync: bool = True
     """Sync rows and journal to disk before a commit. Off: a power cut may lose committed rows."""
     worker_uids: str = ""
@@ -65,7 +65,7 @@ class AgentSettings(ReadsStores):
     run_as: str = ""
     """User and group that an agent becomes which root has started, such as 10001:10001. Empty: it stays what it is."""
     allow_source_packages: bool | None = None
-    """Whether packages for jobs may run code of theirs as the agent when they are installed, as those without a wheel
+    """True if packages for jobs may run code of theirs as the agent when they are installed, as those without a wheel
     do; only without --worker-uids when not set."""
     grace_seconds: float = Field(default=20.0, ge=0, le=86_400)
     """How long running mini-batches may go on after SIGTERM."""

@@ -47,7 +47,7 @@ class WorkFinder:
         self._had_work_at: float | None = None
 
     def is_due(self, now: float) -> bool:
-        """Whether to poll: less often after some time without any work, and with no free slot."""
+        """Return whether to poll: less often after some time without any work, and with no free slot."""
         if now < self._poll_at:
             return False
         self._poll_at = now + self._interval_s(now)
@@ -57,7 +57,7 @@ class WorkFinder:
         return True
 
     def wait_s(self, now: float) -> float:
-        """How long it isn't due."""
+        """Return how long it isn't due."""
         return max(0.0, self._poll_at - now)
 
     def soon(self) -> None:
@@ -71,7 +71,7 @@ class WorkFinder:
         return max(self._settings.poll_seconds, _DROWSY_S) if is_drowsy else self._settings.poll_seconds
 
     def _has_room(self) -> bool:
-        """Whether one more worker could be busy here."""
+        """Return whether one more worker could be busy here."""
         workers = [worker for job in self._jobs.values() for worker in job.workers]
         return sum(not worker.is_through_init or bool(worker.in_flight) for worker in workers) < self._settings.slots
 

@@ -142,7 +142,7 @@ def pack_result(
 
 
 def ring_place(position: int) -> int:
-    """Where in the ring this position is."""
+    """Return where in the ring this position is."""
     return POSITION.size + position % RING_BYTES
 
 
@@ -153,7 +153,7 @@ class WorkerConfig(NamedTuple):
     node: str
     process: str
     workers: int
-    """How many workers the job may have on this node."""
+    """Number of workers the job may have on this node."""
     code: str
     """The folder of the job's code."""
     entry_script: str

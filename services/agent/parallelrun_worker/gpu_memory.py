@@ -18,7 +18,7 @@ _MOST_CAUSES = 5
 
 
 def has_run_out(error: BaseException) -> bool:
-    """Whether it is one, or was raised from one."""
+    """Return whether it is one, or was raised from one."""
     cause: BaseException | None = error
     for _ in range(_MOST_CAUSES):
         if cause is None:
@@ -30,7 +30,7 @@ def has_run_out(error: BaseException) -> bool:
 
 
 def says_so(text: str) -> bool:
-    """Whether what a program has printed says it."""
+    """Return whether what a program has printed says it."""
     return bool(_WORDS.search(text) or _ON_A_GPU.search(text))
 
 

@@ -133,7 +133,7 @@ class LineFile:
 
 
 def _visible(message: str) -> str:
-    """What can't be seen in it is escaped: a class of exceptions may have any name."""
+    """Return what can't be seen in it is escaped: a class of exceptions may have any name."""
     return "".join(
         char if char in "\n\t" or char.isprintable() else char.encode("unicode_escape").decode() for char in message
     )

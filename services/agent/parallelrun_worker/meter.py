@@ -54,7 +54,7 @@ class Meter:
         self.due_at = 0.0
 
     def measure(self, tickets: int) -> bytes:
-        """What was used since the last measurement, as `frames.pack_use` packs it.
+        """Return what was used since the last measurement, as `frames.pack_use` packs it.
 
         Args:
             tickets: how many the process has read so far.
@@ -84,7 +84,7 @@ class Meter:
         return pack_use(used)
 
     def _begin_peak_anew(self) -> bool:
-        """Whether the high-water mark begins anew now."""
+        """Return whether the high-water mark begins anew now."""
         if self._clear_refs < 0:
             return False
         try:

@@ -97,7 +97,7 @@ class MetricLog:
             self._sync(0.0)
 
     def _is_in_time(self) -> bool:
-        """Whether another one may come now."""
+        """Return whether another one may come now."""
         now = time.monotonic()
         self._tokens = min(float(BURST), self._tokens + (now - self._refilled) * RATE_PER_S)
         self._refilled = now

@@ -56,7 +56,7 @@ def profile_data(stats: dict[Any, Any], code: str) -> bytes:
 
 
 def _callers(entry: Any) -> list[Any]:
-    """Who has called a function: caller, how often, own and cumulative seconds."""
+    """Return who has called a function: caller, how often, own and cumulative seconds."""
     _, all_calls, all_own_s, all_cumulative_s, callers = entry
     made = []
     for caller, measured in callers.items():

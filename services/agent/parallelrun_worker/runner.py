@@ -202,7 +202,7 @@ class Runner:
         self._send(frames.WARNED, frames.MINI_BATCH.pack(mini_batch) + self._warnings.take())
 
     def _fetch(self, kind: int, mini_batch: int, payload: bytes, began: float) -> MiniBatch:
-        """What is in a file, or is read or copied before run() can be called."""
+        """Return what is in a file, or is read or copied before run() can be called."""
         if kind in frames.IN_FILE:
             payload = _read_and_remove(payload)
             self._meter.own_bytes += len(payload)
@@ -242,7 +242,7 @@ class Runner:
         )
 
     def _used(self, tickets: int) -> bytes:
-        """What a try has used, as a frame has it."""
+        """Return what a try has used, as a frame has it."""
         return self._meter.measure(tickets)
 
     def _described(self, error: BaseException) -> bytes:
@@ -351,7 +351,7 @@ def report(category: str, message: str, text: str, masked: Sequence[str]) -> byt
 
 
 def _leads_to_the_users_code(frame: FrameType) -> bool:
-    """Whether it is a frame of ours or of the import system."""
+    """Return whether it is a frame of ours or of the import system."""
     file = frame.f_code.co_filename
     ours = file.startswith(os.path.dirname(__file__) + os.sep)
     return ours or not os.path.dirname(file) or frame.f_globals.get("__name__", "").startswith("importlib")

@@ -41,15 +41,15 @@ class Computes:
         return there
 
     def get(self, name: str) -> Compute:
-        """One of them. Raises NotFound."""
+        """Return one of them. Raises NotFound."""
         return self._catalog.get(name)
 
     def status(self, name: str) -> ComputeStatus | None:
-        """How one stands; None: no provisioner has said so. Raises RedisError."""
+        """Return how one stands; None: no provisioner has said so. Raises RedisError."""
         return self._provisioning.status(name)
 
     def statuses(self) -> dict[str, ComputeStatus]:
-        """How all of them stand of which a provisioner has said so. Raises RedisError."""
+        """Return how all of them stand of which a provisioner has said so. Raises RedisError."""
         return self._provisioning.statuses()
 
     def put(self, name: str, document: object) -> tuple[Compute, bool]:

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Context:
-    """One server's parts."""
+    """A server's parts."""
 
     settings: ApiSettings
     redis: Redis

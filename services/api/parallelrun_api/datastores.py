@@ -39,7 +39,7 @@ class Datastores:
         return there
 
     def get(self, name: str) -> Datastore:
-        """One of them. Raises NotFound."""
+        """Return one of them. Raises NotFound."""
         return self._catalog.get(name)
 
     def put(self, name: str, document: object) -> tuple[Datastore, bool]:

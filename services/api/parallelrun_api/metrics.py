@@ -159,7 +159,7 @@ class ConnectionCollector(Collector):
         return ()
 
     def collect(self) -> Iterator[Metric]:
-        """How many there are, and how many were ended."""
+        """Return how many there are, and how many were ended."""
         yield _gauge("parallelrun_http_connections", "Open connections.", len(self._connections))
         ended = CounterMetricFamily(
             "parallelrun_http_connections_ended", "Connections that were too slow or too many.", labels=["reason"]

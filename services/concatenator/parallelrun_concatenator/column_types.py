@@ -89,7 +89,7 @@ def read_rows(segment: Segment, parts: Parts) -> pa.Table:
 
 
 def _candidates(kinds: list[pa.DataType]) -> list[pa.DataType]:
-    """What may fit all of these, the best one first."""
+    """Return what may fit all of these, the best one first."""
     best = kinds[0]
     for kind in kinds[1:]:
         if kind != best:
@@ -106,7 +106,7 @@ def _candidates(kinds: list[pa.DataType]) -> list[pa.DataType]:
 
 
 def _is_storable(kind: pa.DataType) -> bool:
-    """Whether Parquet has such a type."""
+    """Return whether Parquet has such a type."""
     try:
         pyarrow.parquet.write_table(pa.table({"": pa.nulls(1, kind)}), pa.BufferOutputStream())
     except CONFLICTS:
@@ -121,7 +121,7 @@ def _coarser(best: pa.DataType, kinds: list[pa.DataType]) -> tuple[str, ...]:
 
 
 def _always_fits(kind: pa.DataType, to: pa.DataType) -> bool:
-    """Whether it is certain, without checking the values, that none can be lost."""
+    """Return whether it is certain, without checking the values, that none can be lost."""
     types = pa.types
     if kind == to or types.is_null(kind):
         return True

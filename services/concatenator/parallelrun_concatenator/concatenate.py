@@ -72,7 +72,7 @@ def _stop(*_: object) -> NoReturn:
 
 
 class Concatenation:
-    """One attempt to put the output of a job together.
+    """An attempt to put the output of a job together.
 
     Args:
         leave: ends the process, even while it waits for a volume that doesn't answer.
@@ -238,7 +238,7 @@ _POSTPONED = Concatenated("", 0, "", is_postponed=True)
 
 
 def _patiently(ask: Callable[[], Answer]) -> Answer:
-    """What Redis answers, even if it is away just now: a large output should not be made twice for that."""
+    """Return what Redis answers, even if it is away just now: a large output should not be made twice for that."""
     until = time.monotonic() + _PATIENCE_S
     while True:
         try:

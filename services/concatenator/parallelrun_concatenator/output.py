@@ -60,7 +60,7 @@ class Output:
         self._writer.shutdown()
 
     def room(self, wanted: int) -> memoryview:
-        """Where the next bytes go: as many as are wanted, or fewer."""
+        """Return where the next bytes go: as many as are wanted, or fewer."""
         return self._block[self._filled : self._filled + wanted]
 
     def filled(self, count: int) -> None:
@@ -87,7 +87,7 @@ class Output:
 
     @property
     def size(self) -> int:
-        """How many bytes were added so far."""
+        """Return how many bytes were added so far."""
         return self.length + self._filled
 
     def finish(self) -> Merged:

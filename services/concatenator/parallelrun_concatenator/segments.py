@@ -28,7 +28,7 @@ class Segment(msgspec.Struct, frozen=True, gc=False):
     length: int
     crc: int
     rows: int
-    """How many, by its decision."""
+    """Number of, by its decision."""
 
 
 class LacksDecisions(CorruptLog):

@@ -81,7 +81,7 @@ class ComputeWatch:
 
 
 def is_served(status: ComputeStatus | None, now: float) -> bool:
-    """Whether nodes of a compute are pending, or all that it may have are there, or it tries again to get some.
+    """Return whether nodes of a compute are pending, or all that it may have are there, or it tries again to get some.
 
     Args:
         now: by the clock of the status.
@@ -109,7 +109,7 @@ def why_never(status: ComputeStatus, image: str, *, since: float) -> JobFailure 
 
 
 def why_missing(status: ComputeStatus | None, now: float, image: str) -> str:
-    """What a compute waits for, in words; empty: its nodes are on their way.
+    """Return what a compute waits for, in words; empty: its nodes are on their way.
 
     Args:
         now: by the clock of the status.

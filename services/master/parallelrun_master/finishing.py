@@ -80,7 +80,8 @@ class Finishing:
         return made
 
     def can_mend(self, made: Concatenated) -> bool:
-        """Whether what keeps the output from being made can be made again, in a term that begins with reading all.
+        """Return whether what keeps the output from being made can be made again, in a term that begins with reading
+        all.
 
         Not for ever: a disk that loses the same rows again and again loses the job.
         """

@@ -48,7 +48,7 @@ class Intake:
         self._gathering = Gathering(job.ledger.progress, time.monotonic())
 
     def read(self, now: float, *, wait_ms: int) -> list[StreamEntry]:
-        """What has come in since the last call; waits for something when `wait_ms` isn't 0."""
+        """Return what has come in since the last call; waits for something when `wait_ms` isn't 0."""
         entries = self._ledger.read(block_ms=wait_ms or None)
         if wait_ms and 0 < len(entries) < MAX_ENTRIES:
             # What comes in meanwhile shares one read, one sync and one round trip.

@@ -91,7 +91,7 @@ class Leader:
 
     @property
     def stage(self) -> Stage:
-        """What it is doing, or how its term has ended."""
+        """Return what it is doing, or how its term has ended."""
         return self._stages.now
 
     def resign(self) -> None:
@@ -212,7 +212,9 @@ class Leader:
             return Stage.RETIRED
 
     def _has_lost_what_was_taken_over(self, job: LedJob) -> bool:
-        """Whether rows that came from an earlier job are not what was committed: the next term makes them again."""
+        """Return whether rows that came from an earlier job are not what was committed: the next
+        term makes them again.
+        """
         if self._record.resumed is None or job.reopening is not None or self._has_checked:
             return False
         self._has_checked = True
@@ -266,7 +268,9 @@ def _start(job: LedJob) -> None:
 
 
 def setback_of(error: Exception) -> Setback:
-    """Which kind of setback this is. It ends the term: what was written last may be torn, so nothing is retried."""
+    """Return which kind of setback this is. It ends the term: what was written last may be torn, so
+    nothing is retried.
+    """
     if isinstance(error, InputTrouble):
         return STORE_AWAY if isinstance(error, StoreTrouble) else INPUT_TROUBLE
     if isinstance(error, Hung):

@@ -98,7 +98,7 @@ class Leadership:
         self.queue.renew(self._token, ttl_ms=self._settings.leader_ms)
 
     def tick(self, now: float) -> bool:
-        """Whether it is time for what is done a few times a second; leadership has then been renewed.
+        """Return whether it is time for what is done a few times a second; leadership has then been renewed.
 
         Raises:
             Fenced: another term has begun.
@@ -133,7 +133,7 @@ class Leadership:
             raise Fenced("Redis had forgotten that the job was reopened")
 
     def recorded_end(self) -> JobResult | None:
-        """How the job has ended, in the generation that Redis was told of; None while it hasn't.
+        """Return how the job has ended, in the generation that Redis was told of; None while it hasn't.
 
         Raises:
             OSError: this node doesn't see yet that a later generation has begun. On NFS, that may take a minute.

@@ -28,7 +28,7 @@ _MOST_DAMAGE: Final = 20
 
 
 class LedJob:
-    """One job in one term, complete from the beginning: `recover()` makes it.
+    """A job in one term, complete from the beginning: `recover()` makes it.
 
     Args:
         reopening: the last one; None in the first generation.
@@ -74,7 +74,7 @@ class LedJob:
         return self.registry.state(self.job_id)
 
     def is_canceled(self) -> bool:
-        """Whether the user has asked for the end of this generation, whatever Redis knows."""
+        """Return whether the user has asked for the end of this generation, whatever Redis knows."""
         return self.folder.has_cancel(self.queue.generation)
 
     def start(self) -> None:
@@ -149,7 +149,7 @@ class LedJob:
 
     @property
     def is_all_decided(self) -> bool:
-        """Whether each mini-batch has a decision, if it is known how many there are."""
+        """Return whether each mini-batch has a decision, if it is known how many there are."""
         progress = self.ledger.progress
         return not progress.listing_done or progress.decided >= progress.scheduled
 

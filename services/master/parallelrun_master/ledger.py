@@ -124,7 +124,7 @@ class Ledger:
         progress.items_scheduled = max(progress.items_scheduled, decided.items_done + decided.items_failed)
 
     def read(self, *, block_ms: int | None) -> list[StreamEntry]:
-        """What has come in since the last call; waits for something when `block_ms` is given.
+        """Return what has come in since the last call; waits for something when `block_ms` is given.
 
         What no session of this job has sealed is refused and logged: such an entry carries nothing (`refusals`).
         """
@@ -150,7 +150,7 @@ class Ledger:
         return entry if is_new else replace(entry, init_failure=None)
 
     def _report_phase(self, phase: Phase) -> bool:
-        """Whether it is new."""
+        """Return whether it is new."""
         is_new = self._tries.add_phase(phase)
         if is_new:
             self.errors.add_phase(phase)
@@ -216,7 +216,7 @@ class Ledger:
 
     @property
     def can_trim(self) -> bool:
-        """Whether Redis may still have entries that were read."""
+        """Return whether Redis may still have entries that were read."""
         return self._last_seen != self._forgotten
 
     def sync_and_trim(self, now: float, *, at_once: bool = False) -> None:

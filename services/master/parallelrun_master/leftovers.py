@@ -50,7 +50,7 @@ class Leftovers:
         return ()
 
     def _asked(self, ask: Callable[[], Sequence[str]]) -> Sequence[str]:
-        """What the storage answers; nothing if it is a store that refuses, or takes too long."""
+        """Return what the storage answers; nothing if it is a store that refuses, or takes too long."""
         if not is_url(self._target):
             return ask()
         answer: Future[Sequence[str]] = Future()

@@ -64,7 +64,7 @@ class NodeWatch:
         self._preparing.pop(node, None)
 
     def preparing(self, now: float) -> int:
-        """How many nodes are getting what the job's workers need: an environment, inputs."""
+        """Return how many nodes are getting what the job's workers need: an environment, inputs."""
         return sum(until > now for until in self._preparing.values())
 
     def start_over(self) -> None:
@@ -145,6 +145,6 @@ class NodeWatch:
 
 
 def workers_on(info: NodeInfo, spec: JobSpec) -> int:
-    """How many workers a job may have on a node (reference §1.1): as many as it asks for, within the slots."""
+    """Return how many workers a job may have on a node (reference §1.1): as many as it asks for, within the slots."""
     by_default = info.gpu_count * (spec.workers_per_gpu or 0) or 1 if info.gpu_count else info.slots
     return min(info.slots, spec.max_concurrency_per_instance or by_default)

@@ -243,7 +243,7 @@ class Processing:
         )
 
     def _changes(self) -> list[str]:
-        """What has changed; nothing if the job's state does so first, or the leader has to resign."""
+        """Return what has changed; nothing if the job's state does so first, or the leader has to resign."""
         apart = Apart(self._patience_s)
         find = partial(changed_inputs, self._job.folder.path, self._ledger.decided)
         try:

@@ -83,7 +83,7 @@ def _continue_progress(job: LedJob, *, resumed: int) -> None:
 
 
 def _closing(job: LedJob) -> Closing | None:
-    """How much there is, once all is listed.
+    """Return how much there is, once all is listed.
 
     Raises:
         CorruptLog: the manifest is damaged, and is still needed; or it lacks mini-batches that were given out. To list

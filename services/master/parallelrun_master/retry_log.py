@@ -22,7 +22,7 @@ NAME: Final = "retries"
 
 
 class RetryLog:
-    """One leader's own file, which may never be created, and those of the leaders before it."""
+    """A leader's own file, which may never be created, and those of the leaders before it."""
 
     def __init__(self, folder: Path, term: int) -> None:
         self._folder = folder
@@ -33,7 +33,7 @@ class RetryLog:
         self._is_synced = True
 
     def earlier(self, *, on_damage: OnDamage = lambda _: None) -> Iterator[Outcome]:
-        """What earlier leaders have noted, in order. It has to be read before anything is added.
+        """Return what earlier leaders have noted, in order. It has to be read before anything is added.
 
         Args:
             on_damage: told of each damaged range, which is passed over.

@@ -97,12 +97,12 @@ class Scheduler:
 
     @property
     def mini_batches(self) -> int:
-        """How many are in the manifest."""
+        """Return how many are in the manifest."""
         return self.closing.mini_batches if self.closing else self._writer.mini_batches if self._writer else 0
 
     @property
     def must_wait(self) -> bool:
-        """Whether there is nothing to do until mini-batches are decided."""
+        """Return whether there is nothing to do until mini-batches are decided."""
         # What was cut in the other thread is still to be recorded.
         is_at_rest = not self._ready and not self._apart.is_busy
         return self.sizing is not None and self.sizing.must_wait and is_at_rest
@@ -142,7 +142,7 @@ class Scheduler:
         return False
 
     def _cut(self, budget_s: float) -> tuple[list[Cut], bool]:
-        """What can be cut in about this long, and whether there is more."""
+        """Return what can be cut in about this long, and whether there is more."""
         try:
             # Whether stores are asked may be known better meanwhile, but what the other thread does it must end.
             if self._apart.is_busy or self._inputs.asks_stores:
@@ -179,7 +179,7 @@ class Scheduler:
             raise (InputTrouble if may_pass(error) else InputUnreadable)(str(error)) from error
 
     def _is_in_folder(self, error: OSError) -> bool:
-        """Whether this is about a file in the job folder."""
+        """Return whether this is about a file in the job folder."""
         name = error.filename
         return isinstance(name, str | bytes) and Path(os.fsdecode(name)).is_relative_to(self._folder)
 

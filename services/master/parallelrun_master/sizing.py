@@ -86,17 +86,17 @@ class Sizing:
 
     @property
     def has_room(self) -> bool:
-        """Whether a mini-batch may be cut now."""
+        """Return whether a mini-batch may be cut now."""
         return self._cut < self._may_be_cut
 
     @property
     def must_wait(self) -> bool:
-        """Whether there is nothing to do until mini-batches are decided."""
+        """Return whether there is nothing to do until mini-batches are decided."""
         return self.is_waiting and not self.has_room
 
     def next(self, found: int, *, has_more: bool, is_last: bool) -> int | None:
-        """How many files the next mini-batch gets of those that are known; 0: none yet; None: more are to be known
-        first. A mini-batch of so many is taken as cut.
+        """Return how many files the next mini-batch gets of those that are known; 0: none yet; None: more are to be
+        known first. A mini-batch of so many is taken as cut.
 
         Args:
             has_more: whether the input has more than these.

@@ -61,7 +61,7 @@ class Attempts:
         }
 
     def has_failed_at(self, shape: Shape, now: float) -> bool:
-        """Whether a launch of this shape has failed in the round of this time."""
+        """Return whether a launch of this shape has failed in the round of this time."""
         return shape in self._backoffs and self._backoffs[shape].failed_at == now
 
     def begin(self, each: str, shape: Shape, now: float) -> LaunchRecord | None:

@@ -37,7 +37,7 @@ RELEASE_S: Final = 35.0
 
 
 class Provisioner:
-    """One provisioner. Of several, one acts, and the others wait for it to end."""
+    """A provisioner. Of several, one acts, and the others wait for it to end."""
 
     def __init__(self, settings: ProvisionerSettings) -> None:
         self._settings = settings
@@ -60,7 +60,7 @@ class Provisioner:
 
     @cached_property
     def _around(self) -> Surroundings:
-        """What engines are told. Raises InvalidInput: they can't be."""
+        """Return what engines are told. Raises InvalidInput: they can't be."""
         return self._settings.surroundings(cluster_id(self._settings.root))
 
     def round(self) -> None:
@@ -186,7 +186,7 @@ class Provisioner:
             self._unfit[compute.name] = why
 
     def _node_settings(self) -> dict[str, str]:
-        """What agents must know that is no secret."""
+        """Return what agents must know that is no secret."""
         settings = self._settings
         given = {
             "PARALLELRUN_REDIS_URL": self._around.redis_url,

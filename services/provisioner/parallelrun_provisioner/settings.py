@@ -63,11 +63,11 @@ class ProvisionerSettings(SealsComputes):
         return tuple(self.kinds.split(","))
 
     def serves(self, kind: str) -> bool:
-        """Whether it starts nodes for computes of this kind."""
+        """Return whether it starts nodes for computes of this kind."""
         return kind in self.served
 
     def surroundings(self, cluster: str) -> Surroundings:
-        """What engines are told.
+        """Return what engines are told.
 
         Raises:
             SystemExit: the file with the secret can't be read, or others can read it, too.

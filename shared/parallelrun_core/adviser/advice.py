@@ -21,7 +21,7 @@ class Change(msgspec.Struct, kw_only=True, frozen=True):
 
 
 class Finding(msgspec.Struct, kw_only=True, frozen=True):
-    """One thing that costs time or money, or endangers the job."""
+    """A thing that costs time or money, or endangers the job."""
 
     id: str
     """The kind of finding: stable, for programs."""
@@ -55,7 +55,7 @@ class Basis(msgspec.Struct, kw_only=True, frozen=True):
     mini_batches: int
     tries: int
     looked_at: int = 0
-    """How many of the tries were looked at: of a huge job, a sample, so that the numbers above are about right."""
+    """Number of of the tries were looked at: of a huge job, a sample, so that the numbers above are about right."""
     nodes: int
     processes_per_node: int
     is_running: bool = False
@@ -85,7 +85,7 @@ class Advice(msgspec.Struct, kw_only=True, frozen=True):
 
 
 class Point(msgspec.Struct, kw_only=True, frozen=True):
-    """One setting and what it would give."""
+    """A setting and what it would give."""
 
     value: int
     seconds: float

@@ -18,7 +18,7 @@ _SMALL_S = 1.0
 
 
 def advise(evidence: Evidence, thresholds: Thresholds | None = None) -> Advice:
-    """What would make a job faster or safer: what endangers it first, then what saves most.
+    """Return what would make a job faster or safer: what endangers it first, then what saves most.
 
     Silence is an answer: nothing that saves less than the thresholds is said.
     """

@@ -32,7 +32,7 @@ class Tries:
     process: Ints
     items: Ints
     started_s: Floats
-    """When the agent handed it to its worker, which may still have been busy."""
+    """Time when the agent handed it to its worker, which may still have been busy."""
     elapsed_s: Floats
     run_s: Floats
     load_s: Floats
@@ -57,9 +57,9 @@ class Sample:
     """The part of a job's tries that is looked at."""
 
     each: float = 1.0
-    """How many each one stands for."""
+    """Number of each one stands for."""
     each_retry: float = 1.0
-    """How many a try that was followed by another one stands for, of those of its mini-batch."""
+    """Number of a try that was followed by another one stands for, of those of its mini-batch."""
     stretches: int = 1
     """Number of pieces of the sample; between two of them are tries that nobody has looked at."""
 
@@ -68,13 +68,13 @@ class Sample:
         return self.stretches == 1
 
     def count(self, looked_at: int) -> str:
-        """How many there are, in words, if so many were looked at."""
+        """Return how many there are, in words, if so many were looked at."""
         return f"{looked_at:,}" if self.is_all else f"about {float(f'{looked_at * self.each:.2g}'):,.0f}"
 
 
 @dataclass(frozen=True)
 class Init:
-    """One worker's `init()` that has ended."""
+    """A worker's `init()` that has ended."""
 
     node: str
     process: str
@@ -88,7 +88,7 @@ class NodeUse:
     """Measurements of a node while it worked for the job; None: not measured."""
 
     cpus: float | None = None
-    """How many CPUs its workers may use: of a quota, perhaps a fraction."""
+    """Number of CPUs its workers may use: of a quota, perhaps a fraction."""
     cpu_share: float | None = None
     """Mean share of all its CPUs that was busy, by whomever; 1: all of them."""
     throttled: float | None = None
@@ -141,7 +141,7 @@ class Evidence:
     is_running: bool = False
     inits: Sequence[Init] = ()
     first_listed_s: float | None = None
-    """When the first mini-batch was there."""
+    """Time when the first mini-batch was there."""
     environment_s: float = 0.0
     """Seconds that the workers' Python was built before the first of them started, at most."""
     uses: dict[str, NodeUse] = field(default_factory=dict)

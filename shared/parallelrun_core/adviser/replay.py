@@ -38,7 +38,7 @@ class Runs:
 
 
 def makespan(durations: Floats | Runs, ready: Sequence[float], *, each: float = 1.0) -> float:
-    """When the last mini-batch ends, in seconds from where `ready` counts; the first `ready` if there is none.
+    """Return when the last mini-batch ends, in seconds from where `ready` counts; the first `ready` if there is none.
 
     Takes some hundredths of a second for any number of mini-batches, and memory for 200,000. The error is below 0.5 %
     where there are more than 20,000; on more than a thousand workers, if one of many is much longer than the others, up
@@ -69,7 +69,7 @@ def makespan(durations: Floats | Runs, ready: Sequence[float], *, each: float = 
 
 
 def _steps(runs: Runs, lanes: int, total_s: float) -> tuple[float, Floats]:
-    """What is scheduled one by one, after how many seconds that just fill the workers."""
+    """Return what is scheduled one by one, after how many seconds that just fill the workers."""
     before = int(runs.counts.sum()) - _EXACT
     if before <= 0:
         return 0.0, np.repeat(runs.seconds, runs.counts)
@@ -108,7 +108,7 @@ def _level(lanes: Floats, work: float) -> float:
 
 
 def lower_bound(durations: Floats, lanes: int, *, each: float = 1.0) -> float:
-    """What no schedule on so many workers is faster than: max(Σd ÷ W, max d)."""
+    """Return what no schedule on so many workers is faster than: max(Σd ÷ W, max d)."""
     return max(each * float(durations.sum()) / lanes, float(durations.max())) if len(durations) else 0.0
 
 

@@ -25,7 +25,7 @@ class Lane:
 
     node: int
     ready_s: float
-    """When its worker was ready for the first mini-batch."""
+    """Time when its worker was ready for the first mini-batch."""
 
 
 class Schedule:
@@ -73,12 +73,12 @@ class Schedule:
 
     @staticmethod
     def _inside(tries: Tries) -> Floats:
-        """What of a try is neither loading nor `run()`."""
+        """Return what of a try is neither loading nor `run()`."""
         return np.maximum(0.0, tries.elapsed_s - tries.run_s - tries.load_s)
 
     @cached_property
     def fixed_s(self) -> float:
-        """What one more mini-batch costs a worker, beside its items: handing over, answering, storing."""
+        """Return what one more mini-batch costs a worker, beside its items: handing over, answering, storing."""
         tries = self.evidence.tries
         cap = max(_SHORT_GAP_S, _GAP_IN_TRIES * float(np.median(tries.elapsed_s)))
         short = np.where(self._gaps_s <= cap, self._gaps_s, 0.0)
@@ -86,7 +86,7 @@ class Schedule:
 
     @property
     def durations(self) -> Floats:
-        """How long each mini-batch kept workers busy, with all that was done for it in vain."""
+        """Return how long each mini-batch kept workers busy, with all that was done for it in vain."""
         return self.work + self.lost + self.fixed_s
 
     @property
@@ -108,12 +108,12 @@ class Schedule:
 
     @property
     def count(self) -> int:
-        """How many mini-batches there are; `work` may have fewer, if only some are looked at."""
+        """Return how many mini-batches there are; `work` may have fewer, if only some are looked at."""
         return round(len(self.work) * self._each)
 
     @property
     def busy_s(self) -> float:
-        """What all of them took together."""
+        """Return what all of them took together."""
         return float(self.durations.sum()) * self._each
 
     @property
@@ -121,14 +121,14 @@ class Schedule:
         return self.measured_s - self.base_s
 
     def seconds(self, durations: Floats | Runs | None = None, ready: Sequence[float] | None = None) -> float:
-        """How long the job would have taken with other mini-batches, or other workers."""
+        """Return how long the job would have taken with other mini-batches, or other workers."""
         durations = self.durations if durations is None else durations
         replayed = makespan(durations, self.ready if ready is None else ready, each=self._each)
         return max(0.0, replayed + self.after_s + self.unexplained_s)
 
     @property
     def seconds_of_replacing(self) -> float:
-        """How much of the job's time went into replacing workers."""
+        """Return how much of the job's time went into replacing workers."""
         return min(self.replacing_s / len(self.lanes), max(0.0, self.unexplained_s))
 
     @property
@@ -141,7 +141,7 @@ class Schedule:
         return int(np.median(np.unique([lane.node for lane in self.lanes], return_counts=True)[1]))
 
     def lanes_of(self, *, nodes: int | None = None, processes: int | None = None) -> list[float]:
-        """When workers would be ready on other numbers of nodes, or of processes on each of them."""
+        """Return when workers would be ready on other numbers of nodes, or of processes on each of them."""
         by_node: dict[int, list[float]] = {}
         for lane in self.lanes:
             by_node.setdefault(lane.node, []).append(lane.ready_s)
@@ -159,7 +159,7 @@ class Schedule:
 
 
 def numbers_in_process(process: Ints) -> Ints:
-    """Which try of its process each one is, from 0."""
+    """Return which try of its process each one is, from 0."""
     order = np.argsort(process, kind="stable")
     starts = np.flatnonzero(np.diff(process[order], prepend=-1))
     lengths = np.diff(np.append(starts, len(order)))
@@ -169,7 +169,7 @@ def numbers_in_process(process: Ints) -> Ints:
 
 
 def _lanes_of_processes(tries: Tries) -> tuple[Floats, Floats]:
-    """When each try ended, and how long its process had waited for it.
+    """Return when each try ended, and how long its process had waited for it.
 
     A mini-batch may be handed over while the one before it still runs: it begins when that ends.
     """
@@ -213,14 +213,14 @@ def _lanes(evidence: Evidence, ends_s: Floats) -> tuple[list[Lane], float]:
 
 
 def _most_places(evidence: Evidence, node: int) -> int:
-    """How many workers a node may have: what the job asks for, or one for each CPU."""
+    """Return how many workers a node may have: what the job asks for, or one for each CPU."""
     use = evidence.uses.get(evidence.nodes[node])
     return evidence.settings.processes or int((use.cpus if use else None) or 0)
 
 
 def _places(spans: list[tuple[float, float]]) -> tuple[list[float], float]:
-    """When each place was taken first, if those who came after others had left took theirs; and how long they were
-    empty in between.
+    """Return when each place was taken first, if those who came after others had left took theirs; and how long they
+    were empty in between.
     """
     places: list[tuple[float, float]] = []
     empty_s = 0.0

@@ -41,7 +41,7 @@ class Trial:
         self.processes = self._schedule.processes_per_node
 
     def seconds(self, nodes: int) -> float:
-        """How long all of the job would take on so many nodes like the one that tried."""
+        """Return how long all of the job would take on so many nodes like the one that tried."""
         return self._schedule.seconds(ready=self._schedule.lanes_of(nodes=nodes))
 
     def nodes_for(self, target_s: float) -> int | None:

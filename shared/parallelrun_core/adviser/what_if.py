@@ -19,7 +19,7 @@ _MOST_WORKERS: Final = 100_000
 
 
 def curve_of(evidence: Evidence, setting: Setting, values: Sequence[int], *, price: float | None = None) -> Curve:
-    """How long the job would take for each of these values.
+    """Return how long the job would take for each of these values.
 
     Args:
         price: of a node for an hour, in any currency.

@@ -24,7 +24,7 @@ def _lines(number: int, finding: Finding) -> Iterator[str]:
 
 
 def worth(finding: Finding) -> str:
-    """How severe it is, and what the change saves."""
+    """Return how severe it is, and what the change saves."""
     if finding.saves == "cost":
         return f"{finding.severity}; saves {duration(finding.saving_node_s)} of nodes"
     saved = f"saves {duration(finding.saving_s)} of {duration(finding.saving_s + finding.predicted_s)}"

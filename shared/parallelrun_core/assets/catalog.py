@@ -218,7 +218,7 @@ class Catalog:
             store.remove(mark)
 
     def is_archived(self, kind: str, name: str) -> bool:
-        """Whether all of an asset is archived."""
+        """Return whether all of an asset is archived."""
         return self._of(kind, name).exists(_ALL_ARCHIVED)
 
     def next_version(self, kind: str, name: str) -> str:
@@ -231,7 +231,7 @@ class Catalog:
         return self._of(checked_type(kind), checked_name(name, "name")).child(_CHOSEN)
 
     def hint(self, kind: str, missing_name: str) -> str:
-        """What to do about a name that isn't there."""
+        """Return what to do about a name that isn't there."""
         create_hint = f"make one with `parallelrun {kind} create{self._option} -f FILE` (docs/assets.md)"
         return names_hint(missing_name, self.names(kind, with_archived=True), create_hint)
 

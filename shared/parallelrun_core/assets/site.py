@@ -68,18 +68,18 @@ class Site:
         return text
 
     def over(self, other: Site) -> Site:
-        """What this one says, and where it says nothing of a place, what another one does."""
+        """Return what this one says, and where it says nothing of a place, what another one does."""
         return Site(
             self.file, {**other.datastores, **self.datastores}, {**self.locations, **other.locations}, self.assets
         )
 
     def stand_in(self, kind: str, reference: Reference) -> Any:
-        """What stands for the name of an asset; None if nothing does."""
+        """Return what stands for the name of an asset; None if nothing does."""
         return next((value for named, value in self.assets.get(kind, ()) if _fits(named, reference)), None)
 
 
 def read_site(file: Path) -> Site:
-    """What a site file says.
+    """Return what a site file says.
 
     Raises:
         InvalidInput: it can't be read, or entries are wrong, each with its line.
@@ -175,7 +175,7 @@ def _entries(section: object, at: At) -> Iterator[tuple[str, Any, At]]:
 
 
 def _location(value: object, at: At, folder: Path) -> str:
-    """Where something is here, made absolute."""
+    """Return where something is here, made absolute."""
     if not isinstance(value, str) or not value:
         at.wrong("must be a folder, a file or a URL")
         return ""

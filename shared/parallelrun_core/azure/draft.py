@@ -25,7 +25,7 @@ class Draft:
     default: str = ""
     """The pointer for all other fields."""
     is_step: bool = False
-    """Whether the job is a step of a pipeline."""
+    """True if the job is a step of a pipeline."""
     data_defaults: Mapping[str, str] = field(default_factory=lambda: AZURE)
     """How data are read where the document says nothing."""
 

@@ -18,7 +18,7 @@ _PIPELINE_ONLY: Final = ("component", "job_definition")
 
 
 def is_v1(document: Mapping[Any, Any]) -> bool:
-    """Whether this is a v1 document."""
+    """Return whether this is a v1 document."""
     return CONFIG in document
 
 
@@ -35,18 +35,18 @@ def with_its_type(document: Mapping[Any, Any]) -> Mapping[Any, Any]:
 
 
 def is_command_job(document: Mapping[Any, Any]) -> bool:
-    """Whether a document of type command says that it is a job, and no component."""
+    """Return whether a document of type command says that it is a job, and no component."""
     schema = str(document.get("$schema", "")).lower()
     return schema.endswith("commandjob.schema.json")
 
 
 def is_v2(document: Mapping[Any, Any]) -> bool:
-    """Whether this is a v2 document: it has a type, or steps."""
+    """Return whether this is a v2 document: it has a type, or steps."""
     return isinstance(document.get("type"), str) or "jobs" in document
 
 
 def is_deployment(document: Mapping[Any, Any]) -> bool:
-    """Whether this is a deployment, or an endpoint, which `read_deployment` refuses with the reason."""
+    """Return whether this is a deployment, or an endpoint, which `read_deployment` refuses with the reason."""
     schema = str(document.get("$schema", "")).lower()
     if "endpoint_name" in document or "auth_mode" in document or str(document.get("type", "")).lower() == "model":
         return True
@@ -54,5 +54,5 @@ def is_deployment(document: Mapping[Any, Any]) -> bool:
 
 
 def is_of_pipeline(document: Mapping[str, Any]) -> bool:
-    """Whether a deployment is that of a pipeline."""
+    """Return whether a deployment is that of a pipeline."""
     return str(document.get("type", "")).lower() == "pipeline" or any(name in document for name in _PIPELINE_ONLY)

@@ -64,7 +64,7 @@ def _choices(kind: str | None, declared: list[Any]) -> Iterator[bool | int | flo
 
 
 def _outside(declared: GivenInput) -> str:
-    """What is wrong with a number outside of the declared range."""
+    """Return what is wrong with a number outside of the declared range."""
     least, most = (int(end) if end is not None and end.is_integer() else end for end in (declared.min, declared.max))
     if most is None:
         return f"less than {least}"

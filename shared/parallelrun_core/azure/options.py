@@ -26,7 +26,7 @@ _IN_FULL_ONLY: Final = ("resume_from", "rank_mini_batch_count")
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """One option of the engine."""
+    """An option of the engine."""
 
     field: str
     """The field of the job spec; empty when the option sets none."""

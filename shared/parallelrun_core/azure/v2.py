@@ -44,7 +44,7 @@ def read_v2(document: Mapping[str, Any], location: Location, findings: Findings)
 
 
 def _is_one_parallel_step(document: Mapping[str, Any], location: Location) -> bool:
-    """Whether this pipeline is a job by itself. One whose steps can't be read is none."""
+    """Return whether this pipeline is a job by itself. One whose steps can't be read is none."""
     jobs = document.get("jobs")
     steps = [step for step in jobs.values() if step is not None] if isinstance(jobs, dict) else []
     if document.get("component") is not None or len(steps) != 1 or not isinstance(steps[0], dict):
@@ -95,7 +95,8 @@ def _read_by_itself(kind: type[V2Reader], document: Mapping[str, Any], location:
 
 
 def _is_plain(declared: object, kind: str, *, is_job: bool) -> bool:
-    """Whether it is a value by itself. Of a component, a string is the type of an input; of a command job, a value."""
+    """Return whether it is a value by itself. Of a component, a string is the type of an input; of a command job, a
+    value."""
     is_word = isinstance(declared, str) and kind == CommandReader.kind and (is_job or declared not in TYPES)
     return is_word or isinstance(declared, bool | int | float)
 

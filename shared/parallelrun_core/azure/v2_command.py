@@ -180,7 +180,7 @@ class CommandReader(V2Reader):
             self.draft.put("run_invocation_timeout", limits.timeout, location.at("timeout"))
 
     def _variables_of_one_process(self, value: Any, location: Location) -> dict[str, str]:
-        """What a process finds in its environment that was distributed to one."""
+        """Return what a process finds in its environment that was distributed to one."""
         if value is None:
             return {}
         document = {**value, "type": str(value.get("type")).lower()}

@@ -198,7 +198,7 @@ class GivenOutput(Part):
     path: StrictStr | None = None
     mode: Literal["rw_mount", "mount", "upload", "direct"] | None = None
     is_control: bool | None = None
-    """Whether a condition reads it; any output of type boolean may be read."""
+    """True if a condition reads it; any output of type boolean may be read."""
     early_available: bool | None = None
     name: Label = None
     version: Label = None

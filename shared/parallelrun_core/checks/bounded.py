@@ -15,7 +15,7 @@ _BUG: Final = "this is a bug in parallelrun: please report it, with what is said
 
 
 def findings(check: Check, place: Place, longest_s: float = LONGEST_S, *, name: str = "") -> list[Finding]:
-    """What a check says, and whether it didn't answer or failed.
+    """Return what a check says, and whether it didn't answer or failed.
 
     Args:
         name: what it is called then; by default as its function.

@@ -21,7 +21,7 @@ class Level(StrEnum):
 
 
 class Finding(msgspec.Struct, frozen=True):
-    """One line of the report."""
+    """A line of the report."""
 
     level: Level
     what: str

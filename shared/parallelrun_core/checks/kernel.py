@@ -44,7 +44,7 @@ def memory_files(_: Place) -> Iterator[Finding]:
 
 
 def pressure(_: Place) -> Iterator[Finding]:
-    """Whether the kernel says how much work waits for memory and disk."""
+    """Return whether the kernel says how much work waits for memory and disk."""
     if Path("/proc/pressure/memory").exists():
         yield ok("the kernel measures pressure (PSI)")
     else:

@@ -34,7 +34,7 @@ def python(_: Place) -> Iterator[Finding]:
 
 
 def cpus(_: Place) -> Iterator[Finding]:
-    """How many CPUs this process may use."""
+    """Return how many CPUs this process may use."""
     there, usable = os.cpu_count() or 1, len(os.sched_getaffinity(0))
     said = f"{usable} of {there} CPUs may be used"
     if usable < there:
@@ -44,7 +44,7 @@ def cpus(_: Place) -> Iterator[Finding]:
 
 
 def memory(_: Place) -> Iterator[Finding]:
-    """How much memory is free."""
+    """Return how much memory is free."""
     fields = dict(line.split(":", 1) for line in Path("/proc/meminfo").read_text().splitlines())
     total, free = (int(fields[name].split()[0]) << 10 for name in ("MemTotal", "MemAvailable"))
     said = f"{free >> 20:,} of {total >> 20:,} MiB of memory are available"
@@ -55,13 +55,13 @@ def memory(_: Place) -> Iterator[Finding]:
 
 
 def open_files(_: Place) -> Iterator[Finding]:
-    """How many files a process may have open."""
+    """Return how many files a process may have open."""
     soft, _hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     yield _limit("ulimit -n", "open files", soft, _FILES)
 
 
 def processes(_: Place) -> Iterator[Finding]:
-    """How many processes this user may have."""
+    """Return how many processes this user may have."""
     soft, _hard = resource.getrlimit(resource.RLIMIT_NPROC)
     yield _limit("ulimit -u", "processes", soft, _PROCESSES)
 

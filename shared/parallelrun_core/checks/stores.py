@@ -34,7 +34,7 @@ def refusals(paths: Sequence[str], rule: PathRule) -> Iterator[Problem]:
 
 
 def readable(name: str, path: str) -> Finding:
-    """Whether an input can be listed, and its first object read."""
+    """Return whether an input can be listed, and its first object read."""
     storage = storage_of(path)
     try:
         folder, names = next(iter(storage.files(path)), (b"", []))
@@ -50,7 +50,7 @@ def readable(name: str, path: str) -> Finding:
 
 
 def writable(name: str, folder: str) -> Iterator[Finding]:
-    """Whether objects can be written there, without replacing what is there. What it writes, it removes."""
+    """Return whether objects can be written there, without replacing what is there. What it writes, it removes."""
     url = f"{folder.rstrip('/')}/{_NAME}-{secrets.token_hex(6)}"
     try:
         _write(url, "doctor")

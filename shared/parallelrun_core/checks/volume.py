@@ -24,7 +24,7 @@ _LOCAL: Final = "name a folder on another file system (--root here, --root of `p
 
 
 def folder(place: Place) -> Iterator[Finding]:
-    """Whether it can be written to, and what file system it is on."""
+    """Return whether it can be written to, and what file system it is on."""
     existing = _existing(place)
     kind = _kind_of(existing)
     try:
@@ -46,7 +46,7 @@ def folder(place: Place) -> Iterator[Finding]:
 
 
 def room(place: Place) -> Iterator[Finding]:
-    """How much is free there."""
+    """Return how much is free there."""
     usage = shutil.disk_usage(_existing(place))
     said = f"{usage.free >> 20:,} MiB are free of {usage.total >> 20:,}"
     if usage.free < _LEAST_BYTES:
@@ -58,7 +58,7 @@ def room(place: Place) -> Iterator[Finding]:
 
 
 def semantics(place: Place) -> Iterator[Finding]:
-    """Whether files behave as the protocol of the job folder takes for granted."""
+    """Return whether files behave as the protocol of the job folder takes for granted."""
     existing = _existing(place)
     if not os.access(existing, os.W_OK | os.X_OK):
         return
@@ -78,7 +78,7 @@ def semantics(place: Place) -> Iterator[Finding]:
 
 
 def speed(place: Place) -> Iterator[Finding]:
-    """How long it takes to make a small file durable: each commit of a node waits for that."""
+    """Return how long it takes to make a small file durable: each commit of a node waits for that."""
     existing = _existing(place)
     if not os.access(existing, os.W_OK | os.X_OK):
         return
@@ -95,7 +95,7 @@ def speed(place: Place) -> Iterator[Finding]:
 
 
 def past_the_cache(place: Place) -> Iterator[Finding]:
-    """Whether large outputs can be written past the page cache. It only makes them faster."""
+    """Return whether large outputs can be written past the page cache. It only makes them faster."""
     existing = _existing(place)
     if not os.access(existing, os.W_OK | os.X_OK):
         return

@@ -41,7 +41,7 @@ class DockerIgnore:
         self._has_exceptions = any(not leaves_out for _, leaves_out in self._rules)
 
     def match_file(self, file: str) -> bool:
-        """Whether this is left out; a folder, with a `/` at its end, only if nothing in it may be taken."""
+        """Return whether this is left out; a folder, with a `/` at its end, only if nothing in it may be taken."""
         if file.endswith("/") and (self._has_exceptions or self._dockerfile.startswith(file)):
             return False
         path = file.rstrip("/")
@@ -56,7 +56,7 @@ class DockerIgnore:
 
 
 def _fits(pattern: Sequence[_Name], names: Sequence[str]) -> bool:
-    """Whether a path, or a folder above it, is what a pattern says."""
+    """Return whether a path, or a folder above it, is what a pattern says."""
     ends = {0}
     """After how many names what was looked at of the pattern may end."""
     for number, name in enumerate(pattern, 1):
@@ -82,7 +82,7 @@ def _patterns(line: str, number: int) -> list[list[_Name]]:
 
 
 def _ways(part: str, number: int) -> list[list[_Name]]:
-    """What a part of a line may mean: `**` beside other characters stays in the name, or leads into folders."""
+    """Return what a part of a line may mean: `**` beside other characters stays in the name, or leads into folders."""
     if not part.strip("*") and len(part) > 1:
         return [[None]]
     before, deep, after = part.partition("**")
@@ -94,7 +94,8 @@ def _ways(part: str, number: int) -> list[list[_Name]]:
 
 
 def _name(text: str, number: int) -> re.Pattern[str]:
-    """What one name must be. Between two `*`, the first place where the rest fits will do: nothing is tried twice."""
+    """Return what one name must be. Between two `*`, the first place where the rest fits will do: nothing is tried
+    twice."""
     parts = [""]
     for piece in _PIECES.findall(text):
         if not piece.strip("*"):

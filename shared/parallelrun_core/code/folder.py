@@ -35,7 +35,9 @@ class Ignored(Protocol):
     """The content of an ignore file."""
 
     def match_file(self, file: str) -> bool:
-        """Whether this is left out: a file by its path below the folder, or a folder with all in it, with a `/`."""
+        """Return whether this is left out: a file by its path below the folder, or a folder with
+        all in it, with a `/`.
+        """
         ...
 
 

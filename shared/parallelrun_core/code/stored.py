@@ -111,7 +111,7 @@ def list_of(snapshot: Path) -> Path:
 
 
 def _paths(folder: Path, prefix: str) -> Iterator[str]:
-    """What is in a folder, but for what no snapshot has."""
+    """Return what is in a folder, but for what no snapshot has."""
     with os.scandir(folder) as entries:
         for entry in entries:
             if not entry.is_dir(follow_symlinks=False):
@@ -121,7 +121,7 @@ def _paths(folder: Path, prefix: str) -> Iterator[str]:
 
 
 def _others(folder: Path, wanted: Mapping[str, str]) -> Iterator[Path]:
-    """What is in a folder and doesn't belong there, whole folders included."""
+    """Return what is in a folder and doesn't belong there, whole folders included."""
     folders = {"/".join(parts[:end]) for parts in (path.split("/") for path in wanted) for end in range(1, len(parts))}
     yield from _not_among(folder, "", wanted, folders)
 

@@ -23,7 +23,7 @@ class BuiltImage(NamedTuple):
 
     @property
     def name(self) -> str:
-        """What nodes and launches call it."""
+        """Return what nodes and launches call it."""
         return f"build:{self.context}/{self.dockerfile}"
 
 

@@ -25,9 +25,9 @@ class Compute(Strict):
     """The fields that computes of all kinds have."""
 
     has_images: ClassVar[bool] = False
-    """Whether its nodes can be of the image that a job names."""
+    """True if its nodes can be of the image that a job names."""
     builds_images: ClassVar[bool] = False
-    """Whether they can also be of one that is built for a job."""
+    """True if they can also be of one that is built for a job."""
 
     name: str = Field(pattern=NAME_PATTERN, examples=["cpu-cluster"])
     description: str = Field(default="", max_length=4096)
@@ -51,7 +51,7 @@ class Compute(Strict):
     gpus: int = Field(default=0, ge=0, le=1024)
     """GPUs of a node."""
     is_default: StrictBool = False
-    """Whether it runs the jobs that name no compute. At most one does; if none does, nodes without a compute do."""
+    """True if it runs the jobs that name no compute. At most one does; if none does, nodes without a compute do."""
 
     @property
     def kind(self) -> str:
@@ -59,7 +59,7 @@ class Compute(Strict):
         return str(self.model_dump(include={"type"})["type"])
 
     def shape_of(self, spec: JobSpec) -> Shape:
-        """What a node must be for a job: nodes of other shapes don't work for it."""
+        """Return what a node must be for a job: nodes of other shapes don't work for it."""
         return Shape(image=spec.environment.node_image if self.has_images else "")
 
     @field_validator("*", mode="before")

@@ -34,7 +34,7 @@ _FORM: Final = "2 to 32 letters, digits and '-', beginning with a letter and not
 
 
 def has_no_kind(document: Mapping[str, Any]) -> bool:
-    """Whether a document is one of Azure ML's that leaves it to the cluster what its nodes are."""
+    """Return whether a document is one of Azure ML's that leaves it to the cluster what its nodes are."""
     return str(document.get("type")).lower() == AMLCOMPUTE and "kind" not in document
 
 

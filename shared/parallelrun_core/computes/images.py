@@ -36,7 +36,7 @@ def image_of(spec: Mapping[str, Any]) -> str:
 
 
 def has_image(spec: Mapping[str, Any]) -> bool:
-    """Whether a job, or a step of a pipeline, runs on nodes of an image that it names, or describes."""
+    """Return whether a job, or a step of a pipeline, runs on nodes of an image that it names, or describes."""
     steps = spec.get("steps")
     return bool(image_of(spec)) or (
         isinstance(steps, Mapping) and any(has_image(step["job"]) for step in steps.values())

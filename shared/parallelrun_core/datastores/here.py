@@ -116,7 +116,7 @@ def _unusable(name: str, why: str) -> DatastoreUnusable:
 
 
 def _stamp(place: _Place, name: str, datastore: Datastore | None) -> tuple[object, ...]:
-    """What changes with the files of a datastore."""
+    """Return what changes with the files of a datastore."""
     try:
         version = place.catalog.version(name)
     except (OSError, ParallelRunError):

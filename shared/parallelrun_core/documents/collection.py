@@ -56,7 +56,7 @@ class Documents(Generic[T]):
         return [name for name in names if self._is_name(name)]
 
     def __contains__(self, name: str) -> bool:
-        """Whether there is a value of this name, readable or not."""
+        """Return whether there is a value of this name, readable or not."""
         return self.store.exists(self._key(name))
 
     def find(self, name: str) -> T | None:
@@ -140,7 +140,7 @@ class Documents(Generic[T]):
         return no_such(self._noun, name, self.names(), self._create_hint)
 
     def hint(self, missing_name: str) -> str:
-        """What to do about a name that isn't there: what it may be a slip of, what there is, how to make one."""
+        """Return what to do about a name that isn't there: what it may be a slip of, what there is, how to make one."""
         return names_hint(missing_name, self.names(), self._create_hint)
 
     def _key(self, name: str) -> str:
@@ -177,7 +177,7 @@ def no_such(noun: str, missing_name: str, names: list[str], create_hint: str = "
 
 
 def names_hint(missing_name: str, names: list[str], create_hint: str = "") -> str:
-    """What to do about a name that isn't among `names`, for messages."""
+    """Return what to do about a name that isn't among `names`, for messages."""
     listed = ", ".join(names[:_MAX_LISTED])
     close = get_close_matches(missing_name, names, n=1)
     if close:

@@ -43,7 +43,7 @@ class DocumentStore(Protocol):
         ...
 
     def location(self, name: str) -> str:
-        """Where a document is, for messages: a path or a URL."""
+        """Return where a document is, for messages: a path or a URL."""
         ...
 
     def version(self, name: str) -> str:
@@ -51,7 +51,7 @@ class DocumentStore(Protocol):
         ...
 
     def exists(self, name: str) -> bool:
-        """Whether there is a document of this name, readable or not."""
+        """Return whether there is a document of this name, readable or not."""
         ...
 
     def create(self, name: str, data: bytes, *, if_store_exists: bool = False) -> None:

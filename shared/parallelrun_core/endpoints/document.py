@@ -146,7 +146,8 @@ def checked_name(given: object, wanted: str, pointer: str) -> str:
 
 
 def _slots(document: Mapping[str, Any], folder: Path | None, names: Names | None) -> dict[str, Slot]:
-    """What an invocation of a pipeline gives: its inputs that are data or texts. Numbers are those of the document."""
+    """Return what an invocation of a pipeline gives: its inputs that are data or texts. Numbers are those of the
+    document."""
     declared = _declared(document, folder, names)
     given = document.get("inputs") if isinstance(document.get("inputs"), dict) else {}
     slots = {}

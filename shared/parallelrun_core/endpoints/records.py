@@ -20,7 +20,7 @@ class Endpoint(msgspec.Struct, kw_only=True, frozen=True):
     name: str
     made: float
     at: float
-    """When it was last defined."""
+    """Time when it was last defined."""
     default_deployment: str = ""
     """The one that is invoked when a request names none."""
     display_name: str = ""
@@ -38,7 +38,7 @@ class Slot(msgspec.Struct, kw_only=True, frozen=True):
 
     @property
     def is_data(self) -> bool:
-        """Whether it is the place of data, and no text."""
+        """Return whether it is the place of data, and no text."""
         return self.type != "string"
 
 
@@ -50,7 +50,7 @@ class Deployment(msgspec.Struct, kw_only=True, frozen=True):
     endpoint: str
     made: float
     at: float
-    """When it was last defined."""
+    """Time when it was last defined."""
     type: Literal["model", "pipeline"]
     job: dict[str, Any]
     """A job spec, or that of a pipeline with placeholders for what an invocation gives."""

@@ -46,7 +46,7 @@ class FirstWins:
         return mini_batch < len(self._states) and self._states[mini_batch] != self._OPEN
 
     def has_any(self, first: int, end: int) -> bool:
-        """Whether a mini-batch from `first` up to `end`, exclusively, has a decision."""
+        """Return whether a mini-batch from `first` up to `end`, exclusively, has a decision."""
         return any(self._states[first:end])
 
     @property
@@ -64,7 +64,7 @@ class FirstWins:
         yield from range(len(states), end)
 
     def accept(self, outcome: Place) -> bool:
-        """Whether this outcome is the decision of its mini-batch."""
+        """Return whether this outcome is the decision of its mini-batch."""
         mini_batch = outcome.mini_batch
         if mini_batch >= len(self._states):
             self._states.extend(bytes(mini_batch + _STEP_BYTES - len(self._states)))
@@ -83,7 +83,7 @@ class FirstWins:
         return True
 
     def _is_late(self, outcome: Place, state: int) -> bool:
-        """Whether the earlier decision stands."""
+        """Return whether the earlier decision stands."""
         if self._lost and (outcome.mini_batch, outcome.token) in self._lost:
             return True
         return state == self._DONE or outcome.generation <= self._failed_in.get(outcome.mini_batch, -1)
@@ -128,7 +128,7 @@ class Decided:
         return mini_batch in self._first
 
     def has_any(self, first: int, end: int) -> bool:
-        """Whether a mini-batch from `first` up to `end`, exclusively, has a decision."""
+        """Return whether a mini-batch from `first` up to `end`, exclusively, has a decision."""
         return self._first.has_any(first, end)
 
     @property
@@ -147,11 +147,11 @@ class Decided:
 
     @property
     def failed(self) -> int:
-        """How many mini-batches have failed."""
+        """Return how many mini-batches have failed."""
         return len(self._failed_items)
 
     def accept(self, outcome: Outcome) -> bool:
-        """Whether this outcome is the decision of its mini-batch; if so, it is counted."""
+        """Return whether this outcome is the decision of its mini-batch; if so, it is counted."""
         if not self._first.accept(outcome):
             return False
         if self._failed_items:
@@ -280,7 +280,7 @@ class DecisionWriter:
 
 
 def _is_of(lost: LostRows, present: dict[int, Outcome]) -> bool:
-    """Whether these are the rows of a present decision."""
+    """Return whether these are the rows of a present decision."""
     outcome = present.get(lost.mini_batch)
     return outcome is not None and (outcome.part, outcome.offset) == (lost.part, lost.offset) and bool(outcome.length)
 
@@ -296,7 +296,9 @@ def read_outcomes(folder: Path, *, on_damage: OnDamage = lambda _: None) -> Iter
 
 
 def read_places(folder: Path, *, on_damage: OnDamage = lambda _: None) -> Iterator[Place]:
-    """Where the rows of every recorded outcome are, in the order of the log: reads quicker than `read_outcomes`."""
+    """Return where the rows of every recorded outcome are, in the order of the log: reads quicker
+    than `read_outcomes`.
+    """
     for _, _, raw in read_term_log(folder, NAME, on_damage=on_damage):
         yield from decode_places(raw)
 

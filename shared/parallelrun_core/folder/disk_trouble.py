@@ -13,20 +13,22 @@ _MAY_PASS: Final = _FULL | {
 
 
 def is_full(error: OSError) -> bool:
-    """Whether there is no room, or a quota is used up: waiting until somebody makes room is better than failing."""
+    """Return whether there is no room, or a quota is used up: waiting until somebody makes room is
+    better than failing.
+    """
     return error.errno in _FULL
 
 
 def is_disk_trouble(error: OSError) -> bool:
-    """Whether the disk is full or the device fails: the process that writes there is not at fault."""
+    """Return whether the disk is full or the device fails: the process that writes there is not at fault."""
     return is_full(error) or error.errno == errno.EIO
 
 
 def may_pass(error: OSError) -> bool:
-    """Whether this may be over soon: no room, a volume that is away for a moment, a shortage on this machine."""
+    """Return whether this may be over soon: no room, a volume that is away for a moment, a shortage on this machine."""
     return error.errno in _MAY_PASS
 
 
 def is_shortage_here(error: OSError) -> bool:
-    """Whether this process, or this machine, has run out of memory or file descriptors: no file is at fault."""
+    """Return whether this process, or this machine, has run out of memory or file descriptors: no file is at fault."""
     return error.errno in (errno.ENOMEM, errno.EMFILE, errno.ENFILE)

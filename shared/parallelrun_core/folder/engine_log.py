@@ -18,7 +18,7 @@ _MAX_BYTES = 64 << 20
 
 
 class EngineLog:
-    """One log, `logs/sys/<name>.txt`; warnings and errors are copied to `logs/sys/warning/` and `logs/sys/error/`.
+    """A log, `logs/sys/<name>.txt`; warnings and errors are copied to `logs/sys/warning/` and `logs/sys/error/`.
 
     Lines that can't be written are lost: a disk too full for a log must not fail anything.
 

@@ -101,5 +101,5 @@ def link_or_copy(source: str | Path, target: str | Path) -> None:
 
 
 def has_no_links(error: OSError) -> bool:
-    """Whether a link could not be made because this file system has none, or no more for this file."""
+    """Return whether a link could not be made because this file system has none, or no more for this file."""
     return error.errno in _NO_LINKS

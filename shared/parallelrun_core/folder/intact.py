@@ -12,12 +12,12 @@ _BLOCK_BYTES = 1 << 20
 
 
 def has_rows(parts: Path, place: Place) -> bool:
-    """Whether the rows of an outcome are there and have its crc; see `is_intact`."""
+    """Return whether the rows of an outcome are there and have its crc; see `is_intact`."""
     return is_intact(parts, place.part, place.offset, place.length, place.crc)
 
 
 def is_intact(parts: Path, part: str, offset: int, length: int, crc: int) -> bool:
-    """Whether a range of a part file is there and has this crc.
+    """Return whether a range of a part file is there and has this crc.
 
     Raises:
         OSError: the file is there, and can't be read.

@@ -120,8 +120,8 @@ class JobFolder:
         }
 
     def path_rule(self, record: JobRecord) -> PathRule | None:
-        """What paths this job may use, which includes its own `outputs`; None if an earlier release has accepted it, by
-        what was the rule then.
+        """Return what paths this job may use, which includes its own `outputs`; None if an earlier release has accepted
+        it, by what was the rule then.
         """
         return PathRule(self.root, record.places, self.job_id) if record.places is not None else None
 
@@ -174,7 +174,7 @@ class JobFolder:
         return record
 
     def record(self) -> JobRecord:
-        """What was submitted.
+        """Return what was submitted.
 
         Raises:
             NotFound: there is no such job.
@@ -190,11 +190,11 @@ class JobFolder:
 
     @property
     def has_record(self) -> bool:
-        """Whether the job was accepted: a folder without its `job.json` is being made, or was left half-made."""
+        """Return whether the job was accepted: a folder without its `job.json` is being made, or was left half-made."""
         return self.layout.record.exists()
 
     def generation(self) -> int:
-        """How often the job was reopened."""
+        """Return how often the job was reopened."""
         return self.layout.generation()
 
     def reopenings(self) -> list[Reopening]:
@@ -227,7 +227,7 @@ class JobFolder:
             write_once(self.layout.cancel(generation), encode(request), mode=PRIVATE_FILE)
 
     def has_cancel(self, generation: int) -> bool:
-        """Whether the user wants this generation canceled; if it has ended otherwise, that came too late."""
+        """Return whether the user wants this generation canceled; if it has ended otherwise, that came too late."""
         return self.layout.cancel(generation).exists()
 
     def withdraw_cancel(self, generation: int) -> None:
@@ -238,7 +238,7 @@ class JobFolder:
         return self.layout.result(self.generation() if generation is None else generation)
 
     def result(self) -> JobResult | None:
-        """How the job ended, or None while it hasn't, or has been reopened."""
+        """Return how the job ended, or None while it hasn't, or has been reopened."""
         try:
             return decode((path := self._result_file()).read_bytes(), JobResult, path)
         except FileNotFoundError:
@@ -254,7 +254,7 @@ class JobFolder:
 
     @property
     def has_ended(self) -> bool:
-        """Whether a result is recorded, and the job hasn't been reopened since."""
+        """Return whether a result is recorded, and the job hasn't been reopened since."""
         return self._result_file().exists()
 
     def conclude(self, result: JobResult, *, generation: int | None = None) -> JobResult:

@@ -51,7 +51,7 @@ class Layout:
 
     @property
     def tracked_run(self) -> Path:
-        """Which run of MLflow is the job's."""
+        """Return which run of MLflow is the job's."""
         return self.path / "mlflow.json"
 
     def schema(self, number: int | str) -> Path:
@@ -66,11 +66,11 @@ class Layout:
 
     @property
     def schemas_of_workers(self) -> Path:
-        """Where workers write schemas that can't write to the job's folder."""
+        """Return where workers write schemas that can't write to the job's folder."""
         return self.path / "schemas"
 
     def warnings(self, term: int) -> Path:
-        """What a leader has found in the data that a user may not want, while it listed and cut them."""
+        """Return what a leader has found in the data that a user may not want, while it listed and cut them."""
         return self.path / f"warnings.{term}.json"
 
     @property
@@ -104,7 +104,7 @@ class Layout:
 
     @property
     def steps(self) -> Path:
-        """What was decided about the steps of a pipeline."""
+        """Return what was decided about the steps of a pipeline."""
         return self.path / STEPS
 
     @property
@@ -129,7 +129,9 @@ class Layout:
         return max((int(match[1]) for match in matches if match), default=0)
 
     def _names(self) -> list[str]:
-        """What is in the folder, if it is there: a pipeline asks for it again and again, of each of its steps."""
+        """Return what is in the folder, if it is there: a pipeline asks for it again and again, of
+        each of its steps.
+        """
         try:
             return os.listdir(self.path)  # noqa: PTH208 - no path for each
         except (FileNotFoundError, NotADirectoryError, PermissionError):
@@ -149,7 +151,7 @@ class Layout:
         return self.grouped(number) / "rows"
 
     def groups(self, number: int) -> Path:
-        """Which range of those is which group."""
+        """Return which range of those is which group."""
         return self.grouped(number) / "groups.jsonl"
 
     def grouping(self, number: int, term: int | str) -> Path:
@@ -204,21 +206,21 @@ class Logs:
 
     @property
     def storage(self) -> Path:
-        """What was asked of object stores; a file for each process that asked."""
+        """Return what was asked of object stores; a file for each process that asked."""
         return self.sys / "storage"
 
     @property
     def stacks(self) -> Path:
-        """Where workers were when somebody asked; a file for each node."""
+        """Return where workers were when somebody asked; a file for each node."""
         return self.sys / "stacks"
 
     @property
     def image_build(self) -> Path:
-        """How the image of the job's nodes was built, if that was done while it waited."""
+        """Return how the image of the job's nodes was built, if that was done while it waited."""
         return self.sys / "image.txt"
 
     def of_node(self, node: str) -> Path:
-        """What workers of a node log, and what their processes print."""
+        """Return what workers of a node log, and what their processes print."""
         return self.sys / "node" / node
 
     def errors_of_node(self, node: str) -> Path:
@@ -245,15 +247,15 @@ class Logs:
 
     @property
     def user_metrics(self) -> Path:
-        """What scripts log as metrics: a folder for each node, or for each step of a pipeline (metrics.py)."""
+        """Return what scripts log as metrics: a folder for each node, or for each step of a pipeline (metrics.py)."""
         return self.user / "metrics"
 
     def script_log(self, node: str) -> Path:
-        """What `EntryScript().logger` writes on a node."""
+        """Return what `EntryScript().logger` writes on a node."""
         return self.user / "entry_script_log" / node
 
     def script_files(self, node: str) -> Path:
-        """What scripts write below `logs` of their working folders; a folder for each process."""
+        """Return what scripts write below `logs` of their working folders; a folder for each process."""
         return self.user / "files" / node
 
 

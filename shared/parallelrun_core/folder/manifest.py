@@ -36,7 +36,7 @@ class Closing(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Entry(NamedTuple):
-    """One mini-batch, and its record in the manifest."""
+    """A mini-batch, and its record in the manifest."""
 
     mini_batch: int
     term: int
@@ -108,7 +108,7 @@ def read_closing(folder: Path) -> Closing | None:
 
 
 def read_length(folder: Path) -> tuple[int, Closing | None]:
-    """How many mini-batches can be read, and what `read_closing` returns."""
+    """Return how many mini-batches can be read, and what `read_closing` returns."""
     last, records = b"", 0
     for _, _, raw in read_term_log(folder, NAME):
         last = raw

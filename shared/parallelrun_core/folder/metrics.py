@@ -47,7 +47,7 @@ Value = None | bool | int | float | str | list[Any] | dict[str, Any]
 
 
 class Point(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):
-    """One value of a metric."""
+    """A value of a metric."""
 
     time: float
     """Seconds since the epoch, by the clock of the node."""
@@ -69,7 +69,7 @@ class Metric:
 
     name: str
     count: int = 0
-    """How many values."""
+    """Number of values."""
     points: list[Point] = field(default_factory=list)
     """The last ones, in the order of their times."""
 
@@ -177,8 +177,8 @@ def pass_on(logs: Path, parent_logs: Path, *, step: str, prefix: str = "") -> No
 
 
 def _lines(logs: Path) -> Iterator[tuple[_Line, int]]:
-    """What is in the files, each line with its weight. Lines that are too long, or that there are too many of, are
-    counted only."""
+    """Return what is in the files, each line with its weight. Lines that are too long, or that there are too many of,
+    are counted only."""
     decoder = msgspec.json.Decoder(_Line)
     left, lines_left = _MAX_BYTES, _MAX_LINES
     for source, name in _files(logs):
@@ -212,7 +212,7 @@ def _weight(text: bytes) -> int:
 
 
 def _is_deep(text: bytes, value: Value) -> bool:
-    """Whether more lists and mappings are in each other than whoever writes the value again can bear."""
+    """Return whether more lists and mappings are in each other than whoever writes the value again can bear."""
     if text.count(b"[") + text.count(b"{") <= _MAX_DEPTH:
         return False
     level = [value]

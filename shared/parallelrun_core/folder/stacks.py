@@ -12,7 +12,7 @@ MOST_WORKERS = 64
 
 
 class StackFrame(msgspec.Struct, kw_only=True, frozen=True):
-    """One call."""
+    """A call."""
 
     file: str
     """Relative to the job's code, if it is in there."""
@@ -22,7 +22,7 @@ class StackFrame(msgspec.Struct, kw_only=True, frozen=True):
 
 
 class ThreadStack(msgspec.Struct, kw_only=True, frozen=True):
-    """One thread of a worker."""
+    """A thread of a worker."""
 
     is_main: bool
     name: str = ""
@@ -32,7 +32,7 @@ class ThreadStack(msgspec.Struct, kw_only=True, frozen=True):
 
 
 class WorkerStacks(msgspec.Struct, kw_only=True, frozen=True):
-    """One worker."""
+    """A worker."""
 
     process: str
     pid: int
@@ -69,7 +69,7 @@ def write_stacks(logs: Logs, stacks: NodeStacks) -> None:
 
 
 def decode_stacks(text: bytes) -> NodeStacks | None:
-    """What a node has written; None: it didn't write this."""
+    """Return what a node has written; None: it didn't write this."""
     try:
         return msgspec.json.decode(text, type=NodeStacks)
     except msgspec.DecodeError:

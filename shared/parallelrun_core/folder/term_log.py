@@ -30,7 +30,7 @@ class Header(msgspec.Struct, frozen=True, kw_only=True):
     schema: int = SCHEMA
     term: int
     accepted: dict[str, int]
-    """How many bytes of each earlier term's file count: term, as a string → length."""
+    """Number of bytes of each earlier term's file count: term, as a string → length."""
 
 
 class Span(msgspec.Struct, frozen=True):
@@ -56,7 +56,7 @@ def terms(folder: Path, name: str) -> list[int]:
 
 
 def accept(folder: Path, name: str, *, on_damage: OnDamage | None = None) -> dict[str, int]:
-    """How many bytes of each term's file can be read now, by term as a string; durable on return.
+    """Return how many bytes of each term's file can be read now, by term as a string; durable on return.
 
     Terms without a record are omitted: there may be many such leaders, and each header would name all the others.
 
@@ -127,7 +127,7 @@ def spans(folder: Path, name: str, *, on_damage: OnDamage | None = None) -> list
 
 
 def _header(folder: Path, name: str, term: int) -> tuple[int, Header | None]:
-    """Where the records of a file begin, 0 when it has none, and its header, unless that is damaged."""
+    """Return where the records of a file begin, 0 when it has none, and its header, unless that is damaged."""
     path, damage = file_of(folder, name, term), list[Damage]()
     start, payload = next(read_records(path, on_damage=damage.append), (0, b""))
     if damage:
@@ -181,7 +181,7 @@ def _first_record(folder: Path, name: str, term: int) -> int:
 
 
 def _readable_end(folder: Path, name: str, span: Span, *, on_damage: OnDamage = lambda _: None) -> int:
-    """Where the last whole record of a span ends."""
+    """Return where the last whole record of a span ends."""
     reader = RecordReader(file_of(folder, name, span.term), start=span.start, on_damage=on_damage)
     try:
         while reader.read() is not None:

@@ -31,7 +31,7 @@ Selection = list[str] | NamePattern
 
 
 def selected(names: list[str], wanted: Selection) -> list[str]:
-    """Which of these columns are meant, in their order."""
+    """Return which of these columns are meant, in their order."""
     if not isinstance(wanted, NamePattern):
         return [name for name in names if name in wanted]
     pattern = re.compile(wanted.pattern, re.IGNORECASE if wanted.ignore_case else 0)

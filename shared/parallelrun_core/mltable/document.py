@@ -24,7 +24,7 @@ _KINDS: Final = ("file", "folder", "pattern")
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """One entry of `paths`, made absolute."""
+    """An entry of `paths`, made absolute."""
 
     kind: str
     """`file`, `folder` or `pattern`."""

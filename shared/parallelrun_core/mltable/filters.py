@@ -62,7 +62,7 @@ def _expression(node: ast.expr) -> Any:  # noqa: PLR0911 - one for each form
 
 
 def _condition(node: ast.expr) -> Any:
-    """What `and`, `or` and `not` take. A column may hold true and false."""
+    """Return what `and`, `or` and `not` take. A column may hold true and false."""
     condition = _expression(node)
     if not _is_test(condition) and not _is_column(condition):
         raise ValueError(
@@ -73,7 +73,7 @@ def _condition(node: ast.expr) -> Any:
 
 
 def _quantity(node: ast.expr) -> Any:
-    """What is compared or calculated with."""
+    """Return what is compared or calculated with."""
     quantity = _expression(node)
     if quantity is None:
         raise ValueError('nothing equals None: use is_null(col("a")), or not is_null(col("a"))')

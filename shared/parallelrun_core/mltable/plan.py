@@ -55,7 +55,7 @@ _CRC: Final = "crc32"
 
 
 class InputPlan(msgspec.Struct, kw_only=True):
-    """One input that is cut into mini-batches."""
+    """An input that is cut into mini-batches."""
 
     name: str
     kind: str = FILES
@@ -107,11 +107,11 @@ class InputPlan(msgspec.Struct, kw_only=True):
 
     @property
     def is_indivisible(self) -> bool:
-        """Whether the table is one mini-batch, because of its `tail`."""
+        """Return whether the table is one mini-batch, because of its `tail`."""
         return self.tail is not None and self.tail < len(self.steps)
 
     def columns_read(self, names: list[str]) -> list[str]:
-        """Which columns of a file with these the first steps leave: all, if they leave none."""
+        """Return which columns of a file with these the first steps leave: all, if they leave none."""
         left = names
         for step in self.steps:
             if not isinstance(step, KeepColumns):
@@ -220,7 +220,7 @@ def plan_input(
 
 
 def _is_staged(plan: InputPlan, pointer: str) -> bool:
-    """Whether it is on no disk which the nodes share.
+    """Return whether it is on no disk which the nodes share.
 
     Raises:
         InvalidInput: some are and some aren't.
@@ -232,7 +232,8 @@ def _is_staged(plan: InputPlan, pointer: str) -> bool:
 
 
 def _is_source(path: str, steps: list[AnyStep], pointer: str, rule: PathRule | None) -> bool:
-    """Whether the path of an input of type mltable has the data themselves: files, which the job says how to read.
+    """Return whether the path of an input of type mltable has the data themselves: files, which the job says how to
+    read.
 
     Raises:
         InvalidInput: such files, and no step of the job reads them.
@@ -256,7 +257,7 @@ def _is_source(path: str, steps: list[AnyStep], pointer: str, rule: PathRule | N
 
 
 def _is_mltable(path: str, rule: PathRule | None) -> bool:
-    """Whether a file whose name doesn't tell is an MLTable by its content."""
+    """Return whether a file whose name doesn't tell is an MLTable by its content."""
     try:
         with storage_of(path).open(path, rule) as opened:
             text = opened.read(_MAX_TABLE_BYTES + 1)

@@ -126,7 +126,6 @@ class TakeRandomSample(Step, tag="take_random_sample"):
         return cls(probability=probability, seed=seed)
 
     def as_written(self) -> Step:
-        """See the base."""
         return msgspec.structs.replace(self, seed=None)
 
 

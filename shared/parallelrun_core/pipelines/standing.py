@@ -40,7 +40,7 @@ class Standing:
 
     @property
     def is_reused(self) -> bool:
-        """Whether its outputs are those of a step that has run before."""
+        """Return whether its outputs are those of a step that has run before."""
         return self.record is not None and self.record.action == "reuse"
 
     @property
@@ -50,7 +50,7 @@ class Standing:
 
 
 def end_of(folder: JobFolder, generation: int) -> tuple[int, JobResult | None]:
-    """How a job has ended in this generation or a later one, if it has."""
+    """Return how a job has ended in this generation or a later one, if it has."""
     generation = max(generation, folder.generation())
     path = folder.layout.result(generation)
     try:
@@ -66,7 +66,7 @@ def standings(
     records: Mapping[str, Sequence[StepRecord]] | None = None,
     end: Callable[[JobFolder, int], tuple[int, JobResult | None]] = end_of,
 ) -> dict[str, Standing]:
-    """How each step stands in the present generation of the pipeline, in an order in which they can run.
+    """Return how each step stands in the present generation of the pipeline, in an order in which they can run.
 
     Args:
         records: as `read_records` reads them, if the caller has them.
@@ -115,7 +115,7 @@ def _by(record: StepRecord, root: Path, end: Callable[[JobFolder, int], tuple[in
 
 
 def _damaged(record: StepRecord, why: str) -> JobResult | None:
-    """What stands in for a result that can't be read; of a job whose outputs are only reused, none is needed."""
+    """Return what stands in for a result that can't be read; of a job whose outputs are only reused, none is needed."""
     if record.action == "reuse":
         return None
     hint = "put that file back, for instance from a backup; or resume the pipeline, which runs the step again"
@@ -128,7 +128,7 @@ def _damaged(record: StepRecord, why: str) -> JobResult | None:
 def _still_holds(
     standing: Standing, spec: PipelineSpec, step: str, known: Mapping[str, Standing], reopening: Reopening | None
 ) -> bool:
-    """Whether what a step has made in an earlier generation of the pipeline is what it would make now."""
+    """Return whether what a step has made in an earlier generation of the pipeline is what it would make now."""
     if standing.state is not StepState.COMPLETED:
         return standing.state is StepState.RUNNING
     if reopening is not None and reopening.retry_failed and can_be_retried(standing, spec.steps[step]):
@@ -137,7 +137,7 @@ def _still_holds(
 
 
 def can_be_retried(standing: Standing, step: Step) -> bool:
-    """Whether what has failed in the job of a step that has completed can be tried again there.
+    """Return whether what has failed in the job of a step that has completed can be tried again there.
 
     Where it would write, there must be no version of an asset; nor what another pipeline has made.
     """
@@ -147,7 +147,7 @@ def can_be_retried(standing: Standing, step: Step) -> bool:
 
 
 def is_upon(record: StepRecord | None, spec: PipelineSpec, step: str, known: Mapping[str, Standing]) -> bool:
-    """Whether a step was given what the steps that it needs have made last."""
+    """Return whether a step was given what the steps that it needs have made last."""
     given = record.upon if record is not None else {}
     needs = spec.steps[step].needs()
     return all(known[each].state is StepState.COMPLETED and given.get(each) == known[each].made for each in needs)

@@ -42,11 +42,11 @@ class Cron:
 
     @property
     def is_hourly(self) -> bool:
-        """Whether it is due in every hour of a day."""
+        """Return whether it is due in every hour of a day."""
         return len(self.hours) == 24
 
     def has(self, day: date) -> bool:
-        """Whether anything is due on this day."""
+        """Return whether anything is due on this day."""
         if day.month not in self.months:
             return False
         is_day = self.days is None or day.day in self.days
@@ -56,7 +56,7 @@ class Cron:
         return is_day and is_week_day
 
     def times(self) -> list[time]:
-        """When on such a day, in order."""
+        """Return when on such a day, in order."""
         return [time(hour, minute) for hour in self.hours for minute in self.minutes]
 
 

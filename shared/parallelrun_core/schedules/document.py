@@ -179,7 +179,7 @@ def _read(document: dict[str, Any], folder: Path | None, file: str, names: Names
 
 
 def _with_placeholders(part: Any) -> Any:
-    """What each job has for itself becomes what `prepared.job_of` fills in."""
+    """Return what each job has for itself becomes what `prepared.job_of` fills in."""
     match part:
         case dict():
             return {key: _with_placeholders(value) for key, value in part.items()}

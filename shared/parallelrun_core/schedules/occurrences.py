@@ -24,7 +24,7 @@ class Days(Protocol):
 
     @property
     def is_hourly(self) -> bool:
-        """Whether what is meant is each hour that passes, and not those that a clock shows."""
+        """Return whether what is meant is each hour that passes, and not those that a clock shows."""
         ...
 
     def has(self, day: date) -> bool: ...
@@ -121,7 +121,7 @@ def latest_of(due: Occurrences, since: datetime, until: datetime) -> datetime | 
 
 
 def count_between(due: Occurrences, since: datetime, before: datetime) -> int:
-    """How many there are after `since` and before `before`; no more than `COUNTED` are counted."""
+    """Return how many there are after `since` and before `before`; no more than `COUNTED` are counted."""
     return sum(each < before for each in islice(_until(due.after(since), before), COUNTED))
 
 

@@ -52,7 +52,7 @@ def decide(
     is_running: bool,
     may_overlap: bool,
 ) -> Decision | None:
-    """What to do now; None: nothing has been due.
+    """Return what to do now; None: nothing has been due.
 
     However many times were missed, at most one job is made up for them: that of the latest one.
 

@@ -27,15 +27,15 @@ class Revision(msgspec.Struct, kw_only=True, frozen=True):
     schedule_id: str
     """Another one for each schedule that ever had this name."""
     made: float
-    """When the first revision was: the start of a trigger that has none."""
+    """Time when the first revision was: the start of a trigger that has none."""
     at: float
-    """When this one was; what was due before is not made up."""
+    """Time when this one was; what was due before is not made up."""
     is_enabled: bool
     trigger: dict[str, Any]
     missed: Missed
-    """Whether a job is made up for times at which no master ran: one for all of them, or none."""
+    """True if a job is made up for times at which no master ran: one for all of them, or none."""
     may_overlap: bool
-    """Whether a job is made while an earlier one has not ended."""
+    """True if a job is made while an earlier one has not ended."""
     display_name: str = ""
     description: str = ""
     tags: dict[str, str] = {}
@@ -43,7 +43,7 @@ class Revision(msgspec.Struct, kw_only=True, frozen=True):
     """The job that is made, without its id; all checks are done and its code is in the store."""
 
     def due(self) -> Occurrences:
-        """When it is due.
+        """Return when it is due.
 
         Raises:
             CorruptLog: this release, or this machine's data of time zones, can't tell.
@@ -54,7 +54,7 @@ class Revision(msgspec.Struct, kw_only=True, frozen=True):
             raise CorruptLog(f"The trigger of this schedule can't be read: {error}") from error
 
     def since(self) -> datetime:
-        """What was due up to then is not made up: it was before the schedule was made, changed or enabled."""
+        """Return what was due up to then is not made up: it was before the schedule was made, changed or enabled."""
         at = moment(int(self.at))
         return at - timedelta(seconds=1) if self.number == 1 else at  # the start itself may be due
 
@@ -70,7 +70,7 @@ class Fire(msgspec.Struct, kw_only=True, frozen=True):
     due: str
     """RFC 3339, UTC."""
     at: float
-    """When it was decided."""
+    """Time when it was decided."""
     outcome: Outcome
     revision: int
     job_id: str = ""

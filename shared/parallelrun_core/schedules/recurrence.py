@@ -28,18 +28,18 @@ class Recurrence:
     is_hourly: Final = False
 
     def has(self, day: date) -> bool:
-        """Whether anything is due on this day."""
+        """Return whether anything is due on this day."""
         if self._units(day) % self.interval:
             return False
         is_week_day = not self.week_days or day.weekday() in self.week_days
         return is_week_day and (not self.month_days or day.day in self.month_days)
 
     def times(self) -> list[time]:
-        """When on such a day, in order."""
+        """Return when on such a day, in order."""
         return [time(hour, minute, self.second) for hour in self.hours for minute in self.minutes]
 
     def _units(self, day: date) -> int:
-        """How many days, weeks or months after the first one it is."""
+        """Return how many days, weeks or months after the first one it is."""
         if self.frequency == "day":
             return (day - self.first).days
         if self.frequency == "week":

@@ -159,7 +159,7 @@ class ScheduleFolder:
         self._add(f"{_MANUAL}{stamp(due)}-{fire.job_id}", fire)
 
     def is_launched(self, due: datetime) -> bool:
-        """Whether the job for a time was made, as far as anybody has noted."""
+        """Return whether the job for a time was made, as far as anybody has noted."""
         return self._fires.store.exists(f"{stamp(due)}{_LAUNCHED}")
 
     def note_launched(self, due: datetime) -> None:

@@ -78,9 +78,9 @@ class RecurrenceTrigger(_Trigger):
     type: Annotated[Literal["recurrence"], BeforeValidator(_lower)]
     frequency: Annotated[Literal["minute", "hour", "day", "week", "month"], BeforeValidator(_lower)]
     interval: int = Field(default=1, ge=1, le=_LONGEST)
-    """How many minutes, hours, days, weeks or months."""
+    """Number of minutes, hours, days, weeks or months."""
     pattern: Pattern | None = Field(default=None, alias="schedule")
-    """When on such a day."""
+    """Time when on such a day."""
 
 
 Trigger = CronTrigger | RecurrenceTrigger
@@ -126,7 +126,7 @@ def parsed_trigger(document: dict[str, Any]) -> Trigger:
 
 
 def occurrences(trigger: Trigger, *, made: datetime, pointer: str = "/trigger") -> Occurrences:
-    """When it is due.
+    """Return when it is due.
 
     Args:
         made: when the schedule was made: its start if it has no other.

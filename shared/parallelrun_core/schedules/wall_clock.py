@@ -13,7 +13,7 @@ _SECOND: Final = timedelta(seconds=1)
 
 
 def wall_time(moment: datetime, zone: tzinfo) -> datetime:
-    """What a clock of the zone shows at a moment."""
+    """Return what a clock of the zone shows at a moment."""
     return moment.astimezone(zone).replace(tzinfo=None)
 
 

@@ -67,7 +67,7 @@ class Every:
         self._due_at = first_at
 
     def is_due(self, now: float) -> bool:
-        """Whether it is time; if so, the next time is one interval from now."""
+        """Return whether it is time; if so, the next time is one interval from now."""
         if now < self._due_at:
             return False
         self._due_at = now + self._interval_s

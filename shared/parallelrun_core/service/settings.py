@@ -87,7 +87,7 @@ class ServiceSettings(BaseSettings):
 
     @staticmethod
     def tracing() -> Tracing | None:
-        """What the variables of OpenTelemetry in this service's environment say; None: there are no traces."""
+        """Return what the variables of OpenTelemetry in this service's environment say; None: there are no traces."""
         from parallelrun_core.tracing.switch import tracing_of
 
         return tracing_of(os.environ)

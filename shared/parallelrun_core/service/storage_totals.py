@@ -40,7 +40,7 @@ class StorageTotals:
         return run_and_hand_over
 
     def reading(self) -> Reading:
-        """What all processes that have ended have asked."""
+        """Return what all processes that have ended have asked."""
         with self._lock:
             with suppress(BlockingIOError):
                 while data := os.read(self._source, _READ_BYTES):

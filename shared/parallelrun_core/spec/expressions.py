@@ -43,18 +43,18 @@ class StepReference(NamedTuple):
 
 
 def is_expression(value: object) -> TypeGuard[str]:
-    """Whether a text has an expression in it."""
+    """Return whether a text has an expression in it."""
     return isinstance(value, str) and _EXPRESSION.search(value) is not None
 
 
 def only_expression(value: object) -> str | None:
-    """What is between the braces, without spaces, when a text is one expression and nothing else."""
+    """Return what is between the braces, without spaces, when a text is one expression and nothing else."""
     found = _EXPRESSION.fullmatch(value.strip()) if isinstance(value, str) else None
     return _without_spaces(found[1]) if found else None
 
 
 def reference(expression: str) -> Reference | None:
-    """What an expression refers to, given what is between its braces; None when that is something else."""
+    """Return what an expression refers to, given what is between its braces; None when that is something else."""
     found = _REFERENCE.fullmatch(_without_spaces(expression))
     return Reference(found[1] is not None, found[2].lower(), found[3]) if found else None
 

@@ -62,7 +62,7 @@ def checked_url(value: str) -> str:
 
 
 def is_never_told(address: IPv4Address | IPv6Address) -> bool:
-    """Whether only a machine itself has business there: it is link-local, or that of a cloud's metadata."""
+    """Return whether only a machine itself has business there: it is link-local, or that of a cloud's metadata."""
     if str(address) in _OF_CLOUDS:
         return True
     return address.is_link_local or address.is_multicast or address.is_unspecified or address.is_reserved

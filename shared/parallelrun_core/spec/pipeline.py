@@ -96,7 +96,7 @@ class Step(_Deferred):
     code: str = ""
     """The name of its snapshot of code, once the pipeline is accepted."""
     is_deterministic: bool = True
-    """Whether equal inputs make equal outputs, so that those of an earlier, equal step can be reused."""
+    """True if equal inputs make equal outputs, so that those of an earlier, equal step can be reused."""
 
     def needs(self) -> frozenset[str]:
         """The steps that must have ended before this one can begin."""
@@ -105,7 +105,7 @@ class Step(_Deferred):
 
     @property
     def makes_assets(self) -> bool:
-        """Whether its outputs become assets when its job has completed. What is in one never changes again."""
+        """Return whether its outputs become assets when its job has completed. What is in one never changes again."""
         return self.type != "pipeline" and any(each.get("asset") for each in self.job.get("outputs", {}).values())
 
     def document(self, paths: Mapping[str, str]) -> dict[str, Any]:
@@ -140,7 +140,7 @@ class PipelineOutput(Output):
 
 
 class PipelineSpec(_Deferred):
-    """One pipeline, with all expressions resolved but the paths of what its steps are going to write."""
+    """A pipeline, with all expressions resolved but the paths of what its steps are going to write."""
 
     type: Literal["pipeline"] = "pipeline"
     name: str = Field(default="pipeline", pattern=r"^[A-Za-z0-9][A-Za-z0-9 ._-]{0,127}$")

@@ -34,7 +34,7 @@ class LeafStep:
 
     @property
     def pointer(self) -> str:
-        """Where the fields of its job are in the spec of the outermost pipeline."""
+        """Return where the fields of its job are in the spec of the outermost pipeline."""
         return pointer_of(self.names)
 
     def known(self) -> JobSpec:
@@ -59,12 +59,12 @@ def known_part(spec: JobSpec, later: Container[str] | None = None) -> JobSpec:
 
 
 def later_path(name: str) -> str:
-    """What the path of an input is, here, that is known only later."""
+    """Return what the path of an input is, here, that is known only later."""
     return f"{_LATER}{name}"
 
 
 def pointer_of(names: tuple[str, ...]) -> str:
-    """Where the fields of the job of a step are, given its name after those of the pipelines that it is in."""
+    """Return where the fields of the job of a step are, given its name after those of the pipelines that it is in."""
     return "".join(f"/steps/{name}/job" for name in names)
 
 
@@ -74,7 +74,7 @@ def in_step(problem: Problem, names: tuple[str, ...]) -> Problem:
 
 
 def is_later(given: object) -> bool:
-    """Whether this is an input of a `LeafStep` that an earlier step makes."""
+    """Return whether this is an input of a `LeafStep` that an earlier step makes."""
     return isinstance(given, Input) and given.path.startswith(_LATER)
 
 

@@ -155,7 +155,7 @@ class _Words:
         return f"{_QUOTES[kind]}{quoted}{kind}" if kind in _QUOTES else quoted
 
     def _is_program(self) -> bool:
-        """Whether the argument that begins or goes on here is read as a program."""
+        """Return whether the argument that begins or goes on here is read as a program."""
         words = re.split(r"[\n;&|()]", self._before)[-1].split()
         if words and not self._before[-1].isspace():
             words.pop()

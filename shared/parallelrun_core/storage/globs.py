@@ -22,7 +22,7 @@ _SCHEME: Final = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
 
 
 def has_wildcard(path: str) -> bool:
-    """Whether a path may be a pattern. A file or folder of exactly this name comes first."""
+    """Return whether a path may be a pattern. A file or folder of exactly this name comes first."""
     return _WILDCARD.search(path) is not None
 
 
@@ -81,7 +81,7 @@ class Pattern:
         return frozenset(after)
 
     def is_match(self, states: States, name: bytes) -> bool:
-        """Whether a file of this name matches to the end."""
+        """Return whether a file of this name matches to the end."""
         last = len(self._names) - 1
         for state in self._reachable(states):
             if state == last and not self._must_be_named(state, name):
@@ -94,7 +94,7 @@ class Pattern:
         return self._is_named is not None and self._begins_open[state] and self._is_named(name)
 
     def is_possible_below(self, folders: Iterable[str]) -> bool:
-        """Whether anything below a folder can match; the folder is given by the names on the way to it."""
+        """Return whether anything below a folder can match; the folder is given by the names on the way to it."""
         states = START
         for name in folders:
             states = self.enter(states, os.fsencode(name))

@@ -26,7 +26,7 @@ class Version(NamedTuple):
 
     @property
     def is_known(self) -> bool:
-        """Whether it tells anything: some web servers say neither what content they have nor since when."""
+        """Return whether it tells anything: some web servers say neither what content they have nor since when."""
         return bool(self.tag or self.modified)
 
 
@@ -46,7 +46,7 @@ class Listing(Protocol):
 
     @property
     def is_sorted(self) -> bool:
-        """Whether all of it came in the order of whole paths; final when the iteration ends."""
+        """Return whether all of it came in the order of whole paths; final when the iteration ends."""
         ...
 
     @property
@@ -105,10 +105,10 @@ class NewFile(Protocol):
 
 
 class Storage(Protocol):
-    """One kind of storage. Without state, so that all threads can share it, and a fork takes nothing along."""
+    """A kind of storage. Without state, so that all threads can share it, and a fork takes nothing along."""
 
     is_near: bool
-    """Whether asking it needs no server: the API asks no other."""
+    """True if asking it needs no server: the API asks no other."""
 
     # When a job is submitted. These must be quick, and the API fetches nothing from servers that a user names.
 
@@ -141,7 +141,8 @@ class Storage(Protocol):
         ...
 
     def below(self, path: str, top: str) -> str | None:
-        """How a file is called from a folder that it is in, or, if `top` is that file, its name; None if it is neither.
+        """Return how a file is called from a folder that it is in, or, if `top` is that file, its name; None if it is
+        neither.
 
         Args:
             top: without a pattern.
@@ -153,11 +154,11 @@ class Storage(Protocol):
         ...
 
     def is_folder(self, path: str) -> bool:
-        """Whether a folder is there. Raises OSError if that can't be found out."""
+        """Return whether a folder is there. Raises OSError if that can't be found out."""
         ...
 
     def is_there(self, path: str) -> bool:
-        """Whether anything has exactly this name, be it a link that leads nowhere."""
+        """Return whether anything has exactly this name, be it a link that leads nowhere."""
         ...
 
     def files(self, path: str, below: Sequence[str] = (), rule: PathRule | None = None) -> Listing:
@@ -252,7 +253,7 @@ class Storage(Protocol):
         ...
 
     def unfinished(self, path: str, owner: str) -> Sequence[str]:
-        """What `create` of the same path and owner has begun, and neither published nor removed so far."""
+        """Return what `create` of the same path and owner has begun, and neither published nor removed so far."""
         ...
 
     def discard(self, unfinished: Sequence[str]) -> None:

@@ -57,7 +57,7 @@ class Location(NamedTuple):
 
 
 def location_of(text: str) -> Location:
-    """What a user's text means. Nothing is opened, and nothing needs to be there."""
+    """Return what a user's text means. Nothing is opened, and nothing needs to be there."""
     scheme = _SCHEME.match(text)
     if scheme is None:
         return Location(LOCAL, text)
@@ -97,7 +97,7 @@ def datastore_of(path: str) -> str:
 
 
 def is_url(path: str) -> bool:
-    """Whether a path of the product is a URL, and not a local path."""
+    """Return whether a path of the product is a URL, and not a local path."""
     return location_of(path).kind != LOCAL
 
 

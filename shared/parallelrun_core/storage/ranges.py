@@ -7,7 +7,7 @@ from typing import BinaryIO
 
 
 def size_of(file: BinaryIO) -> int:
-    """How many bytes the file has."""
+    """Return how many bytes the file has."""
     return file.seek(0, SEEK_END)
 
 

@@ -76,7 +76,7 @@ def local_path(text: str, what: str) -> str:
 
 
 def absolute_path(text: str, folder: Path | None) -> str:
-    """What a document in this folder means by a location: `supported_path` may still refuse it.
+    """Return what a document in this folder means by a location: `supported_path` may still refuse it.
 
     Args:
         folder: None if there is none; relative paths then stay as they are.

@@ -56,7 +56,7 @@ def _deliveries(
     tries: Iterable[bytes | None] = (),
     lost: Iterable[bytes | None] = (),
 ) -> tuple[Delivery, ...]:
-    """What a turn leased."""
+    """Return what a turn leased."""
     tokens = [stem + name for name in b",".join(ids).decode().split(",")]
     made = map(Delivery, map(int, ids), tokens, _counts(tries), _counts(lost), messages)
     return tuple(compress(made, messages))  # what has no message was decided meanwhile
@@ -68,7 +68,7 @@ def _counts(answers: Iterable[bytes | None]) -> Iterable[int]:
 
 
 class AgentQueue:
-    """One job's queue, as one agent session sees it. Not thread-safe. Raises redis-py's errors.
+    """A job's queue, as one agent session sees it. Not thread-safe. Raises redis-py's errors.
 
     Args:
         seal: the session's; leaders must be able to read its key before the first report.

@@ -15,7 +15,7 @@ _LONGEST_MS = 60_000
 
 
 def is_concatenating(redis: Redis, job_id: str) -> bool:
-    """Whether a process that puts the output together is alive, or was a few seconds ago."""
+    """Return whether a process that puts the output together is alive, or was a few seconds ago."""
     return 0 <= _lasts_ms(redis, job_id) <= _LONGEST_MS
 
 

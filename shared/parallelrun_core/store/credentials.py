@@ -35,7 +35,7 @@ def login(url: str, user: str, secret: str) -> str:
 
 
 def has_login(url: str) -> bool:
-    """Whether a URL of Redis has a user or a password in it, so that it may not be shown."""
+    """Return whether a URL of Redis has a user or a password in it, so that it may not be shown."""
     parts = urlsplit(url)
     return "@" in parts.netloc or any(name in ("username", "password") for name, _ in parse_qsl(parts.query, True))
 

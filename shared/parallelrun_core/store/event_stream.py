@@ -46,7 +46,7 @@ BEGINNING: Final = EventId(0, 0)
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One event of a job."""
+    """An event of a job."""
 
     id: EventId
     name: str
@@ -71,7 +71,7 @@ class EventStreams:
         return EventId.parse(newest[0][0].decode()) if newest else BEGINNING
 
     async def after(self, job_id: str, event_id: EventId) -> list[Event]:
-        """What is there after an event: some of it, if there is much."""
+        """Return what is there after an event: some of it, if there is much."""
         return await _read(self._plain, job_id, event_id, None)
 
     async def next(self, job_id: str, event_id: EventId, *, most_s: float | None = None) -> list[Event]:

@@ -24,7 +24,7 @@ class Examined:
     problems: list[str]
     """Why it isn't fit to keep jobs (see `fitness.unfit`)."""
     is_open: bool
-    """Whether anybody who reaches it may do anything: its default user has no password."""
+    """True if anybody who reaches it may do anything: its default user has no password."""
     ahead_s: float
     """Seconds that its clock is ahead of ours; negative: behind."""
 

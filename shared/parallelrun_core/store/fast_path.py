@@ -65,7 +65,7 @@ class DirectClient(redis.Redis):
 
 
 def has_private_parts(connection: Any) -> bool:
-    """Whether a connection, which is there, has the parts that `send_directly` uses."""
+    """Return whether a connection, which is there, has the parts that `send_directly` uses."""
     parser = getattr(connection, "_parser", None)
     reader = getattr(parser, "_reader", None)
     return (

@@ -51,7 +51,7 @@ class Reaped:
 
 
 class LeaderQueue:
-    """One job's queue, as its leader sees it. Raises redis-py's errors, and `Fenced` when another leads."""
+    """A job's queue, as its leader sees it. Raises redis-py's errors, and `Fenced` when another leads."""
 
     def __init__(self, redis: Redis, job_id: str) -> None:
         self._redis = redis
@@ -255,7 +255,7 @@ class LeaderQueue:
         return max(0, put)
 
     def counts(self) -> tuple[int, int]:
-        """How many mini-batches are published and not decided, and how many of them agents hold."""
+        """Return how many mini-batches are published and not decided, and how many of them agents hold."""
         with self._redis.pipeline(transaction=False) as pipe:
             pipe.hlen(self._keys.messages)
             pipe.hlen(self._keys.leases)
@@ -303,7 +303,7 @@ class LeaderQueue:
             return int(pipe.execute()[0])
 
     def set_back_for_s(self, kind: str) -> float:
-        """How long ago the first of the present row of such setbacks was counted."""
+        """Return how long ago the first of the present row of such setbacks was counted."""
         since = self._redis.hget(self._keys.setbacks, f"{kind}:since")
         return max(0.0, self._now() - float(since)) if since else 0.0
 
@@ -312,7 +312,7 @@ class LeaderQueue:
         return float(seconds) + float(micros) / 1e6
 
     def is_concatenating(self) -> bool:
-        """Whether a process that puts the output together is alive, or was a few seconds ago."""
+        """Return whether a process that puts the output together is alive, or was a few seconds ago."""
         return is_concatenating(self._redis, self.job_id)
 
     def shown_steps(self) -> dict[str, str]:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def is_answering(path: Path, *, login: tuple[str, str] | None = None, timeout_s: float = 1.0) -> bool:
-    """Whether the server behind this unix socket accepts commands; while it loads its data it doesn't.
+    """Return whether the server behind this unix socket accepts commands; while it loads its data it doesn't.
 
     Args:
         login: a user and a password, of letters and digits, if it asks for some.

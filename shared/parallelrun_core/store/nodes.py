@@ -110,18 +110,18 @@ class NodeInfo(msgspec.Struct, kw_only=True, frozen=True):
     lease_ms: int = 0
     """Milliseconds that it counts as alive after a heartbeat."""
     workers_apart: bool = False
-    """Whether user code runs as another user than the agent."""
+    """True if user code runs as another user than the agent."""
     memory_bytes: int = 0
     disk_free_bytes: int = 0
     """Free where its workers have their working folders."""
     sent: float = 0.0
-    """When it said this, by its own clock."""
+    """Time when it said this, by its own clock."""
     pressure: NodePressure | None = None
     """Unknown if its kernel doesn't measure it, or an earlier release doesn't."""
     gpus: list[NodeGpu] = []
     """The GPUs that workers get; none if nothing there can measure them."""
     gpu_count: int = 0
-    """How many workers get, measured or not; 0 of an earlier release."""
+    """Number of workers get, measured or not; 0 of an earlier release."""
     check: CheckAnswer | None = None
     """The answer to the last request, for a while."""
     compute: str = ""
@@ -129,7 +129,7 @@ class NodeInfo(msgspec.Struct, kw_only=True, frozen=True):
     image: str = ""
     """The image that it is of, as its jobs name it; empty: they name none."""
     ends_at: float = 0.0
-    """When its engine is going to end it, in seconds since the epoch; 0: not by itself."""
+    """Time when its engine is going to end it, in seconds since the epoch; 0: not by itself."""
     clock_ahead_s: float = 0.0
     """Seconds that its clock is ahead of Redis', as the reader of the list finds out."""
 

@@ -44,7 +44,7 @@ class Concatenated(msgspec.Struct, array_like=True, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class StreamEntry:
-    """One entry of the outcome stream, decoded: only what it carries and the leader may believe is set."""
+    """An entry of the outcome stream, decoded: only what it carries and the leader may believe is set."""
 
     entry_id: bytes
     outcomes: tuple[Outcome, ...] = ()

@@ -31,11 +31,11 @@ class LaunchRecord(msgspec.Struct, kw_only=True, frozen=True):
     image: str = ""
     """The image of the node's shape."""
     has_come: bool = False
-    """Whether its agent was ever there."""
+    """True if its agent was ever there."""
     came_at: float = 0.0
-    """When it was first seen."""
+    """Time when it was first seen."""
     is_judged: bool = False
-    """Whether it is known if this launch was a success, and has been counted."""
+    """True if it is known if this launch was a success, and has been counted."""
 
 
 class Pause(msgspec.Struct, kw_only=True, frozen=True):
@@ -47,7 +47,7 @@ class Pause(msgspec.Struct, kw_only=True, frozen=True):
     why: str
     """The Engine's message about the last failure."""
     next_attempt: float
-    """When the next one is made."""
+    """Time when the next one is made."""
 
 
 class ImageBuild(msgspec.Struct, kw_only=True, frozen=True):
@@ -76,7 +76,7 @@ class ComputeStatus(msgspec.Struct, kw_only=True, frozen=True):
     """The status of a compute, by the provisioner that acts."""
 
     at: float
-    """When it said so, by Redis' clock."""
+    """Time when it said so, by Redis' clock."""
     wanted: int = 0
     """Nodes that its jobs can keep busy, within its limits."""
     ready: int = 0
@@ -90,7 +90,7 @@ class ComputeStatus(msgspec.Struct, kw_only=True, frozen=True):
     why: str = ""
     """The engine's message about the last failure, or why it can't be asked."""
     next_attempt: float = 0.0
-    """When it is asked again; 0: at once."""
+    """Time when it is asked again; 0: at once."""
     trouble: str = ""
     """Why the engine can't be asked at all."""
     pauses: dict[str, Pause] = {}
@@ -171,12 +171,12 @@ class Provisioning:
             self._redis.hdel(keys.COMPUTES, *computes)
 
     def statuses(self) -> dict[str, ComputeStatus]:
-        """How each compute stands of which a provisioner has said something."""
+        """Return how each compute stands of which a provisioner has said something."""
         raw: Mapping[bytes, bytes] = self._redis.hgetall(keys.COMPUTES)  # type: ignore[assignment]
         return {name.decode(): msgspec.json.decode(text, type=ComputeStatus) for name, text in raw.items()}
 
     def status(self, compute: str) -> ComputeStatus | None:
-        """How one stands; None: no provisioner has said anything of it."""
+        """Return how one stands; None: no provisioner has said anything of it."""
         text: bytes | None = self._redis.hget(keys.COMPUTES, compute)  # type: ignore[assignment]
         return msgspec.json.decode(text, type=ComputeStatus) if text else None
 

@@ -115,11 +115,13 @@ class Registry:
         return writers
 
     def claim_recovery(self) -> bool:
-        """Whether the caller is to make all jobs known again: Redis is new, or was wiped since the last claim."""
+        """Return whether the caller is to make all jobs known again: Redis is new, or was wiped
+        since the last claim.
+        """
         return bool(self._redis.set(keys.KNOWN, 1, nx=True))
 
     def is_active(self, job_id: str) -> bool:
-        """Whether the job may need a leader or agents; one that has ended may until it is retired."""
+        """Return whether the job may need a leader or agents; one that has ended may until it is retired."""
         return self._redis.zscore(keys.ACTIVE_JOBS, job_id) is not None
 
     def peek(self) -> list[ActiveJob]:
@@ -160,7 +162,7 @@ class Registry:
         self._redis.zrem(keys.ACTIVE_JOBS, job_id)
 
     def status(self, job_id: str) -> JobStatus:
-        """What Redis knows about a job.
+        """Return what Redis knows about a job.
 
         Raises:
             NotFound: nothing.
@@ -171,7 +173,7 @@ class Registry:
         return status
 
     def statuses(self, job_ids: Sequence[str]) -> dict[str, JobStatus]:
-        """What Redis knows about these jobs, in one round trip; without those that it doesn't know.
+        """Return what Redis knows about these jobs, in one round trip; without those that it doesn't know.
 
         Of a job that has not changed since, it is the same object as the last time.
         """
@@ -242,7 +244,7 @@ class Registry:
         self.add_job(job_id, submitted=submitted, output=output)
 
     def has_leader(self, job_id: str, *, longest_ms: int = sys.maxsize) -> bool:
-        """Whether a process leads the job. Leadership that would last longer than `longest_ms` doesn't count."""
+        """Return whether a process leads the job. Leadership that would last longer than `longest_ms` doesn't count."""
         lasts_ms: Any = self._redis.pttl(JobKeys(job_id).leader)
         return bool(0 <= lasts_ms <= longest_ms)
 

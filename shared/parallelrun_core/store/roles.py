@@ -104,7 +104,7 @@ _RIGHTS: Final[dict[Role, _Rights]] = {
 
 
 def rules(role: Role) -> list[str]:
-    """What a role may do, as the words of an ACL."""
+    """Return what a role may do, as the words of an ACL."""
     rights = _RIGHTS[role]
     words = ["resetkeys", *(f"~{pattern}" for pattern in rights.keys), "resetchannels", "-@all"]
     words += [f"+{command}" for command in sorted(set(rights.commands.split()))]
@@ -132,7 +132,7 @@ def scripts_of(role: Role) -> dict[str, str]:
 
 
 def _nobody() -> str:
-    """Who gives no name and no password may do nothing."""
+    """Return who gives no name and no password may do nothing."""
     return "user default off resetpass resetkeys resetchannels -@all"
 
 

@@ -29,5 +29,5 @@ def wake(redis: Redis, job_id: str) -> None:
 
 
 def wakes(redis: Redis, job_id: str) -> int:
-    """How often a pipeline was woken so far."""
+    """Return how often a pipeline was woken so far."""
     return int(redis.hget(JobKeys(job_id).job, "wakes") or 0)

@@ -38,7 +38,8 @@ def span_of(folder: JobFolder, record: JobRecord, generation: int, sampler: Samp
 
 
 def variables_of(folder: JobFolder, record: JobRecord, generation: int, tracing: Tracing | None) -> dict[str, str]:
-    """What a script finds in its environment, so that its own spans belong to the trace; nothing, if there is none.
+    """Return what a script finds in its environment, so that its own spans belong to the trace; nothing, if there is
+    none.
 
     Without traces of ours, it is what the submission named: our span would be missing in between.
 

@@ -29,7 +29,7 @@ class Sampler:
 
     @classmethod
     def parse(cls, name: str, argument: str) -> tuple[Sampler, str]:
-        """What `OTEL_TRACES_SAMPLER` and `OTEL_TRACES_SAMPLER_ARG` say, and what of it is no sampler; as
+        """Return what `OTEL_TRACES_SAMPLER` and `OTEL_TRACES_SAMPLER_ARG` say, and what of it is no sampler; as
         OpenTelemetry wants it, that is reported, and the default holds."""
         name, wrong = name.strip().lower() or _DEFAULT, ""
         if name not in SAMPLERS:
@@ -45,7 +45,7 @@ class Sampler:
         return cls(name.startswith(_PARENT_BASED), share), wrong
 
     def keeps(self, trace_id: str, parent: SpanContext | None) -> bool:
-        """Whether the trace is sent.
+        """Return whether the trace is sent.
 
         Args:
             parent: the span of somebody else to which it belongs.

@@ -27,7 +27,7 @@ class Tracing:
 
 
 def tracing_of(environment: Mapping[str, str]) -> Tracing | None:
-    """What a process with these variables is to do; None: there are no traces.
+    """Return what a process with these variables is to do; None: there are no traces.
 
     That is so unless an endpoint is named: OpenTelemetry's own default, a collector on this machine, would send
     the names of jobs to whoever listens there.

@@ -31,7 +31,7 @@ class TrackedRun(msgspec.Struct, kw_only=True, frozen=True):
 
 
 def checked_uri(uri: str) -> str:
-    """Where runs are, as it was given.
+    """Return where runs are, as it was given.
 
     Raises:
         ValueError: it has a password in it, which would be in logs, or is a relative path.
@@ -93,7 +93,7 @@ def end_run(folder: JobFolder, state: JobState, environment: Mapping[str, str], 
 
 
 def variables_of(uri: str, experiment: str, run_id: str) -> dict[str, str]:
-    """What MLflow's clients read from their environment."""
+    """Return what MLflow's clients read from their environment."""
     variables = {"MLFLOW_TRACKING_URI": uri, "MLFLOW_EXPERIMENT_NAME": experiment}
     if run_id:
         variables["MLFLOW_RUN_ID"] = run_id

@@ -31,7 +31,7 @@ class ServerRefused(OSError):
 
 
 class MlflowServer:
-    """One tracking server.
+    """A tracking server.
 
     Args:
         uri: its address, without credentials.

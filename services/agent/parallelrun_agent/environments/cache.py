@@ -77,7 +77,7 @@ def prune(environments: Path, kept: int) -> list[str]:
 
 
 def _used(folder: Path) -> float:
-    """When it was used last; when it was built, if that isn't known."""
+    """Return when it was used last; when it was built, if that isn't known."""
     for path in (folder.with_suffix(_USE), folder):
         with suppress(OSError):
             return path.stat().st_mtime

@@ -9,7 +9,8 @@ CGROUPS = Path("/sys/fs/cgroup")
 
 
 def folders(controller: str, proc: Path = PROC, cgroups: Path = CGROUPS) -> list[Path]:
-    """Where files of this controller may be, the nearest first; that a folder is listed doesn't say that it is there.
+    """Return where files of this controller may be, the nearest first; that a folder is listed doesn't say that it is
+    there.
 
     A container often sees its own cgroup as the first one, whatever path /proc says.
     """
@@ -31,7 +32,7 @@ def folders(controller: str, proc: Path = PROC, cgroups: Path = CGROUPS) -> list
 
 
 def is_root(folder: Path) -> bool:
-    """Whether a cgroup of version 2 is that of the whole machine."""
+    """Return whether a cgroup of version 2 is that of the whole machine."""
     return not (folder / "cgroup.type").exists()
 
 

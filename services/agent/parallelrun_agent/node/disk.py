@@ -42,7 +42,7 @@ class DiskWatch:
         self._pause.reset()
 
     def poll(self, now: float) -> bool:
-        """When a pause is over, try a write; whether there is room again."""
+        """Return when a pause is over, try a write; whether there is room again."""
         if not self.is_full or now < self._probe_at:
             return False
         try:

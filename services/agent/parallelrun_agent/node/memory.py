@@ -17,11 +17,13 @@ class OomWatch:
 
     @property
     def kills(self) -> int | None:
-        """How many there have been since the cgroup was made, or the machine has started; None: nobody counts them."""
+        """Return how many there have been since the cgroup was made, or the machine has started; None: nobody counts
+        them."""
         return _kills(self._counter) if self._counter else None
 
     def poll(self) -> bool:
-        """Whether a process was killed since the last call. Call it when a worker starts, and when one was killed."""
+        """Return whether a process was killed since the last call. Call it when a worker starts, and when one was
+        killed."""
         count = self.kills or 0
         more = count > self._seen
         self._seen = count

@@ -33,7 +33,7 @@ class GpuMeter:
 
     @property
     def can_measure(self) -> bool:
-        """Whether there is anything to measure, and the library for it."""
+        """Return whether there is anything to measure, and the library for it."""
         return bool(self._found())
 
     def uses(self) -> list[NodeGpu]:
@@ -103,7 +103,7 @@ class GpuMeter:
         return text.decode(errors="replace") if isinstance(text, bytes) else str(text)
 
     def _asked(self, function: str, *arguments: Any) -> Any:
-        """What the library answers; None: it can't, or this version of it doesn't know that."""
+        """Return what the library answers; None: it can't, or this version of it doesn't know that."""
         try:
             return getattr(self._nvml, function)(*arguments)
         except Exception:  # its errors are classes of its own, many of them "not supported"
@@ -132,5 +132,5 @@ class GpuWatch:
 
 
 def _names(device: str, uuid: str) -> bool:
-    """Whether CUDA would take this for a GPU's UUID: its beginning is enough."""
+    """Return whether CUDA would take this for a GPU's UUID: its beginning is enough."""
     return device.startswith(("GPU-", "MIG-")) and uuid.startswith(device)

@@ -10,7 +10,7 @@ _PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
 class Stat(NamedTuple):
-    """One process, by its /proc/<pid>/stat."""
+    """A process, by its /proc/<pid>/stat."""
 
     name: str
     parent: int
@@ -31,7 +31,7 @@ def process_ids() -> list[int]:
 
 
 def stat_of(pid: int) -> Stat | None:
-    """What is known about a process; None when there is none (any more)."""
+    """Return what is known about a process; None when there is none (any more)."""
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:
             # The name, in brackets, may itself hold spaces and brackets.

@@ -180,7 +180,7 @@ class ProcessTable:
         self._before = {pid: Used(stat.cpu_s, now) for pid, stat in _all_processes()}
 
     def cpu_percent(self, pid: int) -> float:
-        """How much of a CPU one process has used since the last such call for it, or since its start."""
+        """Return how much of a CPU one process has used since the last such call for it, or since its start."""
         process = psutil.Process(pid)
         times, now = process.cpu_times(), time.monotonic()
         cpu_s = times.user + times.system

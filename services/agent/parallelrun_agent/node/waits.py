@@ -30,7 +30,7 @@ class Throttling(NamedTuple):
     limit: float
     """That many CPUs."""
     periods: int
-    """How many periods, mostly of 0.1 s, have ended with nothing left to use."""
+    """Number of periods, mostly of 0.1 s, have ended with nothing left to use."""
     throttled_s: float
     """For how long its threads had to wait then, all added up."""
 
@@ -63,7 +63,7 @@ class Waits:
         return Throttling(limit, counted(text, "nr_throttled") or 0, us * _US if us is not None else (ns or 0) * _NS)
 
     def now(self) -> NodePressure | None:
-        """What a heartbeat says of it; None: this kernel doesn't measure it."""
+        """Return what a heartbeat says of it; None: this kernel doesn't measure it."""
         cpu, io, memory = map(self.pressure, RESOURCES)
         if cpu is None or io is None or memory is None:
             return None
@@ -90,7 +90,7 @@ def _upwards(places: list[Path], cgroups: Path) -> list[Path]:
 
 
 def _limit(folder: Path) -> float | None:
-    """How many CPUs a cgroup may use; None: as many as there are."""
+    """Return how many CPUs a cgroup may use; None: as many as there are."""
     quota, _, period = read(folder / "cpu.max").strip().partition(" ")  # version 2: "max 100000"
     if not period:
         quota, period = (read(folder / f"cpu.cfs_{name}_us").strip() for name in ("quota", "period"))

@@ -116,7 +116,7 @@ class Abandon(msgspec.Struct, frozen=True):
 
     why: str
     held: int
-    """How many deliveries it held."""
+    """Number of deliveries it held."""
 
 
 Command = (

@@ -38,7 +38,7 @@ class Deliveries:
 
     @property
     def unreported(self) -> int:
-        """How many are still on their way to a report."""
+        """Return how many are still on their way to a report."""
         return len(self.held) - len(self.reports)
 
     def unassigned(self) -> list[str]:
@@ -46,11 +46,11 @@ class Deliveries:
         return [assignment.delivery.token for assignment in self.backlog]
 
     def report_by(self, *, busy: bool) -> float:
-        """When the reports must be sent. Until then, they wait for a turn that leases anyway."""
+        """Return when the reports must be sent. Until then, they wait for a turn that leases anyway."""
         return self.reports_since + (_REPORT_WITHIN_S if busy else 0.0)
 
     def wanted(self, look_ahead: LookAhead, workers: Sequence[Worker], ready: int, now: float) -> int:
-        """How many more to lease for these workers, of so many that are ready for any node."""
+        """Return how many more to lease for these workers, of so many that are ready for any node."""
         return look_ahead.wanted(workers, len(self.backlog), now)
 
     def receive(self, deliveries: Iterable[Delivery]) -> None:
@@ -150,7 +150,7 @@ class Deliveries:
         self.reports.returns.append((outcome.mini_batch, outcome.token))
 
     def next_reports(self) -> tuple[Reports, Reports]:
-        """What the next turn reports, and what is left for later ones."""
+        """Return what the next turn reports, and what is left for later ones."""
         return (Reports(), Reports()) if self.reports_since == NEVER else self.reports.split()
 
     def acknowledged(self, reports: Reports) -> None:

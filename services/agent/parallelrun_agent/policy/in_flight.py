@@ -21,7 +21,7 @@ SLOW_HEAD_S: Final = 0.1
 
 
 class Assignment(msgspec.Struct):
-    """One delivery that is to be run by a worker here."""
+    """A delivery that is to be run by a worker here."""
 
     delivery: Delivery
     items: int = 0
@@ -30,13 +30,13 @@ class Assignment(msgspec.Struct):
     loads: bool = False
     """The worker reads or copies its data first, and reports when it has done so and calls run()."""
     loaded_at: float = 0.0
-    """When it reported that, monotonic; 0: not yet."""
+    """Time when it reported that, monotonic; 0: not yet."""
     load_s: float = 0.0
     """Seconds that loading took."""
     waited_s: float = 0.0
     """Seconds that its worker had nothing to do before, because its files were still on their way to this node."""
     files: int = 0
-    """How many files its run() has written for outputs in stores."""
+    """Number of files its run() has written for outputs in stores."""
     warnings: list[DataWarning] = []
     """About its data, from this try."""
 
@@ -55,22 +55,24 @@ class InFlight:
         return len(self.assignments)
 
     def running_s(self, now: float) -> float:
-        """How long the head has been running; 0 when there is none."""
+        """Return how long the head has been running; 0 when there is none."""
         return now - self.head_since if self.assignments else 0.0
 
     def loading_s(self, now: float) -> float:
-        """How long the head's data have been read or copied; 0 once run() has been called."""
+        """Return how long the head's data have been read or copied; 0 once run() has been called."""
         head = self.assignments[0] if self.assignments else None
         return now - self.head_since if head is not None and head.loads and not head.loaded_at else 0.0
 
     def in_run_s(self, now: float) -> float:
-        """How long the head has been in run(); 0 before."""
+        """Return how long the head has been in run(); 0 before."""
         if not self.assignments or self.loading_s(now):
             return 0.0
         return now - max(self.head_since, self.assignments[0].loaded_at)
 
     def room(self, depth: int, now: float) -> int:
-        """How many more may be added when `depth` may be in flight; none after a head that is unexpectedly slow."""
+        """Return how many more may be added when `depth` may be in flight; none after a head that
+        is unexpectedly slow.
+        """
         held = len(self.assignments)
         if self.is_closed or held >= depth or (held and now - self.head_since > SLOW_HEAD_S):
             return 0

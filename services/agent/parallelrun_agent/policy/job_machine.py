@@ -29,7 +29,7 @@ _TURNS_PER_LEASE = 4
 
 
 class JobMachine:
-    """One job on one node, through all of its sessions.
+    """A job on one node, through all of its sessions.
 
     Args:
         limit: the most workers that the job may have on this node.
@@ -85,7 +85,8 @@ class JobMachine:
         return self.left or self.state is None
 
     def due_at(self) -> float:
-        """When there must be a turn, to report or because answers were waited for long enough; NEVER: for neither."""
+        """Return when there must be a turn, to report or because answers were waited for long enough; NEVER: for
+        neither."""
         report_by, gather_until = self._report_by(), self._look_ahead.gather_until
         return report_by if report_by < gather_until else gather_until
 
@@ -99,14 +100,15 @@ class JobMachine:
         return not (self._is_open and self._ready) and not self.deliveries.backlog and not self._pool.is_busy
 
     def nap_s(self) -> float:
-        """How long no worker will run dry: half of what the one with the least in flight has to do, if all is quick."""
+        """Return how long no worker will run dry: half of what the one with the least in flight has to do, if all is
+        quick."""
         if self._look_ahead.depth == 1:
             return 0.0
         counts = [len(worker.in_flight) for worker in self._pool.available()]
         return (min(counts) - 1) * self._look_ahead.shortest_s / 2 if counts else 0.0
 
     def lease_left_s(self, now: float) -> float:
-        """How long this session may rely on its lease without another renewal."""
+        """Return how long this session may rely on its lease without another renewal."""
         return self._lease_clock.left_s(now) if self.joined else 0.0
 
     def observed(self, state: JobState | None, ready: int, sessions: int = 0) -> None:
@@ -179,7 +181,7 @@ class JobMachine:
         return self._pool.available()
 
     def wanted_workers(self, now: float) -> int:
-        """How many more workers this job could use on this node."""
+        """Return how many more workers this job could use on this node."""
         return self._pool.wanted(self._ready, now) if self._is_open else 0
 
     def worker_started(self, process: str, part_name: str, now: float) -> Worker:

@@ -21,9 +21,9 @@ class LeaseClock:
         self._until = max(self._until, sent_at + self._window)
 
     def is_valid(self, now: float) -> bool:
-        """Whether the lease can't have run out on Redis yet."""
+        """Return whether the lease can't have run out on Redis yet."""
         return now < self._until
 
     def left_s(self, now: float) -> float:
-        """How long it stays so without a renewal."""
+        """Return how long it stays so without a renewal."""
         return max(0.0, self._until - now)

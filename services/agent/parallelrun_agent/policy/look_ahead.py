@@ -50,13 +50,13 @@ class LookAhead:
 
     @property
     def depth(self) -> int:
-        """How many mini-batches a worker may have in flight, including the running one."""
+        """Return how many mini-batches a worker may have in flight, including the running one."""
         if not self._enabled or self._run_s is None:
             return 1
         return max(1, min(MAX_DEPTH, int(HORIZON_S / max(self._run_s, 1e-6))))
 
     def wanted(self, workers: Iterable[Worker], waiting: int, now: float) -> int:
-        """How many more to lease: nothing until some worker has room for a good part of the depth.
+        """Return how many more to lease: nothing until some worker has room for a good part of the depth.
 
         Nor while other answers will come sooner than a turn could bring anything (`gather_until`): one turn is then
         for all of them.

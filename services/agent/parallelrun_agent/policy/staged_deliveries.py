@@ -75,7 +75,7 @@ class StagedDeliveries(Deliveries):
         return 0 if wanted < few <= waiting else wanted
 
     def _share(self, look_ahead: LookAhead, workers: Sequence[Worker], ready: int, now: float) -> int:
-        """How many may be ahead of these workers, of so many that are ready for any node."""
+        """Return how many may be ahead of these workers, of so many that are ready for any node."""
         # A node that is alone so far takes all others' shares only once it is known that none of them takes hours.
         nodes = self.nodes if self.nodes and look_ahead.run_s else max(self.nodes, _SHARES)
         returned = len(self.reports.returns)  # will be ready once that is reported
@@ -83,8 +83,8 @@ class StagedDeliveries(Deliveries):
         return max(0, share - len(workers)) if self._is_long(look_ahead, workers, now) else share
 
     def _is_long(self, look_ahead: LookAhead, workers: Sequence[Worker], now: float) -> bool:
-        """Whether run() takes so long, also as far as that is known of one that hasn't returned, that staging is no
-        matter."""
+        """Return whether run() takes so long, also as far as that is known of one that hasn't returned, that staging is
+        no matter."""
         run_s = max(look_ahead.run_s, min((worker.in_flight.running_s(now) for worker in workers), default=0.0))
         return run_s > max(_LONG_S, _LONG * self._stage_s)
 

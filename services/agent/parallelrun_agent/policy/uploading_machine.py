@@ -22,7 +22,7 @@ _AHEAD: Final = 2
 
 
 class UploadingJobMachine(JobMachine):
-    """One job on one node, through all of its sessions."""
+    """A job on one node, through all of its sessions."""
 
     def _begin_session(self) -> None:
         super()._begin_session()

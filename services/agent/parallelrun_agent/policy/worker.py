@@ -65,11 +65,11 @@ class Worker:
     has_answered: bool = False
     """True if it has answered for a mini-batch."""
     end_by: float = NEVER
-    """When its time for an orderly end is over."""
+    """Time when its time for an orderly end is over."""
     kill_at: float = NEVER
-    """When it has had its time for writing its stacks."""
+    """Time when it has had its time for writing its stacks."""
     condemned_at: float = NEVER
-    """When it was noticed that it hangs; what it has begun since then is not what it hung in."""
+    """Time when it was noticed that it hangs; what it has begun since then is not what it hung in."""
     kill_reason: KillReason = ""
     """Why it was condemned or killed: the first reason stays."""
 

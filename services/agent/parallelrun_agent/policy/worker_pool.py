@@ -65,7 +65,7 @@ class WorkerPool:
         return next((worker for worker in self.available() if not worker.in_flight), None)
 
     def wanted(self, ready: int, now: float) -> int:
-        """How many more the job could use here, if `ready` mini-batches wait."""
+        """Return how many more the job could use here, if `ready` mini-batches wait."""
         if now < self._spawn_after:
             return 0
         hopeless = self._init_failed >= _INIT_FAILURES_PER_WORKER * self._limit

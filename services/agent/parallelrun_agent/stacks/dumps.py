@@ -67,7 +67,7 @@ class AskedWorker:
 def stacks_of(
     workers: Sequence[AskedWorker], *, code: str, shown: Callable[[str], str], user: WorkerUser
 ) -> list[WorkerStacks]:
-    """What these workers are doing. Takes half a second, or up to four if some don't answer.
+    """Return what these workers are doing. Takes half a second, or up to four if some don't answer.
 
     Args:
         code: the folder of the job's code.
@@ -136,7 +136,7 @@ def _ask(worker: AskedWorker, user: WorkerUser, *, all_threads: bool) -> str:
 
 
 def _takes_the_signals(pid: int) -> bool:
-    """Whether the process has handlers for them: without one, it would end."""
+    """Return whether the process has handlers for them: without one, it would end."""
     caught = next((line for line in read(PROC / str(pid) / "status").splitlines() if line.startswith("SigCgt:")), "")
     with suppress(ValueError):
         handled = int(caught.partition(":")[2], 16)
@@ -145,7 +145,8 @@ def _takes_the_signals(pid: int) -> bool:
 
 
 def _may_be_interrupted(worker: AskedWorker, user: WorkerUser) -> bool:
-    """Whether a signal that Python handles does no harm: its main thread computes, or waits as Python itself does."""
+    """Return whether a signal that Python handles does no harm: its main thread computes, or waits as Python itself
+    does."""
     with user.acting():  # others can't see in which call a process is
         call = read(PROC / str(worker.pid) / "syscall").strip().partition(" ")[0]
     if call in ("running", "-1"):  # -1: in none, and not running just now

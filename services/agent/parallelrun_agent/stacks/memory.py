@@ -39,7 +39,8 @@ class StackMemory:
         os.close(self.fd)
 
     def is_open_in(self, pid: int) -> bool:
-        """Whether it is still what the worker would write to: its script may have closed it, and opened another file.
+        """Return whether it is still what the worker would write to: its script may have closed it, and opened another
+        file.
 
         Raises:
             OSError: there is no such process, or nothing of that number in it.
@@ -58,14 +59,14 @@ class StackMemory:
 
     @property
     def has_all_threads(self) -> bool:
-        """Whether the worker has written those that were wanted."""
+        """Return whether the worker has written those that were wanted."""
         return os.pread(self.fd, 1, STACKS_BYTES) == STACKS_COMPLETE
 
     @property
     def used(self) -> int:
-        """How much was written since the beginning."""
+        """Return how much was written since the beginning."""
         return os.lseek(self.fd, 0, os.SEEK_CUR)
 
     def text(self) -> str:
-        """What was written since then."""
+        """Return what was written since then."""
         return os.pread(self.fd, min(self.used, STACKS_BYTES), 0).decode(errors="replace")

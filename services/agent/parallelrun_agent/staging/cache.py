@@ -40,7 +40,8 @@ class StageCache:
         self._admitting = threading.Lock()
 
     def admit(self, size: int) -> bool:
-        """Whether so much more may be in use at the same time on behalf of this agent; if so, `leave` must follow.
+        """Return whether so much more may be in use at the same time on behalf of this agent; if so, `leave` must
+        follow.
 
         Without this, two mini-batches that are each half there could wait for each other's room.
         """

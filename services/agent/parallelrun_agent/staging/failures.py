@@ -18,7 +18,7 @@ _NEEDS_ITS_NAME: Final = (
 
 
 def disk_error_of(error: Exception, url: str) -> str:
-    """What this node's disk says, which is nobody's fault; empty if it is about the object."""
+    """Return what this node's disk says, which is nobody's fault; empty if it is about the object."""
     is_ours = isinstance(error, OSError) and error.filename != url and is_disk_trouble(error)
     return str(error) if is_ours else ""
 

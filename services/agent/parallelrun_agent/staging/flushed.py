@@ -30,7 +30,7 @@ class Doubt(NamedTuple):
     until: float
 
     def covers(self, fetched_at: float) -> bool:
-        """Whether a file with this time is not to be believed."""
+        """Return whether a file with this time is not to be believed."""
         return self.since < fetched_at < self.until
 
 
@@ -38,7 +38,7 @@ NONE: Final = Doubt(0.0, 0.0)
 
 
 def doubt_of(folder: Path, last_alive_at: float, boot_id: str = "") -> Doubt:
-    """What of a cache is in doubt, for all agents that share its folder; quick, however much there is.
+    """Return what of a cache is in doubt, for all agents that share its folder; quick, however much there is.
 
     Args:
         last_alive_at: when an agent last noted that it lives; 0: nobody knows.

@@ -18,7 +18,7 @@ _MUCH_MORE: Final = 8 << 20
 
 
 class GrowingPart(Elsewhere):
-    """One part, from its beginning on.
+    """A part, from its beginning on.
 
     Args:
         source: the file; only this uses it.
@@ -74,7 +74,6 @@ class GrowingPart(Elsewhere):
             self._fetch_more(_MUCH_MORE)
 
     def pread(self, size: int, at: int) -> bytes:
-        """See the base: what is not there yet is fetched; what is before the part is not kept."""
         if at >= self.size or size <= 0:
             return b""
         if at < self._start:

@@ -45,7 +45,7 @@ class JobStage:
 
     @property
     def is_ready(self) -> bool:
-        """Whether workers may start."""
+        """Return whether workers may start."""
         return self._side_inputs is None or self._side_inputs.is_ready
 
     def take_failure(self) -> Failure | None:
@@ -53,7 +53,7 @@ class JobStage:
         return self._side_inputs.take_failure() if self._side_inputs is not None else None
 
     def is_due(self, now: float) -> bool:
-        """Whether it is time to report that what each worker needs is still on its way."""
+        """Return whether it is time to report that what each worker needs is still on its way."""
         return self._side_inputs is not None and self._side_inputs.is_due(now)
 
     def reported(self, now: float) -> None:
@@ -62,7 +62,9 @@ class JobStage:
             self._side_inputs.reported(now)
 
     def paths(self) -> Mapping[str, str]:
-        """What the workers of the present session find as the path of each input that is brought here, by name."""
+        """Return what the workers of the present session find as the path of each input that is
+        brought here, by name.
+        """
         paths = self._tree.paths() if self.has_data else {}
         return paths | (self._side_inputs.paths if self._side_inputs is not None else {})
 

@@ -45,7 +45,7 @@ class MiniBatches:
         self._plans = plans
 
     def read(self, raw: bytes) -> StagedMiniBatch:
-        """What a message needs. One without versions names files that are where they are.
+        """Return what a message needs. One without versions names files that are where they are.
 
         Raises:
             CorruptLog: it can't be read.

@@ -130,7 +130,6 @@ class Room:
             self.note()
 
     def note(self) -> None:
-        """See `note_if_due`."""
         with suppress(OSError):  # a full disk: what is noted only gets older
             fd = os.open(self._noted, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
             try:
@@ -221,7 +220,7 @@ def _oldest(entries: list[tuple[Entry, int]]) -> list[tuple[Entry, int]]:
 
 
 def _read(path: Path) -> tuple[int, float]:
-    """How much there was, and when that was noted; nothing if a crash has left nothing of it."""
+    """Return how much there was, and when that was noted; nothing if a crash has left nothing of it."""
     try:
         noted, noted_at = path.read_bytes(), path.stat().st_mtime
     except FileNotFoundError:

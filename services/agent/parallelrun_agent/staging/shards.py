@@ -25,8 +25,8 @@ class Entry(NamedTuple):
     """A file of the cache."""
 
     used_at: float
-    """When it was linked to where it is used, or unlinked from there, for the last time: the inode's own time of change
-    says so, and costs no call."""
+    """Time when it was linked to where it is used, or unlinked from there, for the last time: the inode's own time of
+    change says so, and costs no call."""
     size: int
     path: str
     is_in_use: bool
@@ -51,7 +51,7 @@ class Shards:
         self._numbers = itertools.count()
 
     def place(self, name: bytes) -> tuple[int, str]:
-        """Where the file with this name is: its shard, and its path."""
+        """Return where the file with this name is: its shard, and its path."""
         digest = hashlib.sha256(name).hexdigest()
         return int(digest[:2], 16), f"{self.folder}/{digest[:2]}/{digest[2:]}"
 
@@ -60,7 +60,7 @@ class Shards:
         return f"{self._shards[shard]}/{self._own}{next(self._numbers)}"
 
     def look(self, shard: int, doubt: Doubt) -> list[Entry]:
-        """What is in a shard, without what this process is fetching.
+        """Return what is in a shard, without what this process is fetching.
 
         What a dead agent was fetching, and what is in doubt, is removed.
         """

@@ -81,7 +81,9 @@ class SideInputs:
         return failure
 
     def is_due(self, now: float) -> bool:
-        """Whether it is time to report that they are still on their way, so that the job isn't taken for stuck."""
+        """Return whether it is time to report that they are still on their way, so that the job
+        isn't taken for stuck.
+        """
         return self._is_coming and not self.is_ready and now >= self._report_at
 
     def reported(self, now: float) -> None:

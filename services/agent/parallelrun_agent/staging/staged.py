@@ -21,7 +21,7 @@ class StagedFile(NamedTuple):
 
     @property
     def size_bytes(self) -> int:
-        """How much is fetched, as far as that is known."""
+        """Return how much is fetched, as far as that is known."""
         return self.version.size_bytes if self.part is None else self.part.end - self.part.start
 
 

@@ -48,7 +48,7 @@ class _MiniBatch:
 
 @dataclass
 class _Link:
-    """One place in the tree, and who needs it."""
+    """A place in the tree, and who needs it."""
 
     tokens: set[str] = field(default_factory=set)
     is_there: bool = False

@@ -22,7 +22,7 @@ _QUOTED: Final = ("http:", "https:")
 
 
 def is_far(given: Input) -> bool:
-    """Whether an input is to be brought to the node."""
+    """Return whether an input is to be brought to the node."""
     return is_url(given.path) and given.mode != "direct"
 
 
@@ -62,7 +62,7 @@ class JobTree:
         shutil.rmtree(self._path, ignore_errors=True)
 
     def place(self, number: int, url: str) -> str:
-        """Where an object of a data input is: below its input; or, if that only names it, below its store."""
+        """Return where an object of a data input is: below its input; or, if that only names it, below its store."""
         folder, _, name = url.rpartition("/")
         if (known := self._folders.get((number, folder))) is not None:
             return f"{self.path}/{known}/{name}"
@@ -80,11 +80,11 @@ class JobTree:
         return f"{_STORES}/{storage.from_everywhere(url)}"
 
     def part(self, name: str) -> str:
-        """Where a part of an object is that has a name of its own."""
+        """Return where a part of an object is that has a name of its own."""
         return f"{self.path}/{_PARTS}/{name}"
 
     def paths(self) -> dict[str, str]:
-        """What scripts find as the path of each data input that is brought here."""
+        """Return what scripts find as the path of each data input that is brought here."""
         return {
             name: self.place(number, given.path) if given.type == "uri_file" else f"{self.path}/{name}"
             for number, (name, given) in enumerate(self._data)
@@ -92,7 +92,7 @@ class JobTree:
         }
 
     def side_folder(self, name: str) -> Path:
-        """Where the objects of an input that isn't cut are."""
+        """Return where the objects of an input that isn't cut are."""
         return self.side_inputs / name
 
 

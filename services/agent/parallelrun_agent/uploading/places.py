@@ -58,7 +58,7 @@ class OutputPlaces:
         """Folders in which all workers write."""
 
     def of(self, process: str) -> WorkerOutputs:
-        """What a worker of this name gets."""
+        """Return what a worker of this name gets."""
         live = [str(self.folder(process) / _LIVE / str(number)) for number in range(len(self.urls))]
         local = dict(zip(self.urls, live, strict=True))
         paths = {
@@ -73,16 +73,17 @@ class OutputPlaces:
         return self._local / process
 
     def set_aside(self, process: str, mini_batch: int) -> Path:
-        """What a mini-batch has written."""
+        """Return what a mini-batch has written."""
         return self.folder(process) / _ASIDE / str(mini_batch)
 
     def rest(self, process: str) -> Path:
-        """What is left when a worker has ended: what was written in its shutdown(), or was open for longer."""
+        """Return what is left when a worker has ended: what was written in its shutdown(), or was open for longer."""
         return self.folder(process) / _LIVE
 
 
 def _main_folder(folder: JobFolder, spec: JobSpec) -> str:
-    """What a script finds as the folder of its output (reference §3.7): the one with the rows, or else the only one.
+    """Return what a script finds as the folder of its output (reference §3.7): the one with the rows, or else the only
+    one.
 
     A job without rows that has several folders, or none, or a command, gets the one in which they are; a command with
     an output for its artifacts, the folder of these.

@@ -210,7 +210,8 @@ class Uploader:
                 self._end(upload)
 
     def _enters(self, upload: _Upload) -> bool:
-        """Whether this thread may begin something for an upload; if so, it says when that `_leaves` nothing behind."""
+        """Return whether this thread may begin something for an upload; if so, it says when that `_leaves` nothing
+        behind."""
         with self._lock:
             if upload.given_up.is_set():
                 return False

@@ -53,7 +53,7 @@ def let_through(folder: Path) -> None:
 
 
 def advice(path: Path, user: WorkerUser) -> str:
-    """What lets a user through to a folder that is closed to it."""
+    """Return what lets a user through to a folder that is closed to it."""
     closed = next((each for each in reversed([path, *path.parents]) if not user.can(each, os.X_OK)), path)
     return f"chmod o+x {closed}, or use another folder"
 

@@ -34,7 +34,7 @@ class WorkerUser:
 
     @property
     def is_other(self) -> bool:
-        """Whether it is another user than the agent's."""
+        """Return whether it is another user than the agent's."""
         return self.uid != _AGENTS_OWN
 
     @property
@@ -100,7 +100,7 @@ class WorkerUser:
             shutil.rmtree(folder, ignore_errors=True)
 
     def can(self, folder: Path, access: int) -> bool:
-        """Whether this user has this access (`os.R_OK`, …) to a path."""
+        """Return whether this user has this access (`os.R_OK`, …) to a path."""
         with self.acting():
             return os.access(folder, access, effective_ids=True)
 

@@ -19,7 +19,7 @@ _COLLAPSE_RANGE = 0x08
 
 
 class CappedLog:
-    """One file of at most `limit` bytes, and what is written between two calls of `trim`.
+    """A file of at most `limit` bytes, and what is written between two calls of `trim`.
 
     Raises:
         OSError: it can't be opened.

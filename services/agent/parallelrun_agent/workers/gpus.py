@@ -37,7 +37,7 @@ class GpuPool:
         self._load = dict.fromkeys(self.devices, Fraction(0))
 
     def workers(self, wanted: int | None, slots: int, per_gpu: int | None = None) -> int:
-        """How many workers a job has on this node: what it asks for, or the default (reference §1.1).
+        """Return how many workers a job has on this node: what it asks for, or the default (reference §1.1).
 
         That is one for each slot, and on a node with GPUs one: workers beyond the GPUs would be without any. A job that
         says how many share a GPU has as many as fit.
@@ -88,7 +88,7 @@ def find_gpus(count: int | None, driver: Path = Path("/proc/driver/nvidia")) -> 
 
 
 def _count(gpus: Path) -> int | None:
-    """How many the driver has; None: its files don't say."""
+    """Return how many the driver has; None: its files don't say."""
     try:
         return len(list(gpus.iterdir()))
     except OSError:

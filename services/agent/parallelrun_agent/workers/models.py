@@ -34,7 +34,7 @@ _MOST_VERSIONS: Final = 500
 def view_of_script(
     folder: JobFolder, record: JobRecord, spec: JobSpec, paths: Mapping[str, str], assets: Path | None = None
 ) -> dict[str, Any]:
-    """What `azureml.core` shows of the job to its script (`worker/shims/job.py`).
+    """Return what `azureml.core` shows of the job to its script (`worker/shims/job.py`).
 
     Args:
         paths: of the inputs that are brought to the node.
@@ -83,7 +83,7 @@ def model_folder(spec: JobSpec, paths: Mapping[str, str], local: Path, user: Wor
 
 
 def _is_alone(model: Path) -> bool:
-    """Whether there is nothing beside a model, and no link in what there is."""
+    """Return whether there is nothing beside a model, and no link in what there is."""
     try:
         with os.scandir(model.parent) as scan:
             beside = list(islice(scan, 2))
@@ -93,13 +93,13 @@ def _is_alone(model: Path) -> bool:
 
 
 def _is_small(model: Path) -> bool:
-    """Whether it can be copied while leases must be renewed."""
+    """Return whether it can be copied while leases must be renewed."""
     files = list(_files(model))
     return len(files) <= _MOST_COPIED and sum(path.stat().st_size for path in files) <= _MOST_COPIED_BYTES
 
 
 def _files(model: Path) -> Iterator[Path]:
-    """What a model consists of, as far as anybody wants to know."""
+    """Return what a model consists of, as far as anybody wants to know."""
     yield model
     yield from islice((model.rglob("*") if model.is_dir() else ()), _MOST_COPIED)
 
@@ -127,7 +127,7 @@ def _registered(catalog: Catalog) -> Iterator[dict[str, str]]:
 
 
 def _asks_for_models(code: Path) -> bool:
-    """Whether a file of the code names what it would ask with."""
+    """Return whether a file of the code names what it would ask with."""
     for path in islice(code.rglob("*.py"), _MOST_FILES):
         with path.open("rb") as file:
             text = file.read(_MOST_BYTES)

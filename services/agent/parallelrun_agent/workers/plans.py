@@ -142,7 +142,8 @@ class PlanMaker:
         self._next_process = 0
 
     def _make_argv(self, spec: JobSpec, outputs: WorkerOutputs, secrets: dict[str, str]) -> list[str]:
-        """What the entry script finds in `sys.argv`: the engine's options, the user's, the inputs (reference §1.2)."""
+        """Return what the entry script finds in `sys.argv`: the engine's options, the user's, the inputs (reference
+        §1.2)."""
         user = spec.argv(outputs.paths, secrets)
         engine = engine_arguments(spec, outputs.main)
         return [spec.entry_script, *engine, *user, *input_arguments(spec)]
@@ -175,7 +176,7 @@ class PlanMaker:
         }
 
     def _trace(self) -> dict[str, str]:
-        """What makes spans of the script part of the job's trace."""
+        """Return what makes spans of the script part of the job's trace."""
         with suppress(*UNREADABLE):
             return variables_of(self._folder, self._record, self._folder.generation(), self._settings.tracing())
         return {}

@@ -67,6 +67,6 @@ def _namespace() -> str:
 
 
 def _started(pid: int) -> str:
-    """When a process started; empty when there is none."""
+    """Return when a process started; empty when there is none."""
     stat = stat_of(pid)
     return str(stat.started) if stat else ""

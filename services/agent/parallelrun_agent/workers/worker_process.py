@@ -195,7 +195,7 @@ class WorkerProcess:
 
     @property
     def ending_s(self) -> float:
-        """How long ago it was asked to end; 0: it wasn't."""
+        """Return how long ago it was asked to end; 0: it wasn't."""
         return time.monotonic() - self._asked_to_end if self._asked_to_end else 0.0
 
     def dump_stacks(self, why: str) -> None:

@@ -112,7 +112,7 @@ class CommandRunner(Runner):
             raise CommandFailed(self._ended.status, said)
 
     def _used(self, tickets: int) -> bytes:
-        """What the command has used, as far as its processes were waited for."""
+        """Return what the command has used, as far as its processes were waited for."""
         used, ended = frames.Use(*frames.USE.unpack(self._meter.measure(tickets))), self._ended
         return frames.pack_use(
             used._replace(

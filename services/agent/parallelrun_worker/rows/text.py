@@ -67,7 +67,7 @@ class Lines:
 
 
 def _is_shortened(value: Any, depth: int = 3) -> bool:
-    """Whether an array in a row is so long that its text leaves out values: NumPy's, pandas' or PyTorch's."""
+    """Return whether an array in a row is so long that its text leaves out values: NumPy's, pandas' or PyTorch's."""
     if isinstance(value, (str, bytes)):
         return False
     if isinstance(value, (list, tuple, dict)):

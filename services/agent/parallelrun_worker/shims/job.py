@@ -19,7 +19,9 @@ def not_here(what: str, instead: str = "") -> NotHere:
 
 
 def about_job() -> dict[str, Any]:
-    """What the agent says of the job: `name`, `experiment`, `tags`, `inputs`, `models`; empty outside of a job."""
+    """Return what the agent says of the job: `name`, `experiment`, `tags`, `inputs`, `models`;
+    empty outside of a job.
+    """
     about: dict[str, Any] = EntryScript._settings.get("job") or {}
     return about
 
@@ -30,8 +32,8 @@ def job_id() -> str:
 
 
 def file_called(name: str) -> str:
-    """Where a file of the job's goes, with the folder for it: names below `logs` to the worker's files among the logs,
-    all others to the folder of the output.
+    """Return where a file of the job's goes, with the folder for it: names below `logs` to the worker's files among the
+    logs, all others to the folder of the output.
 
     Raises:
         ValueError: the name leads elsewhere.

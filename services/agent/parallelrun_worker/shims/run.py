@@ -89,7 +89,7 @@ class Run:
     log_accuracy_table = log_residuals = log_predictions = log_confusion_matrix
 
     def get_metrics(self, name: str | None = None, **_: Any) -> dict[str, Any]:
-        """What this process has logged so far; `parallelrun job metrics` has that of all."""
+        """Return what this process has logged so far; `parallelrun job metrics` has that of all."""
         logged = MetricLog.of_this_process().logged
         return {each: value for each, value in logged.items() if name in (None, each)}
 
@@ -145,7 +145,7 @@ class Run:
         return "Running"
 
     def get_details(self) -> dict[str, Any]:
-        """What is known of the job in its own process."""
+        """Return what is known of the job in its own process."""
         return {"runId": self.id, "status": self.get_status(), "properties": self.get_properties()}
 
     def get_portal_url(self) -> str:

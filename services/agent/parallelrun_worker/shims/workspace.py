@@ -49,7 +49,7 @@ class Workspace:
         return Keyvault()
 
     def get_mlflow_tracking_uri(self, *_: Any, **_named: Any) -> str:
-        """What the environment says; empty: MLflow's own default."""
+        """Return what the environment says; empty: MLflow's own default."""
         return os.environ.get("MLFLOW_TRACKING_URI", "")
 
     def get_details(self) -> dict[str, Any]:

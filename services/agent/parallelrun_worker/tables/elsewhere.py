@@ -75,7 +75,6 @@ class StagedFile(Elsewhere):
         self._fds: dict[str, int] = {}
 
     def pread(self, size: int, at: int) -> bytes:
-        """See the base."""
         if at >= self.size or size <= 0:
             return b""
         start, end, local = max(self._parts, key=lambda part: part[1] if part[0] <= at else -1)
@@ -158,5 +157,4 @@ class AskedFile(Elsewhere):
         _, self.size = files.ask(path, 0, 0)
 
     def pread(self, size: int, at: int) -> bytes:
-        """See the base."""
         return self._files.ask(self._path, at, min(size, self.size - at))[0] if at < self.size and size > 0 else b""

@@ -69,7 +69,7 @@ def _matrix(texts: Any) -> Any:
 
 
 def _places(form: str, text: Any) -> list[tuple[str, int, int]] | None:
-    """Where in such texts each part of a form is: a directive, or `=` and a character.
+    """Return where in such texts each part of a form is: a directive, or `=` and a character.
 
     None: they can't have the form, or it has parts of other widths.
     """

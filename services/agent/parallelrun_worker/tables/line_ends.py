@@ -13,7 +13,7 @@ _LF, _CR, _QUOTE = ord("\n"), ord("\r"), ord('"')
 
 
 def has_lone_returns(data: bytes) -> bool:
-    """Whether a carriage return is there that no newline follows, of a text in UTF-8."""
+    """Return whether a carriage return is there that no newline follows, of a text in UTF-8."""
     return b"\r" in data and data.count(b"\r") != data.count(b"\r\n")
 
 
@@ -36,7 +36,7 @@ def with_newlines(data: bytes, grammar: Grammar, width: int | None) -> bytes:
 
 
 def _has_sound_quotes(data: bytes, grammar: Grammar) -> bool:
-    """Whether an even number of quotes precedes exactly those line ends that no field holds."""
+    """Return whether an even number of quotes precedes exactly those line ends that no field holds."""
     mark = grammar.delimiter.encode()
     try:
         if len(mark) == 1:
@@ -57,7 +57,7 @@ def _at_ends(text: str, grammar: Grammar) -> str:
 
 
 def returns_at_ends(text: Any, grammar: Grammar, width: int | None) -> Any:
-    """Where in a text the carriage returns are that end a record, and no newline follows.
+    """Return where in a text the carriage returns are that end a record, and no newline follows.
 
     Args:
         text: NumPy array of its characters, or of the bytes of UTF-8; begins with a record.

@@ -63,7 +63,7 @@ class PathKeys:
         return convert(column, self._kinds()[name]) if in_front else column
 
     def _kinds(self) -> dict[str, Kind]:
-        """What the parts of the paths are, if the format comes before the step that reads (reference §4.4)."""
+        """Return what the parts of the paths are, if the format comes before the step that reads (reference §4.4)."""
         if self._known_kinds is None:
             sample = [values for path in self._plan["sample"] if (values := self.values_of(path)) is not None]
             names = self._plan["partition"]["names"]

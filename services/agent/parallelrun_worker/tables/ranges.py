@@ -12,7 +12,7 @@ def read_some(file: BinaryIO, size: int, at: int) -> bytes:
 
 
 def size_of(file: BinaryIO) -> int:
-    """How many bytes the file has."""
+    """Return how many bytes the file has."""
     return file.size if isinstance(file, Elsewhere) else os.fstat(file.fileno()).st_size
 
 

@@ -57,7 +57,7 @@ class Grammar:
         return record, end
 
     def ends(self, text: str, ends: str = r"\n|\r|\Z") -> Iterator[int]:
-        """Where records and empty lines end of a text.
+        """Return where records and empty lines end of a text.
 
         Args:
             ends: of a record, outside quotes, as a regular expression: of newlines, or of carriage returns, too.
@@ -119,7 +119,7 @@ class Grammar:
 
 
 def _field_pattern(delimiter: str, ends: str, inside: str = '[^"]') -> re.Pattern[str]:
-    """What a field is like if records end like this.
+    """Return what a field is like if records end like this.
 
     Args:
         inside: what a quoted field may hold, beside doubled quotes.

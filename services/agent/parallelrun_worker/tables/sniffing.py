@@ -55,7 +55,7 @@ class Encoding(NamedTuple):
 
     @property
     def has_returns(self) -> bool:
-        """Whether lines end with carriage returns alone."""
+        """Return whether lines end with carriage returns alone."""
         return self.newline != _LF.encode(self.name)
 
 
@@ -79,7 +79,7 @@ def sniffed(read_some: ReadSome, declared: str) -> Encoding:
 
 
 def first_width(read_some: ReadSome, encoding: Encoding, grammar: Grammar) -> int:
-    """How many fields the first record of a file has, as far as it is at the file's beginning."""
+    """Return how many fields the first record of a file has, as far as it is at the file's beginning."""
     head = read_some(MOST_BYTES, 0)[encoding.bom :]
     return len(grammar.first(head.decode(encoding.name, "ignore"), has_returns=encoding.has_returns)[0])
 
@@ -97,7 +97,7 @@ def _name_of(head: bytes, declared: str) -> tuple[str, int]:
 
 
 def _is_latin_1(head: bytes, declared: str) -> bool:
-    """Whether what looks like the mark of UTF-16 is a text of a code page that begins with these two letters."""
+    """Return whether what looks like the mark of UTF-16 is a text of a code page that begins with these two letters."""
     return declared not in _FAMILIES and not declared.startswith("utf") and b"\0" not in head
 
 
@@ -128,10 +128,10 @@ class _Look(NamedTuple):
     zeros: float
     """Share of NUL."""
     has_line_ends: bool
-    """Whether the encoding is a wide one, and there are lines that all end in it."""
+    """True if the encoding is a wide one, and there are lines that all end in it."""
 
     def is_text(self, plain: str) -> bool:
-        """Whether it may be the one that is meant: bytes of any sort often make characters of UTF-16."""
+        """Return whether it may be the one that is meant: bytes of any sort often make characters of UTF-16."""
         return self.name == plain or (self.ascii_share >= _LEAST_ASCII and self.controls <= _MOST_CONTROLS)
 
     @property
@@ -169,7 +169,7 @@ def _newline_in(head: bytes, name: str) -> bytes | None:
 
 
 def _find(data: bytes, mark: bytes, width: int) -> int:
-    """Where the first such character begins, not across two characters; -1: there is none."""
+    """Return where the first such character begins, not across two characters; -1: there is none."""
     at = data.find(mark)
     while at >= 0 and at % width:
         at = data.find(mark, at + 1)

@@ -132,7 +132,7 @@ def _drawn(rows: int, step: dict[str, Any], salt: list[int]) -> Any:
 
 
 def _truth(frame: Any, expression: Any) -> Any:
-    """Where a filter holds; not where that is undefined, as with nulls."""
+    """Return where a filter holds; not where that is undefined, as with nulls."""
     import numpy as np
 
     truth = _value(frame, expression)

@@ -43,7 +43,7 @@ class Records(ABC):
 
     @abstractmethod
     def __len__(self) -> int:
-        """How many there are."""
+        """Return how many there are."""
 
     @abstractmethod
     def frame(self, wanted: list[int] | None = None) -> Any:
@@ -64,9 +64,9 @@ class TableFormat(ABC):
     """
 
     needs_source = False
-    """Whether stored records can't be read without the path and `header` of their file."""
+    """True if stored records can't be read without the path and `header` of their file."""
     has_fixed_columns = True
-    """Whether the columns of the first files are those of all rows."""
+    """True if the columns of the first files are those of all rows."""
 
     def __init__(self, plan: dict[str, Any], schema_path: str) -> None:
         self.plan = plan

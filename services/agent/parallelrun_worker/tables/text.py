@@ -25,7 +25,7 @@ def encoding_of(file: BinaryIO, declared: str) -> Encoding:
 
 
 def owned_range(file: BinaryIO, start: int, end: int, encoding: Encoding, *, is_aligned: bool, first: int = 0) -> range:
-    """Where the records are that begin at or after `start` and before `end` (-1: the file's end), complete.
+    """Return where the records are that begin at or after `start` and before `end` (-1: the file's end), complete.
 
     Args:
         first: where the first record of the file begins; 0: after its byte order mark.
@@ -69,7 +69,7 @@ def find_newline(data: bytes, at: int, encoding: Encoding) -> int:
 
 
 def lines_before(file: BinaryIO, end: int, encoding: Encoding) -> int:
-    """How many lines end before a place in a file where one begins."""
+    """Return how many lines end before a place in a file where one begins."""
     count, at = 0, 0
     decode = codecs.getincrementaldecoder(encoding.name if encoding.width > 1 else "latin-1")("replace").decode
     was_return = False

@@ -40,12 +40,11 @@ class Unpacked(Elsewhere):
         self.size = len(data)
 
     def pread(self, size: int, at: int) -> bytes:
-        """See the base."""
         return self._data[at : at + size]
 
 
 def compression_of(head: bytes, path: str) -> str:
-    """How a file is compressed, by its first bytes, or by its name where these don't tell; empty if it isn't."""
+    """Return how a file is compressed, by its first bytes, or by its name where these don't tell; empty if it isn't."""
     if head.startswith(_BZ2[0]) and head[4:10] == _BZ2[1]:
         return "bz2"
     found = next((name for magic, name in _MAGICS.items() if head.startswith(magic)), "")
@@ -167,7 +166,7 @@ def _hadoop_blocks(packed: bytes) -> list[bytes] | None:
 
 
 def _length_of(block: bytes) -> int:
-    """How many bytes a block of Snappy has when it is unpacked, which it begins with."""
+    """Return how many bytes a block of Snappy has when it is unpacked, which it begins with."""
     value = 0
     for place, byte in enumerate(block[:5]):
         value |= (byte & 0x7F) << (7 * place)

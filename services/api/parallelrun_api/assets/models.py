@@ -13,7 +13,7 @@ Kind = Literal["data", "model", "environment", "component", "code"]
 
 
 class Asset(Answer):
-    """One version of an asset. Its content never changes."""
+    """A version of an asset. Its content never changes."""
 
     type: Kind
     name: str = Field(examples=["images"])

@@ -47,7 +47,8 @@ class Shelf:
         """Where documents of jobs look names up."""
 
     def _site(self) -> Site:
-        """What the site file says, and where the default datastore is, unless it or an operator has defined that."""
+        """Return what the site file says, and where the default datastore is, unless it or an operator has defined
+        that."""
         said = self._site_file()
         if DEFAULT_DATASTORE in self._datastores.names():
             return said
@@ -120,7 +121,7 @@ class Shelf:
         return _shown(self._catalog.labelled(kind, name, label))
 
     def named(self, kind: str, text: str) -> Asset:
-        """What a document means by a name, after the site file. Raises NotFound, InvalidInput."""
+        """Return what a document means by a name, after the site file. Raises NotFound, InvalidInput."""
         return _shown(self.names.asset(kind, text))
 
     def labels(self, kind: str, name: str) -> AssetLabels:
@@ -142,7 +143,7 @@ class Shelf:
         return self.get(kind, name, version) if version else self.labelled(kind, name, LATEST)
 
     def places(self) -> SitePlaces:
-        """What the site file says of places. Raises InvalidInput if it is wrong."""
+        """Return what the site file says of places. Raises InvalidInput if it is wrong."""
         site = self._site()
         return SitePlaces(datastores=dict(site.datastores), locations=dict(site.locations))
 

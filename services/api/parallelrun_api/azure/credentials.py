@@ -59,7 +59,7 @@ def new_token(secret: bytes, name: str, audience: str, *, now: float) -> tuple[s
 
 
 def is_valid(token: str, secret: bytes, audiences: frozenset[str], *, now: float) -> bool:
-    """Whether this token was made of this secret, for one of these audiences, and has not ended."""
+    """Return whether this token was made of this secret, for one of these audiences, and has not ended."""
     signed, _, signature = token.rpartition(".")
     if not hmac.compare_digest(signature.encode(), _base64(_mac(secret, "token", signed)).encode()):
         return False
@@ -81,7 +81,7 @@ def new_signature(secret: bytes, name: str, container: str, rights: str, *, now:
 
 
 def allows(query: Mapping[str, str], secret: bytes, container: str, right: str, *, now: float) -> bool:
-    """Whether the signature in this query allows to do this with this container."""
+    """Return whether the signature in this query allows to do this with this container."""
     mac = _base64(_mac(secret, "container", _signed(query)))
     if not hmac.compare_digest(query.get("sig", "").encode(), mac.encode()):
         return False

@@ -52,7 +52,7 @@ def deployment_document(sent: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def data_given(sent: Mapping[str, Any]) -> dict[str, Any]:
-    """What a client gives to an endpoint, in the words of an invocation.
+    """Return what a client gives to an endpoint, in the words of an invocation.
 
     Raises:
         InvalidInput: it is no data.

@@ -38,7 +38,7 @@ class AzureDoor:
         self._clock = clock
 
     def leads_to(self, path: str) -> bool:
-        """Whether it decides about this path."""
+        """Return whether it decides about this path."""
         return path == PREFIX or path.startswith(f"{PREFIX}/")
 
     def admit(self, scope: Scope, headers: dict[bytes, bytes]) -> str:

@@ -42,7 +42,7 @@ router = APIRouter(include_in_schema=False, route_class=FaceRoute)
 
 @router.get(_HISTORY + "/runs/{name}/details")
 async def details(name: str, request: Request, face: FaceOf) -> Response:
-    """How a job stands, and the addresses of its logs."""
+    """Return how a job stands, and the addresses of its logs."""
     job = await run_sync(_job, face, name)
     return answer(await run_sync(_details, face, request, job, name))
 
@@ -72,7 +72,7 @@ async def list_children(name: str, request: Request, face: FaceOf) -> Response:
 
 @router.get(_HISTORY + "/runs/{name}/serviceinstances/{node}")
 async def list_services(name: str, request: Request, face: FaceOf) -> Response:
-    """Where people look at a job."""
+    """Return where people look at a job."""
     job = await run_sync(_job, face, name)
     instances = {
         key: {"type": value["jobServiceType"], "endpoint": value["endpoint"], "status": status_of(job)}
@@ -115,7 +115,7 @@ async def change_run(name: str, request: Request, face: FaceOf) -> Response:
 
 @router.post(_DATA + "/dataversion/batchGetResolvedUris", name="resolve_uris")
 async def resolve_uris(request: Request, face: FaceOf) -> Response:
-    """Where outputs are, in the default datastore."""
+    """Return where outputs are, in the default datastore."""
     document = await read_body(request)
     ids = document.get("values") if isinstance(document, dict) else None
     if not isinstance(ids, list) or len(ids) > _MOST_ASSETS:

@@ -43,7 +43,7 @@ class _Rooms(BaseRoute):
         self._lock = Lock()
 
     def matches(self, scope: Scope) -> tuple[Match, Scope]:
-        """Whether a request is for this face."""
+        """Return whether a request is for this face."""
         is_here = scope["type"] == "http" and self._door.leads_to(scope["path"])
         return (Match.FULL if is_here else Match.NONE), {}
 

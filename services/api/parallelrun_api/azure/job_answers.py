@@ -65,7 +65,7 @@ def status_of(job: Job) -> str:
 
 
 def services(request: Request, job: Job) -> dict[str, Any]:
-    """Where people look at a job: its own address."""
+    """Return where people look at a job: its own address."""
     # The client appends another parameter.
     url = f"{own_url(request).removesuffix('/azure')}{job.links.self}?of=azure-ai-ml"
     studio = {"jobServiceType": "Studio", "endpoint": url, "port": None, "status": None, "errorMessage": None}
@@ -73,7 +73,7 @@ def services(request: Request, job: Job) -> dict[str, Any]:
 
 
 def _like_sent(job: Job) -> dict[str, Any]:
-    """What a client might have sent for a job that was submitted in another way."""
+    """Return what a client might have sent for a job that was submitted in another way."""
     spec = job.spec
     labels = {"displayName": job.name, "description": spec.get("description"), "experimentName": spec.get("experiment")}
     kinds = {"uri_folder": "uri_folder", "uri_file": "uri_file", "mltable": "mltable"}

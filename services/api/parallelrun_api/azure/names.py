@@ -52,7 +52,7 @@ class Names:
         return str(job_id)
 
     def is_taken(self, name: str) -> bool:
-        """Whether some job has this name."""
+        """Return whether some job has this name."""
         return is_job_id(name) or (self._names / f"{checked_name(name)}.json").exists()
 
     def remember(self, name: str, job_id: str, sent: dict[str, Any]) -> None:
@@ -73,7 +73,7 @@ class Names:
                 raise Conflict(f"There is a job {name[:80]!r} already.") from error
 
     def of(self, job_id: str) -> dict[str, Any]:
-        """What is remembered of a job: `name`, `sent`, `is_archived` and `changed`, as far as they are known."""
+        """Return what is remembered of a job: `name`, `sent`, `is_archived` and `changed`, as far as they are known."""
         try:
             value = json.loads((self._jobs / f"{job_id}.json").read_bytes())
         except (FileNotFoundError, ValueError):

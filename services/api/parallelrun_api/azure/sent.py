@@ -12,7 +12,7 @@ from parallelrun_core.folder.layout import PRIVATE_FILE, PRIVATE_FOLDER
 
 
 class Sent:
-    """One kind of things. Safe to share between threads and processes; the last writer wins."""
+    """A kind of things. Safe to share between threads and processes; the last writer wins."""
 
     def __init__(self, root: Path, kind: str) -> None:
         self._folder: Final = root / "azure" / kind
@@ -26,7 +26,7 @@ class Sent:
         sync_folder(self._folder)
 
     def get(self, name: str) -> dict[str, Any]:
-        """What was sent; empty if nothing was."""
+        """Return what was sent; empty if nothing was."""
         try:
             value = json.loads(self._file(name).read_bytes())
         except (FileNotFoundError, ValueError):

@@ -216,7 +216,7 @@ class Endpoints:
         )
 
     def _job(self, reading: Reading, code: IO[bytes] | None) -> dict[str, Any]:
-        """What is kept of the job: its code is in the store, and what is known of its paths is checked."""
+        """Return what is kept of the job: its code is in the store, and what is known of its paths is checked."""
         spec = reading.spec
         if isinstance(spec, JobSpec):
             with reading.locating_problems():

@@ -90,7 +90,7 @@ class Refusals:
         """Refusals that were only counted, since `taken` was last called."""
 
     def admit(self) -> bool:
-        """Whether this one is to be listed."""
+        """Return whether this one is to be listed."""
         now = self._clock()
         if now >= self._until:
             self._until, self._left = now + _PERIOD_S, _LISTED
@@ -175,7 +175,7 @@ def _facts(scope: Scope, did: str, status: int, headers: list[tuple[bytes, bytes
 
 
 def _named(given: dict[str, str]) -> dict[str, str]:
-    """What the path of the request names, beside a job."""
+    """Return what the path of the request names, beside a job."""
     named: dict[str, str] = {key: given[key] for key in ("name", "datastore", "compute", "path") if key in given}
     if "asset" in given:
         named["asset"] = f"{given['kind']}/{given['asset']}"

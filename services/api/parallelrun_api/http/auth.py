@@ -23,7 +23,7 @@ class Door(Protocol):
     """Admits the requests to some paths by what their clients show in place of a token, which was made of one."""
 
     def leads_to(self, path: str) -> bool:
-        """Whether it decides about this path."""
+        """Return whether it decides about this path."""
         ...
 
     def admit(self, scope: Scope, headers: dict[bytes, bytes]) -> str:
@@ -35,7 +35,7 @@ class Door(Protocol):
         ...
 
     def refusal(self, error: ParallelRunError, path: str) -> Response:
-        """What the clients of these paths take for a refusal."""
+        """Return what the clients of these paths take for a refusal."""
         ...
 
 
@@ -43,7 +43,7 @@ class Open(Protocol):
     """What is sent to anybody whose request has the right host."""
 
     def serves(self, scope: Scope, headers: dict[bytes, bytes]) -> bool:
-        """Whether this request is for it."""
+        """Return whether this request is for it."""
         ...
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None: ...

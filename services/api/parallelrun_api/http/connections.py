@@ -45,10 +45,10 @@ class Moved(NamedTuple):
 
 
 class Peer(Protocol):
-    """One connection."""
+    """A connection."""
 
     def moved(self) -> Moved:
-        """What it has moved so far."""
+        """Return what it has moved so far."""
         ...
 
     def end(self, *, late: bool) -> None:
@@ -75,7 +75,7 @@ class Connections:
 
     @property
     def is_crowded(self) -> bool:
-        """Whether so many requests are being answered that the rest is kept for health and control."""
+        """Return whether so many requests are being answered that the rest is kept for health and control."""
         return len(self._busy) > self._full
 
     def opened(self, peer: Peer) -> None:

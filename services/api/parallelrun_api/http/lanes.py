@@ -19,7 +19,7 @@ Answer = TypeVar("Answer")
 
 
 class Lane:
-    """One kind of reads. For one event loop."""
+    """A kind of reads. For one event loop."""
 
     def __init__(self, *, at_once: int, waiting: int) -> None:
         self._threads = CapacityLimiter(at_once)

@@ -113,6 +113,6 @@ class NamedTokens:
 
 
 def _state_of(path: Path) -> _State:
-    """What changes whenever a file does."""
+    """Return what changes whenever a file does."""
     status = os.stat(path)
     return status.st_ino, status.st_mtime_ns, status.st_size

@@ -80,7 +80,7 @@ class _Known:
 
 
 def problem_of(error: Exception) -> Problem | None:
-    """What is told of an error; None when it is a bug."""
+    """Return what is told of an error; None when it is a bug."""
     known = _known(error)
     return known.problem if known is not None else None
 

@@ -47,7 +47,7 @@ class _Code(NamedTuple):
     token_name: str
     ends: int
     until: int
-    """When the session ends that it begins, at the latest."""
+    """Time when the session ends that it begins, at the latest."""
 
 
 class Sessions:

@@ -40,7 +40,7 @@ class Token(NamedTuple):
 
     @property
     def is_needed(self) -> bool:
-        """Whether clients must present one at all."""
+        """Return whether clients must present one at all."""
         return bool(self.text) or self.named is not None
 
     def name_of(self, given: bytes) -> str:
@@ -59,7 +59,7 @@ class Token(NamedTuple):
 
 
 def load_token(settings: ApiSettings) -> Token:
-    """What clients must present; nothing only if the settings say so.
+    """Return what clients must present; nothing only if the settings say so.
 
     If no token is set, a random one is created, in the file `token` of `state_folder()`, which only its own user can
     read. It stays the same when the server is started again. One that an earlier release has left in the root folder is

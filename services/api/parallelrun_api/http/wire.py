@@ -61,7 +61,7 @@ class BoundedHttp(H11Protocol):
 
     @property
     def _is_known(self) -> bool:
-        """Whether the latest request came with a token."""
+        """Return whether the latest request came with a token."""
         return "token_name" in cast("dict[str, object]", self.scope["state"])
 
     def _read_at_most(self, size_bytes: int) -> None:
@@ -112,7 +112,7 @@ class BoundedHttp(H11Protocol):
     # What `Connections` calls
 
     def moved(self) -> Moved:
-        """What it has moved so far."""
+        """Return what it has moved so far."""
         cycle, flow = self._cycle, self.flow
         is_owed = cycle is not None and cycle.more_body and not cycle.response_complete and not flow.read_paused
         unsent = self.transport.get_write_buffer_size() if flow.write_paused or self.transport.is_closing() else 0

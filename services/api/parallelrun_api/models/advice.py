@@ -22,7 +22,7 @@ class Change(Answer):
 
 
 class AdviceFinding(Answer):
-    """One thing that costs a job time or money, or endangers it."""
+    """A thing that costs a job time or money, or endangers it."""
 
     id: str = Field(examples=["mini_batch_too_small"])
     """Which one: stable. docs/advice.md lists them."""
@@ -56,7 +56,7 @@ class AdviceBasis(Answer):
     mini_batches: int
     tries: int
     looked_at: int
-    """How many of the tries were looked at: of a huge job, a sample, so that the numbers above are about right."""
+    """Number of of the tries were looked at: of a huge job, a sample, so that the numbers above are about right."""
     nodes: int
     processes_per_node: int
     is_running: bool
@@ -86,7 +86,7 @@ class Advice(Answer):
 
 
 class CurvePoint(Answer):
-    """One value of a setting, and what it would give."""
+    """A value of a setting, and what it would give."""
 
     value: int
     seconds: float

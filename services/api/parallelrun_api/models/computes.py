@@ -24,7 +24,7 @@ class ComputeStatus(Answer):
     """How a compute stands, as the provisioner says."""
 
     at: Time
-    """When it said so; the provisioner is away if that is more than a few seconds ago."""
+    """Time when it said so; the provisioner is away if that is more than a few seconds ago."""
     wanted: int
     """Nodes that its jobs can keep busy, within its limits."""
     ready: int
@@ -36,7 +36,7 @@ class ComputeStatus(Answer):
     why: str
     """What the engine said of the last one, or why it can't be asked; empty: nothing is wrong."""
     next_attempt: Time | None
-    """When it is asked again; null: as soon as nodes are needed."""
+    """Time when it is asked again; null: as soon as nodes are needed."""
     nodes: list[ComputeNode]
     """The first hundred that there are, in any stage."""
     plan: str
@@ -54,7 +54,7 @@ class Compute(Answer):
     min_instances: int
     max_instances: int
     is_default: bool
-    """Whether it runs the jobs that name no compute."""
+    """True if it runs the jobs that name no compute."""
     definition: dict[str, Any]
     """As it was given, without what is the same as by default."""
     status: ComputeStatus | None

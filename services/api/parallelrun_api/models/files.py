@@ -8,7 +8,7 @@ from parallelrun_api.models.answer import Answer, Time
 
 
 class FileEntry(Answer):
-    """One file."""
+    """A file."""
 
     path: str = Field(examples=["user/stdout/node0/process000.stdout.txt"])
     bytes: int

@@ -45,9 +45,9 @@ class Progress(Answer):
     items_ahead: int = 0
     """Found as well, and in no mini-batch yet: of a job that chooses the size of these (`mini_batch_size: auto`)."""
     all_found: bool = False
-    """Whether such a job has found all items, though not all of them are in mini-batches."""
+    """True if such a job has found all items, though not all of them are in mini-batches."""
     chosen_size: int = 0
-    """How many items a mini-batch of such a job has now; 0: it doesn't choose."""
+    """Number of items a mini-batch of such a job has now; 0: it doesn't choose."""
     chosen_why: str = ""
     items_done: int = 0
     items_failed: int = 0
@@ -106,7 +106,7 @@ class ParentStep(Answer):
 
 
 class PipelineStep(Answer):
-    """One step of a pipeline."""
+    """A step of a pipeline."""
 
     name: str = Field(examples=["score"])
     type: JobType
@@ -128,7 +128,7 @@ class PipelineStep(Answer):
 
 
 class NamedOutput(Answer):
-    """One output of a pipeline."""
+    """An output of a pipeline."""
 
     name: str
     type: Literal["uri_folder", "uri_file"]
@@ -151,7 +151,7 @@ class Links(Answer):
 
 
 class Job(Answer):
-    """One job."""
+    """A job."""
 
     id: str = Field(examples=[JOB_ID_EXAMPLE])
     type: JobType

@@ -8,7 +8,7 @@ from parallelrun_api.models.answer import Answer
 
 
 class LogLine(Answer):
-    """One line of a log."""
+    """A line of a log."""
 
     path: str = Field(examples=["user/stdout/node0/process000.stdout.txt"])
     line: int

@@ -18,7 +18,7 @@ class MiniBatchFailure(Answer):
 
 
 class MiniBatch(Answer):
-    """One mini-batch. One that is `ready` or `running` has few fields yet."""
+    """A mini-batch. One that is `ready` or `running` has few fields yet."""
 
     id: int
     status: Literal["done", "failed", "running", "ready"]
@@ -60,7 +60,7 @@ class MiniBatchPage(Answer):
 
 
 class MiniBatchTry(MiniBatch):
-    """One try of a mini-batch."""
+    """A try of a mini-batch."""
 
     outcome: Literal["completed", "failed", "retried", "lost"]
     """`failed`: for good; `retried`: another try followed; `lost`: it has completed, and the disk has lost its rows."""

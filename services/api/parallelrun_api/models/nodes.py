@@ -57,7 +57,7 @@ class NodeGpu(Answer):
 
 
 class Node(Answer):
-    """One node."""
+    """A node."""
 
     node: str
     host: str
@@ -70,7 +70,7 @@ class Node(Answer):
     jobs: list[str]
     """The jobs that it works for."""
     workers_apart: bool
-    """Whether user code runs as another user than the agent."""
+    """True if user code runs as another user than the agent."""
     memory_bytes: int
     """All that the node has; 0: an agent of an earlier release doesn't say."""
     disk_free_bytes: int
@@ -80,7 +80,7 @@ class Node(Answer):
     compute: str
     """The compute that it belongs to; empty: none."""
     ends_at: Time | None
-    """When its engine is going to end it; null: not by itself."""
+    """Time when its engine is going to end it; null: not by itself."""
     pressure: NodePressure | None
     """What its processes wait for; null if its kernel doesn't measure that."""
     gpus: list[NodeGpu]

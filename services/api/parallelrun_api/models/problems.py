@@ -8,7 +8,7 @@ from parallelrun_api.models.answer import Answer
 
 
 class ProblemEntry(Answer):
-    """One wrong field."""
+    """A wrong field."""
 
     pointer: str = Field(examples=["/mini_batch_sise"])
     """Where it is: a JSON pointer into the job spec, or `/query/…`, `/header/…`."""

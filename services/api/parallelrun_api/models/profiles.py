@@ -15,7 +15,7 @@ class ProfiledWorker(Answer):
 
 
 class ProfiledFunction(Answer):
-    """One function, in all workers that were asked for."""
+    """A function, in all workers that were asked for."""
 
     function: str
     file: str
@@ -40,13 +40,13 @@ class Profile(Answer):
     """Workers whose profiles are not in it: too many, or not to be read as data, as those of earlier releases."""
     total_s: float
     count: int
-    """How many functions there are in all."""
+    """Number of functions there are in all."""
     items: list[ProfiledFunction]
     """Those that come first in the order asked for."""
 
 
 class ProfileCall(Answer):
-    """One call, by the way that leads to it."""
+    """A call, by the way that leads to it."""
 
     parent: int
     """The place of its caller in the list; -1: it was called by the engine."""

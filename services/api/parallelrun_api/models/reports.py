@@ -40,7 +40,7 @@ class StorageReport(Answer):
 
 
 class MetricPoint(Answer):
-    """One value of a metric."""
+    """A value of a metric."""
 
     time: Time
     """By the clock of the node."""
@@ -56,7 +56,7 @@ class Metric(Answer):
 
     name: str
     count: int
-    """How many values."""
+    """Number of values."""
     points: list[MetricPoint]
     """The last 500 of them, in the order of their times."""
 

@@ -13,7 +13,7 @@ class Session(Answer):
     """The name of the token that it has signed in with; empty if none is needed."""
     is_token_needed: bool
     ends: Time | None
-    """When it has to sign in again; null: never."""
+    """Time when it has to sign in again; null: never."""
 
 
 class SignInCode(Answer):

@@ -8,7 +8,7 @@ from parallelrun_api.models.answer import Answer
 
 
 class EffectiveSetting(Answer):
-    """One setting of a job."""
+    """A setting of a job."""
 
     name: str
     value: Any

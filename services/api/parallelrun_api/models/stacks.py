@@ -17,7 +17,7 @@ class StacksAsked(Answer):
 
 
 class StackFrame(Answer):
-    """One call."""
+    """A call."""
 
     file: str
     """Relative to the job's code, if it is in there."""
@@ -27,7 +27,7 @@ class StackFrame(Answer):
 
 
 class ThreadStack(Answer):
-    """One thread of a worker."""
+    """A thread of a worker."""
 
     is_main: bool
     name: str
@@ -38,7 +38,7 @@ class ThreadStack(Answer):
 
 
 class WorkerStacks(Answer):
-    """One worker."""
+    """A worker."""
 
     process: str
     pid: int

@@ -61,15 +61,15 @@ class TrySpans(Answer):
 
 
 class Lane(Answer):
-    """One worker in time. `init`, `load` and `run` have seconds for each bucket; the rest of it the worker was idle, or
+    """A worker in time. `init`, `load` and `run` have seconds for each bucket; the rest of it the worker was idle, or
     not there: see `begin_s` and `end_s`."""
 
     node: str
     process: str
     begin_s: float
-    """When it began its first `init()` or try."""
+    """Time when it began its first `init()` or try."""
     end_s: float
-    """When its last one ended."""
+    """Time when its last one ended."""
     tries: int
     """In the window."""
     failed_tries: int
@@ -90,14 +90,14 @@ class SlowTry(Answer):
     begin_s: float
     run_s: float
     times_median: float | None
-    """How many times as long as the median of all tries of the job; null: that is 0."""
+    """Number of times as long as the median of all tries of the job; null: that is 0."""
 
 
 class Timeline(AsRead):
     """The workers of a job in time, by node and process. All times are seconds since `start`."""
 
     start: Time | None
-    """When the first worker began; null: none has."""
+    """Time when the first worker began; null: none has."""
     length_s: float
     """From there to the end of the last try so far."""
     begin_s: float
@@ -133,11 +133,11 @@ class Throughput(AsRead):
     retried: list[int]
     """Tries that failed, and were followed by another."""
     busy_workers: list[float]
-    """How many were loading or running, on the average."""
+    """Number of were loading or running, on the average."""
     first_try_s: float | None
-    """When the first try of all began, in seconds since `start`; null: none has."""
+    """Time when the first try of all began, in seconds since `start`; null: none has."""
     last_try_s: float | None
-    """When the last one so far ended."""
+    """Time when the last one so far ended."""
 
 
 class KindOfError(Answer):

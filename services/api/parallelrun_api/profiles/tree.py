@@ -14,7 +14,7 @@ from parallelrun_api.profiles.sums import Function, ProfileSum
 
 
 class TreeNode(NamedTuple):
-    """One call, by the way that leads to it."""
+    """A call, by the way that leads to it."""
 
     parent: int
     """The place of its caller in the list; -1: the engine."""

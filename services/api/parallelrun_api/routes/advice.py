@@ -29,9 +29,9 @@ async def show_advice(
         float, Query(ge=0, le=1e9, description="Leave out what saves less time than this.", allow_inf_nan=False)
     ] = 60,
 ) -> Response:
-    """What would make a job faster, cheaper or safer, with what was measured, what it would save, and what to change;
-    also of a job that runs. It is computed from the records in the job's folder. A pipeline has none (409): its steps
-    have."""
+    """Return what would make a job faster, cheaper or safer, with what was measured, what it would save, and what to
+    change; also of a job that runs. It is computed from the records in the job's folder. A pipeline has none (409): its
+    steps have."""
     key = (show_advice, job_id, min_saving_s)
     return encoded_answer(await context.long_lists.run(key, lambda: _advice(context, job_id, min_saving_s)))
 
@@ -59,9 +59,9 @@ async def show_what_if(
         Query(ge=0, le=1e9, description="Of a node for an hour, in any currency.", allow_inf_nan=False),
     ] = None,
 ) -> Response:
-    """How long a job would have taken with other numbers of nodes or processes, or with mini-batches of other sizes:
-    the measured times of its mini-batches, scheduled again. At most 64 points; of a wider range, as many as are spread
-    evenly on a logarithmic scale."""
+    """Return how long a job would have taken with other numbers of nodes or processes, or with mini-batches of other
+    sizes: the measured times of its mini-batches, scheduled again. At most 64 points; of a wider range, as many as are
+    spread evenly on a logarithmic scale."""
     key = (show_what_if, job_id, what_if, price)
     return encoded_answer(await context.long_lists.run(key, lambda: _curve(context, job_id, what_if, price)))
 

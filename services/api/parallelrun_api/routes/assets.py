@@ -242,7 +242,8 @@ def restore_asset_version(kind: KindOf, asset: Name, version: Version, context: 
 
 @router.get("/site", summary="Get what stands for foreign places", response_model=SitePlaces, responses=problems())
 def get_site(context: Ctx) -> Response:
-    """Which datastores and URLs of other people's documents stand for which places here, by the server's site file."""
+    """Return which datastores and URLs of other people's documents stand for which places here, by the server's site
+    file."""
     return json_answer(context.assets.places())
 
 

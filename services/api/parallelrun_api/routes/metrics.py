@@ -20,8 +20,8 @@ router = APIRouter(prefix="/v1", tags=["jobs"])
     responses=problems(404, 429),
 )
 async def show_metrics(job_id: JobId, context: Ctx) -> Response:
-    """What the entry script has logged with `log_metric`, or with `Run.log…` of Azure ML, by name; also of a job that
-    runs. What a try has logged stays when its mini-batch fails or is run again."""
+    """Return what the entry script has logged with `log_metric`, or with `Run.log…` of Azure ML, by name; also of a job
+    that runs. What a try has logged stays when its mini-batch fails or is run again."""
     key = (show_metrics, job_id)
     return encoded_answer(await context.long_lists.run(key, lambda: _report(context, job_id).model_dump_json()))
 

@@ -26,7 +26,7 @@ _RETRY_AFTER: Final = {"Retry-After": {"description": "Seconds to wait.", "schem
 
 
 class JobConvertor(StringConvertor):
-    """One part of a path, without the verb that may follow a job's id: `job_01kav3x8n2h7q5m9c4t6:cancel`."""
+    """A part of a path, without the verb that may follow a job's id: `job_01kav3x8n2h7q5m9c4t6:cancel`."""
 
     regex = "[^/:]+"
 

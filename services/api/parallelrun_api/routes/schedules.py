@@ -185,7 +185,7 @@ async def trigger_schedule(
 async def list_fires(
     schedule: Name, context: Ctx, limit: Limit = DEFAULT_LIMIT, page_token: PageToken = ""
 ) -> Response:
-    """What became of the times at which it was due, the latest first. The last thousand are remembered."""
+    """Return what became of the times at which it was due, the latest first. The last thousand are remembered."""
     return await page_answer(
         context.job_lists,
         FirePage,

@@ -41,7 +41,7 @@ class SignIn(Asked):
     "/session", summary="Is this browser signed in?", response_model=Session, openapi_extra=_OPEN, responses=problems()
 )
 def show_session(request: Request, sessions: Ours) -> Response:
-    """Whether this browser is signed in, and until when. Needs no token."""
+    """Return whether this browser is signed in, and until when. Needs no token."""
     signed_in = sessions.of(_headers(request))
     is_needed = sessions.token.is_needed
     return json_answer(

@@ -60,7 +60,7 @@ def ask_for_stacks(job_id: JobId, context: Ctx, wish: StacksWish | None = None) 
     responses=problems(404, 429),
 )
 async def show_stacks(job_id: JobId, context: Ctx) -> Response:
-    """What each node has answered to the last `:stacks` that it has heard of."""
+    """Return what each node has answered to the last `:stacks` that it has heard of."""
     key = (show_stacks, job_id)
     return encoded_answer(await context.long_lists.run(key, lambda: _report(context, job_id).model_dump_json()))
 

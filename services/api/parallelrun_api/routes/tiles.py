@@ -156,7 +156,7 @@ async def show_errors(request: Request, job_id: JobId, context: Ctx) -> Response
     responses={**_SEEN, **problems(404, 409, 429)},
 )
 async def show_figures(request: Request, job_id: JobId, context: Ctx) -> Response:
-    """How long the job and its tries took, and how well its workers were used."""
+    """Return how long the job and its tries took, and how well its workers were used."""
     return await _answered(request, context, (show_figures, job_id), lambda: _figures(context, job_id)[1])
 
 

@@ -17,7 +17,7 @@ class Fire(Answer):
     outcome: Literal["started", "skipped", "missed", "manual"]
     """`skipped`: an earlier job had not ended; `missed`: it was too late; `manual`: somebody asked for it."""
     at: str = Field(examples=["2026-11-21T09:30:00.412Z"])
-    """When that was decided."""
+    """Time when that was decided."""
     job_id: str | None = Field(default=None, examples=["job_01kav3x8n2h7q5m9c4t6"])
     """The job that was made."""
     passed_over: int = 0
@@ -50,7 +50,7 @@ class Schedule(Answer):
     allow_overlap: bool
     created: str = Field(examples=["2026-11-21T09:30:00.000Z"])
     modified: str = Field(examples=["2026-11-21T09:30:00.000Z"])
-    """When it was last defined, enabled or disabled."""
+    """Time when it was last defined, enabled or disabled."""
     revision: int
     """Grows whenever it is."""
     next: list[str] = Field(default=[])

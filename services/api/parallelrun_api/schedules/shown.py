@@ -53,7 +53,7 @@ def schedule(store: ScheduleStore, name: str, revision: Revision) -> models.Sche
 
 
 def fire_of(fire: Fire) -> models.Fire:
-    """What became of a time."""
+    """Return what became of a time."""
     return models.Fire(
         due=fire.due,
         outcome=fire.outcome.value,
@@ -82,7 +82,7 @@ def page(store: ScheduleStore, *, after: str, limit: int) -> tuple[list[models.S
 
 
 def history(store: ScheduleStore, name: str, *, before: str, limit: int) -> tuple[list[models.Fire], str | None]:
-    """What became of times before one, the latest first, and where the next page begins if there is more.
+    """Return what became of times before one, the latest first, and where the next page begins if there is more.
 
     Raises:
         NotFound: there is no such schedule.

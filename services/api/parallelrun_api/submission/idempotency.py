@@ -31,7 +31,7 @@ def checked_key(header: str | None) -> str:
 
 
 class KeyLocks:
-    """One lock for each key: of the requests with one key, all but the first find its result. For one event loop."""
+    """A lock for each key: of the requests with one key, all but the first find its result. For one event loop."""
 
     def __init__(self, patience_s: float = 20.0) -> None:
         self._patience_s = patience_s

@@ -205,7 +205,7 @@ def _check_mini_batches(folder: JobFolder, mini_batches: list[int] | None) -> No
 
 
 def _has_lost_output(result: JobResult) -> bool:
-    """Whether it may be gone. An object is not asked for from here: made again, it only takes its own place."""
+    """Return whether it may be gone. An object is not asked for from here: made again, it only takes its own place."""
     if is_url(result.output):
         return True
     return bool(result.output) and not storage_of(result.output).is_there(result.output)

@@ -257,6 +257,6 @@ class Submissions:
 
 
 def _origins(upload: Upload) -> dict[str, str]:
-    """Where each setting was given."""
+    """Return where each setting was given."""
     reading = upload.reading
     return {name: reading.origins.get(name, f"{reading.default}/{name}") for name in upload.spec.model_fields_set}

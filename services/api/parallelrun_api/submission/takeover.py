@@ -122,7 +122,7 @@ def _skips(plan: InputPlan) -> list[str]:
 
 
 def _essence(plan: InputPlan) -> list[object]:
-    """What the rows of a mini-batch depend on, without what was drawn or looked up when the job began."""
+    """Return what the rows of a mini-batch depend on, without what was drawn or looked up when the job began."""
     read = plan.read.as_written() if plan.read is not None else None
     steps = [step.as_written() for step in plan.steps]
     is_found_late = is_url(plan.path) or (plan.read is not None and plan.read.finds_root)

@@ -28,7 +28,7 @@ MAX_SPEC_BYTES: Final = 1 << 20
 
 @dataclass(frozen=True, kw_only=True)
 class Upload:
-    """One submission, as it was sent."""
+    """A submission, as it was sent."""
 
     reading: Reading
     code: IO[bytes] | None

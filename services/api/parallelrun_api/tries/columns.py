@@ -43,12 +43,12 @@ class Columns:
 
     @property
     def bytes(self) -> int:
-        """What they occupy."""
+        """Return what they occupy."""
         return sum(column.nbytes for column in self._arrays.values())
 
 
 class ByNumber:
-    """One value for each mini-batch, of which most are there: an array that grows to the highest number.
+    """A value for each mini-batch, of which most are there: an array that grows to the highest number.
 
     Args:
         missing: the value of those that were never set.
@@ -78,5 +78,5 @@ class ByNumber:
 
     @property
     def bytes(self) -> int:
-        """What they occupy."""
+        """Return what they occupy."""
         return self._values.nbytes

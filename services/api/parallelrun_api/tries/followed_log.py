@@ -69,7 +69,7 @@ class FollowedLog:
             log.warning("tries_unreadable", folder=self._folder.name, what=what)
 
     def left_bytes(self) -> tuple[int, int]:
-        """How many bytes are not read yet, and how many there are."""
+        """Return how many bytes are not read yet, and how many there are."""
         left = total = 0
         for span in spans(self._folder, self._name, on_damage=_pass_over):
             try:

@@ -127,7 +127,7 @@ class History:
             self.revision += (self.tries.count, len(self.phases)) != before
 
     def place(self, row: int) -> Place:
-        """Where the record of a try is."""
+        """Return where the record of a try is."""
         log = RETRIES if self.tries["status"][row] == RETRIED else DECISIONS
         place = int(self.tries["place"][row])
         return Place(log, place >> _OFFSET_BITS, place & ((1 << _OFFSET_BITS) - 1))

@@ -60,7 +60,7 @@ class Level:
 
     @property
     def bytes(self) -> int:
-        """What it occupies."""
+        """Return what it occupies."""
         return self._is_fresh.nbytes + sum(each.nbytes for each in self._sums.values())
 
 
@@ -81,7 +81,7 @@ class Levels:
 
     @property
     def bytes(self) -> int:
-        """What they occupy."""
+        """Return what they occupy."""
         return sum(level.bytes for level in self._levels.values())
 
 

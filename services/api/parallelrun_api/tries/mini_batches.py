@@ -56,7 +56,7 @@ def page(history: History, part: Part, status: Literal["done", "failed"] | None,
 
 
 def _slowest(run_s: Array, most: int) -> Array:
-    """Where the largest of these are, the largest first; those of equal ones that come first."""
+    """Return where the largest of these are, the largest first; those of equal ones that come first."""
     if most < len(run_s):
         least = np.partition(run_s, len(run_s) - most)[len(run_s) - most]
         above, equal = np.flatnonzero(run_s > least), np.flatnonzero(run_s == least)
@@ -77,7 +77,7 @@ def _chosen(history: History, part: Part, status: Literal["done", "failed"] | No
 
 
 def status_of(history: History, number: int) -> Literal["done", "failed"] | None:
-    """What was decided about a mini-batch; None: nothing yet."""
+    """Return what was decided about a mini-batch; None: nothing yet."""
     row = int(history.decided_by.range(number, number + 1)[0])
     if row < 0:
         return None
@@ -117,7 +117,7 @@ class _Records:
         self._read: dict[Place, list[msgspec.Raw]] = {}
 
     def mini_batch(self, row: int) -> MiniBatch | None:
-        """What is shown of a try; None: it can't be read any more."""
+        """Return what is shown of a try; None: it can't be read any more."""
         outcome = self.outcome(row)
         return mini_batch_of(outcome, self.mask) if outcome is not None else None
 

@@ -21,5 +21,5 @@ def numbers(values: Array, digits: int = 6) -> list[float | None]:
 
 
 def number(value: float, digits: int = 6) -> float | None:
-    """One of these."""
+    """Return one of these."""
     return numbers(np.array([value]), digits)[0]

@@ -93,7 +93,7 @@ class Summary:
         return np.concatenate([_NONE, *(self._slowest[chunk] for chunk in self._chunks(begin, end))])
 
     def count_between(self, begin: float, end: float) -> int:
-        """How many rows `rows_between` has."""
+        """Return how many rows `rows_between` has."""
         return sum(self._rows[chunk][1] - self._rows[chunk][0] for chunk in self._chunks(begin, end))
 
     def _chunks(self, begin: float, end: float) -> list[int]:

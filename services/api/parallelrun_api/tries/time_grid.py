@@ -40,7 +40,7 @@ class TimeGrid:
 
     @property
     def bytes(self) -> int:
-        """What it occupies."""
+        """Return what it occupies."""
         return sum(each.nbytes for each in (*self.of_lanes.values(), *self.of_all.values()))
 
     def add(self, begin: Array, elapsed_s: Array, load_s: Array, lane: Array, counts: dict[str, Array]) -> None:
@@ -131,7 +131,7 @@ class TimeGrid:
         return difference
 
     def tries(self, name: str, lanes: Array, begin: float, end: float) -> Array:
-        """How many tries of these lanes ended in the cells from `begin` to `end`."""
+        """Return how many tries of these lanes ended in the cells from `begin` to `end`."""
         low = max(0, math.floor(begin / self.cell_s) - self.first)
         high = max(low, math.floor(end / self.cell_s) + 1 - self.first)
         counted: Array = self.of_lanes[name][lanes, low:high].sum(axis=1, dtype="i8")

@@ -60,7 +60,8 @@ def clock_of(history: History) -> Clock:
 
 
 def lives_of(history: History) -> dict[Worker, tuple[float, float]]:
-    """When each worker began its first `init()` or try for the job, and ended its last one: seconds since the epoch."""
+    """Return when each worker began its first `init()` or try for the job, and ended its last one: seconds since the
+    epoch."""
     known = history.summary.lives
     lives = {
         worker: (float(known[lane, 0]), float(known[lane, 1]))

@@ -60,7 +60,7 @@ class FollowedReport:
                 yield from self._phases(block[:end])
 
     def left_bytes(self) -> tuple[int, int]:
-        """How many bytes are not read yet, and how many there are."""
+        """Return how many bytes are not read yet, and how many there are."""
         with suppress(OSError):
             size = self._path.stat().st_size
             return max(0, size - self._at), size

@@ -100,7 +100,7 @@ class ServedFolder:
         return fd
 
     def names_of(self, wanted: os.stat_result) -> int:
-        """How many names a file has in this folder; 0 if there is too much to search.
+        """Return how many names a file has in this folder; 0 if there is too much to search.
 
         A file system may refuse to make a link to what one can't write to (`fs.protected_hardlinks`), or not; so who
         owns the file doesn't matter here, and a job may give its own outputs more names.
@@ -129,7 +129,8 @@ class ServedFolder:
 
 
 def _is_shared(status: os.stat_result, served: ServedFolder) -> bool:
-    """Whether a file has names outside of what is served: user code can give one of others a name in its outputs."""
+    """Return whether a file has names outside of what is served: user code can give one of others a name in its
+    outputs."""
     return status.st_nlink > 1 and served.names_of(status) != status.st_nlink
 
 

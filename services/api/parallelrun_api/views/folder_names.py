@@ -33,10 +33,10 @@ class _Stretch:
     is_last: bool
     """No names follow."""
     changed: tuple[int, int]
-    """When the folder was changed, before it was read."""
+    """Time when the folder was changed, before it was read."""
 
     def covers(self, first: str) -> bool:
-        """Whether it has the names from `first` on, or at least one of them."""
+        """Return whether it has the names from `first` on, or at least one of them."""
         return self.first <= first and (self.is_last or first <= self.names[-1])
 
 

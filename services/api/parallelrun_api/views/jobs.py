@@ -45,7 +45,8 @@ class Wanted:
     """Also the jobs that are steps of pipelines."""
 
     def takes(self, parent: str, state: JobState | None = None) -> bool:
-        """Whether a job is one of them, by the pipeline of which it is a step, if any, and by its state, once known."""
+        """Return whether a job is one of them, by the pipeline of which it is a step, if any, and by its state, once
+        known."""
         is_there = parent == self.parent if self.parent else not parent or self.has_steps
         return is_there and (state is None or self.state in (None, state))
 
@@ -109,7 +110,7 @@ class Jobs:
         return job.model_copy(update={"steps": steps, "outputs": outputs})
 
     def _standing(self, folder: JobFolder) -> tuple[JobStatus | None, JobResult | None, Exception | None]:
-        """What Redis knows, what is recorded, and why Redis can't be asked, if it can't."""
+        """Return what Redis knows, what is recorded, and why Redis can't be asked, if it can't."""
         # In this order: a job that ends between the two is then seen as ended.
         status, away = self._status(folder.job_id)
         return status, folder.result(), away
@@ -151,7 +152,7 @@ class Jobs:
         return jobs, None
 
     def _is_left_out(self, job_id: str, wanted: Wanted) -> bool:
-        """Whether a job is known not to be wanted, without reading anything."""
+        """Return whether a job is known not to be wanted, without reading anything."""
         if wanted.parent:
             return not is_from(job_id, wanted.parent) or self._steps.get(job_id) not in (None, wanted.parent)
         return not wanted.has_steps and self._steps.get(job_id) is not None
@@ -191,5 +192,5 @@ class Jobs:
         return job if wanted.takes(parent, job.state) else None
 
     def has_ended(self, job_id: str) -> bool:
-        """Whether the job's result is recorded: nothing about it will change, unless it is reopened."""
+        """Return whether the job's result is recorded: nothing about it will change, unless it is reopened."""
         return self.folder(job_id).has_ended

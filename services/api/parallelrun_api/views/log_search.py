@@ -65,7 +65,7 @@ def search(served: ServedFolder, wanted: Search, token: str) -> LogLines:
 
 
 class _Run:
-    """One page of a search."""
+    """A page of a search."""
 
     def __init__(self, served: ServedFolder, wanted: Search) -> None:
         self._served = served

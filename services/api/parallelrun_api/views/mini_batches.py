@@ -123,7 +123,7 @@ def ready(views: JobViews, job_id: str, page: Page) -> MiniBatchPage:
 
 
 def mini_batch_of(outcome: Outcome, mask: Mask) -> MiniBatch:
-    """What is shown of the end of a try."""
+    """Return what is shown of the end of a try."""
     failure, use = outcome.failure, outcome.use
     return MiniBatch(
         id=outcome.mini_batch,

@@ -96,7 +96,7 @@ class ServedOutputs:
         return places
 
     def _named(self, folder: JobFolder, spec: JobSpec, output: str, shown: str) -> _Places:
-        """One of a job's named outputs, below a name."""
+        """Return one of a job's named outputs, below a name."""
         given, path = spec.outputs[output], folder.output_paths(spec)[output]
         if is_url(path):
             return _Places(elsewhere=[OutputElsewhere(output=shown or output, url=path)])

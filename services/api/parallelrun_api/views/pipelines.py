@@ -82,7 +82,7 @@ class Pipelines:
         self._ends = Latest[_End](_ENDS)
 
     def submitted(self, folder: JobFolder) -> Submitted | None:
-        """What was submitted, if it is remembered and the job is still there."""
+        """Return what was submitted, if it is remembered and the job is still there."""
         known = self._submitted.get(folder.job_id)
         return known if known is not None and folder.has_record else None
 

@@ -79,7 +79,7 @@ def etag(job: models.Job, encoded: str) -> str:
 
 
 def matches(if_none_match: str, tag: str) -> bool:
-    """Whether an `If-None-Match` header names this ETag (RFC 9110, section 13.1.2)."""
+    """Return whether an `If-None-Match` header names this ETag (RFC 9110, section 13.1.2)."""
     known = {part.strip().removeprefix("W/") for part in if_none_match.split(",")}
     return tag in known or known == {"*"}
 
@@ -95,7 +95,7 @@ def progress_of(progress: Progress) -> models.Progress:
 
 
 def type_of(record: JobRecord) -> models.JobType:
-    """What kind of a job it is."""
+    """Return what kind of a job it is."""
     if record.is_pipeline:
         return "pipeline"
     return "command" if record.spec.get("command") else "parallel"

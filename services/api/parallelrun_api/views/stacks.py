@@ -21,7 +21,7 @@ _MOST_BYTES: Final = 16 << 20
 
 
 def stacks_report(served: ServedFolder) -> StacksReport:
-    """What all of them say, by node. What isn't an answer of a node, or is gone, is left out."""
+    """Return what all of them say, by node. What isn't an answer of a node, or is gone, is left out."""
     items: list[NodeStacks] = []
     left = _MOST_BYTES
     for entry in islice(served.files(), _MOST_FILES):

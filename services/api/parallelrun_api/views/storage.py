@@ -20,7 +20,7 @@ _MOST_BYTES: Final = 256 << 10
 
 
 def storage_report(served: ServedFolder) -> StorageReport:
-    """What all of them say, by node. What isn't a report, or is gone, is left out."""
+    """Return what all of them say, by node. What isn't a report, or is gone, is left out."""
     paths = [entry.path for entry in islice(served.files(), _MOST_FILES)]
     return StorageReport(items=[item for path in paths for item in _items(served, path)])
 

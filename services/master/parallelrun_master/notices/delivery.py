@@ -117,7 +117,7 @@ class Delivery:
 
 
 def notify_of(record: JobRecord) -> Notify | None:
-    """Who is told of the end of a job.
+    """Return who is told of the end of a job.
 
     Raises:
         ValueError: a later release has written it in another way.
@@ -127,7 +127,7 @@ def notify_of(record: JobRecord) -> Notify | None:
 
 
 def order_of(settings: MasterSettings, names: list[str], now: float) -> bytes:
-    """What a master with these settings wants sent, as the process reads it."""
+    """Return what a master with these settings wants sent, as the process reads it."""
     order = Order(
         root=str(settings.root),
         secrets_dir=str(settings.secrets_dir) if settings.secrets_dir else None,

@@ -31,7 +31,7 @@ def notice_id(job_id: str, generation: int) -> str:
 
 
 def body(record: JobRecord, result: JobResult, generation: int) -> bytes:
-    """What is sent, as JSON."""
+    """Return what is sent, as JSON."""
     failure = result.failure
     said = {
         "type": f"job.{result.state}",

@@ -24,7 +24,7 @@ class Attempts(msgspec.Struct, kw_only=True):
     count: int = 0
     first_at: float = 0.0
     next_at: float = 0.0
-    """When it is due."""
+    """Time when it is due."""
 
 
 def owe(notes: Path, job_id: str, generation: int) -> None:
@@ -55,7 +55,7 @@ def job_of(name: str) -> tuple[str, int] | None:
 
 
 def attempts_of(notes: Path, name: str) -> Attempts | None:
-    """What became of one so far; None: it is no longer owed."""
+    """Return what became of one so far; None: it is no longer owed."""
     try:
         return _decoded((notes / name).read_bytes())
     except FileNotFoundError:
@@ -63,7 +63,7 @@ def attempts_of(notes: Path, name: str) -> Attempts | None:
 
 
 class Owed:
-    """One that nobody else sees to meanwhile."""
+    """A that nobody else sees to meanwhile."""
 
     def __init__(self, path: Path, fd: int) -> None:
         self._path, self._fd = path, fd
@@ -82,7 +82,7 @@ class Owed:
 
 @contextmanager
 def taken(notes: Path, name: str) -> Iterator[Owed | None]:
-    """One of them, for as long as this lasts; None: another process has it, or it is no longer owed."""
+    """Return one of them, for as long as this lasts; None: another process has it, or it is no longer owed."""
     path = notes / name
     try:
         fd = os.open(path, os.O_RDWR)

@@ -63,7 +63,7 @@ class Watch:
         return self._due.get(name, 0.0), *(job_of(name) or ("", 0))
 
     def _is_busy(self, now: float) -> bool:
-        """Whether the process works; what it has left is due when it says."""
+        """Return whether the process works; what it has left is due when it says."""
         if self._process is None:
             return False
         if self._process.poll() is None:

@@ -67,7 +67,7 @@ class _Limit:
         self._until = time.monotonic() + _MOST_S
 
     def is_reached(self) -> bool:
-        """Whether one file more is too much."""
+        """Return whether one file more is too much."""
         self._left -= 1
         return self._left < 0 or time.monotonic() > self._until
 

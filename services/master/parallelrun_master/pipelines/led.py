@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class LedPipeline:
-    """One pipeline in one term."""
+    """A pipeline in one term."""
 
     def __init__(
         self, redis: Redis, folder: JobFolder, record: JobRecord, leadership: Leadership, *, tracing: Tracing | None
@@ -94,7 +94,7 @@ class LedPipeline:
 
     @property
     def is_pending(self) -> bool:
-        """Whether there is something to do soon that nobody will wake the pipeline for."""
+        """Return whether there is something to do soon that nobody will wake the pipeline for."""
         return self._steps.is_pending
 
     def retire(self) -> None:

@@ -70,7 +70,7 @@ class PipelineReports:
 
 
 def in_words(standing: Standing) -> str:
-    """How a step stands, in one line."""
+    """Return how a step stands, in one line."""
     why = in_one_line(standing.record.why) if standing.record is not None else ""
     because = f": {why}" if why else ""
     if standing.is_reused:

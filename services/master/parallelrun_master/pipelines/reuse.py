@@ -31,7 +31,7 @@ _FOR_PEOPLE: Final = {"name", "description", "tags", "experiment", "code", "inpu
 
 
 def key_of(folder: JobFolder, step: Step, job: JobRecord, known: Mapping[str, Standing]) -> str:
-    """What a step has in common with equal ones; empty if that can't be known, or it is to run each time.
+    """Return what a step has in common with equal ones; empty if that can't be known, or it is to run each time.
 
     Args:
         folder: of any job of the cluster.

@@ -149,7 +149,7 @@ class Steps:
         let_go_on(self._redis, child)
 
     def _can_go_on(self, name: str, earlier: Standing, known: Mapping[str, Standing]) -> bool:
-        """Whether the job that ran a step in an earlier generation can make what is to be made now."""
+        """Return whether the job that ran a step in an earlier generation can make what is to be made now."""
         record, result = earlier.record, earlier.result
         if record is None or record.action not in ("start", "continue") or result is None:
             return False
@@ -157,7 +157,7 @@ class Steps:
         return not is_for_good and is_upon(record, self._spec, name, known)
 
     def _retries(self, name: str, earlier: Standing) -> bool:
-        """Whether what has failed in a job is tried again: of one that has failed, it is why."""
+        """Return whether what has failed in a job is tried again: of one that has failed, it is why."""
         retries = self._reopening is not None and self._reopening.retry_failed
         has_failed = earlier.result is not None and earlier.result.state is JobState.FAILED
         return retries or (has_failed and self._spec.steps[name].type != "pipeline")
@@ -239,7 +239,8 @@ class Steps:
 
 
 def _places(places: Places | None, folder: JobFolder, paths: Mapping[str, str]) -> Places | None:
-    """Where the paths of a step's job may be: where those of the pipeline may, and in outputs that are its inputs."""
+    """Return where the paths of a step's job may be: where those of the pipeline may, and in outputs that are its
+    inputs."""
     if places is None:
         return None
     made_by = {job for path in paths.values() if (job := job_of_output(folder.root, path))}

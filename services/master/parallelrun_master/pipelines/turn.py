@@ -32,7 +32,7 @@ _SOON_MS: Final = 500
 
 
 class PipelineTurn:
-    """One turn. `run()` returns when nothing is left to do for now, or another process leads the pipeline.
+    """A turn. `run()` returns when nothing is left to do for now, or another process leads the pipeline.
 
     Args:
         leave: ends the process, even while the leading thread waits for a file system that doesn't answer.

@@ -30,13 +30,13 @@ class Hung(Exception):
 
 
 def where_is(thread: int) -> str:
-    """Where a thread is now: its innermost two functions."""
+    """Return where a thread is now: its innermost two functions."""
     stack = traceback.extract_stack(sys._current_frames()[thread])
     return ", called by ".join(f"{each.name} ({Path(each.filename).name})" for each in stack[:-3:-1])
 
 
 class Apart:
-    """One thing after another, in one thread.
+    """A thing after another, in one thread.
 
     Args:
         patience_s: how long the thread may do nothing without asking a store.
@@ -52,11 +52,12 @@ class Apart:
 
     @property
     def is_busy(self) -> bool:
-        """Whether something was asked for, and not returned yet."""
+        """Return whether something was asked for, and not returned yet."""
         return self._pending is not None
 
     def ask(self, work: Callable[[], T]) -> T | None:
-        """What this returns; None while it takes longer: then it is to be asked for again. It never returns None.
+        """Return what this returns; None while it takes longer: then it is to be asked for again. It never returns
+        None.
 
         Raises:
             Hung: a file system doesn't answer.

@@ -21,7 +21,8 @@ _MOST_ASKED = 2000
 
 
 def changed_inputs(folder: Path, decided: Decided) -> list[str]:
-    """What has changed about the files of undecided mini-batches since they were scheduled: the first few, a line each.
+    """Return what has changed about the files of undecided mini-batches since they were scheduled: the first few, a
+    line each.
 
     A file counts as changed when it was written to after the last entry of the term that listed it: what was changed
     while the rest was still being listed is not noticed. A file with a version counts as changed when that is another.

@@ -21,7 +21,7 @@ class KeyedFiles(NamedTuple):
 
 
 class Cut(msgspec.Struct, frozen=True, gc=False):
-    """One mini-batch: its full message and how many items it has."""
+    """A mini-batch: its full message and how many items it has."""
 
     raw: bytes
     items: int

@@ -93,7 +93,7 @@ class Offsets:
         return self._base + (word * _WORD + (bits & -bits).bit_length() - 1) * self._width
 
     def before(self, offset: int) -> int:
-        """How many of these are before this offset."""
+        """Return how many of these are before this offset."""
         word, bit = divmod(max(0, -((self._base - offset) // self._width)), _WORD)
         if word >= len(self._words):
             return len(self)

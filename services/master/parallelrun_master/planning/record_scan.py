@@ -44,11 +44,11 @@ class TextForm(NamedTuple):
     grammar: Grammar | None
     """None: records have no fields."""
     fields: int | None
-    """How many the first record has; None: lines end with carriage returns."""
+    """Number of the first record has; None: lines end with carriage returns."""
 
 
 def form_of(file: BinaryIO, encoding: str, delimiter: str | None = None, *, multi_line: bool = False) -> TextForm:
-    """What a file's first bytes and its table's settings say.
+    """Return what a file's first bytes and its table's settings say.
 
     Args:
         delimiter: of its fields; None if records have none.
@@ -97,7 +97,7 @@ def record_starts(file: BinaryIO, form: TextForm) -> Iterator[Offsets]:
 
 
 def _starts(data: bytes, form: TextForm, *, is_last: bool) -> Words:
-    """Where records begin in `data`, which begins with one."""
+    """Return where records begin in `data`, which begins with one."""
     text: Text = np.frombuffer(data, dtype=form.unit)
     newlines = bits_of(text == _NEWLINE)
     if b"\r" in data and np.any(bits_of(text == _RETURN) & ~preceding(newlines)):
@@ -140,7 +140,7 @@ def _has_sound_quotes(text: Text, form: TextForm) -> bool:
 
 
 def _are_in_place(text: Text, newlines: Words, quotes: Words, opening: Words, form: TextForm) -> bool:
-    """Whether every opening quote is after a delimiter, a newline or another quote."""
+    """Return whether every opening quote is after a delimiter, a newline or another quote."""
     if len(form.delimiter) != form.width:
         return False
     delimiters = bits_of(text == np.frombuffer(form.delimiter, dtype=form.unit)[0])

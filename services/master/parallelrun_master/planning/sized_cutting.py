@@ -15,8 +15,8 @@ class Sizes(Protocol):
     """Who decides."""
 
     def next(self, found: int, *, has_more: bool, is_last: bool) -> int | None:
-        """How many files the next mini-batch gets of those that are known; 0: none yet; None: more are to be known
-        first, which is only said while the input has more.
+        """Return how many files the next mini-batch gets of those that are known; 0: none yet; None: more are to be
+        known first, which is only said while the input has more.
 
         Args:
             is_last: no other input follows.

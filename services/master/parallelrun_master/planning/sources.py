@@ -39,7 +39,7 @@ class Sources:
 
     @property
     def leftovers(self) -> list[Leftovers]:
-        """What was left out, or is no data, of each of the listings; final when the iteration ends."""
+        """Return what was left out, or is no data, of each of the listings; final when the iteration ends."""
         return [leftovers for _, leftovers in self._listings]
 
     def __iter__(self) -> Iterator[Page]:

@@ -42,7 +42,7 @@ class RowWindow:
         return self._end is not None and self.seen >= self._end
 
     def next(self, rows: int) -> range:
-        """Which of the next rows are wanted, of which there are this many."""
+        """Return which of the next rows are wanted, of which there are this many."""
         low = min(rows, max(0, self.first - self.seen))
         high = rows if self._end is None else max(low, min(rows, self._end - self.seen))
         return range(low, high)

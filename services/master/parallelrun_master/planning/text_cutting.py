@@ -36,14 +36,13 @@ class TextCutting(TableFormat):
 
     @abstractmethod
     def form(self, file: BinaryIO) -> TextForm:
-        """How the records of a file are found."""
+        """Return how the records of a file are found."""
 
     def has_header(self, size: int) -> bool:
-        """Whether the first record of the next file, of so many bytes, is a header."""
+        """Return whether the first record of the next file, of so many bytes, is a header."""
         return False
 
     def pieces(self, path: bytes) -> Iterator[Piece | None]:
-        """See the base."""
         if self.searches:
             yield from self._records(path)
         else:
@@ -130,7 +129,7 @@ class RecordCutter:
         self._window.seen += len(starts)
 
     def _cuts(self, starts: Offsets, wanted: range) -> Iterable[int]:
-        """Which of these begin a piece."""
+        """Return which of these begin a piece."""
         if self._rows is not None:
             first = -self._counted % self._rows
             self._counted += len(wanted)

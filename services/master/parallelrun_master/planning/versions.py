@@ -32,7 +32,7 @@ class Versions:
             yield folder, names
 
     def kept(self, pages: Iterable[Page]) -> Iterator[Page]:
-        """What is left of those pages: only these versions are kept."""
+        """Return what is left of those pages: only these versions are kept."""
         for folder, names in pages:
             page = self._page
             left = page if len(names) == len(page) else {name: page[name] for name in names if name in page}

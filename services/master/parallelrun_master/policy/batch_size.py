@@ -34,7 +34,7 @@ _LEAST_AHEAD, _MOST_AHEAD = 2, 4
 
 
 class Measured(NamedTuple):
-    """One try that tells how long items take: it is done, or was stopped because it took too long."""
+    """A try that tells how long items take: it is done, or was stopped because it took too long."""
 
     items: int
     seconds: float
@@ -51,17 +51,17 @@ class Choice(NamedTuple):
 
 
 def target_s(run_invocation_timeout_s: float) -> float:
-    """How long a mini-batch should take."""
+    """Return how long a mini-batch should take."""
     return min(TARGET_S, _OF_TIMEOUT * run_invocation_timeout_s)
 
 
 def enough(workers: int) -> int:
-    """How many tries tell about items: of so few that they may be the quick ones, nobody should believe much."""
+    """Return how many tries tell about items: of so few that they may be the quick ones, nobody should believe much."""
     return min(MOST_TRIES // 2, _TRIES_PER_WORKER * max(1, workers))
 
 
 def choose(tries: Sequence[Measured], workers: int, wanted_s: float, most: int = MOST_ITEMS) -> Choice:
-    """How many items a mini-batch should have.
+    """Return how many items a mini-batch should have.
 
     Args:
         tries: the last ones, in the order in which they ended.
@@ -87,8 +87,8 @@ def choose(tries: Sequence[Measured], workers: int, wanted_s: float, most: int =
 
 
 def at_the_end(choice: Choice, left: int, workers: int) -> int:
-    """How many items the next mini-batch should have when these are all that are left, so that no worker is idle while
-    others have much to do."""
+    """Return how many items the next mini-batch should have when these are all that are left, so that no worker is idle
+    while others have much to do."""
     workers = max(1, workers)
     share = ceil(left / (_MOST_SHARE * workers))
     least = ceil(_LEAST_S / choice.item_s) if choice.item_s else 1
@@ -96,12 +96,14 @@ def at_the_end(choice: Choice, left: int, workers: int) -> int:
 
 
 def items_ahead(choice: Choice, workers: int) -> int:
-    """How many items must be known to be left so that `at_the_end` doesn't make the next mini-batch smaller."""
+    """Return how many items must be known to be left so that `at_the_end` doesn't make the next mini-batch smaller."""
     return choice.items * _MOST_SHARE * max(1, workers)
 
 
 def mini_batches_ahead(choice: Choice, workers: int) -> int:
-    """How many mini-batches should be undecided, so that no worker waits for the leader; the rest is cut later."""
+    """Return how many mini-batches should be undecided, so that no worker waits for the leader; the
+    rest is cut later.
+    """
     if choice.item_s is None:
         return max(workers, enough(workers))
     each_s = choice.items * choice.item_s

@@ -108,7 +108,7 @@ class Completion:
         return self._progress.listing_done and self._progress.decided >= self._progress.scheduled
 
     def end(self) -> End | None:
-        """How the job ends, as soon as that is certain."""
+        """Return how the job ends, as soon as that is certain."""
         if self._failure is not None:
             return End(JobState.FAILED, self._failure)
         if not self.is_decided:

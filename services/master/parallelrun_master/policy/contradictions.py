@@ -43,14 +43,14 @@ class StillWatch:
         self._suspected: Whereabouts | None = None
 
     def is_due(self, counts: Counts, now: float) -> bool:
-        """Whether to check where all mini-batches are: not while something moves."""
+        """Return whether to check where all mini-batches are: not while something moves."""
         if counts != self._counts:
             self._counts, self._suspected = counts, None
             self._check_at = now + _STILL_S
         return now >= self._check_at
 
     def lasting(self, seen: Whereabouts, now: float) -> Whereabouts | None:
-        """What was a contradiction at the last check as well; it has to be mended."""
+        """Return what was a contradiction at the last check as well; it has to be mended."""
         self._check_at = now + (_AGAIN_S if not seen else _STILL_S / 4)
         suspected, self._suspected = self._suspected, seen if seen else None
         return seen if seen and seen == suspected else None

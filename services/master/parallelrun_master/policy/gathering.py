@@ -26,7 +26,7 @@ class Gathering:
         self._began = now
 
     def wait_s(self, arrived: int, now: float) -> float:
-        """How long to wait for more, when this many outcomes have come in that are not recorded yet."""
+        """Return how long to wait for more, when this many outcomes have come in that are not recorded yet."""
         decided = self._progress.decided + arrived
         left = self._progress.scheduled - decided
         if left <= 0 or not decided:

@@ -44,7 +44,7 @@ _FRAME_WANTED: Final = re.compile(
 
 
 def what_to_do(spec: JobSpec, progress: Progress, first: ErrorGroup) -> str:
-    """What a user can do when run() raises, or a command fails."""
+    """Return what a user can do when run() raises, or a command fails."""
     if spec.command and is_about_a_package(first.message.partition(": ")[2]):
         return NOT_INSTALLED
     if first.category == "GPU_OUT_OF_MEMORY":
@@ -61,7 +61,7 @@ def what_to_do(spec: JobSpec, progress: Progress, first: ErrorGroup) -> str:
 
 
 def for_a_gpu(spec: JobSpec) -> str:
-    """What a user can do when the memory of a GPU runs out."""
+    """Return what a user can do when the memory of a GPU runs out."""
     shared = spec.workers_per_gpu or 1
     return GPU_TOO_SMALL + (GPU_SHARED.format(count=shared) if shared > 1 else "")
 
@@ -71,7 +71,7 @@ def _may_be_a_table(given: Input) -> bool:
 
 
 def what_is_lost(progress: Progress) -> str:
-    """How much of a job has failed that completes all the same; empty when nothing has."""
+    """Return how much of a job has failed that completes all the same; empty when nothing has."""
     if not (progress.items_failed or progress.failed):
         return ""
     items = max(progress.items_scheduled, progress.items_done + progress.items_failed)
@@ -82,5 +82,5 @@ def what_is_lost(progress: Progress) -> str:
 
 
 def is_about_a_package(message: str) -> bool:
-    """Whether an import has failed."""
+    """Return whether an import has failed."""
     return message.startswith("ModuleNotFoundError")

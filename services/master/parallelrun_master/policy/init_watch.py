@@ -122,7 +122,7 @@ def _code_damaged(failure: InitFailure) -> JobFailure:
 
 
 def _input_unreadable(failure: InitFailure) -> JobFailure:
-    """What is wrong would be so on any node."""
+    """Return what is wrong would be so on any node."""
     return JobFailure(
         code=_INPUT_UNREADABLE,
         summary="An input that each worker needs whole can't be read.",

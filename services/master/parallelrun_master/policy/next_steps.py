@@ -40,7 +40,7 @@ def next_steps(
     *,
     is_canceled: bool = False,
 ) -> Next:
-    """What to do, as the steps stand.
+    """Return what to do, as the steps stand.
 
     Args:
         order: the steps, each after all that it needs.

@@ -42,7 +42,7 @@ class Allowed:
         return cls(tuple(networks), frozenset(hosts), "*" in entries)
 
     def has_host(self, host: str) -> bool:
-        """Whether it is named, or below a domain that is."""
+        """Return whether it is named, or below a domain that is."""
         parts = host.lower().rstrip(".").split(".")
         domains = {f"*.{'.'.join(parts[at:])}" for at in range(1, len(parts))}
         return not self.hosts.isdisjoint({".".join(parts), *domains})
@@ -79,7 +79,7 @@ def key_file(host: str, name: str) -> str:
 
 
 def pause_s(attempts: int, lasted_s: float, spread: float) -> float | None:
-    """How long to wait after so many attempts; None: it is given up.
+    """Return how long to wait after so many attempts; None: it is given up.
 
     Args:
         lasted_s: since the first attempt.

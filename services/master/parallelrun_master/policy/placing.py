@@ -23,9 +23,9 @@ class Place(NamedTuple):
     free: int
     """Workers that the job could begin there now."""
     is_used: bool
-    """Whether the job has workers there, or what these need is being made there."""
+    """True if the job has workers there, or what these need is being made there."""
     fits: bool = True
-    """Whether it has the GPUs that the job's workers share, if they do."""
+    """True if it has the GPUs that the job's workers share, if they do."""
 
 
 def chosen(job_id: str, ready: Sequence[Place], earlier: Collection[str], count: int) -> list[str]:

@@ -33,7 +33,8 @@ class Refusals:
         return True
 
     def are_to_be_mended(self, now: float) -> bool:
-        """Whether to look now for what the refused ones reported; each time that it is, the next pause is longer."""
+        """Return whether to look now for what the refused ones reported; each time that it is, the next pause is
+        longer."""
         if self.count == self._mended or now < self._mend_at:
             return False
         self._mended = self.count

@@ -24,16 +24,16 @@ class Setback(NamedTuple):
     kind: str
     """The name under which it is counted and logged."""
     most: int | None
-    """How many in a row fail the job; None: their number doesn't matter."""
+    """Number of in a row fail the job; None: their number doesn't matter."""
     code: str
     summary: str
     """The summary of the failure, with places for the count and the last reason."""
     hint: str = ""
     is_limited_in_time: bool = False
-    """Whether the job fails when they last for longer than its `task_overhead_timeout`."""
+    """True if the job fails when they last for longer than its `task_overhead_timeout`."""
 
     def failure(self, count: int, why: str, lasted_s: float = 0.0, limit_s: float = inf) -> JobFailure | None:
-        """How the job fails after this many of them in a row, in so many seconds, if it does."""
+        """Return how the job fails after this many of them in a row, in so many seconds, if it does."""
         is_over = lasted_s > limit_s if self.is_limited_in_time else self.most is not None and count >= self.most
         if not is_over:
             return None
@@ -73,7 +73,7 @@ HANG: Final = Setback(
 
 
 def damage(why: str) -> JobFailure:
-    """How a job fails that can't continue without what is damaged; another leader would find the same."""
+    """Return how a job fails that can't continue without what is damaged; another leader would find the same."""
     return JobFailure(
         code="JOB_DAMAGED",
         summary=f"The job's folder is damaged, and the job can't continue without what is missing: {why}",
@@ -82,5 +82,5 @@ def damage(why: str) -> JobFailure:
 
 
 def pause_s(count: int) -> float:
-    """How long nobody leads after this many setbacks of one kind in a row."""
+    """Return how long nobody leads after this many setbacks of one kind in a row."""
     return Backoff(_FIRST_PAUSE_S, LONGEST_PAUSE_S).after_s(count)

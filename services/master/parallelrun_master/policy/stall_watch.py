@@ -83,7 +83,7 @@ class StallWatch:
         return JobFailure(code="NO_PROGRESS", summary=f"{what} for {limit_s:g} s ({name}): {waits}.", hint=hint)
 
     def _waits(self, force: Workforce) -> tuple[str, str]:
-        """What the job waits for, and what to do about it."""
+        """Return what the job waits for, and what to do about it."""
         nodes, running, workers, why_none = force
         wanted, compute = self._spec.instance_count, self._spec.compute
         if not nodes:

@@ -36,7 +36,7 @@ class Trials:
 
     @property
     def may_begin(self) -> bool:
-        """Whether a mini-batch may be cut with more items than are proven."""
+        """Return whether a mini-batch may be cut with more items than are proven."""
         return self._count < self._allowed
 
     def cut(self, items: int) -> None:

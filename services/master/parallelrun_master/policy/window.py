@@ -36,11 +36,13 @@ class Window:
 
     @property
     def has_plenty(self) -> bool:
-        """Whether so many wait for an agent that no more need be published for a while."""
+        """Return whether so many wait for an agent that no more need be published for a while."""
         return self.outstanding - self.leased > MAX_OUTSTANDING // 2
 
     def room(self, scheduled: int) -> int:
-        """How many to publish now of `scheduled` durable mini-batches: 0, or enough of them to be worth a call."""
+        """Return how many to publish now of `scheduled` durable mini-batches: 0, or enough of them
+        to be worth a call.
+        """
         waiting = max(0, self.outstanding - self.leased)
         room = MAX_OUTSTANDING - waiting
         if self.outstanding:

@@ -11,7 +11,7 @@ from parallelrun_core.progress import Progress
 
 
 def lines_of_command(logs: Path, progress: Progress) -> list[str]:
-    """Where the command ran, how long, and where to find what it printed; what was not decided is not known.
+    """Return where the command ran, how long, and where to find what it printed; what was not decided is not known.
 
     Args:
         logs: those of the job, in its folder.

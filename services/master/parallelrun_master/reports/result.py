@@ -26,7 +26,7 @@ _ENDED: dict[JobState, str] = {
 
 
 def how_it_ended(result: JobResult) -> str:
-    """How a job has ended, in words; of one that has completed, also how much of it has failed."""
+    """Return how a job has ended, in words; of one that has completed, also how much of it has failed."""
     lost = what_is_lost(result.progress) if result.state is JobState.COMPLETED else ""
     return _ENDED[result.state] + (f", BUT {lost}" if lost else "")
 

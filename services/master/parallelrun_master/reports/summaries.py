@@ -38,7 +38,7 @@ class Sums:
     run_s: float = 0.0
     load_s: float = 0.0
     ended: dict[str, int] = field(default_factory=lambda: dict.fromkeys(STATUSES, 0))
-    """How many by their status."""
+    """Number of by their status."""
 
     def add(self, other: Sums) -> None:
         """Add what others have done."""

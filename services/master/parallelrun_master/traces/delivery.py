@@ -34,7 +34,7 @@ class Order(msgspec.Struct, kw_only=True, frozen=True):
     root: str
     log_format: str
     most: int
-    """How many mini-batches may be in a trace."""
+    """Number of mini-batches may be in a trace."""
     sampler: Sampler
     now: float
     """By Redis' clock."""
@@ -101,7 +101,7 @@ class Delivery:
 
 
 def order_of(settings: MasterSettings, names: list[str], now: float) -> bytes:
-    """What a master with these settings wants sent, as the process reads it."""
+    """Return what a master with these settings wants sent, as the process reads it."""
     tracing = settings.tracing()
     order = Order(
         root=str(settings.root),

@@ -105,7 +105,7 @@ class _GivenIds(IdGenerator):
 
 
 def _resource(version_of: str) -> Resource:
-    """Who says all this, unless the variables say so: OTEL_SERVICE_NAME, OTEL_RESOURCE_ATTRIBUTES."""
+    """Return who says all this, unless the variables say so: OTEL_SERVICE_NAME, OTEL_RESOURCE_ATTRIBUTES."""
     own = {"service.name": "parallelrun", "service.version": version(version_of)}
     given = OTELResourceDetector().detect().attributes
     return Resource.create({name: value for name, value in own.items() if name not in given})

@@ -70,7 +70,7 @@ def job_span(record: JobRecord, result: JobResult, generation: int, begun: float
 
 
 def spans_within(evidence: Evidence, result: JobResult, *, submitted: float, begun: float, most: int) -> Iterator[Span]:
-    """What the job did between.
+    """Return what the job did between.
 
     Args:
         submitted: when it was submitted, or reopened.

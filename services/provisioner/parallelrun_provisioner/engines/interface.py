@@ -47,9 +47,9 @@ class EngineNode:
     """The engine's own words on why it waits or has ended; empty: it has none."""
     exit_code: int | None = None
     ends_at: float | None = None
-    """When the engine is going to end it, in seconds since the epoch, as by a limit on its time."""
+    """Time when the engine is going to end it, in seconds since the epoch, as by a limit on its time."""
     was_preempted: bool = False
-    """Whether the engine, not the node, wanted its end."""
+    """True if the engine, not the node, wanted its end."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,7 +57,7 @@ class ImageState:
     """The state of an image that is built for jobs."""
 
     is_there: bool = False
-    """Whether nodes of it can be asked for."""
+    """True if nodes of it can be asked for."""
     said: str = ""
     """The step of the build that runs now, for people."""
     failure: str = ""
@@ -65,7 +65,7 @@ class ImageState:
     failed_s: float = 0.0
     """Seconds since the build failed."""
     is_queued: bool = False
-    """Whether nothing is being done for it yet."""
+    """True if nothing is being done for it yet."""
 
 
 class EngineError(Exception):

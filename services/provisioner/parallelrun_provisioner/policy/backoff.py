@@ -27,13 +27,13 @@ class Backoff:
 
     @property
     def next_at(self) -> float:
-        """When the next attempt may be made."""
+        """Return when the next attempt may be made."""
         if not self.failures:
             return 0.0
         return self.failed_at + PAUSES_S[min(self.failures, len(PAUSES_S)) - 1]
 
     def launches(self, now: float, *, most: int) -> int:
-        """How many nodes may be asked for now: after a failure one, to see whether it can be had."""
+        """Return how many nodes may be asked for now: after a failure one, to see whether it can be had."""
         if not self.failures:
             return most
         return min(1, most) if now >= self.next_at else 0

@@ -51,7 +51,7 @@ def host_of(name: str) -> str:
 
 
 def is_allowed(name: str, patterns: Iterable[str]) -> bool:
-    """Whether an image is one of those that the patterns allow.
+    """Return whether an image is one of those that the patterns allow.
 
     In a pattern, `*` stands for anything within one part of a path or of a host's name, and `**` for any number of
     parts of a path. A host is never left open: a pattern without one is about Docker Hub. Without a version, it allows

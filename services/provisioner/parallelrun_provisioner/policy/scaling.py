@@ -52,12 +52,12 @@ class Life(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Node:
-    """One node, as it stands. Times are in seconds, of one clock."""
+    """A node, as it stands. Times are in seconds, of one clock."""
 
     id: str
     life: Life
     since: float
-    """When that began, as far as is known."""
+    """Time when that began, as far as is known."""
     shape: Shape = field(default_factory=Shape)
     idle_since: float | None = None
     """Time since when a ready node has no work in hand; None: it has some."""
@@ -96,7 +96,7 @@ _SUPPLY: Final = frozenset({Life.ASKED, Life.PENDING, Life.STARTING, Life.READY}
 def moves(
     demand: Mapping[Shape, int], limits: Limits, nodes: Sequence[Node], now: float, *, paused: Mapping[Shape, int]
 ) -> Moves:
-    """What brings a compute closer to what its jobs ask for.
+    """Return what brings a compute closer to what its jobs ask for.
 
     Args:
         demand: nodes of each shape that jobs can keep busy.
@@ -135,7 +135,7 @@ def moves(
 
 
 def releases(nodes: Iterable[Node], *, by_force: bool) -> Moves:
-    """What gives back all nodes, those with work in hand as well.
+    """Return what gives back all nodes, those with work in hand as well.
 
     Args:
         by_force: end those that were asked to leave, too: an agent that is told to end gives back what it has.
@@ -173,7 +173,7 @@ def _wanted(demand: Mapping[Shape, int], limits: Limits, had: Mapping[Shape, int
 
 
 def _most_of_each(supply: Iterable[Node], paused: Mapping[Shape, int]) -> dict[Shape, int]:
-    """How many there can be of shapes whose launches have failed: what is there, and what may be tried."""
+    """Return how many there can be of shapes whose launches have failed: what is there, and what may be tried."""
     there = Counter(node.shape for node in supply)
     return {shape: there[shape] + count for shape, count in paused.items()}
 

@@ -24,7 +24,7 @@ class Verdict(Enum):
 
 
 def verdict(life: Life, *, lived_s: float, has_work: bool, is_asked: bool, is_over: bool, was_taken: bool) -> Verdict:
-    """Whether a launch was a success, by how its node stands.
+    """Return whether a launch was a success, by how its node stands.
 
     A node that ends by itself soon after it has come is a failure, like one that never came: otherwise such nodes would
     be replaced as fast as they die.

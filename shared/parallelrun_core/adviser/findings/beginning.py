@@ -12,7 +12,7 @@ from parallelrun_core.adviser.findings.case import Case
 
 
 def findings_of(case: Case) -> Iterator[Finding]:
-    """What made the workers wait."""
+    """Return what made the workers wait."""
     yield from _listing(case)
     yield from _environment(case)
     yield from _init(case)

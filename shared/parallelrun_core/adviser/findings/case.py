@@ -13,7 +13,7 @@ from parallelrun_core.adviser.severity import severity
 
 @dataclass(frozen=True)
 class Case:
-    """One job."""
+    """A job."""
 
     evidence: Evidence
     schedule: Schedule
@@ -24,11 +24,11 @@ class Case:
         return self.evidence.settings
 
     def count(self, looked_at: int) -> str:
-        """How many tries or mini-batches there are, in words, if so many were looked at."""
+        """Return how many tries or mini-batches there are, in words, if so many were looked at."""
         return self.evidence.sample.count(looked_at)
 
     def is_worth(self, predicted_s: float) -> bool:
-        """Whether a job that takes so long instead is worth a change."""
+        """Return whether a job that takes so long instead is worth a change."""
         saved, took = self.schedule.measured_s - predicted_s, self.schedule.measured_s
         return saved > self.thresholds.seconds and saved > self.thresholds.share * took
 

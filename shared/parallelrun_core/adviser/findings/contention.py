@@ -32,7 +32,7 @@ _WAITS: Final = 0.5
 
 
 def slowdown(schedule: Schedule) -> float:
-    """How many times longer a mini-batch takes for other workers than alone; 1: no sign of that."""
+    """Return how many times longer a mini-batch takes for other workers than alone; 1: no sign of that."""
     tries = schedule.evidence.tries
     lanes, done = len(schedule.lanes), np.flatnonzero(tries.status == DONE)
     if lanes < 2 or len(done) < _LEAST_ROUNDS * lanes:

@@ -25,7 +25,7 @@ _QUARTERS: Final = 4
 
 
 def findings_of(case: Case) -> Iterator[Finding]:
-    """What grows, and how much it costs."""
+    """Return what grows, and how much it costs."""
     tries = case.evidence.tries
     done = np.flatnonzero(tries.status == DONE)
     if len(done) < _LEAST:
@@ -85,7 +85,7 @@ def excess(values: Floats, *axes: Floats) -> Floats | None:
 
 
 def _line(at: Floats, values: Floats) -> tuple[float, float]:
-    """How many standard errors the slope of a line through the values is, and that slope; 0: it doesn't rise."""
+    """Return how many standard errors the slope of a line through the values is, and that slope; 0: it doesn't rise."""
     spread, heights = at - at.mean(), values - values.mean()
     ss = float((spread**2).sum())
     slope = float((spread * heights).sum()) / ss if ss else 0.0

@@ -34,7 +34,7 @@ def cpu_per_worker(schedule: Schedule) -> float:
 
 
 def most_processes(case: Case) -> int:
-    """How many the CPUs and the memory of the least of the nodes let run side by side."""
+    """Return how many the CPUs and the memory of the least of the nodes let run side by side."""
     schedule, now = case.schedule, case.schedule.processes_per_node
     uses = list(case.evidence.uses.values())
     cpus = min((use.cpus for use in uses if use.cpus), default=float(now))

@@ -22,7 +22,7 @@ _GB: Final = 1 << 30
 
 
 def findings_of(case: Case) -> Iterator[Finding]:
-    """What endangers the job, then what slows it down."""
+    """Return what endangers the job, then what slows it down."""
     yield from _memory(case)
     yield from _quota(case)
 

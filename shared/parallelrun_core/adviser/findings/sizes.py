@@ -70,8 +70,8 @@ def _too_small(case: Case) -> Iterator[Finding]:
 
 
 def _waits_s(schedule: Schedule) -> float:
-    """How much of the job's time workers waited for mini-batches because there are so many of them: what the replay
-    can't explain, as long as it is no more for each than the engine takes to publish, record and store one.
+    """Return how much of the job's time workers waited for mini-batches because there are so many of them: what the
+    replay can't explain, as long as it is no more for each than the engine takes to publish, record and store one.
     """
     waits_s = max(0.0, schedule.unexplained_s) + max(0.0, schedule.after_s - _END_S)
     return waits_s if waits_s * len(schedule.lanes) <= _ENGINE_S * schedule.count else 0.0
@@ -116,7 +116,7 @@ def _when_divided(schedule: Schedule, factor: int) -> float:
 
 
 def excess_in_one_item(schedule: Schedule) -> Floats:
-    """What a mini-batch took above twice the usual for its items: taken to be in a single one of them."""
+    """Return what a mini-batch took above twice the usual for its items: taken to be in a single one of them."""
     items = np.maximum(schedule.items, 1)
     usual = float(np.median(schedule.work / items)) * items
     return np.where(schedule.work > 2 * usual, schedule.work - usual, 0.0)

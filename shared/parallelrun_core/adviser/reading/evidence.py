@@ -27,7 +27,7 @@ _MOST_BYTES: Final = 1 << 20
 
 
 def evidence_of(folder: JobFolder, result: JobResult | None = None) -> Evidence:
-    """What is known of a job, now: all of its tries since it began, or was reopened.
+    """Return what is known of a job, now: all of its tries since it began, or was reopened.
 
     Args:
         result: how it ended, if that isn't recorded yet.
@@ -59,7 +59,7 @@ def evidence_of(folder: JobFolder, result: JobResult | None = None) -> Evidence:
 
 
 def begun_at(folder: JobFolder, record: JobRecord, result: JobResult | None) -> float:
-    """When the job began, or began again after it was reopened: times of evidence count from it.
+    """Return when the job began, or began again after it was reopened: times of evidence count from it.
 
     Raises:
         CorruptLog: the records of its reopenings can't be read.
@@ -86,7 +86,7 @@ def _first_listed(logs: Path, begun: float) -> float | None:
 
 
 def _times(folder: Path) -> Iterator[float]:
-    """When leaders say that the first mini-batch was there."""
+    """Return when leaders say that the first mini-batch was there."""
     for path in folder.glob("master_role.*.txt"):
         with suppress(OSError), path.open(errors="replace") as file:
             for line in file.read(_MOST_BYTES).splitlines():

@@ -28,7 +28,7 @@ class Stretch:
     start: int
     end: int
     is_whole: bool
-    """Whether it begins where a record does, and has all that counts there."""
+    """True if it begins where a record does, and has all that counts there."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Parts:
 
 
 def parts_of(folder: Path, name: str, most_bytes: int = MOST_BYTES) -> Parts:
-    """What of a term log is read, so that it is no more than about so many bytes.
+    """Return what of a term log is read, so that it is no more than about so many bytes.
 
     Raises:
         NewerSchema: a newer release has written it.

@@ -98,7 +98,7 @@ def _share(part: float | None, whole: float | None) -> float | None:
 
 
 def _rate(rows: list[Row], column: str) -> float | None:
-    """How fast a sum grew from the first row to the last, each second."""
+    """Return how fast a sum grew from the first row to the last, each second."""
     with suppress(ValueError, TypeError, ZeroDivisionError):
         first, last = rows[0], rows[-1]
         passed = datetime.fromisoformat(last.get("Utc Time") or "") - datetime.fromisoformat(

@@ -44,7 +44,7 @@ class RawStep:
 
     @property
     def is_deterministic(self) -> bool:
-        """Whether equal inputs make equal outputs."""
+        """Return whether equal inputs make equal outputs."""
         said = self.fields.get("allow_reuse" if self.kind == V1 else "is_deterministic")
         return (self.component.get("is_deterministic") if said is None else said) is not False
 

@@ -30,7 +30,6 @@ _NOTHING_TO_CUT: Final = "there is nothing to cut into mini-batches"
 def place_trouble(
     path: str, rule: PathRule, *, pattern: Sequence[str] | None = None, is_written: bool = False
 ) -> Trouble | None:
-    """See `interface.Storage`."""
     if not path.startswith("/"):
         message = f"{path!r} is relative, but there is no job file to resolve it against"
         return Trouble(message, "give an absolute path on the server")
@@ -48,7 +47,6 @@ def input_trouble(
     rule: PathRule | None = None,
     clock: Callable[[], float] = time.monotonic,
 ) -> Trouble | None:
-    """See `interface.Storage`. The clock says how long the search takes."""
     start, below = split_existing(path)
     try:
         return _trouble_at(path, _Search(start, below, rule, clock), is_one_file=is_one_file)
@@ -105,8 +103,8 @@ class _Search:
         return self._pattern is not None
 
     def has_file(self) -> bool:
-        """Whether there is one; true also if it would take too long to be sure that there is none, or a folder below
-        the start lets nobody look into it.
+        """Return whether there is one; true also if it would take too long to be sure that there is none, or a folder
+        below the start lets nobody look into it.
 
         Raises:
             OSError: a folder can't be read.
@@ -146,7 +144,6 @@ class _Search:
 
 
 def output_trouble(folder: Path) -> Trouble | None:
-    """See `interface.Storage`. Leaves nothing behind."""
     existing = folder
     while not os.path.lexists(existing):
         existing = existing.parent

@@ -17,7 +17,7 @@ _MARK: Final = ".merging-"
 
 
 def unfinished_prefix(owner: str) -> str:
-    """How the names of the files begin that are on their way for this owner."""
+    """Return how the names of the files begin that are on their way for this owner."""
     return f"{_MARK}{owner}-"
 
 

@@ -50,8 +50,8 @@ def _of_datastore(name: str, url: str, rule: PathRule) -> Trouble | None:
 
 
 def is_below(url: str, roots: Iterable[str]) -> bool:
-    """Whether an object or prefix is one of these URLs, or below one. `s3://` alone stands for every bucket, `abfss://`
-    for every account of Azure's clouds: what goes to a server of another name is credentials, too.
+    """Return whether an object or prefix is one of these URLs, or below one. `s3://` alone stands for every bucket,
+    `abfss://` for every account of Azure's clouds: what goes to a server of another name is credentials, too.
 
     Raises:
         ValueError: it is no URL of an object.

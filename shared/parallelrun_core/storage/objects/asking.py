@@ -12,7 +12,7 @@ _ROOM: Final = __name__.rpartition(".")[0]
 
 
 def asks_store(thread: int) -> bool:
-    """Whether a thread is in a function of this package, or of one that `asking` has called."""
+    """Return whether a thread is in a function of this package, or of one that `asking` has called."""
     frame = sys._current_frames().get(thread)
     while frame is not None:
         if str(frame.f_globals.get("__name__", "")).startswith(_ROOM):
@@ -22,5 +22,7 @@ def asks_store(thread: int) -> bool:
 
 
 def asking(ask: Callable[[], T]) -> T:
-    """What a function returns that waits for a store in another way than by calling this package in this thread."""
+    """Return what a function returns that waits for a store in another way than by calling this
+    package in this thread.
+    """
     return ask()

@@ -118,7 +118,7 @@ def _retries() -> RetryConfig:
 
 
 def _is_plain_http_meant(store: str) -> bool:
-    """Whether requests may go unencrypted: to this machine, or where the operator has said so."""
+    """Return whether requests may go unencrypted: to this machine, or where the operator has said so."""
     if os.environ.get("AWS_ALLOW_HTTP", "").lower() in ("1", "true"):
         return True
     given = [store, *(os.environ.get(name, "") for name in _ENDPOINTS)]

@@ -33,7 +33,6 @@ def _pool() -> ThreadPoolExecutor:
 
 
 def copy(url: str, version: Version, fd: int, part: range | None = None) -> None:
-    """See `interface.Storage.copy`."""
     wanted = part if part is not None else range(version.size_bytes)
     is_one = len(wanted) <= 2 * _RANGE_BYTES or (part is None and address_of(url).is_web)
     if is_one:
@@ -53,7 +52,6 @@ def copy(url: str, version: Version, fd: int, part: range | None = None) -> None
 
 
 def whole(url: str, version: Version) -> memoryview:
-    """See `interface.Storage.whole`."""
     with metered(url, "get") as call, in_plain_words(url):
         content = memoryview(_answer(url, version).bytes())
         call.bytes = len(content)
@@ -78,7 +76,7 @@ def _copy_range(url: str, version: Version, fd: int, part: range, first: int) ->
 
 
 def _answer(url: str, version: Version, part: range | None = None) -> GetResult:
-    """What the store gives of this version, or of these bytes of it; its content is still to come."""
+    """Return what the store gives of this version, or of these bytes of it; its content is still to come."""
     import obstore
 
     address = address_of(url)

@@ -45,7 +45,7 @@ class NoCredentials(OSError):
 
 
 def s3_credentials() -> Callable[[], S3Credential] | None:
-    """What finds credentials for S3; None: the library itself.
+    """Return what finds credentials for S3; None: the library itself.
 
     Raises:
         NoCredentials: there are none.
@@ -102,7 +102,7 @@ def _of_profiles() -> Iterator[None]:
 
 
 def azure_options(*, has_account: bool = False) -> dict[str, Any]:
-    """What Azure's own commands would take from the environment, and the library would not.
+    """Return what Azure's own commands would take from the environment, and the library would not.
 
     Args:
         has_account: the URL names the account.

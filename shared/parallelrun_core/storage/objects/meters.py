@@ -46,10 +46,10 @@ class Asked(NamedTuple):
     longest_s: float = 0.0
     """Since the process began."""
     latencies: tuple[int, ...] = (0,) * (len(BOUNDS) + 1)
-    """How many calls took so long, for each of `BOUNDS`, and longer."""
+    """Number of calls took so long, for each of `BOUNDS`, and longer."""
 
     def minus(self, before: Asked) -> Asked:
-        """What has come since then."""
+        """Return what has come since then."""
         latencies = tuple(now - then for now, then in zip(self.latencies, before.latencies, strict=True))
         return Asked(
             self.requests - before.requests, self.bytes - before.bytes, self.failures - before.failures,
@@ -58,7 +58,7 @@ class Asked(NamedTuple):
         )  # fmt: skip
 
     def plus(self, other: Asked) -> Asked:
-        """What both are together."""
+        """Return what both are together."""
         latencies = tuple(one + more for one, more in zip(self.latencies, other.latencies, strict=True))
         return Asked(
             self.requests + other.requests, self.bytes + other.bytes, self.failures + other.failures,
@@ -67,7 +67,7 @@ class Asked(NamedTuple):
         )  # fmt: skip
 
     def latency_s(self, share: float) -> float:
-        """How long this share of the calls took at most, as well as the buckets tell; 0 if there was none."""
+        """Return how long this share of the calls took at most, as well as the buckets tell; 0 if there was none."""
         wanted, below = share * sum(self.latencies), 0
         for number, count in enumerate(self.latencies):
             if count and below + count >= wanted:
@@ -105,13 +105,13 @@ _LOCK: Final = threading.Lock()
 
 
 def reading() -> Reading:
-    """What this process has asked so far."""
+    """Return what this process has asked so far."""
     with _LOCK:
         return {what: meter.read() for what, meter in _METERS.items()}
 
 
 def since(before: Reading) -> Reading:
-    """What it has asked since an earlier reading; without what it hasn't."""
+    """Return what it has asked since an earlier reading; without what it hasn't."""
     asked = {what: now.minus(before.get(what, Asked())) for what, now in reading().items()}
     return {what: each for what, each in asked.items() if each.requests or each.retries}
 

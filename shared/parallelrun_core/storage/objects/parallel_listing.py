@@ -40,7 +40,7 @@ T = TypeVar("T")
 
 
 def folders_at_once(store: str) -> int:
-    """How many folders of a store are listed at the same time.
+    """Return how many folders of a store are listed at the same time.
 
     More than one only where keys are known to come in order, and to begin after any name: at Amazon and at Google. Of
     what speaks their protocols, some walk folder by folder: `PARALLELRUN_LIST_AT_ONCE` is for those that don't.

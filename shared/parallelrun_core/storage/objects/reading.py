@@ -29,7 +29,7 @@ def present_version(url: str, address: Address) -> Version:
 
 
 def version_of(meta: ObjectMeta) -> Version:
-    """What tells this content of an object from another."""
+    """Return what tells this content of an object from another."""
     tag = meta["e_tag"] or meta["version"] or ""
     if tag and not tag.endswith('"'):
         tag = f'"{tag}"'  # Azure leaves the quotes out when it lists, and only then
@@ -49,7 +49,7 @@ def check_version(url: str, answered: ObjectMeta, wanted: Version) -> None:
 
 
 class ObjectFile(io.RawIOBase):
-    """One version of an object: a read raises `Replaced` once there is another.
+    """A version of an object: a read raises `Replaced` once there is another.
 
     Args:
         version: which one; by default the one that is there now, which takes a request to learn.

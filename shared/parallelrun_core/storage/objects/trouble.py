@@ -100,7 +100,7 @@ class in_plain_words:
 
 
 def _told(error: BaseException, url: str) -> OSError | None:
-    """What a store's error is here; None if it is none of a store."""
+    """Return what a store's error is here; None if it is none of a store."""
     from obstore.exceptions import BaseError
 
     kind = next((told for kinds, told in _by_kind() if isinstance(error, kinds)), None)
@@ -119,7 +119,8 @@ def _told(error: BaseException, url: str) -> OSError | None:
 
 @cache
 def _by_kind() -> tuple[tuple[tuple[type[BaseException], ...], type[OSError]], ...]:
-    """What the library tells apart by itself. What it takes for other errors is told apart by the store's status."""
+    """Return what the library tells apart by itself. What it takes for other errors is told apart by the store's
+    status."""
     from obstore import exceptions as of_store
 
     return (
@@ -135,14 +136,15 @@ def _by_kind() -> tuple[tuple[tuple[type[BaseException], ...], type[OSError]], .
 
 
 def _unreachable(text: str) -> str:
-    """What is to be said of a server that didn't answer; empty if it did."""
+    """Return what is to be said of a server that didn't answer; empty if it did."""
     if _STATUS.search(text) or (given := _NO_ANSWER.search(text)) is None:
         return ""
     return f"{given[1]} can't be reached ({given[2][:_MAX_WORDS]}): is it the right endpoint, and up?"
 
 
 def _words(error: BaseException, otherwise: str = "") -> str:
-    """What the store itself said, if it said something; else these words, or the first line of what the library says.
+    """Return what the store itself said, if it said something; else these words, or the first line of what the library
+    says.
 
     A store says nothing where it is only asked for what it knows of an object.
     """

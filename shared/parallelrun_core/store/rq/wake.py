@@ -44,7 +44,8 @@ def ask_for_concatenation(redis: Redis, job_id: str, *, attempt: str) -> None:
 
 
 def has_concatenation_failed(redis: Redis, job_id: str, *, attempt: str) -> bool:
-    """Whether RQ has seen the process of this attempt die; it takes much longer when the RQ worker has died, too."""
+    """Return whether RQ has seen the process of this attempt die; it takes much longer when the RQ worker has died,
+    too."""
     asked = queue(redis, CONCATENATE).fetch_job(_concatenation_id(job_id, attempt)) if attempt else None
     return asked is not None and asked.get_status(refresh=False) in (
         JobStatus.FAILED,
@@ -54,7 +55,7 @@ def has_concatenation_failed(redis: Redis, job_id: str, *, attempt: str) -> bool
 
 
 def is_concatenation_waiting(redis: Redis, job_id: str, *, attempt: str) -> bool:
-    """Whether this attempt is still in the queue: no concatenator has taken it."""
+    """Return whether this attempt is still in the queue: no concatenator has taken it."""
     asked = queue(redis, CONCATENATE).fetch_job(_concatenation_id(job_id, attempt)) if attempt else None
     return asked is not None and asked.get_status(refresh=False) == JobStatus.QUEUED
 

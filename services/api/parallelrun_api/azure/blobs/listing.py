@@ -34,7 +34,7 @@ class Asked:
 
     @classmethod
     def of(cls, query: Mapping[str, str]) -> Self:
-        """What a query asks for.
+        """Return what a query asks for.
 
         Raises:
             InvalidInput: it is no query of a list.

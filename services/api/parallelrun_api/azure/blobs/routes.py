@@ -106,7 +106,7 @@ async def _receive(face: Face, container: str, blob: str, request: Request, bloc
 
 
 def _declared_length(request: Request) -> int:
-    """How long the body is, by what the request says.
+    """Return how long the body is, by what the request says.
 
     Raises:
         InvalidInput: it doesn't say.
@@ -172,7 +172,7 @@ def _written(status: int) -> Response:
 
 
 def _properties(fd: int) -> dict[str, str]:
-    """What is told of a blob whose content isn't asked for. Closes the file descriptor."""
+    """Return what is told of a blob whose content isn't asked for. Closes the file descriptor."""
     with FileIO(fd, "rb"):
         status = os.fstat(fd)
     changed = formatdate(status.st_mtime, usegmt=True)

@@ -68,7 +68,7 @@ class BlobStore:
         self._counted_at = float("-inf")
 
     def file(self, container: str, blob: str) -> Path:
-        """Where a blob is, or would be."""
+        """Return where a blob is, or would be."""
         return self.folder / container / blob
 
     def open(self, container: str, blob: str) -> int:
@@ -141,7 +141,7 @@ class BlobStore:
         sync_folder(folder)
 
     def is_closed(self, container: str) -> bool:
-        """Whether nothing in a container changes any more."""
+        """Return whether nothing in a container changes any more."""
         return self._closed(container).exists()
 
     def check_not_closed(self, container: str) -> None:

@@ -27,7 +27,6 @@ class Format(TableFormat):
     """Each piece knows how many rows it has."""
 
     def pieces(self, path: bytes) -> Iterator[Piece | None]:
-        """See the base."""
         name = os.fsdecode(path)
         with self.opened(path, is_streamed=True) as file:
             header = self._header(file, name)
@@ -48,7 +47,6 @@ class Format(TableFormat):
             yield from filling.finish()
 
     def whole(self, path: bytes) -> Piece:
-        """See the base."""
         with self.opened(path) as file:
             self._header(file, os.fsdecode(path))
         return Piece(path)
@@ -117,7 +115,7 @@ class _Filling:
                 yield from self.finish()
 
     def finish(self) -> Iterator[Piece]:
-        """What has been gathered, if there is anything."""
+        """Return what has been gathered, if there is anything."""
         if self._rows:
             extents = [(0, self._header_end), (self._start, self._end)]
             yield Piece(

@@ -36,11 +36,9 @@ class Format(TextCutting):
             plan.first_with_text = next((path for path, size in sizes if size > _EMPTY_UP_TO), "")
 
     def form(self, file: BinaryIO) -> TextForm:
-        """See the base."""
         return form_of(file, self._read.encoding, self._read.delimiter, multi_line=self._read.support_multi_line)
 
     def has_header(self, size: int) -> bool:
-        """See the base."""
         mode = self._read.header
         is_first, self._is_first_file = self._is_first_file, self._is_first_file and size <= _EMPTY_UP_TO
         return mode.startswith("all_files") or (mode == "from_first_file" and is_first)

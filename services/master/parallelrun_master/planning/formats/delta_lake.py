@@ -50,7 +50,6 @@ class Format(parquet.Format):
             return (os.fsencode(path) for path in sorted(table.paths()))
 
     def columns_read(self, names: list[str]) -> list[str]:
-        """See the base."""
         return names
 
 

@@ -44,7 +44,7 @@ def needed(names: Iterable[str], version: int) -> list[str]:
 
 
 def _is_whole(parts: dict[str, int]) -> bool:
-    """Whether a checkpoint, which is one file or several, has all of them."""
+    """Return whether a checkpoint, which is one file or several, has all of them."""
     return any(count == 1 or sum(each == count for each in parts.values()) == count for count in parts.values())
 
 

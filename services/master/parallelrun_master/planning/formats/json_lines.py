@@ -13,6 +13,5 @@ class Format(TextCutting):
     """Text without headers."""
 
     def form(self, file: BinaryIO) -> TextForm:
-        """See the base."""
         assert isinstance(self.plan.read, Read)  # noqa: S101 - for the type checker
         return form_of(file, self.plan.read.encoding)

@@ -23,7 +23,6 @@ class Format(TableFormat):
     counts_rows = True
 
     def pieces(self, path: bytes) -> Iterator[Piece | None]:
-        """See the base."""
         footer = self._footer(path)
         groups = [(group.num_rows, compressed(group)) for group in row_groups(footer)]
         total = sum(rows for rows, _ in groups)
@@ -36,13 +35,12 @@ class Format(TableFormat):
         self.window.seen += total
 
     def whole(self, path: bytes) -> Piece:
-        """See the base."""
         if self.version is None:
             return Piece(path)
         return Piece(path, remote=self._remote(self._footer(path), 0, _ALL_ROWS))
 
     def columns_read(self, names: list[str]) -> list[str]:
-        """Which of a file's columns workers read."""
+        """Return which of a file's columns workers read."""
         return self.plan.columns_read(names)
 
     def _remote(self, footer: Any, start: int, end: int) -> Remote | None:

@@ -84,7 +84,7 @@ def post(client: Any, path: str, body: dict[str, Any], headers: dict[str, str]) 
 
 @contextmanager
 def refusing() -> Iterator[None]:
-    """Where the Engine's refusal is final: it has understood what is wanted, and will not do it."""
+    """Return where the Engine's refusal is final: it has understood what is wanted, and will not do it."""
     from docker.errors import APIError
 
     try:
@@ -94,7 +94,7 @@ def refusing() -> Iterator[None]:
 
 
 def words_of(error: Any) -> str:
-    """What the Engine says of an error."""
+    """Return what the Engine says of an error."""
     return shortened(str(error.explanation or error))
 
 

@@ -38,7 +38,7 @@ _LOG: Final = {"Type": "json-file", "Config": {"max-size": "10m", "max-file": "3
 
 
 def labels(cluster: str, launch: Launch) -> dict[str, str]:
-    """What marks an object as this node of this cluster, and says what it is of, if a job has named that."""
+    """Return what marks an object as this node of this cluster, and says what it is of, if a job has named that."""
     image = {IMAGE: launch.shape.image} if launch.shape.image else {}
     return {CLUSTER: cluster, COMPUTE: launch.compute, LAUNCH: launch.id, **image}
 
@@ -102,12 +102,12 @@ def mounts(given: list[Mount]) -> list[dict[str, Any]]:
 
 
 def program(launch: Launch) -> list[str]:
-    """What runs in a node: the agent of its image, or the one that is mounted in an image of somebody else."""
+    """Return what runs in a node: the agent of its image, or the one that is mounted in an image of somebody else."""
     return list(PROGRAM) if launch.shape.image else _OWN
 
 
 def seen(settings: DockerSettings, launch: Launch) -> list[Mount]:
-    """What a node sees beside what its secret is in."""
+    """Return what a node sees beside what its secret is in."""
     cache = [Mount(settings.cache, CACHE, False)] if settings.cache else []
     there = settings.kit if settings.is_kit_a_folder else kit_volume(settings.kit)
     kit = [Mount(there, KIT, True)] if launch.shape.image else []

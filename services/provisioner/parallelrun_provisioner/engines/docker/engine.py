@@ -111,7 +111,7 @@ class Engine:
             raise
 
     def _is_ours(self, there: dict[str, Any]) -> bool:
-        """Whether a container is a node of this cluster: another one may have the same name."""
+        """Return whether a container is a node of this cluster: another one may have the same name."""
         return bool((there["Config"]["Labels"] or {}).get(CLUSTER) == self._surroundings.cluster)
 
     def nodes(self) -> Sequence[EngineNode]:

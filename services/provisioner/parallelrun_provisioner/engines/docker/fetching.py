@@ -22,7 +22,7 @@ _AGAIN_S: Final = 60.0
 
 @dataclass
 class Fetch:
-    """One image on its way, written by its thread and read by the provisioner's."""
+    """An image on its way, written by its thread and read by the provisioner's."""
 
     image: str
     said: str = "waiting"
@@ -59,7 +59,7 @@ class Fetches:
             Thread(target=_fetch, args=(fetch, login, kept), name=f"fetch {image}", daemon=True).start()
 
     def of(self, image: str) -> Fetch | None:
-        """How it stands with an image; None: nobody has asked for it."""
+        """Return how it stands with an image; None: nobody has asked for it."""
         return self._fetches.get(image)
 
 

@@ -54,7 +54,7 @@ class DockerSettings(BaseSettings):
     one part of a path, `**` for any number; without a host, they are Docker Hub's. Who makes an image that is a node
     can do there what its agent can: allow only those that you trust."""
     builds: bool = False
-    """Whether images may be built for jobs, by Dockerfiles of theirs: of whatever their makers want, as above."""
+    """True if images may be built for jobs, by Dockerfiles of theirs: of whatever their makers want, as above."""
     build_seconds: float = Field(default=3600, gt=0)
     """Seconds that a build may take."""
     build_network: str = ""
@@ -102,7 +102,7 @@ class DockerSettings(BaseSettings):
 
     @property
     def is_kit_a_folder(self) -> bool:
-        """Whether somebody has put the agent for other images where nodes can have it."""
+        """Return whether somebody has put the agent for other images where nodes can have it."""
         return self.kit.startswith("/")
 
     @property
@@ -110,7 +110,7 @@ class DockerSettings(BaseSettings):
         return [Mount.parse(each) for each in words(self.volumes)]
 
     def allows(self, image: str) -> bool:
-        """Whether nodes may be of this image."""
+        """Return whether nodes may be of this image."""
         return image == self.image or is_allowed(image, words(self.images))
 
 

@@ -112,7 +112,7 @@ def _tls(cluster: dict[str, Any], user: dict[str, Any], folder: Path) -> ssl.SSL
 
 
 def _data(fields: dict[str, Any], name: str, folder: Path) -> bytes:
-    """What a field has, itself or in a file; empty: neither."""
+    """Return what a field has, itself or in a file; empty: neither."""
     if f"{name}-data" in fields:
         return base64.b64decode(fields[f"{name}-data"])
     return (folder / fields[name]).read_bytes() if name in fields else b""

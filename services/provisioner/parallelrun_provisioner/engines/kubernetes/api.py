@@ -69,7 +69,7 @@ class Api:
             _check(answer)
 
     def uid_of_account(self, name: str) -> str:
-        """What Kubernetes itself knows a service account by.
+        """Return what Kubernetes itself knows a service account by.
 
         Raises:
             LaunchRefused: there is none of this name, or it may not be asked for.

@@ -73,13 +73,13 @@ def _of_container(status: Mapping[str, Any], state: str) -> Mapping[str, Any]:
 
 
 def _is_done(container: Mapping[str, Any]) -> bool:
-    """Whether it has ended as it should."""
+    """Return whether it has ended as it should."""
     ended: Mapping[str, Any] = container.get("state", {}).get("terminated") or {}
     return ended.get("exitCode") == 0
 
 
 def _was_taken(status: Mapping[str, Any]) -> bool:
-    """Whether the cluster wanted its end."""
+    """Return whether the cluster wanted its end."""
     disrupted = any(
         each.get("type") == "DisruptionTarget" and each.get("status") == "True"
         for each in status.get("conditions") or ()

@@ -129,7 +129,7 @@ def _agent(
 
 
 def _preparation(compute: Compute, settings: KubernetesSettings, launch: Launch) -> dict[str, Any]:
-    """What runs before the agent: it makes a cache of its own, and copies the agent that another image lacks.
+    """Return what runs before the agent: it makes a cache of its own, and copies the agent that another image lacks.
 
     An agent keeps environments only where nobody else can write, and a new volume is root's and open to all.
     """
@@ -152,7 +152,8 @@ def _preparation(compute: Compute, settings: KubernetesSettings, launch: Launch)
 
 
 def _resources(compute: Compute, gpus: dict[str, str]) -> dict[str, Any]:
-    """What a container may use, which is reserved for it; of two that follow each other, a Pod reserves the larger."""
+    """Return what a container may use, which is reserved for it; of two that follow each other, a Pod reserves the
+    larger."""
     limits = {
         **({"cpu": f"{compute.cpus:g}"} if compute.cpus else {}),
         **({"memory": str(compute.memory_bytes)} if compute.memory_bytes else {}),

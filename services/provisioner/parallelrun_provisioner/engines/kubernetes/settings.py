@@ -83,7 +83,7 @@ class KubernetesSettings(BaseSettings):
         return [Claim.parse(each) for each in words(self.volumes)]
 
     def allows(self, image: str) -> bool:
-        """Whether nodes may be of this image."""
+        """Return whether nodes may be of this image."""
         return image == self.image or is_allowed(image, words(self.images))
 
 

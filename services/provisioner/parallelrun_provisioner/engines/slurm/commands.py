@@ -19,7 +19,7 @@ class CommandFailed(EngineError):
 
 
 def run(command: str, arguments: Sequence[str], *, stdin: str = "", variables: Mapping[str, str] | None = None) -> str:
-    """What the command writes to its standard output.
+    """Return what the command writes to its standard output.
 
     Raises:
         CommandFailed: it says that it has failed.

@@ -70,11 +70,11 @@ def end_in_words(state: str, reason: str) -> str:
 
 
 def error_in_words(stderr: str) -> str:
-    """What a command of Slurm has complained of, in one line and without its prefixes."""
+    """Return what a command of Slurm has complained of, in one line and without its prefixes."""
     lines = [_PREFIX.sub("", line.strip()) for line in stderr.splitlines() if line.strip()]
     return in_one_line("; ".join(dict.fromkeys(lines)))[:1000]
 
 
 def may_pass(error: str) -> bool:
-    """Whether it may be better to ask again, because Slurm has not refused."""
+    """Return whether it may be better to ask again, because Slurm has not refused."""
     return _PASSING.search(error) is not None

@@ -98,7 +98,7 @@ def _secret(settings: DockerSettings, secret_id: str) -> dict[str, Any]:
 
 
 def _resources(compute: Compute) -> dict[str, Any]:
-    """What a node may use, which is reserved for it, so that no machine gets more nodes than it has room for."""
+    """Return what a node may use, which is reserved for it, so that no machine gets more nodes than it has room for."""
     most: dict[str, Any] = {}
     if compute.cpus:
         most["NanoCPUs"] = round(compute.cpus * 1e9)

@@ -30,7 +30,6 @@ _AT_ONCE: Final = 3
 
 
 def create(url: str, owner: str) -> NewFile:
-    """See `interface.Storage.create`."""
     address = address_of(url)
     made: NewFile
     if s3.is_s3(address):
@@ -41,7 +40,6 @@ def create(url: str, owner: str) -> NewFile:
 
 
 def put(url: str, file: BinaryIO, size_bytes: int) -> None:
-    """See `interface.Storage.put`."""
     import obstore
 
     address = address_of(url)
@@ -56,14 +54,12 @@ def put(url: str, file: BinaryIO, size_bytes: int) -> None:
 
 
 def replace(made: str, target: str) -> None:
-    """See `interface.Storage.replace`."""
     source, where = address_of(made), address_of(target)
     way = multipart if s3.is_s3(source) else beside
     way.replace(target, source, where)
 
 
 def unfinished(url: str, owner: str) -> Sequence[str]:
-    """See `interface.Storage.unfinished`: names that `discard` understands."""
     address = address_of(url)
     if s3.is_s3(address):
         return multipart.unfinished(address)
@@ -71,7 +67,6 @@ def unfinished(url: str, owner: str) -> Sequence[str]:
 
 
 def discard(names: Sequence[str]) -> None:
-    """See `interface.Storage.discard`."""
     for name in names:
         if multipart.is_upload(name):
             multipart.abort(name)

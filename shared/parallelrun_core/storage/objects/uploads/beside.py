@@ -73,7 +73,7 @@ class ObjectBeside:
             obstore.copy(self._client, self._beside, self._address.key, overwrite=overwrite)
 
     def _owner_there(self) -> str:
-        """Who has made what is there: empty if nothing is, and a word that is no job's if nobody says so."""
+        """Return who has made what is there: empty if nothing is, and a word that is no job's if nobody says so."""
         import obstore
 
         try:
@@ -85,7 +85,7 @@ class ObjectBeside:
 
 
 def unfinished(address: Address, owner: str) -> list[str]:
-    """What is beside a key on its way for this owner, or was when its process died."""
+    """Return what is beside a key on its way for this owner, or was when its process died."""
     import obstore
 
     folder = _folder(address, owner)

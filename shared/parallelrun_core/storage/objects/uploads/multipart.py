@@ -141,7 +141,7 @@ def unfinished(address: Address) -> list[str]:
 
 
 def is_upload(name: str) -> bool:
-    """Whether a name is one of `unfinished`."""
+    """Return whether a name is one of `unfinished`."""
     return _SEPARATOR in name
 
 
@@ -169,7 +169,7 @@ def replace(url: str, made: Address, target: Address) -> None:
 
 
 def _copy_in_parts(client: Any, source: dict[str, str], where: dict[str, str], there: dict[str, Any]) -> int:
-    """How many requests that took."""
+    """Return how many requests that took."""
     upload = client.create_multipart_upload(**where, Metadata=there["Metadata"])["UploadId"]
     parts = []
     for number, begin in enumerate(range(0, there["ContentLength"], _COPIED_PART), 1):

@@ -27,7 +27,7 @@ SIZES: tuple[Size, ...] = (Size(1_000, SMALL_BYTES, 3), Size(4_000, 16 << 20, 3)
 
 
 def requests_for(size_bytes: int, part_bytes: int) -> int:
-    """How many requests an upload takes: one, or one for each part, one to begin and one to complete it."""
+    """Return how many requests an upload takes: one, or one for each part, one to begin and one to complete it."""
     return 1 if size_bytes <= part_bytes else -(-size_bytes // part_bytes) + 2
 
 

@@ -30,7 +30,7 @@ class S3Place(NamedTuple):
 
 
 def is_s3(address: Address) -> bool:
-    """Whether a store speaks S3's protocol.
+    """Return whether a store speaks S3's protocol.
 
     Raises:
         DatastoreUnusable: it is a datastore that isn't defined, or whose credentials aren't here.

@@ -63,8 +63,8 @@ class Building:
         Thread(target=self._run, name=f"build {parameters['t']}", daemon=True).start()
 
     def is_new_for(self, jobs: Collection[str]) -> bool:
-        """Whether one of those who wait now has not waited all the time since it was over: none of its failures was
-        for that one. Asked in each round."""
+        """Return whether one of those who wait now has not waited all the time since it was over: none of its failures
+        was for that one. Asked in each round."""
         if self.over_at is None:
             self._jobs.update(jobs)
             return False

@@ -44,7 +44,7 @@ class Builds:
         return {image: self._state(client, image, jobs) for image, jobs in wanted.items()}
 
     def tag(self, image: str) -> str:
-        """What the Engine calls an image; empty: it isn't built, as far as is known."""
+        """Return what the Engine calls an image; empty: it isn't built, as far as is known."""
         return self._tags.get(image, "")
 
     def forget(self, image: str) -> None:

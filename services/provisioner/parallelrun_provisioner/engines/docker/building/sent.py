@@ -25,7 +25,7 @@ _BLOCK_BYTES: Final = tarfile.BLOCKSIZE
 
 
 def tag_of(image: BuiltImage, platform: str) -> str:
-    """What the Engine calls an image that is built.
+    """Return what the Engine calls an image that is built.
 
     Args:
         platform: for which it is built, as in linux/amd64.
