@@ -1,4 +1,4 @@
-"""What the routes work with: created once per server, passed to each request."""
+"""The context of the routes: created once per server, passed to each request."""
 
 from __future__ import annotations
 
@@ -72,12 +72,12 @@ class Context:
     long_lists: Lane = field(default_factory=partial(Lane, at_once=2, waiting=8))
     """Lists of what may be any number of files or mini-batches."""
     pictures: Lane = field(default_factory=partial(Lane, at_once=2, waiting=30))
-    """What is computed from the tries of a job, and searches in its logs."""
+    """The limit on pictures that are computed from the tries of a job, and on searches in its logs."""
     job_lists: Lane = field(default_factory=partial(Lane, at_once=4, waiting=32))
     scrapes: Lane = field(default_factory=partial(Lane, at_once=1, waiting=1))
     """Metrics; those who wait share one answer."""
     probes: Lane = field(default_factory=partial(Lane, at_once=1, waiting=1))
-    """Of the storage; those who wait share one answer."""
+    """The limit on probes of the storage; those who wait share one answer."""
     file_reads: CapacityLimiter = field(default_factory=partial(CapacityLimiter, 16))
     """The threads that read what is downloaded."""
     histories: Histories = field(default_factory=Histories)

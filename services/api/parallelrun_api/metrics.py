@@ -51,7 +51,7 @@ class Metrics:
         self._seconds.labels(route).observe(first_byte_s)
 
     def watch(self, collector: Collector) -> None:
-        """Also ask this collector, at every scrape."""
+        """Ask this collector as well at every scrape."""
         self._registry.register(collector)
 
     def text(self) -> bytes:

@@ -1,4 +1,4 @@
-"""What jobs that have not ended were asked for, for those who want to take away something that they use."""
+"""Specs of the jobs that have not ended, for those who want to take away something that they use."""
 
 from __future__ import annotations
 

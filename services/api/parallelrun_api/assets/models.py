@@ -19,7 +19,7 @@ class Asset(Answer):
     name: str = Field(examples=["images"])
     version: str = Field(examples=["3"])
     id: str = Field(examples=["azureml:images:3"])
-    """How a job's document names it."""
+    """The name by which a job's document refers to it."""
     created: str = Field(examples=["2026-11-21T09:30:00.000Z"])
     """RFC 3339, UTC, milliseconds."""
     description: str = ""
@@ -28,7 +28,7 @@ class Asset(Answer):
     archived: bool = False
     """Hidden from lists and from `latest`; found by its name all the same."""
     content: dict[str, Any]
-    """What it is, by type. `path`, if there is one, is where its files are."""
+    """The content by type. `path`, if there is one, is where its files are."""
 
 
 class AssetPage(Answer):
@@ -43,11 +43,11 @@ class AssetLabels(Answer):
     """The labels of an asset."""
 
     labels: dict[str, str] = Field(examples=[{"latest": "3", "stable": "2"}])
-    """From each label to the version that has it; `latest` is always there."""
+    """The labels, each with the version that has it; `latest` is always there."""
 
 
 class LabelRequest(BaseModel):
-    """Which version a label is to stand for."""
+    """The version that a label is to stand for."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -55,9 +55,9 @@ class LabelRequest(BaseModel):
 
 
 class SitePlaces(Answer):
-    """What the server's site file says of places; what it says of assets, the server finds by itself."""
+    """The locations in the server's site file; the assets in it are found by the server itself."""
 
     datastores: dict[str, str] = Field(default={})
-    """From the name of a datastore to where its paths begin here."""
+    """The names of datastores, each with the place where its paths begin here."""
     locations: dict[str, str] = Field(default={})
-    """From what URLs begin with to where that is here."""
+    """The beginnings of URLs, each with the place that stands for it here."""

@@ -113,7 +113,7 @@ class Shelf:
         return items, more
 
     def get(self, kind: str, name: str, version: str) -> Asset:
-        """One version. Raises NotFound."""
+        """Return one version. Raises NotFound."""
         return _shown(self._catalog.get(kind, name, version))
 
     def labelled(self, kind: str, name: str, label: str) -> Asset:

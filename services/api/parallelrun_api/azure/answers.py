@@ -1,4 +1,4 @@
-"""How this face answers: JSON, and errors in the form that the client prints well."""
+"""Answers of this face: JSON, and errors in the form that the client prints well."""
 
 from __future__ import annotations
 

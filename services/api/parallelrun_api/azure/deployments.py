@@ -1,4 +1,4 @@
-"""From the deployments and invocations that the client sends to the documents that users write."""
+"""Deployments and invocations of the client, translated to the documents that users write."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From the job that the client sends to the document that a user would have written, which our reader reads.
+"""Jobs of the client, translated to the document that a user would have written, which our reader reads.
 
 Nothing is decided here: what is wrong with a document is told by its reader, by the place that it has there.
 """

@@ -60,7 +60,7 @@ class AzureDoor:
         return refusal(error) or problem_response(error, path)
 
     def _by_header(self, headers: dict[bytes, bytes]) -> str:
-        """Of the endpoint that hands out tokens: here, and only here, the API token itself is shown."""
+        """Admit a request of the endpoint that hands out tokens: here, and only here, the API token itself is shown."""
         if not self._token.is_needed:
             return ""
         name = self._token.name_of(headers.get(b"x-identity-header", b""))

@@ -1,4 +1,4 @@
-"""What the routes of this face work with."""
+"""The context of this face's routes."""
 
 from __future__ import annotations
 

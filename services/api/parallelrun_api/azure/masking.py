@@ -1,4 +1,4 @@
-"""What clients have sent, as it may be shown: without the values of environment variables, as in all answers."""
+"""Masking of what clients have sent: without the values of environment variables, as in all answers."""
 
 from __future__ import annotations
 

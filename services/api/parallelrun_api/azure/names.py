@@ -1,4 +1,4 @@
-"""What this face remembers of jobs: the names that clients gave them, and what those sent.
+"""Names of jobs that clients gave, and what those sent.
 
 A file for each name, and one for each job, below `azure/jobs` of the root folder. A job that somebody submitted in
 another way has no file: its id is its name here.

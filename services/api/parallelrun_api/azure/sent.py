@@ -1,4 +1,4 @@
-"""What clients have sent, by name, so that they get it back as it was: a file for each, replaced whole."""
+"""Payloads of clients by name, so that they get them back as they were: a file for each, replaced whole."""
 
 from __future__ import annotations
 

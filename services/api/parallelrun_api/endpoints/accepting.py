@@ -68,7 +68,7 @@ class Endpoints:
         return shown
 
     def get(self, name: str) -> models.BatchEndpoint:
-        """One endpoint. Raises NotFound."""
+        """Return one endpoint. Raises NotFound."""
         endpoint = self._store.get(name)
         return models.BatchEndpoint(
             name=endpoint.name,
@@ -119,7 +119,7 @@ class Endpoints:
         return [self.deployment(endpoint, name) for name in self._store.deployments(endpoint)]
 
     def deployment(self, endpoint: str, name: str) -> models.BatchDeployment:
-        """One deployment. Raises NotFound."""
+        """Return one deployment. Raises NotFound."""
         return _shown(self._store.deployment(endpoint, name))
 
     def put_deployment(

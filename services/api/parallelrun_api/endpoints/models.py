@@ -31,11 +31,11 @@ class BatchEndpointList(Answer):
 
 
 class DeploymentInput(Answer):
-    """What an invocation of a pipeline gives."""
+    """An input that an invocation of a pipeline gives."""
 
     type: str
     default: str | None = None
-    """What it is when it isn't given; none: it must be."""
+    """The value when an invocation doesn't give it; none: it must."""
 
 
 class BatchDeployment(Answer):
@@ -47,7 +47,7 @@ class BatchDeployment(Answer):
     description: str = ""
     tags: dict[str, str] = Field(default={})
     inputs: dict[str, DeploymentInput] = Field(default={})
-    """Of a pipeline. A model takes any data."""
+    """The inputs of a pipeline. A model takes any data."""
     created: str = Field(examples=["2026-11-21T09:30:00.000Z"])
     modified: str = Field(examples=["2026-11-21T09:30:00.000Z"])
     notes: list[str] = Field(default=[])

@@ -1,1 +1,1 @@
-"""What concerns every request and answer, whatever its subject."""
+"""HTTP: the concerns of every request and answer, whatever its subject."""

@@ -80,7 +80,7 @@ class AuditFile:
 
 
 class Refusals:
-    """Which refusals are listed: so many in each period, so that nobody can fill the log with them."""
+    """The refusals that are listed: so many in each period, so that nobody can fill the log with them."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock

@@ -40,7 +40,7 @@ class Door(Protocol):
 
 
 class Open(Protocol):
-    """What is sent to anybody whose request has the right host."""
+    """Paths that anybody is served whose request has the right host."""
 
     def serves(self, scope: Scope, headers: dict[bytes, bytes]) -> bool:
         """Return whether this request is for it."""

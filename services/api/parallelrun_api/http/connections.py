@@ -23,7 +23,7 @@ _READERS_MAY_STALL: Final = 3
 
 @dataclass(frozen=True, kw_only=True)
 class ConnectionLimits:
-    """How many connections there may be, and how slow they may be."""
+    """The limits on connections: how many there may be, and how slow they may be."""
 
     most: int = 3000
     head_s: float = 10.0
@@ -33,13 +33,13 @@ class ConnectionLimits:
 
 
 class Moved(NamedTuple):
-    """What a connection has moved so far, and what it waits for."""
+    """The progress of a connection, and what it waits for."""
 
     received: int
     is_owed: bool
     """The rest of the request's body is awaited."""
     drained: int
-    """How often all was sent that was to be sent."""
+    """Number of times that all was sent that was to be sent."""
     unsent: int
     """Bytes that the client doesn't read; 0 if they are few."""
 

@@ -1,4 +1,4 @@
-"""How many connections the process's limit on open files leaves room for."""
+"""The limit on connections that follows from the process's limit on open files."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def raise_limit() -> None:
 
 
 def most_connections(wanted: int) -> int:
-    """As many as wanted, or as the limit on open files leaves room for."""
+    """Return this number of connections, or the number that the limit on open files leaves room for."""
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft == resource.RLIM_INFINITY:
         return wanted

@@ -1,4 +1,4 @@
-"""Who may change what nodes a cluster has: those who run it, not all who may submit jobs.
+"""Operators: who may change what nodes a cluster has. Those who run it, not all who may submit jobs.
 
 The definition of a compute decides what an engine starts, as which user, and what of its machines it sees. Whoever
 could define one would have the rights of the provisioner.

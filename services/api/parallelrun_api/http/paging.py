@@ -48,7 +48,7 @@ async def page_answer(
     limit: int,
     page_token: str,
 ) -> Response:
-    """One page of a list, as the whole answer.
+    """Return one page of a list, as the whole answer.
 
     Args:
         model: has `items` and `next_page_token`.

@@ -1,4 +1,4 @@
-"""What every request gets: an id, a log line, measurements, safe headers, and an answer even to a bug."""
+"""The frame of every request: an id, a log line, measurements, safe headers, and an answer even to a bug."""
 
 from __future__ import annotations
 

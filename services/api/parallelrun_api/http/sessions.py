@@ -42,7 +42,7 @@ class SignedIn(NamedTuple):
 
 
 class _Code(NamedTuple):
-    """What signs in a browser once."""
+    """A code that signs in a browser once."""
 
     token_name: str
     ends: int

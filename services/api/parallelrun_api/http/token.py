@@ -29,12 +29,12 @@ _OF_OTHERS: Final = 0o077
 
 
 class Token(NamedTuple):
-    """What clients must present."""
+    """The token that clients must present."""
 
     text: str = ""
     """Empty: nothing, or one of those that have a name."""
     file: str = ""
-    """Where it was read; empty if it was given by itself."""
+    """The file where it was read; empty if it was given by itself."""
     named: NamedTokens | None = None
     """Others, each with a name."""
 

@@ -1,4 +1,4 @@
-"""What would make a job faster: findings, and curves for other settings.
+"""Answers about advice: findings, and curves for other settings.
 
 The fields are those of `parallelrun_core.adviser.advice`, which tests/unit/api/test_openapi.py checks.
 """
@@ -13,10 +13,10 @@ from parallelrun_api.models.answer import JOB_ID_EXAMPLE, Answer
 
 
 class Change(Answer):
-    """What to do."""
+    """A change to make, in words and as settings."""
 
     text: str
-    """In a sentence."""
+    """The change in a sentence."""
     set: dict[str, str] = Field(examples=[{"mini_batch_size": "40"}])
     """Fields of the job file with their new values, as for `--set`; none, if the change is elsewhere."""
 
@@ -25,34 +25,34 @@ class AdviceFinding(Answer):
     """A thing that costs a job time or money, or endangers it."""
 
     id: str = Field(examples=["mini_batch_too_small"])
-    """Which one: stable. docs/advice.md lists them."""
+    """The kind of finding: stable."""
     severity: Literal["low", "moderate", "severe", "critical"]
     saves: Literal["time", "cost", "risk"]
     """`time`; `cost`: nodes that the job hardly needs; `risk`: the job, or some of its items, may fail."""
     title: str
-    """What is wrong, in a sentence."""
+    """The problem in a sentence."""
     evidence: list[str]
-    """What was measured."""
+    """The measurements that show it."""
     change: Change
     saving_s: float
-    """How much sooner the job would have ended with the change: predicted, as are the following two."""
+    """Seconds by which the job would have ended sooner with the change: predicted, as are the following two."""
     saving_share: float
-    """The same as a share of the job's time."""
+    """The saving as a share of the job's time."""
     predicted_s: float
-    """How long the job would have taken with the change; 0: unknown."""
+    """Seconds that the job would have taken with the change; 0: unknown."""
     saving_node_s: float
-    """How much less nodes would have been there for it: the seconds of all of them."""
+    """Seconds of nodes, summed over all of them, that the change would save."""
     mini_batches: list[int]
     """Some that show it."""
     nodes: list[str]
-    """Those that show it, if not all do."""
+    """The nodes that show it, if not all do."""
 
 
 class AdviceBasis(Answer):
-    """What the advice rests on."""
+    """The tries and times that the advice rests on."""
 
     seconds: float
-    """How long the job took; of one that runs, up to the end of its last try."""
+    """Seconds that the job took; of one that runs, up to the end of its last try."""
     mini_batches: int
     tries: int
     looked_at: int
@@ -63,7 +63,7 @@ class AdviceBasis(Answer):
     mini_batch_s: float
     """The median of a mini-batch."""
     fixed_s: float
-    """What a mini-batch costs beside its items."""
+    """Seconds that a mini-batch costs beside its items."""
     lower_bound_s: float
     """No order of these mini-batches on these workers is faster."""
     unexplained_s: float
@@ -71,15 +71,16 @@ class AdviceBasis(Answer):
 
 
 class Advice(Answer):
-    """What would make a job faster, cheaper or safer."""
+    """Advice on how a job would be faster, cheaper or safer."""
 
     job_id: str = Field(examples=[JOB_ID_EXAMPLE])
     summary: str
-    """In a sentence."""
+    """The advice in a sentence."""
     basis: AdviceBasis | None = None
     """None: no try has ended yet."""
     findings: list[AdviceFinding]
-    """What endangers the job comes first, then what saves most. None: nothing that is known is worth a change."""
+    """The findings: what endangers the job comes first, then what saves most. None: nothing that is known is worth a
+    change."""
     min_saving_s: float
     """Findings that save less time than this, or a smaller share than the next, are left out."""
     min_saving_share: float
@@ -96,14 +97,14 @@ class CurvePoint(Answer):
 
 
 class AdviceCurve(Answer):
-    """How long a job would take for several values of one setting, computed from what was measured."""
+    """Predicted times of a job for several values of one setting, computed from what was measured."""
 
     job_id: str = Field(examples=[JOB_ID_EXAMPLE])
     setting: Literal["nodes", "processes", "mini_batch_size"]
     now: int
     """The value that it had."""
     seconds: float
-    """How long it took."""
+    """Seconds that the job took."""
     points: list[CurvePoint]
     notes: list[str]
-    """What this assumes."""
+    """The assumptions of the prediction."""

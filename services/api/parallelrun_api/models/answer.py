@@ -1,4 +1,4 @@
-"""What all answers have in common, and all that is asked."""
+"""The base of all answers, and of all that is asked."""
 
 from __future__ import annotations
 

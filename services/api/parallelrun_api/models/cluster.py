@@ -17,9 +17,9 @@ class Datastore(Answer):
     location: str = Field(examples=["s3://our-images"])
     """The URL that paths in it begin from."""
     access: Literal["node", "secret", "anonymous"]
-    """Where credentials come from: what the nodes have by themselves, a file in their folders of secrets, nowhere."""
+    """The source of credentials: what the nodes have by themselves, a file in their folders of secrets, nowhere."""
     definition: dict[str, Any]
-    """As it was given, without what is the same as by default."""
+    """The fields as they were defined, without those that are as by default."""
 
 
 class DatastoreList(Answer):
@@ -29,8 +29,8 @@ class DatastoreList(Answer):
 
 
 class Health(Answer):
-    """Whether the server is ready."""
+    """The health of the server."""
 
     status: Literal["ok", "unavailable"]
     checks: dict[str, str] = Field(default={})
-    """What was checked, and what is wrong with it."""
+    """The checks that were made, and what is wrong with each."""

@@ -21,7 +21,7 @@ class ComputeNode(Answer):
 
 
 class ComputeStatus(Answer):
-    """How a compute stands, as the provisioner says."""
+    """The status of a compute, by the provisioner that acts."""
 
     at: Time
     """Time when it said so; the provisioner is away if that is more than a few seconds ago."""
@@ -34,7 +34,7 @@ class ComputeStatus(Answer):
     failures: int
     """Launches that have failed in a row."""
     why: str
-    """What the engine said of the last one, or why it can't be asked; empty: nothing is wrong."""
+    """The engine's message about the last failure, or why it can't be asked; empty: nothing is wrong."""
     next_attempt: Time | None
     """Time when it is asked again; null: as soon as nodes are needed."""
     nodes: list[ComputeNode]
@@ -42,7 +42,7 @@ class ComputeStatus(Answer):
     plan: str
     """Exactly what is sent to the engine for a node."""
     plans: dict[str, str]
-    """The same by the image that a job has named: while such a job needs nodes, or such a node is there."""
+    """The plans by the image that a job has named: while such a job needs nodes, or such a node is there."""
 
 
 class Compute(Answer):
@@ -56,7 +56,7 @@ class Compute(Answer):
     is_default: bool
     """True if it runs the jobs that name no compute."""
     definition: dict[str, Any]
-    """As it was given, without what is the same as by default."""
+    """The fields as they were defined, without those that are as by default."""
     status: ComputeStatus | None
     """Null: no provisioner has said anything of it, as of one of kind `manual`."""
 

@@ -11,14 +11,14 @@ from parallelrun_core.states import JobState, StepState
 
 
 class Progress(Answer):
-    """How far a job is. Counts are mini-batches, unless the name says otherwise."""
+    """Progress of a job. Counts are mini-batches, unless the name says otherwise."""
 
     scheduled: int = 0
     """Found so far; the total once `listing_done`."""
     listing_done: bool = False
     published: int = 0
     running: int = 0
-    """With a worker: at most one each, though agents hold more."""
+    """Mini-batches with a worker: at most one each, though agents hold more."""
     preparing: int = 0
     """Nodes that are building the Python environment of the workers."""
     nodes: int = 0
@@ -30,9 +30,9 @@ class Progress(Answer):
     done: int = 0
     failed: int = 0
     empty: int = 0
-    """Those of `done` without any item: ranges of a table in which no record begins."""
+    """Mini-batches of `done` without any item: ranges of a table in which no record begins."""
     resumed: int = 0
-    """Those of `done` whose rows were taken over from an earlier job (`resume_from`)."""
+    """Mini-batches of `done` whose rows were taken over from an earlier job (`resume_from`)."""
     retried: int = 0
     """Tries that failed and were followed by another."""
     lost: int = 0
@@ -61,7 +61,7 @@ class ErrorCount(Answer):
 
     category: str
     message: str
-    """Of the first of them."""
+    """The message of the first error."""
     count: int
     sample_mini_batches: list[int] = Field(default=[])
     log: str = ""
@@ -74,7 +74,7 @@ class Failure(Answer):
     code: str = Field(examples=["error_threshold"])
     summary: str
     error_category: str = ""
-    """Of the first cause."""
+    """The category of the first cause."""
     first_cause: str = ""
     traceback: str = ""
     sample_mini_batches: list[int] = Field(default=[])
@@ -99,7 +99,7 @@ JobType = Literal["parallel", "command", "pipeline"]
 
 
 class ParentStep(Answer):
-    """Which step of which pipeline a job is."""
+    """The pipeline and the step that a job is of."""
 
     job: str = Field(examples=[JOB_ID_EXAMPLE])
     step: str = Field(examples=["score"])
@@ -112,7 +112,7 @@ class PipelineStep(Answer):
     type: JobType
     state: StepState
     reused: bool = False
-    """It has not run: `job` is an earlier one, which did the same, and whose outputs are taken."""
+    """True if it has not run: `job` is an earlier one, which did the same, and whose outputs are taken."""
     needs: list[str] = Field(default=[])
     """The steps that must have ended before it can begin."""
     job: str | None = Field(default=None, examples=[JOB_ID_EXAMPLE])
@@ -170,13 +170,13 @@ class Job(Answer):
     warnings: list[str] = Field(default=[])
     """Warnings about the output of a completed job: rows with line breaks, columns that differ, …"""
     metrics: dict[str, bool | int | float | str | None] = Field(default={})
-    """Of a job that has ended: the last value of each metric that its script has logged, of the first fifty."""
+    """The last value of each metric that the script of a job that has ended has logged, of the first fifty."""
     spec: dict[str, Any]
-    """What was submitted; the values of `environment_variables` are masked. In a list of jobs, without `steps`."""
+    """The submitted spec; the values of `environment_variables` are masked. In a list of jobs, without `steps`."""
     steps: list[PipelineStep] = Field(default=[])
-    """Of a pipeline, in an order in which they can run; not in a list of jobs."""
+    """The steps of a pipeline, in an order in which they can run; not in a list of jobs."""
     outputs: list[NamedOutput] = Field(default=[])
-    """Of a pipeline; not in a list of jobs."""
+    """The outputs of a pipeline; not in a list of jobs."""
     notes: list[str] = Field(default=[])
     """Fields of the submitted document that have no effect here, or work differently than in Azure ML."""
     links: Links

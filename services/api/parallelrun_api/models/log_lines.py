@@ -1,4 +1,4 @@
-"""What a search in logs has come upon."""
+"""Answers about searches in logs."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ class LogLine(Answer):
     line: int
     """Its number, from 1."""
     offset: int
-    """Where it begins: ask for the log with `Range: bytes=OFFSET-` to read on from there."""
+    """The position where the line begins: ask for the log with `Range: bytes=OFFSET-` to read on from there."""
     text: str
-    """At most 1,000 characters of it, with what controls terminals escaped."""
+    """The text, at most 1,000 characters of it, with what controls terminals escaped."""
     is_cut: bool
 
 

@@ -31,24 +31,24 @@ class MiniBatch(Answer):
     failed_items: int | None = None
     started: Time | None = None
     elapsed_s: float | None = None
-    """From the hand-over by the agent to the result."""
+    """Seconds from the hand-over by the agent to the result."""
     run_s: float | None = None
-    """In `run()` itself."""
+    """Seconds in `run()` itself."""
     process_s: float | None = None
-    """In `run()` and around it, in the worker."""
+    """Seconds in `run()` and around it, in the worker."""
     peak_memory_bytes: int | None = None
     """The most memory that the worker process had meanwhile."""
     read_bytes: int | None = None
-    """What the worker process read by system calls meanwhile. Mini-batches that follow each other within milliseconds
-    are measured together: see `Peak Memory (MB)` and `Read (MB)` in docs/logs.md."""
+    """Bytes that the worker process read by system calls meanwhile. Mini-batches that follow each other within
+    milliseconds are measured together: see `Peak Memory (MB)` and `Read (MB)` in docs/logs.md."""
     minor_page_faults: int | None = None
     """Pages of memory that the worker process was given meanwhile without reading a disk."""
     major_page_faults: int | None = None
     """Pages that had to be read from a disk first."""
     voluntary_context_switches: int | None = None
-    """How often a thread of it waited meanwhile: for a disk, a lock, another process."""
+    """Times that a thread of it waited meanwhile: for a disk, a lock, another process."""
     involuntary_context_switches: int | None = None
-    """How often a thread of it had to leave its CPU to others."""
+    """Times that a thread of it had to leave its CPU to others."""
     failure: MiniBatchFailure | None = None
 
 
@@ -65,11 +65,11 @@ class MiniBatchTry(MiniBatch):
     outcome: Literal["completed", "failed", "retried", "lost"]
     """`failed`: for good; `retried`: another try followed; `lost`: it has completed, and the disk has lost its rows."""
     generation: int
-    """How often the job had been reopened before it."""
+    """Number of times that the job had been reopened before it."""
     begin_s: float | None
     """Seconds since the start of the job's timeline."""
     logs: list[str] = Field(default=[])
-    """What there is of its worker: paths below `links.logs`."""
+    """The logs of its worker that exist: paths below `links.logs`."""
 
 
 class MiniBatchTries(Answer):
@@ -78,7 +78,7 @@ class MiniBatchTries(Answer):
     id: int
     status: Literal["done", "failed", "running", "ready"]
     node: str | None = None
-    """Of one that is `running`."""
+    """The node of a mini-batch that is `running`."""
     tries: list[MiniBatchTry]
     read_share: float
-    """How much of the records that are there was looked at; 1: all. If less, ask again."""
+    """Share of the existing records that was looked at; 1: all. If less, ask again."""

@@ -9,21 +9,21 @@ from parallelrun_core.states import NodeState
 
 
 class Finding(Answer):
-    """What a node has found out about itself."""
+    """A finding of a node about itself."""
 
     level: Literal["ok", "warn", "bad"]
     what: str
     todo: str
-    """What to do about it; empty if nothing is to be done."""
+    """The action to take; empty if nothing is to be done."""
 
 
 class NodeCheck(Answer):
     """A node's answer to a request to check itself."""
 
     id: str
-    """Of the request."""
+    """Id of the request."""
     findings: list[Finding]
-    """What is not as it should be, and what of the paths of the request can be read there."""
+    """Findings about what is not as it should be, and what of the paths of the request can be read there."""
 
 
 class NodeCheckAsked(Answer):
@@ -44,10 +44,10 @@ class NodePressure(Answer):
 
 
 class NodeGpu(Answer):
-    """One GPU of a node, or a part of one (MIG)."""
+    """A GPU of a node, or a part of one (MIG)."""
 
     device: str
-    """As CUDA_VISIBLE_DEVICES names it."""
+    """The GPU's name as CUDA_VISIBLE_DEVICES has it."""
     name: str
     """The model."""
     utilization: float | None
@@ -76,15 +76,15 @@ class Node(Answer):
     disk_free_bytes: int
     """Free where its workers have their working folders."""
     clock_ahead_s: float
-    """How far its clock is ahead of Redis'; negative: behind."""
+    """Seconds that its clock is ahead of Redis'; negative: behind."""
     compute: str
     """The compute that it belongs to; empty: none."""
     ends_at: Time | None
     """Time when its engine is going to end it; null: not by itself."""
     pressure: NodePressure | None
-    """What its processes wait for; null if its kernel doesn't measure that."""
+    """The pressure on its resources, for which its processes wait; null if its kernel doesn't measure that."""
     gpus: list[NodeGpu]
-    """Those that workers get, with `nvidia-ml-py` installed there."""
+    """The GPUs that workers get, with `nvidia-ml-py` installed there."""
     check: NodeCheck | None
     """Its answer to the last `:check`, for a minute."""
 

@@ -1,4 +1,4 @@
-"""What a request is refused with."""
+"""Answers to requests that are refused."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ class ProblemEntry(Answer):
     """A wrong field."""
 
     pointer: str = Field(examples=["/mini_batch_sise"])
-    """Where it is: a JSON pointer into the job spec, or `/query/…`, `/header/…`."""
+    """The place of the field: a JSON pointer into the job spec, or `/query/…`, `/header/…`."""
     message: str = Field(examples=["unknown field"])
     hint: str | None = Field(default=None, examples=["did you mean 'mini_batch_size'?"])
 

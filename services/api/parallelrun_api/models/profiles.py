@@ -1,4 +1,4 @@
-"""What the profiler has measured in the workers of a job."""
+"""Answers about the profiler's measurements in the workers of a job."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class ProfiledFunction(Answer):
     own_s: float
     """Without functions that it has called."""
     cumulative_s: float
-    """With them."""
+    """Seconds in the function and in those that it calls."""
 
 
 class Profile(Answer):
@@ -42,7 +42,7 @@ class Profile(Answer):
     count: int
     """Number of functions there are in all."""
     items: list[ProfiledFunction]
-    """Those that come first in the order asked for."""
+    """The functions that come first in the order asked for."""
 
 
 class ProfileCall(Answer):

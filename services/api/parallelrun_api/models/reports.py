@@ -1,4 +1,4 @@
-"""What a job has measured: requests to stores, and metrics."""
+"""Answers about measurements of a job: requests to stores, and metrics."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from parallelrun_api.models.answer import Answer, Time
 
 
 class StorageRequests(Answer):
-    """What one process has asked of one object store by one operation, while it worked for a job."""
+    """The requests of one process to one object store by one operation, while it worked for a job."""
 
     node: str
     """A node; `master` lists, `concatenator` writes the output of rows."""
@@ -24,9 +24,9 @@ class StorageRequests(Answer):
     failures: int
     """Calls that failed in the end."""
     throttled: int
-    """Of those, the ones to which the store said that it has too much to do."""
+    """Requests among them to which the store said that it has too much to do."""
     retries: int
-    """As far as they are known: see docs/logs.md."""
+    """Retries as far as they are known: see docs/logs.md."""
     p50_ms: float
     p95_ms: float
     p99_ms: float
@@ -34,7 +34,7 @@ class StorageRequests(Answer):
 
 
 class StorageReport(Answer):
-    """What a job has asked of object stores, by process. Nothing was, if there are no items."""
+    """The requests of a job to object stores, by process. Nothing was, if there are no items."""
 
     items: list[StorageRequests]
 
@@ -52,7 +52,7 @@ class MetricPoint(Answer):
 
 
 class Metric(Answer):
-    """What the entry script has logged under one name."""
+    """The values that the entry script has logged under one name."""
 
     name: str
     count: int

@@ -1,4 +1,4 @@
-"""Who is signed in."""
+"""Answers about who is signed in."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from parallelrun_api.models.answer import Answer, Time
 
 
 class Session(Answer):
-    """Whether requests of this browser are admitted."""
+    """The session of this browser, if it has one."""
 
     is_signed_in: bool
     token_name: str
@@ -17,7 +17,7 @@ class Session(Answer):
 
 
 class SignInCode(Answer):
-    """What signs in a browser in place of the token, once."""
+    """The code that signs in a browser in place of the token, once."""
 
     code: str
     ends: Time

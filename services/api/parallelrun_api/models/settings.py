@@ -1,4 +1,4 @@
-"""What a job does, and where each setting came from."""
+"""Answers about the settings of a job, and where each of them came from."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ class EffectiveSetting(Answer):
 
     name: str
     value: Any
-    """As it counts; values of environment variables are masked."""
+    """The value in effect; values of environment variables are masked."""
     default: Any
     origin: Literal["given", "default", "unknown"]
     """`unknown`: an earlier release has accepted the job, and the value is not the default."""
     given_at: str
-    """Of a given one, where: a JSON pointer into the document that was submitted."""
+    """The place of a setting that was given: a JSON pointer into the document that was submitted."""
     description: str
     group: Literal["job", "run", "parallel", "inputs", "outputs", "limits", "other"]
 

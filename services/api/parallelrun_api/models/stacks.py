@@ -1,4 +1,4 @@
-"""Where the workers of a job are, when somebody has asked."""
+"""Answers about the stacks of a job's workers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class StacksAsked(Answer):
     id: str
     """Nodes that have answered are in `GET /v1/jobs/{id}/stacks` with this id, after some seconds."""
     nodes: list[str]
-    """Those that are expected to answer."""
+    """The nodes that are expected to answer."""
 
 
 class StackFrame(Answer):
@@ -45,7 +45,7 @@ class WorkerStacks(Answer):
     doing: Literal["waits_for_work", "computes", "waits", "unknown"]
     """`waits`: for a disk, a lock, a clock, another process."""
     note: str
-    """What else is to be known of it, in words: that it stays in one line, or why nothing is known."""
+    """A remark on the stacks: that the worker stays in one line, or why nothing is known."""
     threads: list[ThreadStack]
     """All that run Python, the main thread first."""
 
@@ -54,7 +54,7 @@ class NodeStacks(Answer):
     """The last answer of one node."""
 
     id: str
-    """Of the request."""
+    """Id of the request."""
     node: str
     at: Time
     workers: list[WorkerStacks]

@@ -10,10 +10,10 @@ from parallelrun_api.models.answer import JOB_ID_EXAMPLE, Answer, Time
 
 
 class AsRead(Answer):
-    """What was computed from the records of tries: of a job that runs, as far as they were read."""
+    """An answer that is computed from the records of tries: of a job that runs, as far as they were read."""
 
     read_share: float = Field(examples=[1.0])
-    """How much of the records that are there is in the answer; 1: all. If less, ask again: each answer reads on."""
+    """Share of the existing records that is in the answer; 1: all. If less, ask again: each answer reads on."""
 
 
 class Tiles(AsRead):
@@ -21,7 +21,8 @@ class Tiles(AsRead):
     `end`. Each list has a value for each bucket. `waiting`, `running`, `completed` and `failed` add up to all of it."""
 
     first: int
-    """What was asked for, or less: buckets of 64 mini-batches and more begin at multiples of their size."""
+    """The first mini-batch: the one asked for, or an earlier one, as buckets of 64 mini-batches and more begin at
+    multiples of their size."""
     end: int
     """Exclusively."""
     bucket_size: int
@@ -32,13 +33,13 @@ class Tiles(AsRead):
     waiting: list[int]
     """Neither decided nor with an agent."""
     running: list[int]
-    """Those that agents hold."""
+    """Mini-batches that agents hold."""
     completed: list[int]
     failed: list[int]
     retried: list[int]
-    """Those of which a try has failed, whatever came after it."""
+    """Mini-batches of which a try has failed, whatever came after it."""
     failed_items: list[int]
-    """Of completed and failed ones."""
+    """Failed items of completed and of failed mini-batches."""
     min_run_s: list[float | None]
     """Seconds in `run()` of the try that was decided upon; null: none was."""
     median_run_s: list[float | None]
@@ -71,12 +72,12 @@ class Lane(Answer):
     end_s: float
     """Time when its last one ended."""
     tries: int
-    """In the window."""
+    """Tries in the window."""
     failed_tries: int
     init: list[float]
     load: list[float]
     run: list[float]
-    """From the end of loading to the result, with what is around `run()`."""
+    """Seconds of each bucket from the end of loading to the result, with what is around `run()`."""
     spans: TrySpans | None = None
     """If the window has few enough."""
 
@@ -99,7 +100,7 @@ class Timeline(AsRead):
     start: Time | None
     """Time when the first worker began; null: none has."""
     length_s: float
-    """From there to the end of the last try so far."""
+    """Seconds from the start to the end of the last try so far."""
     begin_s: float
     end_s: float
     """The window."""
@@ -112,24 +113,24 @@ class Timeline(AsRead):
     slowest: list[SlowTry]
     """The slowest tries that are in the window, whatever their lanes: at most twenty."""
     median_run_s: float | None
-    """Of all tries of the job, or of 100,000 of them."""
+    """Median of all tries of the job, or of 100,000 of them, in seconds."""
     next_page_token: str | None = None
 
 
 class Throughput(AsRead):
-    """What was done in time: each list has a value for each bucket, from `begin_s` on."""
+    """Throughput in time: each list has a value for each bucket, from `begin_s` on."""
 
     start: Time | None
-    """That of the timeline."""
+    """The start of the timeline."""
     begin_s: float
     """Seconds from there to the first bucket: negative, as buckets begin at multiples of their length."""
     bucket_s: float
     mini_batches: list[int]
     """Decided."""
     items: list[int]
-    """Of those mini-batches, without those that failed."""
+    """Items of those mini-batches, without those that failed."""
     failed: list[int]
-    """Of the mini-batches."""
+    """Mini-batches that failed."""
     retried: list[int]
     """Tries that failed, and were followed by another."""
     busy_workers: list[float]
@@ -147,7 +148,7 @@ class KindOfError(Answer):
     place: str = Field(examples=['File "score.py", line 12'])
     """The line; empty if there is none."""
     message: str
-    """Of the first of them, and so is the traceback."""
+    """The message of the first failure; the traceback is that failure's, too."""
     traceback: str
     has_several_messages: bool
     count: int
@@ -161,24 +162,24 @@ class KindOfError(Answer):
 
 
 class KindsOfErrors(AsRead):
-    """What has failed, the most frequent first."""
+    """The failures of a job by kind, the most frequent first."""
 
     items: list[KindOfError]
     count: int
     """Tries that failed, of all kinds."""
     left_out: int
-    """Of those, the ones whose kinds are not shown: there are too many."""
+    """Failures whose kinds are not shown, as there are too many."""
 
 
 class Figures(AsRead):
     """Key figures of a job. What isn't known (yet) is null."""
 
     waited_s: float | None
-    """From the submission to the start."""
+    """Seconds from the submission to the start."""
     first_try_s: float | None
-    """From the start to the first try of a mini-batch."""
+    """Seconds from the start to the first try of a mini-batch."""
     took_s: float | None
-    """From the start to the end, or until now."""
+    """Seconds from the start to the end, or until now."""
     nodes: int
     workers: int
     mini_batches: int
@@ -190,28 +191,28 @@ class Figures(AsRead):
     rows: int
     min_run_s: float | None
     median_run_s: float | None
-    """Of tries that succeeded, or of 100,000 of them, and so are the quantiles."""
+    """Median of the tries that succeeded, or of 100,000 of them, in seconds; so are the quantiles."""
     p95_run_s: float | None
     p99_run_s: float | None
     max_run_s: float | None
     run_s: float
-    """Of all tries."""
+    """Seconds in `run()`, summed over all tries."""
     load_s: float
     overhead_s: float
-    """From the hand-over to a worker to its result, without loading and `run()`."""
+    """Seconds from the hand-over to a worker to its result, without loading and `run()`."""
     init_s: float
-    """Of all workers."""
+    """Seconds in `init()`, summed over all workers."""
     wasted_s: float
-    """Of tries that failed."""
+    """Seconds of tries that failed."""
     busy_share: float | None
-    """How much of the time of its workers they were loading or running: since each began, until it ended."""
+    """Share of its workers' time that they were loading or running: since each began, until it ended."""
     items_per_s: float | None
     """Without those that failed."""
     mini_batches_per_s: float | None
 
 
 class Compared(Answer):
-    """One of two jobs."""
+    """A job of two that are compared."""
 
     id: str = Field(examples=[JOB_ID_EXAMPLE])
     name: str
@@ -224,7 +225,7 @@ class SettingOfTwo(Answer):
 
     name: str
     values: list[object]
-    """Of the one, and of the other."""
+    """The values of the one job and of the other."""
 
 
 class Comparison(Answer):
@@ -232,4 +233,4 @@ class Comparison(Answer):
 
     jobs: list[Compared]
     settings: list[SettingOfTwo]
-    """Those that differ."""
+    """The settings that differ."""

@@ -20,7 +20,7 @@ _SCHEMA: Final = 1
 
 
 class WorkerTime(NamedTuple):
-    """How much of a worker was profiled."""
+    """The profiled part of a worker's time."""
 
     node: str
     process: str
@@ -28,7 +28,7 @@ class WorkerTime(NamedTuple):
 
 
 class Profiles(NamedTuple):
-    """What the workers of a job have measured."""
+    """The measurements of a job's workers."""
 
     sum: ProfileSum
     workers: list[WorkerTime]

@@ -16,7 +16,7 @@ _MOST_CALLS_OF_ONE: Final = 4000
 
 
 class Function(NamedTuple):
-    """What makes two functions the same, in whatever process."""
+    """The identity of a function, in whatever process."""
 
     file: str
     """Relative to the job's code, if it is in there; empty: it is no Python."""
@@ -25,7 +25,7 @@ class Function(NamedTuple):
 
 
 class Measured(msgspec.Struct, array_like=True):
-    """What one worker has measured of a function (`profile_data` in `parallelrun_worker/profile_data.py`)."""
+    """The measurements of a function in one worker (`profile_data` in `parallelrun_worker/profile_data.py`)."""
 
     file: str
     line: int
@@ -37,7 +37,7 @@ class Measured(msgspec.Struct, array_like=True):
 
 
 class Call(msgspec.Struct, array_like=True):
-    """How one function has called another one, both by their places in the list of functions."""
+    """A call of one function by another one, both by their places in the list of functions."""
 
     caller: int
     callee: int
@@ -57,7 +57,7 @@ class WorkerProfile(msgspec.Struct):
 
 
 class Total:
-    """What was measured of a function, or of its calls by another one, in all workers."""
+    """The measurements of a function, or of its calls by another one, in all workers."""
 
     __slots__ = ("calls", "cumulative_s", "own_s", "plain_calls")
 

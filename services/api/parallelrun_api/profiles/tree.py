@@ -22,7 +22,7 @@ class TreeNode(NamedTuple):
     function: Function
     seconds: float
     own_s: float
-    """What of it is not in functions that it calls. Some of these may be missing in the tree."""
+    """Seconds of the call that are not in functions that it calls. Some of these may be missing in the tree."""
 
 
 def tree_of(profile: ProfileSum, *, depth: int, limit: int) -> list[TreeNode]:
@@ -70,7 +70,8 @@ class _ByTime:
         self._sorted: dict[Function, list[tuple[Function, float]]] = {}
 
     def calls(self, caller: Function, seconds: float, share: float, way: set[Function]) -> _Calls:
-        """Those of it that are not on the way to it: a recursion has its time in the outermost call already."""
+        """Return the calls of a function that are not on the way to it: a recursion has its time in the outermost call
+        already."""
         if caller not in self._sorted:
             callees = [(callee, call.cumulative_s) for callee, call in self._calls.get(caller, {}).items()]
             self._sorted[caller] = sorted(callees, key=lambda each: -each[1])

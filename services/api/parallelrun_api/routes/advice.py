@@ -1,4 +1,4 @@
-"""What would make a job faster."""
+"""Routes of advice."""
 
 from __future__ import annotations
 

@@ -153,7 +153,7 @@ async def put_asset(kind: KindOf, asset: Name, version: Version, request: Reques
     responses=problems(404),
 )
 def get_asset(kind: KindOf, asset: Name, version: Version, context: Ctx) -> Response:
-    """One version, archived or not."""
+    """Return one version, archived or not."""
     return json_answer(context.assets.get(kind, asset, version))
 
 

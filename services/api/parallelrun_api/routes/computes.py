@@ -59,7 +59,7 @@ def list_computes(context: Ctx) -> Response:
 
 @router.get("/computes/{compute}", summary="Get a compute", response_model=Compute, responses=problems(404))
 def get_compute(compute: Name, context: Ctx) -> Response:
-    """One compute, with how it stands: its nodes, what they wait for, and when its engine is asked again."""
+    """Return one compute with its status: its nodes, what they wait for, and when its engine is asked again."""
     return json_answer(_shown(context.computes.get(compute), context.computes.status(compute)))
 
 

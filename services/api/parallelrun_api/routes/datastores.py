@@ -48,7 +48,7 @@ def list_datastores(context: Ctx) -> Response:
 
 @router.get("/datastores/{datastore}", summary="Get a datastore", response_model=Datastore, responses=problems(404))
 def get_datastore(datastore: Name, context: Ctx) -> Response:
-    """One datastore. No answer ever has its credentials: the server doesn't know them."""
+    """Return one datastore. No answer ever has its credentials: the server doesn't know them."""
     return json_answer(_shown(context.datastores.get(datastore)))
 
 

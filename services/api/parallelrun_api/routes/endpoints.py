@@ -88,7 +88,7 @@ def list_batch_endpoints(context: Ctx) -> Response:
     responses=problems(404),
 )
 def get_batch_endpoint(endpoint: Name, context: Ctx) -> Response:
-    """One batch endpoint, with the names of its deployments."""
+    """Return one batch endpoint, with the names of its deployments."""
     return json_answer(context.endpoints.get(endpoint))
 
 
@@ -169,7 +169,7 @@ def list_batch_deployments(endpoint: Name, context: Ctx) -> Response:
     responses=problems(404),
 )
 def get_batch_deployment(endpoint: Name, deployment: Deployment, context: Ctx) -> Response:
-    """One deployment."""
+    """Return one deployment."""
     return json_answer(context.endpoints.deployment(endpoint, deployment))
 
 

@@ -171,7 +171,8 @@ async def get_job(
     since: Annotated[int, Query(description="The `version` that the client has.")] = 0,
     if_none_match: Annotated[str | None, Header(description="The ETag that the client has.")] = None,
 ) -> Response:
-    """One job. With `wait`, the answer comes once its `version` is above `since`, it has ended, or the time is over."""
+    """Return one job. With `wait`, the answer comes once its `version` is above `since`, it has ended, or the time is
+    over."""
     job, text = await run_sync(_encoded, context, job_id)
     if wait > 0 and job.version <= since and not await run_sync(context.jobs.has_ended, job_id):
         context.check_streams()

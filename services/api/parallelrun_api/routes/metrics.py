@@ -1,4 +1,4 @@
-"""What the entry script of a job has logged as metrics."""
+"""Routes of the metrics that the entry script of a job has logged."""
 
 from __future__ import annotations
 

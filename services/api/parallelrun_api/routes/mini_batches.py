@@ -62,7 +62,7 @@ async def list_mini_batches(
 async def show_mini_batch(
     job_id: JobId, context: Ctx, mini_batch: Annotated[int, Path(ge=0, le=_MOST, description="Its id.")]
 ) -> Response:
-    """One mini-batch with all of its tries, and the logs of the workers that have tried it."""
+    """Return one mini-batch with all of its tries, and the logs of the workers that have tried it."""
     key = (show_mini_batch, job_id, mini_batch)
     return encoded_answer(await context.pictures.run(key, lambda: _tries(context, job_id, mini_batch)))
 

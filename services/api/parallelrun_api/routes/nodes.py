@@ -25,7 +25,7 @@ router = APIRouter(prefix="/v1", tags=["nodes"])
 
 
 class CheckRequest(Asked):
-    """What nodes check, beside themselves."""
+    """The paths that nodes check, beside themselves."""
 
     paths: list[Annotated[str, Field(min_length=1, max_length=MAX_PATH)]] = Field(default=[], max_length=MOST_PATHS)
     """Folders, files or URLs that jobs are to read."""

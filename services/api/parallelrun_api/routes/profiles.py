@@ -93,7 +93,7 @@ async def show_profile_tree(
     depth: Annotated[int, Query(ge=1, le=50, description="Calls in each other, at most.")] = 15,
     limit: Annotated[int, Query(ge=1, le=2000, description="Maximum number of calls.")] = 300,
 ) -> Response:
-    """The same as a tree, for an icicle view: the calls that take most."""
+    """Return the measurements as a tree, for an icicle view: the calls that take most."""
 
     def answer(_: JobFolder, profiles: Profiles, shown: Callable[[Function], dict[str, Any]]) -> str:
         from parallelrun_api.profiles.tree import tree_of

@@ -21,14 +21,14 @@ _MAX_ID: Final = 2**53 - 1
 
 
 class Resume(Asked):
-    """How to continue."""
+    """The way to continue a job."""
 
     accept_changed_inputs: bool = False
     """Continue even if files were changed or removed since they were scheduled."""
 
 
 class Retry(Resume):
-    """What to try again."""
+    """The mini-batches to try again."""
 
     mini_batches: list[Annotated[int, Field(ge=0, le=_MAX_ID)]] | None = Field(default=None, max_length=100_000)
     """Only these of the failed mini-batches; all of them when not given."""

@@ -85,7 +85,7 @@ async def list_schedules(context: Ctx, limit: Limit = DEFAULT_LIMIT, page_token:
 
 @router.get("/schedules/{schedule:job}", summary="Get a schedule", response_model=Schedule, responses=problems(404))
 def get_schedule(schedule: Name, context: Ctx) -> Response:
-    """One schedule, with the times at which it is due next."""
+    """Return one schedule, with the times at which it is due next."""
     store = context.schedules.store
     return json_answer(shown.schedule(store, schedule, store.get(schedule)))
 
@@ -134,7 +134,7 @@ def delete_schedule(schedule: Name, context: Ctx) -> Response:
     responses=problems(403, 404, 409),
 )
 def enable_schedule(schedule: Name, context: Ctx) -> Response:
-    """From now on, make its jobs when they are due. What was due meanwhile is not made up."""
+    """Make a schedule's jobs from now on when they are due. What was due meanwhile is not made up."""
     revision = context.schedules.enable(schedule, is_enabled=True)
     return json_answer(shown.schedule(context.schedules.store, schedule, revision))
 

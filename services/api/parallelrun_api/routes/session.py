@@ -29,7 +29,7 @@ Ours = Annotated[Sessions, Depends(_sessions_of)]
 
 
 class SignIn(Asked):
-    """What a browser shows to be signed in: one of the two."""
+    """The credentials of a browser that signs in: one of the two."""
 
     token: str = Field(default="", max_length=4096)
     """The token of the server, or one of those that have a name."""

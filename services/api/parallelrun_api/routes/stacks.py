@@ -1,4 +1,4 @@
-"""Where the workers of a running job are."""
+"""Routes of the stacks of a running job's workers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a job has asked of object stores."""
+"""Routes of a job's requests to object stores."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from parallelrun_api.models.answer import Answer
 
 
 class Fire(Answer):
-    """What became of a time at which a schedule was due."""
+    """The outcome of a time at which a schedule was due."""
 
     due: str = Field(examples=["2026-11-21T09:30:00Z"])
     """RFC 3339, UTC."""
@@ -27,14 +27,15 @@ class Fire(Answer):
 
 
 class ScheduledJob(Answer):
-    """What the jobs of a schedule are."""
+    """The job that a schedule makes."""
 
     name: str
     type: Literal["parallel", "command", "pipeline"]
     notes: list[str] = Field(default=[])
     """Fields of its document that have no effect here, or work differently than in Azure ML."""
     spec: dict[str, Any]
-    """As of a job; the values of `environment_variables` are masked. What each job has for itself is a placeholder."""
+    """The spec of a job; the values of `environment_variables` are masked. What each job has for itself is a
+    placeholder."""
 
 
 class Schedule(Answer):
@@ -56,7 +57,7 @@ class Schedule(Answer):
     next: list[str] = Field(default=[])
     """The times at which it is due next, up to five; none while it is disabled, or when it has ended."""
     last: Fire | None = None
-    """What became of the last time."""
+    """The outcome of the last time."""
     job: ScheduledJob
 
 
@@ -68,7 +69,7 @@ class SchedulePage(Answer):
 
 
 class FirePage(Answer):
-    """What became of the times at which a schedule was due, the latest first."""
+    """The outcomes of the times at which a schedule was due, the latest first."""
 
     items: list[Fire]
     next_page_token: str | None = None

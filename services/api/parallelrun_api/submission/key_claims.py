@@ -1,4 +1,5 @@
-"""Which job an idempotency key stands for: on the shared volume, so that Redis may forget what it likes.
+"""Claims of idempotency keys: the job that each stands for, on the shared volume, so that Redis may forget what it
+likes.
 
     keys/<date>/<sha256 of the key>    the job, and the request that it was for
 
@@ -31,7 +32,7 @@ _A_DAY: Final = timedelta(days=1)
 
 
 class Claim(msgspec.Struct, kw_only=True, frozen=True):
-    """What was submitted with a key."""
+    """The request that was submitted with a key."""
 
     schema: int = SCHEMA
     job_id: str

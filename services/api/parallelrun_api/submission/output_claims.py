@@ -1,4 +1,5 @@
-"""One output file, one job. Nothing is ever overwritten, so the later one of two would fail after all its work."""
+"""Claims of output files, each by one job. Nothing is ever overwritten, so the later one of two would fail after all
+its work."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is wrong with the steps of a pipeline: all of it at once, each problem where the document has the field."""
+"""Problems of the steps of a pipeline: all at once, each where the document has the field."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ class _Prepared:
     """A job that may be created."""
 
     spec: dict[str, Any]
-    """As it is recorded: of a pipeline, with the names of its steps' snapshots."""
+    """The spec as it is recorded: of a pipeline, with the names of its steps' snapshots."""
     code: str
     """Name of the snapshot; of a pipeline, which has none of its own, empty."""
     earlier: JobFolder | None

@@ -1,4 +1,4 @@
-"""Whether a new job may take over what an earlier one has finished: `resume_from` (reference §1.4).
+"""The check that a new job may take over what an earlier one has finished: `resume_from` (reference §1.4).
 
 The settings that determine the items of a mini-batch, and the format of rows in part files, must be the same in both
 jobs. All others may differ: the purpose is to run the rest with fixed code, longer timeouts, more nodes.

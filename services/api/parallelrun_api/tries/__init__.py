@@ -1,1 +1,1 @@
-"""What became of each try of a job, in memory: read from its folder as that grows, and needing nothing else."""
+"""The history of a job's tries in memory: read from its folder as that grows, and needing nothing else."""

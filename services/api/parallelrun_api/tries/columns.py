@@ -38,7 +38,7 @@ class Columns:
 
     @property
     def names(self) -> list[str]:
-        """Those of all columns."""
+        """The names of all columns."""
         return list(self._arrays)
 
     @property

@@ -17,11 +17,12 @@ _MOST_TOLD: Final = 20
 
 
 class WasCut(Exception):
-    """What was read of a log doesn't count: its leader was paused, and the next one hasn't accepted all of it."""
+    """Raised when what was read of a log doesn't count: its leader was paused, and the next one hasn't accepted all of
+    it."""
 
 
 class FollowedLog:
-    """What is new in one log of a job. Damage is passed over, and named in the log."""
+    """A log of a job, of which each reading returns what is new. Damage is passed over, and named in the log."""
 
     def __init__(self, folder: Path, name: str) -> None:
         self._folder = folder

@@ -58,7 +58,7 @@ class Worker(NamedTuple):
 
 
 class _Lanes(dict[Worker, int]):
-    """From each worker to the number of its lane: a new one has the next; -1 where none was to blame."""
+    """The lane numbers of workers: a new one has the next; -1 where none was to blame."""
 
     def __missing__(self, worker: tuple[str, str]) -> int:
         if not worker[1]:
@@ -68,7 +68,7 @@ class _Lanes(dict[Worker, int]):
 
 
 class Place(NamedTuple):
-    """Where the record with an outcome is, which may have others, too."""
+    """The position of the record with an outcome, which may have others, too."""
 
     log: str
     term: int
@@ -212,7 +212,7 @@ class History:
         self.summary.levels.touch(numbers)
 
     def _open_again(self) -> None:
-        """What has failed, and was reopened by the user since, is to be decided again."""
+        """Count as undecided what has failed, and was reopened by the user since."""
         for reopening in self.folder.reopenings() if self.folder.generation() else ():
             if not reopening.retry_failed:
                 continue

@@ -1,4 +1,4 @@
-"""How much of each bucket of time is in some intervals, whatever their number and length."""
+"""Coverage of buckets of time by intervals, whatever their number and length."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ class KindSoFar:
 
     first: Outcome
     failure: Failure
-    """Of the first one."""
+    """The first failure of the kind."""
     place: str
     count: int = 0
     has_several_messages: bool = False
@@ -30,7 +30,7 @@ class KindSoFar:
 
 
 class KindsSoFar:
-    """What has failed so far. What is in it is as it was recorded: mask it before it is shown."""
+    """The kinds of failures so far. What is in it is as it was recorded: mask it before it is shown."""
 
     def __init__(self) -> None:
         self.count = 0

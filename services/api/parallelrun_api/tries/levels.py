@@ -71,7 +71,7 @@ class Levels:
         self._levels: dict[int, Level] = {}
 
     def of(self, size: int) -> Level:
-        """That of one size."""
+        """Return the level of one size."""
         return self._levels.setdefault(size, Level(size))
 
     def touch(self, numbers: Array) -> None:

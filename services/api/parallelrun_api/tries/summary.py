@@ -1,4 +1,4 @@
-"""What is known of a job's tries without looking at them again: kept as they are read."""
+"""The summary of a job's tries: kept as they are read, so that nobody looks at them again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was done in time, and key figures of it."""
+"""Throughput in time, and key figures of it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What workers did, in cells of time: kept as tries are read, so that a picture of all of it looks at no try again.
+"""The time grid: what workers did, in cells of time, kept as tries are read, so that a picture of all of it looks at no
+try again.
 
 There are at most 1,024 cells. When the job goes on beyond the last one, neighbors become one cell of twice the length.
 Their ends are multiples of that length, so sums over whole cells are exact.

@@ -41,7 +41,7 @@ class Clock:
 
 @dataclass(frozen=True, kw_only=True)
 class Window:
-    """What is asked for."""
+    """The window of time that is asked for."""
 
     begin_s: float = 0.0
     end_s: float | None = None
@@ -178,7 +178,7 @@ class _View:
         )
 
     def _of_cells(self, workers: list[Worker]) -> tuple[Array, ...]:
-        """The same, from the cells of time that the window has."""
+        """Return the parts of workers' time by the cells of time that the window has."""
         grid, known = self._history.summary.grid, self._history.workers
         # Those that only had an init() have no lane: they get that of somebody else, times nothing.
         lanes = np.array([known.get(worker, 0) for worker in workers], "i8")
@@ -192,7 +192,7 @@ class _View:
         )
 
     def _places(self, workers: list[Worker]) -> Array:
-        """From the number of each lane to its place among these workers; -1: it is not among them."""
+        """Return the place of each lane among these workers, by the number of the lane; -1: it is not among them."""
         places = np.full(len(self._history.workers) + 1, -1)
         for at, worker in enumerate(workers):
             if worker in self._history.workers:
@@ -227,7 +227,7 @@ class _View:
 
 
 def median_run_s(history: History) -> float | None:
-    """Of all tries, or of as many of them as can be sorted at once."""
+    """Return the median of all tries, or of as many of them as can be sorted at once."""
     run_s = history.tries["run_s"]
     run_s = run_s[:: max(1, len(run_s) // _MOST_SORTED)]
     return number(float(np.median(run_s))) if len(run_s) else None

@@ -1,4 +1,4 @@
-"""When workers were in `init()` and `shutdown()`: the rows about that in the report of tries, without all the others.
+"""Phases of workers: the rows about `init()` and `shutdown()` in the report of tries, without all the others.
 
 The report is text, and of a million mini-batches 300 MB of it. The few rows that have to do with this are looked for by
 the beginning of their status, at the speed of memory.
@@ -33,7 +33,7 @@ class WorkerPhase(NamedTuple):
 
 
 class FollowedReport:
-    """What is new in the report of one job. A report that can't be read has nothing."""
+    """The report of one job, of which each reading returns what is new. A report that can't be read has nothing."""
 
     def __init__(self, path: Path) -> None:
         self._path = path

@@ -1,1 +1,1 @@
-"""What is known of jobs, for those who ask. Nothing here changes anything."""
+"""Views: what is known of jobs, for those who ask. Nothing here changes anything."""

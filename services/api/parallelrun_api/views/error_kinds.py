@@ -1,4 +1,4 @@
-"""What has failed in a job, by kind, as the API shows it."""
+"""The failures of a job by kind, in the form of the API."""
 
 from __future__ import annotations
 

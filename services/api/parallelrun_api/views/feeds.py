@@ -1,4 +1,4 @@
-"""What happens to jobs, for those who watch: one reader per watched job, however many watch it.
+"""Feeds of changes of jobs: one reader per watched job, however many watch it.
 
 Each watcher of a job blocking on Redis by itself would be a connection each, and as many copies of every event. So the
 first watcher of a job starts a *feed*: one task that reads the job's event stream, keeps the latest events, notices
@@ -37,9 +37,9 @@ class Feed:
     job_id: str
     watchers: int = 0
     version: int = -1
-    """As on Redis; -1 before it is read."""
+    """The job's version on Redis; -1 before it is read."""
     state: JobState | None = None
-    """As on Redis; None before it is read, or when Redis doesn't know the job."""
+    """The job's state on Redis; None before it is read, or when Redis doesn't know the job."""
     ended: bool = False
     """The job's result is recorded: no event follows."""
     trouble: Exception | None = None

@@ -36,13 +36,13 @@ _ENDED: Final = 1000
 
 @dataclass(frozen=True, kw_only=True)
 class Wanted:
-    """Which jobs a list is to have."""
+    """The filter of a list of jobs."""
 
     state: JobState | None = None
     parent: str = ""
     """Only the steps of this pipeline."""
     has_steps: bool = False
-    """Also the jobs that are steps of pipelines."""
+    """True if the list also has the jobs that are steps of pipelines."""
 
     def takes(self, parent: str, state: JobState | None = None) -> bool:
         """Return whether a job is one of them, by the pipeline of which it is a step, if any, and by its state, once
@@ -73,7 +73,7 @@ class Jobs:
         return job_folder(self.root, job_id)
 
     def get(self, job_id: str) -> models.Job:
-        """One job; a pipeline with its steps.
+        """Return one job; a pipeline with its steps.
 
         Raises:
             NotFound: there is none.

@@ -25,12 +25,12 @@ _LIST: Final = "log-lines"
 
 @dataclass(frozen=True, kw_only=True)
 class Search:
-    """What is looked for."""
+    """The query of a search."""
 
     text: str
     is_any_case: bool
     within: str
-    """What the paths of logs begin with; empty: all."""
+    """The beginning of the paths of logs; empty: all."""
     limit: int
 
 

@@ -1,4 +1,4 @@
-"""Which folders and files the outputs of a job are: in its own folder, where it names a place, or in its steps'."""
+"""Folders and files of a job's outputs: in its own folder, where it names a place, or in its steps'."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class _Places:
     elsewhere: list[OutputElsewhere] = field(default_factory=list)
 
     def below(self, name: str) -> _Places:
-        """The same, below this name."""
+        """Return the places below this name."""
         return _Places(
             [replace(each, name=f"{name}/{each.name}".rstrip("/")) for each in self.folders],
             [each.model_copy(update={"output": f"{name}/{each.output}".rstrip("/")}) for each in self.elsewhere],

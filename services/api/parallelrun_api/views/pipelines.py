@@ -1,4 +1,4 @@
-"""How the steps of a pipeline stand, for those who ask, however many steps there are and however often they ask.
+"""The standing of a pipeline's steps, for those who ask, however many steps there are and however often they ask.
 
 A pipeline of two hundred steps has two hundred jobs. What never changes is read once: what was submitted, what was
 decided about steps, and how a job has ended. What may change of all jobs comes from Redis in one round trip.
@@ -38,7 +38,7 @@ class Submitted:
 
     record: JobRecord
     decisions: dict[str, StepRecord] = field(default_factory=dict)
-    """What was decided about its steps, by the names of the files."""
+    """The decisions about its steps, by the names of their records."""
     paths: dict[str, str] = field(default_factory=dict)
     """Of its outputs, as far as they are known, with the job that made each."""
     steps: dict[str, tuple[Any, models.PipelineStep]] = field(default_factory=dict)
@@ -64,10 +64,10 @@ class Submitted:
 
 @dataclass(frozen=True)
 class _End:
-    """How a job has ended."""
+    """The end of a job."""
 
     version: int | None
-    """Of the job on Redis, when that was read; None: Redis had forgotten it."""
+    """The version of the job on Redis, when that was read; None: Redis had forgotten it."""
     generation: int
     result: JobResult
 

@@ -1,1 +1,1 @@
-"""What looks like a storage account: uploads of clients, and logs and outputs of jobs."""
+"""The facade of a storage account: uploads of clients, and logs and outputs of jobs."""

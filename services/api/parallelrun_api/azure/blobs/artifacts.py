@@ -28,7 +28,7 @@ class Artifacts:
 
     logs: ServedFolder
     written: ServedFolder | None = None
-    """What it has written to `outputs`; None: nobody can tell that from its other outputs."""
+    """The files that it has written to `outputs`; None: nobody can tell those from its other outputs."""
     named: frozenset[str] = frozenset()
     """Files and folders there that are outputs with a name."""
 

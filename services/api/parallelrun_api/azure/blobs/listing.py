@@ -24,7 +24,7 @@ _BLOCK_KINDS: Final = frozenset({"Latest", "Uncommitted", "Committed"})
 
 @dataclass(frozen=True)
 class Asked:
-    """Which blobs are to be listed."""
+    """The query of a list of blobs."""
 
     prefix: str
     delimiter: str
@@ -50,7 +50,7 @@ class Asked:
 
 
 def page(face: Face, container: str, asked: Asked) -> bytes:
-    """One page of a list, as XML."""
+    """Return one page of a list, as XML."""
     root = Element("EnumerationResults", {"ServiceEndpoint": "", "ContainerName": container})
     SubElement(root, "Prefix").text = asked.prefix
     blobs = SubElement(root, "Blobs")

@@ -1,4 +1,4 @@
-"""Which folder a name in a container stands for: an upload, or the artifacts or outputs of a job."""
+"""Folders behind containers: an upload, or the artifacts or outputs of a job."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the client's storage library asks: blobs with ranges and metadata, uploads at once or in blocks, lists."""
+"""Routes for the client's storage library: blobs with ranges and metadata, uploads at once or in blocks, lists."""
 
 from __future__ import annotations
 

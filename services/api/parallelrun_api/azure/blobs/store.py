@@ -134,7 +134,7 @@ class BlobStore:
             self._used += written
 
     def close(self, container: str) -> None:
-        """From now on, nothing in a container changes; durable when this returns."""
+        """Close a container: nothing in it changes from now on; durable when this returns."""
         folder = self._closed(container).parent
         self._make(folder)
         self._closed(container).touch(mode=PRIVATE_FILE)
