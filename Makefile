@@ -237,7 +237,7 @@ engine-scaling: setup $(if $(filter kubernetes,$(E)),$(CHART)/ready) ## Run thre
 
 .PHONY: up
 up: ## Start the services in containers, and wait until they are ready (AGENTS=2 nodes)
-	@docker compose up -d --wait --build --scale agent=$(AGENTS)
+	@docker compose up -d --wait --build --remove-orphans --scale agents=$(AGENTS)
 
 .PHONY: down
 down: ## Stop the containers; the data stays

@@ -50,17 +50,17 @@ class Compose:
     def start(self, agents: int) -> None:
         """Build both images and start everything; returns when all is healthy."""
         # One after the other: what the two have in common is then built once, by any builder.
-        self.run("build", "agent", timeout_s=_BUILD_S)
+        self.run("build", "agents", timeout_s=_BUILD_S)
         self.run("build", "api", timeout_s=_BUILD_S)
         try:
-            self.run("up", "--detach", "--wait", "--wait-timeout", str(_UP_S), "--scale", f"agent={agents}")
+            self.run("up", "--detach", "--wait", "--wait-timeout", str(_UP_S), "--scale", f"agents={agents}")
         except AssertionError as error:
             # What went wrong comes last: of a long log, the end is what people are shown.
             raise AssertionError(f"{self.log()}\n{self.run('ps', '--all')}\n{error}") from None
 
     def scale(self, user: HttpUser, agents: int) -> None:
         """As the README says it; returns when that many nodes are ready, and no other is left."""
-        self.run("up", "--detach", "--scale", f"agent={agents}")
+        self.run("up", "--detach", "--scale", f"agents={agents}")
         self.wait_for_nodes(user, agents)
 
     def wait_for_nodes(self, user: HttpUser, count: int, timeout_s: float = 60) -> None:

@@ -16,7 +16,7 @@ from tests.acceptance.many import Many
 
 pytestmark = [pytest.mark.acceptance, pytest.mark.docker, pytest.mark.slow, pytest.mark.timeout(600)]
 
-SERVICES = {"agent", "api", "concatenator", "master", "redis"}
+SERVICES = {"agents", "api", "concatenator", "master", "redis"}
 _STOP_S = 60
 
 
@@ -34,7 +34,7 @@ def test_everything_is_there_and_healthy(compose: Compose, user: HttpUser) -> No
     compose.wait_for_nodes(user, 3)
     found = compose.containers()
 
-    assert sorted(map(service_of, found)) == sorted([*SERVICES, "agent", "agent"])
+    assert sorted(map(service_of, found)) == sorted([*SERVICES, "agents", "agents"])
     assert {container.attrs["State"]["Health"]["Status"] for container in found} == {"healthy"}
     assert {container.attrs["RestartCount"] for container in found} == {0}
 
@@ -81,18 +81,18 @@ def test_a_container_can_do_no_more_than_its_work(compose: Compose) -> None:
         service, host = service_of(container), container.attrs["HostConfig"]
         assert host["ReadonlyRootfs"], service
         assert host["CapDrop"] == ["ALL"], service
-        added = {"CAP_KILL": 1 << 5, "CAP_SETGID": 1 << 6, "CAP_SETUID": 1 << 7} if service == "agent" else {}
+        added = {"CAP_KILL": 1 << 5, "CAP_SETGID": 1 << 6, "CAP_SETUID": 1 << 7} if service == "agents" else {}
         assert sorted(host["CapAdd"] or []) == sorted(added), service
         assert not host["Privileged"], service
         assert host["PidsLimit"] > 0, service
         assert {host["NetworkMode"], host["PidMode"], host["IpcMode"]}.isdisjoint({"host"}), service
         writable = {mount["Destination"] for mount in container.attrs["Mounts"] if mount["RW"]}
-        own = {"agent": {"/cache"}, "api": {"/audit", "/state"}}.get(service, set())
+        own = {"agents": {"/cache"}, "api": {"/audit", "/state"}}.get(service, set())
         assert writable <= {"/data", "/outputs", *own}, service
         assert "docker.sock" not in str(container.attrs["Mounts"]), service
 
         # The same, from inside.
-        pid = inside(container, "sh", "-c", _AGENT).strip() if service == "agent" else "1"
+        pid = inside(container, "sh", "-c", _AGENT).strip() if service == "agents" else "1"
         status = dict(line.split(":\t", 1) for line in inside(container, "cat", f"/proc/{pid}/status").splitlines())
         assert "0" not in status["Uid"].split(), service
         assert "0" not in status["Gid"].split(), service
@@ -164,7 +164,7 @@ def test_nodes_come_and_go_in_the_middle_of_a_job(compose: Compose, user: HttpUs
     job.until_worked(6)
     assert job.until("nodes that leave in order lose nothing")["lost"] == 0
 
-    victim = compose.containers("agent")[0]
+    victim = compose.containers("agents")[0]
     victim.kill("SIGKILL")
     job.until("the loss is seen", lost=1)
     compose.scale(user, 4)
@@ -202,7 +202,7 @@ def test_an_agent_that_is_stopped_returns_its_work(compose: Compose, user: HttpU
     compose.scale(user, 2)
     job = Many.submit(user, compose.inputs)
     job.until_worked(2)
-    leaving, staying = compose.containers("agent")
+    leaving, staying = compose.containers("agents")
 
     leaving.stop(timeout=_STOP_S)
 

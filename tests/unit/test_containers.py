@@ -15,6 +15,8 @@ DOCKERFILE = (ROOT / "Dockerfile").read_text(encoding="utf-8")
 LOCKED = sorted(path.name for path in (ROOT / "requirements").glob("*.txt"))
 
 ROLES = ("agent", "api", "concatenator", "master", "provisioner")
+SERVICE_OF = {"agent": "agents"}
+"""Where it isn't called as its role: `docker compose up --scale agents=3`."""
 OF_STORES = "${PARALLELRUN_SECRETS:-secrets}:/secrets:ro"
 """The volume with credentials of datastores."""
 each_service = pytest.mark.parametrize("name", sorted(SERVICES))
@@ -31,7 +33,7 @@ def test_a_service_can_gain_nothing_beyond_its_user(name: str) -> None:
     assert service["pids_limit"] > 0
     assert "privileged" not in service
     user = default_of(service["user"]).partition(":")[0]
-    if name == "agent":  # it becomes another user at once, as does each worker
+    if name == "agents":  # it becomes another user at once, as does each worker
         assert user == "0"
         assert sorted(service["cap_add"]) == ["KILL", "SETGID", "SETUID"]
         assert service["environment"]["PARALLELRUN_RUN_AS"] == "10001:10001"
@@ -105,14 +107,14 @@ def test_jobs_may_not_name_what_the_services_keep() -> None:
 
 def test_the_api_knows_that_jobs_are_users_of_their_own() -> None:
     """Or a job could name what its workers can't read."""
-    assert SERVICES["agent"]["environment"]["PARALLELRUN_WORKER_UIDS"].startswith("${PARALLELRUN_WORKER_UIDS-")
+    assert SERVICES["agents"]["environment"]["PARALLELRUN_WORKER_UIDS"].startswith("${PARALLELRUN_WORKER_UIDS-")
     assert SERVICES["api"]["environment"]["PARALLELRUN_JOBS_APART"] == "true"
 
 
 def test_who_reads_and_writes_data_has_the_folder_of_secrets_and_nobody_else() -> None:
     having = {name for name in SERVICES if OF_STORES in SERVICES[name].get("volumes", ())}
 
-    assert having == {"master", "agent", "concatenator"}
+    assert having == {"master", "agents", "concatenator"}
     assert {name for name in SERVICES if "PARALLELRUN_SECRETS_DIR" in SERVICES[name].get("environment", ())} == having
 
 
@@ -124,8 +126,9 @@ def test_each_service_has_its_own_password_for_redis_and_redis_has_none() -> Non
 
     assert mounted["redis"] == []
     for role in ROLES:
-        assert mounted[role] == [f"secret-{role}:/secret:ro"]
-        assert SERVICES[role]["environment"]["PARALLELRUN_REDIS_SECRET_FILE"] == "/secret/secret"
+        service = SERVICE_OF.get(role, role)
+        assert mounted[service] == [f"secret-{role}:/secret:ro"]
+        assert SERVICES[service]["environment"]["PARALLELRUN_REDIS_SECRET_FILE"] == "/secret/secret"
         assert f"secret-{role}:/keys/{role}" in mounted["keys"]
     assert "redis-users:/users:ro" in SERVICES["redis"]["volumes"]
     assert SERVICES["redis"]["depends_on"]["keys"]["condition"] == "service_completed_successfully"
@@ -146,7 +149,7 @@ def test_redis_reaches_nothing_and_only_who_needs_it_reaches_it() -> None:
     assert COMPOSE["networks"]["queue"] == {"internal": True}
     assert networks["redis"] == {"queue"}
     assert SERVICES["keys"]["network_mode"] == "none"
-    assert networks["api"] & networks["agent"] == {"queue"}
+    assert networks["api"] & networks["agents"] == {"queue"}
     assert {name for name, joined in networks.items() if "stores" in joined} == {"master", "concatenator"}
 
 
@@ -169,7 +172,7 @@ def test_what_is_not_the_users_own_code_has_a_limit_on_its_memory() -> None:
     command = SERVICES["redis"]["command"]
     of_data = in_mebibytes(default_of(command[command.index("--maxmemory") + 1]))
 
-    assert limits.pop("agent") == 0  # none, unless it is set
+    assert limits.pop("agents") == 0  # none, unless it is set
     assert all(limit >= 256 for limit in limits.values())
     assert of_data < 0.75 * limits["redis"]
 
@@ -190,13 +193,15 @@ def test_the_audit_log_is_where_only_the_api_writes() -> None:
     assert "chown 10001:10001 /audit" in DOCKERFILE.partition(" AS control\n")[2]
 
 
-def test_agents_can_be_scaled() -> None:
-    assert not {"container_name", "ports", "hostname"} & set(SERVICES["agent"])
-    assert SERVICES["agent"]["environment"]["PARALLELRUN_SLOTS"] is None  # the shell's, and none if that has none
+def test_agents_can_be_scaled_by_make_and_by_compose_alone() -> None:
+    assert "--scale agents=$(AGENTS)" in (ROOT / "Makefile").read_text()
+    assert "--remove-orphans" in (ROOT / "Makefile").read_text(), "the service had another name"
+    assert not {"container_name", "ports", "hostname"} & set(SERVICES["agents"])
+    assert SERVICES["agents"]["environment"]["PARALLELRUN_SLOTS"] is None  # the shell's, and none if that has none
 
 
 def test_agents_keep_environments_on_disk_and_share_them() -> None:
-    agent = SERVICES["agent"]
+    agent = SERVICES["agents"]
     variables = ("PARALLELRUN_CACHE_DIR", "UV_CACHE_DIR", "UV_PYTHON_INSTALL_DIR")
 
     assert "cache:/cache" in agent["volumes"]
@@ -265,7 +270,7 @@ def test_nodes_of_computes_get_what_the_agents_of_this_file_have() -> None:
         name: default_of(str(value)).replace("${COMPOSE_PROJECT_NAME}_", "")
         for name, value in SERVICES["provisioner"]["environment"].items()
     }
-    agent = SERVICES["agent"]
+    agent = SERVICES["agents"]
     seen = [volume for volume in agent["volumes"] if isinstance(volume, str)]
 
     assert SERVICES["provisioner"]["profiles"] == ["provisioner"]

@@ -63,11 +63,28 @@ class TestFiles:
     def test_programs_and_addresses_of_the_api_get_what_they_got_before(self, browser: httpx.Client) -> None:
         html = {"Accept": "text/html"}
         assert browser.get("/nowhere").status_code == 401
-        assert browser.get("/v1/jobs", headers=html).status_code == 401
+        assert browser.get("/v1/jobs").status_code == 401
+        assert browser.get("/v1/jobs/job_01kav3x8n2h7q5m9c4t6/logs/readme.txt", headers=html).status_code == 401
+        assert browser.post("/v1/jobs", headers=html).status_code == 401
         assert browser.get("/v1/nowhere", headers=html).status_code == 401
         assert browser.get("/azure/nowhere", headers=html).status_code == 401
         assert browser.post("/", headers=html).status_code == 401
         assert "script-src" not in browser.get("/livez").headers["content-security-policy"]
+
+    @pytest.mark.parametrize("path", ["/jobs/job_01kav3x8n2h7q5m9c4t6", "/jobs", "/nodes"])
+    def test_a_person_who_opens_an_address_of_the_api_is_sent_to_the_page(
+        self, path: str, browser: httpx.Client
+    ) -> None:
+        """Azure ML's client prints such a link; the page signs in, and stays at this address."""
+        sent = browser.get(f"/v1{path}?of=azure-ai-ml", headers={"Accept": "text/html,*/*;q=0.8"})
+        assert (sent.status_code, sent.headers["location"], sent.headers["vary"]) == (303, path, "Accept")
+        shown = browser.get(sent.headers["location"], headers={"Accept": "text/html"})
+        assert "<title>ParallelRun" in shown.text
+
+    def test_an_address_of_the_api_leads_a_person_to_no_other_host(self, browser: httpx.Client) -> None:
+        for path in ("/v1/jobs/%2F%2Fevil.example", "/v1//evil.example", "/v1/jobs/%5Cevil.example"):
+            answer = browser.get(path, headers={"Accept": "text/html"})
+            assert answer.headers.get("location", "/jobs/").startswith("/jobs/"), path
 
     def test_a_host_that_is_not_ours_gets_no_page(self, browser: httpx.Client) -> None:
         answer = browser.get("/", headers={"Accept": "text/html", "Host": "evil.example"})

@@ -14,8 +14,9 @@ from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
+from urllib.parse import quote
 
-from starlette.responses import Response
+from starlette.responses import RedirectResponse, Response
 
 if TYPE_CHECKING:
     from starlette.types import Receive, Scope, Send
@@ -36,6 +37,8 @@ _HAS_HASH: Final = re.compile(r"[.-][0-9A-Za-z_]{8,}\.[a-z]+$")
 """Such a file never changes: another content has another name."""
 _A_YEAR: Final = "public, max-age=31536000, immutable"
 _NOT_OURS: Final = ("/v1", "/azure", "/livez", "/readyz", "/metrics")
+_SHOWN: Final = re.compile(r"/v1(/jobs/[^/:]+|/jobs|/nodes)")
+"""What the page shows of the API, under the same name. Whatever is below these, such as logs, is opened as it is."""
 _SAFE_HEADERS: Final = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
     "img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
@@ -87,16 +90,23 @@ class Pages:
 
     def serves(self, scope: Scope, headers: Mapping[bytes, bytes]) -> bool:
         """Whether this request is for a file of the page, or for its address, or made by a person who opens one."""
-        path = scope["path"]
+        path, is_person = scope["path"], b"text/html" in headers.get(b"accept", b"")
+        if is_person and scope["method"] in ("GET", "HEAD") and _SHOWN.fullmatch(path):
+            return True
         if scope["method"] not in ("GET", "HEAD") or any(
             path == each or path.startswith(f"{each}/") for each in _NOT_OURS
         ):
             return False
-        return path == "/" or path[1:] in self._files or b"text/html" in headers.get(b"accept", b"")
+        return path == "/" or path[1:] in self._files or is_person
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         scope["route"] = self
         headers: dict[bytes, bytes] = dict(scope["headers"])
+        if shown := _SHOWN.fullmatch(scope["path"]):
+            # It signs the person in, if need be. No permanent address: programs get JSON at the same one.
+            answer = RedirectResponse(quote(shown[1]), 303, headers={"Cache-Control": "no-store", "Vary": "Accept"})
+            await answer(scope, receive, send)
+            return
         await self._answer(scope["path"][1:], headers)(scope, receive, send)
 
     def _answer(self, name: str, given: Mapping[bytes, bytes]) -> Response:
