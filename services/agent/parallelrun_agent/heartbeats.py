@@ -1,4 +1,4 @@
-"""What a node reports of itself: that it lives, what it does, and whether it can do more."""
+"""Heartbeats: a node's report that it lives, what it does, and whether it can do more."""
 
 from __future__ import annotations
 

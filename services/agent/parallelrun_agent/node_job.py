@@ -1,4 +1,4 @@
-"""One job, as one node works for it: all that belongs to it, and what the agent can have it do.
+"""A job on one node: all that belongs to it, and what the agent can have it do.
 
 Decisions are in `policy`; `job_driver.py` executes them.
 """

@@ -1,4 +1,4 @@
-"""One session of a node in a job: everything that is opened again when the lease was lost.
+"""A session of a node in a job: everything that is opened again when the lease was lost.
 
 A `NodeJob` lives as long as the node works for the job. Its session ends earlier when its lease does: whatever it held
 then belongs to others, and the next session has another name, another journal and other part files.

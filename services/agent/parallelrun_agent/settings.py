@@ -41,8 +41,8 @@ class AgentSettings(ReadsStores):
     """Time when the node is going to be ended, in seconds since the epoch, as by the limit of a batch system: it leaves
     in time. 0: not known."""
     alone_seconds: float = Field(default=0.0, ge=0, le=MOST_ALONE_S)
-    """How long it goes on while Redis doesn't answer, before it ends by itself: nobody else may be left who would end
-    it. 0: for ever."""
+    """Seconds that it goes on while Redis doesn't answer, before it ends by itself: nobody else may be left who would
+    end it. 0: for ever."""
     slots: int = Field(default_factory=lambda: len(os.sched_getaffinity(0)), ge=1, le=4096)
     """Workers that run at the same time; as many as there are CPUs when not set."""
     gpus: int | None = Field(default=None, ge=0, le=1024)
@@ -68,15 +68,16 @@ class AgentSettings(ReadsStores):
     """True if packages for jobs may run code of theirs as the agent when they are installed, as those without a wheel
     do; only without --worker-uids when not set."""
     grace_seconds: float = Field(default=20.0, ge=0, le=86_400)
-    """How long running mini-batches may go on after SIGTERM."""
+    """Seconds that running mini-batches may go on after SIGTERM."""
     shutdown_seconds: float = Field(default=30.0, ge=0, le=40)
-    """How long a worker's shutdown() may take. A master waits 45 s for its agents."""
+    """Seconds that a worker's shutdown() may take. A master waits 45 s for its agents."""
     max_log_bytes: int = Field(default=64 << 20, ge=1 << 15)
     """The most bytes of a worker's stdout and of its stderr; more is dropped and counted."""
     assets_root: Path | None = None
     """The root folder whose registered models scripts find by name; that of the cluster when not set."""
     mlflow_tracking_uri: str = ""
-    """Where jobs have a run of MLflow: the address of a tracking server, or a folder on the volume. Empty: nowhere."""
+    """The place where jobs have a run of MLflow: the address of a tracking server, or a folder on the volume. Empty:
+    nowhere."""
     mlflow_experiment: str = Field(default="parallelrun", min_length=1, max_length=255)
     """The experiment of these runs."""
     poll_seconds: float = Field(default=0.05, gt=0, le=10)

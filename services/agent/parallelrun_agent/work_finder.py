@@ -1,4 +1,4 @@
-"""Which jobs a node works for, and how its slots are shared among them."""
+"""The work finder: which jobs a node works for, and how its slots are shared among them."""
 
 from __future__ import annotations
 

@@ -24,12 +24,12 @@ class DataWarning(NamedTuple):
     column: str
     """Empty: the whole file is meant."""
     what: str
-    """What happened, with the first value: `'007' was read as 7`."""
+    """The event, with the first value: `'007' was read as 7`."""
     remedy: str
-    """What to write in the job to have it otherwise."""
+    """The setting to write in the job to have it otherwise."""
     times: int = 1
     unit: str = "value"
-    """Of `times`, in the singular: value, row, file."""
+    """The unit of `times`, in the singular: value, row, file."""
     line: int = 0
     """Line of the file that has the first one, from 1; 0: not known."""
     offset: int = -1

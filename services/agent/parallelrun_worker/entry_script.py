@@ -1,4 +1,4 @@
-"""What user scripts import: `from azureml_user.parallel_run import EntryScript` (reference §3.6).
+"""The module that user scripts import: `from azureml_user.parallel_run import EntryScript` (reference §3.6).
 
 No such package is installed. The folder `for_users` has it, and `parallelrun.entry_script` with the same class. That
 folder is the last one on `sys.path`, so an installed package of such a name, or a module of the user's own, wins.

@@ -1,4 +1,4 @@
-"""What the user's code can learn of its worker, in the worker itself and in the processes of a command."""
+"""The worker as the user's code sees it, in the worker itself and in the processes of a command."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def settings_of(config: WorkerConfig) -> dict[str, Any]:
 
 
 def settings_of_a_command() -> dict[str, Any]:
-    """Those of the command that has started this process; none if it is a worker, or no job's at all."""
+    """Return the settings of the command that has started this process; none if it is a worker, or no job's at all."""
     path = os.environ.get(OF_A_COMMAND)
     if not path:
         return {}

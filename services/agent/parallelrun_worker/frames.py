@@ -1,4 +1,4 @@
-"""How agent and worker communicate. The agent imports this module, and nothing else of the worker.
+"""Frames between agent and worker. The agent imports this module, and nothing else of the worker.
 
 The worker is started with the path of a JSON file, which holds a `WorkerConfig`.
 
@@ -97,7 +97,7 @@ STACKS_WANTED, STACKS_COMPLETE = b"w", b"c"
 
 
 class Use(NamedTuple):
-    """What a try used: each measurement with its type, and a default for when it is unknown.
+    """Resources that a try used: each measurement with its type, and a default for when it is unknown.
 
     Those who read it have the same fields: `Use` in `core/outcome.py`.
     """
@@ -105,15 +105,15 @@ class Use(NamedTuple):
     peak_bytes: int = 0
     """The most memory that the process had; 0: unknown."""
     read_bytes: int = -1
-    """What it read by system calls; -1: unknown."""
+    """Bytes that it read by system calls; -1: unknown."""
     minor_faults: int = -1
     """Pages of memory that it was given without reading a disk; -1: unknown, as in the next three."""
     major_faults: int = -1
     """Pages that had to be read from a disk first."""
     voluntary_switches: int = -1
-    """How often a thread of it waited: for a disk, a lock, another process."""
+    """Times that a thread of it waited: for a disk, a lock, another process."""
     involuntary_switches: int = -1
-    """How often a thread of it had to leave its CPU to others."""
+    """Times that a thread of it had to leave its CPU to others."""
 
 
 USE = struct.Struct("<" + "".join({int: "q", float: "d"}[kind] for kind in get_type_hints(Use).values()))
@@ -163,13 +163,13 @@ class WorkerConfig(NamedTuple):
     schemas: list[str]
     """Path of the file with the columns of each of them, if it is a text table."""
     output: dict[str, Any]
-    """How rows are written: `format`, `separator`, `safe`."""
+    """The form in which rows are written: `format`, `separator`, `safe`."""
     logs: str
     output_dir: str
     uploaded: list[str]
     """Folders of its own that stand for outputs in stores; none if there are no such outputs."""
     aside: str
-    """Where what a mini-batch has written there is put, for the agent."""
+    """The folder where what a mini-batch has written there is put, for the agent."""
     working_dir: str
     log: str
     """The worker's own log; a profile is written beside it."""
@@ -179,15 +179,16 @@ class WorkerConfig(NamedTuple):
     nice: int | None
     profiling_module: str
     exit_s: float
-    """How long something that hangs at the end of the process is waited for."""
+    """Seconds that something that hangs at the end of the process is waited for."""
     masked: list[str]
-    """What is replaced by `***` in reports of errors, the longest first."""
+    """The texts that are replaced by `***` in reports of errors, the longest first."""
     job: dict[str, Any] = {}  # noqa: RUF012 - nobody changes it
-    """What a script may ask of its job: `name`, `tags`, `parent`, `inputs` and `models`, with their paths here."""
+    """The properties of its job that a script may ask for: `name`, `tags`, `parent`, `inputs` and `models`, with their
+    paths here."""
     command: str = ""
-    """What a shell runs in place of an entry script; empty: there is one."""
+    """The shell command that runs in place of an entry script; empty: there is one."""
     stdout: int = -1
     stderr: int = -1
     """File descriptors for what the script prints; known when the worker is started."""
     stacks: int = -1
-    """One for the stacks of all threads, when they are asked for; -1: they won't be."""
+    """Descriptor for the stacks of all threads, when they are asked for; -1: they won't be."""

@@ -1,4 +1,4 @@
-"""Whether an error says that the memory of a GPU has run out: by its type's name and its words, importing nothing."""
+"""Recognition of errors that say that the memory of a GPU has run out: by type's name and words, importing nothing."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ _GATHERED = 250
 
 
 class _LogFile(io.FileIO):
-    """What the disk doesn't take is lost, without an error in the script that printed it."""
+    """A log file of which the disk may lose a part, without an error in the script that printed it."""
 
     def write(self, data: Any) -> int:
         try:

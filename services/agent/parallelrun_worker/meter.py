@@ -1,4 +1,4 @@
-"""What tries use of memory and input, and what they wait for, as the kernel counts it for the process.
+"""The meter of tries: their use of memory and input, and what they wait for, as the kernel counts it for the process.
 
 To ask for it takes tens of microseconds, as long as a mini-batch without work. So tries that follow each other at once
 are measured together: the first of them that ends `_EVERY_S` after the last measurement is given all that the group has
@@ -43,7 +43,7 @@ class Meter:
         self._clear_refs_id = (-1, -1)
 
     def begin(self) -> None:
-        """What was read and allocated before is of no try."""
+        """Begin a try: what was read and allocated before is of none."""
         self._status = _opened("/proc/self/status", os.O_RDONLY)
         self._io = _opened("/proc/self/io", os.O_RDONLY)
         self._clear_refs = _opened("/proc/self/clear_refs", os.O_WRONLY)

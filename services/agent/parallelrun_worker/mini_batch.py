@@ -1,4 +1,5 @@
-"""From a delivery to the argument of run(): a list of paths, a DataFrame, or nothing but a rank.
+"""Mini-batches in a worker: from a delivery to the argument of run(), a list of paths, a DataFrame, or nothing but a
+rank.
 
 A described delivery is JSON: `input` (index of the input, -1: none), `keys` (values of the partition keys), `paths`, or
 `pieces` of a table, each `[path, start, end, is_aligned, first_row, left_out, rows]`; where their files are staged,

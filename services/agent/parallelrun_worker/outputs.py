@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Outputs:
-    """Those of one worker.
+    """The outputs of one worker.
 
     Args:
         folders: whose files are set aside, by the numbers of their outputs.

@@ -46,7 +46,7 @@ class Unreadable(Exception):
 
 
 class Unwritable(Exception):
-    """What run() has written for an output in a store can't be handed to the agent."""
+    """Raised when the files that run() has written for an output in a store can't be handed to the agent."""
 
     def __init__(self, cause: OSError) -> None:
         super().__init__(f"What the mini-batch has written can't be set aside for its upload: {cause}")

@@ -56,7 +56,7 @@ class UserScript:
         self.shutdown: Callable[[], object] | None = getattr(module, "shutdown", None)
 
     def under(self, call: Callable[..., object]) -> None:
-        """From now on, call the functions by `call(function, *arguments)`."""
+        """Call the functions by `call(function, *arguments)` from now on."""
         self._run = partial(call, self._run)
         self.init = partial(call, self.init) if self.init else None
         self.shutdown = partial(call, self.shutdown) if self.shutdown else None

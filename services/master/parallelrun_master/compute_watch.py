@@ -1,4 +1,4 @@
-"""Whether a job's compute has the nodes that it waits for, and why not: for people, who see it as progress."""
+"""The watch over a job's compute: whether it has the nodes that the job waits for, and why not; shown as progress."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _SILENT_S: Final = 30.0
 
 
 class ComputeWatch:
-    """What a job's leader shows of its compute. A job without one costs nothing.
+    """The state of a job's compute, as its leader shows it. A job without one costs nothing.
 
     Args:
         say: tells a change of phase.

@@ -1,4 +1,5 @@
-"""What the scheduler has just made durable, for the publisher: it need not read that from the manifest again."""
+"""The hand-over of what the scheduler has just made durable to the publisher: it need not read that from the manifest
+again."""
 
 from __future__ import annotations
 

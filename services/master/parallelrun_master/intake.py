@@ -1,4 +1,4 @@
-"""What comes in while a job is processed: outcomes, and what nodes say of their workers. All of it is recorded here."""
+"""The intake while a job is processed: outcomes, and what nodes say of their workers. All of it is recorded here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What agents had finished when Redis forgot it, or the disk the decision: candidates in their journals.
+"""Candidates in agents' journals: work that was finished when Redis forgot it, or the disk the decision.
 
 Such a candidate was durable before its agent offered it to Redis, so it need not be run again. Which delivery it came
 from no longer matters: nobody else has decided the mini-batch, and whoever still works on it is too late.

@@ -1,4 +1,4 @@
-"""What a master runs for a job that needs a leader: lead it, in a process of its own."""
+"""The process of a leader, which a master runs for a job that needs one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One leader's lease on its job: drawn, renewed, held while Redis is away, and given back."""
+"""The lease of a leader on its job: drawn, renewed, held while Redis is away, and given back."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ _RECOVERED_AT_ONCE = 1000
 
 
 class Ledger:
-    """What is decided in one job.
+    """The decisions of one job.
 
     Args:
         tries: gets each try before Redis may forget it.

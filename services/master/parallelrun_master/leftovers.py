@@ -1,4 +1,4 @@
-"""What concatenations have begun for a job's output, and never published: removed when the job has ended.
+"""Leftovers of concatenations that have begun for a job's output, and never published: removed when the job has ended.
 
 Files are beside the output. Uploads to a store are invisible, and paid for: they are asked for in a thread of its own,
 because a leader must renew its lease while a store doesn't answer, and the end of a job doesn't wait for one for long.
@@ -23,7 +23,7 @@ _STEP_S: Final = 0.1
 
 
 class Leftovers:
-    """Those of one job.
+    """The leftovers of one job.
 
     Args:
         target: where its output is published.

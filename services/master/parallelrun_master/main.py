@@ -160,7 +160,7 @@ def _can_be_read(folder: JobFolder) -> bool:
 
 
 def _say_what_becomes_of_traces(settings: MasterSettings) -> None:
-    """One line for an operator who wants traces and would get none, or others than meant."""
+    """Log a line for an operator who wants traces and would get none, or others than meant."""
     tracing = settings.tracing()
     if tracing is not None and (why := tracing.problem or tracing.ignored):
         telemetry.logger().warning("no_traces" if tracing.problem else "traces_otherwise", reason=why)

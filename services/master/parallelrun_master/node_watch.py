@@ -1,4 +1,4 @@
-"""How a leader watches the nodes: it ends the sessions of lost ones, and chooses those that may work for the job."""
+"""The leader's watch over nodes: it ends the sessions of lost ones, and chooses those that may work for the job."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a leader gets the output of its job: it asks for concatenations until one of them has made it."""
+"""Requests for the output of a job: its leader asks for concatenations until one of them has made it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From the manifest to the queue: mini-batches are published in order, within bounds.
+"""The publisher: moves mini-batches from the manifest to the queue in order, within bounds.
 
 Publishing stops when enough is on Redis, so a job of twenty million files needs no more memory than a small one.
 """

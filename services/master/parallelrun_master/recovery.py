@@ -1,4 +1,5 @@
-"""What a term begins with: what earlier ones have decided, and what agents have finished that Redis has forgotten."""
+"""Recovery at the beginning of a term: what earlier ones have decided, and what agents have finished that Redis has
+forgotten."""
 
 from __future__ import annotations
 

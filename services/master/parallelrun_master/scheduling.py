@@ -1,4 +1,4 @@
-"""From the inputs into the manifest: list and cut at the speed of the disk, whatever is published by then.
+"""The scheduler: lists and cuts the inputs into the manifest, at the speed of the disk, whatever is published by then.
 
 The manifest runs ahead to its end, so the total is known early; see `publisher.py` for the other half.
 """

@@ -18,12 +18,12 @@ class MasterSettings(ReadsStores):
     leaders: int = Field(default=8, ge=1, le=256)
     """Jobs that this master can lead at the same time."""
     notify_allow: str = ""
-    """Where notices of the end of jobs may go besides public addresses: networks, hosts and `*.DOMAIN`, separated by
-    commas; `*`: anywhere. Link-local addresses only by their network."""
+    """The addresses that notices of the end of jobs may go to besides public ones: networks, hosts and `*.DOMAIN`,
+    separated by commas; `*`: anywhere. Link-local addresses only by their network."""
     trace_mini_batches: int = Field(default=1000, ge=0, le=100_000)
     """The most mini-batches of a job that are in its trace, where there are traces (OTEL_EXPORTER_OTLP_ENDPOINT)."""
     mlflow_tracking_uri: str = ""
-    """That of the agents. This master's credentials for MLflow are sent to no other server."""
+    """The tracking URI of the agents. This master's credentials for MLflow are sent to no other server."""
 
     @field_validator("notify_allow")
     @classmethod

@@ -26,7 +26,7 @@ _MUCH: Final = 2
 
 
 class Sizing:
-    """How many files the next mini-batch has, for one leader of one job.
+    """Chooses the number of files of the next mini-batch, for one leader of one job.
 
     Args:
         cut: how many mini-batches are in the manifest.
@@ -135,5 +135,5 @@ class Sizing:
 
 
 def sizing_of(spec: JobSpec, folder: Path, cut: int) -> Sizing:
-    """That of a leader who begins, or goes on where another one has ended."""
+    """Return the sizing of a leader who begins, or goes on where another one has ended."""
     return Sizing(spec, cut, read_decisions(folder) if cut else ())

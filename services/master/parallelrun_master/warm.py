@@ -1,4 +1,4 @@
-"""What each leader would make anew: it is made once, before they are forked.
+"""Warm-up: what each leader would make anew is made once, before they are forked.
 
 How to read a kind of record is worked out when the first one is read, and a pattern compiled when it is first used. For
 a job of one command, that was a tenth of all that its leader did.

@@ -53,7 +53,7 @@ class JobOutput(NamedTuple):
     """The path in the output; empty: all of it."""
 
     def within(self, place: str) -> str:
-        """What is meant in the output at this place."""
+        """Return the reference to what is in the output at this place."""
         return f"{place.rstrip('/')}/{self.rest}" if self.rest else place
 
 

@@ -50,7 +50,7 @@ class CodeConfiguration(Part):
 
 
 class Settings(Part):
-    """What stands below `settings`, or in earlier documents beside it."""
+    """The fields below `settings`, or in earlier documents beside it."""
 
     max_concurrency_per_instance: Count | None = None
     mini_batch_size: StrictInt | StrictStr | None = None

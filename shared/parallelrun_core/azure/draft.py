@@ -21,13 +21,13 @@ class Draft:
 
     fields: dict[str, Any] = field(default_factory=dict)
     origins: dict[str, str] = field(default_factory=dict)
-    """From a field of the spec to a pointer into the document."""
+    """The fields of the spec, each with a pointer into the document."""
     default: str = ""
     """The pointer for all other fields."""
     is_step: bool = False
     """True if the job is a step of a pipeline."""
     data_defaults: Mapping[str, str] = field(default_factory=lambda: AZURE)
-    """How data are read where the document says nothing."""
+    """The reading of data where the document says nothing."""
 
     def put(self, name: str, value: Any, pointer: str) -> None:
         """Set a field, unless there is nothing to set."""

@@ -24,7 +24,7 @@ class Note:
     """Something that is accepted, but not done here or not as in Azure ML."""
 
     pointer: str
-    """Where in the document; empty when the note is about the whole."""
+    """The place in the document; empty when the note is about the whole."""
     message: str
 
     def __str__(self) -> str:
@@ -37,7 +37,7 @@ class Findings(Problems):
 
     notes: list[Note] = field(default_factory=list)
     names: Names | None = None
-    """Where names of assets are looked up; None if nobody can be asked."""
+    """The source of names of assets; None if nobody can be asked."""
 
     def place(self, text: str) -> str:
         """The location that stands for another one here: the site file may say so."""
@@ -106,7 +106,7 @@ def relocated(problem: Problem, origins: Mapping[str, str], default: str = "") -
 
 @dataclass(frozen=True)
 class Location:
-    """Where a part of a document is, and the folder that its relative paths start from."""
+    """The place of a part of a document, and the folder that its relative paths start from."""
 
     pointer: str
     folder: Path | None

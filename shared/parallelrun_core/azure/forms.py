@@ -1,4 +1,5 @@
-"""Which of Azure's forms a document has. Nothing is read here: a process that sees none of them imports no reader."""
+"""Forms of Azure's documents: tells which of them a document has. Nothing is read here: a process that sees none of
+them imports no reader."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an invocation of a batch endpoint adds to the document of a deployment."""
+"""Invocations of a batch endpoint: what one adds to the document of a deployment."""
 
 from __future__ import annotations
 

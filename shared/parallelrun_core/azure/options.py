@@ -164,5 +164,5 @@ def _full_name(name: str) -> str:
 
 
 def _is_option(word: str) -> bool:
-    """As argparse does: a negative number is a value."""
+    """Return whether a text is an option, as argparse decides it: a negative number is a value."""
     return word.startswith("-") and not re.fullmatch(r"-\d+|-\d*\.\d+|-", word)

@@ -1,4 +1,4 @@
-"""What all models of Azure's documents have in common."""
+"""The base of all models of Azure's documents."""
 
 from __future__ import annotations
 

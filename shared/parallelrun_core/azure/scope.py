@@ -20,12 +20,12 @@ STAND_IN: Final = "/to/be/known/later"
 
 
 class Later(NamedTuple):
-    """What an input is, whose path is not known yet."""
+    """An input whose path is not known yet."""
 
     step: str
     """The step whose output it is; empty: an input of the pipeline itself."""
     name: str
-    """Of that output or input."""
+    """The name of that output or input."""
 
 
 class TooLarge(InvalidInput):
@@ -38,7 +38,7 @@ MAX_TEXT: Final = 32 << 20
 
 @dataclass
 class Budget:
-    """How much may still be read: a component that has itself as its steps would have no end of them."""
+    """The budget of reading: a component that has itself as its steps would have no end of them."""
 
     steps: int = MAX_STEPS_READ
     text: int = MAX_TEXT
@@ -73,11 +73,11 @@ class PipelineScope:
     findings: Findings
     job_name: str = "job"
     unique_name: str = UNIQUE_NAME
-    """What `${{name}}` stands for: no other job has this name."""
+    """The value of `${{name}}`: no other job has this name."""
     default_datastore: str = ""
-    """What the pipeline's settings name; empty if they name none."""
+    """The datastore that the pipeline's settings name; empty if they name none."""
     default_compute: str = ""
-    """What the pipeline names for all of its steps; empty if it names none."""
+    """The compute that the pipeline names for all of its steps; empty if it names none."""
     inputs: Mapping[str, Fields | None] = field(default_factory=dict)
     """None for one that is optional and not given."""
     outputs: Mapping[str, Fields] = field(default_factory=dict)

@@ -50,7 +50,7 @@ class InUse:
             os.utime(self._fd)
 
     def close(self) -> None:
-        """It is not needed any more. Twice does no harm."""
+        """Give up the hold on the environment. Twice does no harm."""
         if self._fd >= 0:
             with suppress(OSError):
                 os.utime(self._fd)

@@ -1,4 +1,4 @@
-"""Where the kernel has the files of the agent's own cgroup."""
+"""The files of the agent's own cgroup, where the kernel has them."""
 
 from __future__ import annotations
 

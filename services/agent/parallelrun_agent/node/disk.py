@@ -1,4 +1,4 @@
-"""What an agent does about a full disk: it leases nothing, tries a write now and then, and goes on after one succeeds.
+"""The agent's answer to a full disk: it leases nothing, tries a write now and then, and goes on after one succeeds.
 
 Mini-batches are not to blame for a full disk: those whose results could not be stored are returned uncharged.
 """
@@ -19,7 +19,8 @@ _PROBE_BYTES = 1 << 16
 
 
 class DiskWatch:
-    """Whether the folder of a job's rows takes more. Pauses get longer until something could be stored again."""
+    """The watch over the folder of a job's rows: whether it takes more. Pauses get longer until something could be
+    stored again."""
 
     def __init__(self, folder: Path, probe: str, *, job_id: str) -> None:
         self.is_full = False

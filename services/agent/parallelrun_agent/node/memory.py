@@ -1,4 +1,4 @@
-"""Whether the kernel has killed a process for want of memory: it counts these, but doesn't name them."""
+"""Kills for want of memory: the kernel counts the processes, but doesn't name them."""
 
 from __future__ import annotations
 

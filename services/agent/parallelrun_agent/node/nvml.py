@@ -1,4 +1,4 @@
-"""How the GPUs of a node are used, by NVIDIA's library NVML where it is installed (`nvidia-ml-py`, extra `gpu`)."""
+"""GPU usage of a node, by NVIDIA's library NVML where it is installed (`nvidia-ml-py`, extra `gpu`)."""
 
 from __future__ import annotations
 
@@ -37,7 +37,8 @@ class GpuMeter:
         return bool(self._found())
 
     def uses(self) -> list[NodeGpu]:
-        """Of each GPU; what the library doesn't tell of one, as the utilization of a part (MIG), is unknown."""
+        """Return the usage of each GPU; what the library doesn't tell of one, as the utilization of a part (MIG), is
+        unknown."""
         return [self._use(device, handle) for device, handle in self._found().items()]
 
     def process_bytes(self) -> Counter[int]:
@@ -111,7 +112,7 @@ class GpuMeter:
 
 
 class GpuWatch:
-    """What the GPUs do, measured every few seconds in a thread: the driver may take its time, or hang."""
+    """The watch over GPUs, measured every few seconds in a thread: the driver may take its time, or hang."""
 
     def __init__(self, devices: Sequence[str]) -> None:
         self.latest: list[NodeGpu] = []

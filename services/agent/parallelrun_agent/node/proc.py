@@ -1,4 +1,4 @@
-"""What /proc says about processes."""
+"""Processes by /proc."""
 
 from __future__ import annotations
 
@@ -15,14 +15,15 @@ class Stat(NamedTuple):
     name: str
     parent: int
     started: int
-    """In ticks after the machine's start: together with the id, it identifies a process until the machine stops."""
+    """Ticks from the machine's start to the process's: together with the id, it identifies a process until the machine
+    stops."""
     cpu_s: float
     """CPU time that it has used so far."""
     resident_bytes: int
     is_runnable: bool
     """Its main thread computes, or would if a CPU were free."""
     has_ended: bool
-    """It is a zombie: it has not been waited for."""
+    """True if it is a zombie: it has not been waited for."""
 
 
 def process_ids() -> list[int]:

@@ -1,4 +1,4 @@
-"""What a node and its processes use right now, as rows of tables. Columns have the reference's names (§5.2)."""
+"""Present usage of a node and its processes, as rows of tables. Columns have the reference's names (§5.2)."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def node_row(cpu_percent: float) -> list[str]:
 
 
 class KernelCounters:
-    """What the kernel counts of waiting and of memory, as cells: the last ones of `NODE_COLUMNS`.
+    """The kernel's counters of waiting and of memory, as cells: the last ones of `NODE_COLUMNS`.
 
     They are sums since the machine has started, or the cgroup was made. What a kernel doesn't count is empty.
     """
@@ -106,7 +106,7 @@ class KernelCounters:
 
 
 def _connections(kind: str) -> int:
-    """From the kernel's list: psutil would search the descriptors of every process."""
+    """Count connections by the kernel's list: psutil would search the descriptors of every process."""
     count = 0
     for name in (kind, f"{kind}6"):
         with suppress(OSError), open(f"/proc/net/{name}", "rb") as file:
@@ -161,7 +161,7 @@ def worker_rows(workers: dict[str, int], table: ProcessTable, on_gpus: Counter[i
 
 
 class Used(NamedTuple):
-    """What a process has used so far."""
+    """The usage of a process so far."""
 
     cpu_s: float
     at: float

@@ -1,4 +1,4 @@
-"""What processes of a node wait for: pressure (PSI), and the limit on the CPUs of its cgroup."""
+"""Waits of a node's processes: pressure (PSI), and the limit on the CPUs of its cgroup."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ _NS = 1e-9
 
 
 class Pressure(NamedTuple):
-    """How long something waited for one resource, as the kernel tells it (docs.kernel.org/accounting/psi.html)."""
+    """The pressure on one resource, as the kernel tells it (docs.kernel.org/accounting/psi.html)."""
 
     some_s: float
     """Seconds in which at least one process waited for it."""
     full_s: float
-    """Those in which all processes did that had something to do. Of CPUs, always 0 for a machine."""
+    """Seconds in which all processes waited that had something to do. Of CPUs, always 0 for a machine."""
     share: float
-    """Of the last minute, the part in which at least one waited: 0 to 1."""
+    """Share of the last minute in which at least one waited: 0 to 1."""
 
 
 class Throttling(NamedTuple):
-    """How the CPUs of a cgroup are limited."""
+    """The limit on the CPUs of a cgroup."""
 
     limit: float
-    """That many CPUs."""
+    """Number of CPUs."""
     periods: int
     """Number of periods, mostly of 0.1 s, have ended with nothing left to use."""
     throttled_s: float
@@ -49,11 +49,11 @@ class Waits:
         self._limited = next((each for each in _upwards(places, cgroups) if _limit(each)), None)
 
     def pressure(self, resource: str) -> Pressure | None:
-        """Of one of `RESOURCES`; None: this kernel doesn't measure it."""
+        """Return the pressure on one of `RESOURCES`; None: this kernel doesn't measure it."""
         return _pressure(self._files[resource])
 
     def throttling(self) -> Throttling | None:
-        """Of the nearest cgroup that has a limit; None: none has had one when the agent began."""
+        """Return the throttling of the nearest cgroup that has a limit; None: none has had one when the agent began."""
         folder = self._limited
         limit = _limit(folder) if folder else None
         if folder is None or limit is None:
@@ -71,7 +71,7 @@ class Waits:
 
 
 def _pressure(path: Path) -> Pressure | None:
-    """From `some avg10=0.00 avg60=0.00 avg300=0.00 total=0`, and the same for `full`, which need not be there."""
+    """Parse `some avg10=0.00 avg60=0.00 avg300=0.00 total=0`, and the same for `full`, which need not be there."""
     totals, share = {"some": 0.0, "full": 0.0}, None
     for line in read(path).splitlines():
         kind, _, rest = line.partition(" ")

@@ -30,7 +30,7 @@ class StackMemory:
         """The worker's number for it."""
 
     def copy(self) -> StackMemory:
-        """The same memory by another descriptor, for another thread."""
+        """Return the memory by another descriptor, for another thread."""
         other = object.__new__(StackMemory)
         other.fd, other.number = os.dup(self.fd), self.number
         return other

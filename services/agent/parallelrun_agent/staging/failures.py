@@ -35,7 +35,7 @@ def failure_of(error: Exception, url: str) -> Failure:
 
 
 def too_large(size: int, max_bytes: int, beside: int) -> Failure:
-    """It would never fit."""
+    """Return the failure of a mini-batch that would never fit."""
     limit = f"more than the {max_bytes >> 20:,} MiB that --stage-bytes allows on this node"
     if beside:
         limit += f", of which the inputs that each worker needs whole take {beside >> 20:,} MiB"
@@ -51,7 +51,7 @@ def starved(size: int, max_bytes: int, timeout_s: float) -> Failure:
 
 
 def overdue(left: Iterable[tuple[str, str]], missing: int, files: int, timeout_s: float) -> Failure:
-    """It took too long.
+    """Return the failure of staging that took too long.
 
     Args:
         left: the URLs that aren't here, each with the trouble with it so far, if there is any.

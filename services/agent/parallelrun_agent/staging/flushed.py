@@ -1,4 +1,4 @@
-"""What of the cache a crash of the machine may have left without its content.
+"""Recovery of the cache after a crash of the machine, which may have left files without their content.
 
 Objects get their names without waiting for the disk, which would take longer than fetching them. So after a power cut
 a file can be there with the right name and size, and with zeros in it. Linux writes out what is older than half a

@@ -57,7 +57,7 @@ class JobStage:
         return self._side_inputs is not None and self._side_inputs.is_due(now)
 
     def reported(self, now: float) -> None:
-        """That was reported."""
+        """Record that the failure was reported."""
         if self._side_inputs is not None:
             self._side_inputs.reported(now)
 

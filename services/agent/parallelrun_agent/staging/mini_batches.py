@@ -1,4 +1,4 @@
-"""From a message to what is to be staged for it, and to what its worker gets then."""
+"""Staging of mini-batches: from a message to what is to be staged for it, and to what its worker gets then."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class StagedMiniBatch(NamedTuple):
 
 
 class MiniBatches:
-    """Those of one job on one node.
+    """The mini-batches of one job on one node.
 
     Args:
         folder: of the job.

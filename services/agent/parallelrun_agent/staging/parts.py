@@ -1,4 +1,4 @@
-"""Which parts of a table's file a mini-batch needs: so many bytes from a place on, or from there to a record's end."""
+"""Parts of a table's file that a mini-batch needs: so many bytes from a place on, or from there to a record's end."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _MARGIN: Final = (1 << 10, 64 << 10)
 
 
 class Rest(NamedTuple):
-    """What follows a part's end and belongs to it, as only reading tells."""
+    """The rest that follows a part's end and belongs to it, as only reading tells."""
 
     text: Text
     record_at: int = -1

@@ -1,4 +1,4 @@
-"""How much of the disk the cache takes, and what goes when something else needs the room.
+"""Room of the cache: how much of the disk it takes, and what goes when something else needs it.
 
 Nobody ever looks at all that is there at once, which may be millions of files. What each shard holds is known from the
 last look at it, and from what was added since; what all of them held is noted on the disk for the next agent. For each

@@ -28,7 +28,7 @@ _SAY_EVERY_S: Final = 20.0
 
 
 class _NeverFits(NoRoom):
-    """It would not even fit if nothing else was there."""
+    """Raised when an input would not even fit if nothing else was there."""
 
 
 class SideInputs:
@@ -87,7 +87,7 @@ class SideInputs:
         return self._is_coming and not self.is_ready and now >= self._report_at
 
     def reported(self, now: float) -> None:
-        """That was reported."""
+        """Record that the failure was reported."""
         self._report_at = now + _SAY_EVERY_S
 
     def close(self) -> None:
@@ -164,7 +164,7 @@ class SideInputs:
         self._is_coming, self._came_at = True, time.monotonic()
 
     def _stopped(self, error: Exception) -> None:
-        """It may go on later. Say so if that takes long."""
+        """Record that staging has stopped, and may go on later. Say so if that takes long."""
         log.warning("side_input_unreadable", error=str(error))
         now = time.monotonic()
         if now - self._came_at > self._timeout_s or isinstance(error, _NeverFits):

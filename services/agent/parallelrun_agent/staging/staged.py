@@ -1,4 +1,4 @@
-"""What a mini-batch needs of a store, and how bringing it here has ended."""
+"""The result of staging a mini-batch, and what it needs of a store."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ class StagedFile(NamedTuple):
     url: str
     version: Version
     target: str
-    """Where the mini-batch finds it."""
+    """The path at which the mini-batch finds it."""
     part: Part | None = None
-    """What it needs of it; None: all."""
+    """The part that is needed; None: all."""
 
     @property
     def size_bytes(self) -> int:
@@ -26,7 +26,7 @@ class StagedFile(NamedTuple):
 
 
 class Staged(NamedTuple):
-    """How the staging of a mini-batch ended."""
+    """The end of a mini-batch's staging."""
 
     token: str
     elapsed_s: float

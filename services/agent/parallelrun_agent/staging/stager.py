@@ -118,7 +118,7 @@ class Stager:
         self._begin(fetched)
 
     def fail(self, token: str, failure: Failure) -> None:
-        """It is known already that nothing can be staged."""
+        """Fail all staging: it is known already that nothing can be staged."""
         with self._lock:
             self._mini_batches[token] = mini_batch = _MiniBatch([], time.monotonic(), 0, 0, failure=failure)
             self._end(token, mini_batch)

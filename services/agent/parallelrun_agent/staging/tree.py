@@ -1,4 +1,4 @@
-"""Where in a job's tree the objects of its inputs are: each with its path below its input, as if that were mounted."""
+"""The tree of a job's staged objects: each with its path below its input, as if that were mounted."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class JobTree:
         """Of folders in stores, below `path`: those of objects are asked for one object after the other."""
 
     def begin_session(self) -> None:
-        """From now on all places are in a folder of a new session."""
+        """Put all places into a folder of a new session from now on."""
         self._session += 1
         self.path = self._path / str(self._session)
 

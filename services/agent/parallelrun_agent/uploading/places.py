@@ -1,4 +1,4 @@
-"""Where a job's outputs are for its workers: paths as they are, and for URLs local folders of each worker's own.
+"""Places of a job's outputs for its workers: paths as they are, and for URLs local folders of each worker's own.
 
 <local>/.outputs/<process>/live/<number>/…                 what stands for the output of this number
 <local>/.outputs/<process>/aside/<mini-batch>/<number>/…   what a mini-batch has written, until it is uploaded
@@ -32,7 +32,7 @@ class WorkerOutputs(NamedTuple):
     live: list[str]
     """Local folders whose files are uploaded."""
     aside: str
-    """Where the worker puts what is to be uploaded; empty if nothing is."""
+    """The folder where the worker puts what is to be uploaded; empty if nothing is."""
 
 
 class OutputPlaces:

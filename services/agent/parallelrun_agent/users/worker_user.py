@@ -30,7 +30,7 @@ class WorkerUser:
     """By default the agent's own user: everything below then does nothing else than usual."""
 
     uid: int = _AGENTS_OWN
-    """Also the id of its only group."""
+    """The user's id, and that of its only group."""
 
     @property
     def is_other(self) -> bool:
@@ -73,7 +73,7 @@ class WorkerUser:
                 os.close(fd)
 
     def share_open(self, fd: int, mode: int) -> None:
-        """The same with what is open, if only by its path."""
+        """Share what is open, if only by its path."""
         name = f"/proc/self/fd/{fd}"
         with _file_id("setfsgid", self.uid):  # who is in a group may give it away
             os.chown(name, -1, self.uid)

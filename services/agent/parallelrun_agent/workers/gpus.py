@@ -25,7 +25,7 @@ _PART = re.compile(r"\s+MIG .*\(UUID: (MIG-[\w/-]+)\)")
 
 
 class GpuPool:
-    """Which worker has which GPU, or which share of one. A node without any doesn't touch its workers' environment.
+    """The assignment of GPUs, or shares of one, to workers. A node without any doesn't touch its workers' environment.
 
     Args:
         devices: as CUDA_VISIBLE_DEVICES names them.
@@ -62,7 +62,7 @@ class GpuPool:
         return {VARIABLE: device, ORDER: os.environ.get(ORDER, BY_BUS)}
 
     def give_back(self, worker: str) -> None:
-        """That worker has ended: its GPU is free for the next one."""
+        """Free the GPU of a worker that has ended, for the next one."""
         if worker in self._taken:
             device, share = self._taken.pop(worker)
             self._load[device] -= share
@@ -96,7 +96,7 @@ def _count(gpus: Path) -> int | None:
 
 
 def _listed() -> list[str]:
-    """Those that `nvidia-smi` lists: each by its number, or by the UUIDs of its parts."""
+    """Return the GPUs that `nvidia-smi` lists: each by its number, or by the UUIDs of its parts."""
     try:
         done = subprocess.run(
             ["nvidia-smi", "--list-gpus"],  # noqa: S607 - wherever the driver has put it

@@ -1,4 +1,4 @@
-"""What a worker is started with: its name, its folders, its environment, its log files."""
+"""Plans of workers: the name, the folders, the environment and the log files that one is started with."""
 
 from __future__ import annotations
 
@@ -69,20 +69,20 @@ class WorkerPlan:
     """Part file to create for its rows; None when no rows are stored."""
     stdout: Path
     stderr: Path
-    """What the script writes with Python's own streams."""
+    """The log of Python's own streams."""
     child_stdout: Path
     child_stderr: Path
-    """What goes to the process's real handles: output of children, and of libraries that aren't Python."""
+    """The log of the process's real handles: output of children, and of libraries that aren't Python."""
     script_logs: Path
     """Folder for the files that the script writes below `logs/` in its working folder."""
     python: str = sys.executable
     """The interpreter that runs it."""
     user: WorkerUser = SAME_USER
-    """Who it is."""
+    """The user that it runs as."""
     own_logs: tuple[Path, ...] = ()
     """Files to which it appends by name."""
     max_log_bytes: int = 64 << 20
-    """How long each of the four files for output may get."""
+    """Bytes that each of the four files for output may get."""
 
     @property
     def process(self) -> str:

@@ -1,4 +1,4 @@
-"""One worker process on the agent's side: how it is started, sent to, received from, and ended.
+"""A worker process on the agent's side: how it is started, sent to, received from, and ended.
 
 It has its own process group (so that it and its children can be killed), its own working folder, its own files for
 stdout and stderr, and none of our secrets in its environment. Its session is the agent's: Linux shares out CPUs among

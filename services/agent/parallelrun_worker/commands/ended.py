@@ -1,4 +1,4 @@
-"""How a command ended that has failed: its exit code, or the signal, and its last words."""
+"""The end of a command that has failed: its exit code, or the signal, and its last words."""
 
 from __future__ import annotations
 

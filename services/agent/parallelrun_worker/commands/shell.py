@@ -21,7 +21,7 @@ _POLL_S = 0.002
 
 
 class End(NamedTuple):
-    """How a process ended, and what it used with those of its children that it waited for."""
+    """The end of a process, and what it used with those of its children that it waited for."""
 
     status: int
     """Its exit code; negative: the signal that ended it."""

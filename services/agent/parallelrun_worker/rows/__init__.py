@@ -1,4 +1,4 @@
-"""From what `run()` returns to its rows in the part file (reference §3.5 and §7)."""
+"""Rows in a part file: from what `run()` returns (reference §3.5 and §7)."""
 
 from __future__ import annotations
 

@@ -80,5 +80,5 @@ def _is_null(value: object) -> bool:
 
 
 def _text(value: Any) -> str:
-    """As text; bytes of a file name that is not UTF-8 are escaped."""
+    """Return a value as text; bytes of a file name that is not UTF-8 are escaped."""
     return str(value).encode("utf-8", "backslashreplace").decode()

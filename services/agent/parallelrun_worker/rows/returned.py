@@ -1,4 +1,4 @@
-"""What scripts may return from `run()`, and what it is rendered to."""
+"""Return values of `run()`: what scripts may return, and what it is rendered to."""
 
 from __future__ import annotations
 

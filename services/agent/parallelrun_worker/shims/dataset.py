@@ -47,7 +47,7 @@ class Dataset:
         return Dataset(name, self.path)
 
     def mount(self, mount_point: str | None = None, **_: Any) -> Mounted:
-        """It is on the node already; `mount_point` becomes a link to it."""
+        """Mount a dataset, which is on the node already; `mount_point` becomes a link to it."""
         return Mounted(self.path, mount_point)
 
     as_mount = as_download = mount

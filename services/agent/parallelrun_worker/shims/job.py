@@ -1,4 +1,4 @@
-"""What this process knows of its job; outside of one, next to nothing."""
+"""The job of this process, as a script sees it; outside of one, next to nothing."""
 
 from __future__ import annotations
 

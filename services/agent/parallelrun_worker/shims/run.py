@@ -198,7 +198,7 @@ class Run:
 
 
 class Experiment:
-    """What a job belongs to: a name."""
+    """The experiment that a job belongs to: a name."""
 
     def __init__(self, workspace: Any = None, name: str = "", **_: Any) -> None:
         self.workspace = workspace or Workspace()

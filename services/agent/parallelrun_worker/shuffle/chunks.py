@@ -1,4 +1,4 @@
-"""One piece of a table for the shuffle: the records that the table's steps leave, and their keys."""
+"""A chunk of a table for the shuffle: the records that the table's steps leave, and their keys."""
 
 from typing import Any
 

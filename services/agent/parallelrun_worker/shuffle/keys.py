@@ -46,7 +46,7 @@ class KeyTexts:
 
 
 def sortable(text: str | None, kind: bytes = b"s") -> bytes:
-    """One value; several of them in a row sort by the first, then by the second."""
+    """Return a value as bytes that sort as it does; several of them in a row sort by the first, then by the second."""
     if text is None:
         return b"\0"
     return b"\1" + text.encode("utf-8", "surrogatepass").replace(b"\0", b"\0\xff") + b"\0\1" + kind + b"\0\1"

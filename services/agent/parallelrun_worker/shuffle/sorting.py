@@ -22,7 +22,7 @@ class Keyed(NamedTuple):
 
 
 def sort(chunks: Iterable[Keyed], folder: str) -> Iterator[Keyed]:
-    """The same sorted by key; records of the same key stay in the order in which they came.
+    """Sort records by key; records of one key stay in the order in which they came.
 
     Raises:
         OSError: the disk is full.

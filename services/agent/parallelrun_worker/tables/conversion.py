@@ -13,7 +13,7 @@ _EXACT_IN_FLOAT = 1 << 53
 
 
 def as_objects(column: Any) -> Any:
-    """The same column with Python's own values, and None for nulls."""
+    """Return a column with Python's own values, and None for nulls."""
     plain = column.astype(object)
     missing = plain.isna()
     return plain.where(~missing, None) if missing.any() else plain
@@ -141,7 +141,7 @@ def _dates(words: Any, formats: list[str]) -> Any:
 
 
 def _in_nanoseconds(dates: Any) -> Any:
-    """The same; null before 1677 and after 2262, which nanoseconds can't represent."""
+    """Return dates in nanoseconds; null before 1677 and after 2262, which nanoseconds can't represent."""
     import pandas as pd
 
     if dates.dtype != "datetime64[ns]":

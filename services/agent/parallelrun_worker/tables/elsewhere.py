@@ -65,7 +65,7 @@ class Elsewhere(io.RawIOBase):
 
 
 class StagedFile(Elsewhere):
-    """What the agent has brought here of a file."""
+    """A file, or a part of it, that the agent has brought here."""
 
     def __init__(self, path: str, place: Place) -> None:
         super().__init__()

@@ -37,7 +37,7 @@ class GroupWriter:
         self._size = 0
 
     def add(self, source: int, record: bytes) -> None:
-        """One more record of the group that was begun."""
+        """Add a record to the group that was begun."""
         if source != self._source or self._size >= _GATHERED:
             self._end_frame()
             self._source = source

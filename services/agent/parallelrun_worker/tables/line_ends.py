@@ -18,7 +18,7 @@ def has_lone_returns(data: bytes) -> bool:
 
 
 def with_newlines(data: bytes, grammar: Grammar, width: int | None) -> bytes:
-    """The same records, each with a newline at its end.
+    """Return the records, each with a newline at its end.
 
     Args:
         data: whole records in UTF-8.

@@ -76,7 +76,7 @@ def _shown(value: Any) -> str | None:
 
 
 def _files(table: Table, plan: dict[str, Any]) -> dict[str, dict[str, int]]:
-    """How many of the first files have each encoding, and each compression."""
+    """Count the first files by their encoding, and by their compression."""
     encodings: Counter[str] = Counter()
     compressions: Counter[str] = Counter()
     declared = plan["read"].get("encoding")

@@ -18,7 +18,7 @@ class NotPlain(Exception):
 
 
 class Grammar:
-    """How the text of one table is cut into records and fields."""
+    """The grammar that cuts the text of one table into records and fields."""
 
     def __init__(self, delimiter: str, *, multi_line: bool) -> None:
         self.delimiter = delimiter

@@ -1,4 +1,4 @@
-"""What the first bytes of a text file tell of it: its encoding and its line ends.
+"""Sniffing: the encoding and the line ends of a text file, by its first bytes.
 
 The master, the agent and the worker all ask this module, so that they cut, bring and read a file in the same way.
 Only what the bytes prove is taken from them: UTF-8, UTF-16 and UTF-32 by their byte order mark or by their zero bytes.
@@ -42,12 +42,12 @@ class NotText(ValueError):
 
 
 class Encoding(NamedTuple):
-    """How the bytes of one file are read."""
+    """The encoding of one file."""
 
     name: str
     """Python's name of the encoding."""
     newline: bytes
-    """What ends a line wherever a file is cut: a carriage return if the file's beginning has no other line end."""
+    """The line end at which a file is cut: a carriage return if the file's beginning has no other line end."""
     width: int
     """Bytes of one code unit."""
     bom: int
@@ -119,7 +119,7 @@ def _by_zero_bytes(head: bytes, declared: str) -> str:
 
 
 class _Look(NamedTuple):
-    """What some bytes look like in one encoding; shares are of all bytes."""
+    """The look of some bytes in one encoding; shares are of all bytes."""
 
     name: str
     ascii_share: float

@@ -1,4 +1,4 @@
-"""What all kinds of tables have in common where they are read: the base of the class `Format` of each."""
+"""The base of the class `Format` of each kind of table, where files are read."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
@@ -39,7 +39,7 @@ class Records(ABC):
     """The records of one piece, as they are stored when they are grouped by keys; some can be read by themselves."""
 
     header: list[str | None]
-    """What else must be known about their file to read them."""
+    """The fields of the file's header, which it takes to read these records."""
 
     @abstractmethod
     def __len__(self) -> int:
@@ -76,7 +76,7 @@ class TableFormat(ABC):
         """About the rows that are read; who makes a `Table` may give it another one."""
 
     def staged_at(self, places: dict[str, Place]) -> None:
-        """Where the files of the next pieces are, if they are staged."""
+        """Set where the files of the next pieces are, if they are staged."""
         if isinstance(self.open, StagedFiles):
             self.open.places = places
 

@@ -114,7 +114,7 @@ def as_utf8(data: bytes, encoding: Encoding) -> bytes:
 
 
 def to_utf8(data: bytes, encoding: Encoding) -> bytes:
-    """The same text as UTF-8; text that is UTF-8 already is checked when it is read.
+    """Return text as UTF-8; text that is UTF-8 already is checked when it is read.
 
     Raises:
         UnicodeDecodeError: the text is not in this encoding.

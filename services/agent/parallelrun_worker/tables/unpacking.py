@@ -116,7 +116,7 @@ def _zst(packed: bytes, limit: int) -> Iterator[bytes]:
 
 
 def _snappy(packed: bytes, limit: int) -> Iterator[bytes]:
-    """Of the three forms that such files have, the one that its bytes have."""
+    """Unpack the one of the three forms of Snappy files that the bytes have."""
     if packed.startswith(_SNAPPY_FRAMED):
         yield from _framed_snappy(packed, limit)
     elif (blocks := _hadoop_blocks(packed)) is not None:

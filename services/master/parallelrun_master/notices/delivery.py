@@ -38,7 +38,7 @@ _AT_ONCE: Final = 8
 
 
 class Order(msgspec.Struct, kw_only=True, frozen=True):
-    """What a master wants sent."""
+    """An order of the master to send a notice."""
 
     root: str
     secrets_dir: str | None

@@ -1,4 +1,5 @@
-"""What a notice says, and how it is signed: as https://www.standardwebhooks.com describes, whose libraries check it.
+"""Notices: what one says, and how it is signed, as https://www.standardwebhooks.com describes, whose libraries check
+it.
 
 Pure: the same end gives the same body, however often it is sent.
 """
@@ -26,7 +27,7 @@ class KeyUnusable(Exception):
 
 
 def notice_id(job_id: str, generation: int) -> str:
-    """The same for every request about one end of a job: receivers know by it what they have seen."""
+    """Return the id of every request about one end of a job: receivers know by it what they have seen."""
     return f"{job_id}.{generation}"
 
 

@@ -1,5 +1,5 @@
-"""What is owed to others when a job ends: a request to the URL that wants to know (`parallelrun_master.notices`), and
-its trace to a collector (`parallelrun_master.traces`).
+"""The outbox of ends of jobs: a request to the URL that wants to know (`parallelrun_master.notices`), and its trace to
+a collector (`parallelrun_master.traces`).
 
 whom.py    to whom the end of a job is owed
 notes.py   a small file on the volume for each, in one folder for each kind: written before the end is recorded, so that

@@ -1,4 +1,4 @@
-"""One end that is owed, as the process has it that sees to it."""
+"""An entry of the outbox, as the process has it that sees to it."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class End:
         return again_s
 
     def put_off(self, seconds: float) -> None:
-        """It is not due before."""
+        """Put the entry off until it is due again."""
         self.owed.attempts.next_at = self.clock() + seconds
         self.owed.note()
 

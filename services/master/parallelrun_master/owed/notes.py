@@ -1,4 +1,4 @@
-"""Which ends of jobs are still owed to somebody: a file for each, by job and generation, in a folder for each kind."""
+"""Entries of the outbox: a file for each end of a job, by job and generation, in a folder for each kind."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _NOTE_BYTES: Final = 128
 
 
 class Attempts(msgspec.Struct, kw_only=True):
-    """What became of it so far. Times are those of Redis."""
+    """The attempts to deliver an entry. Times are those of Redis."""
 
     count: int = 0
     first_at: float = 0.0
@@ -76,7 +76,7 @@ class Owed:
         os.fsync(self._fd)
 
     def settle(self) -> None:
-        """It is no longer owed."""
+        """Remove the entry, which is delivered or given up."""
         self._path.unlink(missing_ok=True)
 
 

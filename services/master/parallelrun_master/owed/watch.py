@@ -1,4 +1,4 @@
-"""What a master does about ends that are owed: it looks which are due, and starts a process that sees to them."""
+"""The watch over the outbox: a master looks which entries are due, and starts a process that sees to them."""
 
 from __future__ import annotations
 
@@ -59,7 +59,8 @@ class Watch:
             self._start(sorted(due, key=self._place_of)[:_MOST], now)
 
     def _place_of(self, name: str) -> tuple[float, str, int]:
-        """Those that were never tried come first, then those that are due for longest; of one job, its earlier end."""
+        """Return the order of an entry: those that were never tried first, then those that are due for longest; of one
+        job, its earlier end."""
         return self._due.get(name, 0.0), *(job_of(name) or ("", 0))
 
     def _is_busy(self, now: float) -> bool:

@@ -1,4 +1,4 @@
-"""To whom the end of a job is owed."""
+"""The destinations of the outbox."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What files hold, as far as that can be told without reading them: by their names, sizes and times (or tags, in a
+"""Fingerprints of files, as far as contents can be told without reading: by names, sizes and times (or tags, in a
 store)."""
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _MOST_S: Final = 10.0
 
 
 class Unknown(Exception):
-    """It can't be known whether two contents are equal."""
+    """Raised when it can't be known whether two contents are equal."""
 
 
 def content_of(given: Input, rule: PathRule | None) -> str:
@@ -60,7 +60,7 @@ def content_of_outputs(paths: Iterable[str], rule: PathRule | None) -> str:
 
 
 class _Limit:
-    """How much is compared."""
+    """The limit on how much is compared."""
 
     def __init__(self) -> None:
         self._left = _MOST_FILES

@@ -1,4 +1,4 @@
-"""How a pipeline ends: the result is recorded, first in its folder and then on Redis."""
+"""The end of a pipeline: the result is recorded, first in its folder and then on Redis."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ def _bad(known: Mapping[str, Standing]) -> list[EndedStep]:
 
 
 def _warnings(known: Mapping[str, Standing]) -> list[str]:
-    """Those of its steps' jobs, with the names of the steps."""
+    """Return the warnings of its steps' jobs, with the names of the steps."""
     warnings = []
     for name, standing in known.items():
         if standing.state is StepState.COMPLETED and standing.result is not None:

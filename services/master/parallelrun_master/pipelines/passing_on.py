@@ -1,4 +1,5 @@
-"""What a pipeline shows of a step's job, if that asks for it: a copy of its logs, and its metrics (reference §1.4).
+"""Parts of a step's job that its pipeline shows, if that asks for it: a copy of its logs, and its metrics (reference
+§1.4).
 
 Workers write into these logs, so what is there is read as theirs: no link is followed, and all of it has a limit.
 """

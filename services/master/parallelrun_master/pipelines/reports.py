@@ -1,4 +1,4 @@
-"""What people read about a pipeline below its `logs`: what happened, and why (reference §5)."""
+"""Reports of a pipeline below its `logs`: what happened, and why (reference §5)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether a step needs to run at all: one that is equal to a step which has completed takes over its outputs.
+"""Reuse: a step that is equal to one which has completed takes over its outputs, and needs not run.
 
 Equal are the code, all fields that can matter, and the content of all inputs: of files, as `contents.py` tells them
 apart; of what another step has made, by its hash, or by the job that has made it.

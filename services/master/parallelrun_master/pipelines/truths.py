@@ -1,4 +1,4 @@
-"""What the conditions of steps are about: a truth value in a file that an earlier step has written."""
+"""Values of conditions: a truth value in a file that an earlier step has written."""
 
 from __future__ import annotations
 

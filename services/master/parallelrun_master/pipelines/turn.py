@@ -1,4 +1,4 @@
-"""One turn of a pipeline: it does what can be done now, and leaves. Nobody leads a pipeline that waits."""
+"""A turn of a pipeline: it does what can be done now, and leaves. Nobody leads a pipeline that waits."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""From the inputs of a job to its mini-batches."""
+"""Planning: makes mini-batches of the inputs of a job."""

@@ -1,4 +1,5 @@
-"""How much was found in tables while they were cut: of some kinds the rows are known by then, of others the bytes."""
+"""The amount that was found in tables while they were cut: of some kinds the rows are known by then, of others the
+bytes."""
 
 from __future__ import annotations
 
@@ -12,12 +13,13 @@ _LATER = "whose rows are counted as they are read"
 
 @dataclass(slots=True)
 class TableAmount:
-    """What one leader has cut of the tables of a job."""
+    """The amount of a job's tables that one leader has cut."""
 
     rows: int = 0
     bytes: int = 0
     has_more: bool = False
-    """Of some pieces neither rows nor bytes are known here: an earlier leader has cut them, or they are whole files."""
+    """True if neither rows nor bytes of some pieces are known here: an earlier leader has cut them, or they are whole
+    files."""
 
     def add(self, pieces: Iterable[Piece], *, counts_rows: bool) -> None:
         """Count these pieces.

@@ -24,13 +24,13 @@ _WHAT_TO_DO: Final = "copy the file again, or leave it out"
 
 
 class Header(NamedTuple):
-    """What a file begins with."""
+    """The header of an Avro file."""
 
     schema: str
-    """As JSON."""
+    """The schema as JSON."""
     sync: bytes
     end: int
-    """Where the first block begins."""
+    """The position where the first block begins."""
 
 
 class Block(NamedTuple):

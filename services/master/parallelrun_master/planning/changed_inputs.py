@@ -1,4 +1,4 @@
-"""Whether the input files of a resumed job are still those that were scheduled."""
+"""The check that the input files of a resumed job are still those that were scheduled."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From the plans of the inputs to the mini-batches of the manifest: every kind of input, one after another."""
+"""Cuts of inputs: from their plans to the mini-batches of the manifest, every kind of input, one after another."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ Warn = Callable[[DataWarning], object]
 
 @dataclass
 class Known:
-    """What is in the manifest of earlier leaders, and how often."""
+    """The mini-batches in the manifest of earlier leaders, and how often each is there."""
 
     files: SeenFiles = field(default_factory=SeenFiles)
     pieces: Counter[tuple[int, bytes, int]] = field(default_factory=Counter)

@@ -1,4 +1,4 @@
-"""What a job says of files that others have left beside its data: which were skipped, and which it takes for data."""
+"""Warnings about files that others have left beside a job's data: which were skipped, and which it takes for data."""
 
 from __future__ import annotations
 

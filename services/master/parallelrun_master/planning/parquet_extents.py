@@ -1,4 +1,4 @@
-"""Which bytes of a Parquet file it takes to read some of its rows: for files that are staged before they are read."""
+"""Extents of a Parquet file: the bytes that it takes to read some of its rows, for files that are staged before."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ _LISTING_S: Final = 5.0
 
 @dataclass
 class InputPreview:
-    """What is known of one input."""
+    """The preview of one input."""
 
     name: str
     path: str
@@ -55,7 +55,7 @@ class InputPreview:
     sampled_from: list[str] = field(default_factory=list)
     """Files whose first rows have decided on the types of the columns."""
     encodings: dict[str, int] = field(default_factory=dict)
-    """How many of the first files have each."""
+    """Number of the first files in each encoding."""
     compressions: dict[str, int] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)

@@ -71,7 +71,7 @@ class Offsets:
         self._ranks = range(int(self._up_to[-1]))
 
     def part(self, first: int, end: int) -> Offsets:
-        """Those with a rank from `first` up to but not including `end`."""
+        """Return the set bits with a rank from `first` up to but not including `end`."""
         part = copy(self)
         part._ranks = self._ranks[first:end]
         return part

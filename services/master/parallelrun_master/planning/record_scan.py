@@ -33,7 +33,7 @@ Text = npt.NDArray[np.unsignedinteger]
 
 
 class TextForm(NamedTuple):
-    """What has to be known about a text file to find its records."""
+    """The properties of a text file that it takes to find its records."""
 
     unit: str
     """NumPy's name for one character."""
@@ -148,7 +148,7 @@ def _are_in_place(text: Text, newlines: Words, quotes: Words, opening: Words, fo
 
 
 def _exact_starts(data: bytes, form: TextForm, *, is_last: bool) -> Words:
-    """The same, by the grammar. What more data might change is left for the next block."""
+    """Find the starts by the grammar. What more data might change is left for the next block."""
     begins = np.zeros(len(data) // form.width, dtype=bool)
     begins[0] = True
     if form.width > 1:

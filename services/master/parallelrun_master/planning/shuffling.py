@@ -214,7 +214,7 @@ class Shuffle:
             self._on_progress(int(total * (1 + message["written"]) / 2), total)
 
     def _publish(self) -> None:
-        """From now on, what is whole and durable is this job's groups."""
+        """Publish what is whole and durable as this job's groups."""
         for name in ("config.json", "stderr"):
             (self._own / name).unlink()
         shutil.rmtree(self._own / "spilled", ignore_errors=True)

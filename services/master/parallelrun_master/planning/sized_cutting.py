@@ -12,7 +12,7 @@ from parallelrun_master.planning.cutting import Cut, Encode
 
 
 class Sizes(Protocol):
-    """Who decides."""
+    """The source of sizes."""
 
     def next(self, found: int, *, has_more: bool, is_last: bool) -> int | None:
         """Return how many files the next mini-batch gets of those that are known; 0: none yet; None: more are to be

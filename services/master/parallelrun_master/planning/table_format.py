@@ -1,4 +1,4 @@
-"""What all kinds of tables have in common where their files are cut: the base of the class `Format` of each."""
+"""The base of the class `Format` of each kind of table, where files are cut."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class DamagedFile(InvalidInput):
 
 
 class RowWindow:
-    """Which rows of the whole input `skip` and `take` leave, while the rows are counted file by file."""
+    """The rows of the whole input that `skip` and `take` leave, while the rows are counted file by file."""
 
     def __init__(self, first: int, end: int | None) -> None:
         self.first = first

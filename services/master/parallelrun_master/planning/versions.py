@@ -17,7 +17,7 @@ from parallelrun_core.storage.versions import packed
 
 
 class Versions:
-    """Those of one input, whose listings have them."""
+    """The versions of one input's files, whose listings have them."""
 
     def __init__(self) -> None:
         self._waiting: dict[bytes, dict[bytes, FileVersion]] = {}
@@ -41,7 +41,7 @@ class Versions:
             yield folder, names
 
     def taken(self, groups: Iterable[Page]) -> list[FileVersion]:
-        """Those of the files of one mini-batch, in their order; they are not kept any longer.
+        """Return the versions of the files of one mini-batch, in their order; they are not kept any longer.
 
         Raises:
             OSError: the storage can't be asked for that of a file which was listed twice.
@@ -56,7 +56,7 @@ class Versions:
         return versions
 
     def taken_of(self, path: bytes) -> FileVersion:
-        """That of one file; of a table that knows its files without a listing, the present one.
+        """Return the version of one file; of a table that knows its files without a listing, the present one.
 
         Raises:
             OSError: its storage can't be asked.

@@ -1,4 +1,4 @@
-"""What people read about a job: its progress, what each try took, and why it ended as it did (reference §5)."""
+"""Reports of a job: its progress, what each try took, and why it ended as it did (reference §5)."""
 
 from __future__ import annotations
 

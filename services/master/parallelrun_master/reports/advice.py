@@ -1,4 +1,4 @@
-"""What would make the job faster next time, for job_result.txt."""
+"""Advice for job_result.txt: what would make the job faster next time."""
 
 from __future__ import annotations
 

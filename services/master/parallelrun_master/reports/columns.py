@@ -17,7 +17,7 @@ class _Column(NamedTuple):
     of_try: str
     """Format of its cell in the row of a try."""
     of_loading: str = ""
-    """The same in the row of the try's loading."""
+    """The source of the column in the row of the try's loading."""
 
 
 _COLUMNS = (

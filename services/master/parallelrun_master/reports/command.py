@@ -1,4 +1,4 @@
-"""How a command ended, in words, for logs/job_result.txt."""
+"""The end of a command in words, for logs/job_result.txt."""
 
 from __future__ import annotations
 

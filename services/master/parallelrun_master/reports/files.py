@@ -1,4 +1,4 @@
-"""How reports are written: a full disk must not fail the job whose report doesn't fit on it.
+"""Files of reports: a full disk must not fail the job whose report doesn't fit on it.
 
 Whatever words are in them, nothing in the files controls the terminal of who reads them.
 """

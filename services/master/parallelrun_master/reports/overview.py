@@ -49,7 +49,9 @@ class Overview:
         )
 
     def _left_s(self, progress: Progress, elapsed_s: float) -> float | None:
-        """At the speed of this term: what an earlier term or job decided took none of its time."""
+        """Return the seconds left at the speed of this term: what an earlier term or job decided
+        took none of its time.
+        """
         done, total = progress.decided, progress.scheduled
         by_items = progress.all_found and not progress.listing_done
         if by_items:

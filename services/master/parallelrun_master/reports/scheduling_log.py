@@ -1,4 +1,4 @@
-"""What the leader's log says about scheduling: the lines by which users measure it (reference §5.4)."""
+"""The scheduling log of a leader: the lines by which users measure scheduling (reference §5.4)."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class SchedulingLog:
         self._log.info(f"Scheduling tasks for input {index}: {self._inputs[index]}.")
 
     def shuffled(self, done: int, total: int, now: float) -> None:
-        """How many bytes of the input's rows have been grouped by their keys."""
+        """Log how many bytes of the input's rows have been grouped by their keys."""
         if self._shuffling.is_due(now) or done >= total:
             self._log.info(f"Shuffling input {self._input} by its partition keys: {done:,} of {total:,} bytes.")
 

@@ -27,7 +27,7 @@ _OTHERS = "(others)/(others)"
 
 @dataclass(slots=True)
 class Sums:
-    """What some tries have done."""
+    """Sums over some tries."""
 
     tries: int = 0
     items: int = 0
@@ -48,13 +48,13 @@ class Sums:
             self.ended[status] += count
 
     def cells(self) -> list[str]:
-        """In the order of the columns."""
+        """Return the cells in the order of the columns."""
         sums = [getattr(self, name) for name in _COLUMNS.values()]
         return [f"{each:.6f}" if isinstance(each, float) else str(each) for each in (*sums, *self.ended.values())]
 
 
 class Summaries:
-    """What each process and each node has done. Counts of tries: a mini-batch that failed twice was tried twice."""
+    """Sums by process and by node. Counts of tries: a mini-batch that failed twice was tried twice."""
 
     def __init__(self, logs: Path) -> None:
         self._folder = Logs(logs).job_report

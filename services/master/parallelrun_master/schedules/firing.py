@@ -41,7 +41,7 @@ _NEVER: Final = float("inf")
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """When to look at a schedule next, in seconds since the epoch."""
+    """The time to look at a schedule next, in seconds since the epoch."""
 
     at: float
     due: Occurrences | None = None

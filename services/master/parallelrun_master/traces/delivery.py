@@ -29,7 +29,7 @@ _SOON_S: Final = 1.0
 
 
 class Order(msgspec.Struct, kw_only=True, frozen=True):
-    """What a master wants sent."""
+    """An order of the master to send a trace."""
 
     root: str
     log_format: str

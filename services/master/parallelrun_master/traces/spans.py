@@ -23,11 +23,11 @@ Value = str | int | float
 
 @dataclass(frozen=True, kw_only=True)
 class Span:
-    """One of them. Times are seconds since the epoch."""
+    """A span. Times are seconds since the epoch."""
 
     name: str
     key: str
-    """What it is among those of its job; its id follows from it."""
+    """The key of the span among those of its job; its id follows from it."""
     parent: str = JOB
     """The key of the span that it is a part of."""
     begin: float
@@ -96,7 +96,7 @@ def spans_within(evidence: Evidence, result: JobResult, *, submitted: float, beg
 
 
 def _inits(evidence: Evidence, most: int) -> list[Init]:
-    """Those of failed workers first, then those that took longest."""
+    """Return the init() calls of failed workers first, then those that took longest."""
     return sorted(evidence.inits, key=lambda init: (init.is_done, -init.seconds))[:most]
 
 

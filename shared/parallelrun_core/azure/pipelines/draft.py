@@ -25,7 +25,7 @@ class PipelineDraft:
 
     fields: dict[str, Any] = field(default_factory=dict)
     origins: dict[str, str] = field(default_factory=dict)
-    """From a field of the spec to a pointer into the document."""
+    """The fields of the spec, each with a pointer into the document."""
     default: str = ""
     """The pointer for all other fields."""
     steps: dict[str, StepDraft] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""What a pipeline says of itself: its labels and its settings (reference §2.1)."""
+"""The header of a pipeline: its labels and its settings (reference §2.1)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One step of a pipeline that is no pipeline itself: a parallel job, a command, a job of our own form or of v1."""
+"""A step of a pipeline that is no pipeline itself: a parallel job, a command, a job of our own form or of v1."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ class ReadJob:
 
     draft: Draft
     spec: JobSpec
-    """With a stand-in for each path that isn't known yet."""
+    """The spec, with a stand-in for each path that isn't known yet."""
     scope: PipelineScope
-    """Which those are, and which outputs are the pipeline's."""
+    """The scope that says which those are, and which outputs are the pipeline's."""
 
     def fields(self) -> dict[str, Any]:
         """The fields of the job spec, without the inputs that other steps make."""

@@ -35,7 +35,7 @@ class RawStep:
     fields: Mapping[str, Any]
     location: Location
     component_at: Location | None = None
-    """From where its component is read."""
+    """The place from which its component is read."""
 
     @property
     def component(self) -> Mapping[str, Any]:

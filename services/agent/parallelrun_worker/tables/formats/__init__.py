@@ -1,4 +1,4 @@
-"""How the files of tables are read: a module for each kind, named as in `inputs.json`, with a class `Format`.
+"""Table formats as they are read: a module for each kind, named as in `inputs.json`, with a class `Format`.
 
 Standard library only when imported, like all of the worker; a kind imports what it needs when it reads.
 """

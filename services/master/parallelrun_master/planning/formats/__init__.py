@@ -1,4 +1,4 @@
-"""How the files of tables are cut: a module for each kind, named as in `parallelrun_core.mltable.formats`."""
+"""Table formats as they are cut: a module for each kind, named as in `parallelrun_core.mltable.formats`."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ class Format(parquet.Format):
 
     @staticmethod
     def files(plan: InputPlan, rule: PathRule | None = None) -> Iterator[bytes] | None:
-        """Those of the version that was fixed, in the order of their paths."""
+        """Yield the files of the version that was fixed, in the order of their paths."""
         with _opened(plan, rule) as table:
             return (os.fsencode(path) for path in sorted(table.paths()))
 
@@ -57,7 +57,7 @@ class _Table(NamedTuple):
     """A version of a table."""
 
     library: Any
-    """As `deltalake` has it."""
+    """The table as `deltalake` has it."""
     folder: str
     opened: str
     """The folder that the library knows: the same one, or what stands for it on this disk."""

@@ -29,7 +29,7 @@ _AT_ONCE: Final = 8
 
 
 def needed(names: Iterable[str], version: int) -> list[str]:
-    """Those files of a log from which the state of a version is made: the last whole checkpoint before, and what
+    """Return the files of a log from which the state of a version is made: the last whole checkpoint before, and what
     follows it."""
     commits, checkpoints = dict[str, int](), dict[int, dict[str, int]]()
     for name in names:
@@ -78,7 +78,7 @@ def copied(folder: str, rule: PathRule | None, version: int | None) -> Iterator[
 
 
 def _versions(storage: Storage, log: str, rule: PathRule | None) -> dict[str, Version]:
-    """Those files of a log that may matter, and what version each has."""
+    """Return the files of a log that may matter, each with its version."""
     listing = storage.files(log, rule=rule)
     kept: dict[str, Version] = {}
     for _, names in listing:

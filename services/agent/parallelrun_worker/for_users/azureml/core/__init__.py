@@ -1,4 +1,4 @@
-"""What scripts import from `azureml.core`, as far as it means something here."""
+"""Names that scripts import from `azureml.core`, as far as they mean something here."""
 
 _NAMES = {
     "Dataset": "dataset",
