@@ -170,6 +170,27 @@ def test_a_mini_batch_that_is_run_ends_the_first_timeout() -> None:
         go(cluster, "next")
 
 
+def test_workers_beyond_the_slots_are_said_and_there_where_an_operator_allows_them() -> None:
+    with Cluster(nodes=1, slots=1) as cluster:
+        job = submit(cluster, "job", files=4, max_concurrency_per_instance=3)
+        go(cluster, "job")
+        result = cluster.result(job)
+        cut = "max_concurrency_per_instance asks for 3 workers on each node, and nodes have 1 slots"
+        assert any(cut in warning for warning in result.warnings)
+        assert cut in overview(cluster)
+    with Cluster(nodes=1, slots=1, agent_flags=("--most-slots", "2")) as cluster:
+        job = submit(cluster, "job", max_concurrency_per_instance=3)
+        cluster.until(lambda: begun(cluster, "job") == 2, "as many as the operator allows")
+        go(cluster, "job")
+        result = cluster.result(job)
+        assert (len(cluster.output(result)), begun(cluster, "job")) == (40, 2)
+        assert any("nodes have 2 slots" in warning for warning in result.warnings)
+        other = submit(cluster, "other")
+        go(cluster, "other")
+        assert cluster.result(other).warnings == []
+        assert begun(cluster, "other") == 1, "who doesn't ask for more has the slots"
+
+
 def overview(cluster: Cluster) -> str:
     return "".join(path.read_text() for path in cluster.root.glob("jobs/*/logs/job_progress_overview.*.txt"))
 

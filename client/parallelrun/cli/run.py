@@ -67,6 +67,10 @@ def run_command(
 
     reading = read_job_file(job_file, [*(assignments or ()), *input_assignments(inputs or ())], own_names)
     say_notes(reading.notes)
+    for path, each in reading.jobs():
+        if (count := each.job.instance_count or 0) > nodes:
+            what = f"step {path}" if path else "the job"
+            say(f"note: {what} asks for {count} nodes, and this run has {nodes}; --nodes {count} starts as many here")
     if reading.spec.notify is not None:
         say("note: nobody is notified: the cluster of `parallelrun run` ends with its job; `job create` does notify")
     try:

@@ -75,6 +75,7 @@ class Heartbeats:
                 host=socket.gethostname(),
                 pid=os.getpid(),
                 slots=settings.slots,
+                most_slots=settings.most_slots,
                 busy=sum(len(job.workers) for job in jobs.values()),
                 state=state,
                 version=self._version,

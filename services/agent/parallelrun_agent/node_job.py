@@ -71,6 +71,9 @@ class NodeJob:
         self._redis = redis
         self._settings = settings
         self._node = node
+        asked = spec.max_concurrency_per_instance or 0
+        self.slots_beyond = max(0, min(asked, settings.most_slots) - settings.slots)
+        """Workers that it may have here beyond the slots, as it asks for them and the operator allows it."""
         self._generation = folder.generation()
         self._python = JobPython(
             spec.environment,

@@ -45,6 +45,9 @@ class AgentSettings(ReadsStores):
     end it. 0: for ever."""
     slots: int = Field(default_factory=lambda: len(os.sched_getaffinity(0)), ge=1, le=4096)
     """Workers that run at the same time; as many as there are CPUs when not set."""
+    most_slots: int = Field(default=0, ge=0, le=4096)
+    """Workers that a job may have here which asks for more than `slots` (`max_concurrency_per_instance`), as one whose
+    workers mostly wait for something. 0: no more than `slots`."""
     gpus: int | None = Field(default=None, ge=0, le=1024)
     """GPUs for its workers, one for each; detected when not set."""
     work_dir: Path | None = None

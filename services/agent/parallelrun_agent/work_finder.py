@@ -73,7 +73,8 @@ class WorkFinder:
     def _has_room(self) -> bool:
         """Return whether one more worker could be busy here."""
         workers = [worker for job in self._jobs.values() for worker in job.workers]
-        return sum(not worker.is_through_init or bool(worker.in_flight) for worker in workers) < self._settings.slots
+        slots = self._settings.slots + max((job.slots_beyond for job in self._jobs.values()), default=0)
+        return sum(not worker.is_through_init or bool(worker.in_flight) for worker in workers) < slots
 
     def poll(self, now: float) -> None:
         """Give free slots to the oldest job that has something ready.
@@ -99,11 +100,13 @@ class WorkFinder:
             if job is None or ready <= 0:
                 continue
             wanted = job.wanted_workers(now)
-            if 0 < wanted > ending and free <= 0:
+            if 0 < wanted > ending and free + job.slots_beyond <= 0:
                 ending += self._make_room(job, now)  # the slot is free once that worker has ended
-            while wanted > 0 and free > 0:
+            room = free + job.slots_beyond
+            while wanted > 0 and room > 0:
                 job.spawn()
                 free -= 1
+                room -= 1
                 wanted -= 1
         self._poll_at = now + self._interval_s(now)  # sooner than it was, if there is work now
 

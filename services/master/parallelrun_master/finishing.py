@@ -126,7 +126,7 @@ class Finishing:
             output_bytes=made.length if made else 0,
             output_sha256=made.sha256 if made else "",
             order=closing.order if closing else "",
-            warnings=[*about_output, *about_data.summary()],
+            warnings=[*about_output, *(f"{remark}." for remark in job.remarks), *about_data.summary()],
             failure=status.failure,
             metrics=last_values(job.folder.logs),
         )

@@ -66,6 +66,8 @@ class LedJob:
         """The manifest's, if it was complete when this term began."""
         self.damage: list[str] = []
         """What the disk has damaged and this term has mended, in words for the user."""
+        self.remarks: list[str] = []
+        """Sentences about how it runs that users would not expect: they are among the warnings of the result."""
         self._started = 0.0
         self._shown = b""
 

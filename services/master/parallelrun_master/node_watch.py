@@ -11,7 +11,7 @@ from parallelrun_core.service.telemetry import logger
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.states import NodeState
 from parallelrun_core.store.leader_queue import LeaderQueue
-from parallelrun_core.store.nodes import NodeInfo, Nodes
+from parallelrun_core.store.nodes import NodeInfo, Nodes, fewer_workers
 from parallelrun_master.policy.placing import Obstacle, Place, all_obstacles, chosen
 
 if TYPE_CHECKING:
@@ -51,6 +51,8 @@ class NodeWatch:
         there are no nodes."""
         self.has_place = False
         """Whether some node could have workers of the job now."""
+        self.cut = ""
+        """Words for a job that has fewer workers on a node than it asks for, as there are no more slots; or empty."""
         self.given_up: tuple[Outcome, ...] = ()
         """Mini-batches that were lost with their node too often: to be recorded."""
         self._preparing: dict[str, float] = {}
@@ -106,9 +108,11 @@ class NodeWatch:
             self._assign(ready, spec.instance_count, now)
         mine = [info for info in ready if self._assigned is None or info.node in self._assigned]
         self.alive = min(len(nodes), spec.instance_count or len(nodes))
-        self.own_workers = sum(workers_on(info, spec) for info in mine)
+        self.own_workers = sum(self._workers_on(info) for info in mine)
         self.slots = max(1, self.own_workers)
-        self.workers = sum(workers_on(info, spec) for info in nodes)
+        if (asked := spec.max_concurrency_per_instance) and not self.cut:
+            self.cut = fewer_workers(asked, mine)
+        self.workers = sum(self._workers_on(info) for info in nodes)
         self.started = sum(info.workers.get(self._queue.job_id, 0) for info in nodes)
         full = [info for info in nodes if info.state is NodeState.DISK_FULL]
         self.obstacles = all_obstacles(self._obstacle(info, now) for info in (*mine, *full))
@@ -139,12 +143,9 @@ class NodeWatch:
     def _place(self, info: NodeInfo, promised: Mapping[str, frozenset[str]], now: float) -> Place:
         is_used = self._queue.job_id in info.workers or self._preparing.get(info.node, 0.0) > now
         begins_soon = sum(info.node in nodes and job not in info.workers for job, nodes in promised.items())
-        free = min(workers_on(info, self._spec), info.slots - info.busy) - begins_soon
+        free = min(self._workers_on(info), info.slots - info.busy) - begins_soon
         fits = bool(info.gpu_count) or self._spec.workers_per_gpu is None
         return Place(info.node, free=free, is_used=is_used, fits=fits)
 
-
-def workers_on(info: NodeInfo, spec: JobSpec) -> int:
-    """Return how many workers a job may have on a node (reference §1.1): as many as it asks for, within the slots."""
-    by_default = info.gpu_count * (spec.workers_per_gpu or 0) or 1 if info.gpu_count else info.slots
-    return min(info.slots, spec.max_concurrency_per_instance or by_default)
+    def _workers_on(self, info: NodeInfo) -> int:
+        return info.workers_of(self._spec.max_concurrency_per_instance, self._spec.workers_per_gpu)

@@ -197,6 +197,9 @@ class Processing:
         self._compute.refresh(progress, self._nodes.alive, now)
         self._completion.fail(self._compute.failure)
         self._wait(now)
+        if self._nodes.cut and self._nodes.cut not in self._job.remarks:
+            self._job.remarks.append(self._nodes.cut)
+            self._job.reports.say(f"{self._nodes.cut}.")
         # With look-ahead, agents hold more than their workers run.
         running = min(leased, self._nodes.workers)
         self._completion.refresh(now, nodes=self._nodes.alive, running=running, lost=lost, workers=self._nodes.started)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
@@ -120,8 +120,10 @@ class NodeInfo(msgspec.Struct, kw_only=True, frozen=True):
     """Unknown if its kernel doesn't measure it, or an earlier release doesn't."""
     gpus: list[NodeGpu] = []
     """The GPUs that workers get; none if nothing there can measure them."""
+    most_slots: int = 0
+    """Workers that a job may have there which asks for more than `slots`; 0: no more."""
     gpu_count: int = 0
-    """Number of workers get, measured or not; 0 of an earlier release."""
+    """Number of GPUs that workers get, measured or not; 0 of an earlier release."""
     check: CheckAnswer | None = None
     """The answer to the last request, for a while."""
     compute: str = ""
@@ -132,6 +134,32 @@ class NodeInfo(msgspec.Struct, kw_only=True, frozen=True):
     """Time when its engine is going to end it, in seconds since the epoch; 0: not by itself."""
     clock_ahead_s: float = 0.0
     """Seconds that its clock is ahead of Redis', as the reader of the list finds out."""
+
+    def workers_of(self, asked: int | None, workers_per_gpu: int | None = None) -> int:
+        """The number of workers that a job may have there (reference §1.1).
+
+        Args:
+            asked: its `max_concurrency_per_instance`.
+            workers_per_gpu: of the job.
+        """
+        by_default = self.gpu_count * (workers_per_gpu or 0) or 1 if self.gpu_count else self.slots
+        return min(max(self.slots, self.most_slots if asked else 0), asked or by_default)
+
+
+def fewer_workers(asked: int, nodes: Iterable[NodeInfo]) -> str:
+    """The words for a job that asks for more workers than nodes have slots; empty: all of them have enough.
+
+    Args:
+        asked: its `max_concurrency_per_instance`.
+    """
+    most = {info.workers_of(asked) for info in nodes}
+    if not most or min(most) >= asked:
+        return ""
+    slots = f"{min(most):,}" if len(most) == 1 else f"{min(most):,} to {max(most):,}"
+    return (
+        f"max_concurrency_per_instance asks for {asked:,} workers on each node, and nodes have {slots} slots, so "
+        f"no more run there at a time (parallelrun-agent --slots N, or --most-slots {asked} for jobs that ask for it)"
+    )
 
 
 class Nodes:

@@ -125,8 +125,8 @@ def test_no_more_idle_workers_end_for_another_job_than_it_wants(
         return worker is not None
 
     jobs: dict[str, Any] = {
-        "job_a": SimpleNamespace(observed=lambda *_: None, workers=idle, end_idle_worker=end_one),
-        "job_b": SimpleNamespace(observed=lambda *_: None, workers=[], wanted_workers=lambda _: 2),
+        "job_a": SimpleNamespace(slots_beyond=0, observed=lambda *_: None, workers=idle, end_idle_worker=end_one),
+        "job_b": SimpleNamespace(slots_beyond=0, observed=lambda *_: None, workers=[], wanted_workers=lambda _: 2),
     }
     active = [ActiveJob("job_a", JobState.PROCESSING, 0, 0), ActiveJob("job_b", JobState.PROCESSING, 2, 0)]
     monkeypatch.setattr(Registry, "peek", lambda _: active)
@@ -140,7 +140,7 @@ def test_who_has_no_free_slot_polls_less_often_and_who_has_no_work_for_long_too(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     busy = Worker("process000", "", 0.0)  # in init()
-    jobs: dict[str, Any] = {"job_a": SimpleNamespace(workers=[busy])}
+    jobs: dict[str, Any] = {"job_a": SimpleNamespace(slots_beyond=0, workers=[busy])}
     finder = finder_of(tmp_path, jobs=jobs, slots=1, poll_seconds=0.05)
     times = [number / 100 for number in range(100, 200)]
     assert sum(map(finder.is_due, times)) == 4, "one in a quarter of a second"
@@ -148,7 +148,7 @@ def test_who_has_no_free_slot_polls_less_often_and_who_has_no_work_for_long_too(
     assert sum(finder.is_due(now + 1) for now in times) == pytest.approx(20, abs=2), "a slot is free"
     assert sum(finder.is_due(now + 10) for now in times) == pytest.approx(5, abs=1), "nothing has come for long"
     monkeypatch.setattr(Registry, "peek", lambda _: [])
-    jobs["job_b"] = SimpleNamespace(workers=[])  # as if it had joined it
+    jobs["job_b"] = SimpleNamespace(slots_beyond=0, workers=[])  # as if it had joined it
     finder.poll(11.0)
     assert finder.wait_s(11.0) == pytest.approx(0.05), "there is work again"
     finder.soon()

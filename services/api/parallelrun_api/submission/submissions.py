@@ -31,7 +31,7 @@ from parallelrun_api.submission.checks import PathChecks
 from parallelrun_api.submission.code import store_code, store_steps_code
 from parallelrun_api.submission.contexts import with_context_stored
 from parallelrun_api.submission.key_claims import KeyClaims
-from parallelrun_api.submission.notes import true_notes
+from parallelrun_api.submission.notes import notes_on_size, true_notes
 from parallelrun_api.submission.output_claims import check_output_is_free, check_outputs_are_free
 from parallelrun_api.submission.step_problems import StepProblems
 from parallelrun_api.submission.takeover import check_earlier_pipeline, earlier_job
@@ -49,6 +49,8 @@ from parallelrun_core.prepared import job_of
 from parallelrun_core.service import failpoints, telemetry
 from parallelrun_core.spec import JobSpec, PipelineSpec
 from parallelrun_core.spec.pipeline_steps import leaf_steps, with_steps
+from parallelrun_core.store.connection import CONNECTION_ERRORS
+from parallelrun_core.store.nodes import Nodes
 from parallelrun_core.store.registry import Registry
 from parallelrun_core.tracing.context import SpanContext
 
@@ -242,7 +244,11 @@ class Submissions:
             recorded: its spec, with the compute that was selected.
         """
         submitted = reading.spec.model_dump(mode="json", exclude_unset=True)
-        return true_notes(reading.notes, submitted, recorded, has_computes=bool(self._computes.names()))
+        notes = true_notes(reading.notes, submitted, recorded, has_computes=bool(self._computes.names()))
+        try:
+            return [*notes, *notes_on_size(recorded, self._computes, Nodes(self._redis))]
+        except CONNECTION_ERRORS:
+            return notes
 
     def _record(self, upload: Upload, prepared: _Prepared) -> JobRecord:
         return JobRecord(
