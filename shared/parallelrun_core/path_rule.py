@@ -60,6 +60,8 @@ class Places(msgspec.Struct, kw_only=True, frozen=True):
     """Workers can't read what is in the folders of other jobs, so naming it would only fail later."""
     jobs: list[str] = []
     """Jobs whose outputs they can read nevertheless: steps of the same pipeline, whose workers are the same user."""
+    package_hosts: list[str] = []
+    """Hosts from which nodes take packages that jobs name by a URL, or by an index of their own; `*`: any."""
 
 
 class Refusal(NamedTuple):
@@ -78,6 +80,7 @@ class PathRule:
     """
 
     def __init__(self, root: Path, places: Places, job: str = "") -> None:
+        self.package_hosts: Final = places.package_hosts
         self._named = places.roots
         self._are_jobs_apart = places.are_jobs_apart
         self._closed = _prefixes([str(root), *places.closed])

@@ -13,6 +13,7 @@ import msgspec
 from parallelrun_core.folder.records import JobRecord
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.spec.expressions import UNIQUE_NAME
+from parallelrun_core.spec.fields import STORED
 
 JOB_ID: Final = UNIQUE_NAME
 """Stands for the id of the job."""
@@ -38,7 +39,7 @@ def job_of(
 
 def named(spec: JobSpec, job_id: str) -> JobSpec:
     """A spec with the id of the job in its texts."""
-    return JobSpec.model_validate(_filled(spec.model_dump(mode="json"), {JOB_ID: job_id}))
+    return JobSpec.model_validate(_filled(spec.model_dump(mode="json"), {JOB_ID: job_id}), context=STORED)
 
 
 def _filled(part: Any, values: Mapping[str, str]) -> Any:

@@ -210,6 +210,13 @@ EXAMPLES: dict[str, dict[str, list[Example]]] = {
                 found={"A": "1"},
             )
         ],
+        "requirements for pip, here and in conda files": [
+            Example(
+                {ENVIRONMENT: {"pip": ["--pre", "Six>=1  # why"]}},
+                look=lambda spec: (spec.environment.requirements, spec.environment.prereleases),
+                found=(["six>=1"], True),
+            )
+        ],
         "a YAML file, `file:` and a path": [
             Example({ENVIRONMENT: name}, look=lambda spec: spec.environment.requirements, found=["six"])
             for name in ("env.yml", "file:env.yml", "file:./env.yml")

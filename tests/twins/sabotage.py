@@ -173,6 +173,16 @@ def _as_it_came(name: str) -> str:
     return name
 
 
+def _line_as_it_came(line: Any) -> Any:
+    """Look at how a line begins, and write it as it is."""
+    from parallelrun_core.spec.requirements import ParsedRequirement
+
+    text = line.split(" #")[0].strip()
+    if not text or text.startswith(("-", ".", "/", "file:")) or any(ord(char) < 32 for char in text):
+        raise ValueError(f"{text!r} is not a requirement")
+    return ParsedRequirement(text)
+
+
 def _some_job_id(*_: Any) -> Any:
     from parallelrun_core.ids import new_job_id
 
@@ -285,6 +295,11 @@ MECHANISMS: Final[dict[str, tuple[Line | Step, ...]]] = {
     ),
     # The rule about the paths of jobs, wherever it is asked.
     "paths.rule": (Step("parallelrun_core.path_rule:PathRule.is_open", always(True)),),
+    # That requirements are made anew from what was read of them.
+    "requirements.written": (
+        Step("parallelrun_core.spec.environment:parse_requirement", _line_as_it_came),
+        Step("parallelrun_core.spec.conda:parse_requirement", _line_as_it_came),
+    ),
     # The same in the processes that read tables with the rights of a master.
     "paths.bounds": (Step("parallelrun_worker.tables.table_format:bounded", always(open)),),
     # That a file of an output has no other name elsewhere.

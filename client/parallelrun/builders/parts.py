@@ -97,6 +97,11 @@ class Environment:
     conda_file: str | dict[str, Any] | None = None
     """The path of a conda file, or its content."""
     pip: list[str] | None = None
+    index_url: str | None = None
+    """The index that packages are taken from; that of the node when not set."""
+    extra_index_urls: list[str] | None = None
+    find_links: list[str] | None = None
+    prereleases: bool | None = None
     version: str | None = None
     description: str | None = None
     environment_variables: dict[str, str] | None = None
@@ -114,7 +119,7 @@ class Environment:
         Raises:
             OSError: it can't be read.
         """
-        lines = (line.strip() for line in Path(file_path).read_text(encoding="utf-8").splitlines())
+        lines = (line.strip() for line in Path(file_path).read_text(encoding="utf-8-sig").splitlines())
         return cls(name=name, pip=[line for line in lines if line and not line.startswith("#")])
 
     def document(self) -> Any:

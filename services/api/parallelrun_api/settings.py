@@ -44,6 +44,10 @@ class ApiSettings(SealsComputes):
     """Folders, separated by ':', below which code, inputs and outputs of jobs must lie, and URLs of object stores, such
     as s3://bucket/prefix or s3:// for all of them. By default everything when listening on a loopback address, else
     nothing. Of the root folder, jobs can use the outputs of other jobs and the files of assets only."""
+    package_hosts: str = ""
+    """Hosts, separated by ',', each with its port if that isn't 443, of which jobs may name an index, or the URL of a
+    package; `*`: all. By default all when listening on a loopback address, else none: packages then come from the
+    index that nodes are configured with."""
     closed_folders: str = ""
     """More folders, separated by ':', whose files jobs can't use though they are below an allowed one."""
     jobs_apart: bool = False
@@ -99,7 +103,13 @@ class ApiSettings(SealsComputes):
         given = [each for each in _BETWEEN_ROOTS.split(self.allowed_roots) if each]
         roots = [each if is_url(each) else str(Path(each).absolute()) for each in given]
         roots = roots or (list(EVERYWHERE) if self.is_loopback else [str(self.root)])
-        return Places(roots=roots, closed=_folders(self.closed_folders), are_jobs_apart=self.jobs_apart)
+        hosts = [each.strip().lower() for each in self.package_hosts.split(",") if each.strip()]
+        return Places(
+            roots=roots,
+            closed=_folders(self.closed_folders),
+            are_jobs_apart=self.jobs_apart,
+            package_hosts=hosts or (["*"] if self.is_loopback else []),
+        )
 
     @property
     def operator_names(self) -> frozenset[str]:

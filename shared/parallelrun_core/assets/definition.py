@@ -14,13 +14,14 @@ from __future__ import annotations
 
 from typing import Any, Final, Literal
 
-from pydantic import Field, StrictStr, field_validator
+from pydantic import Field, StrictStr, field_validator, model_validator
 
 from parallelrun_core.assets.names import NAME_PATTERN
-from parallelrun_core.spec.conda import python_of, requirements_of
+from parallelrun_core.spec.environment import Packages
 from parallelrun_core.spec.fields import MAX_PATH, Strict, checked_path
 
 _Word = str | int | float
+_OF_PACKAGES: Final = tuple(Packages.model_fields)
 
 
 class _Document(Strict):
@@ -91,6 +92,10 @@ class NamedEnvironment(_Document):
     conda_file: dict[str, Any] = Field(default_factory=dict)
     pip: tuple[str, ...] = ()
     """Requirements, as lines of a requirements file; an addition to Azure ML's fields."""
+    index_url: StrictStr = ""
+    extra_index_urls: tuple[str, ...] = ()
+    find_links: tuple[str, ...] = ()
+    prereleases: bool = False
     build: dict[str, Any] = Field(default_factory=dict)
     """`path`, the name of what the image is built of, and `dockerfile_path`; checked when a job uses it."""
     os_type: StrictStr = ""
@@ -103,15 +108,17 @@ class NamedEnvironment(_Document):
     def _nothing(cls, value: Any) -> Any:
         return {} if value is None else value
 
-    @field_validator("conda_file")
+    @model_validator(mode="before")
     @classmethod
-    def _can_be_made(cls, value: dict[str, Any]) -> dict[str, Any]:
-        python_of(value)
-        requirements_of(value)
-        return value
+    def _can_be_made(cls, document: Any) -> Any:
+        """Checks what jobs will be refused for; what is kept is the document as it came."""
+        if isinstance(document, dict):
+            named = {field: document[field] for field in _OF_PACKAGES if document.get(field)}
+            Packages.model_validate(named)
+        return document
 
     def content(self) -> dict[str, Any]:
-        kept = {"image", "conda_file", "pip", "build", "environment_variables"}
+        kept = {"image", "build", "environment_variables", *_OF_PACKAGES}
         return self.model_dump(mode="json", include=kept, exclude_defaults=True)
 
 

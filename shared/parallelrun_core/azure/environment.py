@@ -18,8 +18,11 @@ from parallelrun_core.storage.location import LOCAL, location_of
 
 _FIELDS: Final = frozenset({
     "$schema", "name", "version", "description", "tags", "properties", "os_type", "image", "conda_file", "build",
-    "environment_variables", "inference_config", "pip", "type",
+    "environment_variables", "inference_config", "pip", "type", "index_url", "extra_index_urls", "find_links",
+    "prereleases",
 })  # fmt: skip
+_AS_THEY_ARE: Final = ("pip", "index_url", "extra_index_urls", "find_links", "prereleases")
+"""Fields of ours, which are checked with the job spec."""
 
 
 def read_environment(value: Any, location: Location, findings: Findings) -> tuple[dict[str, Any], dict[str, str]]:
@@ -45,8 +48,7 @@ def read_environment(value: Any, location: Location, findings: Findings) -> tupl
         environment["build"] = read_build(value["build"], location.below("build"), findings)
     if value.get("conda_file"):
         environment["conda_file"] = read_conda_file(value["conda_file"], location.below("conda_file"), findings)
-    if value.get("pip"):
-        environment["pip"] = value["pip"]
+    environment |= {field: value[field] for field in _AS_THEY_ARE if value.get(field)}
     return {name: found for name, found in environment.items() if found}, value.get("environment_variables") or {}
 
 

@@ -16,6 +16,7 @@ from parallelrun_core.folder.schema import SCHEMA
 from parallelrun_core.path_rule import Places
 from parallelrun_core.progress import Progress
 from parallelrun_core.spec import JobSpec, PipelineSpec
+from parallelrun_core.spec.fields import STORED
 from parallelrun_core.states import JobState
 
 Spec = TypeVar("Spec", JobSpec, PipelineSpec)
@@ -91,7 +92,7 @@ class JobRecord(msgspec.Struct, kw_only=True, frozen=True):
 
     def _read(self, kind: type[Spec]) -> Spec:
         try:
-            return kind.model_validate(self.spec, extra="ignore")
+            return kind.model_validate(self.spec, extra="ignore", context=STORED)
         except ValidationError as error:
             fields = ", ".join("/".join(map(str, details["loc"])) or "spec" for details in error.errors())
             raise CorruptLog(f"The spec of job {self.job_id} can't be read by this release: {fields}.") from error

@@ -4,17 +4,20 @@ job.py             `JobSpec`: all fields, and the rules between them
 pipeline.py        `PipelineSpec`: jobs that depend on each other
 command.py         jobs with a shell command in place of an entry script
 shell_words.py     what a command's expressions become, whatever quotes are around them
-fields.py          types of some fields: inputs, outputs, environment, sizes
+fields.py          types of some fields: inputs, outputs, sizes
+environment.py     the field `environment`: packages, and the image of nodes
 user_arguments.py  `program_arguments`: the user's part of the entry script's `sys.argv`
 arguments.py       what the engine puts around it
 expressions.py     `${{…}}`, which refers to inputs and outputs by name
 conda.py           from a conda environment to requirements of PyPI
+requirements.py    requirements, read once and written anew; the URLs of indexes
 document.py        from YAML or JSON to plain data, and changes from a command line
 problems.py        from pydantic's errors to problems
 """
 
 from parallelrun_core.spec.document import load_document, load_json, set_field
-from parallelrun_core.spec.fields import Environment, Input
+from parallelrun_core.spec.environment import Environment
+from parallelrun_core.spec.fields import Input
 from parallelrun_core.spec.job import JobSpec
 from parallelrun_core.spec.pipeline import PipelineSpec
 

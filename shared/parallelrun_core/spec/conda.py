@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
+
+from parallelrun_core.spec.requirements import index_option, parse_requirement, requirement_lines
 
 _PACKAGE: Final = re.compile(r"(?:[\w.\-/]+::)?(?P<name>[A-Za-z0-9][\w.\-]*)\s*(?P<version>[^\w\s\[].*)?")
 _COMPARISON: Final = re.compile(r"(==|>=|<=|!=|~=|>|<|=)\s*([\w.*+!]+)")
@@ -25,10 +27,8 @@ _ONLY_CONDA: Final = frozenset({
 })  # fmt: skip
 _ONLY_CONDA_PREFIXES: Final = ("_", "cuda-", "gcc_", "gxx_", "lib", "r-")
 _LIBRARIES_ON_PYPI: Final = frozenset({"libcst", "librosa", "libsass", "libtmux"})
-_WITH_PASSWORD: Final = re.compile(r"://[^/\s:@]*:[^/\s@]*@")
 VARIABLE: Final = re.compile(r"\$\{\w+\}")
 """What installers replace by the value of an environment variable, which may be a password."""
-_PIP_OPTIONS: Final = ("--extra-index-url", "--find-links", "--index-url", "--pre", "--trusted-host", "-f", "-i")
 
 
 def python_of(conda: Mapping[str, Any]) -> str:
@@ -59,7 +59,8 @@ def may_be_newer(version: str) -> bool:
 
 
 def requirements_of(conda: Mapping[str, Any]) -> list[str]:
-    """The packages of a conda environment, without Python itself, as lines of a requirements file.
+    """The packages of a conda environment, without Python itself, as lines of a requirements file, each made anew of
+    what was read (`requirements.py`).
 
     Raises:
         ValueError: a package is not on PyPI, or an entry can't be read.
@@ -70,30 +71,37 @@ def requirements_of(conda: Mapping[str, Any]) -> list[str]:
             case str():
                 lines += _requirement(entry)
             case {"pip": list() as requirements} if len(entry) == 1:
-                lines += (checked_requirement(line) for line in requirements)
+                lines += (parse_requirement(line).text for line in requirement_lines(requirements))
             case _:
                 raise ValueError(f"{entry!r} is neither a package nor a list of requirements for pip")
     return lines
 
 
-def checked_requirement(line: object) -> str:
-    """A line of a requirements file that means the same on every node.
+def without_options(conda: Mapping[str, Any]) -> tuple[dict[str, Any], list[tuple[str, str]]]:
+    """A conda environment without the options about indexes in its lines for pip, and the fields that stand for them.
 
-    Raises:
-        ValueError: it doesn't.
+    What is not as it should be is left as it is, for `requirements_of` to report.
     """
-    text = line.split(" #")[0].strip() if isinstance(line, str) else ""
-    if not text or any(ord(char) < 32 for char in text):
-        raise ValueError(f"{line!r} is not a requirement")
-    if text.startswith("-") and not text.startswith(_PIP_OPTIONS):
-        raise ValueError(f"{text!r}: other files can't be read on a node; name the packages themselves")
-    if _WITH_PASSWORD.search(text):
-        raise ValueError("a URL with a password; put it into the node's own configuration of pip or uv")
-    if VARIABLE.search(text):
-        raise ValueError(f"{text!r}: no variable of a node is put into a requirement; write the value itself")
-    if text.startswith((".", "/", "file:")):
-        raise ValueError(f"{text!r}: a folder can't be installed on a node; put its modules below code")
-    return text
+    options: list[tuple[str, str]] = []
+    dependencies = conda.get("dependencies")
+    if not isinstance(dependencies, list):
+        return dict(conda), options
+    entries: list[Any] = []
+    for entry in dependencies:
+        match entry:
+            case {"pip": list() as lines} if len(entry) == 1:
+                requirements, named = split_options(lines)
+                options += named
+                entries.append({"pip": requirements})
+            case _:
+                entries.append(entry)
+    return {**conda, "dependencies": entries}, options
+
+
+def split_options(lines: Iterable[object]) -> tuple[list[object], list[tuple[str, str]]]:
+    """Lines of a requirements file: those of packages, and the fields of an environment that stand for the others."""
+    pairs = [(line, index_option(line)) for line in requirement_lines(lines)]
+    return [line for line, option in pairs if not option], [option for _, option in pairs if option]
 
 
 def _entries(conda: Mapping[str, Any]) -> Iterator[Any]:
@@ -114,7 +122,7 @@ def _requirement(entry: str) -> list[str]:
         raise ValueError(
             f"the conda package {name!r} is not on PyPI; the environment is built with packages from there only"
         )
-    return [_OTHER_NAMES.get(name, name) + _version(name, found["version"] or "")]
+    return [parse_requirement(_OTHER_NAMES.get(name, name) + _version(name, found["version"] or "")).text]
 
 
 def _version(name: str, text: str) -> str:

@@ -1,10 +1,9 @@
-"""Types of some fields of a job spec: inputs, outputs, the environment, and the size of a mini-batch."""
+"""Types of some fields of a job spec: inputs, outputs, and the size of a mini-batch."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
 from typing import Annotated, Any, Final, Literal, Self
 
 from pydantic import (
@@ -13,17 +12,14 @@ from pydantic import (
     Discriminator,
     Field,
     Tag,
-    ValidationInfo,
     field_validator,
     model_validator,
 )
 
-from parallelrun_core.assets.names import NAME_PATTERN, stored_code
-from parallelrun_core.computes.built_images import DOCKERFILE, BuiltImage
+from parallelrun_core.assets.names import NAME_PATTERN
 from parallelrun_core.described import Described
-from parallelrun_core.spec.conda import checked_requirement, is_too_old, python_of, requirements_of
 from parallelrun_core.storage.location import datastore_of
-from parallelrun_core.storage.supported import absolute_path, local_path, supported_path
+from parallelrun_core.storage.supported import supported_path
 
 MAX_PATH: Final = 4096
 NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -37,6 +33,11 @@ _SIZE_FORMS: Final = "must be a whole number, or a string such as '1mb', 'rows:5
 _LOOSE_SIZE: Final = re.compile(
     r"\s*(\d+)(\.\d+)?\s*(rows?|files?|bytes?|b|[kmg](?:i?b|(?:ilo|ega|iga)bytes?)?)\s*", re.I
 )
+
+
+STORED: Final = "stored"
+"""The context in which the record of a job is read: what was accepted by an earlier release is left as it was, for
+whoever uses it to refuse."""
 
 
 class Strict(Described):
@@ -194,94 +195,6 @@ class Output(Strict):
     @classmethod
     def _plain_file_name(cls, value: str) -> str:
         return checked_file_name(value)
-
-
-class Build(Strict):
-    """A Dockerfile, and the folder that it copies from."""
-
-    path: str = Field(min_length=1, max_length=MAX_PATH)
-    """The folder; copied when the job is submitted."""
-    dockerfile_path: str = Field(default=DOCKERFILE, min_length=1, max_length=1024)
-    """The Dockerfile in it."""
-
-    @field_validator("path")
-    @classmethod
-    def _can_be_copied(cls, value: str) -> str:
-        return value if stored_code(value) else local_path(without_nul(value), "what an image is built of")
-
-    @field_validator("dockerfile_path")
-    @classmethod
-    def _is_in_it(cls, value: str) -> str:
-        parts = PurePosixPath(value).parts
-        if value.startswith("/") or ".." in parts or not parts or "\\" in value or not value.isprintable():
-            raise ValueError("must be a path below `path`, as in docker/Dockerfile")
-        return "/".join(parts)
-
-
-class Environment(Strict):
-    """The Python that runs the entry script; the agent's own when this is empty."""
-
-    name: str = Field(default="", max_length=1024)
-    """A label for people."""
-    image: str = Field(default="", max_length=MAX_PATH)
-    """The container image of the job's nodes, on a compute that has nodes of any image; elsewhere it has no effect."""
-    build: Build | None = None
-    """The same, built of a Dockerfile, on a compute that builds images; not together with `image`."""
-    conda_file: dict[str, Any] = Field(default_factory=dict)
-    """A conda environment; in a job file, this may also be the path of a file with it."""
-    pip: tuple[str, ...] = ()
-    """Requirements, as lines of a requirements file."""
-
-    @field_validator("pip")
-    @classmethod
-    def _requirements(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        return tuple(map(checked_requirement, value))
-
-    @field_validator("conda_file")
-    @classmethod
-    def _can_be_made(cls, value: dict[str, Any]) -> dict[str, Any]:
-        python_of(value)
-        requirements_of(value)
-        return value
-
-    @field_validator("build")
-    @classmethod
-    def _one_image(cls, value: Build | None, info: ValidationInfo) -> Build | None:
-        if value is not None and info.data.get("image"):
-            raise ValueError("set either image or build, not both")
-        return value
-
-    def relative_to(self, folder: Path) -> Self:
-        """The same with the path of what an image is built of made absolute."""
-        if self.build is None or stored_code(self.build.path):
-            return self
-        path = absolute_path(self.build.path, folder)
-        return self.model_copy(update={"build": self.build.model_copy(update={"path": path})})
-
-    @property
-    def node_image(self) -> str:
-        """What the image of the job's nodes is called (`computes/built_images.py`), once the job is recorded; empty:
-        it asks for none."""
-        snapshot = stored_code(self.build.path) if self.build is not None else ""
-        if self.build is None or not snapshot:
-            return self.image
-        return BuiltImage(snapshot, self.build.dockerfile_path).name
-
-    @property
-    def python(self) -> str:
-        """The required version of Python; empty: any, also when it is one that the workers can't run in."""
-        asked = python_of(self.conda_file)
-        return "" if is_too_old(asked) else asked
-
-    @property
-    def requirements(self) -> list[str]:
-        """The packages to install, as lines of a requirements file."""
-        return [*requirements_of(self.conda_file), *self.pip]
-
-    @property
-    def is_own(self) -> bool:
-        """Whether the workers need a Python of their own."""
-        return bool(self.python or self.requirements)
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,10 +25,10 @@ from parallelrun_core.assets.names import stored_code
 from parallelrun_core.computes.names import plain_name
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.spec import command as commands
+from parallelrun_core.spec.environment import Environment
 from parallelrun_core.spec.expressions import bound_name, same_name
 from parallelrun_core.spec.fields import (
     AnyInput,
-    Environment,
     Input,
     MiniBatchSize,
     MiniBatchSizeField,

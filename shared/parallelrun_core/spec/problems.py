@@ -10,7 +10,8 @@ from pydantic import BaseModel
 from pydantic_core import PydanticCustomError
 
 from parallelrun_core.errors import Problem
-from parallelrun_core.spec.fields import Build, Environment, Input, Output, ValueInput, size_meant
+from parallelrun_core.spec.environment import Build, Environment
+from parallelrun_core.spec.fields import Input, Output, ValueInput, size_meant
 
 _TAGGED: Final = "inputs"
 """The field whose entries are one of two models: pydantic puts the name of the chosen one into an error's location."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import stat
 from pathlib import Path
 
+import msgspec
 import pytest
 from pydantic import SecretStr
 
@@ -24,11 +25,18 @@ def test_loopback(host: str, is_loopback: bool) -> None:
 
 
 def test_places(tmp_path: Path) -> None:
-    assert ApiSettings().places == Places(roots=list(EVERYWHERE))
+    own_machine = Places(roots=list(EVERYWHERE), package_hosts=["*"])
+    assert ApiSettings().places == own_machine
     assert ApiSettings(host="0.0.0.0", root=tmp_path).places == Places(roots=[str(tmp_path)])
     places = ApiSettings(host="0.0.0.0", allowed_roots="/a:/b:", closed_folders="/a/c").places
     assert places == Places(roots=["/a", "/b"], closed=["/a/c"])
-    assert ApiSettings(jobs_apart=True).places == Places(roots=list(EVERYWHERE), are_jobs_apart=True)
+    assert ApiSettings(jobs_apart=True).places == msgspec.structs.replace(own_machine, are_jobs_apart=True)
+
+
+def test_package_hosts_are_those_of_the_operator_and_beyond_loopback_none() -> None:
+    named = ApiSettings(package_hosts=" Wheels.Example, git.example:8443 ").places.package_hosts
+    assert named == ["wheels.example", "git.example:8443"]
+    assert ApiSettings(host="0.0.0.0").places.package_hosts == []
 
 
 def test_what_an_orchestrator_leaves_empty_names_no_file(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -38,7 +46,7 @@ def test_what_an_orchestrator_leaves_empty_names_no_file(monkeypatch: pytest.Mon
 
 def test_places_in_stores_keep_their_colons() -> None:
     roots = ["/data", "s3://bucket/a", "https://h:8443/x", "http://127.0.0.1:9000", "gs://", "/b"]
-    assert ApiSettings(allowed_roots=":".join(roots)).places == Places(roots=roots)
+    assert ApiSettings(allowed_roots=":".join(roots)).places.roots == roots
 
 
 def test_hosts() -> None:

@@ -15,7 +15,7 @@ from parallelrun_core.assets.site import Site
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.folder.layout import code_store
 from parallelrun_core.reading import read_job
-from parallelrun_core.spec.fields import Build
+from parallelrun_core.spec.environment import Build
 
 JOB = {"code": "src", "entry_script": "e.py", "inputs": "data"}
 STEP = {"type": "command", "command": "true", "environment": "file:envs/env.yml"}

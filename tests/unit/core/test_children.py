@@ -9,7 +9,7 @@ import pytest
 from parallelrun_agent.environments.build import BuildFailed, _build
 from parallelrun_core.service import children
 from parallelrun_core.service.children import Child, variables_for, with_credentials, without_installers_secrets
-from parallelrun_core.spec.conda import checked_requirement
+from parallelrun_core.spec.requirements import parse_requirement
 from tests.twins.sabotage import expect_failure, replaced
 
 NEEDED = {
@@ -70,7 +70,7 @@ def test_children_credentials_are_told_by_name_and_by_value() -> None:
 )
 def test_children_no_text_of_a_job_names_a_variable_of_an_installer(line: str, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="no variable"):
-        checked_requirement(line)
+        parse_requirement(line)
     request = {"python": "python", "requirements": [line], "worker": "/w", "may_build": True, "compile": False}
     with (
         replaced("parallelrun_agent.environments.build:_uv", lambda *_: None),

@@ -93,7 +93,7 @@ def _build(folder: Path, request: Mapping[str, Any]) -> None:
         with tempfile.NamedTemporaryFile("w", suffix=".txt") as file:
             file.write("\n".join(requirements) + "\n")
             file.flush()
-            _install(folder, file.name, may_build=request["may_build"])
+            _install(folder, file.name, request.get("indexes", ()), may_build=request["may_build"])
         if request["compile"]:
             _compile(folder)
     _link_worker(folder, Path(request["worker"]))
@@ -102,14 +102,15 @@ def _build(folder: Path, request: Mapping[str, Any]) -> None:
     print("Ready.", flush=True)
 
 
-def _install(folder: Path, requirements: str, *, may_build: bool) -> None:
+def _install(folder: Path, requirements: str, indexes: Sequence[str], *, may_build: bool) -> None:
     # Code of a package could read them, so none runs where there are some.
     secret = sorted(with_credentials(_environment()))
-    options = ["--no-build"] if secret or not may_build else []
+    has_wheels_only = bool(secret) or not may_build
+    options = [*indexes, *(["--no-build"] if has_wheels_only else [])]
     try:
         _uv("pip", "install", "--python", str(folder / "bin" / "python"), *options, "--requirements", requirements)
     except BuildFailed as error:
-        if not options or isinstance(error, TooLong):
+        if not has_wheels_only or isinstance(error, TooLong):
             raise
         if may_build:
             raise BuildFailed(

@@ -14,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -50,16 +50,23 @@ class Recipe:
     python: str
     """The version that is asked for, or the agent's interpreter."""
     requirements: list[str]
+    """Lines that `spec/requirements.py` has written; no text of a job is among them."""
     worker: str
     """The folder of the worker's own package, which is linked into the environment."""
     packages: tuple[str, ...] = ()
     """The folders of an image's packages, which are found after those that are installed."""
     image: str = ""
     """What the image's Python and packages are, in a hash."""
+    indexes: tuple[str, ...] = ()
+    """Arguments of the installer that say where packages are."""
 
     @classmethod
     def of(cls, environment: Environment, image: ImagePython | None = None) -> Recipe:
-        """What a job asks for, upon what the node's image has."""
+        """What a job asks for, upon what the node's image has.
+
+        Raises:
+            ValueError: it asks for what is no longer installed; only a job of an earlier release does.
+        """
         worker = find_spec("parallelrun_worker")
         if worker is None or worker.origin is None:
             raise RuntimeError("the worker is not installed")
@@ -69,12 +76,14 @@ class Recipe:
             worker=str(Path(worker.origin).parent),
             packages=image.packages if image else (),
             image=image.content if image else "",
+            indexes=tuple(_index_arguments(environment)),
         )
 
     def folder(self, cache: Path) -> Path:
         """Where it is, or is to be."""
-        of_image = [self.image] if self.image else []
-        text = json.dumps([self.python, self.requirements, self.worker, *of_image]).encode()
+        more: list[object] = [self.image] if self.image else []
+        more += [self.indexes] if self.indexes else []
+        text = json.dumps([self.python, self.requirements, self.worker, *more]).encode()
         return cache / "environments" / hashlib.sha256(text).hexdigest()[:32]
 
 
@@ -120,7 +129,11 @@ class JobPython:
         self._use: InUse | None = None
         self._report_at = 0.0
         if environment.is_own or image:
-            recipe = Recipe.of(environment, image)
+            try:
+                recipe = Recipe.of(environment, image)
+            except ValueError as error:
+                self.failure = _not_built(str(error))
+                return
             self._folder = recipe.folder(cache)
             self.executable = str(self._folder / "bin" / "python")
             try:
@@ -215,6 +228,16 @@ class JobPython:
             return self._log_file.read_text(errors="replace").splitlines()[-_LAST_LINES:]
         except OSError as error:
             return [str(error)]
+
+
+def _index_arguments(environment: Environment) -> Iterator[str]:
+    """Each value is a URL that was made anew from what was read (`spec/requirements.py`)."""
+    if environment.index_url:
+        yield f"--default-index={environment.index_url}"
+    yield from (f"--index={url}" for url in environment.extra_index_urls)
+    yield from (f"--find-links={url}" for url in environment.find_links)
+    if environment.prereleases:
+        yield "--prerelease=allow"
 
 
 def _not_built(why: str, lines: str = "") -> Failure:

@@ -14,10 +14,14 @@ from parallelrun_core.mltable.plan import plan_inputs
 from parallelrun_core.path_rule import PathRule, Places
 from parallelrun_core.problems import Problems
 from parallelrun_core.spec import Input, JobSpec
+from parallelrun_core.spec.requirements import host_of
 from parallelrun_core.storage.interface import Trouble
 from parallelrun_core.storage.location import is_url
 from parallelrun_core.storage.stores import storage_of
 
+_PACKAGE_HOSTS: Final = (
+    "name the package alone, or have the operator list the host (PARALLELRUN_PACKAGE_HOSTS of the API)"
+)
 _NO_TAKEOVER: Final = "a step of a pipeline can't take over mini-batches of an earlier job"
 _REUSED: Final = "leave it out: steps that are equal to completed ones are reused, and `job resume` runs only the rest"
 
@@ -43,7 +47,7 @@ class PathChecks:
         """
         rule = self.rule()
         code = _code(rule, spec.code, has_zip=has_zip, is_needed=not spec.command)
-        Problems([*code, *_inputs(rule, spec), *_outputs(rule, spec)]).check()
+        Problems([*code, *_inputs(rule, spec), *_outputs(rule, spec), *_packages(rule, spec)]).check()
         _check_tables(rule, spec)
 
     def check_step(self, known: JobSpec, *, has_zip: bool) -> None:
@@ -58,7 +62,7 @@ class PathChecks:
             InvalidInput: with one problem for each wrong path.
         """
         rule = self.rule()
-        problems = Problems([*_inputs(rule, known), *_outputs(rule, known)])
+        problems = Problems([*_inputs(rule, known), *_outputs(rule, known), *_packages(rule, known)])
         if not (has_zip and known.code and not os.path.isabs(known.code)):
             problems.problems += _code(rule, known.code, has_zip=False, is_needed=not known.command)
         if known.resume_from:
@@ -125,6 +129,12 @@ def _outputs(rule: PathRule, spec: JobSpec) -> Iterator[Problem]:
             message = "a file that several workers write can't be in an object store, which has no appending"
             hint = "type: uri_folder, where the script writes a file for each mini-batch"
             yield Problem(pointer=f"/outputs/{name}/type", message=message, hint=hint)
+
+
+def _packages(rule: PathRule, spec: JobSpec) -> Iterator[Problem]:
+    for url, field in spec.environment.urls_elsewhere(rule.package_hosts).items():
+        message = f"{url}: nodes take no packages from the host {host_of(url)}"
+        yield Problem(pointer=f"/environment/{field}", message=message, hint=_PACKAGE_HOSTS)
 
 
 def _output(rule: PathRule, pointer: str, path: str, *, is_file: bool = False) -> Problem | None:

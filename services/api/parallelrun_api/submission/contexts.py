@@ -8,6 +8,7 @@ from typing import Any
 from parallelrun_core.assets.contents import keep_context
 from parallelrun_core.assets.names import code_called, stored_code
 from parallelrun_core.code.context import CONTEXT, without_dockerfile
+from parallelrun_core.code.dockerfile_check import check_dockerfile
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.folder.layout import code_store
 from parallelrun_core.path_rule import PathRule
@@ -35,8 +36,9 @@ def with_context_stored(root: Path, rule: PathRule, spec: JobSpec, placed: dict[
     trouble = storage_of(path).place_trouble(path, rule, pattern=())  # all that is in it is read
     if trouble is not None:
         raise InvalidInput.at(CONTEXT.pointer, trouble.message, trouble.hint)
-    name = code_called(keep_context(root, Path(path), dockerfile))
-    return {**placed, "environment": {**environment, "build": {**build, "path": name}}}
+    snapshot = keep_context(root, Path(path), dockerfile)
+    _check_stored(code_store(root) / snapshot, dockerfile)
+    return {**placed, "environment": {**environment, "build": {**build, "path": code_called(snapshot)}}}
 
 
 def _check_stored(folder: Path, dockerfile: str) -> None:
@@ -45,3 +47,4 @@ def _check_stored(folder: Path, dockerfile: str) -> None:
         raise InvalidInput.at(CONTEXT.pointer, message, "send it with the command line, or name its folder")
     if not (folder / dockerfile).is_file():
         raise without_dockerfile(dockerfile)
+    check_dockerfile((folder / dockerfile).read_bytes(), dockerfile)

@@ -1,0 +1,57 @@
+"""What a Dockerfile may not name: URLs for `ADD`, which the Engine fetches itself, from the network of its machine.
+
+Which lines are one depends on the escape character, and on the release of the builder. So a Dockerfile is read in each
+of these ways, and refused if it is wrong in any.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import product
+from typing import Final
+
+from parallelrun_core.errors import InvalidInput
+
+_ADD: Final = re.compile(r"(?:ONBUILD\s+)*ADD\s+(.*)", re.IGNORECASE | re.DOTALL)
+_POINTER: Final = "/environment/build/dockerfile_path"
+_MAX_BYTES: Final = 1 << 20
+
+
+def check_dockerfile(content: bytes, name: str) -> None:
+    """Make sure that a Dockerfile has nothing added from the network of the Engine's machine.
+
+    Raises:
+        InvalidInput: it has, what it adds can't be told, or it is larger than 1 MiB.
+    """
+    if len(content) > _MAX_BYTES:
+        raise InvalidInput.at(_POINTER, f"{name} has more than {_MAX_BYTES >> 20} MiB")
+    text = content.decode(errors="replace").lstrip("\ufeff")
+    for escape, is_doubled in product(("\\\\", "`"), (True, False)):
+        end = re.compile(rf"{escape}[ \t]*$" if is_doubled else rf"(?<!{escape}){escape}[ \t]*$")
+        for instruction in _instructions(text, end):
+            added = _ADD.fullmatch(instruction)
+            if added and _may_be_url(added[1]):
+                raise InvalidInput.at(
+                    _POINTER,
+                    f"{name}: {' '.join(instruction.split())[:200]!r} may name a URL, which the Engine would fetch",
+                    "fetch it with RUN, or put the file beside the Dockerfile and use COPY",
+                )
+
+
+def _may_be_url(arguments: str) -> bool:
+    """Whether a builder may read a URL in this: quotes vanish, and escapes and variables become anything."""
+    plain = arguments.replace('"', "").replace("'", "")
+    return "://" in plain or "git@" in plain or any(char in plain for char in "$\\`")
+
+
+def _instructions(text: str, end: re.Pattern[str]) -> Iterator[str]:
+    begun = ""
+    for line in text.split("\n"):
+        if line.strip().startswith("#") or (begun and not line.strip()):
+            continue
+        begun += end.sub("", line.rstrip("\r"))
+        if not end.search(line.rstrip("\r")):
+            yield begun.strip()
+            begun = ""
+    yield begun.strip()

@@ -1,0 +1,238 @@
+"""Requirements as jobs name them: read once, and written anew from what was read.
+
+Text that one program has checked and another one reads may mean two things: a byte order mark before `-r` is a part of
+a name to one and nothing to the other. So a line is read by `packaging`, and what an installer gets is made of the
+name, the extras, the versions, the marker and the hashes that were read. What has no place among these is refused:
+local paths, `file:`, editable projects, other files, and all options but those that say where packages are, which are
+fields of the environment (`index_option`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.utils import canonicalize_name, parse_sdist_filename, parse_wheel_filename
+from packaging.version import InvalidVersion, Version
+
+_COMMENT: Final = re.compile(r"(^|\s+)#.*$")
+_HASHES: Final = re.compile(r"(?:\s+--hash[= ]\s*\S+)+\s*$")
+_HASH: Final = re.compile(r"--hash[= ]\s*(\S+)")
+_DIGEST: Final = re.compile(r"(?:sha256[:=][0-9a-f]{64}|sha384[:=][0-9a-f]{96}|sha512[:=][0-9a-f]{128})")
+_NAME: Final = re.compile(r"[a-z0-9](?:[a-z0-9-]*[a-z0-9])?")
+_COMMIT: Final = re.compile(r"[0-9a-f]{40}")
+_NAME_OF_HOST: Final = r"[a-z0-9](?:[a-z0-9-]*[a-z0-9])?"
+_HOST: Final = re.compile(rf"(?=.{{1,253}}(?::|$)){_NAME_OF_HOST}(?:\.{_NAME_OF_HOST})*(?::[0-9]{{1,5}})?")
+_PATH: Final = re.compile(r"(?:/[A-Za-z0-9._~%+@=,!&-]*)*")
+_QUERY: Final = re.compile(r"[A-Za-z0-9._~%+@=,!&/-]*")
+_SUBFOLDER: Final = re.compile(r"[A-Za-z0-9._-]+(?:/[A-Za-z0-9._-]+)*")
+_GIT: Final = "git+"
+_URL: Final = re.compile(r"https://([^/?#]*)([^?#]*)(?:\?([^#]*))?(?:#(.*))?")
+_ESCAPED: Final = re.compile(r"%(?:2[ef5]|5c|00)", re.IGNORECASE)
+"""What leads elsewhere once it is read: dots, slashes, and what is escaped twice."""
+_OPTION: Final = re.compile(r"(--?[a-z-]+)(?:[= ]\s*(\S.*))?")
+INDEX_OPTIONS: Final = {
+    "--index-url": "index_url", "-i": "index_url", "--extra-index-url": "extra_index_urls",
+    "--find-links": "find_links", "-f": "find_links", "--pre": "prereleases",
+}  # fmt: skip
+"""Options of a requirements file, and the fields of an environment that stand for them."""
+_ADVICE: Final = "name the package, as in six>=1.16"
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedRequirement:
+    """A requirement that means the same to whoever reads it."""
+
+    text: str
+    """A line of a requirements file, made of what was read."""
+    url: str = ""
+    """Where the package itself is, when the requirement says so."""
+    is_locked: bool = False
+    """Its content is known by a hash."""
+
+
+def parse_requirement(line: object) -> ParsedRequirement:
+    """Read a line of a requirements file that names a package.
+
+    Raises:
+        ValueError: it names none, or something that a node must not read or run; the text says what to write.
+    """
+    text = _plain(line)
+    if text.startswith("-"):
+        raise ValueError(f"{text!r}: {_why_no_option(text)}")
+    hashes = _HASHES.search(text)
+    digests = [_digest(found) for found in _HASH.findall(hashes[0])] if hashes else []
+    if hashes:
+        text = text[: hashes.start()]
+    if _with_password(text):
+        raise ValueError("a URL with a password; put it into the node's own configuration of pip or uv")
+    try:
+        given = Requirement(_named(text))
+    except InvalidRequirement as error:
+        raise ValueError(f"{text!r} is not a requirement: {_why_not(text) or _ADVICE}") from error
+    for name in (given.name, *given.extras):
+        if not _NAME.fullmatch(canonicalize_name(name)):
+            raise ValueError(f"{text!r} is not a requirement: {name!r} is not the name of a package")
+    for each in given.specifier:
+        _check_version(text, each.operator, each.version)
+    url = _package_url(given.url, digests) if given.url else ""
+    return ParsedRequirement(_written(given, url, digests), url, bool(digests) or "#sha" in url)
+
+
+def requirement_lines(lines: Iterable[object]) -> Iterator[object]:
+    """Lines of a requirements file with those that go on in the next one, behind a backslash, put together."""
+    begun = ""
+    for line in lines:
+        if not isinstance(line, str):
+            yield line
+        elif line.rstrip().endswith("\\"):
+            begun += line.rstrip()[:-1] + " "
+        else:
+            yield begun + line
+            begun = ""
+    if begun:
+        yield begun
+
+
+def index_option(line: object) -> tuple[str, str] | None:
+    """The field of an environment that a line stands for, and its value; None: it is no option about indexes."""
+    option = _OPTION.fullmatch(_COMMENT.sub("", line).strip()) if isinstance(line, str) else None
+    field = INDEX_OPTIONS.get(option[1]) if option else None
+    return (field, option[2] or "") if option and field else None
+
+
+def checked_index_url(value: str) -> str:
+    """The URL of an index of packages, or of a page with links to them.
+
+    Raises:
+        ValueError: it is none, or not one with https.
+    """
+    if _with_password(value):
+        raise ValueError("a URL with a password; put it into the node's own configuration of pip or uv")
+    return _https(value).rstrip("#")
+
+
+def host_of(url: str) -> str:
+    """The host of the URL of a requirement or an index, with its port if it has one."""
+    parts = _URL.fullmatch(url.removeprefix(_GIT))
+    return parts[1] if parts else ""
+
+
+def _plain(line: object) -> str:
+    if not isinstance(line, str):
+        raise ValueError(f"{line!r} is not a requirement")
+    strange = next((char for char in line.strip(" \t\r\n") if not 32 <= ord(char) < 127 and char != "\t"), "")
+    text = _COMMENT.sub("", line).strip()
+    if strange or not text:
+        why = f": it has the character U+{ord(strange):04X}" if strange else ""
+        raise ValueError(f"{line!r} is not a requirement{why}")
+    if bad := next((char for char in "$\\`" if char in text), ""):
+        why = "no variable of a node is put into it, so it has none" if bad == "$" else f"it has {bad!r}"
+        raise ValueError(f"{line!r} is not a requirement: {why}")
+    return text
+
+
+def _why_no_option(text: str) -> str:
+    option = re.split(r"[\s=]", text)[0]
+    if option in ("-e", "--editable"):
+        return "other files can't be read on a node; put modules of your own below code"
+    if option == "--trusted-host":
+        return "which hosts are trusted is the node's own configuration"
+    return "other files can't be read on a node; name the packages themselves"
+
+
+def _why_not(text: str) -> str:
+    if text.startswith((".", "/", "~", "file:")) or re.search(r"@\s*(file:|[./~])", text):
+        return "a folder or file can't be installed on a node; put its modules below code"
+    if "://" in text:
+        return "write NAME @ https://HOST/PATH#sha256=… or NAME @ git+https://HOST/PATH@COMMIT"
+    return ""
+
+
+def _named(text: str) -> str:
+    """A URL by itself with the name of the package before it, where the URL says it."""
+    if not text.startswith(("https:", _GIT)):
+        return text
+    url, _, marker = text.partition(" ;")
+    path, _, fragment = url.partition("#")
+    egg = re.search(r"(?:^|&)egg=([A-Za-z0-9._-]+)", fragment)
+    name = egg[1] if egg else ""
+    if not name and url.startswith("https:"):
+        file = path.partition("?")[0].rpartition("/")[2]
+        try:
+            name = parse_wheel_filename(file)[0] if file.endswith(".whl") else parse_sdist_filename(file)[0]
+        except ValueError:
+            return text
+    return f"{name} @ {url}" + (f" ;{marker}" if marker else "")
+
+
+def _check_version(text: str, operator: str, version: str) -> None:
+    """`===` compares any text; an installer may take it for something else."""
+    if operator == "===":
+        try:
+            Version(version)
+        except InvalidVersion as error:
+            raise ValueError(f"{text!r}: {version!r} is not a version") from error
+
+
+def _digest(text: str) -> str:
+    if not _DIGEST.fullmatch(text):
+        raise ValueError(f"{text[:80]!r} is not a hash such as sha256:… with 64 digits")
+    return text.replace("=", ":", 1)
+
+
+def _with_password(text: str) -> bool:
+    return re.search(r"://[^/\s]*@", text) is not None
+
+
+def _https(url: str) -> str:
+    """A URL with https, made of its parts; what is behind a `#` is left out.
+
+    Raises:
+        ValueError: it has a part that it must not have.
+    """
+    parts = _URL.fullmatch(url)
+    if parts is None:
+        raise ValueError(f"{url!r} must begin with https://")
+    host, path, query = parts[1].lower(), parts[2], parts[3] or ""
+    is_good = _HOST.fullmatch(host) and _PATH.fullmatch(path) and _QUERY.fullmatch(query)
+    if not is_good or {".", ".."} & {*path.split("/")} or _ESCAPED.search(path):
+        raise ValueError(f"{url!r} is not a URL of a package or an index")
+    return f"https://{host}{path}" + (f"?{query}" if query else "")
+
+
+def _package_url(url: str, digests: list[str]) -> str:
+    """The URL of a package whose content can't change.
+
+    Raises:
+        ValueError: it can, or the URL is of a kind that nodes don't read.
+    """
+    if not url.startswith(("https:", f"{_GIT}https:")):
+        why = _why_not(f"x @ {url}") if url.startswith(("file:", "/", ".")) else ""
+        raise ValueError(f"{url!r}: {why or 'only https and git+https are read on nodes'}")
+    fragment = dict(pair.partition("=")[::2] for pair in url.partition("#")[2].split("&"))
+    if url.startswith(_GIT):
+        plain = _https(url.removeprefix(_GIT).partition("#")[0])
+        repository, _, commit = plain.rpartition("@")
+        if not repository or not _COMMIT.fullmatch(commit):
+            raise ValueError(f"{url!r} must name a commit by its 40 digits, as in git+https://HOST/PATH@COMMIT")
+        below = fragment.get("subdirectory", "")
+        if below and (not _SUBFOLDER.fullmatch(below) or ".." in below.split("/")):
+            raise ValueError(f"{below!r} is not a folder below a repository")
+        return f"{_GIT}{plain}" + (f"#subdirectory={below}" if below else "")
+    found = [f"{name}:{value}" for name, value in fragment.items() if name.startswith("sha")] + digests
+    if not found:
+        raise ValueError(f"{url!r} must name the hash of the file, as in https://HOST/PATH#sha256=…")
+    return f"{_https(url.partition('#')[0])}#{_digest(found[0]).replace(':', '=', 1)}"
+
+
+def _written(given: Requirement, url: str, digests: list[str]) -> str:
+    """A line of a requirements file. The name is in the form in which none looks like that of a file."""
+    extras = f"[{','.join(sorted(map(canonicalize_name, given.extras)))}]" if given.extras else ""
+    where = f" @ {url}" if url else str(given.specifier)
+    marker = f" ; {given.marker}" if given.marker else ""
+    hashes = "" if url else "".join(f" --hash={digest}" for digest in digests)
+    return f"{canonicalize_name(given.name)}{extras}{where}{marker}{hashes}"
