@@ -86,7 +86,7 @@ def _of_server(opened: Callable[[], AbstractContextManager[Transport]], folder: 
         with opened() as transport:
             return _output_of(transport, job_id, name)
 
-    return Resolver(known, site, keep_code=keep, output_of=output_of)
+    return Resolver(known, site, keep_code=keep, output_of=output_of, own_site=own)
 
 
 def _site_of(transport: Transport) -> Site:

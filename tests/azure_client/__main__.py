@@ -2,7 +2,8 @@
 
 Each release of azure-ai-ml has an environment of its own, in which nothing of ours is installed. It runs the scripts as
 they are, with what `parallelrun azure-env` prints in its environment. With `--containers`, the first release also plays
-them against the cluster of docker-compose.yml.
+them against the cluster of docker-compose.yml. Then the documents that Microsoft publishes, and one for each construct,
+are given to each release and to the command line (`corpus`), and those with parallel steps run to their ends.
 """
 
 from __future__ import annotations
@@ -22,8 +23,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from tests.azure_client.corpus import play
+from tests.azure_client.corpus import play, runs
 from tests.azure_client.corpus.play import Compared
+from tests.azure_client.corpus.runs import Ended
 from tests.azure_client.servers import Server, connected, containers, embedded
 
 FOLDER: Final = Path(__file__).parent
@@ -66,7 +68,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     if given.containers:
         ran += _play(containers(home), given.releases[:1], given, home / "containers")
     compared = [] if given.no_documents else play.play(given.releases, given.environments, home / "documents")
-    return _report(ran, compared, given.releases, time.monotonic() - began, home)
+    first = given.environments / f"azure-client-{given.releases[0]}" / "bin" / "python"
+    ended = [] if given.no_documents else runs.run(first.absolute(), home / "runs")
+    return _report(ran, compared, ended, given.releases, took_s=time.monotonic() - began, home=home)
 
 
 def _play(
@@ -107,7 +111,13 @@ def run(release: str, environments: Path, scripts: Sequence[str], home: Path, en
 
 
 def _report(
-    ran: Sequence[Ran], compared: Sequence[Compared], releases: Sequence[str], took_s: float, home: Path
+    ran: Sequence[Ran],
+    compared: Sequence[Compared],
+    ended: Sequence[Ended],
+    releases: Sequence[str],
+    *,
+    took_s: float,
+    home: Path,
 ) -> int:
     failed = [each for each in ran if each.error]
     wrong = [each for each in compared if each.trouble]
@@ -118,7 +128,9 @@ def _report(
         print(f"\n== azure-ai-ml {each.release}, {each.server}, {each.script}\n{each.error}")
     for one in wrong:
         print(f"\n== azure-ai-ml {one.release}, {one.case.name}\n{one.trouble[:2000]}")
-    if failed or wrong:
+    for document in ended:
+        print(f"azure-ai-ml {releases[0]} {document.name}: {document.trouble or 'has run to its end'}")
+    if failed or wrong or any(each.trouble for each in ended):
         print(f"\nthe logs are in {home}")
     else:
         shutil.rmtree(home, ignore_errors=True)
@@ -127,7 +139,7 @@ def _report(
     print(
         f"azure_client releases={len(releases)} scripts={len(ran)} passed={passed} {of_documents} seconds={took_s:.0f}"
     )
-    return 1 if failed or wrong else 0
+    return 1 if failed or wrong or any(each.trouble for each in ended) else 0
 
 
 if __name__ == "__main__":

@@ -278,6 +278,7 @@ MECHANISMS: Final[dict[str, tuple[Line | Step, ...]]] = {
     # What the face for Azure ML's client makes of the API token, and how it takes names of blobs and folders of code.
     "azure.tokens": (Step("parallelrun_api.azure.credentials:is_valid", always(True)),),
     "azure.signatures": (Step("parallelrun_api.azure.credentials:allows", always(True)),),
+    "azure.artifacts": (Step("parallelrun_core.azure.v2_command:CommandReader._mark_artifacts", nothing),),
     "azure.names": (Step("parallelrun_api.azure.blobs.routes:checked_blob", _as_it_came),),
     "azure.codes": (Step("parallelrun_api.azure.catalog:FaceAssets._check_code", nothing),),
     # The check of the Host header.

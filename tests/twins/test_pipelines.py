@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.conformance.pipelines import test_documents as documents
+from tests.conformance.pipelines.documents import HERE
 from tests.integration import test_pipelines as pipelines
 from tests.integration.queue import test_pipeline_turns as turns
 from tests.security import test_paths as paths
@@ -68,3 +70,9 @@ def test_reuse_that_does_not_look_at_the_inputs_is_found() -> None:
 def test_reuse_of_what_another_run_has_put_in_its_place_is_found(tmp_path: Path) -> None:
     with without("reuse.outputs"), expect_failure():
         reuse.test_an_output_that_is_not_what_the_step_has_made_is_not_reused(tmp_path, reuse.overwritten)
+
+
+def test_commands_whose_artifacts_nobody_marks_are_found() -> None:
+    document = HERE / "documents" / "artifacts_of_commands.yml"
+    with without("azure.artifacts"), expect_failure():
+        documents.test_a_document_means_what_is_expected(document)

@@ -36,6 +36,7 @@ class Resolver:
         code_at: what a job's `code` is for stored code: a name for whoever accepts the job, or a folder.
         output_of: the path or the URL of an output, by the id of its job and its name; raises NotFound. None: no jobs
             are known.
+        own_site: what the site file says of images, if that is all of `site` that can be had without asking others.
     """
 
     def __init__(
@@ -46,12 +47,14 @@ class Resolver:
         keep_code: KeepCode,
         code_at: Callable[[str], str] = code_called,
         output_of: Callable[[str, str], str] | None = None,
+        own_site: Callable[[], Site] | None = None,
     ) -> None:
         self._known = known
         self._site = site
         self._keep_code = keep_code
         self._code_at = code_at
         self._output_of = output_of
+        self._own_site = own_site or site
 
     def asset(self, kind: str, text: str) -> Asset:
         """The asset of this type that a text names.
@@ -62,12 +65,21 @@ class Resolver:
             ConnectionFailed, OSError, CorruptLog: nobody can be asked.
         """
         reference = reference_of(text)
+        if reference is None and kind == "environment":
+            return self._of_image(text)
         if reference is None or reference.type not in ("", kind):
             raise InvalidInput.at("", f"{text!r} is not the name of a {kind}", "as in azureml:NAME:VERSION")
         stand_in = self._site().stand_in(kind, reference)
         if stand_in is not None:
             return self._standing_in(kind, reference, stand_in)
         return self._known(kind, reference)
+
+    def _of_image(self, image: str) -> Asset:
+        """What stands for an environment with this image. Raises UnknownAsset: nothing does."""
+        stand_in = self._own_site().stand_in_for_image(image)
+        if stand_in is None:
+            raise UnknownAsset.called(image, "no environment stands for this image", _MAP_IT)
+        return self._standing_in("environment", Reference(image, "environment", "image"), stand_in)
 
     def place(self, text: str) -> str:
         """The location that stands for another one here; mostly the same. Raises InvalidInput if the site file is

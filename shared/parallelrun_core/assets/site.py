@@ -8,6 +8,8 @@
       azureml:diabetes:*: /srv/diabetes
     environments:                                 # an asset of here, a file, or the environment itself
       azureml://registries/azureml/environments/sklearn-1.5: azureml:sklearn@latest
+    images:                                       # the same, for environments that are built of an image
+      mcr.microsoft.com/azureml/openmpi*: azureml:sklearn@latest
     components:                                   # an asset of here, or a file
       azureml://registries/azureml/components/*: components/theirs.yml
 
@@ -39,6 +41,7 @@ or its operator says that another place has this name."""
 
 _OF_TYPE: Final = {"data": "data", "model": "models", "environment": "environments", "component": "components"}
 _PLACES: Final = ("datastores", "locations")
+_IMAGES: Final = "images"
 
 
 @dataclass(frozen=True)
@@ -50,6 +53,8 @@ class Site:
     locations: Mapping[str, str] = field(default_factory=dict)
     assets: Mapping[str, list[tuple[Reference, Any]]] = field(default_factory=dict)
     """By type: names, and what stands for them."""
+    images: Mapping[str, Any] = field(default_factory=dict)
+    """Names of images, and the environments that stand for those which are built of them."""
 
     @property
     def folder(self) -> Path | None:
@@ -70,8 +75,16 @@ class Site:
     def over(self, other: Site) -> Site:
         """Return what this one says, and where it says nothing of a place, what another one does."""
         return Site(
-            self.file, {**other.datastores, **self.datastores}, {**self.locations, **other.locations}, self.assets
+            self.file,
+            {**other.datastores, **self.datastores},
+            {**self.locations, **other.locations},
+            self.assets,
+            self.images,
         )
+
+    def stand_in_for_image(self, image: str) -> Any:
+        """What stands for an environment with this image; None if nothing does."""
+        return next((value for named, value in self.images.items() if fnmatchcase(image, named)), None)
 
     def stand_in(self, kind: str, reference: Reference) -> Any:
         """Return what stands for the name of an asset; None if nothing does."""
@@ -151,7 +164,7 @@ def _read(document: object, file: Path) -> Site:
         return Site(file)
     if not isinstance(document, dict):
         raise InvalidInput.at("", "a site file is a mapping", "see docs/assets.md")
-    at.known_keys(document, (*_PLACES, *_OF_TYPE.values()))
+    at.known_keys(document, (*_PLACES, *_OF_TYPE.values(), _IMAGES))
     folder = file.absolute().parent
     sections = {name: _entries(document.get(name), at.below(name)) for name in (*_PLACES, *_OF_TYPE.values())}
     datastores = {name: _location(value, here, folder) for name, value, here in sections["datastores"]}
@@ -164,8 +177,12 @@ def _read(document: object, file: Path) -> Site:
                 here.wrong("this is not a name of such an asset", "as in azureml:NAME, or azureml://registries/…")
             else:
                 assets.setdefault(kind, []).append((reference, _stand_in(kind, value, here, folder)))
+    images = {
+        name: _stand_in("environment", value, here, folder)
+        for name, value, here in _entries(document.get(_IMAGES), at.below(_IMAGES))
+    }
     problems.check()
-    return Site(file, datastores, locations, assets)
+    return Site(file, datastores, locations, assets, images)
 
 
 def _entries(section: object, at: At) -> Iterator[tuple[str, Any, At]]:

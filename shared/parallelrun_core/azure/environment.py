@@ -7,7 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
-from parallelrun_core.assets.names import stored_code
+from parallelrun_core.assets.names import UnknownAsset, stored_code
 from parallelrun_core.azure.findings import Findings, Location
 from parallelrun_core.azure.named import named_environment
 from parallelrun_core.computes.images import BUILD_NOTE, NOTE, OWN_PYTHON
@@ -40,6 +40,8 @@ def read_environment(value: Any, location: Location, findings: Findings) -> tupl
     if not any(value.get(field) for field in ("image", "build", "conda_file", "pip")):
         findings.wrong(location.pointer, "it has neither image nor build nor conda_file", "as in conda_file: conda.yml")
         return {}, {}
+    if (stand_in := stand_in_for_image(value.get("image"), location, findings)) is not None:
+        value = {**stand_in, "environment_variables": value.get("environment_variables")}
     environment: dict[str, Any] = {"name": str(value.get("name") or "")}
     if value.get("image"):
         note_image(location.at("image"), findings)
@@ -50,6 +52,18 @@ def read_environment(value: Any, location: Location, findings: Findings) -> tupl
         environment["conda_file"] = read_conda_file(value["conda_file"], location.below("conda_file"), findings)
     environment |= {field: value[field] for field in _AS_THEY_ARE if value.get(field)}
     return {name: found for name, found in environment.items() if found}, value.get("environment_variables") or {}
+
+
+def stand_in_for_image(image: object, location: Location, findings: Findings) -> dict[str, Any] | None:
+    """What the site file says of environments with this image, as a document has it; None if it says nothing."""
+    if findings.names is None or not isinstance(image, str) or not image:
+        return None
+    try:
+        asset = findings.names.asset("environment", image)
+    except (UnknownAsset, InvalidInput):
+        return None
+    findings.note(location.pointer, f"the site file says what stands for environments with the image {image}")
+    return dict(asset.content)
 
 
 def note_image(pointer: str, findings: Findings) -> None:

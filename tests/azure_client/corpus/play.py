@@ -110,7 +110,7 @@ def figures(compared: Sequence[Compared]) -> str:
 
 
 def _compared(release: str, case: Case, client: Answer, line: Answer, root: Path) -> Compared:
-    client.job = _job_id(root, client.job)
+    client.job = job_id_of(root, client.job)
     wrong = "" if client.kept_back else trouble(client, line, root)
     if case.name in differing():
         wrong = "" if wrong else f"differs no longer: {differing()[case.name]}"
@@ -119,7 +119,7 @@ def _compared(release: str, case: Case, client: Answer, line: Answer, root: Path
     return Compared(release, case, not client.kept_back, bool(client.job), wrong)
 
 
-def _job_id(root: Path, name: str) -> str:
+def job_id_of(root: Path, name: str) -> str:
     """The id of the job that a client calls by a name."""
     if not name:
         return ""

@@ -30,6 +30,8 @@ PARALLEL: dict[str, Any] = {
     "task": {"type": "run_function", "code": "/code", "entry_script": "score.py", "environment": "azureml:sk@latest"},
 }
 IN_WORKSPACE = "subscriptions/s/resourcegroups/g/workspaces/w"
+LISTED: dict[str, Any] = {"hidden_files": "skip", "litter_files": "warn"}
+"""What a document of Azure ML says of the files that are cut."""
 
 
 @pytest.fixture
@@ -53,7 +55,7 @@ def test_names_stand_for_what_the_catalog_has_and_the_job_keeps_their_versions(c
         "inputs": {**PARALLEL["inputs"], "model": {"type": "custom_model", "path": "azureml:credit@latest"}},
     }
     reading = read_job(document, names=names_in(catalog, Site))
-    assert reading.spec.inputs["data"] == Input(path="/data/images", asset="azureml:images:1")
+    assert reading.spec.inputs["data"] == Input(path="/data/images", asset="azureml:images:1", **LISTED)
     assert reading.spec.inputs["model"] == Input(path="/models/credit", asset="azureml:credit:3", model="custom_model")
     assert reading.job.environment.name == "sk:2"
     assert reading.job.environment.python == "3.11"
@@ -67,7 +69,7 @@ def test_a_registered_component_runs_in_a_pipeline(catalog: Catalog) -> None:
         "inputs": {"raw": {"type": "uri_folder", "path": "azureml:images"}},
     }  # fmt: skip
     reading = read_job(document, names=names_in(catalog, Site))
-    assert reading.spec.inputs["data"] == Input(path="/data/images", asset="azureml:images:1")
+    assert reading.spec.inputs["data"] == Input(path="/data/images", asset="azureml:images:1", **LISTED)
     assert "azureml:score:5" in " ".join(map(str, reading.notes))
 
 
@@ -261,3 +263,22 @@ def test_the_labels_in_a_component_are_those_of_when_it_was_registered(catalog: 
     kept = pinned({**component, "task": {"environment": "azureml:unknown@latest"}}, names)
     assert kept["jobs"]["a"] == {"component": "azureml:score:5", "environment": "azureml:sk:2"}
     assert kept["task"] == {"environment": "azureml:unknown@latest"}
+
+
+def test_environments_of_an_image_are_what_the_site_file_says(catalog: Catalog, tmp_path: Path) -> None:
+    file = tmp_path / "site.yml"
+    file.write_text("images:\n  their.example/py*: azureml:sk@latest\n")
+    document = {
+        **PARALLEL,
+        "task": {**PARALLEL["task"], "environment": {"image": "their.example/py:3", "conda_file": {}}},
+    }
+    spec = read(document, catalog, read_site(file))
+    assert (spec.environment.image, spec.environment.python) == ("", "3.11")
+    other = {**document, "task": {**document["task"], "environment": {"image": "other.example/py:3"}}}
+    assert read(other, catalog, read_site(file)).environment.image == "other.example/py:3"
+
+
+def test_an_output_of_a_job_that_is_not_there_is_told_with_its_place(catalog: Catalog) -> None:
+    document = {**PARALLEL, "inputs": {**PARALLEL["inputs"], "data": {"path": "azureml://jobs/none/outputs/rows"}}}
+    with pytest.raises(InvalidInput, match="/inputs/data/path: There is no job 'none'"):
+        read(document, catalog)

@@ -1,0 +1,1 @@
+"""Stands for a package that scripts import and don't use."""
