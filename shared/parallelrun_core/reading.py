@@ -17,7 +17,7 @@ from typing import Any, Final
 from parallelrun_core.assets.names import Names
 from parallelrun_core.azure.draft import Draft
 from parallelrun_core.azure.findings import Findings, Location, Note, relocated
-from parallelrun_core.azure.forms import is_deployment, is_of_pipeline, is_v1, is_v2, with_its_type
+from parallelrun_core.azure.forms import is_deployment, is_of_pipeline, is_v1, is_v2, mistaken_for, with_its_type
 from parallelrun_core.azure.pipelines.draft import PipelineDraft
 from parallelrun_core.errors import InvalidInput, ParallelRunError, Problem
 from parallelrun_core.own_form import read_own
@@ -102,6 +102,8 @@ def read_job(document: object, *, folder: Path | None = None, names: Names | Non
     """
     if not isinstance(document, dict):
         raise InvalidInput.at("", "a job spec is a mapping of settings", "see docs/job-spec.md")
+    if (mistake := mistaken_for(document)) is not None:
+        raise InvalidInput.at("", *mistake)
     findings = Findings(names=names)
     location = Location("", folder)
     draft = _read(document, location, findings)

@@ -444,3 +444,24 @@ def test_a_script_that_removes_its_working_folder_harms_nobody() -> None:
         assert {outcome.tries for outcome in decisions_of(cluster, job).values()} == {1}
         assert cluster.processes["node000"].poll() is None
         assert not cluster.logged("node000", "disk_full")
+
+
+ARGUMENTS = """
+import argparse
+def parse():
+    argparse.ArgumentParser().parse_args()
+{where}
+"""
+
+
+@pytest.mark.parametrize("where", [
+    "def init(): parse()\ndef run(mini_batch): return mini_batch", "def run(mini_batch): parse()",
+    "parse()\ndef run(mini_batch): return mini_batch",
+])  # fmt: skip
+def test_a_script_that_dies_of_arguments_of_others_is_told_the_remedy(where: str) -> None:
+    with Cluster(nodes=1, slots=1) as cluster:
+        script = ARGUMENTS.format(where=where)
+        settings = {"run_max_try": 1, "program_arguments": "--mine 5"}
+        result = cluster.result(cluster.submit(script, inputs=cluster.files(2), **settings))
+        assert result.failure is not None
+        assert "parse_known_args()" in result.failure.hint, result.failure

@@ -15,6 +15,9 @@ _TYPED_SCHEMA: Final = re.compile(
 _COMMAND_ONLY: Final = (
     "display_name", "experiment_name", "identity", "distribution", "services", "limits", "queue_settings",
 )  # fmt: skip
+_STEP_TYPES: Final = frozenset(
+    {"parallel", "command", "pipeline", "if_else", "parallel_for", "do_while", "sweep", "spark"}
+)
 _PIPELINE_ONLY: Final = ("component", "job_definition")
 
 
@@ -57,3 +60,21 @@ def is_deployment(document: Mapping[Any, Any]) -> bool:
 def is_of_pipeline(document: Mapping[str, Any]) -> bool:
     """Return whether a deployment is that of a pipeline."""
     return str(document.get("type", "")).lower() == "pipeline" or any(name in document for name in _PIPELINE_ONLY)
+
+
+def mistaken_for(document: Mapping[Any, Any]) -> tuple[str, str] | None:
+    """Return what a document is that is no job, though people submit it as one, and what to do; None: nothing known."""
+    parts = list(document.values())
+    if parts and all(isinstance(part, Mapping) and str(part.get("type")).lower() in _STEP_TYPES for part in parts):
+        names = ", ".join(map(str, document))
+        return (
+            f"these are steps of a pipeline ({names}), without the pipeline",
+            "write `type: pipeline` and `jobs:` above them and indent them, or leave out the name of a single step",
+        )
+    nodes = document.get("nodes")
+    if isinstance(nodes, list) and any(isinstance(node, Mapping) and "source" in node for node in nodes):
+        return (
+            "this is a flow of prompt flow (flow.dag.yaml), which calls language models for single requests; no job",
+            "an entry script whose run() calls the flow for each item makes a job of it",
+        )
+    return None

@@ -166,3 +166,19 @@ def test_what_cannot_be_installed_is_told_by_its_name(entry: object, why: str) -
 )
 def test_the_version_of_python_is_found(entry: str, version: str) -> None:
     assert python_of({"dependencies": ["six", entry]}) == version
+
+
+STEP = {"type": "parallel", "inputs": {}, "task": {"type": "run_function"}}
+
+
+@pytest.mark.parametrize("document, words", [
+    ({"predict": STEP}, "these are steps of a pipeline (predict), without the pipeline"),
+    ({"prepare": {"type": "command", "command": "true"}, "predict": STEP}, "(prepare, predict)"),
+    ({"inputs": {"q": {"type": "string"}}, "nodes": [{"name": "a", "type": "llm", "source": {}}]}, "prompt flow"),
+])  # fmt: skip
+def test_what_is_taken_for_a_job_is_refused_by_its_name(document: dict[str, Any], words: str) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        read_job(document, folder=Path("/x"))
+    [problem] = caught.value.problems
+    assert words in problem.message
+    assert problem.hint

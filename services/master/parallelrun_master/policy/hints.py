@@ -30,6 +30,10 @@ NOT_INSTALLED = (
     "name the package in the job, as in `environment: {pip: [NAME]}` or `environment: {conda_file: FILE}`: without an "
     "environment, workers run in the Python of their node; your own modules must be below `code`"
 )
+PARSE_ARGS = (
+    "parse_args() ends the process for arguments that it doesn't know, and the engine adds some of its own: use "
+    "`args, _ = parser.parse_known_args()`"
+)
 GPU_TOO_SMALL = (
     "the memory of the GPU has run out: use smaller mini-batches (mini_batch_size), or smaller batches in run(), and "
     "let go of what one run() leaves to the next"
@@ -51,13 +55,18 @@ def what_to_do(spec: JobSpec, progress: Progress, first: ErrorGroup) -> str:
         return for_a_gpu(spec)
     if first.category != "RUN_EXCEPTION":
         return ""
-    if is_about_a_package(first.message):
-        return NOT_INSTALLED
+    if is_about_a_package(first.message) or is_about_arguments(first.message, first.traceback):
+        return NOT_INSTALLED if is_about_a_package(first.message) else PARSE_ARGS
     if _FRAME_WANTED.match(first.message) and not any(_may_be_a_table(given) for _, given in spec.data_inputs()):
         step = next(filter(None, map(step_for, first.files)), "")
         if step:
             return NO_TABLE.format(step=step)
     return ONE_FAILS_ALL if progress.items_failed > progress.failed else ""
+
+
+def is_about_arguments(message: str, traceback: str) -> bool:
+    """Return whether argparse has ended the process: its parse_args() accepts only what it knows."""
+    return message.startswith("SystemExit") and "parse_args" in traceback
 
 
 def for_a_gpu(spec: JobSpec) -> str:

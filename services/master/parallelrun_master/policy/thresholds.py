@@ -21,7 +21,10 @@ def over_threshold(spec: JobSpec, progress: Progress, errors: ErrorGroups) -> Jo
         summary = f"{progress.items_failed:,} items failed, more than error_threshold ({spec.error_threshold:,})."
     elif 0 <= spec.mini_batch_error_threshold < progress.failed:
         limit = spec.mini_batch_error_threshold
-        summary = f"{progress.failed:,} mini-batches failed, more than mini_batch_error_threshold ({limit:,})."
+        summary = (
+            f"{progress.failed:,} mini-batches failed, more than mini_batch_error_threshold ({limit:,}; "
+            "v1: allowed_failed_count)."
+        )
     elif decided_all and 100 * progress.failed > spec.allowed_failed_percent * with_items:
         percent = 100 * progress.failed / with_items
         summary = f"{percent:.3g} % of the mini-batches failed, more than allowed_failed_percent."
