@@ -10,6 +10,7 @@ from collections.abc import Container, Iterator, Sequence
 from typing import BinaryIO, NamedTuple, Protocol
 
 from parallelrun_core.path_rule import PathRule
+from parallelrun_core.storage.leftovers import Names
 
 Page = tuple[bytes, list[bytes]]
 """A folder, and the names of some files directly in it."""
@@ -53,6 +54,11 @@ class Listing(Protocol):
     def versions(self) -> Sequence[Version] | None:
         """Those of the page that was yielded last, in the order of its names; None if asking for them would cost a
         call for each file."""
+        ...
+
+    @property
+    def markers(self) -> Names:
+        """Objects that were left out as they only mark a folder; final when the iteration ends."""
         ...
 
     def __iter__(self) -> Iterator[Page]:

@@ -80,6 +80,8 @@ class Leftovers:
         self._litter_files = litter if litter in ("skip", "warn") else ""
         self.skipped = Names()
         self.kept_litter = Names()
+        self.markers = Names()
+        """Objects that only mark a folder, which a listing has left out."""
         self.half_written = Names()
         """Files of a table whose names end as those of files do that are still being written."""
 

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from parallelrun_core.errors import Conflict
+from parallelrun_core.errors import Conflict, InvalidInput
 from parallelrun_core.storage.interface import Replaced
 from parallelrun_core.storage.objects import ObjectStorage, clients, listing
 from parallelrun_core.storage.objects.listing import PAGE
@@ -99,6 +99,49 @@ def test_what_consoles_create_for_a_folder_is_no_file(bucket: Bucket) -> None:
     bucket.put("in/empty.txt", b"")
 
     assert listed(bucket.url("in")) == [bucket.url("in/empty.txt"), bucket.url("in/folder/a.txt")]
+
+
+def test_empty_objects_that_mark_a_folder_are_no_files_and_are_counted(bucket: Bucket) -> None:
+    for key, content in {
+        "in": b"",
+        "in/sub": b"",
+        "in/sub/deep/a": b"1",
+        "in/z_$folder$": b"",
+        "in/empty": b"",
+    }.items():
+        bucket.put(key, content)
+
+    expected = [bucket.url("in/empty"), bucket.url("in/sub/deep/a")]
+    for spelled in ("in", "in/"):
+        files = STORAGE.files(bucket.url(spelled))
+        urls = [os.fsdecode(folder + b"/" + name) for folder, names in files for name in names]
+        assert sorted(urls) == expected
+        assert files.markers.count == 3 - spelled.endswith("/")
+        assert "sub" in str(files.markers)
+    assert listed(bucket.url("in/empty")) == [bucket.url("in/empty")]
+
+
+def test_an_object_that_is_also_a_folder_is_refused_with_both_meanings(bucket: Bucket) -> None:
+    bucket.put("both", b"abc")
+    bucket.put("both/a", b"1")
+
+    with pytest.raises(
+        InvalidInput, match=r"3 bytes, and also a folder.*both/ for the folder.*\[b\]oth for the object"
+    ):
+        listed(bucket.url("both"))
+    assert listed(bucket.url("both/")) == [bucket.url("both/a")]
+    assert listed(bucket.url("[b]oth")) == [bucket.url("both")]
+
+
+def test_a_prefix_with_brackets_is_taken_as_it_is_if_it_is_there(bucket: Bucket) -> None:
+    for key in ("run[1]/a.csv", "run[1]/x/b.csv", "run1/c.csv", "d[2].csv"):
+        bucket.put(key)
+
+    assert listed(bucket.url("run[1]")) == [bucket.url("run[1]/a.csv"), bucket.url("run[1]/x/b.csv")]
+    assert listed(bucket.url("run[1]/*.csv")) == [bucket.url("run[1]/a.csv")]
+    assert listed(bucket.url("run[1]/x/*")) == [bucket.url("run[1]/x/b.csv")]
+    assert listed(bucket.url("d[2].csv")) == [bucket.url("d[2].csv")]
+    assert listed(bucket.url("run[12]/*")) == [bucket.url("run1/c.csv")]
 
 
 def test_an_object_is_read_in_ranges_of_one_version(bucket: Bucket) -> None:

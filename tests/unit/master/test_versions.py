@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from parallelrun_core.message import Described, decode, described_of, described_paths, encode_described, join_groups
 from parallelrun_core.storage.interface import Page, Version
+from parallelrun_core.storage.leftovers import Names
 from parallelrun_core.storage.versions import packed, unpacked
 from parallelrun_master.planning.cutting import cut, without_known
 from parallelrun_master.planning.seen_files import SeenFiles
@@ -35,6 +36,7 @@ class _Listing:
     def __init__(self, pages: Sequence[Page]) -> None:
         self._pages = pages
         self.versions: Sequence[Version] | None = None
+        self.markers = Names()
 
     def __iter__(self) -> Iterator[Page]:
         for folder, names in self._pages:

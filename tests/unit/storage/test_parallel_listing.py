@@ -130,7 +130,7 @@ def test_empty_objects_are_asked_for_together_and_no_others(monkeypatch: pytest.
         together.wait(timeout=20)
         return None if url.endswith("folder") else object()
 
-    page = [{"path": f"in/{name}", "size": 0} for name in ("folder", *"abcdefg")] + [{"path": "in/z", "size": 1}]
+    page = [{"path": f"in/{name}", "size": 0} for name in (*"abcdef", "folder", "g")] + [{"path": "in/z", "size": 1}]
     monkeypatch.setattr(listing, "single", single)
     monkeypatch.setattr(listing, "version_of", lambda meta: meta)
     monkeypatch.setattr(ObjectListing, "_pages", lambda *_: iter([page]))

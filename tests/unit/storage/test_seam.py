@@ -67,6 +67,7 @@ ALLOWED = {
     ("services/master/parallelrun_master/planning/changed_inputs.py", "changed_inputs"): THE_JOB_FOLDER,
     ("services/master/parallelrun_master/planning/formats/delta_log.py", "copied"): A_COPY,
     ("services/master/parallelrun_master/planning/formats/delta_log.py", "copy"): A_COPY,
+    ("services/master/parallelrun_master/planning/preview.py", "preview"): THE_JOB_FOLDER,
     ("services/master/parallelrun_master/planning/shuffling.py", "read_groups"): THE_JOB_FOLDER,
     ("services/master/parallelrun_master/planning/shuffling.py", "run"): THE_JOB_FOLDER,
     ("services/master/parallelrun_master/planning/shuffling.py", "_check_room"): THE_JOB_FOLDER,

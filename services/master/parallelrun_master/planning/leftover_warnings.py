@@ -10,6 +10,7 @@ from parallelrun_core.mltable.plan import InputPlan
 from parallelrun_core.storage.leftovers import Leftovers, Names
 
 SKIPPED: Final = "skipped"
+_MARKER: Final = "folder_marker"
 _LITTER: Final = "litter"
 _HALF_WRITTEN: Final = "half_written"
 
@@ -25,6 +26,9 @@ def leftover_warnings(plan: InputPlan, leftovers: Iterable[Leftovers]) -> Iterat
         if each.kept_litter.count:
             remedy = f"to leave them out, write inputs.{plan.name}.litter_files: skip"
             yield _warning(_LITTER, each, each.kept_litter, "known not to be data, and read as data", remedy)
+        if each.markers.count:
+            remedy = "an empty object whose name is also that of a folder marks it; give one that is data another name"
+            yield _warning(_MARKER, each, each.markers, "empty objects that mark folders were skipped", remedy)
         if each.half_written.count:
             remedy = "if a program is still writing them, wait for it; else name what is data by a pattern"
             yield _warning(_HALF_WRITTEN, each, each.half_written, "read although the name ends in .tmp", remedy)

@@ -64,6 +64,7 @@ class Sources:
                 data = leftovers.without(folder, data)
                 if data:
                     yield folder, data
+            leftovers.markers = listing.markers
             self.is_sorted = self.is_sorted and listing.is_sorted
 
     @staticmethod

@@ -23,6 +23,7 @@ from parallelrun_core.errors import InvalidInput
 from parallelrun_core.path_rule import PathRule
 from parallelrun_core.storage.globs import START, Pattern, States, split_existing
 from parallelrun_core.storage.interface import Page
+from parallelrun_core.storage.leftovers import Names
 
 SORTED_UP_TO: Final = 50_000
 _PAGE: Final = 1000
@@ -55,6 +56,7 @@ class LocalListing:
         page: int = _PAGE,
     ) -> None:
         self.path = path
+        self.markers = Names()
         self._rule = rule
         self.is_sorted = True
         self._below = list(below)

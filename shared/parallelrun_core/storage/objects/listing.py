@@ -15,10 +15,13 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
-from parallelrun_core.storage.globs import START, Pattern
+from parallelrun_core.storage.globs import START, Pattern, has_wildcard
 from parallelrun_core.storage.interface import Page, Version
+from parallelrun_core.storage.leftovers import Names
 from parallelrun_core.storage.objects.address import Address, address_of, split
 from parallelrun_core.storage.objects.clients import client_of
+from parallelrun_core.storage.objects.endpoints import check_endpoint
+from parallelrun_core.storage.objects.markers import has_keys_below, is_marker, markers_in
 from parallelrun_core.storage.objects.meters import metered
 from parallelrun_core.storage.objects.parallel_listing import folders_at_once, pages_at_once
 from parallelrun_core.storage.objects.reading import present_version, version_of
@@ -44,15 +47,21 @@ class ObjectListing:
     """
 
     def __init__(self, url: str, below: Sequence[str] = ()) -> None:
-        self._url, names = (url, list(below)) if below else split(url)
-        self._pattern = Pattern(names) if names else None
+        self._url, self._names = (url, list(below)) if below else split(url)
+        self._pattern = Pattern(self._names) if self._names else None
+        self.markers = Names()
         self.versions: Sequence[Version] | None = None
         self.is_sorted = True
         self._last = ""
 
     def __iter__(self) -> Iterator[Page]:
         address = address_of(self._url)
-        if self._pattern is None and (one := single(self._url, address)) is not None:
+        if not address.is_web:
+            check_endpoint(address.store, self._url)
+        if self._names and "[" in self._names[0]:
+            self._take_literally()
+            address = address_of(self._url)
+        if self._pattern is None and (one := self._object(address)) is not None:
             folder, _, name = self._url.rpartition("/")
             self.versions = [one]
             yield os.fsencode(folder), [os.fsencode(name)]
@@ -60,7 +69,7 @@ class ObjectListing:
         if address.is_web:
             raise Missing(2, "a web server has no folders: name each file", self._url)
         for page in _ahead(self._pages(address)):
-            if not (metas := _files_of(address.store, page)):
+            if not (metas := self._files_of(address.store, page)):
                 continue
             # Of millions of keys, each call in Python for each one is a part of a minute.
             keys = [meta["path"] for meta in metas]
@@ -74,6 +83,41 @@ class ObjectListing:
                     at = len(folder) + 1 if folder else 0
                     place = f"{address.store}/{folder}" if folder else address.store
                     yield os.fsencode(place), _encoded([meta["path"][at:] for meta in chosen])
+
+    def _take_literally(self) -> None:
+        """Take names with brackets as they are, as far as an object or a folder has exactly such a name."""
+        while self._names and "[" in self._names[0]:
+            url = f"{self._url.rstrip('/')}/{self._names[0]}"
+            address = address_of(url)
+            if not (has_keys_below(url, address) or (len(self._names) == 1 and single(url, address) is not None)):
+                return
+            start, self._names = url, self._names[1:]
+            while self._names and not has_wildcard(self._names[0]):
+                start, self._names = f"{start}/{self._names[0]}", self._names[1:]
+            self._url = start
+            self._pattern = Pattern(self._names) if self._names else None
+
+    def _object(self, address: Address) -> Version | None:
+        """Return the version of the object that is meant; None: a folder is. A URL that ends in a slash is one."""
+        if self._url.endswith("/") and not address.is_web:
+            return None
+        one = single(self._url, address)
+        if one is None or address.is_web or not is_marker(self._url, address, one):
+            return one
+        self.markers.add(os.fsencode(self._url.rpartition("/")[2]))
+        return None
+
+    def _files_of(self, store: str, page: Sequence[ObjectMeta]) -> Sequence[ObjectMeta]:
+        """Return those of a page that are files; what marks a folder is none."""
+        files = _files_of(store, page)
+        empty = [meta["path"] for meta in files if not meta["size"]]
+        if not empty:
+            return files
+        keys = [meta["path"] for meta in page]
+        markers = markers_in(store, page, empty, is_sorted=self.is_sorted and keys == sorted(keys))
+        for key in sorted(markers):
+            self.markers.add(os.fsencode(key))
+        return [meta for meta in files if meta["path"] not in markers]
 
     def _note_order(self, keys: list[str]) -> None:
         # Sorting what is sorted costs next to nothing; code points have the order of their UTF-8.

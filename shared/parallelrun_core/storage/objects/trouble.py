@@ -26,6 +26,14 @@ _UNENCRYPTED: Final = "builder error"
 _ONLY_HERE: Final = "plain http is for this machine only: use https, or set AWS_ALLOW_HTTP=true where it runs"
 _NO_ANSWER: Final = re.compile(r"Error performing \w+ (https?://[^/\s]+).*HTTP error: ([^\n]*)", re.DOTALL)
 _NOTHING: Final = "there is no such object"
+_NO_PATH: Final = re.compile(r"Encountered object with invalid path: (.*)")
+_NO_STORE: Final = re.compile(
+    r"[Ii]nvalid (?:list|XML) response|Error (?:getting|parsing) list response", re.IGNORECASE
+)
+NOT_A_STORE: Final = (
+    "what answers there is no object store, but perhaps a console's port or a page to sign in: check the endpoint "
+    "(AWS_ENDPOINT_URL, or that of the datastore)"
+)
 _FOR_GOOD: Final = re.compile(r"status code: 4(?!08|29)\d\d")
 """It says what is wrong with the request, which another one would not change."""
 
@@ -105,6 +113,10 @@ def _told(error: BaseException, url: str) -> OSError | None:
 
     kind = next((told for kinds, told in _by_kind() if isinstance(error, kinds)), None)
     text = str(error)
+    if isinstance(error, BaseError) and (key := _NO_PATH.search(text)):
+        return StoreError(errno.EINVAL, _key_without_path(key[1]), url)
+    if isinstance(error, BaseError) and _NO_STORE.search(text):
+        return StoreError(errno.EPROTO, NOT_A_STORE, url)
     if kind is None:
         if not isinstance(error, BaseError):
             return None
@@ -115,6 +127,14 @@ def _told(error: BaseException, url: str) -> OSError | None:
         status = _STATUS.search(text)
         kind = _BY_STATUS.get(status[1] if status else "", StoreError if _FOR_GOOD.search(text) else StoreAway)
     return kind(_ERRNO.get(kind, errno.EIO), _words(error, _OTHERWISE.get(kind) or _unreachable(text)), url)
+
+
+def _key_without_path(why: str) -> str:
+    """Return what is to be said of a key that no file here can have as its path."""
+    return (
+        f"the store has a key there that can't be the path of a file ({why[:_MAX_WORDS]}): rename that object, or name "
+        "folders or objects beside it, each as an input of its own"
+    )
 
 
 @cache

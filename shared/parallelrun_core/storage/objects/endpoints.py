@@ -1,0 +1,64 @@
+"""Whether an endpoint that somebody has named is that of a store: a console's port answers everything with a page.
+
+A store's library takes such a page for an object, or for an empty folder. So the endpoint is asked once, without
+credentials, for what a store answers in XML or JSON, be it a refusal.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import urllib.error
+import urllib.request
+from functools import cache
+from typing import Final
+
+from parallelrun_core.datastores.here import known
+from parallelrun_core.storage.location import datastore_of
+from parallelrun_core.storage.objects.trouble import NOT_A_STORE, StoreError
+
+_OF_SCHEMES: Final = {
+    "s3": ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT"),
+    "gs": ("STORAGE_EMULATOR_HOST",),
+    "az": ("AZURE_STORAGE_ENDPOINT", "AZURE_ENDPOINT"),
+}
+_WAIT_S: Final = 5.0
+_HEAD_BYTES: Final = 512
+_PAGES: Final = (b"<!doctype html", b"<html")
+
+
+def check_endpoint(store: str, url: str) -> None:
+    """Make sure that a store whose endpoint somebody has named doesn't answer with web pages.
+
+    Args:
+        url: what is to be read, for the error.
+
+    Raises:
+        StoreError: it does.
+    """
+    endpoint = _endpoint_of(store)
+    if endpoint.startswith(("http://", "https://")) and _is_web_page(f"{endpoint.rstrip('/')}/{_bucket_of(store)}"):
+        raise StoreError(errno.EPROTO, f"{endpoint}: {NOT_A_STORE}", url)
+
+
+def _endpoint_of(store: str) -> str:
+    if name := datastore_of(store):
+        return str(getattr(known(name).datastore, "endpoint", ""))
+    scheme = store.partition(":")[0]
+    names = _OF_SCHEMES.get("az" if scheme == "abfss" else scheme, ())
+    return next((os.environ[name] for name in names if os.environ.get(name)), "")
+
+
+def _bucket_of(store: str) -> str:
+    return "" if datastore_of(store) else store.partition("://")[2].partition("@")[0]
+
+
+@cache
+def _is_web_page(url: str) -> bool:
+    """Return whether a server answers a listing of a bucket with a page for people."""
+    request = urllib.request.Request(f"{url}?list-type=2&max-keys=1", headers={"Accept": "application/xml"})  # noqa: S310 - checked
+    try:
+        with urllib.request.urlopen(request, timeout=_WAIT_S) as answer:  # noqa: S310 - its scheme is checked
+            return bool(answer.read(_HEAD_BYTES).lstrip().lower().startswith(_PAGES))
+    except (OSError, ValueError):
+        return False  # a refusal, or no answer: the store's library says which

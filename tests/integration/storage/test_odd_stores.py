@@ -1,0 +1,87 @@
+"""Keys that no file can have, and endpoints that are no stores: each is refused in words."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+
+from parallelrun_core.storage.objects import ObjectStorage, clients
+from parallelrun_core.storage.objects.trouble import StoreError
+from tests.object_servers import Moto
+
+STORAGE = ObjectStorage()
+PAGE = b"<!DOCTYPE html><html><body>Sign in</body></html>\n"
+pytestmark = pytest.mark.integration
+
+
+class _Console(BaseHTTPRequestHandler):
+    """Answers everything with a page, as a console does."""
+
+    def do_GET(self) -> None:
+        self.send_response(200)
+        for name, value in {
+            "Content-Type": "text/html", "ETag": '"a"', "Last-Modified": "Wed, 21 Oct 2015 07:28:00 GMT",
+            "Content-Length": str(len(PAGE)),
+        }.items():  # fmt: skip
+            self.send_header(name, value)
+        self.end_headers()
+        if self.command == "GET":
+            self.wfile.write(PAGE)
+
+    do_HEAD = do_GET
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@pytest.fixture
+def console(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    with ThreadingHTTPServer(("127.0.0.1", 0), _Console) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        endpoint = f"http://127.0.0.1:{server.server_port}"
+        for name in ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT"):
+            monkeypatch.delenv(name, raising=False)
+        for name, value in {
+            "AWS_ENDPOINT_URL": endpoint, "AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "b",
+            "AWS_REGION": "eu-north-1",
+        }.items():  # fmt: skip
+            monkeypatch.setenv(name, value)
+        clients.forget()
+        yield endpoint
+        clients.forget()
+        server.shutdown()
+
+
+@pytest.mark.parametrize("url", ["s3://bucket/in", "s3://bucket/in/", "s3://bucket/in/*.csv", "s3://bucket"])
+def test_an_endpoint_that_is_a_web_page_is_refused_in_words(console: str, url: str) -> None:
+    with pytest.raises(StoreError, match=r"no object store.*check the endpoint"):
+        list(STORAGE.files(url))
+
+
+@pytest.fixture(scope="module")
+def own_store() -> Iterator[Moto]:
+    """A store for this module alone: who lists all of it meets the odd keys."""
+    server = Moto()
+    server.require()
+    with server:
+        yield server
+
+
+@pytest.mark.parametrize("key", ["a//b", "./b", "a\x01b"])
+def test_a_key_that_can_not_be_a_path_is_refused_with_its_name(
+    own_store: Moto, monkeypatch: pytest.MonkeyPatch, key: str
+) -> None:
+    for name, value in own_store.environment.items():
+        monkeypatch.setenv(name, value)
+    clients.forget()
+    folder = f"odd{len(key)}{ord(key[1])}"
+    outside = own_store.outside()
+    outside.put(f"{folder}/{key}", b"1")
+    outside.put(f"{folder}/good/a", b"1")
+    outside.close()
+    with pytest.raises(StoreError, match=r"can't be the path of a file.*rename that object, or name folders"):
+        list(STORAGE.files(f"{own_store.bucket_url}/{folder}"))
+    assert [names for _, names in STORAGE.files(f"{own_store.bucket_url}/{folder}/good")] == [[b"a"]]
