@@ -122,7 +122,8 @@ def test_a_large_component_to_which_many_refer_takes_memory_only_so_far(tmp_path
 def test_our_own_form_may_have_names_too(catalog: Catalog) -> None:
     document = {"entry_script": "a.py", "code": "/code", "inputs": "azureml:images:1", "environment": "azureml:sk:2"}
     spec = read(document, catalog)
-    assert spec.inputs["data"] == Input(path="/data/images", asset="azureml:images:1")
+    own: dict[str, Any] = {"hidden_files": "skip", "litter_files": "skip"}
+    assert spec.inputs["data"] == Input(path="/data/images", asset="azureml:images:1", **own)
     assert spec.environment.python == "3.11"
     v1 = {
         "parallel_run_config": {
