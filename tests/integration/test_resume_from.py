@@ -127,6 +127,25 @@ def test_mended_code_runs_only_what_the_earlier_job_has_not_done_and_outlives_it
     assert report.count("RUN_DONE") == FILES // 2 - len(done), "what was taken over is no try"
 
 
+def test_what_has_changed_since_the_list_was_made_is_said(cluster: Cluster, client: Client) -> None:
+    """By a takeover and by a retry, which run by the list of the earlier job."""
+    folder = shutil.copytree(cluster.files(FILES), cluster.home / "changing")
+    earlier = half_done(cluster, client, inputs=str(folder))
+    kept = client.jobs.create(spec(cluster, MENDED, inputs=str(folder), resume_from=earlier))
+    assert not [each for each in client.jobs.wait(kept.id).warnings if "not as when" in each]
+    changed, gone = sorted(folder.iterdir())[:2]
+    changed.write_text("")
+    gone.unlink()
+    (folder / "new.txt").touch()
+    words = f"3 files are not as when the inputs were listed (new.txt is new, {gone.name} is gone, {changed.name} was"
+    job = client.jobs.create(spec(cluster, MENDED, inputs=str(folder), resume_from=earlier))
+    ended = client.jobs.wait(job.id)
+    assert any(each.startswith(words) for each in ended.warnings), ended.warnings
+    client.jobs.retry(earlier)
+    again = client.jobs.wait(earlier, raise_on_failure=False)
+    assert any(each.startswith(words) for each in again.warnings), again.warnings
+
+
 def test_a_job_file_of_azure_resumes_a_job_that_was_canceled(cluster: Cluster, client: Client) -> None:
     earlier = client.jobs.create(spec(cluster, WAITING))
     cluster.until(lambda: client.jobs.get(earlier.id).progress.done >= 10, "some mini-batches are done")

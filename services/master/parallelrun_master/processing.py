@@ -24,6 +24,7 @@ from parallelrun_master.led_job import LedJob
 from parallelrun_master.node_watch import NodeWatch
 from parallelrun_master.planning.apart import Apart
 from parallelrun_master.planning.changed_inputs import changed_inputs
+from parallelrun_master.planning.listing_changes import listing_changes
 from parallelrun_master.planning.shuffling import ShuffleFailed
 from parallelrun_master.policy.completion import Completion, End
 from parallelrun_master.policy.speculation import Speculation
@@ -38,6 +39,9 @@ if TYPE_CHECKING:
 
 _SLICE_S = 0.005
 _LONG_SLICE_S = 0.02
+_COMPARE_S = 2.0
+"""How long a job waits at first for what has changed in its inputs: only a long list takes more."""
+_GLANCE_S = 0.001
 
 
 class Processing:
@@ -60,6 +64,8 @@ class Processing:
         self._nodes = NodeWatch(Nodes(job.redis), job.queue, job.spec, settings)
         self._compute = ComputeWatch(settings.root, job.redis, job.spec, job.reports.say, Registry(job.redis).now)
         self._waits_for = ""
+        self._comparing = Apart(settings.leader_seconds)
+        """Compares the inputs with their list, of a job that goes on with an earlier one."""
         self._completion = Completion(job.spec, job.ledger.progress, job.ledger.errors, now)
         self._speculation = Speculation() if job.spec.speculative_execution else None
         self._watchdog = Watchdog(job)
@@ -80,12 +86,15 @@ class Processing:
         finally:
             self._scheduler.stop()
             self._publisher.close()
+            self._comparing.close()
 
     def _run(self) -> None:
         self._completion.fail(self._changed_inputs())
         self._completion.stood_still(time.monotonic())  # checking all of them may take long
         if self._scheduler.closing is None:
             self._scheduling_log.start()
+        elif self._job.reopening is not None or self._job.record.resumed is not None:
+            self._compare_listing(time.monotonic() + _COMPARE_S)
         was_away = False
         while not self._leadership.is_resigning:
             try:
@@ -197,6 +206,8 @@ class Processing:
         self._compute.refresh(progress, self._nodes.alive, now)
         self._completion.fail(self._compute.failure)
         self._wait(now)
+        if self._comparing.is_busy:
+            self._compare_listing(now + _GLANCE_S)
         if self._nodes.cut and self._nodes.cut not in self._job.remarks:
             self._job.remarks.append(self._nodes.cut)
             self._job.reports.say(f"{self._nodes.cut}.")
@@ -230,6 +241,18 @@ class Processing:
             made = queue.speculate(stragglers)
             numbers = [number for number, _ in stragglers]
             self._job.log.info("stragglers_given_out_again", mini_batches=numbers, made=made)
+
+    def _compare_listing(self, until: float) -> None:
+        """Say what has changed in the inputs since they were listed, if that is known until then (monotonic)."""
+        resumed = self._job.record.resumed
+        listed_at = resumed.listed if resumed is not None else 0.0
+        find = partial(listing_changes, self._job.folder.path, self._job.path_rule, listed_at)
+        changes = None
+        while changes is None and time.monotonic() < until:
+            changes = self._comparing.ask(find)
+        if changes:
+            self._job.remarks.append(changes)
+            self._job.reports.say(f"{changes}.")
 
     def _changed_inputs(self) -> JobFailure | None:
         """A resumed job keeps its plan, so the inputs that it has yet to process must be as they were planned."""

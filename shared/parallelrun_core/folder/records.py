@@ -30,6 +30,8 @@ class Resumed(msgspec.Struct, kw_only=True, frozen=True):
     rows: int
     bytes: int
     """Of rows, as they are in the part files."""
+    listed: float = 0.0
+    """Time when the list of its inputs was complete, in seconds since the epoch; 0: by an earlier release."""
 
 
 class Parent(msgspec.Struct, kw_only=True, frozen=True):

@@ -24,8 +24,9 @@ from parallelrun_core.folder.files import link_or_copy, sync_file, sync_folder
 from parallelrun_core.folder.intact import has_rows
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.layout import Layout
-from parallelrun_core.folder.manifest import ManifestWriter, read_closing, read_manifest
+from parallelrun_core.folder.manifest import NAME, ManifestWriter, read_closing, read_manifest
 from parallelrun_core.folder.records import Resumed
+from parallelrun_core.folder.term_log import file_of, terms
 from parallelrun_core.message import decode
 from parallelrun_core.outcome import Outcome
 
@@ -96,6 +97,13 @@ def _take_manifest(source: Path, folder: Path) -> int:
     return writer.mini_batches
 
 
+def _listed_at(earlier: JobFolder) -> float:
+    record = earlier.record()
+    if record.resumed is not None and record.resumed.listed:
+        return record.resumed.listed
+    return max((file_of(earlier.path, NAME, term).stat().st_mtime for term in terms(earlier.path, NAME)), default=0.0)
+
+
 def _take_decisions(earlier: JobFolder, folder: Path, mini_batches: int) -> Resumed:
     parts = _Parts(earlier, Layout(folder).parts)
     done = (outcome for outcome in read_decisions(earlier.path) if outcome.status == "done")
@@ -108,7 +116,10 @@ def _take_decisions(earlier: JobFolder, folder: Path, mini_batches: int) -> Resu
             writer.add([msgspec.structs.replace(outcome, generation=0) for outcome in some if parts.take(outcome)])
         writer.sync()
         decided = writer.decided
-    return Resumed(job_id=earlier.job_id, mini_batches=decided.done, rows=decided.rows, bytes=parts.bytes)
+    return Resumed(
+        job_id=earlier.job_id, mini_batches=decided.done, rows=decided.rows, bytes=parts.bytes,
+        listed=_listed_at(earlier),
+    )  # fmt: skip
 
 
 def _take_schema(source: Path, target: Path) -> None:
