@@ -10,6 +10,7 @@ from parallelrun_core.azure.draft import Draft
 from parallelrun_core.azure.environment import note_image, read_build, read_conda_file, read_environment
 from parallelrun_core.azure.findings import Findings, Location
 from parallelrun_core.azure.named import named_code, named_environment, named_input
+from parallelrun_core.mltable.own_options import with_own_options
 from parallelrun_core.spec.data_defaults import OWN
 
 
@@ -18,6 +19,7 @@ def read_own(document: Mapping[str, Any], location: Location, findings: Findings
     draft = Draft(dict(document), default=location.pointer, data_defaults=OWN)
     if findings.names is not None:
         _put_named(draft, location, findings)
+    _put_table_options(draft.fields)
     environment = draft.fields.get("environment")
     if isinstance(environment, dict):
         if isinstance(environment.get("conda_file"), str):
@@ -31,6 +33,19 @@ def read_own(document: Mapping[str, Any], location: Location, findings: Findings
         if environment.get("image"):
             note_image(location.at("environment", "image"), findings)
     return draft
+
+
+def _put_table_options(fields: dict[str, Any]) -> None:
+    """Say in each read step what it does where our own form differs from an MLTable file, unless that is said."""
+    inputs = fields.get("inputs")
+    if not isinstance(inputs, dict):
+        return
+    fields["inputs"] = {
+        name: {**given, "transformations": [with_own_options(step) for step in given["transformations"]]}
+        if isinstance(given, dict) and isinstance(given.get("transformations"), list | tuple)
+        else given
+        for name, given in inputs.items()
+    }
 
 
 def _put_named(draft: Draft, location: Location, findings: Findings) -> None:

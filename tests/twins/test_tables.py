@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import pandas as pd
 import pytest
 
 from parallelrun_master.planning import record_scan
-from parallelrun_worker.tables import by_arrow, text
-from parallelrun_worker.tables.text_format import TextRecords
+from parallelrun_worker.tables import by_arrow, table, text
+from parallelrun_worker.tables.text_format import TextFormat, TextRecords
+from parallelrun_worker.tables.values import Values
 from tests.twins.sabotage import always, expect_failure
 from tests.unit.tables import test_grouping as grouping
 from tests.unit.tables import test_parsers_agree as parsers
 from tests.unit.tables import test_round_trips as round_trips
+from tests.unit.tables import test_values as values
 
 
 def test_ranges_that_are_read_as_they_are_cut_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -28,7 +33,8 @@ def test_quotes_that_are_only_counted_are_found(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_keys_that_are_read_beside_nulls_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without a second reading of the rows that have a value: whole numbers beside nulls are floats."""
+    """Without a second reading of the rows that have a value: in earlier releases, numbers beside nulls are floats."""
+    monkeypatch.setattr(TextFormat, "values", always(None))
     whole = TextRecords.frame
     monkeypatch.setattr(
         TextRecords, "frame", lambda self, wanted=None: whole(self) if wanted is None else whole(self).iloc[wanted]
@@ -42,3 +48,21 @@ def test_a_quote_that_takes_in_more_than_its_field_is_found(monkeypatch: pytest.
     monkeypatch.setattr(by_arrow, "_is_sound", always(True))
     with expect_failure():
         parsers.test_a_fast_parser_finds_what_the_grammar_does(parser="pyarrow")
+
+
+def test_values_that_are_changed_in_silence_are_found(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Without notes of what was not read as it stands."""
+    folder = tmp_path / "in"
+    folder.mkdir()
+    monkeypatch.setattr(Values, "note", always(None))
+    with expect_failure():
+        values.test_inference_that_would_change_values_gives_text_or_is_told(folder, "leading_zero")
+
+
+def test_numbers_that_are_rounded_beside_those_of_other_files_are_found(
+    monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """With the type that pandas finds for the rows of several files."""
+    monkeypatch.setattr(table, "together", lambda frames: pd.concat(frames, ignore_index=True))
+    with expect_failure():
+        values.test_whole_numbers_of_several_files_in_one_mini_batch_are_exact(tmp_path_factory)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Final, NamedTuple, Self
+from typing import Any, ClassVar, Final, NamedTuple, Self
 
 import msgspec
 
+from parallelrun_core.mltable.options import one_of
 from parallelrun_core.problems import At
 
 UNPACKED_LIMIT: Final = 64 << 20
@@ -22,6 +23,21 @@ class Text(NamedTuple):
     """Most bytes of a compressed file once it is unpacked."""
 
 
+TYPED_TEXT: Final = ("on_mismatch", "inference")
+"""Names of these options."""
+
+
+def typed_text(options: dict[str, Any], at: At) -> dict[str, Any]:
+    """The options of `TypedText`. A YAML file's `on_mismatch: null` is no text."""
+    given: dict[str, Any] = {
+        name: "null" if options[name] is None else options[name] for name in TYPED_TEXT if name in options
+    }
+    return {
+        "on_mismatch": one_of(given, "on_mismatch", ("keep", "null", "error"), "null", at),
+        "inference": one_of(given, "inference", ("exact", "azure"), "azure", at),
+    }
+
+
 class ReadStep(msgspec.Struct, kw_only=True, tag_field="step"):
     """A step that makes a table of files, with all of its options. The tag of a subclass is the step's name."""
 
@@ -35,6 +51,8 @@ class ReadStep(msgspec.Struct, kw_only=True, tag_field="step"):
     """The folder of the table becomes known only when the job begins."""
 
     include_path_column: bool = False
+    has_exact_integers: bool = False
+    """Whole numbers keep all of their digits. False: the job began in a release that rounded some of them."""
 
     @property
     def text(self) -> Text | None:
@@ -59,3 +77,13 @@ class ReadStep(msgspec.Struct, kw_only=True, tag_field="step"):
     def as_written(self) -> ReadStep:
         """The step without what became known only when a job began."""
         return self
+
+
+class TypedText(ReadStep, kw_only=True):
+    """Options of read steps of texts whose types are inferred from the first rows."""
+
+    on_mismatch: str = "null"
+    """What becomes of a value that doesn't fit its column: `keep` (it stays a text), `null`, or `error`."""
+    inference: str = "azure"
+    """`exact`: a column has a type only if its first values, written back, are what stands in the file. `azure`: as
+    Azure ML infers types; 007 is 7, and a column of 0 and 1 has truth values."""

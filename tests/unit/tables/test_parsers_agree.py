@@ -16,6 +16,7 @@ from parallelrun_worker.tables.inference import Kind
 from parallelrun_worker.tables.parsers import read_exactly
 from parallelrun_worker.tables.records import Grammar, NotPlain
 from parallelrun_worker.tables.schema import Schema
+from parallelrun_worker.tables.values import BadValue, Values
 
 FAST = {"pyarrow": by_arrow.read_delimited, "pandas": by_pandas.read_delimited}
 
@@ -24,13 +25,21 @@ DATES = ("%Y-%m-%d", "%d/%m/%Y", "%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M:%S.%f", "%
 KINDS: list[Kind] = [
     {"kind": "int"}, {"kind": "float"}, {"kind": "string"}, {"kind": "bool"},
     {"kind": "bool", "true_values": ["yes", "1"], "false_values": ["no", "2"], "mismatch_as": "false"},
-    {"kind": "datetime", "formats": []}, {"kind": "datetime", "formats": list(DATES[:3])},
+    {"kind": "datetime", "formats": [], "odd": "ambiguous_day"}, {"kind": "datetime", "formats": list(DATES[:3])},
+    {"kind": "float", "odd": "exponent"}, {"kind": "bool", "odd": "truth", "example": "1"},
+    {"kind": "bool", "true_values": ["True", "true", "TRUE"], "false_values": ["False", "false", "FALSE"]},
+    {"kind": "int", "declared": True}, {"kind": "bool", "declared": True},
     *({"kind": "datetime", "formats": [form]} for form in DATES),
 ]  # fmt: skip
 
 whole_numbers = st.one_of(
     st.integers(-9, 9), st.integers(-(1 << 64), 1 << 64), st.sampled_from([(1 << 53) + 1, (1 << 63) - 1, 1 << 63])
 ).map(str)
+RULES: list[tuple[str, bool] | None] = [
+    None, *((what, is_exact) for what in ("keep", "null", "error") for is_exact in (True, False)),
+]  # fmt: skip
+"""`on_mismatch`, and whether types were inferred without a loss; None: as in earlier releases."""
+
 words = st.sampled_from([
     "0x1F", "1_0", "+5", "007", "-0", " 7", "8\t", "1e3", "5.", ".5", "1e400", "inf", "-Infinity", "nan", "NA", "null",
     "True", "f", "YES", " No", "yes", "no", "2", "1", "0", "é", "\u0661", "x", "-", "1.7", "9007199254740993.5",
@@ -86,47 +95,98 @@ def _shown(value: Any) -> tuple[type, str]:
 
 @pytest.mark.parametrize("parser", FAST)
 @given(
-    table=tables(), multi_line=st.booleans(), empty_as_string=st.booleans(), block=st.sampled_from([20, 60, 4 << 20])
+    table=tables(),
+    multi_line=st.booleans(),
+    empty_as_string=st.booleans(),
+    block=st.sampled_from([20, 60, 4 << 20]),
+    rules=st.sampled_from(RULES),
 )
 @example(
-    table=('5,"x\n', Schema(["a", "b"], [KINDS[0], KINDS[2]])), multi_line=True, empty_as_string=False, block=4 << 20
+    table=('5,"x\n', Schema(["a", "b"], [KINDS[0], KINDS[2]])),
+    multi_line=True,
+    empty_as_string=False,
+    block=4 << 20,
+    rules=None,
 )
 @example(
-    table=('5,"x', Schema(["a", "b"], [KINDS[0], KINDS[2]])), multi_line=False, empty_as_string=False, block=4 << 20
+    table=('5,"x', Schema(["a", "b"], [KINDS[0], KINDS[2]])),
+    multi_line=False,
+    empty_as_string=False,
+    block=4 << 20,
+    rules=None,
 )
-@example(table=('"x\ny"\nz\n', Schema(["a"], [KINDS[2]])), multi_line=False, empty_as_string=False, block=4 << 20)
 @example(
-    table=('\n\r\n"x\r\ny"\r\n\nz', Schema(["a"], [KINDS[2]])), multi_line=True, empty_as_string=False, block=4 << 20
+    table=('"x\ny"\nz\n', Schema(["a"], [KINDS[2]])), multi_line=False, empty_as_string=False, block=4 << 20, rules=None
 )
-@example(table=('"x"\n"', Schema(["a"], [KINDS[2]])), multi_line=True, empty_as_string=False, block=4 << 20)
 @example(
-    table=("9007199254740993\n5.0\n", Schema(["a"], [KINDS[0]])), multi_line=False, empty_as_string=False, block=4 << 20
+    table=('\n\r\n"x\r\ny"\r\n\nz', Schema(["a"], [KINDS[2]])),
+    multi_line=True,
+    empty_as_string=False,
+    block=4 << 20,
+    rules=None,
+)
+@example(table=('"x"\n"', Schema(["a"], [KINDS[2]])), multi_line=True, empty_as_string=False, block=4 << 20, rules=None)
+@example(
+    table=("9007199254740993\n5.0\n", Schema(["a"], [KINDS[0]])),
+    multi_line=False,
+    empty_as_string=False,
+    block=4 << 20,
+    rules=None,
 )
 @example(
     table=("1e30\n9007199254740993\n", Schema(["a"], [KINDS[0]])),
     multi_line=False,
     empty_as_string=False,
     block=4 << 20,
+    rules=None,
 )
-@example(table=('1,"5', Schema(["a", "b"], KINDS[:2])), multi_line=True, empty_as_string=False, block=4 << 20)
-@example(table=('1,"5\n', Schema(["a", "b"], KINDS[:2])), multi_line=False, empty_as_string=False, block=4 << 20)
-@example(table=("\n", Schema(["a"], [KINDS[2]])), multi_line=False, empty_as_string=True, block=4 << 20)
-@example(table=('"",', Schema(["a", "b"], [KINDS[2]] * 2)), multi_line=False, empty_as_string=False, block=4 << 20)
+@example(
+    table=('1,"5', Schema(["a", "b"], KINDS[:2])), multi_line=True, empty_as_string=False, block=4 << 20, rules=None
+)
+@example(
+    table=('1,"5\n', Schema(["a", "b"], KINDS[:2])), multi_line=False, empty_as_string=False, block=4 << 20, rules=None
+)
+@example(table=("\n", Schema(["a"], [KINDS[2]])), multi_line=False, empty_as_string=True, block=4 << 20, rules=None)
+@example(
+    table=('"",', Schema(["a", "b"], [KINDS[2]] * 2)),
+    multi_line=False,
+    empty_as_string=False,
+    block=4 << 20,
+    rules=None,
+)
 @settings(deadline=None, max_examples=150)
 def test_a_fast_parser_finds_what_the_grammar_does(
-    parser: str, table: tuple[str, Schema], multi_line: bool, empty_as_string: bool, block: int
+    *,
+    parser: str,
+    table: tuple[str, Schema],
+    multi_line: bool,
+    empty_as_string: bool,
+    block: int,
+    rules: tuple[str, bool] | None,
 ) -> None:
     if parser == "pyarrow":
         pytest.importorskip("pyarrow")
     text, schema = table
     grammar = Grammar(",", multi_line=multi_line)
-    expected = read_exactly(text, schema, grammar, empty_as_string=empty_as_string)
+    exactly, fast = (Values(rules[0], is_exact=rules[1]) if rules else None for _ in range(2))
+    refusal = refused = ""
+    try:
+        expected = read_exactly(text, schema, grammar, empty_as_string=empty_as_string, values=exactly)
+    except BadValue as error:
+        refusal = str(error)
     try:
         with patch.object(by_arrow, "BLOCK_BYTES", block):
-            found = FAST[parser](text.encode(), schema, grammar, empty_as_string=empty_as_string)
+            found = FAST[parser](text.encode(), schema, grammar, empty_as_string=empty_as_string, values=fast)
     except NotPlain:
         return
+    except BadValue as error:
+        found, refused = None, str(error)
+    assert refused == refusal
+    if found is None:
+        return
     assert shown(found) == shown(expected)
+    if exactly is not None and fast is not None and not any("example" in kind for kind in schema.kinds):
+        assert fast.found == exactly.found
 
 
 @pytest.mark.parametrize("text, multi_line", [

@@ -1,29 +1,44 @@
-"""Arrow's columns of text to columns of a kind: what conversion.py does, only faster.
+"""Arrow's columns of text to columns of a kind: what values.py and conversion.py do, only faster.
 
-Most values of a column look alike, and those are converted all at once; the others are converted value by value, by
-conversion.py itself.
+Most values of a column look alike, and those are converted all at once; the others are converted value by value.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 from parallelrun_worker.tables import fixed_dates
 from parallelrun_worker.tables.conversion import convert, words_of
-from parallelrun_worker.tables.inference import Kind
+from parallelrun_worker.tables.inference import FALSE_SPELLINGS, FALSE_WORDS, TRUE_SPELLINGS, TRUE_WORDS, Kind
+from parallelrun_worker.tables.values import EXACT_IN_FLOAT, ColumnValues, assembled
 
 _SAMPLE = 4096
 _BLANKS = " \t"
 _INT = "^-?[0-9]{1,18}$"
+_PLAIN_INT = "^(?:0|-?[1-9][0-9]{0,17})$"
 _FLOAT = r"^-?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?$"
+_PLAIN_FLOAT = r"^-?(?:(?:0|[1-9][0-9]{0,14})(?:\.[0-9]*(?:[eE][+-]?[0-9]{1,2})?)?|\.[0-9]+(?:[eE][+-]?[0-9]{1,2})?)$"
+_ZERO, _NINE, _MINUS = ord("0"), ord("9"), ord("-")
+
+Words = tuple[Sequence[str], Sequence[str]]
+"""Those for true, and those for false."""
 
 
-def type_of(kind: Kind) -> Any:
+def words_in(kinds: list[Kind], *, is_strict: bool) -> Words:
+    """The words that Arrow's parser should know: it has one list for all columns."""
+    if not is_strict:
+        return TRUE_WORDS, FALSE_WORDS
+    flagged = any(kind["kind"] == "bool" and "odd" in kind for kind in kinds)
+    return (TRUE_WORDS, FALSE_WORDS) if flagged else (TRUE_SPELLINGS, FALSE_SPELLINGS)
+
+
+def type_of(kind: Kind, words: Words, *, is_strict: bool) -> Any:
     """The type that Arrow's parser should give a column; text if it would accept what isn't a value of the kind."""
     import pyarrow as pa
 
     match kind:
-        case {"kind": "float"}:
+        case {"kind": "float"} if "odd" not in kind:
             return pa.float64()
-        case {"kind": "bool"} if words_of(kind) == words_of({"kind": "bool"}):
+        case {"kind": "bool"} if _are_words_of(kind, words, is_strict=is_strict):
             return pa.bool_()
         case {"kind": "datetime", "formats": ["%Y-%m-%d"]}:
             return pa.date32()
@@ -31,18 +46,55 @@ def type_of(kind: Kind) -> Any:
             return pa.string()
 
 
-def converted(column: Any, kind: Kind) -> Any:
-    """A column (an Arrow ChunkedArray) as a column of this kind, for a DataFrame."""
+def _are_words_of(kind: Kind, words: Words, *, is_strict: bool) -> bool:
+    """Whether all words that Arrow's parser takes for truth values are, and mean the same in this column."""
+    if is_strict and words[0] == TRUE_WORDS and not ("odd" in kind or "declared" in kind):
+        return False
+    meant = words_of(kind)
+    return all(meant.get(word) is True for word in words[0]) and all(meant.get(word) is False for word in words[1])
+
+
+def may_be_inexact(column: Any) -> bool:
+    """Whether a column of floats has a number that a float doesn't have exactly, or that is too large for one."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if not pa.types.is_floating(column.type):
+        return False
+    extremes = pc.min_max(column).as_py()
+    low, high = extremes["min"], extremes["max"]
+    return low is not None and not -EXACT_IN_FLOAT < low <= high < EXACT_IN_FLOAT
+
+
+def converted(column: Any, kind: Kind, values: ColumnValues | None = None) -> Any:
+    """A column (an Arrow ChunkedArray) as a column of this kind, for a DataFrame.
+
+    Args:
+        values: reads those that are odd for the column; None: as earlier releases did.
+
+    Raises:
+        BadValue: one doesn't fit, and the table refuses it.
+    """
     import pyarrow as pa
 
     if pa.types.is_date32(column.type):
-        return _days(column)
+        return _days(column, values)
+    if pa.types.is_boolean(column.type) and values is not None and values.is_flagged:
+        _note_words(column, values)
     if not pa.types.is_string(column.type):
         return column.to_numpy(zero_copy_only=False)
-    return _READERS.get(kind["kind"], _objects)(column, kind)
+    return _READERS.get(kind["kind"], _objects)(column, kind, values)
 
 
-def _objects(texts: Any, _kind: Kind | None = None) -> Any:
+def _note_words(column: Any, values: ColumnValues) -> None:
+    """Note that all words of a column were read as true and false, since its first ones were such words."""
+    present = len(column) - column.null_count
+    if present:
+        first = column.is_valid().index(True).as_py()
+        values.note_all(first, values.kind["example"], "and the like were read as true and false", present)
+
+
+def _objects(texts: Any, _kind: Kind | None = None, _values: ColumnValues | None = None) -> Any:
     import numpy as np
     import pandas as pd
 
@@ -79,25 +131,77 @@ def _cast(texts: Any, type_: Any) -> Any:
         return None
 
 
-def _ints(texts: Any, kind: Kind) -> Any:
+def _ints(texts: Any, kind: Kind, values: ColumnValues | None) -> Any:
     import numpy as np
+    import pandas as pd
     import pyarrow as pa
     import pyarrow.compute as pc
 
     whole = None if _may_be_hexadecimal(texts) else _cast(texts, pa.int64())
-    if whole is not None:
-        return whole.to_numpy(zero_copy_only=False)
+    if whole is not None and (values is None or not _may_begin_oddly(texts)):
+        if values is None or not whole.null_count or _are_exact_in_float(whole):
+            return whole.to_numpy(zero_copy_only=False)
+        return pd.Series(whole.to_pylist(), dtype="Int64")
     trimmed = pc.ascii_trim(texts, _BLANKS)
-    fits = pc.match_substring_regex(trimmed, _INT)
+    fits = pc.match_substring_regex(trimmed, _INT if values is None else _PLAIN_INT)
     unfit = np.flatnonzero(pc.invert(fits).fill_null(fill_value=False))
-    late = _slowly(texts.take(unfit), kind).to_numpy()
     numbers = pc.if_else(fits, trimmed, None).cast(pa.int64())
+    if values is not None:
+        return _with_others(numbers, unfit, values.read(texts.take(unfit).to_pylist(), unfit.tolist()), kind)
+    late = _slowly(texts.take(unfit), kind).to_numpy()
     if not texts.null_count and late.dtype.kind == "i":
-        values = numbers.fill_null(0).to_numpy(zero_copy_only=False).copy()
+        read = numbers.fill_null(0).to_numpy(zero_copy_only=False).copy()
     else:
-        values = numbers.to_numpy(zero_copy_only=False).astype("float64")
-    values[unfit] = late
-    return values
+        read = numbers.to_numpy(zero_copy_only=False).astype("float64")
+    read[unfit] = late
+    return read
+
+
+def _with_others(numbers: Any, places: Any, others: list[Any], kind: Kind) -> Any:
+    """Numbers (an Arrow ChunkedArray), with other values of Python at some places."""
+    import numpy as np
+
+    read = numbers.to_numpy(zero_copy_only=False)
+    is_float = kind["kind"] == "float"
+    wanted = float if is_float else int
+    if all(type(other) is wanted for other in others) and (is_float or numbers.null_count == len(places)):
+        read = numbers.fill_null(0).to_numpy(zero_copy_only=False).copy() if not is_float else read.copy()
+        try:
+            read[places] = np.array(others, dtype=read.dtype)
+        except OverflowError:  # beyond 64 bits
+            pass
+        else:
+            return read
+    each = numbers.to_pylist()
+    for place, other in zip(places.tolist(), others, strict=True):
+        each[place] = other
+    return assembled(kind, each)
+
+
+def _may_begin_oddly(texts: Any) -> bool:
+    """Whether a number begins with a zero or a sign, but for -1 to -9…; or with a blank."""
+    import numpy as np
+
+    for chunk in texts.chunks:
+        _, offsets, data = chunk.buffers()
+        if data is None or not len(data):
+            continue
+        text = np.frombuffer(data, dtype=np.uint8)
+        at = np.frombuffer(offsets, dtype=np.int32)[chunk.offset : chunk.offset + len(chunk) + 1]
+        begin = at[:-1]
+        low = np.flatnonzero(text[np.minimum(begin, len(text) - 1)] <= _ZERO)
+        low = low[at[low + 1] - begin[low] > 1]
+        second = text[begin[low] + 1]
+        if np.any((text[begin[low]] != _MINUS) | (second <= _ZERO) | (second > _NINE)):
+            return True
+    return False
+
+
+def _are_exact_in_float(numbers: Any) -> bool:
+    import pyarrow.compute as pc
+
+    extremes = pc.min_max(numbers).as_py()
+    return extremes["min"] is None or (extremes["min"] >= -EXACT_IN_FLOAT and extremes["max"] <= EXACT_IN_FLOAT)
 
 
 def _may_be_hexadecimal(texts: Any) -> bool:
@@ -105,51 +209,80 @@ def _may_be_hexadecimal(texts: Any) -> bool:
     import numpy as np
 
     buffers = [chunk.buffers()[2] for chunk in texts.chunks]
-    return any(np.frombuffer(text, dtype=np.uint8).max(initial=0) > ord("9") for text in buffers if text is not None)
+    return any(np.frombuffer(text, dtype=np.uint8).max(initial=0) > _NINE for text in buffers if text is not None)
 
 
-def _floats(texts: Any, kind: Kind) -> Any:
+def _floats(texts: Any, kind: Kind, values: ColumnValues | None) -> Any:
     import numpy as np
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    numbers = _cast(texts, pa.float64())
-    if numbers is not None:
+    numbers = None if values is not None and values.is_flagged else _cast(texts, pa.float64())
+    if numbers is not None and (values is None or not may_be_inexact(numbers)):
         return numbers.to_numpy(zero_copy_only=False)
     trimmed = pc.ascii_trim(texts, _BLANKS)
-    fits = pc.match_substring_regex(trimmed, _FLOAT)
+    fits = pc.match_substring_regex(trimmed, _FLOAT if values is None else _PLAIN_FLOAT)
     unfit = np.flatnonzero(pc.invert(fits).fill_null(fill_value=False))
-    values = pc.if_else(fits, trimmed, None).cast(pa.float64()).to_numpy(zero_copy_only=False).copy()
-    values[unfit] = _slowly(texts.take(unfit), kind).to_numpy()
-    return values
+    numbers = pc.if_else(fits, trimmed, None).cast(pa.float64())
+    if values is not None:
+        return _with_others(numbers, unfit, values.read(texts.take(unfit).to_pylist(), unfit.tolist()), kind)
+    read = numbers.to_numpy(zero_copy_only=False).copy()
+    read[unfit] = _slowly(texts.take(unfit), kind).to_numpy()
+    return read
 
 
-def _bools(texts: Any, kind: Kind) -> Any:
+def _bools(texts: Any, kind: Kind, values: ColumnValues | None) -> Any:
     import numpy as np
     import pandas as pd
     import pyarrow as pa
     import pyarrow.compute as pc
 
     words = {word: truth for word, truth in words_of(kind).items() if word == word.strip()}
+    if values is not None and not kind.get("declared"):
+        words = {word: truth for word, truth in words.items() if word in TRUE_SPELLINGS + FALSE_SPELLINGS}
     at = pc.index_in(texts, value_set=pa.array(list(words), pa.string()))
     if not at.null_count:
         return np.array(list(words.values()), dtype=bool)[at.to_numpy(zero_copy_only=False)]
     known = at.is_valid().to_numpy()
-    values = np.full(len(texts), None, dtype=object)
-    values[known] = np.array(list(words.values()), dtype=object)[at.drop_null().to_numpy(zero_copy_only=False)]
+    read = np.full(len(texts), None, dtype=object)
+    read[known] = np.array(list(words.values()), dtype=object)[at.drop_null().to_numpy(zero_copy_only=False)]
     unfit = np.flatnonzero(~known & texts.is_valid().to_numpy())
-    values[unfit] = _slowly(texts.take(unfit), kind).to_numpy(dtype=object)
-    is_whole = all(value is not None for value in values)
-    return pd.Series(values, dtype=bool if is_whole else object)
+    if values is not None:
+        read[unfit] = np.array(values.read(texts.take(unfit).to_pylist(), unfit.tolist()), dtype=object)
+    else:
+        read[unfit] = _slowly(texts.take(unfit), kind).to_numpy(dtype=object)
+    is_whole = all(isinstance(value, bool) for value in read)
+    return pd.Series(read, dtype=bool if is_whole else object)
 
 
-def _dates(texts: Any, kind: Kind) -> Any:
+def _dates(texts: Any, kind: Kind, values: ColumnValues | None) -> Any:
     import numpy as np
+    import pandas as pd
 
     if not kind.get("formats"):
+        if values is not None:
+            return values.dates(pd.Series(texts.to_pylist(), dtype=object), range(len(texts)))
         return _slowly(texts, kind)
     parts = [_dates_of(chunk, kind) for chunk in texts.chunks]
-    return np.concatenate(parts) if len(parts) != 1 else parts[0]
+    dates = np.concatenate(parts) if len(parts) != 1 else parts[0]
+    return _checked(dates, texts, values)
+
+
+def _checked(dates: Any, texts: Any, values: ColumnValues | None) -> Any:
+    """Dates (an array), where those that are null in spite of their texts become what the table says."""
+    import numpy as np
+    import pandas as pd
+
+    if values is None:
+        return dates
+    null = np.isnat(dates)
+    if not null.any():
+        return dates
+    odd = np.flatnonzero(null & texts.is_valid().to_numpy())
+    if not len(odd):
+        return dates
+    words = dict(zip(odd.tolist(), map(str, texts.take(odd).to_pylist()), strict=True))
+    return values.with_odd_dates(pd.Series(dates), words, range(len(dates)), odd.tolist())
 
 
 def _dates_of(texts: Any, kind: Kind) -> Any:
@@ -166,13 +299,13 @@ def _dates_of(texts: Any, kind: Kind) -> Any:
     return values
 
 
-def _days(days: Any) -> Any:
-    """Days as times; null for days that nanoseconds can't represent."""
+def _days(days: Any, values: ColumnValues | None) -> Any:
+    """Days as times; those that nanoseconds can't represent are null, or what the table says."""
     import numpy as np
 
-    values = days.to_numpy(zero_copy_only=False).copy()
-    values[(values < np.datetime64("1677-09-22")) | (values > np.datetime64("2262-04-11"))] = np.datetime64("NaT")
-    return values.astype("datetime64[ns]")
+    read = days.to_numpy(zero_copy_only=False).copy()
+    read[(read < np.datetime64("1677-09-22")) | (read > np.datetime64("2262-04-11"))] = np.datetime64("NaT")
+    return _checked(read.astype("datetime64[ns]"), days, values)
 
 
 def _each_once(texts: Any, kind: Kind) -> Any:

@@ -13,10 +13,10 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from parallelrun_worker.tables.arrow_columns import converted, type_of
-from parallelrun_worker.tables.inference import FALSE_WORDS, TRUE_WORDS
+from parallelrun_worker.tables.arrow_columns import converted, may_be_inexact, type_of, words_in
 from parallelrun_worker.tables.records import Grammar, NotPlain
 from parallelrun_worker.tables.schema import Schema
+from parallelrun_worker.tables.values import Values
 
 BLOCK_BYTES = 2 << 20
 _CACHED = 1 << 20
@@ -25,8 +25,10 @@ _OLDEST = 14
 _CONVERSION = re.compile(r"In CSV column #(\d+): (?:Row #\d+: )?CSV conversion error")
 
 
-def read_delimited(data: bytes, schema: Schema, grammar: Grammar, *, empty_as_string: bool) -> Any:
-    """The records in `data`, UTF-8, as a DataFrame.
+def read_delimited(
+    data: bytes, schema: Schema, grammar: Grammar, *, empty_as_string: bool, values: Values | None = None
+) -> Any:
+    """The records in `data`, UTF-8, as a DataFrame; `values` as in parsers.py.
 
     Raises:
         NotPlain: pyarrow would not read these bytes as the grammar does, or isn't installed.
@@ -34,21 +36,24 @@ def read_delimited(data: bytes, schema: Schema, grammar: Grammar, *, empty_as_st
     import numpy as np
     import pandas as pd
 
-    table = _columns(data, schema, grammar)
+    table = _columns(data, schema, grammar, is_strict=values is not None)
     columns = {}
     for name, kind, column in zip(schema.names, schema.kinds, table.columns, strict=True):
         filled = column.fill_null("") if empty_as_string and kind["kind"] == "string" else column
-        values = converted(filled, kind)
-        if isinstance(values, np.ndarray) and not values.flags.writeable:  # Arrow's own memory
-            values = values.copy()
-        columns[name] = pd.Series(values, copy=False)
+        read = converted(filled, kind, values.of_column(name, kind) if values is not None else None)
+        if isinstance(read, np.ndarray) and not read.flags.writeable:  # Arrow's own memory
+            read = read.copy()
+        columns[name] = pd.Series(read, copy=False)
     return pd.DataFrame(columns, copy=False)
 
 
-def _columns(data: bytes, schema: Schema, grammar: Grammar) -> Any:
+def _columns(data: bytes, schema: Schema, grammar: Grammar, *, is_strict: bool) -> Any:
     """An Arrow table of the records; an empty field is null, an empty quoted one isn't.
 
     A column in which something doesn't fit its type is read as text, from then on at once.
+
+    Args:
+        is_strict: a number that a float may not have exactly doesn't fit, nor does another word than true or false.
     """
     try:
         import pyarrow as pa
@@ -63,8 +68,11 @@ def _columns(data: bytes, schema: Schema, grammar: Grammar) -> Any:
         raise NotPlain
     while True:
         try:
-            table = _parsed(data, schema, grammar)
-            break
+            table = _parsed(data, schema, grammar, is_strict=is_strict)
+            inexact = [at for at, column in enumerate(table.columns) if is_strict and may_be_inexact(column)]
+            if not inexact:
+                break
+            schema.odd.update(inexact)
         except pa.ArrowInvalid as error:
             odd = _CONVERSION.search(str(error))
             if odd is None:  # another number of fields, no records, or not UTF-8
@@ -79,12 +87,16 @@ def _columns(data: bytes, schema: Schema, grammar: Grammar) -> Any:
     return table
 
 
-def _parsed(data: bytes, schema: Schema, grammar: Grammar) -> Any:
+def _parsed(data: bytes, schema: Schema, grammar: Grammar, *, is_strict: bool) -> Any:
     import pyarrow as pa
     from pyarrow import csv
 
     names = [str(number) for number in range(len(schema.names))]
-    types = [pa.string() if at in schema.odd else type_of(kind) for at, kind in enumerate(schema.kinds)]
+    words = words_in(schema.kinds, is_strict=is_strict)
+    types = [
+        pa.string() if at in schema.odd else type_of(kind, words, is_strict=is_strict)
+        for at, kind in enumerate(schema.kinds)
+    ]
     return csv.read_csv(
         pa.BufferReader(data),
         read_options=csv.ReadOptions(use_threads=False, block_size=BLOCK_BYTES, column_names=names),
@@ -92,7 +104,7 @@ def _parsed(data: bytes, schema: Schema, grammar: Grammar) -> Any:
         convert_options=csv.ConvertOptions(
             column_types=dict(zip(names, types, strict=True)),
             null_values=[""], strings_can_be_null=True, quoted_strings_can_be_null=False,
-            true_values=TRUE_WORDS, false_values=FALSE_WORDS,
+            true_values=words[0], false_values=words[1],
         ),
     )  # fmt: skip
 

@@ -12,6 +12,7 @@ from parallelrun_worker.tables.conversion import as_dates, as_ints, as_objects, 
 from parallelrun_worker.tables.inference import Kind
 from parallelrun_worker.tables.records import Grammar, NotPlain
 from parallelrun_worker.tables.schema import Schema
+from parallelrun_worker.tables.values import Values
 
 _BLANK_LINE = re.compile(rb"\n[ \t]+\r?(?:\n|\Z)")
 _SEPARATOR = b"\x1f"
@@ -20,8 +21,10 @@ _EMPTY_TEXT = b"\x1a\x1a"
 _AS_TEXT = ("string", "datetime", "bool", "stream_info")
 
 
-def read_delimited(data: bytes, schema: Schema, grammar: Grammar, *, empty_as_string: bool) -> Any:
-    """The records in `data`, UTF-8, as a DataFrame.
+def read_delimited(
+    data: bytes, schema: Schema, grammar: Grammar, *, empty_as_string: bool, values: Values | None = None
+) -> Any:
+    """The records in `data`, UTF-8, as a DataFrame; `values` as in parsers.py.
 
     Raises:
         NotPlain: pandas would not read these bytes as the grammar does.
@@ -35,16 +38,25 @@ def read_delimited(data: bytes, schema: Schema, grammar: Grammar, *, empty_as_st
         raise NotPlain
     is_marked = text is not data
     texts = {at for at, kind in enumerate(schema.kinds) if kind["kind"] in _AS_TEXT}
+    sure = {"int", "float"} if values is None or not _may_have_odd_numbers(data, grammar) else {"float"}
     frame = _parsed(text, delimiter, len(schema.names), texts, set(), is_marked=is_marked)
     # pandas leaves out lines of blanks, which are records; where each line has become a row, there are none.
     lines = text.count(b"\n") + (not text.endswith(b"\n"))
     if lines != len(frame) and (_BLANK_LINE.search(data) or _BLANK_LINE.search(b"\n" + data[:4096])):
         raise NotPlain
-    misfits = {at for at, kind in enumerate(schema.kinds) if at not in texts and not _fits(frame[at], kind)}
+    misfits = {
+        at
+        for at, kind in enumerate(schema.kinds)
+        if at not in texts and not (kind["kind"] in sure and _fits(frame[at], kind, is_strict=values is not None))
+    }
     raw = _parsed(text, delimiter, len(schema.names), texts, misfits, is_marked=is_marked) if misfits else frame
     columns = {}
     for at, (name, kind) in enumerate(zip(schema.names, schema.kinds, strict=True)):
-        column = convert(as_objects(raw[at]), kind) if at in misfits else _finished(frame[at], kind)
+        if values is not None and (at in misfits or kind["kind"] in ("bool", "datetime")):
+            words = as_objects(raw[at]).replace(_EMPTY_TEXT.decode(), "") if is_marked else as_objects(raw[at])
+            column = values.of_column(name, kind).column(words.tolist())
+        else:
+            column = convert(as_objects(raw[at]), kind) if at in misfits else _finished(frame[at], kind)
         if is_marked and at in texts and kind["kind"] != "datetime":
             column = column.mask(column == _EMPTY_TEXT.decode(), "")
         if empty_as_string and kind["kind"] == "string":
@@ -77,9 +89,26 @@ def _parsed(text: bytes, delimiter: str, width: int, texts: set[int], raw: set[i
         raise NotPlain from None
 
 
-def _fits(column: Any, kind: Kind) -> bool:
+def _may_have_odd_numbers(data: bytes, grammar: Grammar) -> bool:
+    """Whether a field may begin with a zero that another digit follows, or with a plus, or be -0."""
+    import numpy as np
+
+    text = np.frombuffer(data, dtype=np.uint8)
+    zeros = np.flatnonzero(text[:-1] == ord("0"))
+    follows = text[zeros + 1]
+    before = np.where(zeros > 0, text[zeros - 1], ord("\n"))
+    begins = np.isin(before, [*grammar.delimiter.encode(), *b'\n\r" \t'])
+    has_digit = (follows >= ord("0")) & (follows <= ord("9"))
+    return b"+" in data or bool(np.any(begins & has_digit)) or b"-0" in data
+
+
+def _fits(column: Any, kind: Kind, *, is_strict: bool) -> bool:
     """Whether the type that pandas has inferred for a column is the wanted one, or nearly."""
     code = column.dtype.kind
+    if is_strict and kind["kind"] == "int":
+        return bool(code == "i")  # of floats, nothing tells how they were written
+    if is_strict:
+        return "odd" not in kind and code in "if" and bool((column.dropna().abs() < 1 << 53).all())
     if kind["kind"] == "int" and code == "f":
         return bool((column.dropna().abs() < 1 << 53).all())
     return code in "if"

@@ -1,7 +1,8 @@
-"""What type a column has, from its first values (reference §4.3).
+"""What type a column has, from its first values: as Azure ML infers it (reference §4.3), or without a loss.
 
 A kind is JSON: `{"kind": "int"}`, or a date with the forms that its values may have. What doesn't fit later becomes
-null, so what is decided here holds for the whole table.
+null, or is kept, so what is decided here holds for the whole table. `odd`: the values are not what stands in the
+file, and why. `declared`: the type was not inferred, but asked for.
 """
 
 import re
@@ -12,10 +13,22 @@ Kind = dict[str, Any]
 STRING: Kind = {"kind": "string"}
 TRUE_WORDS = ("1", "True", "true", "TRUE", "t", "T", "Yes", "YES", "Y")
 FALSE_WORDS = ("0", "False", "false", "FALSE", "f", "F", "No", "NO", "N")
+TRUE_SPELLINGS = ("True", "true", "TRUE")
+FALSE_SPELLINGS = ("False", "false", "FALSE")
 _WORDS = frozenset(TRUE_WORDS + FALSE_WORDS)
+_SPELLINGS = frozenset(TRUE_SPELLINGS + FALSE_SPELLINGS)
 _INT = re.compile(r"[+-]?[0-9]+", re.ASCII)
-_FLOAT = re.compile(r"[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|inf|Inf|Infinity|nan|NaN)", re.ASCII)
+FLOAT = re.compile(r"[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|inf|Inf|Infinity|nan|NaN)", re.ASCII)
 _INT64 = range(-(1 << 63), 1 << 63)
+_LEADING_ZERO = re.compile(r"[+-]?0[0-9]", re.ASCII)
+_INFINITE = ("inf", "Inf", "Infinity", "nan", "NaN")
+_MOST_DIGITS = 4300
+"""Python makes no number of more digits than that unless it is told to."""
+_SURE_DIGITS = 15
+"""So many digits are always exact in a float."""
+_YEAR = re.compile(r"(?<![0-9])[0-9]{4}(?![0-9])")
+_YEARS = range(1678, 2262)
+"""Which 64-bit nanoseconds have from their first to their last day."""
 
 _TIME = r"[0-9]{2}:[0-9]{2}:[0-9]{2}"
 _ZONE = r"(?:Z|[+-][0-9]{2}:?[0-9]{2})"
@@ -48,11 +61,74 @@ def infer_kind(values: list[str | None]) -> Kind:
     words = [value.strip() for value in texts]
     if all(word in _WORDS for word in words):
         return {"kind": "bool"}
-    if all(_INT.fullmatch(word) and int(word) in _INT64 for word in words):
+    if all(_INT.fullmatch(word) and len(word) <= _MOST_DIGITS and int(word) in _INT64 for word in words):
         return {"kind": "int"}
-    if all(_FLOAT.fullmatch(word) for word in words):
+    if all(FLOAT.fullmatch(word) for word in words):
         return {"kind": "float"}
     return _date_kind(words) or STRING
+
+
+def infer_as_azure(values: list[str | None]) -> Kind:
+    """The same kind as `infer_kind`, but for whole numbers, which may have any size; and why its values are odd."""
+    kind = infer_kind(values)
+    words = [value.strip() for value in values if value]
+    match kind["kind"]:
+        case "float" if all(_INT.fullmatch(word) for word in words):
+            return {"kind": "int"}
+        case "float" if any(oddity(word) for word in words):
+            return {**kind, "odd": next(filter(None, map(oddity, words)))}
+        case "bool" if not _SPELLINGS.issuperset(words):
+            return {**kind, "odd": "truth", "example": next(word for word in words if word not in _SPELLINGS)}
+        case "datetime" if not kind["formats"]:
+            return {**kind, "odd": "ambiguous_day"}
+    return kind
+
+
+def infer_exactly(values: list[str | None]) -> Kind:
+    """The kind of a column whose first values are these, if each of them can be written back as it is; else text.
+
+    That is so for words, whole numbers without leading zeros, numbers with a point, and dates of a form that tells day
+    from month. Of blanks around a value, digits after a point and zones of times, nothing is said.
+    """
+    words = [value.strip() for value in values if value is not None]
+    if not words or "" in words:
+        return STRING
+    if all(word in _SPELLINGS for word in words):
+        return {"kind": "bool", "true_values": list(TRUE_SPELLINGS), "false_values": list(FALSE_SPELLINGS)}
+    if all(_INT.fullmatch(word) for word in words):
+        return STRING if any(map(oddity, words)) else {"kind": "int"}
+    if all(FLOAT.fullmatch(word) for word in words):
+        return {"kind": "float"} if all(map(_is_plain, words)) else STRING
+    kind = _date_kind(words)
+    return kind if kind is not None and kind["formats"] and _are_in_range(words) else STRING
+
+
+def oddity(word: str) -> str:
+    """Why a number, written back, would not be what stands there; empty: it would."""
+    if word.startswith("+"):
+        return "sign"
+    if _LEADING_ZERO.match(word) or word == "-0":
+        return "leading_zero"
+    return "exponent" if "e" in word.lower() and "." not in word else ""
+
+
+def _is_plain(word: str) -> bool:
+    if oddity(word):
+        return False
+    if _INT.fullmatch(word):
+        return len(word) <= _SURE_DIGITS or _is_exact(word)
+    return word.lstrip("-") in _INFINITE or abs(float(word)) != float("inf")
+
+
+def _is_exact(word: str) -> bool:
+    number = float(word)
+    return abs(number) != float("inf") and int(number) == int(word)
+
+
+def _are_in_range(words: list[str]) -> bool:
+    """Whether all years are those of 64-bit nanoseconds."""
+    years = [int(year) for word in words for year in _YEAR.findall(word)[:1]]
+    return all(year in _YEARS for year in years)
 
 
 def _date_kind(words: list[str]) -> Kind | None:

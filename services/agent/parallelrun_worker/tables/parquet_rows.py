@@ -7,6 +7,7 @@ from typing import Any
 from parallelrun_worker.tables.bounds import Open
 from parallelrun_worker.tables.conversion import as_objects
 from parallelrun_worker.tables.table_format import Piece, Records
+from parallelrun_worker.tables.values import EXACT_IN_FLOAT
 
 _BATCH_ROWS = 1 << 16
 
@@ -56,13 +57,42 @@ def read_streams(data: bytes) -> Any:
     return pa.concat_tables(tables)
 
 
-def to_frame(table: Any) -> Any:
-    """An Arrow table as pandas 2 would have it: texts are objects, and their nulls are None."""
+def to_frame(table: Any, *, is_exact: bool = False) -> Any:
+    """An Arrow table as pandas 2 would have it: texts are objects, and their nulls are None.
+
+    Args:
+        is_exact: whole numbers beside nulls that a float may not have exactly are columns `Int64` or `UInt64`.
+    """
     frame = table.to_pandas(ignore_metadata=True)
+    for place, column in enumerate(table.columns if is_exact else ()):
+        if _would_be_rounded(column):
+            values = _nullable(column)
+            frame.isetitem(place, values)
     for name in frame.columns:
         if str(frame[name].dtype) in ("str", "string"):
             frame[name] = as_objects(frame[name])
     return frame
+
+
+def _would_be_rounded(column: Any) -> bool:
+    """Whether a column has nulls, and whole numbers that a float may not have exactly."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if not column.null_count or not (pa.types.is_int64(column.type) or pa.types.is_uint64(column.type)):
+        return False
+    extremes = pc.min_max(column).as_py()
+    low, high = extremes["min"], extremes["max"]
+    return low is not None and not -EXACT_IN_FLOAT <= low <= high <= EXACT_IN_FLOAT
+
+
+def _nullable(column: Any) -> Any:
+    """Whole numbers and nulls as a column of pandas that can be empty in places."""
+    import pandas as pd
+
+    null = column.is_null().to_numpy()
+    numbers = column.fill_null(0).to_numpy()
+    return pd.Series(pd.arrays.IntegerArray(numbers.copy(), null))
 
 
 def names_of(path: str, opener: Open = open) -> list[str]:

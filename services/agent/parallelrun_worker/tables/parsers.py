@@ -10,23 +10,32 @@ from parallelrun_worker.tables import by_arrow, by_pandas
 from parallelrun_worker.tables.conversion import convert
 from parallelrun_worker.tables.records import Grammar, NotPlain, Record
 from parallelrun_worker.tables.schema import Schema
+from parallelrun_worker.tables.values import Values
 
 
-def read_delimited(data: bytes, schema: Schema, grammar: Grammar, *, empty_as_string: bool = False) -> Any:
+def read_delimited(
+    data: bytes, schema: Schema, grammar: Grammar, *, empty_as_string: bool = False, values: Values | None = None
+) -> Any:
     """The records in `data`, UTF-8, as a DataFrame.
+
+    Args:
+        values: how those are read that are odd for their column; None: as earlier releases did, in silence.
 
     Raises:
         UnicodeDecodeError: it isn't UTF-8.
+        BadValue: one doesn't fit its column, and the table refuses it.
     """
     for read in (by_arrow.read_delimited, by_pandas.read_delimited):
         try:
-            return read(data, schema, grammar, empty_as_string=empty_as_string)
+            return read(data, schema, grammar, empty_as_string=empty_as_string, values=values)
         except NotPlain:
             continue
-    return read_exactly(data.decode(), schema, grammar, empty_as_string=empty_as_string)
+    return read_exactly(data.decode(), schema, grammar, empty_as_string=empty_as_string, values=values)
 
 
-def read_exactly(text: str, schema: Schema, grammar: Grammar, *, empty_as_string: bool) -> Any:
+def read_exactly(
+    text: str, schema: Schema, grammar: Grammar, *, empty_as_string: bool, values: Values | None = None
+) -> Any:
     """The same by the grammar, whatever the text is like."""
     import pandas as pd
 
@@ -36,7 +45,10 @@ def read_exactly(text: str, schema: Schema, grammar: Grammar, *, empty_as_string
     missing: Record = [None] * width
     columns = list(zip(*(row + missing[len(row) :] for row in rows), strict=True)) or [()] * width
     series = {}
-    for name, kind, values in zip(schema.names, schema.kinds, columns, strict=True):
-        column = convert(pd.Series(values, dtype=object), kind)
+    for name, kind, texts in zip(schema.names, schema.kinds, columns, strict=True):
+        if values is None:
+            column = convert(pd.Series(texts, dtype=object), kind)
+        else:
+            column = values.of_column(name, kind).column(texts)
         series[name] = column.where(column.notna(), "") if empty_as_string and kind["kind"] == "string" else column
     return pd.DataFrame(series)

@@ -6,10 +6,11 @@ and a file that changes while the job runs changes no type.
 
 import json
 import os
+from collections.abc import Callable
 from typing import Any
 
 from parallelrun_worker.checked_json import read, with_crc
-from parallelrun_worker.tables.inference import STRING, Kind, infer_kind
+from parallelrun_worker.tables.inference import STRING, Kind, infer_as_azure, infer_exactly, infer_kind
 from parallelrun_worker.tables.records import Record
 
 
@@ -54,16 +55,23 @@ def infer_schema(names: list[str], rows: list[Record], options: dict[str, Any]) 
     """The schema of a table with these first rows."""
     width = max([len(names), *map(len, rows)])
     schema = Schema(names, []).widened(width)
+    infer = _inference(options)
     kinds = []
     for at, name in enumerate(schema.names):
         values = [row[at] if at < len(row) else None for row in rows]
         if name in options["overrides"]:
-            kinds.append(options["overrides"][name])
+            kinds.append({**options["overrides"][name], "declared": True})
         elif not options["infer"] or (options["empty_as_string"] and None in values):
             kinds.append(STRING)
         else:
-            kinds.append(infer_kind(values))
+            kinds.append(infer(values))
     return Schema(schema.names, kinds)
+
+
+def _inference(options: dict[str, Any]) -> Callable[[list[str | None]], Kind]:
+    if not options.get("has_exact_integers"):  # a job of an earlier release
+        return infer_kind
+    return infer_exactly if options["inference"] == "exact" else infer_as_azure
 
 
 def frozen(path: str) -> Schema | None:

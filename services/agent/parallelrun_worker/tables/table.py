@@ -14,6 +14,7 @@ from parallelrun_worker.tables.older_plans import completed
 from parallelrun_worker.tables.path_keys import PathKeys
 from parallelrun_worker.tables.steps import COUNTING, EXTRACT, apply_step, check_kept
 from parallelrun_worker.tables.table_format import Piece, TableFormat, named
+from parallelrun_worker.tables.together import together
 
 PATH = "Path"
 
@@ -57,19 +58,24 @@ class Table:
         Raises:
             OSError, ValueError, ImportError: they can't be read.
         """
-        import pandas as pd
-
         if places is not None:
             self.format.staged_at(places)
         if self._plan.get("is_shuffled"):
             frames = [frame for piece in pieces for frame in self._group(piece)]
-            return pd.concat([*_filled(frames)], ignore_index=True) if len(frames) > 1 else frames[0]
+            return self._together([*_filled(frames)]) if len(frames) > 1 else frames[0]
         frames = [self._piece(piece) for piece in pieces]
-        frame = frames[0] if len(frames) == 1 else pd.concat([*_filled(frames)], ignore_index=True)
+        frame = frames[0] if len(frames) == 1 else self._together([*_filled(frames)])
         for step in self.tail:
             if step["step"] != EXTRACT:
                 frame = self._applied(frame, step, [0])
         return frame.reset_index(drop=True)
+
+    def _together(self, frames: list[Any]) -> Any:
+        if self._plan["read"].get("has_exact_integers"):
+            return together(frames)
+        import pandas as pd
+
+        return pd.concat(frames, ignore_index=True)
 
     def _piece(self, piece: Piece) -> Any:
         path = piece[0]

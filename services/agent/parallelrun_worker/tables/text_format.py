@@ -1,8 +1,9 @@
 """What the kinds of tables have in common that are text: ranges of bytes, encodings, and a schema that is inferred."""
 
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache, partial
 from typing import Any, BinaryIO, NamedTuple, cast
 
 from parallelrun_worker.tables.charsets import refusing
@@ -13,7 +14,9 @@ from parallelrun_worker.tables.sniffing import Encoding
 from parallelrun_worker.tables.table_format import Piece, Records, TableFormat, named
 from parallelrun_worker.tables.text import encoding_of, lines_before, owned_range, to_utf8
 from parallelrun_worker.tables.unpacking import LIMIT_BYTES, MOST_MAGIC_BYTES, Unpacked, compression_of, unpack
+from parallelrun_worker.tables.values import BadValue, Values, warning_of
 
+_MOST_WARNED = 10_000
 SAMPLE_BYTES = 1 << 20
 """How much of a file is read to infer types."""
 
@@ -28,6 +31,10 @@ class TextFormat(TableFormat):
         self._frozen: Schema | None = None
         self._unpacked: tuple[tuple[str, int], Unpacked] | None = None
         """Path, size and content of the compressed file that was read last: its next piece needs it again."""
+        self._row_places: tuple[int, Callable[[int], tuple[int, int]]] | None = None
+        """Where the piece begins that is read, and what gives line and byte of one of its rows."""
+        self._warned_from: dict[tuple[str, str, str], int] = {}
+        """Where the first piece began of which a warning told, by file, column and rule."""
 
     @abstractmethod
     def inferred(self) -> Schema:
@@ -124,6 +131,30 @@ class TextFormat(TableFormat):
         with self._placing(piece[0], text):
             return self.frame_of_stored(text.data, piece[0], text.header)
 
+    def values(self) -> Values | None:
+        """How values are read that are odd for their column; None: as earlier releases did."""
+        if not self.options.get("has_exact_integers"):
+            return None
+        return Values(self.options["on_mismatch"], is_exact=self.options["inference"] == "exact")
+
+    def warn(self, values: Values | None, path: str) -> None:
+        """Warn of the odd values that were not kept."""
+        for found in values.found.values() if values is not None else ():
+            place = self._place_of(found.row, (path, found.column, found.rule))
+            self.warnings.add(warning_of(found, path, *place))
+
+    def _place_of(self, row: int, key: tuple[str, str, str]) -> tuple[int, int]:
+        """Line and byte of a row; 0 and -1 where an earlier part of the file has been warned of: that has the first."""
+        if self._row_places is None:
+            return 0, -1
+        start, place_of = self._row_places
+        if start > self._warned_from.get(key, start):
+            return 0, -1
+        if len(self._warned_from) >= _MOST_WARNED:
+            self._warned_from.clear()
+        self._warned_from[key] = start
+        return place_of(row)
+
     def records(self, piece: Piece) -> Records:
         """See the base."""
         text = self.text(piece)
@@ -133,11 +164,36 @@ class TextFormat(TableFormat):
     @contextmanager
     def _placing(self, path: str, text: "Text") -> Iterator[None]:
         """Say where in the file the text is wrong that is read in here."""
+        self._row_places = text.start, partial(self._row_place, path, text, cache(self.split))
         try:
             with refusing(text.encoding, text.start, text.data):
                 yield
         except BadLine as error:
             raise ValueError(f"{self._line(path, text, error.number)}: {error}") from error
+        except BadValue as error:
+            line, offset = self._row_place(path, text, self.split, error.row)
+            place = f"line {line:,}" if line else f"record at byte {offset:,}"
+            raise ValueError(f"{place}, {error}" if line or offset >= 0 else str(error)) from error
+        finally:
+            self._row_places = None
+
+    def _row_place(self, path: str, text: "Text", split: Callable[[bytes], list[bytes]], row: int) -> tuple[int, int]:
+        """The line of a row in its file, from 1, and the byte at which it begins; 0 and -1: not known."""
+        begin = end = 0
+        for record in split(text.data)[: row + 1]:
+            begin = text.data.find(record.rstrip(b"\n"), end)
+            if begin < 0:  # it was written in another way
+                return 0, -1
+            end = begin + len(record)
+        before = text.data[:begin]
+        name = text.encoding.name
+        length = begin if name == "utf-8" else len(before.decode().encode(name, "replace"))
+        try:
+            with self.opened(path) as file:
+                line = lines_before(file, text.start, text.encoding) + before.count(b"\n") + 1
+        except OSError:  # of a staged file, what is before the piece may not be here
+            line = 0
+        return line, text.start + length
 
     def _line(self, path: str, text: "Text", number: int) -> str:
         """The number of a line in its file, of which so many lines are before it in a piece."""

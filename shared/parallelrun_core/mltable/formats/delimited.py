@@ -6,18 +6,18 @@ from typing import Any, Final
 
 from parallelrun_core.mltable.conversions import ColumnType, NamePattern, parse_conversions
 from parallelrun_core.mltable.options import IGNORED, encoding, flag, one_of, options_of, size_in_bytes
-from parallelrun_core.mltable.read_step import UNPACKED_LIMIT, ReadStep, Text
+from parallelrun_core.mltable.read_step import TYPED_TEXT, UNPACKED_LIMIT, Text, TypedText, typed_text
 from parallelrun_core.problems import At
 
 _HEADERS: Final = ("all_files_same_headers", "all_files_different_headers", "from_first_file", "no_header")
 _OPTIONS: Final = (
     "delimiter", "header", "support_multi_line", "empty_as_string", "encoding", "include_path_column", "unpacked_limit",
-    "infer_column_types", *IGNORED,
+    "infer_column_types", *TYPED_TEXT, *IGNORED,
 )  # fmt: skip
 _MOST_SAMPLED: Final = 100_000
 
 
-class Read(ReadStep, tag="read_delimited"):
+class Read(TypedText, tag="read_delimited"):
     """A record is a row; a quoted field may hold newlines with `support_multi_line`."""
 
     suffixes = (".csv", ".tsv")
@@ -54,6 +54,8 @@ class Read(ReadStep, tag="read_delimited"):
             include_path_column=flag(given, "include_path_column", at),
             encoding=encoding(given, at),
             unpacked_limit=size_in_bytes(given, "unpacked_limit", UNPACKED_LIMIT, at),
+            has_exact_integers=True,
+            **typed_text(given, at),
             **_inference(given.get("infer_column_types", True), at.below("infer_column_types")),
         )
 

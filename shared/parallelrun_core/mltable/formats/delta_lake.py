@@ -38,6 +38,7 @@ class Read(ReadStep, tag="read_delta_lake"):
             version=version,
             timestamp=str(timestamp) if timestamp is not None else None,
             include_path_column=flag(given, "include_path_column", at),
+            has_exact_integers=True,
         )
 
     def as_written(self) -> Read:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from parallelrun_core.mltable.options import IGNORED, encoding, flag, one_of, options_of, size_in_bytes
-from parallelrun_core.mltable.read_step import UNPACKED_LIMIT, ReadStep, Text
+from parallelrun_core.mltable.read_step import TYPED_TEXT, UNPACKED_LIMIT, Text, TypedText, typed_text
 from parallelrun_core.problems import At
 
 
-class Read(ReadStep, tag="read_json_lines"):
+class Read(TypedText, tag="read_json_lines"):
     """Any row may have columns that no other has."""
 
     suffixes = (".jsonl", ".ndjson")
@@ -27,11 +27,13 @@ class Read(ReadStep, tag="read_json_lines"):
     def parse(cls, options: object, at: At) -> Read:
         """See the base."""
         given = options_of(
-            options, at, ("invalid_lines", "encoding", "include_path_column", "unpacked_limit", *IGNORED)
+            options, at, ("invalid_lines", "encoding", "include_path_column", "unpacked_limit", *TYPED_TEXT, *IGNORED)
         )
         return cls(
             invalid_lines=one_of(given, "invalid_lines", ("error", "drop"), "error", at),
             encoding=encoding(given, at),
             unpacked_limit=size_in_bytes(given, "unpacked_limit", UNPACKED_LIMIT, at),
             include_path_column=flag(given, "include_path_column", at),
+            has_exact_integers=True,
+            **typed_text(given, at),
         )

@@ -17,4 +17,4 @@ class Read(ReadStep, tag="read_parquet"):
     def parse(cls, options: object, at: At) -> Read:
         """See the base."""
         given = options_of(options, at, ("include_path_column", *IGNORED))
-        return cls(include_path_column=flag(given, "include_path_column", at))
+        return cls(include_path_column=flag(given, "include_path_column", at), has_exact_integers=True)

@@ -1,7 +1,7 @@
 """Avro files by the library fastavro: columns have the types of the schema, in every mini-batch the same.
 
-A whole number beside a null is a float, as in all tables. Dates, times, decimals, lists, maps and records are Python's
-own objects, and UUIDs are texts.
+A whole number beside a null is a float where that is exact, as in all tables. Dates, times, decimals, lists, maps and
+records are Python's own objects, and UUIDs are texts.
 """
 
 import json
@@ -13,6 +13,7 @@ from typing import Any, BinaryIO
 
 from parallelrun_worker.tables.ranges import read_range
 from parallelrun_worker.tables.table_format import Piece, Records, TableFormat
+from parallelrun_worker.tables.values import int_column
 
 _MOST_HEADERS = 100
 _UUID = "string-uuid"
@@ -60,7 +61,10 @@ class Format(TableFormat):
         """Rows as a DataFrame."""
         import pandas as pd
 
-        columns = {name: _column([row[name] for row in rows], kind) for name, kind in self._kinds.items()}
+        is_exact = bool(self.options.get("has_exact_integers"))
+        columns = {
+            name: _column([row[name] for row in rows], kind, is_exact=is_exact) for name, kind in self._kinds.items()
+        }
         return pd.DataFrame(columns, index=range(len(rows)))
 
     def _blocks(self, piece: Piece) -> Iterable[Any]:
@@ -166,9 +170,11 @@ def _kind(schema: Any) -> str:
     return logical if logical in _DTYPES or logical in _OBJECTS else kind
 
 
-def _column(values: list[Any], kind: str) -> Any:
+def _column(values: list[Any], kind: str, *, is_exact: bool) -> Any:
     import pandas as pd
 
+    if is_exact and kind == "long" and None in values:
+        return int_column(values)
     dtype = _DTYPES.get(kind, "object")
     if dtype in _DTYPES_WITH_NULLS and None in values:
         dtype = _DTYPES_WITH_NULLS[dtype]

@@ -38,11 +38,16 @@ class Format(TextFormat):
     def frame_of_stored(self, data: bytes, path: str, header: Record) -> Any:
         """See the base."""
         schema, empty_as_string = self.schema(), self.options["empty_as_string"]
+        values = self.values()
         if not self._differs:
-            return read_delimited(data, schema, self._grammar, empty_as_string=empty_as_string)
+            frame = read_delimited(data, schema, self._grammar, empty_as_string=empty_as_string, values=values)
+            self.warn(values, path)
+            return frame
         names = header_names(header)
         own = Schema(names, [schema.kind_of(name) for name in names])
-        return _united(read_delimited(data, own, self._grammar, empty_as_string=empty_as_string), schema)
+        frame = read_delimited(data, own, self._grammar, empty_as_string=empty_as_string, values=values)
+        self.warn(values, path)
+        return _united(frame, schema)
 
     def header(self, path: str, file: BinaryIO) -> tuple[Record, int]:
         """See the base."""

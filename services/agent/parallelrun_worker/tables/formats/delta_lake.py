@@ -41,7 +41,8 @@ class Format(TableFormat):
         return self._whole(read_streams(data), path)
 
     def _whole(self, rows: Any, path: str) -> Any:
-        return _with_partitions(to_frame(_with_missing(rows, self.options)), path, self.plan)
+        is_exact = bool(self.options.get("has_exact_integers"))
+        return _with_partitions(to_frame(_with_missing(rows, self.options), is_exact=is_exact), path, self.plan)
 
 
 def _with_missing(table: Any, read: dict[str, Any]) -> Any:

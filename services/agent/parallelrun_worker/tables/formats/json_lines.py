@@ -13,6 +13,7 @@ from parallelrun_worker.tables.schema import Schema
 from parallelrun_worker.tables.sniffing import Encoding
 from parallelrun_worker.tables.text import as_utf8, owned_bytes
 from parallelrun_worker.tables.text_format import SAMPLE_BYTES, BadLine, TextFormat
+from parallelrun_worker.tables.values import Values
 
 _ANY: Kind = {"kind": "any"}
 _SAMPLE_OBJECTS = 200
@@ -47,7 +48,10 @@ class Format(TextFormat):
     def frame_of_stored(self, data: bytes, path: str, header: Record) -> Any:
         """See the base."""
         schema = self.schema()
-        return _frame_of([each for _, each in _lines(data, drop_invalid=self._drop_invalid)], schema)
+        values = self.values()
+        frame = _frame_of([each for _, each in _lines(data, drop_invalid=self._drop_invalid)], schema, values)
+        self.warn(values, path)
+        return frame
 
     def inferred(self) -> Schema:
         """See the base."""
@@ -125,7 +129,7 @@ def _infer(objects: list[dict[str, Any]]) -> Schema:
     return Schema(list(kinds), [{"kind": kind or "any"} for kind in kinds.values()])
 
 
-def _frame_of(objects: list[dict[str, Any]], schema: Schema) -> Any:
+def _frame_of(objects: list[dict[str, Any]], schema: Schema, rules: Values | None) -> Any:
     """The objects as a DataFrame with the columns of the schema, then those that it doesn't have."""
     import pandas as pd
 
@@ -135,7 +139,10 @@ def _frame_of(objects: list[dict[str, Any]], schema: Schema) -> Any:
     for name in names:
         values = [each.get(name) for each in objects]
         kind = schema.kinds[schema.names.index(name)] if name in schema.names else _ANY
-        columns[name] = _column(pd.Series(values, dtype=object), kind)
+        if rules is None:
+            columns[name] = _column(pd.Series(values, dtype=object), kind)
+        else:
+            columns[name] = rules.of_column(name, kind).parsed(values)
     return pd.DataFrame(columns, index=range(len(objects)))
 
 

@@ -16,15 +16,18 @@ class Format(TableFormat):
 
     def frame(self, piece: Piece) -> Any:
         """See the base."""
-        return to_frame(read_rows(piece, self._columns(piece[0]), self.open))
+        return self._frame_of(read_rows(piece, self._columns(piece[0]), self.open))
 
     def records(self, piece: Piece) -> Records:
         """See the base."""
-        return ArrowRecords(read_rows(piece, self._columns(piece[0]), self.open), to_frame)
+        return ArrowRecords(read_rows(piece, self._columns(piece[0]), self.open), self._frame_of)
 
     def frame_of_stored(self, data: bytes, path: str, header: list[str | None]) -> Any:
         """See the base."""
-        return to_frame(read_streams(data))
+        return self._frame_of(read_streams(data))
+
+    def _frame_of(self, rows: Any) -> Any:
+        return to_frame(rows, is_exact=bool(self.options.get("has_exact_integers")))
 
     def _columns(self, path: str) -> list[str] | None:
         """The columns of a file that the first steps leave; None: all."""
