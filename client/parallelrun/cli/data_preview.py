@@ -36,7 +36,9 @@ def preview_command(
     ] = "",
     form: FormatOption = Format.TABLE,
 ) -> None:
-    """Show what run() would get: rows and the types of columns, encodings, compressions, skipped files and warnings.
+    """Show what run() would get, and with what types.
+
+    It shows rows, the types of columns, encodings, compressions, skipped files and warnings.
 
     Nothing is run. Without a job file or a step, how the files are read is found out, and shown.
     """
