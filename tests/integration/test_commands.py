@@ -224,6 +224,20 @@ def test_commands_run_side_by_side_wherever_a_slot_is_free() -> None:
         assert {outcome_of(cluster, job).node for job in jobs} == set(cluster.nodes)
 
 
+def test_a_command_that_writes_nothing_to_an_output_is_told_which(cluster: Cluster) -> None:
+    outputs = {"file": {"type": "uri_file"}, "folder": {"type": "uri_folder"}, "full": {"type": "uri_folder"}}
+    job = cluster.submit_command("touch ${{outputs.full}}/there", outputs=outputs)
+    result = cluster.result(job)
+    assert result.state is JobState.COMPLETED
+    silent = [warning for warning in result.warnings if "has written nothing" in warning]
+    assert [warning.partition("(")[0] for warning in silent] == [
+        "The command has written nothing to its output 'file' ",
+        "The command has written nothing to its output 'folder' ",
+    ]
+    both = cluster.submit_command("touch ${{outputs.file}} ${{outputs.folder}}/x ${{outputs.full}}/x", outputs=outputs)
+    assert cluster.result(both).warnings == []
+
+
 def test_a_command_whose_node_dies_runs_on_another_one() -> None:
     with Cluster(nodes=2, slots=1, lease_s=2) as cluster:
         pids = cluster.home / "pids"

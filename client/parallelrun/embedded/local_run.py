@@ -245,7 +245,7 @@ class _LocalRun:
                 bring(self._earlier, cluster.layout.root)
             job = client.jobs.create(self._places.spec, upload_code=False)
             self._job_id = job.id
-            display.note(f"page: {sign_in_address(client, job.id)}")
+            display.note(f"page, while the job runs: {sign_in_address(client, job.id)}")
             try:
                 ended = watch(client, job, display, on_disconnect=cluster.check)
             except KeyboardInterrupt as interrupt:

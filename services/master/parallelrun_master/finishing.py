@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -233,7 +234,7 @@ class Finishing:
 
     def _warnings(self, made: Concatenated) -> list[str]:
         decided = self._job.ledger.decided
-        about_output = [*made.notes, *self._left_behind, *_about_text(decided)]
+        about_output = [*made.notes, *self._left_behind, *_about_text(decided), *_not_written(self._job)]
         return [*_about_failures(self._job.ledger), *about_output, *self._job.damage]
 
     def _wait_for_agents(self, most_s: float) -> None:
@@ -273,6 +274,23 @@ def _about_failures(ledger: Ledger) -> list[str]:
         return []
     why = "" if first is None else f"; first: {first.category}: " + first.message.partition("\n")[0]
     return [f"{lost}{why}"]
+
+
+def _not_written(job: LedJob) -> list[str]:
+    """Warnings about outputs of a command, outside of stores, in which there is nothing at all."""
+    paths = job.folder.output_paths(job.spec) if job.spec.command else {}
+    return [
+        f"The command has written nothing to its output {name!r} ({path})."
+        for name, path in paths.items()
+        if not (is_url(path) or job.spec.outputs[name].has_artifacts) and _is_missing(Path(path))
+    ]
+
+
+def _is_missing(path: Path) -> bool:
+    try:
+        return not any(path.iterdir()) if path.is_dir() else not path.exists()
+    except OSError:  # it can't be known
+        return False
 
 
 def _about_text(decided: Decided) -> list[str]:
