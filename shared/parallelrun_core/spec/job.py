@@ -231,6 +231,14 @@ class JobSpec(Strict):
     def _plain_output(cls, value: object) -> object:
         return bound_name(value, "outputs") if isinstance(value, str) else value
 
+    @field_validator("environment_variables", mode="before")
+    @classmethod
+    def _numbers_as_text(cls, value: object) -> object:
+        if not isinstance(value, dict):
+            return value
+        is_number = {name: isinstance(each, int | float) and not isinstance(each, bool) for name, each in value.items()}
+        return {name: str(each) if is_number[name] else each for name, each in value.items()}
+
     @field_validator("environment_variables", "tags", mode="after")
     @classmethod
     def _no_nul(cls, value: dict[str, str]) -> dict[str, str]:

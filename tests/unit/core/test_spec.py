@@ -534,3 +534,11 @@ def test_a_path_may_lead_through_lists() -> None:
 def test_what_cannot_be_set_is_told(assignment: str) -> None:
     with pytest.raises(InvalidInput):
         set_field({"name": "text"}, assignment)
+
+
+def test_numbers_in_environment_variables_are_taken_as_their_text() -> None:
+    given = {"A": 5, "B": 0.5, "C": "x"}
+    spec = JobSpec.parse({"entry_script": "a.py", "inputs": "/x", "environment_variables": given})
+    assert spec.environment_variables == {"A": "5", "B": "0.5", "C": "x"}
+    with pytest.raises(InvalidInput, match="/environment_variables/A: must be a string"):
+        JobSpec.parse({"entry_script": "a.py", "inputs": "/x", "environment_variables": {"A": True}})
