@@ -84,7 +84,8 @@ def summary(
     if job.is_pipeline:
         return [headline(job), *_step_lines(job, step_hint), *_pipeline_hints(job, log_hint=log_hint, retry=retry)]
     if job.state == "failed" and job.failure:
-        return [headline(job), *failure_lines(job.failure, log_hint=log_hint)]
+        about_data = [f"warning: {clean(warning)}" for warning in job.warnings]
+        return [headline(job), *failure_lines(job.failure, log_hint=log_hint), *about_data]
     return [headline(job), *hints(job, log_hint=log_hint, retry=retry)]
 
 

@@ -26,16 +26,20 @@ SAMPLE = ["1", "22", "-3"] * 70
 class Reader:
     """Reads the files of a folder as a table, each with a try of one mini-batch."""
 
-    def __init__(self, folder: Path, step: Any, *, form: str = "own") -> None:
+    def __init__(self, folder: Path, step: Any, *, form: str = "own", only: str = "*") -> None:
         self.folder = folder
         document = {"entry_script": "e.py", "inputs": {"rows": {"path": str(folder), "transformations": [step]}}}
         spec = read_job(document).job if form == "own" else JobSpec.parse(document)
         (plan,) = plan_inputs(spec)
-        plan.sample = [str(path) for path in sorted(folder.iterdir())]
+        plan.sample = [str(path) for path in sorted(folder.glob(only))]
         plan.first_with_text = plan.sample[0]
         self._plan = json.loads(as_json([plan]))[0]
         self.warnings = DataWarnings()
-        self._table = Table(self._plan, str(folder.parent / f"schema.{form}.json"), self.warnings)
+        self._table = Table(
+            self._plan,
+            str(folder.parent / f"schema.{form}.{step if isinstance(step, str) else ''}.json"),
+            self.warnings,
+        )
 
     def frame(self, *pieces: tuple[str, int, int]) -> pd.DataFrame:
         """The rows of pieces (name, start, end), or of the first file."""
@@ -133,9 +137,13 @@ def test_whole_numbers_of_parquet_are_exact(
 @pytest.mark.parametrize("form", ["own", "azure"])
 def test_whole_numbers_of_very_many_digits_keep_them(folder: Path, digits: int, form: str) -> None:
     csv_of(folder, [*SAMPLE, "9" * digits])
-    value = Reader(folder, "read_delimited", form=form).frame()["v"].iloc[-1]
-    assert type(value) is (int if digits <= 4300 else str)
-    assert Decimal(value) == Decimal("9" * digits)
+    (folder / "b.jsonl").write_text('{"v": 1}\n' + '{"v": ' + "9" * digits + "}\n")
+    for step, name in (("read_delimited", "a.csv"), ("read_json_lines", "b.jsonl")):
+        reader = Reader(folder, step, form=form, only=name)
+        value = reader.frame()["v"].iloc[-1]
+        assert type(value) is (int if digits <= 4300 else str)
+        assert Decimal(value) == Decimal("9" * digits)
+        assert not reader.warnings
 
 
 @pytest.mark.parametrize(

@@ -2,22 +2,32 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import json
 import logging
 import math
 from typing import Any
 
-from parallelrun_worker.rows.returned import Rendered, check_distinct, column_names, kind_of, unpacked
+from parallelrun_worker.rows.returned import (
+    BadReturn,
+    Rendered,
+    check_distinct,
+    column_names,
+    has_no_text,
+    kind_of,
+    unpacked,
+)
 
 
 def render(returned: Any) -> Rendered:
     """An object for each row of a DataFrame, otherwise the elements themselves.
 
-    An element that is text with a JSON object or array is written as it is, on one line.
+    An element that is text with a JSON object or array is written as it is, on one line. Dataclasses and pydantic
+    models are objects.
 
     Raises:
-        BadReturn: what `kind_of` raises; or two columns have the same name.
+        BadReturn: what `kind_of` raises; two columns or keys have the same name; or JSON has no such value.
     """
     kind = kind_of(returned)
     if kind == "table":
@@ -37,6 +47,8 @@ def _line(value: Any) -> str:
             return json.dumps(json.loads(value), ensure_ascii=False) if "\n" in value else _checked(value)
         except ValueError:
             pass  # it only looks like JSON
+    if type(value) is dict and set(map(type, value)) != {str} and len(set(map(str, value))) < len(value):
+        raise BadReturn(f"run() returned an object with two keys that are the same text: {_names(value)}")
     try:
         return json.dumps(value, ensure_ascii=False, default=_plain, allow_nan=False)
     except (ValueError, TypeError):  # NaN, which JSON doesn't have, or keys of other types
@@ -55,7 +67,23 @@ def _plain(value: Any) -> Any:
         return _time(found) if hasattr(found, "tolist") else _clean(found)
     if hasattr(value, "isoformat"):
         return None if value != value else value.isoformat()  # noqa: PLR0124 - as NaT is
-    return str(value) if type(value).__name__ not in ("NAType", "NaTType") else None
+    if type(value).__name__ in ("NAType", "NaTType"):
+        return None
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+    if hasattr(value, "model_dump") and hasattr(type(value), "model_fields"):  # of pydantic
+        return value.model_dump()
+    if has_no_text(value):
+        raise BadReturn(
+            f"run() returned an element of the type {type(value).__qualname__}, which has no text of its own: return "
+            "its values, as a dict, a list or a dataclass"
+        )
+    return str(value)
+
+
+def _names(value: dict[Any, Any]) -> str:
+    texts = [str(key) for key in value]
+    return ", ".join(repr(key) for key, text in zip(value, texts) if texts.count(text) > 1)  # noqa: B905 - see above
 
 
 def _time(value: Any) -> Any:

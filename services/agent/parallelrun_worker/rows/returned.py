@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+_NO_TEXTS = (
+    "generator", "async_generator", "coroutine", "function", "method", "builtin_function_or_method", "map", "filter",
+    "zip", "list_iterator", "tuple_iterator", "module",
+)  # fmt: skip
+
 
 class BadReturn(Exception):
     """run() returned something that has no rows."""
@@ -33,10 +38,21 @@ def kind_of(returned: object) -> str:
         return "table" if hasattr(returned, "columns") else "rows"
     if "numpy" in origins and getattr(returned, "ndim", 0) > 0:
         return "array"
+    if returned is None:
+        raise BadReturn(
+            "run() returned NoneType: is a `return` missing? It must return one row for each item that succeeded. "
+            "If the script writes its results itself: output_action: summary_only, and return []"
+        )
     raise BadReturn(
         f"run() returned {type(returned).__name__}; it must return a list, tuple, pandas DataFrame or numpy array "
         "with one row for each item that succeeded"
     )
+
+
+def has_no_text(value: object) -> bool:
+    """Whether the text of a value is but its type and its address, as that of a generator or of a plain object."""
+    kind = type(value)
+    return kind.__name__ in _NO_TEXTS or (kind.__str__ is object.__str__ and kind.__repr__ is object.__repr__)
 
 
 def _origins(value: object) -> set[str]:

@@ -13,7 +13,7 @@ from parallelrun_worker.tables.schema import Schema
 from parallelrun_worker.tables.sniffing import Encoding
 from parallelrun_worker.tables.text import as_utf8, owned_bytes
 from parallelrun_worker.tables.text_format import SAMPLE_BYTES, BadLine, TextFormat
-from parallelrun_worker.tables.values import Values
+from parallelrun_worker.tables.values import MOST_DIGITS, Values
 
 _ANY: Kind = {"kind": "any"}
 _SAMPLE_OBJECTS = 200
@@ -76,12 +76,14 @@ def _lines(data: bytes, *, drop_invalid: bool) -> list[tuple[str, dict[str, Any]
         BadLine: one is not an object, unless such lines are to be dropped.
     """
     raw_decode = json.JSONDecoder(object_pairs_hook=_with_unique_names).raw_decode
+    decode_long = json.JSONDecoder(object_pairs_hook=_with_unique_names, parse_int=_whole_number).raw_decode
     found = []
     for number, line in enumerate(_decoded(data, is_strict=not drop_invalid).split("\n")):
         if not line or line.isspace():
             continue
         try:
-            value, end = raw_decode(line, 0 if line[0] == "{" else len(line) - len(line.lstrip(_BLANKS)))
+            decode = raw_decode if len(line) <= MOST_DIGITS else decode_long
+            value, end = decode(line, 0 if line[0] == "{" else len(line) - len(line.lstrip(_BLANKS)))
         except (ValueError, RecursionError) as error:
             problem = str(error)
         else:
@@ -93,6 +95,11 @@ def _lines(data: bytes, *, drop_invalid: bool) -> list[tuple[str, dict[str, Any]
             hint = "invalid_lines: drop would leave it out"
             raise BadLine(number, f"it is not a JSON object ({problem}): {line[:80]!r}; {hint}")
     return found
+
+
+def _whole_number(digits: str) -> int | str:
+    """A number, or its text if Python makes none of so many digits."""
+    return int(digits) if len(digits) <= MOST_DIGITS else digits
 
 
 def _decoded(data: bytes, *, is_strict: bool) -> str:
