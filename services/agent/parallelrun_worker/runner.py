@@ -18,6 +18,7 @@ from parallelrun_worker.mini_batch import Loader, MiniBatch, of_paths
 from parallelrun_worker.outputs import Outputs
 from parallelrun_worker.profiling import Profiler
 from parallelrun_worker.rows import BadReturn, Rendered, renderer
+from parallelrun_worker.rows.returned_columns import ReturnedColumns
 from parallelrun_worker.user_script import UserScript
 
 if TYPE_CHECKING:
@@ -124,7 +125,8 @@ class Runner:
     def _begin(self, config: frames.WorkerConfig) -> UserScript:
         arguments = (config.code, config.entry_script, config.job_id)
         self._log.write("INFO", f"Importing {config.entry_script}, then init().", at_once=True)
-        self._render = renderer(config.output)
+        first_columns = os.path.join(os.path.dirname(config.inputs), "schema.returned.json")
+        self._render = renderer(config.output, ReturnedColumns(first_columns, self._warnings))
         script = UserScript(*arguments)
         if self._profiler is not None:
             script.under(self._profiler.call)

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
+import json
+from pathlib import Path
 
+import pandas as pd
 import pydantic
 import pytest
 
-from parallelrun_worker.rows import BadReturn, json_lines
+from parallelrun_worker.data_warnings import DataWarnings
+from parallelrun_worker.rows import BadReturn, json_lines, renderer
+from parallelrun_worker.rows.returned_columns import ReturnedColumns
 
 
 @dataclasses.dataclass
@@ -47,3 +52,12 @@ def test_rows_of_json_keep_each_key_or_are_refused() -> None:
 def test_rows_that_are_none_at_all_say_what_may_be_missing() -> None:
     with pytest.raises(BadReturn, match=r"returned NoneType: is a `return` missing.*summary_only, and return"):
         json_lines.render(None)
+
+
+def test_rows_of_frames_with_other_columns_than_the_first_are_told(tmp_path: Path) -> None:
+    warnings = DataWarnings()
+    output = {"format": "text", "separator": ",", "safe": False}
+    for frame, times in (({"a": [1], "b": [2]}, 0), ({"b": [2], "a": [1]}, 1), ({"a": [1], "b": [2]}, 0)):
+        render = renderer(output, ReturnedColumns(str(tmp_path / "schema.returned.json"), warnings))  # another worker
+        render(pd.DataFrame(frame))
+        assert [each[5] for each in json.loads(warnings.take())] == [1] * times

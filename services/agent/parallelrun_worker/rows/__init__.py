@@ -9,13 +9,18 @@ from parallelrun_worker.rows.returned import BadReturn, Rendered
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from parallelrun_worker.rows.returned_columns import ReturnedColumns
+
 __all__ = ["BadReturn", "Rendered", "renderer"]
 
 
-def renderer(output: dict[str, Any]) -> Callable[[object], Rendered]:
+def renderer(output: dict[str, Any], columns: ReturnedColumns | None = None) -> Callable[[object], Rendered]:
     """The function that renders a job's rows, by `format` (see parallelrun_core/row_format.py), `separator` and `safe`.
 
     It raises BadReturn for anything but a list, tuple, DataFrame or array.
+
+    Args:
+        columns: compares those of DataFrames, for lines without a header.
 
     Raises:
         ImportError: the format needs pyarrow, and the environment of the workers has none.
@@ -31,4 +36,6 @@ def renderer(output: dict[str, Any]) -> Callable[[object], Rendered]:
         return arrow.render
     from parallelrun_worker.rows import text
 
-    return text.Lines(output["separator"], headed=output["format"] == "headed", safe=output["safe"]).render
+    return text.Lines(
+        output["separator"], headed=output["format"] == "headed", safe=output["safe"], columns=columns
+    ).render

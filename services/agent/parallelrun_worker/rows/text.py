@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import struct
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from parallelrun_worker.rows.returned import Rendered, column_names, kind_of
+
+if TYPE_CHECKING:
+    from parallelrun_worker.rows.returned_columns import ReturnedColumns
 
 HEADER_LENGTH = struct.Struct("<I")
 """Before the rows of each segment in the format `headed`: how long the header is that follows; 0: there is none."""
@@ -16,10 +19,11 @@ _ELLIPSIS = "..."
 class Lines:
     """Lines, as the reference has them."""
 
-    def __init__(self, separator: str, *, headed: bool, safe: bool) -> None:
+    def __init__(self, separator: str, *, headed: bool, safe: bool, columns: ReturnedColumns | None = None) -> None:
         self._separator = separator
         self._headed = headed
         self._safe = safe
+        self._columns = columns
 
     def render(self, returned: Any) -> Rendered:
         """The rows of a mini-batch.
@@ -28,6 +32,8 @@ class Lines:
             BadReturn: what `kind_of` raises.
         """
         is_table = kind_of(returned) == "table"
+        if is_table and self._columns is not None and not self._headed and len(returned):
+            self._columns.check(returned)
         data, line_breaks, shortened = self._table(returned) if is_table else self._lines(returned)
         if self._headed and data:
             header = self._header(returned) if is_table else b""
