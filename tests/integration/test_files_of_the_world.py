@@ -1,0 +1,147 @@
+"""Small inputs as programs and people leave them, each through a whole cluster: every row has its value."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import textwrap
+import zipfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from parallelrun_core.folder.records import JobResult
+from parallelrun_core.reading import read_job
+from parallelrun_core.states import JobState
+from tests.cluster import Cluster
+
+pytestmark = pytest.mark.integration
+
+BIG = 2**53 + 1
+SCRIPT = textwrap.dedent("""
+    import pandas as pd
+    def run(mini_batch):
+        rows = mini_batch.astype(object).where(mini_batch.notna(), None).itertuples(index=False, name=None)
+        return [{name: None if v is None else str(v) for name, v in zip(mini_batch.columns, row)} for row in rows]
+""")
+Rows = list[dict[str, Any]]
+Files = dict[str, bytes]
+
+
+def numbered(first: int, count: int = 10) -> Rows:
+    return [{"id": str(number), "text": f"t{number}"} for number in range(first, first + count)]
+
+
+def text(rows: Rows, end: str = "\n") -> bytes:
+    lines = [",".join(rows[0]), *(",".join(row.values()) for row in rows)]
+    return (end.join(lines) + end).encode()
+
+
+def parquet(**columns: Any) -> bytes:
+    sink = io.BytesIO()
+    pq.write_table(pa.table(columns), sink)
+    return sink.getvalue()
+
+
+def zipped(content: bytes) -> bytes:
+    sink = io.BytesIO()
+    with zipfile.ZipFile(sink, "w") as archive:
+        archive.writestr("table.csv", content)
+    return sink.getvalue()
+
+
+def late_numbers() -> Rows:
+    small = [{"id": str(number), "v": "1"} for number in range(300)]
+    return [*small, {"id": str(2**64 - 1), "v": "1"}, {"id": str(BIG), "v": "2"}]
+
+
+SPARK = {"_SUCCESS": b"", "._SUCCESS.crc": b"crc\0\0\0\0\0", ".part-0.csv.crc": b"crc\0\0\0\2\0\xff\x10\n"}
+MAC = {"._a.csv": b"\0\5\x16\7\0\2\0\0Mac OS X\n" + b"\0" * 60, ".DS_Store": b"\0\0\0\1Bud1\n" + b"\0" * 60}
+
+EXACT: dict[str, tuple[str, Files, Rows]] = {
+    "line_ends": (
+        "read_delimited",
+        {"a.csv": text(numbered(0)), "b.csv": text(numbered(10), "\r"), "c.csv": text(numbered(20), "\r\n")},
+        numbered(0, 30),
+    ),
+    "carriage_returns_alone": ("read_delimited", {"a.csv": text(numbered(0), "\r")}, numbered(0)),
+    "utf_16_without_a_mark": (
+        "read_delimited", {"a.csv": text(numbered(0)).decode().encode("utf-16-be")}, numbered(0),
+    ),
+    "a_folder_of_spark": (
+        "read_delimited", {**SPARK, "part-0.csv": text(numbered(0)), "part-1.csv": text(numbered(10))}, numbered(0, 20),
+    ),
+    "a_folder_of_spark_with_parquet": (
+        "read_parquet", {**SPARK, "part-0.snappy.parquet": parquet(id=[1, 2])}, [{"id": "1"}, {"id": "2"}],
+    ),
+    "a_folder_of_a_mac": ("read_delimited", {**MAC, "a.csv": text(numbered(0))}, numbered(0)),
+    "gzip": ("read_delimited", {"a.csv.gz": gzip.compress(text(numbered(0, 200)))}, numbered(0, 200)),
+    "zip": ("read_delimited", {"a.csv.zip": zipped(text(numbered(0, 200)))}, numbered(0, 200)),
+    "large_numbers_beside_a_null": (
+        "read_delimited", {"a.csv": f"id,v\n{BIG},1\n,2\n{BIG + 2},3\n".encode()},
+        [{"id": str(BIG), "v": "1"}, {"id": None, "v": "2"}, {"id": str(BIG + 2), "v": "3"}],
+    ),
+    "large_numbers_of_parquet": (
+        "read_parquet",
+        {"a.parquet": parquet(id=pa.array([BIG, None], pa.int64()), u=pa.array([2**64 - 1, None], pa.uint64()))},
+        [{"id": str(BIG), "u": str(2**64 - 1)}, {"id": None, "u": None}],
+    ),
+    "large_numbers_after_the_sample": ("read_delimited", {"a.csv": text(late_numbers())}, late_numbers()),
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Cluster]:
+    with Cluster(nodes=1, slots=2) as running:
+        yield running
+
+
+Submit = Callable[..., JobResult]
+
+
+@pytest.fixture
+def submit(cluster: Cluster, tmp_path: Path) -> Submit:
+    def ended(step: str, files: Files, script: str = SCRIPT, **settings: Any) -> JobResult:
+        for name, content in files.items():
+            (tmp_path / name).write_bytes(content)
+        inputs = {"rows": {"path": str(tmp_path), "transformations": [step]}}
+        spec = read_job({"entry_script": "entry.py", "inputs": inputs}).job
+        given: dict[str, object] = {"rows": spec.inputs["rows"].model_dump(mode="json")}
+        settings = {"append_row_file_name": "rows.jsonl", **settings}
+        return cluster.result(cluster.submit(script, inputs=given, **settings))
+
+    return ended
+
+
+@pytest.mark.parametrize("case", EXACT)
+def test_files_of_the_world_come_through_with_their_values(cluster: Cluster, submit: Submit, case: str) -> None:
+    step, files, expected = EXACT[case]
+    result = submit(step, files)
+    assert result.state is JobState.COMPLETED, result.failure
+    assert [json.loads(line) for line in cluster.output(result)] == expected
+
+
+@pytest.mark.parametrize("left", [SPARK, MAC], ids=["spark", "mac"])
+def test_files_of_the_world_that_are_skipped_are_named_in_the_result(submit: Submit, left: Files) -> None:
+    result = submit("read_delimited", {**left, "a.csv": text(numbered(0))})
+    (warning,) = result.warnings
+    assert f"({len(left)} files)" in warning
+    assert all(name in warning for name in left)
+    assert "hidden_files: read" in warning
+
+
+def test_files_of_the_world_with_a_bad_line_fail_one_mini_batch_by_name(cluster: Cluster, submit: Submit) -> None:
+    lines = {name: "".join(f'{{"id":{at * 10 + n}}}\n' for n in range(10)) for at, name in enumerate("abcd")}
+    files = {f"{name}.jsonl": content.replace('{"id":25}', '{"id":25').encode() for name, content in lines.items()}
+    result = submit("read_json_lines", files, run_max_try=1)
+    assert result.state is JobState.COMPLETED, result.failure
+    expected = [{"id": str(number)} for number in range(40) if number // 10 != 2]
+    assert [json.loads(line) for line in cluster.output(result)] == expected
+    assert result.progress.failed == 1
+    errors = (cluster.folder(result.job_id).logs / "user" / "error.txt").read_text()
+    assert "c.jsonl" in errors
