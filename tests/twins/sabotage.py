@@ -173,6 +173,16 @@ def _as_it_came(name: str) -> str:
     return name
 
 
+def _opened_by_name(_: Any, at: int, name: str, path: str, flags: int = 0) -> int | None:
+    """Open whatever has the name now."""
+    import os
+
+    try:
+        return os.open(name, flags, dir_fd=at)
+    except OSError:
+        return None
+
+
 def _line_as_it_came(line: Any) -> Any:
     """Look at how a line begins, and write it as it is."""
     from parallelrun_core.spec.requirements import ParsedRequirement
@@ -296,6 +306,11 @@ MECHANISMS: Final[dict[str, tuple[Line | Step, ...]]] = {
     ),
     # The rule about the paths of jobs, wherever it is asked.
     "paths.rule": (Step("parallelrun_core.path_rule:PathRule.is_open", always(True)),),
+    # That what a job names is looked at where it is once it is open, and opened beneath what was opened before.
+    "paths.beneath": (
+        Step("parallelrun_core.path_rule:PathRule.check_opened", nothing),
+        Step("parallelrun_core.code.folder:_Walk._opened", _opened_by_name),
+    ),
     # That requirements are made anew from what was read of them.
     "requirements.written": (
         Step("parallelrun_core.spec.environment:parse_requirement", _line_as_it_came),

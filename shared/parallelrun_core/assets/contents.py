@@ -22,6 +22,7 @@ from parallelrun_core.code.stored import add_snapshot
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.folder.files import sync_folder, sync_tree
 from parallelrun_core.folder.layout import asset_files, code_store, make_store
+from parallelrun_core.path_rule import PathRule
 from parallelrun_core.paths import relative_parts
 
 _WHERE_IT_IS: Final = "put it where the nodes can read it, and name it there: `--no-upload` (docs/assets.md)"
@@ -67,8 +68,11 @@ def keep_copy(root: Path, path: Path) -> str:
     return _kept(asset_files(root), lambda store: store_files(files_of(path), store, _COPIED), (path.name,))
 
 
-def keep_code(root: Path, source: Path | IO[bytes]) -> str:
+def keep_code(root: Path, source: Path | IO[bytes], rule: PathRule | None = None) -> str:
     """Copy a folder of code, or unpack a zip of one, into the store of the jobs' code; durable when this returns.
+
+    Args:
+        rule: what a folder is checked by, once it is open.
 
     Returns:
         The name of the snapshot.
@@ -78,13 +82,16 @@ def keep_code(root: Path, source: Path | IO[bytes]) -> str:
     """
 
     def taken(store: Path) -> str:
-        return snapshot_folder(source, store) if isinstance(source, Path) else snapshot_zip(source, store)
+        return snapshot_folder(source, store, rule=rule) if isinstance(source, Path) else snapshot_zip(source, store)
 
     return _kept(code_store(root), taken, ())
 
 
-def keep_context(root: Path, folder: Path, dockerfile: str) -> str:
+def keep_context(root: Path, folder: Path, dockerfile: str, rule: PathRule | None = None) -> str:
     """Copy what an image is built of into the same store; durable when this returns.
+
+    Args:
+        rule: what the folder is checked by, once it is open.
 
     Returns:
         The name of the snapshot.
@@ -92,7 +99,9 @@ def keep_context(root: Path, folder: Path, dockerfile: str) -> str:
     Raises:
         InvalidInput: as `code/context.py` says.
     """
-    return _kept(code_store(root), lambda store: snapshot_context(folder, dockerfile, store, leave_out=root), ())
+    return _kept(
+        code_store(root), lambda store: snapshot_context(folder, dockerfile, store, leave_out=root, rule=rule), ()
+    )
 
 
 def files_of(path: Path) -> Iterator[tuple[tuple[str, ...], int, IO[bytes]]]:

@@ -5,15 +5,20 @@ It is kept like code, by the hash of its content, so it is the same whoever take
 
 from __future__ import annotations
 
+import os
+import stat
 from dataclasses import replace
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from parallelrun_core.code.docker_ignore import IGNORE_FILE, POINTER, DockerIgnore
-from parallelrun_core.code.folder import FilesBelow, files_below
+from parallelrun_core.code.folder import FilesBelow, files_below, opened_top
 from parallelrun_core.code.ignore_file import ignore_lines
 from parallelrun_core.code.snapshots import MAX_BYTES, MAX_FILES, Limits, store_files
 from parallelrun_core.errors import InvalidInput, Problem
+
+if TYPE_CHECKING:
+    from parallelrun_core.path_rule import PathRule
 
 CONTEXT: Final = Limits(
     what="what the image is built of",
@@ -24,21 +29,35 @@ CONTEXT: Final = Limits(
 )
 
 
-def context_files(folder: Path, dockerfile: str, leave_out: Path | None = None) -> FilesBelow:
+def context_files(
+    folder: Path, dockerfile: str, leave_out: Path | None = None, rule: PathRule | None = None
+) -> FilesBelow:
     """The files of which an image is built.
 
     Args:
         leave_out: a folder that may be below it and is no part of it.
+        rule: what the folder itself is checked by, once it is open.
 
     Raises:
         InvalidInput: there is no such folder or no such Dockerfile in it; a link leads out of it; a line of its ignore
             file is no pattern.
     """
-    if not folder.is_dir():
-        raise InvalidInput.at(CONTEXT.pointer, f"there is no folder {str(folder)!r}")
-    if not (folder / dockerfile).is_file():
-        raise without_dockerfile(dockerfile)
-    ignored = DockerIgnore(ignore_lines(folder, IGNORE_FILE, CONTEXT.pointer) or [], dockerfile)
+    with opened_top(folder, CONTEXT.pointer, rule) as top:
+        if not _is_file(top, dockerfile):
+            raise without_dockerfile(dockerfile)
+        ignored = DockerIgnore(ignore_lines(top, IGNORE_FILE, CONTEXT.pointer) or [], dockerfile)
+        yield from _with_dockerfile(files_below(top, ignored, leave_out), dockerfile)
+
+
+def _is_file(top: int, name: str) -> bool:
+    try:
+        return stat.S_ISREG(os.stat(name, dir_fd=top).st_mode)
+    except OSError:
+        return False
+
+
+def _with_dockerfile(files: FilesBelow, dockerfile: str) -> FilesBelow:
+    """These files, and an error in the words of an image if there is one, or the Dockerfile isn't among them."""
     has_dockerfile = False
 
     def located(problem: Problem) -> Problem:
@@ -46,7 +65,7 @@ def context_files(folder: Path, dockerfile: str, leave_out: Path | None = None) 
         return replace(problem, pointer=CONTEXT.pointer, message=message, hint=CONTEXT.hint)
 
     try:
-        for parts, mode, file in files_below(folder, ignored, leave_out):
+        for parts, mode, file in files:
             has_dockerfile |= "/".join(parts) == dockerfile
             yield parts, mode, file
     except InvalidInput as error:
@@ -63,10 +82,12 @@ def without_dockerfile(dockerfile: str) -> InvalidInput:
     )
 
 
-def snapshot_context(folder: Path, dockerfile: str, store: Path, leave_out: Path | None = None) -> str:
+def snapshot_context(
+    folder: Path, dockerfile: str, store: Path, leave_out: Path | None = None, rule: PathRule | None = None
+) -> str:
     """Copy what an image is built of into a store; returns the snapshot's name.
 
     Raises:
         InvalidInput: as `context_files` says; or it is over a limit.
     """
-    return store_files(context_files(folder, dockerfile, leave_out), store, CONTEXT)
+    return store_files(context_files(folder, dockerfile, leave_out, rule), store, CONTEXT)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import stat
-from pathlib import Path
 from typing import Final
 
 from parallelrun_core.errors import InvalidInput
@@ -18,17 +17,18 @@ and while it is tried nothing else runs in this process."""
 _STARS: Final = re.compile(r"\*+")
 
 
-def ignore_lines(folder: Path, name: str, pointer: str) -> list[str] | None:
+def ignore_lines(top: int, name: str, pointer: str) -> list[str] | None:
     """The lines of an ignore file; None: there is none.
 
     Args:
+        top: the folder, open.
         pointer: where errors are, in the document of the job.
 
     Raises:
         InvalidInput: it is no plain file of this folder, it is too large, or a line has too many wildcards.
     """
     try:
-        fd = os.open(folder / name, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        fd = os.open(name, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=top)
     except FileNotFoundError:
         return None
     except OSError as error:
@@ -37,7 +37,7 @@ def ignore_lines(folder: Path, name: str, pointer: str) -> list[str] | None:
         mode = os.fstat(fd).st_mode
         if stat.S_ISDIR(mode):
             return None
-        if not stat.S_ISREG(mode) or not opened_path(fd).is_relative_to(folder.resolve()):
+        if not stat.S_ISREG(mode) or not opened_path(fd).is_relative_to(opened_path(top)):
             raise InvalidInput.at(pointer, f"{name} is no file of that folder", "put a plain file there")
         content = file.read(_MAX_BYTES + 1)
     if len(content) > _MAX_BYTES:

@@ -18,13 +18,16 @@ import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Final
+from typing import IO, TYPE_CHECKING, Final
 
 from parallelrun_core.code.folder import LEAVE_OUT_HINT, SKIPPED_FOLDERS, code_files
 from parallelrun_core.code.stored import add_snapshot, digest_of, write_list
 from parallelrun_core.errors import InvalidInput, UnsafePath
 from parallelrun_core.folder.layout import make_store
 from parallelrun_core.paths import relative_parts
+
+if TYPE_CHECKING:
+    from parallelrun_core.path_rule import PathRule
 
 MAX_FILES: Final = 10_000
 MAX_BYTES: Final = 512 << 20
@@ -67,17 +70,18 @@ _DAMAGED: Final = (
 _NAME_CLASH: Final = frozenset({errno.EEXIST, errno.EISDIR, errno.ENAMETOOLONG, errno.ENOTDIR})
 
 
-def snapshot_folder(folder: Path, store: Path, *, leave_out: Path | None = None) -> str:
+def snapshot_folder(folder: Path, store: Path, *, leave_out: Path | None = None, rule: PathRule | None = None) -> str:
     """Copy a code folder into the store; returns the snapshot's name. Links are followed only within the folder.
 
     A folder below it may be left out: the one that the services share, which holds this store.
 
+    Args:
+        rule: what the folder is checked by, once it is open.
+
     Raises:
-        InvalidInput: the folder is missing or over a limit.
+        InvalidInput: the folder is missing, refused by the rule, or over a limit.
     """
-    if not folder.is_dir():
-        raise InvalidInput.at("/code", f"there is no folder {str(folder)!r}")
-    return store_files(code_files(folder, leave_out), store, CODE)
+    return store_files(code_files(folder, leave_out, rule), store, CODE)
 
 
 def snapshot_zip(archive: IO[bytes], store: Path, limits: Limits | None = None) -> str:

@@ -89,13 +89,14 @@ def _build(folder: Path, request: Mapping[str, Any]) -> None:
         _uv("venv", "--no-project", "--clear", "--python", sys.executable, str(folder))
     if expanded := next(filter(VARIABLE.search, requirements), None):
         raise BuildFailed(f"{expanded!r}: no variable of the node is put into a requirement")
+    base = os.path.realpath(folder / "bin" / "python")  # as it was before any package came
     if requirements:
         with tempfile.NamedTemporaryFile("w", suffix=".txt") as file:
             file.write("\n".join(requirements) + "\n")
             file.flush()
             _install(folder, file.name, request.get("indexes", ()), may_build=request["may_build"])
         if request["compile"]:
-            _compile(folder)
+            _compile(folder, base)
     _link_worker(folder, Path(request["worker"]))
     _link_packages(folder, request.get("packages", ()))
     (folder / READY).touch()
@@ -120,9 +121,14 @@ def _install(folder: Path, requirements: str, indexes: Sequence[str], *, may_bui
         raise BuildFailed(f"{error} (this node installs wheels only; see --allow-source-packages)") from error
 
 
-def _compile(folder: Path) -> None:
-    """Compile what was installed, as its users can't store that. Nothing of it is run: not even its .pth files (-S)."""
-    command = [str(folder / "bin" / "python"), "-I", "-S", "-m", "compileall", "-q", "-j", "0"]
+def _compile(folder: Path, base: str) -> None:
+    """Compile what was installed, as its users can't store that. Nothing below the environment is run.
+
+    Args:
+        base: the interpreter that the environment was made of. That of the environment, its `pyvenv.cfg` and its .pth
+            files may be a package's by now.
+    """
+    command = [base, "-I", "-S", "-m", "compileall", "-q", "-j", "0"]
     packages = map(str, folder.glob("lib/python*/site-packages"))
     with suppress(subprocess.TimeoutExpired):  # it then takes longer to import
         subprocess.run(

@@ -120,8 +120,10 @@ class FaceAssets:
     def _kept(self, path: str, dockerfile: str = "") -> str:
         """What a component calls a folder of code, or of a Dockerfile, which is copied."""
         self._check_code(path)
-        root = self._face.context.settings.root
-        return code_called(keep_context(root, Path(path), dockerfile) if dockerfile else keep_code(root, Path(path)))
+        settings = self._face.context.settings
+        root, folder, rule = settings.root, Path(path), PathRule(settings.root, settings.places)
+        name = keep_context(root, folder, dockerfile, rule) if dockerfile else keep_code(root, folder, rule)
+        return code_called(name)
 
     def _check_code(self, path: str) -> None:
         """Make sure that jobs may read this folder, wherever links lead, with all that is in it.

@@ -221,7 +221,7 @@ class Endpoints:
         if isinstance(spec, JobSpec):
             with reading.locating_problems():
                 self._checks.check(known_part(spec), has_zip=code is not None)
-                snapshot = store_code(self._root, spec, code)
+                snapshot = store_code(self._root, spec, code, self._checks.rule())
             return {**spec.model_dump(mode="json", exclude_unset=True), "code": code_called(snapshot)}
         with reading.locating_problems():
             steps = leaf_steps(spec)
@@ -230,7 +230,7 @@ class Endpoints:
             with problems.of(step.names):
                 self._checks.check_step(step.known(), has_zip=code is not None)
         problems.check()
-        snapshots = store_steps_code(self._root, steps, code, problems)
+        snapshots = store_steps_code(self._root, steps, code, problems, self._checks.rule())
         return with_steps(
             spec.model_dump(mode="json", exclude_unset=True),
             lambda names, step: {**step, "job": {**step["job"], "code": code_called(snapshots[names])}},

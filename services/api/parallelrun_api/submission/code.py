@@ -23,13 +23,17 @@ from parallelrun_core.code.stored import add_snapshot, list_of
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.folder.files import sync_file, sync_folder, sync_tree
 from parallelrun_core.folder.layout import code_store, make_store
+from parallelrun_core.path_rule import PathRule
 from parallelrun_core.paths import relative_parts
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.spec.pipeline_steps import LeafStep
 
 
-def store_code(root: Path, spec: JobSpec, archive: IO[bytes] | None) -> str:
+def store_code(root: Path, spec: JobSpec, archive: IO[bytes] | None, rule: PathRule) -> str:
     """Store the code of a job, durably; returns the name of the snapshot.
+
+    Args:
+        rule: what the folder of the code is checked by, once it is open.
 
     Raises:
         InvalidInput: it can't be stored, or the entry script can't be run. Nothing is left of it.
@@ -40,20 +44,19 @@ def store_code(root: Path, spec: JobSpec, archive: IO[bytes] | None) -> str:
             archive.seek(0)
             name = snapshot_zip(archive, beside)
         else:
-            if spec.code and not stored_code(spec.code):
-                _check_script(Path(spec.code), spec)  # before a large folder is copied for nothing
-            name = _snapshot(spec.code, beside, root)
+            name = _snapshot(spec.code, beside, root, rule)
         _check_script(beside / name, spec)
         _move(beside, [name], store)
     return name
 
 
 def store_steps_code(
-    root: Path, steps: Sequence[LeafStep], archive: IO[bytes] | None, problems: StepProblems
+    root: Path, steps: Sequence[LeafStep], archive: IO[bytes] | None, problems: StepProblems, rule: PathRule
 ) -> dict[Names, str]:
     """Store the code of the steps of a pipeline, durably; returns the name of each one's snapshot.
 
     Args:
+        rule: what folders of code are checked by, once they are open.
         problems: gathers what is wrong with the code, or with an entry script.
 
     Raises:
@@ -68,7 +71,8 @@ def store_steps_code(
             code = step.spec.code
             with problems.of(step.names):
                 if code not in snapshots:
-                    snapshots[code] = _snapshot(_place_of(code, sent), beside, root)
+                    place = _place_of(code, sent)
+                    snapshots[code] = _snapshot(place, beside, root, rule if place == code else None)
                 _check_script(beside / snapshots[code], step.spec)
                 names[step.names] = snapshots[code]
         problems.check()
@@ -109,13 +113,13 @@ def _parts(code: str) -> tuple[str, ...]:
         raise InvalidInput.at("/code", f"{code!r} is no folder of the zip", "a path from its top, as in src") from error
 
 
-def _snapshot(code: str, beside: Path, root: Path) -> str:
+def _snapshot(code: str, beside: Path, root: Path, rule: PathRule | None) -> str:
     if stored := stored_code(code):
         folder = code_store(root) / stored
         if not folder.is_dir():
             raise InvalidInput.at("/code", "this code is not stored here", "register what it is of, and name that")
         return snapshot_folder(folder, beside)
-    return snapshot_folder(Path(code), beside, leave_out=root) if code else snapshot_nothing(beside)
+    return snapshot_folder(Path(code), beside, leave_out=root, rule=rule) if code else snapshot_nothing(beside)
 
 
 def _check_script(folder: Path, spec: JobSpec) -> None:

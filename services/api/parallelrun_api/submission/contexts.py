@@ -36,7 +36,7 @@ def with_context_stored(root: Path, rule: PathRule, spec: JobSpec, placed: dict[
     trouble = storage_of(path).place_trouble(path, rule, pattern=())  # all that is in it is read
     if trouble is not None:
         raise InvalidInput.at(CONTEXT.pointer, trouble.message, trouble.hint)
-    snapshot = keep_context(root, Path(path), dockerfile)
+    snapshot = keep_context(root, Path(path), dockerfile, rule)
     _check_stored(code_store(root) / snapshot, dockerfile)
     return {**placed, "environment": {**environment, "build": {**build, "path": code_called(snapshot)}}}
 

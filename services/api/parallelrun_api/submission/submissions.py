@@ -176,7 +176,7 @@ class Submissions:
             earlier = earlier_job(self._root, spec, self._checks.rule()) if spec.resume_from else None
             placed = self._placed(spec, Selection(self._computes))
             document = spec.model_dump(mode="json") | placed
-            return _Prepared(document, store_code(self._root, spec, upload.code), earlier)
+            return _Prepared(document, store_code(self._root, spec, upload.code, self._checks.rule()), earlier)
 
     def _prepare_pipeline(self, job_id: str, spec: PipelineSpec, upload: Upload) -> _Prepared:
         with upload.reading.locating_problems():
@@ -192,7 +192,7 @@ class Submissions:
                 placed[step.names] = self._placed(step.spec, selection)
         check_outputs_are_free(JobFolder(self._root, job_id), steps, self._registry, problems)
         problems.check()
-        snapshots = store_steps_code(self._root, steps, upload.code, problems)
+        snapshots = store_steps_code(self._root, steps, upload.code, problems, self._checks.rule())
         document = with_steps(
             spec.model_dump(mode="json"),
             lambda names, step: {

@@ -1,0 +1,151 @@
+"""What a job names is opened once: whoever swaps it for a link while it is copied has nothing of others copied."""
+
+from __future__ import annotations
+
+import shutil
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import pytest
+
+from parallelrun_core.code.context import snapshot_context
+from parallelrun_core.code.snapshots import snapshot_folder
+from parallelrun_core.errors import InvalidInput
+from parallelrun_core.path_rule import PathRule, Places
+from parallelrun_core.storage.local.listing import LocalListing
+from parallelrun_core.storage.stores import storage_of
+from tests.cluster import Cluster
+from tests.security.attack import Attack
+from tests.security.attacks.races import ATTACKS
+from tests.security.path_target import PathTarget
+
+SWAPS = 3000
+SECRET = "of another user"
+_FOLDER_OF = {"code": "", "file": "entry.py", "subfolder": "deep/deeper", "ignore file": ".amlignore"}
+
+
+@contextmanager
+def swapped(path: Path, target: Path) -> Iterator[Callable[[], int]]:
+    """Let a path be now what it is, and now a link to something else; what is yielded says how often it was."""
+    aside, count, is_over = path.with_name(f"{path.name}-aside"), 0, threading.Event()
+
+    def swap() -> None:
+        nonlocal count
+        while not is_over.is_set():
+            with suppress(OSError):
+                path.rename(aside)
+            try:
+                path.symlink_to(target)
+                path.unlink()
+            except FileExistsError:  # an output's folder was made anew
+                shutil.rmtree(path, ignore_errors=True)
+            with suppress(OSError):
+                aside.rename(path)
+            count += 1
+            while not path.exists() and aside.exists():
+                shutil.rmtree(path, ignore_errors=True)
+                with suppress(OSError):
+                    aside.rename(path)
+
+    thread = threading.Thread(target=swap)
+    thread.start()
+    try:
+        yield lambda: count
+    finally:
+        is_over.set()
+        thread.join()
+
+
+@pytest.fixture
+def places(tmp_path: Path) -> Path:
+    return places_in(tmp_path)
+
+
+def places_in(folder: Path) -> Path:
+    """A folder of a user's among the allowed ones, and one of somebody else that looks the same."""
+    for top, text in (("in/mine", "my own"), ("elsewhere/mine", SECRET)):
+        (folder / top / "deep" / "deeper").mkdir(parents=True)
+        for name in ("entry.py", "Dockerfile", "deep/deeper/file"):
+            (folder / top / name).write_text(f"# {text}\n")
+        (folder / top / ".amlignore").write_text(f"{text}*[\n" if text == SECRET else "nothing\n")
+    (folder / "root").mkdir()
+    return folder
+
+
+def rule_of(places: Path) -> PathRule:
+    return PathRule(places / "root", Places(roots=[str(places / "in")]))
+
+
+def check_copies(places: Path, below: str, take: Callable[[Path, PathRule], object], swaps: int = SWAPS) -> None:
+    """Copy again and again while a part is swapped; nothing of the other user's may be in any copy, or in an error."""
+    mine, errors = places / "in" / "mine", ""
+    with swapped(mine / below if below else mine, places / "elsewhere" / "mine" / below) as count:
+        while count() < swaps:
+            try:
+                take(mine, rule_of(places))
+            except (InvalidInput, OSError) as error:
+                errors += str(error)
+    copies = [path.read_text() for path in (places / "store").rglob("*") if path.is_file()]
+    assert SECRET not in "".join(copies)
+    assert SECRET not in errors
+
+
+@pytest.mark.parametrize("part", _FOLDER_OF)
+def test_code_that_becomes_a_link_while_it_is_copied(places: Path, part: str) -> None:
+    check_copies(places, _FOLDER_OF[part], lambda mine, rule: snapshot_folder(mine, places / "store", rule=rule))
+
+
+@pytest.mark.parametrize("part", ["", "Dockerfile", "deep/deeper"])
+def test_what_an_image_is_built_of_that_becomes_a_link_while_it_is_copied(places: Path, part: str) -> None:
+    check_copies(places, part, lambda mine, rule: snapshot_context(mine, "Dockerfile", places / "store", rule=rule))
+
+
+@pytest.mark.parametrize("below", ["", "entry.py", "deep/deeper/file"])
+def test_an_input_that_becomes_a_link_while_it_is_opened(places: Path, below: str) -> None:
+    """Side inputs and MLTable files are opened in the same way."""
+    mine, name = places / "in" / "mine", below or "entry.py"
+    with swapped(mine / below if below else mine, places / "elsewhere" / "mine" / below) as count:
+        while count() < SWAPS:
+            try:
+                with storage_of("/").open(str(mine / name), rule_of(places)) as file:
+                    assert SECRET.encode() not in file.read()
+            except (InvalidInput, OSError):
+                continue
+
+
+def test_an_input_that_becomes_a_link_while_it_is_listed(places: Path) -> None:
+    (places / "elsewhere" / "mine" / "stolen").touch()
+    with swapped(places / "in" / "mine", places / "elsewhere" / "mine") as count:
+        while count() < SWAPS:
+            try:
+                names = [name for _, page in LocalListing(f"{places}/in/mine", (), rule_of(places)) for name in page]
+            except (InvalidInput, OSError):
+                continue
+            assert b"stolen" not in names
+
+
+def test_an_output_that_becomes_a_link_while_it_is_created(places: Path) -> None:
+    (places / "in" / "mine" / "out").mkdir()
+    (places / "elsewhere" / "mine" / "out").mkdir()
+    with swapped(places / "in" / "mine" / "out", places / "elsewhere" / "mine" / "out") as count:
+        number = 0
+        while count() < SWAPS:
+            number += 1
+            try:
+                with storage_of("/").create(f"{places}/in/mine/out/rows{number}", "job", rule_of(places)) as file:
+                    file.write(memoryview(b"rows"))
+            except (InvalidInput, OSError):
+                continue
+    written = [path.read_bytes() for path in (places / "elsewhere" / "mine" / "out").iterdir()]
+    assert b"rows" not in written
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize("attack", ATTACKS, ids=lambda attack: attack.name)
+def test_races_of_a_submitter(attack: Attack) -> None:
+    cluster = Cluster(api=True)
+    target = PathTarget(cluster)
+    with cluster:
+        assert attack.play(target) == ""
