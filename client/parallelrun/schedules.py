@@ -117,9 +117,9 @@ class Schedules:
         made, names = datetime.now(UTC), names_of(self._transport)
         if isinstance(definition, Mapping):
             folder = Path.cwd()
-            return read_schedule(dict(definition), made=made, folder=folder, names=names(folder))
+            return read_schedule(dict(definition), created=made, folder=folder, names=names(folder))
         with read_file(definition) as (document, folder):
-            return read_schedule(document, made=made, folder=folder, names=names(folder))
+            return read_schedule(document, created=made, folder=folder, names=names(folder))
 
 
 def _trigger_of(reading: ScheduleReading) -> dict[str, Any]:

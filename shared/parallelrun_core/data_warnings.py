@@ -125,8 +125,8 @@ class WarningTotals:
 
 
 def _left_out(times: int) -> DataWarning:
-    what = "more of such warnings were counted and not kept one by one"
-    return DataWarning(_REST, "", "", what, "", times, "warning")
+    event = "more of such warnings were counted and not kept one by one"
+    return DataWarning(_REST, "", "", event, "", times, "warning")
 
 
 def _rank(warning: DataWarning) -> tuple[bool, str]:

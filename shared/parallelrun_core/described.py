@@ -27,9 +27,9 @@ class Described(BaseModel):
         schema = handler(core_schema)
         properties: dict[str, Any] = handler.resolve_ref_schema(schema).get("properties", {})
         for name, text in descriptions(cls).items():
-            shown = properties.get(cls.model_fields[name].alias or name)
-            if shown is not None:
-                shown.setdefault("description", text)
+            field_schema = properties.get(cls.model_fields[name].alias or name)
+            if field_schema is not None:
+                field_schema.setdefault("description", text)
         return schema
 
 
@@ -40,8 +40,8 @@ def descriptions(model: type[BaseModel]) -> Mapping[str, str]:
     for each in reversed(model.__mro__):
         if issubclass(each, BaseModel) and not each.__module__.startswith("pydantic"):
             texts |= _below(each)
-    own = {name: field.description for name, field in model.model_fields.items() if field.description}
-    return {name: text for name, text in {**texts, **own}.items() if name in model.model_fields}
+    explicit = {name: field.description for name, field in model.model_fields.items() if field.description}
+    return {name: text for name, text in {**texts, **explicit}.items() if name in model.model_fields}
 
 
 def _below(model: type) -> dict[str, str]:

@@ -23,8 +23,8 @@ def place_of(traceback: str) -> str:
     Paths in the code are relative to it. If there is none, it is the innermost line of all.
     """
     frames = list(_FRAME.finditer(traceback))
-    own = [frame for frame in frames if not frame[1].startswith(("/", "<"))]
-    innermost = (own or frames)[-1:]
+    user_frames = [frame for frame in frames if not frame[1].startswith(("/", "<"))]
+    innermost = (user_frames or frames)[-1:]
     return innermost[0][0].strip(" |") if innermost else ""
 
 

@@ -21,10 +21,10 @@ _UNRESERVED: Final = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstu
 def masked_spec(spec: Mapping[str, Any]) -> dict[str, Any]:
     """A job spec, or a pipeline's with those of its steps, as it may be shown."""
     if spec.get("type") == "pipeline" or _steps_of(spec):
-        shown = {name: {**step, "job": masked_spec(step["job"])} for name, step in _steps_of(spec).items()}
-        return {**spec, "steps": shown} if shown else {**spec}
-    given = spec.get("environment_variables")
-    return {**spec, "environment_variables": dict.fromkeys(given, MASK) if isinstance(given, dict) else {}}
+        steps = {name: {**step, "job": masked_spec(step["job"])} for name, step in _steps_of(spec).items()}
+        return {**spec, "steps": steps} if steps else {**spec}
+    variables = spec.get("environment_variables")
+    return {**spec, "environment_variables": dict.fromkeys(variables, MASK) if isinstance(variables, dict) else {}}
 
 
 def _steps_of(spec: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -35,9 +35,9 @@ def _steps_of(spec: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def _values_of(spec: Mapping[str, Any]) -> Iterator[str]:
     """The values of the environment variables of a job, or of all steps of a pipeline."""
-    given = spec.get("environment_variables")
-    if isinstance(given, dict):
-        yield from map(str, given.values())
+    variables = spec.get("environment_variables")
+    if isinstance(variables, dict):
+        yield from map(str, variables.values())
     for step in _steps_of(spec).values():
         yield from _values_of(step["job"])
 
@@ -83,9 +83,9 @@ class Mask:
 def _forms(value: str) -> Iterable[str]:
     """Return how a value may occur in a text: as it is, written by something, or written twice."""
     lines = [line.strip() for line in value.splitlines()]
-    own = {value, value.strip(), *(lines if len(lines) > 1 else [])}
-    once = {form for text in own if len(text) >= _SHORTEST_SECRET for form in _written(text)}
-    return own | once | {form for text in once for form in _written(text)}
+    texts = {value, value.strip(), *(lines if len(lines) > 1 else [])}
+    once = {form for text in texts if len(text) >= _SHORTEST_SECRET for form in _written(text)}
+    return texts | once | {form for text in once for form in _written(text)}
 
 
 def _written(text: str) -> set[str]:

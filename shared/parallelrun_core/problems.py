@@ -45,17 +45,17 @@ class At:
     def wrong(self, message: str, hint: str = "") -> None:
         self.problems.wrong(self.pointer, message, hint)
 
-    def known_keys(self, given: Mapping[Any, Any], known: Collection[str]) -> None:
+    def known_keys(self, mapping: Mapping[Any, Any], names: Collection[str]) -> None:
         """Refuse every unknown key: a setting that is ignored is worse than one that is refused."""
-        for key in given:
-            if key not in known:
-                close = get_close_matches(str(key), known, n=1)
-                hint = f"did you mean {close[0]!r}?" if close else f"known are {', '.join(sorted(known))}"
+        for key in mapping:
+            if key not in names:
+                close = get_close_matches(str(key), names, n=1)
+                hint = f"did you mean {close[0]!r}?" if close else f"known are {', '.join(sorted(names))}"
                 self.below(key).wrong("unknown key", hint)
 
-    def is_of(self, value: object, kind: type, what: str) -> bool:
+    def is_of(self, value: object, kind: type, type_name: str) -> bool:
         """Return whether a value is of a type, and a problem if not; a truth value is not a number."""
         fits = isinstance(value, kind) and not (kind is not bool and isinstance(value, bool))
         if not fits:
-            self.wrong(f"must be {what}, not {value!r}")
+            self.wrong(f"must be {type_name}, not {value!r}")
         return fits

@@ -38,13 +38,13 @@ def read_resolved(
     spec = draft.finish(findings)
     for name, step in spec.steps.items():
         where = location.below("steps", name, "job")
-        own = Findings()
+        own_findings = Findings()
         try:
-            _check_inputs(step, later, location.below("steps", name), own)
-            draft.steps[name] = _read_step(step, where, own)
+            _check_inputs(step, later, location.below("steps", name), own_findings)
+            draft.steps[name] = _read_step(step, where, own_findings)
         except InvalidInput as error:
-            own.problems = list(error.problems)
-        findings.problems += own.problems
+            own_findings.problems = list(error.problems)
+        findings.problems += own_findings.problems
     findings.check()
     _check_outputs(spec, draft, location, findings)
     findings.check()
@@ -55,11 +55,11 @@ def _read_step(step: Step, where: Location, findings: Findings) -> StepDraft:
     if step.type == "pipeline":
         inner = read_resolved(step.job, where, findings, step.inputs_from)
         return StepDraft(inner, inner.finish(findings))
-    given = {name: each.at_path(STAND_IN) for name, each in step.inputs_from.items()}
+    later_inputs = {name: each.at_path(STAND_IN) for name, each in step.inputs_from.items()}
     inputs = as_mapping(step.job.get("inputs"), where.at("inputs"), findings)
     findings.check()
     try:
-        spec = JobSpec.parse({**step.job, "inputs": {**inputs, **given}})
+        spec = JobSpec.parse({**step.job, "inputs": {**inputs, **later_inputs}})
     except InvalidInput as error:
         findings.take(error, {}, where.pointer)
         findings.check()
@@ -68,10 +68,12 @@ def _read_step(step: Step, where: Location, findings: Findings) -> StepDraft:
 
 
 def _check_inputs(step: Step, later: Collection[str], location: Location, findings: Findings) -> None:
-    for name, given in step.inputs_from.items():
-        if isinstance(given, PipelineInput) and given.input not in later:
+    for name, step_input in step.inputs_from.items():
+        if isinstance(step_input, PipelineInput) and step_input.input not in later:
             hint = f"they are: {quoted(later)}"
-            findings.wrong(location.at("inputs_from", name), f"no outer pipeline makes the input {given.input!r}", hint)
+            findings.wrong(
+                location.at("inputs_from", name), f"no outer pipeline makes the input {step_input.input!r}", hint
+            )
     findings.check()
 
 

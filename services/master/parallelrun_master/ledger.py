@@ -83,7 +83,7 @@ class Ledger:
         for outcome in self._retries.earlier(on_damage=self.damage.append):
             self._note_retry(outcome)
             self._seen(outcome)
-        self._log = DecisionWriter(folder, term, seen=self._seen, lost=lost, on_damage=self.damage.append)
+        self._log = DecisionWriter(folder, term, on_outcome=self._seen, lost=lost, on_damage=self.damage.append)
         self.lost = [outcome.mini_batch for outcome in self._log.lost]
         """Mini-batches that have lost their decision in this term."""
         self.decided = self._log.decided

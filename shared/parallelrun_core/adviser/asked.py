@@ -36,8 +36,8 @@ def parse_what_if(text: str) -> tuple[Setting, list[int]]:
     setting = cast(Setting, name)
     if not re.fullmatch(PATTERN, text):
         most = 10 ** _DIGITS[setting] - 1
-        what = f"{values!r} is neither a range nor a list of up to {MOST_POINTS} numbers from 1 to {most:,}"
-        raise InvalidInput.at("what_if", what, hint)
+        message = f"{values!r} is neither a range nor a list of up to {MOST_POINTS} numbers from 1 to {most:,}"
+        raise InvalidInput.at("what_if", message, hint)
     first, dots, last = values.partition("..")
     if not dots:
         return setting, sorted({int(each) for each in values.split(",")})

@@ -154,12 +154,14 @@ def columns(**values: Any) -> Tries:
     count = len(values["mini_batch"])
     defaults = {"peak_bytes": 0.0, "read_bytes": -1.0, "items": 1}
     whole = {"mini_batch", "status", "node", "process", "items", "category"}
-    made: dict[str, Any] = {}
+    arrays: dict[str, Any] = {}
     for name in Tries.__dataclass_fields__:
-        given = values.get(name)
+        column = values.get(name)
         kind = np.int64 if name in whole else np.float64
-        made[name] = np.asarray(given, dtype=kind) if given is not None else np.full(count, defaults.get(name, 0), kind)
-    tries = Tries(**made)
+        arrays[name] = (
+            np.asarray(column, dtype=kind) if column is not None else np.full(count, defaults.get(name, 0), kind)
+        )
+    tries = Tries(**arrays)
     order = np.lexsort((tries.mini_batch, tries.started_s))
     return tries.where(order)
 

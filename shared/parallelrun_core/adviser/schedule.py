@@ -148,10 +148,10 @@ class Schedule:
         order = sorted(by_node.values(), key=min)
         typical = sorted(float(np.median(each)) for each in order)[(len(order) - 1) // 2]
         usual = [typical] * (processes or self.processes_per_node)
-        wanted = order[:nodes] + [usual] * ((nodes or 0) - len(order))
+        node_lanes = order[:nodes] + [usual] * ((nodes or 0) - len(order))
         if processes is None:
-            return [at for lanes in wanted for at in lanes]
-        return [at for lanes in wanted for at in (lanes + [float(np.median(lanes))] * processes)[:processes]]
+            return [at for lanes in node_lanes for at in lanes]
+        return [at for lanes in node_lanes for at in (lanes + [float(np.median(lanes))] * processes)[:processes]]
 
     @property
     def first_try_s(self) -> float:
@@ -225,9 +225,9 @@ def _places(spans: list[tuple[float, float]]) -> tuple[list[float], float]:
     places: list[tuple[float, float]] = []
     empty_s = 0.0
     for ready, end in sorted(spans):
-        left = [index for index, (_, until) in enumerate(places) if until <= ready + _SHORT_GAP_S]
-        if left:
-            index = max(left, key=lambda each: places[each][1])
+        free_places = [index for index, (_, until) in enumerate(places) if until <= ready + _SHORT_GAP_S]
+        if free_places:
+            index = max(free_places, key=lambda each: places[each][1])
             empty_s += max(0.0, ready - places[index][1])
             places[index] = (places[index][0], end)
         else:

@@ -296,9 +296,9 @@ class Catalog:
             raise UnknownAsset.called(name, f"there is no {kind} of this name", self.hint(kind, name))
 
     def _unknown_version(self, kind: str, name: str, version: str) -> UnknownVersion:
-        there = self.ordered(kind, name, with_archived=True)
-        shown = ", ".join(there[:_SHOWN]) + (" …" if len(there) > _SHOWN else "")
-        return UnknownVersion.called(version, f"the {kind} {name!r} has no such version", f"it has {shown}")
+        versions = self.ordered(kind, name, with_archived=True)
+        listed = ", ".join(versions[:_SHOWN]) + (" …" if len(versions) > _SHOWN else "")
+        return UnknownVersion.called(version, f"the {kind} {name!r} has no such version", f"it has {listed}")
 
     @staticmethod
     def _changed(kind: str, name: str, version: str, old: dict[str, Any], new: dict[str, Any]) -> Conflict:
@@ -316,9 +316,9 @@ def checked_type(kind: str) -> str:
     return kind
 
 
-def checked_name(text: str, what: str) -> str:
+def checked_name(text: str, field: str) -> str:
     """A name that is safe as the name of a file. Raises InvalidInput."""
     if not _NAME.fullmatch(text):
         form = "1 to 128 letters, digits and . _ -, beginning with a letter, a digit or _"
-        raise InvalidInput.at(f"/{what}", f"{text[:80]!r} is not the {what} of an asset", form)
+        raise InvalidInput.at(f"/{field}", f"{text[:80]!r} is not the {field} of an asset", form)
     return text

@@ -50,8 +50,8 @@ class NewAsset:
 
     def document(self) -> dict[str, Any]:
         """The document with everything in it that it named."""
-        said = {"description": self.about.description, "tags": self.about.tags, "properties": self.about.properties}
-        return {"name": self.name, "version": self.version, **self.content, **{k: v for k, v in said.items() if v}}
+        about = {"description": self.about.description, "tags": self.about.tags, "properties": self.about.properties}
+        return {"name": self.name, "version": self.version, **self.content, **{k: v for k, v in about.items() if v}}
 
 
 def read_asset(
@@ -75,20 +75,22 @@ def read_asset(
     """
     if not isinstance(document, dict):
         raise InvalidInput.at("", f"the document of a {kind} is a mapping", "see docs/assets.md")
-    given = {str(key): value for key, value in document.items() if key not in _NO_EFFECT}
-    for field, wanted in (("name", name), ("version", version)):
-        if wanted:
-            there = given.setdefault(field, wanted)
-            if str(there) != wanted:
-                raise InvalidInput.at(f"/{field}", f"it is {there!r}, and not {wanted!r}", "leave it out, or change it")
+    fields = {str(key): value for key, value in document.items() if key not in _NO_EFFECT}
+    for field, expected in (("name", name), ("version", version)):
+        if expected:
+            there = fields.setdefault(field, expected)
+            if str(there) != expected:
+                raise InvalidInput.at(
+                    f"/{field}", f"it is {there!r}, and not {expected!r}", "leave it out, or change it"
+                )
     if kind == "component":
-        given = _component(given, _Inlining(folder, keep_code))
+        fields = _component(fields, _Inlining(folder, keep_code))
     elif kind == "environment":
-        given = _Inlining(folder, keep_code).environment(given, "")
-        given.pop("type", None)
-    local = _local(given, folder) if kind in ("data", "model") else None
+        fields = _Inlining(folder, keep_code).environment(fields, "")
+        fields.pop("type", None)
+    local = _local(fields, folder) if kind in ("data", "model") else None
     try:
-        model = OF_TYPE[kind].model_validate(given)
+        model = OF_TYPE[kind].model_validate(fields)
     except ValidationError as error:
         raise InvalidInput(problems=tuple(_problem(kind, details) for details in error.errors())) from None
     about = About(description=model.description, tags=model.tags, properties=model.properties)
@@ -131,61 +133,61 @@ def read_asset_file(
 def pinned(document: dict[str, Any], names: Names) -> dict[str, Any]:
     """The document of a component with a version in place of each label, as far as names are known: what it means must
     not change either."""
-    made = dict(document)
+    copy = dict(document)
     for kind in ("environment", "component"):
-        value = made.get(kind)
+        value = copy.get(kind)
         if isinstance(value, dict) and kind == "component":
-            made[kind] = pinned(value, names)
+            copy[kind] = pinned(value, names)
         elif isinstance(value, str) and (reference := reference_of(value)) is not None and reference.label:
             with suppress(UnknownAsset):
                 asset = names.asset(kind, value)
-                made[kind] = asset.id if not reference.registry else value
-    if isinstance(made.get("task"), dict):
-        made["task"] = pinned(made["task"], names)
-    if isinstance(made.get("jobs"), dict):
-        made["jobs"] = {
-            name: pinned(step, names) if isinstance(step, dict) else step for name, step in made["jobs"].items()
+                copy[kind] = asset.id if not reference.registry else value
+    if isinstance(copy.get("task"), dict):
+        copy["task"] = pinned(copy["task"], names)
+    if isinstance(copy.get("jobs"), dict):
+        copy["jobs"] = {
+            name: pinned(step, names) if isinstance(step, dict) else step for name, step in copy["jobs"].items()
         }
-    return made
+    return copy
 
 
-def _local(given: dict[str, Any], folder: Path | None) -> Path | None:
+def _local(fields: dict[str, Any], folder: Path | None) -> Path | None:
     """The local file or folder that is named, and its path made absolute."""
-    path = given.get("path")
+    path = fields.get("path")
     if not isinstance(path, str) or not path:
         return None
     if location_of(path).kind != LOCAL:
         return None
     try:
-        given["path"] = absolute_path(path, folder)
+        fields["path"] = absolute_path(path, folder)
     except ValueError as error:
         raise InvalidInput.at("/path", str(error)) from error
-    return Path(given["path"]) if folder is not None else None
+    return Path(fields["path"]) if folder is not None else None
 
 
-def _component(given: dict[str, Any], inlining: _Inlining) -> dict[str, Any]:
+def _component(fields: dict[str, Any], inlining: _Inlining) -> dict[str, Any]:
     """The fields of a component: those of any asset, and the whole document with what it refers to."""
-    if "document" in given and "jobs" not in given and "task" not in given:  # as it is shown, and sent
-        return given
-    kind = given.get("type")
-    if kind is None and "task" in given:
+    if "document" in fields and "jobs" not in fields and "task" not in fields:  # as it is shown, and sent
+        return fields
+    kind = fields.get("type")
+    if kind is None and "task" in fields:
         kind = "parallel"
     kinds = ("parallel", "command", "pipeline")
     if not isinstance(kind, str) or kind.lower() not in kinds:
         close = get_close_matches(str(kind).lower(), kinds, n=1)
         hint = f"did you mean {close[0]!r}?" if close else _COMPONENTS
         raise InvalidInput.at("/type", f"a component of type {kind!r} can't be used here", hint)
-    document = inlining.part({**given, "type": kind.lower()}, "", 0)
-    own: dict[str, Any] = {field: given[field] for field in _OWN_FIELDS if field in given}
-    return {**own, "type": kind.lower(), "document": document}
+    document = inlining.part({**fields, "type": kind.lower()}, "", 0)
+    component: dict[str, Any] = {field: fields[field] for field in _OWN_FIELDS if field in fields}
+    return {**component, "type": kind.lower(), "document": document}
 
 
 def _problem(kind: str, details: Any) -> Problem:
     problem = problem_of(OF_TYPE[kind], details)
     field = problem.pointer.rpartition("/")[2]
     if details["type"] == "string_pattern_mismatch":
-        what = "1 to 128 letters, digits and . _ -, beginning with a letter, a digit or _"
-        return replace(problem, message=f"must be {what}" if field in ("name", "version") else "is not valid")
+        rule = "1 to 128 letters, digits and . _ -, beginning with a letter, a digit or _"
+        return replace(problem, message=f"must be {rule}" if field in ("name", "version") else "is not valid")
     if details["type"] == "missing" and field == "path":
         return replace(problem, hint="a file or folder, or a URL")
     return problem
@@ -202,36 +204,36 @@ class _Inlining:
         """A component, a step, or the task of one."""
         if depth > _DEEPEST:
             raise InvalidInput.at(pointer, f"components are in each other more than {_DEEPEST} times")
-        made = dict(part)
-        if isinstance(code := made.get("code"), str):
-            made["code"] = self._code(code, f"{pointer}/code")
-        if "environment" in made:
-            made["environment"] = self._environment_of(made["environment"], f"{pointer}/environment")
-        if isinstance(made.get("task"), dict):
-            made["task"] = self.part(made["task"], f"{pointer}/task", depth)
-        if isinstance(made.get("jobs"), dict):
-            made["jobs"] = {
+        copy = dict(part)
+        if isinstance(code := copy.get("code"), str):
+            copy["code"] = self._code(code, f"{pointer}/code")
+        if "environment" in copy:
+            copy["environment"] = self._environment_of(copy["environment"], f"{pointer}/environment")
+        if isinstance(copy.get("task"), dict):
+            copy["task"] = self.part(copy["task"], f"{pointer}/task", depth)
+        if isinstance(copy.get("jobs"), dict):
+            copy["jobs"] = {
                 name: self.part(step, f"{pointer}/jobs/{name}", depth) if isinstance(step, dict) else step
-                for name, step in made["jobs"].items()
+                for name, step in copy["jobs"].items()
             }
-        component = made.get("component")
+        component = copy.get("component")
         if isinstance(component, str) and location_of(component).kind == LOCAL:
             document, beside = self._file(component, f"{pointer}/component")
-            made["component"] = replace(self, folder=beside).part(document, f"{pointer}/component", depth + 1)
+            copy["component"] = replace(self, folder=beside).part(document, f"{pointer}/component", depth + 1)
         elif isinstance(component, dict):
-            made["component"] = self.part(component, f"{pointer}/component", depth + 1)
-        return made
+            copy["component"] = self.part(component, f"{pointer}/component", depth + 1)
+        return copy
 
-    def environment(self, given: dict[str, Any], pointer: str) -> dict[str, Any]:
+    def environment(self, environment: dict[str, Any], pointer: str) -> dict[str, Any]:
         """An environment, with the content of its conda file, and the name of what its image is built of."""
-        made = dict(given)
-        if isinstance(conda := given.get("conda_file"), str):
-            made["conda_file"] = self._file(conda, f"{pointer}/conda_file")[0]
-        build = given.get("build")
+        copy = dict(environment)
+        if isinstance(conda := environment.get("conda_file"), str):
+            copy["conda_file"] = self._file(conda, f"{pointer}/conda_file")[0]
+        build = environment.get("build")
         if isinstance(build, dict) and isinstance(path := build.get("path"), str):
             dockerfile = str(build.get("dockerfile_path") or DOCKERFILE)
-            made["build"] = {**build, "path": self._code(path, f"{pointer}/build/path", dockerfile)}
-        return made
+            copy["build"] = {**build, "path": self._code(path, f"{pointer}/build/path", dockerfile)}
+        return copy
 
     def _environment_of(self, value: Any, pointer: str) -> Any:
         if isinstance(value, dict):

@@ -35,13 +35,13 @@ def register_outputs(
     Raises:
         OSError: the volume can't be written for now.
     """
-    made, refused = [], []
+    assets, refused = [], []
     for name, output in outputs.items():
         if output.asset is None:
             continue
-        what = f"The output {name!r} is not registered as {output.asset.name!r}"
+        subject = f"The output {name!r} is not registered as {output.asset.name!r}"
         if not is_url(paths[name]) and not os.path.exists(paths[name]):
-            refused.append(f"{what}: nothing was written there.")
+            refused.append(f"{subject}: nothing was written there.")
             continue
         kind = "model" if output.asset.type in MODEL_TYPES else "data"
         maker: dict[str, Any] = {"job": job_id, "output": name}
@@ -49,14 +49,14 @@ def register_outputs(
         maker |= {"generation": generation} if generation else {}
         content = {"type": output.asset.type, "path": paths[name], "made_by": maker}
         try:
-            made.append(add_made(Catalog(root), kind, output.asset.name, content))
+            assets.append(add_made(Catalog(root), kind, output.asset.name, content))
         except ParallelRunError as error:
-            refused.append(f"{what}: {error.message}")
+            refused.append(f"{subject}: {error.message}")
         except OSError as error:
             if may_pass(error):
                 raise
-            refused.append(f"{what}: {error}.")
-    return made, refused
+            refused.append(f"{subject}: {error}.")
+    return assets, refused
 
 
 def add_made(catalog: Catalog, kind: str, name: str, content: dict[str, Any]) -> Asset:

@@ -64,8 +64,8 @@ class Settings(Part):
     @field_validator("output_action", mode="before")
     @classmethod
     def _any_spelling(cls, value: object) -> object:
-        known = {"appendrow": "append_row", "summaryonly": "summary_only"}
-        return known.get(value.lower().replace("_", ""), value) if isinstance(value, str) else value
+        spellings = {"appendrow": "append_row", "summaryonly": "summary_only"}
+        return spellings.get(value.lower().replace("_", ""), value) if isinstance(value, str) else value
 
     @field_validator("logging_level", mode="before")
     @classmethod
@@ -123,25 +123,32 @@ class PipelineDeployment(Part):
 
 def pipeline_of(document: Mapping[str, Any], location: Location, findings: Findings) -> tuple[dict[str, Any], Location]:
     """The pipeline job that a deployment of a pipeline is, with the inputs of an invocation, and its location."""
-    given = findings.validate(PipelineDeployment, document, location.pointer)
-    if given is None or (given.component is None) == (given.job_definition is None):
-        if given is not None:
+    deployment = findings.validate(PipelineDeployment, document, location.pointer)
+    if deployment is None or (deployment.component is None) == (deployment.job_definition is None):
+        if deployment is not None:
             findings.wrong(location.at("component"), "set either component or job_definition", "a file, or azureml:…")
         findings.check()
         raise AssertionError
-    pipeline: dict[str, Any] = {"component": given.component}
-    if given.job_definition is not None:
-        pipeline, location = _job_definition(given.job_definition, location, findings)
-    pipeline = {"display_name": given.name or given.endpoint_name, "description": given.description, **pipeline}
-    settings = {**as_mapping(pipeline.get("settings"), location.at("settings"), findings), **(given.settings or {})}
+    pipeline: dict[str, Any] = {"component": deployment.component}
+    if deployment.job_definition is not None:
+        pipeline, location = _job_definition(deployment.job_definition, location, findings)
+    pipeline = {
+        "display_name": deployment.name or deployment.endpoint_name,
+        "description": deployment.description,
+        **pipeline,
+    }
+    settings = {
+        **as_mapping(pipeline.get("settings"), location.at("settings"), findings),
+        **(deployment.settings or {}),
+    }
     inputs = as_mapping(pipeline.get("inputs"), location.at("inputs"), findings)
     outputs = as_mapping(pipeline.get("outputs"), location.at("outputs"), findings)
     return {
         **{name: value for name, value in pipeline.items() if value is not None},
         "type": "pipeline",
         "settings": {"default_compute": "azureml:local", **settings},
-        "inputs": {**inputs, **(given.inputs or {})},
-        "outputs": {**outputs, **(given.outputs or {})},
+        "inputs": {**inputs, **(deployment.inputs or {})},
+        "outputs": {**outputs, **(deployment.outputs or {})},
     }, location
 
 
@@ -204,9 +211,9 @@ def _put_settings(deployment: Deployment, location: Location, draft: Draft, find
     draft.put("run_max_try", tries + 1, f"{pointer}/max_retries")
     draft.put("run_invocation_timeout", retries.timeout or _TIMEOUT_S, f"{pointer}/timeout")
     resources = location.below("resources")
-    wanted = findings.validate(Resources, deployment.resources or {}, resources.pointer) or Resources()
-    draft.put("instance_count", wanted.instance_count or 1, resources.at("instance_count"))
-    note_placing({name: value for name, value in wanted if name != "instance_count"}, resources, findings)
+    requested = findings.validate(Resources, deployment.resources or {}, resources.pointer) or Resources()
+    draft.put("instance_count", requested.instance_count or 1, resources.at("instance_count"))
+    note_placing({name: value for name, value in requested if name != "instance_count"}, resources, findings)
 
 
 def _either(name: str, newer: Settings, older: Settings, location: Location) -> tuple[Any, str]:

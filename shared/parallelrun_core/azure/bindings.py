@@ -38,13 +38,13 @@ _TABLE_ONLY: Final = ("eval_mount", "eval_download")
 def parent_key(text: object, kind: str, parents: Mapping[str, Any], pointer: str, findings: Findings) -> str | None:
     """The key of the input or output that `${{parent.<kind>.NAME}}` refers to; None, with a problem, if none."""
     expression = only_expression(text) or str(text)
-    found = reference(expression)
-    if found is None or not found.of_parent or found.kind != kind:
+    target = reference(expression)
+    if target is None or not target.of_parent or target.kind != kind:
         _explain(expression, kind, pointer, findings)
         return None
-    key = same_name(found.name, parents)
+    key = same_name(target.name, parents)
     if key is None:
-        message = f"{text!r}: the pipeline has no {kind[:-1]} {found.name!r}"
+        message = f"{text!r}: the pipeline has no {kind[:-1]} {target.name!r}"
         findings.wrong(pointer, message, f"it has: {quoted(parents)}")
     return key
 
@@ -77,11 +77,11 @@ def step_inputs(
     Args:
         declared: what its component declares; None when it has no component.
     """
-    given = _declared(raw, declared, scope, location, "input")
+    inputs = _declared(raw, declared, scope, location, "input")
     found = {}
-    for name in given if declared is None else declared:
-        key = same_name(name, given)
-        value = given[key] if key else None
+    for name in inputs if declared is None else declared:
+        key = same_name(name, inputs)
+        value = inputs[key] if key else None
         fields = _input(value, (declared or {}).get(name), scope, location.below(key or name))
         if fields is not None:
             later = fields.pop(LATER, None)
@@ -92,56 +92,56 @@ def step_inputs(
 
 def declarations(raw: Mapping[str, Any], location: Location, findings: Findings) -> dict[str, GivenInput]:
     """The inputs that a component declares."""
-    found = {}
+    declared = {}
     for name, value in _unique(raw, location, findings).items():
         document = {"type": value} if isinstance(value, str) else value
-        given = findings.validate(GivenInput, document, location.at(name))
-        if given is not None:
-            found[name] = given
-    return found
+        declaration = findings.validate(GivenInput, document, location.at(name))
+        if declaration is not None:
+            declared[name] = declaration
+    return declared
 
 
 def _declared(
-    raw: Mapping[str, Any], declared: Mapping[str, Any] | None, scope: PipelineScope, location: Location, what: str
+    raw: Mapping[str, Any], declared: Mapping[str, Any] | None, scope: PipelineScope, location: Location, kind: str
 ) -> Mapping[str, Any]:
-    given = _unique(raw, location, scope.findings)
-    for name in given if declared is not None else ():
+    entries = _unique(raw, location, scope.findings)
+    for name in entries if declared is not None else ():
         if same_name(name, declared or {}) is None:
-            if what == "output":
-                message = f"the component has no such {what}"
+            if kind == "output":
+                message = f"the component has no such {kind}"
                 scope.findings.wrong(location.at(name), message, f"it has: {quoted(declared or {})}")
                 continue
-            message = f"the component has no such {what}: Azure ML ignores it, and so does ParallelRun"
+            message = f"the component has no such {kind}: Azure ML ignores it, and so does ParallelRun"
             close = get_close_matches(name, declared or {}, n=1)
             hint = f"did you mean {close[0]!r}?" if close else f"it has: {quoted(declared or {})}"
             scope.findings.note(location.at(name), f"{message}; {hint}")
-    return given
+    return entries
 
 
 def _input(value: Any, declared: GivenInput | None, scope: PipelineScope, location: Location) -> Fields | None:
-    given = GivenInput()
+    entry = GivenInput()
     if isinstance(value, dict):
         checked = scope.findings.validate(GivenInput, value, location.pointer)
         if checked is None:
             return None
-        given, value = checked, checked.path
-        if given.is_literal and not is_expression(given.path):
-            value = given.default if given.value is None else given.value
-    kind = given.type or (declared.type if declared else None)
+        entry, value = checked, checked.path
+        if entry.is_literal and not is_expression(entry.path):
+            value = entry.default if entry.value is None else entry.value
+    kind = entry.type or (declared.type if declared else None)
     if value is None and declared is not None:
         value = declared.default if declared.path is None else declared.path
     if value is None:
-        if not (given.optional or (declared is not None and declared.optional)):
-            what = "value" if kind in LITERAL_TYPES else "path"
-            hint = f"as in --set {_dotted(location)}.{what}=…"
-            scope.findings.wrong(location.pointer, f"a {what} is required", hint)
+        if not (entry.optional or (declared is not None and declared.optional)):
+            field = "value" if kind in LITERAL_TYPES else "path"
+            hint = f"as in --set {_dotted(location)}.{field}=…"
+            scope.findings.wrong(location.pointer, f"a {field} is required", hint)
         return None
-    base = _bound_or_local(value, kind, is_path=given.path is not None, scope=scope, location=location)
+    base = _bound_or_local(value, kind, is_path=entry.path is not None, scope=scope, location=location)
     if base is None:
         return None
     if "value" in base:
         return read_literal(base["value"], kind, declared, location, scope.findings)
-    return _overlay(base, given, declared, location, scope.findings)
+    return _overlay(base, entry, declared, location, scope.findings)
 
 
 def _bound_or_local(
@@ -183,11 +183,11 @@ def _bound(value: str, *, is_path: bool, scope: PipelineScope, location: Locatio
 
 
 def _overlay(
-    base: Fields, given: GivenInput, declared: GivenInput | None, location: Location, findings: Findings
+    base: Fields, entry: GivenInput, declared: GivenInput | None, location: Location, findings: Findings
 ) -> Fields | None:
     """The input with the type and mode of the step, else of its component, else of the pipeline."""
-    kind = given.type or (declared.type if declared else None) or base.get("type") or "uri_folder"
-    mode = given.mode or (declared.mode if declared else None) or base.get("mode") or "ro_mount"
+    kind = entry.type or (declared.type if declared else None) or base.get("type") or "uri_folder"
+    mode = entry.mode or (declared.mode if declared else None) or base.get("mode") or "ro_mount"
     model: Fields = {"model": base["model"]} if base.get("model") else {}
     if kind in MODEL_TYPES:
         model, kind = {"model": kind}, "uri_folder"
@@ -199,7 +199,7 @@ def _overlay(
         return None
     fields = {name: base[name] for name in ("path", LATER) if name in base} | {"type": kind, "mode": mode} | model
     fields |= {"asset": base["asset"]} if base.get("asset") else {}
-    additions = {key: getattr(given, key) or base.get(key) for key in ("transformations", *LEFTOVERS)}
+    additions = {key: getattr(entry, key) or base.get(key) for key in ("transformations", *LEFTOVERS)}
     return fields | {key: value for key, value in additions.items() if value}
 
 
@@ -207,11 +207,11 @@ def _misfit(base: Fields, kind: str) -> str:
     """Why an input of this type can't be what it is bound to; empty if it can."""
     if kind in LITERAL_TYPES:
         return f"an input of type {kind} has a value, and this is a path"
-    given = base.get("type", "uri_folder") if LATER in base else kind
-    if given in LITERAL_TYPES:
-        return f"a value of type {given} that a step makes can only be the condition of others"
-    if (given == "uri_file") != (kind == "uri_file"):
-        return f"it is bound to a {given}, which can't be an input of type {kind}"
+    base_type = base.get("type", "uri_folder") if LATER in base else kind
+    if base_type in LITERAL_TYPES:
+        return f"a value of type {base_type} that a step makes can only be the condition of others"
+    if (base_type == "uri_file") != (kind == "uri_file"):
+        return f"it is bound to a {base_type}, which can't be an input of type {kind}"
     return ""
 
 
@@ -223,17 +223,17 @@ def step_output(
     Args:
         steps: the type of each output of each step.
     """
-    meant = step_reference(only_expression(value) or "")
-    if meant is None or not meant.output:
+    target = step_reference(only_expression(value) or "")
+    if target is None or not target.output:
         findings.wrong(pointer, f"{value!r} is not an output of a step", "as in ${{parent.jobs.STEP.outputs.NAME}}")
         return None
-    step = same_name(meant.step, steps)
+    step = same_name(target.step, steps)
     if step is None:
-        findings.wrong(pointer, f"{value!r}: there is no step {meant.step!r}", f"they are: {quoted(steps)}")
+        findings.wrong(pointer, f"{value!r}: there is no step {target.step!r}", f"they are: {quoted(steps)}")
         return None
-    name = same_name(meant.output, steps[step])
+    name = same_name(target.output, steps[step])
     if name is None:
-        message = f"{value!r}: the step {step!r} has no output {meant.output!r}"
+        message = f"{value!r}: the step {step!r} has no output {target.output!r}"
         findings.wrong(pointer, message, f"it has: {quoted(steps[step])}")
         return None
     return Later(step, name)
@@ -264,22 +264,22 @@ def step_outputs(
     """
     if declared is not None and has_artifacts and same_name(ARTIFACTS, raw) is not None:
         declared = {ARTIFACTS: None, **declared}
-    given = _declared(raw, declared, scope, location, "output")
-    found = {}
-    for name in given if declared is None else declared:
-        key = same_name(name, given)
-        value = given[key] if key else None
-        found[name] = _output(name, value, (declared or {}).get(name), scope, location.below(key or name))
-    return found
+    outputs = _declared(raw, declared, scope, location, "output")
+    fields = {}
+    for name in outputs if declared is None else declared:
+        key = same_name(name, outputs)
+        value = outputs[key] if key else None
+        fields[name] = _output(name, value, (declared or {}).get(name), scope, location.below(key or name))
+    return fields
 
 
 def _output(name: str, value: Any, declared: Any, scope: PipelineScope, location: Location) -> Fields:
     document = {"path": value} if is_expression(value) else {} if value is None else value
-    given = scope.findings.validate(GivenOutput, document, location.pointer)
+    entry = scope.findings.validate(GivenOutput, document, location.pointer)
     below = scope.findings.validate(GivenOutput, declared or {}, location.pointer)
-    if given is None or below is None:
+    if entry is None or below is None:
         return {}
-    path = given.path or below.path
+    path = entry.path or below.path
     base: Fields = {}
     if is_expression(path) and "parent." in path:
         key = parent_key(path, "outputs", scope.outputs, location.pointer, scope.findings)
@@ -287,7 +287,7 @@ def _output(name: str, value: Any, declared: Any, scope: PipelineScope, location
         scope.outputs_to |= {name: key} if key else {}
         path = None
     # The SDK writes uri_folder into a step where only a mode was set: what the component writes, it knows best.
-    kind = below.type or given.type or base.get("type") or "uri_folder"
+    kind = below.type or entry.type or base.get("type") or "uri_folder"
     is_file = kind == "uri_file" or kind in LITERAL_TYPES
     fields: Fields = {**base, "type": "uri_file" if is_file else "uri_folder"}
     if path:
@@ -295,13 +295,14 @@ def _output(name: str, value: Any, declared: Any, scope: PipelineScope, location
         path = _DEFAULT_DATASTORE.sub(lambda whole: scope.default_datastore or whole[0], path)
         path = scope.findings.place(path)
         fields |= _output_path(path, fields["type"], location, scope.findings)
-    return fields | _asset_of(given, below, kind, location, scope.findings)
+    return fields | _asset_of(entry, below, kind, location, scope.findings)
 
 
-def _asset_of(given: GivenOutput, below: GivenOutput, kind: str, location: Location, findings: Findings) -> Fields:
+def _asset_of(output: GivenOutput, below: GivenOutput, kind: str, location: Location, findings: Findings) -> Fields:
     """The asset that an output becomes, if it has a name."""
     name, version = (
-        str(label) if label is not None else "" for label in (given.name or below.name, given.version or below.version)
+        str(label) if label is not None else ""
+        for label in (output.name or below.name, output.version or below.version)
     )
     if not name:
         if version:
@@ -336,14 +337,14 @@ def _output_path(path: str, kind: str, location: Location, findings: Findings) -
 # Settings of the step
 
 
-def setting(value: Any, own: Mapping[str, Fields], scope: PipelineScope, pointer: str) -> Any:
+def setting(value: Any, step_inputs_by_name: Mapping[str, Fields], scope: PipelineScope, pointer: str) -> Any:
     """A setting with the value of the step's or the pipeline's input that it is bound to."""
     expression = only_expression(value)
     if expression is None:
         return value
-    found = reference(expression)
-    named: Mapping[str, Fields | None] = own if found and not found.of_parent else scope.inputs
-    key = same_name(found.name, named) if found and found.kind == "inputs" else None
+    target = reference(expression)
+    named: Mapping[str, Fields | None] = step_inputs_by_name if target and not target.of_parent else scope.inputs
+    key = same_name(target.name, named) if target and target.kind == "inputs" else None
     bound = named[key] if key else None
     if bound is None or "value" not in bound:
         has = quoted(key for key, fields in named.items() if fields and "value" in fields)
@@ -354,17 +355,17 @@ def setting(value: Any, own: Mapping[str, Fields], scope: PipelineScope, pointer
 
 def _unique(raw: Mapping[Any, Any], location: Location, findings: Findings) -> dict[str, Any]:
     """The entries whose name can be bound, each name once."""
-    found: dict[str, Any] = {}
+    entries: dict[str, Any] = {}
     for name, value in raw.items():
         if not isinstance(name, str) or not NAME.fullmatch(name):
             findings.wrong(
                 location.at(name), "a name must have only letters, digits and '_'; groups of inputs are not supported"
             )
-        elif (first := same_name(name, found)) is not None:
+        elif (first := same_name(name, entries)) is not None:
             findings.wrong(location.at(name), f"it is the same as {first!r}: names are compared without letter case")
         else:
-            found[name] = value
-    return found
+            entries[name] = value
+    return entries
 
 
 def _path(path: str, location: Location, findings: Findings, *, is_written: bool = False) -> str | None:

@@ -76,13 +76,13 @@ class Findings(Problems):
             return None
 
     def _without_unknown(self, model: type[BaseModel], document: Mapping[Any, Any], pointer: str) -> dict[Any, Any]:
-        known = {field.alias or name for name, field in model.model_fields.items()}
+        field_names = {field.alias or name for name, field in model.model_fields.items()}
         for name in document:
-            if name not in known:
-                close = get_close_matches(str(name), known, n=1)
+            if name not in field_names:
+                close = get_close_matches(str(name), field_names, n=1)
                 hint = f"; did you mean {close[0]!r}?" if close else ""
                 self.note(f"{pointer}/{name}", f"unknown field: Azure ML ignores it, and so does ParallelRun{hint}")
-        return {name: value for name, value in document.items() if name in known}
+        return {name: value for name, value in document.items() if name in field_names}
 
     def take(self, error: InvalidInput, origins: Mapping[str, str], default: str = "") -> None:
         """Add the problems of a job spec, located in the document that it was read from.

@@ -33,9 +33,9 @@ def named_input(text: str, kind: str | None, location: Location, findings: Findi
     asset = _first(types, text, findings.names, location.at("path"), findings)
     if asset is None:
         return {}
-    own = str(asset.content.get("type") or "")
-    model = kind or own if asset.type == "model" else ""
-    fields = {"path": str(asset.content["path"]), "asset": asset.id, "type": own}
+    asset_type = str(asset.content.get("type") or "")
+    model = kind or asset_type if asset.type == "model" else ""
+    fields = {"path": str(asset.content["path"]), "asset": asset.id, "type": asset_type}
     return {**fields, "model": model if model in MODEL_TYPES else MODEL_TYPES[0]} if asset.type == "model" else fields
 
 

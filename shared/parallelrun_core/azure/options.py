@@ -107,15 +107,15 @@ def take_options(text: object, inputs: object, pointer: str, findings: Findings)
     named = inputs if isinstance(inputs, dict) else {}
 
     def value_of(kind: str, name: str) -> str:
-        given = named.get(same_name(name, named)) if kind == "inputs" else None
-        given = given.get("value") if isinstance(given, dict) else given
-        return str(given) if isinstance(given, bool | int | float | str) else "/"
+        value = named.get(same_name(name, named)) if kind == "inputs" else None
+        value = value.get("value") if isinstance(value, dict) else value
+        return str(value) if isinstance(value, bool | int | float | str) else "/"
 
     try:
         words = split_arguments(text, value_of) if isinstance(text, str) else []
     except ValueError:
         return {}  # reported for the arguments as a whole
-    found: dict[str, Any] = {}
+    settings: dict[str, Any] = {}
     index = 0
     while index < len(words):
         word = words[index]
@@ -144,8 +144,8 @@ def take_options(text: object, inputs: object, pointer: str, findings: Findings)
         if name != full:
             findings.note(pointer, f"--{name} is read as --{full}, as Azure ML's engine does")
         if option.field:
-            found[option.field] = read
-    return found
+            settings[option.field] = read
+    return settings
 
 
 def _complain(name: str, full: str, message: str, pointer: str, findings: Findings) -> None:
@@ -159,8 +159,8 @@ def _full_name(name: str) -> str:
     """The one option with this name or prefix; empty when there is none."""
     if name in OPTIONS:
         return name
-    meant = [full for full in OPTIONS if full.startswith(name)] if len(name) >= _SHORTEST else []
-    return meant[0] if len(meant) == 1 else ""
+    matches = [full for full in OPTIONS if full.startswith(name)] if len(name) >= _SHORTEST else []
+    return matches[0] if len(matches) == 1 else ""
 
 
 def _is_option(word: str) -> bool:

@@ -219,13 +219,13 @@ def _as_v2(environment: object) -> object:
     conda = python.get("condaDependencies") or python.get("conda_dependencies")
     image = docker.get("baseImage") or docker.get("base_image")
     variables = environment.get("environmentVariables") or environment.get("environment_variables")
-    found = {
+    fields = {
         "name": environment.get("name"),
         "conda_file": conda,
         "image": image or (None if conda else "the image of the environment"),
         "environment_variables": variables,
     }
-    return {name: value for name, value in found.items() if value}
+    return {name: value for name, value in fields.items() if value}
 
 
 # The step
@@ -239,13 +239,13 @@ def _put_step(step: StepDocument, location: Location, draft: Draft, findings: Fi
     draft.put("name", step.name, location.at("name"))
     data = _inputs(step.inputs, "input", location.below("inputs"), draft, findings)
     side = _inputs(step.side_inputs, "side_input", location.below("side_inputs"), draft, findings)
-    if len({given["type"] == "mltable" for given in data.values()}) > 1:
+    if len({side_input["type"] == "mltable" for side_input in data.values()}) > 1:
         findings.wrong(location.at("inputs"), "inputs must be all files or all tables")
-    for name, given in data.items():
-        if given["type"] == "mltable" and given["mode"] != "direct":
+    for name, side_input in data.items():
+        if side_input["type"] == "mltable" and side_input["mode"] != "direct":
             findings.wrong(location.at("inputs", name, "mode"), "a table must have mode: direct")
-    for name, given in side.items():
-        if given["type"] == "mltable":
+    for name, side_input in side.items():
+        if side_input["type"] == "mltable":
             findings.wrong(location.at("side_inputs", name, "type"), "a side input must be a folder or a file")
         if name in data:
             findings.wrong(location.at("side_inputs", name), f"there is an input {name!r} already")
@@ -273,13 +273,13 @@ def _inputs(value: Any, prefix: str, location: Location, draft: Draft, findings:
         value = [value]
     pairs: list[tuple[str, str | int, Any]]
     if isinstance(value, list):
-        pairs = [(_name_of(given) or f"{prefix}_{number}", number, given) for number, given in enumerate(value)]
+        pairs = [(_name_of(entry) or f"{prefix}_{number}", number, entry) for number, entry in enumerate(value)]
     else:
-        pairs = [(name, name, given) for name, given in as_mapping(value, location.pointer, findings).items()]
-    found: dict[str, dict[str, Any]] = {}
-    for name, key, given in pairs:
+        pairs = [(name, name, entry) for name, entry in as_mapping(value, location.pointer, findings).items()]
+    inputs: dict[str, dict[str, Any]] = {}
+    for name, key, entry in pairs:
         where = location.below(key)
-        data = findings.validate(GivenData, {"path": given} if isinstance(given, str) else given, where.pointer)
+        data = findings.validate(GivenData, {"path": entry} if isinstance(entry, str) else entry, where.pointer)
         if data is None:
             continue
         place = findings.place(data.place)
@@ -291,35 +291,35 @@ def _inputs(value: Any, prefix: str, location: Location, draft: Draft, findings:
         except (ValueError, InvalidInput) as error:
             findings.wrong(where.at("path"), str(error))
             continue
-        if name in found:
+        if name in inputs:
             findings.wrong(where.pointer, f"there is an input {name!r} already")
         draft.origins[f"inputs/{name}"] = where.pointer
         default = "direct" if data.type == "mltable" else "ro_mount"
         mode = "ro_mount" if data.mode == "mount" else data.mode or default
-        found[name] = {"path": path, "type": data.type, "mode": mode}
-        found[name] |= {key: value for key, value in (named or {}).items() if key in ("asset", "model")}
+        inputs[name] = {"path": path, "type": data.type, "mode": mode}
+        inputs[name] |= {key: value for key, value in (named or {}).items() if key in ("asset", "model")}
         additions = ((key, getattr(data, key)) for key in ("transformations", *LEFTOVERS))
-        found[name] |= {key: value for key, value in additions if value}
-    return found
+        inputs[name] |= {key: value for key, value in additions if value}
+    return inputs
 
 
 def named_inputs(value: Any, prefix: str) -> Any:
     """Inputs by name, as far as they are a list; unnamed ones get a numbered name."""
     if not isinstance(value, list):
         return value
-    return {_name_of(given) or f"{prefix}_{number}": given for number, given in enumerate(value)}
+    return {_name_of(entry) or f"{prefix}_{number}": entry for number, entry in enumerate(value)}
 
 
-def _name_of(given: object) -> str | None:
-    name = (given.get("name") or given.get("data_reference_name")) if isinstance(given, dict) else None
+def _name_of(entry: object) -> str | None:
+    name = (entry.get("name") or entry.get("data_reference_name")) if isinstance(entry, dict) else None
     return name if isinstance(name, str) else None
 
 
-def _arguments(given: list[Any], location: Location, findings: Findings) -> str:
+def _arguments(arguments: list[Any], location: Location, findings: Findings) -> str:
     """The arguments as one string, quoted as for a shell."""
     pointer = location.at("arguments")
     words = []
-    for number, value in enumerate(given):
+    for number, value in enumerate(arguments):
         if not isinstance(value, str | int | float):
             findings.wrong(f"{pointer}/{number}", "must be a string or a number")
             continue

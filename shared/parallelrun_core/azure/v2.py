@@ -88,9 +88,9 @@ def _read_by_itself(kind: type[V2Reader], document: Mapping[str, Any], location:
     declared = as_mapping(document.get("inputs"), location.at("inputs"), findings)
     is_job = is_command_job(document)
     plain = {name: value for name, value in declared.items() if _is_plain(value, reader.kind, is_job=is_job)}
-    given = {name: value for name, value in declared.items() if isinstance(value, dict) and _is_given(value)}
+    values = {name: value for name, value in declared.items() if isinstance(value, dict) and _is_given(value)}
     component = {**document, "inputs": declared | {name: {} for name in plain}}
-    reader.read({"component": component, "inputs": plain | given}, location, own=location)
+    reader.read({"component": component, "inputs": plain | values}, location, component_location=location)
     return reader.draft
 
 

@@ -142,10 +142,10 @@ class CommandReader(V2Reader):
 
     def _checked(self, model: type[Command], raw: Mapping[str, Any], location: Location) -> dict[str, Any]:
         """A step or component, checked by itself, with the values of the inputs that its settings are bound to."""
-        found = self._with_bound_values(raw, location, (), ("limits", "resources", "distribution"))
+        fields = self._with_bound_values(raw, location, (), ("limits", "resources", "distribution"))
         is_open = not self._is_whole and (model is CommandComponent or raw.get("component") is not None)
-        self.findings.validate(model, found, location.pointer, _HINTS, ignores_unknown=is_open)
-        return found
+        self.findings.validate(model, fields, location.pointer, _HINTS, ignores_unknown=is_open)
+        return fields
 
     def _check_inputs(self, location: Location) -> None:
         """A command gets paths, and nobody reads what is behind them for it."""

@@ -55,17 +55,17 @@ class V2Reader(ABC):
             texts = {str(key): str(value) for key, value in tags.items()}
             self.draft.put("tags", texts, location.at("tags"))
 
-    def read(self, raw: Mapping[str, Any], location: Location, own: Location | None = None) -> None:
+    def read(self, raw: Mapping[str, Any], location: Location, component_location: Location | None = None) -> None:
         """Read a step.
 
         Args:
-            own: the location of its component, when that is the whole document.
+            component_location: the location of its component, when that is the whole document.
         """
         component: dict[str, Any] = {}
         where = location
-        self._is_whole = own is not None
+        self._is_whole = component_location is not None
         if raw.get("component") is not None:
-            component, where = self._component_of(raw["component"], location, own)
+            component, where = self._component_of(raw["component"], location, component_location)
         self._put_interface(raw, component, location, where)
         self._put_fields(raw, component, location, where)
         self._put_compute(raw.get("compute") or component.get("compute"), location)
@@ -86,10 +86,10 @@ class V2Reader(ABC):
         """
 
     def _component_of(
-        self, component: Any, location: Location, own: Location | None
+        self, component: Any, location: Location, component_location: Location | None
     ) -> tuple[dict[str, Any], Location]:
         """The component that a step refers to, and its location."""
-        component, where = open_component(component, own or location.below("component"), self.findings)
+        component, where = open_component(component, component_location or location.below("component"), self.findings)
         kind = str(component.get("type", self.kind))
         if kind.lower() != self.kind:
             self.findings.wrong(where.pointer, f"a component of type {kind!r} can't be run", f"type: {self.kind}")
@@ -110,9 +110,9 @@ class V2Reader(ABC):
             outputs = as_mapping(component.get("outputs"), where.at("outputs"), self.findings)
         given_inputs = as_mapping(raw.get("inputs"), location.at("inputs"), self.findings)
         self._inputs = bindings.step_inputs(given_inputs, inputs, self.scope, location.below("inputs"))
-        given = as_mapping(raw.get("outputs"), location.at("outputs"), self.findings)
+        raw_outputs = as_mapping(raw.get("outputs"), location.at("outputs"), self.findings)
         self._outputs = bindings.step_outputs(
-            given, outputs, self.scope, location.below("outputs"), has_artifacts=self.kind == "command"
+            raw_outputs, outputs, self.scope, location.below("outputs"), has_artifacts=self.kind == "command"
         )
         self.draft.put("inputs", self._inputs, location.at("inputs"))
         for name in self._inputs:
@@ -166,13 +166,13 @@ class V2Reader(ABC):
     def _put_environment(self, value: Any, location: Location, variables: Mapping[str, str] | None) -> None:
         """The environment, and the variables of the step with those that come with it."""
         environment: dict[str, Any] = {}
-        own: dict[str, str] = {}
+        environment_variables: dict[str, str] = {}
         if value is None:
             self.findings.wrong(location.pointer, "this field is required", HINTS["environment"])
         else:
-            environment, own = read_environment(value, location, self.findings)
+            environment, environment_variables = read_environment(value, location, self.findings)
         self.draft.put("environment", environment, location.pointer)
-        variables = {**own, **(variables or {})}
+        variables = {**environment_variables, **(variables or {})}
         self.draft.put("environment_variables", variables, f"{self.draft.default}/environment_variables")
 
     def _put_code(self, code: str, location: Location) -> None:

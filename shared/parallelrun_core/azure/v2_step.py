@@ -47,18 +47,18 @@ class StepReader(V2Reader):
 
     def _checked(self, model: type[Parallel], raw: Mapping[str, Any], location: Location) -> dict[str, Any]:
         """A step or component, checked by itself, with the values of the inputs that its settings are bound to."""
-        found = self._with_bound_values(raw, location, _BOUND, ("retry_settings", "resources"))
-        size = found.get("mini_batch_size")
+        fields = self._with_bound_values(raw, location, _BOUND, ("retry_settings", "resources"))
+        size = fields.get("mini_batch_size")
         if size is not None and size is not raw["mini_batch_size"]:
-            found["mini_batch_size"] = str(size)
+            fields["mini_batch_size"] = str(size)
         if "mini_batch_size" in raw and raw["mini_batch_size"] is None:
             self.findings.wrong(location.at("mini_batch_size"), "must be a string", HINTS["mini_batch_size"])
-        if found.get("mini_batch_size") == "0":
+        if fields.get("mini_batch_size") == "0":
             self.findings.note(location.at("mini_batch_size"), "0 is read as not set, as by Azure ML")
-            del found["mini_batch_size"]
+            del fields["mini_batch_size"]
         is_open = not self._is_whole and (model is Component or raw.get("component") is not None)
-        self.findings.validate(model, found, location.pointer, HINTS, ignores_unknown=is_open)
-        return found
+        self.findings.validate(model, fields, location.pointer, HINTS, ignores_unknown=is_open)
+        return fields
 
     def _put_settings(self, settings: Parallel, locations: Mapping[str, Location]) -> None:
         arguments = str((settings.task or {}).get("program_arguments"))
@@ -68,8 +68,8 @@ class StepReader(V2Reader):
             self.draft.put(name, getattr(settings, name), locations[name].at(name))
         self._put_cut(settings, locations)
         location = locations["retry_settings"].below("retry_settings")
-        given = settings.retry_settings or {}
-        retries = self.findings.validate(RetrySettings, given, location.pointer, ignores_unknown=True)
+        raw_settings = settings.retry_settings or {}
+        retries = self.findings.validate(RetrySettings, raw_settings, location.pointer, ignores_unknown=True)
         if retries is not None:
             tries = None if retries.max_retries is None else retries.max_retries + 1
             self.draft.put("run_max_try", tries, location.at("max_retries"))

@@ -21,12 +21,12 @@ def findings(check: Check, place: Place, longest_s: float = LONGEST_S, *, name: 
         name: what it is called then; by default as its function.
     """
     name = name or check.__name__.replace("_", " ")
-    said: list[Finding] = []
+    results: list[Finding] = []
     error: list[Exception] = []
 
     def run() -> None:
         try:
-            said.extend(check(place))
+            results.extend(check(place))
         except Exception as failure:
             error.append(failure)
 
@@ -35,8 +35,8 @@ def findings(check: Check, place: Place, longest_s: float = LONGEST_S, *, name: 
     thread.start()
     thread.join(longest_s)
     if thread.is_alive():
-        return [*said, bad(f"{name}: no answer within {longest_s:g} s", _SLOW)]
+        return [*results, bad(f"{name}: no answer within {longest_s:g} s", _SLOW)]
     if error:
-        what = f"{name}: {str(error[0]) or type(error[0]).__name__}"
-        return [*said, bad(what, _REFUSED if isinstance(error[0], OSError) else _BUG)]
-    return said
+        message = f"{name}: {str(error[0]) or type(error[0]).__name__}"
+        return [*results, bad(message, _REFUSED if isinstance(error[0], OSError) else _BUG)]
+    return results

@@ -48,16 +48,16 @@ Check = Callable[[Place], Iterable[Finding]]
 raises is reported as bad."""
 
 
-def ok(what: str) -> Finding:
+def ok(message: str) -> Finding:
     """All is well."""
-    return Finding(Level.OK, what)
+    return Finding(Level.OK, message)
 
 
-def warn(what: str, todo: str) -> Finding:
+def warn(message: str, todo: str) -> Finding:
     """Return a finding about something that could be better."""
-    return Finding(Level.WARN, what, todo)
+    return Finding(Level.WARN, message, todo)
 
 
-def bad(what: str, todo: str) -> Finding:
+def bad(message: str, todo: str) -> Finding:
     """Return a finding about something that is to be mended."""
-    return Finding(Level.BAD, what, todo)
+    return Finding(Level.BAD, message, todo)

@@ -24,34 +24,34 @@ _SHM_BYTES: Final = 64 << 20
 
 def python(_: Place) -> Iterator[Finding]:
     """The Python that runs this, and that workers have unless their job asks for another."""
-    said = f"ParallelRun {version('parallelrun')}, Python {platform.python_version()} ({sys.executable})"
+    message = f"ParallelRun {version('parallelrun')}, Python {platform.python_version()} ({sys.executable})"
     if sys.version_info < _PYTHON:
-        yield bad(said, "install Python 3.11 or later, and ParallelRun into it")
+        yield bad(message, "install Python 3.11 or later, and ParallelRun into it")
     elif sys.platform != "linux":
-        yield bad(f"{said} on {sys.platform}", "run services on Linux; elsewhere only the client works")
+        yield bad(f"{message} on {sys.platform}", "run services on Linux; elsewhere only the client works")
     else:
-        yield ok(said)
+        yield ok(message)
 
 
 def cpus(_: Place) -> Iterator[Finding]:
     """Return how many CPUs this process may use."""
-    there, usable = os.cpu_count() or 1, len(os.sched_getaffinity(0))
-    said = f"{usable} of {there} CPUs may be used"
-    if usable < there:
-        yield warn(said, "if that is not on purpose: see taskset, or the limits of the container or batch system")
+    present, usable = os.cpu_count() or 1, len(os.sched_getaffinity(0))
+    message = f"{usable} of {present} CPUs may be used"
+    if usable < present:
+        yield warn(message, "if that is not on purpose: see taskset, or the limits of the container or batch system")
     else:
-        yield ok(said)
+        yield ok(message)
 
 
 def memory(_: Place) -> Iterator[Finding]:
     """Return how much memory is free."""
     fields = dict(line.split(":", 1) for line in Path("/proc/meminfo").read_text().splitlines())
     total, free = (int(fields[name].split()[0]) << 10 for name in ("MemTotal", "MemAvailable"))
-    said = f"{free >> 20:,} of {total >> 20:,} MiB of memory are available"
+    message = f"{free >> 20:,} of {total >> 20:,} MiB of memory are available"
     if free < _MEMORY_BYTES:
-        yield warn(said, "run fewer workers (--processes), or close what needs much")
+        yield warn(message, "run fewer workers (--processes), or close what needs much")
     else:
-        yield ok(said)
+        yield ok(message)
 
 
 def open_files(_: Place) -> Iterator[Finding]:
@@ -66,11 +66,11 @@ def processes(_: Place) -> Iterator[Finding]:
     yield _limit("ulimit -u", "processes", soft, _PROCESSES)
 
 
-def _limit(name: str, what: str, soft: int, least: int) -> Finding:
+def _limit(name: str, unit: str, soft: int, least: int) -> Finding:
     if soft == resource.RLIM_INFINITY:
-        return ok(f"{name}: any number of {what}")
-    said = f"{name}: {soft:,} {what}"
-    return ok(said) if soft >= least else warn(said, f"raise it to {least:,} or more, as in: {name} {least}")
+        return ok(f"{name}: any number of {unit}")
+    message = f"{name}: {soft:,} {unit}"
+    return ok(message) if soft >= least else warn(message, f"raise it to {least:,} or more, as in: {name} {least}")
 
 
 def shared_memory(_: Place) -> Iterator[Finding]:
@@ -80,11 +80,11 @@ def shared_memory(_: Place) -> Iterator[Finding]:
     except OSError as error:
         yield warn(f"{_SHM}: {error.strerror}", "mount a tmpfs there, if scripts share memory between processes")
         return
-    said = f"{_SHM} has {size >> 20:,} MiB"
+    message = f"{_SHM} has {size >> 20:,} MiB"
     if size < _SHM_BYTES:
-        yield warn(said, "give it more if scripts share tensors, as with shm_size of a container")
+        yield warn(message, "give it more if scripts share tensors, as with shm_size of a container")
     else:
-        yield ok(said)
+        yield ok(message)
 
 
 CHECKS: Final[tuple[Check, ...]] = (python, cpus, memory, open_files, processes, shared_memory)

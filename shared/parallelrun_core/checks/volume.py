@@ -48,13 +48,13 @@ def folder(place: Place) -> Iterator[Finding]:
 def room(place: Place) -> Iterator[Finding]:
     """Return how much is free there."""
     usage = shutil.disk_usage(_existing(place))
-    said = f"{usage.free >> 20:,} MiB are free of {usage.total >> 20:,}"
+    message = f"{usage.free >> 20:,} MiB are free of {usage.total >> 20:,}"
     if usage.free < _LEAST_BYTES:
-        yield bad(said, f"make room: nodes wait while the disk is full; or {_LOCAL}")
+        yield bad(message, f"make room: nodes wait while the disk is full; or {_LOCAL}")
     elif usage.free < _SMALL_BYTES:
-        yield warn(said, "make room for outputs and logs")
+        yield warn(message, "make room for outputs and logs")
     else:
-        yield ok(said)
+        yield ok(message)
 
 
 def semantics(place: Place) -> Iterator[Finding]:
@@ -87,11 +87,11 @@ def speed(place: Place) -> Iterator[Finding]:
         began = time.monotonic()
         os.fsync(file.fileno())
         took_s = time.monotonic() - began
-    said = f"a sync takes {took_s * 1000:.1f} ms"
+    message = f"a sync takes {took_s * 1000:.1f} ms"
     if took_s > _SLOW_SYNC_S:
-        yield warn(said, "expect slow commits of short mini-batches; a faster disk helps")
+        yield warn(message, "expect slow commits of short mini-batches; a faster disk helps")
     else:
-        yield ok(said)
+        yield ok(message)
 
 
 def past_the_cache(place: Place) -> Iterator[Finding]:

@@ -32,10 +32,10 @@ def check_entry_script(snapshot: Path, entry_script: str, python: str = "") -> N
             is_inside = opened_path(file.fileno()).is_relative_to(snapshot.resolve())
             source = file.read() if is_inside else b""
     except (UnsafePath, FileNotFoundError, IsADirectoryError, NotADirectoryError) as error:
-        there = ", ".join(sorted(found.name for found in snapshot.glob("*.py"))[:10]) or "no .py file"
+        scripts = ", ".join(sorted(script.name for script in snapshot.glob("*.py"))[:10]) or "no .py file"
         left_out = [f"; {name} may leave it out" for name in IGNORE_FILES if (snapshot / name).is_file()]
         raise InvalidInput.at(
-            where, f"there is no file {entry_script!r} in the code", f"at its top: {there}" + "".join(left_out[:1])
+            where, f"there is no file {entry_script!r} in the code", f"at its top: {scripts}" + "".join(left_out[:1])
         ) from error
     if not is_inside:  # its errors would show what is there
         raise InvalidInput.at("/code", f"{entry_script} is a link to outside the code folder", LEAVE_OUT_HINT)

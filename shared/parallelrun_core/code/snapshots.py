@@ -137,10 +137,10 @@ def store_files(files: Iterator[tuple[tuple[str, ...], int, IO[bytes]]], store: 
     beside = store / f".new-{secrets.token_hex(8)}"
     beside.mkdir(mode=0o700)
     try:
-        made = beside / "made"
-        made.mkdir()
-        digests = _fill(made, files, limits)
-        snapshot = made.rename(beside / digest_of(digests))
+        folder = beside / "made"
+        folder.mkdir()
+        digests = _fill(folder, files, limits)
+        snapshot = folder.rename(beside / digest_of(digests))
         write_list(snapshot, digests)
         add_snapshot(snapshot, store)
         return snapshot.name
@@ -152,7 +152,7 @@ def _fill(folder: Path, files: Iterator[tuple[tuple[str, ...], int, IO[bytes]]],
     """Write files into a folder, readable to all and writable to nobody; returns the hash of each."""
     digests: dict[str, str] = {}
     folded: set[tuple[str, ...]] = set()
-    left = limits.bytes
+    remaining_bytes = limits.bytes
     for parts, mode, source in files:
         key = tuple(part.casefold() for part in parts)
         if key in folded:
@@ -166,8 +166,8 @@ def _fill(folder: Path, files: Iterator[tuple[tuple[str, ...], int, IO[bytes]]],
         digest = hashlib.sha256()
         with _created(target, limits) as copy:
             while chunk := source.read(_COPY_BYTES):
-                left -= len(chunk)
-                if left < 0:
+                remaining_bytes -= len(chunk)
+                if remaining_bytes < 0:
                     raise limits.refusal(f"{limits.what} has more than {limits.bytes >> 20} MiB")
                 digest.update(chunk)
                 copy.write(chunk)

@@ -44,25 +44,25 @@ def write_list(snapshot: Path, files: Mapping[str, str]) -> None:
     replace_file(list_of(snapshot), _text(files))
 
 
-def add_snapshot(made: Path, store: Path) -> None:
+def add_snapshot(snapshot: Path, store: Path) -> None:
     """Move a new snapshot into the store. One that is there already is checked first, and replaced if it is damaged.
 
     Raises:
         OSError: it can't be moved.
     """
-    stored = store / made.name
+    stored = store / snapshot.name
     if stored.exists():
         try:
             check_snapshot(stored)
         except DamagedCode as damage:
-            log.warning("snapshot_damaged", snapshot=made.name, reason=str(damage), replaced=True)
-            aside = store / f"{_ASIDE}{made.parent.name}"
+            log.warning("snapshot_damaged", snapshot=snapshot.name, reason=str(damage), replaced=True)
+            aside = store / f"{_ASIDE}{snapshot.parent.name}"
             with suppress(FileNotFoundError):  # somebody else replaces it, too
                 stored.rename(aside)
             shutil.rmtree(aside, ignore_errors=True)
-    list_of(made).replace(list_of(stored))
+    list_of(snapshot).replace(list_of(stored))
     try:
-        made.rename(stored)
+        snapshot.rename(stored)
     except OSError:
         if not stored.is_dir():
             raise
@@ -77,10 +77,10 @@ def check_snapshot(folder: Path) -> None:
         DamagedCode: it isn't.
         OSError: it can't be read for now.
     """
-    wanted = _wanted(folder)
-    for other in list(_others(folder, wanted)):
+    listed = _wanted(folder)
+    for other in list(_others(folder, listed)):
         _remove(other)
-    for name, digest in wanted.items():
+    for name, digest in listed.items():
         if _digest(folder / name) != digest:
             raise DamagedCode(f"The stored code {folder} is not what was submitted: {name} was changed.")
 
@@ -120,19 +120,19 @@ def _paths(folder: Path, prefix: str) -> Iterator[str]:
                 yield from _paths(Path(entry.path), f"{prefix}{entry.name}/")
 
 
-def _others(folder: Path, wanted: Mapping[str, str]) -> Iterator[Path]:
+def _others(folder: Path, listed: Mapping[str, str]) -> Iterator[Path]:
     """Return what is in a folder and doesn't belong there, whole folders included."""
-    folders = {"/".join(parts[:end]) for parts in (path.split("/") for path in wanted) for end in range(1, len(parts))}
-    yield from _not_among(folder, "", wanted, folders)
+    folders = {"/".join(parts[:end]) for parts in (path.split("/") for path in listed) for end in range(1, len(parts))}
+    yield from _not_among(folder, "", listed, folders)
 
 
-def _not_among(folder: Path, prefix: str, wanted: Mapping[str, str], folders: set[str]) -> Iterator[Path]:
+def _not_among(folder: Path, prefix: str, listed: Mapping[str, str], folders: set[str]) -> Iterator[Path]:
     with os.scandir(folder) as entries:
         for entry in entries:
             path = prefix + entry.name
             if entry.is_dir(follow_symlinks=False) and path in folders:
-                yield from _not_among(Path(entry.path), f"{path}/", wanted, folders)
-            elif path not in wanted:
+                yield from _not_among(Path(entry.path), f"{path}/", listed, folders)
+            elif path not in listed:
                 yield Path(entry.path)
 
 

@@ -50,42 +50,42 @@ def read_definition(document: object, *, name: str = "", main_kind: str = "") ->
     """
     if not isinstance(document, dict):
         raise InvalidInput.at("", "the definition of a compute is a mapping", "see docs/computes.md")
-    given = {str(key): value for key, value in document.items() if key != "$schema"}
-    for field in _SECRETS & given.keys():
+    fields = {str(key): value for key, value in document.items() if key != "$schema"}
+    for field in _SECRETS & fields.keys():
         hint = "the provisioner has the credentials of its engine, in its own environment or files (docs/computes.md)"
         raise InvalidInput.at(f"/{field}", "a secret doesn't belong into the definition of a compute", hint)
-    model = _model(given, main_kind)
+    model = _model(fields, main_kind)
     if name:
-        given.setdefault("name", name)
-        if given["name"] != name:
+        fields.setdefault("name", name)
+        if fields["name"] != name:
             raise InvalidInput.at("/name", f"it is another name than {name!r}", "leave it out, or change one of them")
     try:
-        return model.model_validate(given)
+        return model.model_validate(fields)
     except ValidationError as error:
         raise InvalidInput(problems=tuple(_problem(model, details) for details in error.errors())) from None
 
 
-def _model(given: dict[str, Any], main_kind: str) -> type[Compute]:
+def _model(fields: dict[str, Any], main_kind: str) -> type[Compute]:
     """The model of the document's kind; the fields become those of this kind."""
-    there = [AMLCOMPUTE, *kinds()]
-    kind = given.get("type")
+    kind_names = [AMLCOMPUTE, *kinds()]
+    kind = fields.get("type")
     if not isinstance(kind, str):
-        hint = f"one of {', '.join(there)}"
+        hint = f"one of {', '.join(kind_names)}"
         raise InvalidInput.at("/type", "this field is required" if kind is None else "must be a string", hint)
     where = "/type"
     if kind.lower() == AMLCOMPUTE:
         for field in _NO_EFFECT:
-            given.pop(field, None)
-        if isinstance(given.get("tier"), str):
-            given["tier"] = given["tier"].lower().replace("lowpriority", "low_priority")
+            fields.pop(field, None)
+        if isinstance(fields.get("tier"), str):
+            fields["tier"] = fields["tier"].lower().replace("lowpriority", "low_priority")
         where = "/kind"
-        kind = given["type"] = str(given.pop("kind", main_kind))
+        kind = fields["type"] = str(fields.pop("kind", main_kind))
         if not kind:
             hint = f"one of {', '.join(kinds())}"
             raise InvalidInput.at(where, "no provisioner has said of which kinds it starts nodes: say which", hint)
     if kind not in kinds():
-        close = get_close_matches(kind.lower(), there, n=1)
-        hint = f"did you mean {close[0]!r}?" if close else f"one of {', '.join(there)}"
+        close = get_close_matches(kind.lower(), kind_names, n=1)
+        hint = f"did you mean {close[0]!r}?" if close else f"one of {', '.join(kind_names)}"
         raise InvalidInput.at(where, f"a compute of type {kind[:50]!r} can't be had here", hint)
     return model_of(kind)
 

@@ -73,23 +73,25 @@ def read_credentials(datastore: Datastore, content: bytes) -> Found:
     Raises:
         SecretUnusable: it has others than the datastore needs, or none; repeats nothing of it.
     """
-    wanted = _WANTED_S3
+    expected = _WANTED_S3
     if not isinstance(datastore, S3Datastore):
-        wanted = _WANTED_GCS if isinstance(datastore, GcsDatastore) else _WANTED_AZURE
+        expected = _WANTED_GCS if isinstance(datastore, GcsDatastore) else _WANTED_AZURE
     try:
         document = load_document(content) if content and len(content) <= MAX_BYTES else None
         if not isinstance(document, dict):
-            raise SecretUnusable(f"it must have {wanted}, as YAML or JSON")
+            raise SecretUnusable(f"it must have {expected}, as YAML or JSON")
         if isinstance(datastore, S3Datastore):
             return _of_s3(document)
         return _of_google(document) if isinstance(datastore, GcsDatastore) else _of_azure(document)
     except (InvalidInput, KeyError, UnicodeDecodeError):
-        raise SecretUnusable(f"it must have {wanted}, as YAML or JSON") from None  # the cause would quote from it
+        raise SecretUnusable(f"it must have {expected}, as YAML or JSON") from None  # the cause would quote from it
 
 
 def _of_s3(document: dict[Any, Any]) -> Keys:
-    given = {str(name).lower().removeprefix(_PREFIX): value for name, value in document.items()}
-    return Keys(_text(given, "access_key_id"), _text(given, "secret_access_key"), str(given.get("session_token") or ""))
+    fields = {str(name).lower().removeprefix(_PREFIX): value for name, value in document.items()}
+    return Keys(
+        _text(fields, "access_key_id"), _text(fields, "secret_access_key"), str(fields.get("session_token") or "")
+    )
 
 
 def _of_google(document: dict[Any, Any]) -> ServiceAccount:
@@ -109,8 +111,8 @@ def _of_azure(document: dict[Any, Any]) -> AccountKey | Sas | ServicePrincipal:
     )  # fmt: skip
 
 
-def _text(given: dict[Any, Any], name: str) -> str:
-    value = given[name]
+def _text(fields: dict[Any, Any], name: str) -> str:
+    value = fields[name]
     if not isinstance(value, str) or not value.strip():
         raise KeyError(name)
     return value.strip()

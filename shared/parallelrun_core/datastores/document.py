@@ -51,9 +51,9 @@ def read_definition(document: object, *, name: str = "") -> Datastore:
     """
     if not isinstance(document, dict):
         raise InvalidInput.at("", "the definition of a datastore is a mapping", "see docs/storage.md")
-    given = {str(key): value for key, value in document.items() if key != "$schema"}
-    _check_credentials(given)
-    kind = given.get("type")
+    fields = {str(key): value for key, value in document.items() if key != "$schema"}
+    _check_credentials(fields)
+    kind = fields.get("type")
     if not isinstance(kind, str):
         raise InvalidInput.at("/type", "this field is required" if kind is None else "must be a string", _TYPES)
     model = OF_TYPE.get(kind)
@@ -62,11 +62,11 @@ def read_definition(document: object, *, name: str = "") -> Datastore:
         hint = f"did you mean {close[0]!r}?" if close and kind not in _AZURE_ONLY else _TYPES
         raise InvalidInput.at("/type", f"a datastore of type {kind[:50]!r} can't be used here", hint)
     if name:
-        given.setdefault("name", name)
-        if given["name"] != name:
+        fields.setdefault("name", name)
+        if fields["name"] != name:
             raise InvalidInput.at("/name", f"it is another name than {name!r}", "leave it out, or change one of them")
     try:
-        return model.model_validate(given)
+        return model.model_validate(fields)
     except ValidationError as error:
         raise InvalidInput(problems=tuple(_problem(model, details) for details in error.errors())) from None
 
@@ -77,24 +77,24 @@ def _problem(model: type[BaseModel], details: Any) -> Problem:
     return replace(problem, message=f"must be {form}") if details["type"] == "string_pattern_mismatch" else problem
 
 
-def _check_credentials(given: dict[str, Any]) -> None:
+def _check_credentials(fields: dict[str, Any]) -> None:
     """Refuse what is, or may be, a secret. Only names of fields are repeated, and only those that are known."""
-    for field in _SECRETS & given.keys():
+    for field in _SECRETS & fields.keys():
         raise InvalidInput.at(f"/{field}", "a secret doesn't belong into the definition of a datastore", _IN_A_FILE)
-    if isinstance(given.get("endpoint"), str) and set("@?#") & set(given["endpoint"]):
+    if isinstance(fields.get("endpoint"), str) and set("@?#") & set(fields["endpoint"]):
         raise InvalidInput.at("/endpoint", "a URL with a user, a password or a signature is not taken", _IN_A_FILE)
-    credentials = given.get("credentials")
+    credentials = fields.get("credentials")
     if credentials is None:
         return
     if not isinstance(credentials, dict):
         raise InvalidInput.at("/credentials", "must be a mapping with the field `secret`", _IN_A_FILE)
-    known = sorted(_SECRETS & {str(key) for key in credentials})
-    if known:
-        what = f"{', '.join(known)} must not be in the definition of a datastore"
-        raise InvalidInput.at("/credentials", what, _IN_A_FILE)
+    secret_names = sorted(_SECRETS & {str(key) for key in credentials})
+    if secret_names:
+        message = f"{', '.join(secret_names)} must not be in the definition of a datastore"
+        raise InvalidInput.at("/credentials", message, _IN_A_FILE)
     if set(credentials) != {"secret"}:
         raise InvalidInput.at("/credentials", "must have the field `secret`, and nothing else", _IN_A_FILE)
     file = credentials["secret"]
     if not isinstance(file, str) or len(file) > 255 or not re.fullmatch(SECRET_PATTERN, file):
-        what = "must be the name of a file, of letters, digits and . _ - with '/' between folders"
-        raise InvalidInput.at("/credentials/secret", what, _IN_A_FILE)
+        message = "must be the name of a file, of letters, digits and . _ - with '/' between folders"
+        raise InvalidInput.at("/credentials/secret", message, _IN_A_FILE)

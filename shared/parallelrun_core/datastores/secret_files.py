@@ -43,5 +43,5 @@ def _check(folder: Path) -> None:
     except OSError as error:
         raise SecretUnusable(f"the folder of secrets {folder}: {error.strerror}") from error
     if stat.S_IMODE(status.st_mode) & 0o077 or status.st_uid not in (0, os.geteuid()):
-        what = "must belong to the user of this service and be closed to all others (chmod 700)"
-        raise SecretUnusable(f"the folder {folder} {what}")
+        message = "must belong to the user of this service and be closed to all others (chmod 700)"
+        raise SecretUnusable(f"the folder {folder} {message}")

@@ -81,18 +81,18 @@ def read_endpoint(document: object, *, name: str = "") -> EndpointReading:
     if not isinstance(document, dict):
         raise InvalidInput.at("", "the document of an endpoint is a mapping")
     try:
-        given = EndpointDocument.model_validate(document)
+        endpoint_document = EndpointDocument.model_validate(document)
     except ValidationError as error:
         raise InvalidInput(problems=tuple(problem_of(EndpointDocument, each) for each in error.errors())) from None
-    unknown = set(given.defaults or {}) - {"deployment_name"}
+    unknown = set(endpoint_document.defaults or {}) - {"deployment_name"}
     if unknown:
         raise InvalidInput.at(f"/defaults/{sorted(unknown)[0]}", "unknown field", "deployment_name is known")
     return EndpointReading(
-        name=checked_name(given.name, name, "/name"),
-        display_name=given.display_name or "",
-        description=given.description or "",
-        tags=given.tags or {},
-        default_deployment=(given.defaults or {}).get("deployment_name"),
+        name=checked_name(endpoint_document.name, name, "/name"),
+        display_name=endpoint_document.display_name or "",
+        description=endpoint_document.description or "",
+        tags=endpoint_document.tags or {},
+        default_deployment=(endpoint_document.defaults or {}).get("deployment_name"),
     )
 
 
@@ -112,8 +112,8 @@ def read_deployment(
     if not isinstance(document, dict):
         raise InvalidInput.at("", "the document of a deployment is a mapping")
     called = checked_name(document.get("name"), name, "/name")
-    whose = checked_name(document.get("endpoint_name"), endpoint, "/endpoint_name")
-    document = {**document, "name": called, "endpoint_name": whose}
+    endpoint_name = checked_name(document.get("endpoint_name"), endpoint, "/endpoint_name")
+    document = {**document, "name": called, "endpoint_name": endpoint_name}
     if is_of_pipeline(document):
         slots = _slots(document, folder, names)
         places = {each: _place(each, slot) for each, slot in slots.items()}
@@ -123,7 +123,7 @@ def read_deployment(
     description, tags = document.get("description"), document.get("tags")
     return DeploymentReading(
         name=called,
-        endpoint=whose,
+        endpoint=endpoint_name,
         description=str(description or ""),
         tags={str(key): str(value) for key, value in tags.items()} if isinstance(tags, dict) else {},
         reading=reading,
@@ -131,17 +131,19 @@ def read_deployment(
     )
 
 
-def checked_name(given: object, wanted: str, pointer: str) -> str:
+def checked_name(document_name: object, expected_name: str, pointer: str) -> str:
     """A name that is safe in a path and a URL.
 
     Raises:
         InvalidInput: it isn't, or is another one than it must be.
     """
-    called = given if given is not None else wanted
+    called = document_name if document_name is not None else expected_name
     if not isinstance(called, str) or not re.fullmatch(NAME_PATTERN, called):
         raise InvalidInput.at(pointer, f"must be {_NAME}" if called else "this field is required")
-    if wanted and called != wanted:
-        raise InvalidInput.at(pointer, f"it is another name than {wanted!r}", "leave it out, or change one of them")
+    if expected_name and called != expected_name:
+        raise InvalidInput.at(
+            pointer, f"it is another name than {expected_name!r}", "leave it out, or change one of them"
+        )
     return called
 
 
@@ -149,10 +151,10 @@ def _slots(document: Mapping[str, Any], folder: Path | None, names: Names | None
     """Return what an invocation of a pipeline gives: its inputs that are data or texts. Numbers are those of the
     document."""
     declared = _declared(document, folder, names)
-    given = document.get("inputs") if isinstance(document.get("inputs"), dict) else {}
+    values = document.get("inputs") if isinstance(document.get("inputs"), dict) else {}
     slots = {}
     for name, one in declared.items():
-        default = given.get(name, one.get("path", one.get("default"))) if given is not None else None
+        default = values.get(name, one.get("path", one.get("default"))) if values is not None else None
         default = default.get("path") if isinstance(default, dict) else default
         kind = str(one.get("type", "uri_folder"))
         if kind in _DATA_TYPES or kind == "string":

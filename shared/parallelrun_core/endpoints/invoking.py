@@ -75,70 +75,74 @@ def read_invocation(document: object) -> Invocation:
     if not isinstance(document, dict):
         raise InvalidInput.at("", "an invocation is a mapping", "{input: PATH}")
     try:
-        given = Invocation.model_validate(document)
+        invocation = Invocation.model_validate(document)
     except ValidationError as error:
         raise InvalidInput(problems=tuple(problem_of(Invocation, each) for each in error.errors())) from None
-    if given.input is not None and given.inputs:
+    if invocation.input is not None and invocation.inputs:
         raise InvalidInput.at("/input", "inputs are given, too", "leave one of them out")
-    return given
+    return invocation
 
 
-def job_document(deployment: Deployment, given: Invocation) -> dict[str, Any]:
+def job_document(deployment: Deployment, invocation: Invocation) -> dict[str, Any]:
     """The document of the job that an invocation makes.
 
     Raises:
         InvalidInput: with one problem for each thing that this deployment can't take.
     """
-    document = _of_pipeline(deployment, given) if deployment.type == "pipeline" else _of_model(deployment, given)
-    if given.job_name:
-        document["name"] = given.job_name
-    if given.tags:
-        document["tags"] = {**deployment.job.get("tags", {}), **given.tags}
+    document = (
+        _of_pipeline(deployment, invocation) if deployment.type == "pipeline" else _of_model(deployment, invocation)
+    )
+    if invocation.job_name:
+        document["name"] = invocation.job_name
+    if invocation.tags:
+        document["tags"] = {**deployment.job.get("tags", {}), **invocation.tags}
     return document
 
 
-def _of_model(deployment: Deployment, given: Invocation) -> dict[str, Any]:
+def _of_model(deployment: Deployment, invocation: Invocation) -> dict[str, Any]:
     job = deployment.job
-    data = {name: _as_input(value) for name, value in (given.inputs or _single(given)).items()}
+    data = {name: _as_input(value) for name, value in (invocation.inputs or _single(invocation)).items()}
     problems = Problems()
     if not data:
         problems.wrong("/input", "an invocation gives the data", "a path, a URL, or a data asset")
     if MODEL in data:
         problems.wrong(f"/inputs/{MODEL}", f"{MODEL!r} is the deployment's own model", f"call the data {DATA!r}")
-    if len(given.outputs) > 1:
+    if len(invocation.outputs) > 1:
         problems.wrong("/outputs", "a deployment of a model has one output", "leave the others out")
     problems.check()
-    own = {name: value for name, value in job.get("inputs", {}).items() if name == MODEL}
-    document = {**job, "inputs": {**own, **data}, "input_data": list(data)}
-    document |= {name: value for name in _SAME if (value := getattr(given, name)) is not None}
-    output = given.output_path or next((_as_input(value).get("path") for value in given.outputs.values()), None)
+    model_inputs = {name: value for name, value in job.get("inputs", {}).items() if name == MODEL}
+    document = {**job, "inputs": {**model_inputs, **data}, "input_data": list(data)}
+    document |= {name: value for name in _SAME if (value := getattr(invocation, name)) is not None}
+    output = invocation.output_path or next(
+        (_as_input(value).get("path") for value in invocation.outputs.values()), None
+    )
     if output:
         document["output"] = output
-    if given.output_file_name:
-        document["append_row_file_name"] = given.output_file_name
-    retries = given.retry_settings or RetrySettings()
+    if invocation.output_file_name:
+        document["append_row_file_name"] = invocation.output_file_name
+    retries = invocation.retry_settings or RetrySettings()
     if retries.max_retries is not None:
         document["run_max_try"] = retries.max_retries + 1
     if retries.timeout is not None:
         document["run_invocation_timeout"] = retries.timeout
-    if given.environment_variables:
-        document["environment_variables"] = {**job.get("environment_variables", {}), **given.environment_variables}
+    if invocation.environment_variables:
+        document["environment_variables"] = {**job.get("environment_variables", {}), **invocation.environment_variables}
     return document
 
 
-def _of_pipeline(deployment: Deployment, given: Invocation) -> dict[str, Any]:
+def _of_pipeline(deployment: Deployment, invocation: Invocation) -> dict[str, Any]:
     problems = Problems()
-    for name in sorted(given.model_fields_set - _OF_BOTH):
+    for name in sorted(invocation.model_fields_set - _OF_BOTH):
         problems.wrong(f"/{name}", "this has no meaning for a deployment of a pipeline", "its steps have settings")
-    inputs = given.inputs
-    if given.input is not None:
+    inputs = invocation.inputs
+    if invocation.input is not None:
         data = [name for name, slot in deployment.slots.items() if slot.is_data]
         if len(data) != 1:
             problems.wrong("/input", f"this pipeline has {len(data)} inputs that are data", "use inputs: {NAME: …}")
-        inputs = dict.fromkeys(data, _single(given)[DATA])
+        inputs = dict.fromkeys(data, _single(invocation)[DATA])
     for name in sorted(set(inputs) - set(deployment.slots)):
-        known = ", ".join(deployment.slots) or "none"
-        problems.wrong(f"/inputs/{name}", "an invocation can't give this input", f"it can give {known}")
+        slot_names = ", ".join(deployment.slots) or "none"
+        problems.wrong(f"/inputs/{name}", "an invocation can't give this input", f"it can give {slot_names}")
     texts: dict[str, str] = {}
     for name, slot in deployment.slots.items():
         value = inputs.get(name, slot.default)
@@ -152,7 +156,7 @@ def _of_pipeline(deployment: Deployment, given: Invocation) -> dict[str, Any]:
                 texts[later_path(PLACE.format(name))] = str(value)
             texts[PLACE.format(name)] = str(value)
     outputs = dict(deployment.job.get("outputs", {}))
-    for name, value in given.outputs.items():
+    for name, value in invocation.outputs.items():
         if name not in outputs:
             problems.wrong(f"/outputs/{name}", "the pipeline has no such output", ", ".join(outputs) or "it has none")
         else:
@@ -162,11 +166,11 @@ def _of_pipeline(deployment: Deployment, given: Invocation) -> dict[str, Any]:
     return filled
 
 
-def _single(given: Invocation) -> dict[str, Any]:
-    if given.input is None:
+def _single(invocation: Invocation) -> dict[str, Any]:
+    if invocation.input is None:
         return {}
-    value = _as_input(given.input)
-    return {DATA: {**value, "type": given.input_type} if given.input_type else value}
+    value = _as_input(invocation.input)
+    return {DATA: {**value, "type": invocation.input_type} if invocation.input_type else value}
 
 
 def _as_input(value: Any) -> dict[str, Any]:

@@ -232,7 +232,7 @@ class DecisionWriter:
         self,
         folder: Path,
         term: int,
-        seen: Callable[[Outcome], object] = lambda _: None,
+        on_outcome: Callable[[Outcome], object] = lambda _: None,
         *,
         lost: Sequence[LostRows] = (),
         on_damage: OnDamage = lambda _: None,
@@ -242,19 +242,19 @@ class DecisionWriter:
         # Our own file first: its header ends those of earlier leaders, which may still be writing.
         accepted = accept(folder, NAME, on_damage=on_damage)
         self._log: RecordWriter = open_term(folder, NAME, term, accepted=accepted, schema=schema)
-        wanted = {rows.mini_batch: rows for rows in lost}
+        lost_rows = {rows.mini_batch: rows for rows in lost}
         present: dict[int, Outcome] = {}
         for outcome in read_outcomes(folder, on_damage=on_damage):
             if self.decided.accept(outcome):
-                seen(outcome)
-                if wanted and outcome.mini_batch in wanted:
+                on_outcome(outcome)
+                if lost_rows and outcome.mini_batch in lost_rows:
                     present[outcome.mini_batch] = outcome
             elif outcome.status == "lost" and self.decided.withdraw(outcome):
-                seen(outcome)
+                on_outcome(outcome)
         self.lost = [replace(present[each.mini_batch], status="lost") for each in lost if _is_of(each, present)]
         """Those decisions that this term has found to be lost."""
         for outcome in filter(self.decided.withdraw, self.lost):
-            seen(outcome)
+            on_outcome(outcome)
         if self.lost:
             self._log.append(encode_all(self.lost))
             self._log.sync()

@@ -24,13 +24,13 @@ def is_intact(parts: Path, part: str, offset: int, length: int, crc: int) -> boo
     """
     if not length:
         return True
-    present, left = 0, length
+    present, remaining_bytes = 0, length
     try:
         with (parts / part).open("rb") as file:
             file.seek(offset)
-            while left and (block := file.read(min(left, _BLOCK_BYTES))):
+            while remaining_bytes and (block := file.read(min(remaining_bytes, _BLOCK_BYTES))):
                 present = crc32(block, present)
-                left -= len(block)
+                remaining_bytes -= len(block)
     except FileNotFoundError:
         return False
-    return not left and present == crc
+    return not remaining_bytes and present == crc

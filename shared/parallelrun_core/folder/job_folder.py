@@ -115,8 +115,8 @@ class JobFolder:
     def output_paths(self, spec: JobSpec) -> dict[str, str]:
         """The path, or the URL, of each of the job's named outputs."""
         return {
-            name: given.path or below(self.outputs_of(spec), given.file_name or name)
-            for name, given in spec.outputs.items()
+            name: output.path or below(self.outputs_of(spec), output.file_name or name)
+            for name, output in spec.outputs.items()
         }
 
     def path_rule(self, record: JobRecord) -> PathRule | None:
@@ -246,11 +246,11 @@ class JobFolder:
 
     def published(self) -> set[str]:
         """The sha256 of each output that this job has ended with, in any of its generations, as far as one can read."""
-        known = set()
+        paths = set()
         for path in self.layout.results:
             with suppress(CorruptLog):
-                known.add(decode(path.read_bytes(), JobResult, path).output_sha256)
-        return known
+                paths.add(decode(path.read_bytes(), JobResult, path).output_sha256)
+        return paths
 
     @property
     def has_ended(self) -> bool:

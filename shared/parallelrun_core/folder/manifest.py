@@ -140,15 +140,15 @@ def _closing_of(raw: bytes) -> Closing | None:
     return msgspec.json.decode(raw[len(_CLOSING_MARK) :], type=Closing) if raw.startswith(_CLOSING_MARK) else None
 
 
-def resolve(folder: Path, given: message.Message) -> message.Message:
+def resolve(folder: Path, entry: message.Message) -> message.Message:
     """The full message: the given one, or the one in the manifest that it refers to.
 
     Raises:
         CorruptLog: it isn't there, or damaged.
     """
-    if given.kind != message.REFERENCE:
-        return given
-    reference = message.reference_of(given)
+    if entry.kind != message.REFERENCE:
+        return entry
+    reference = message.reference_of(entry)
     path = file_of(folder, NAME, reference.term)
     _, raw = next(read_records(path, start=reference.offset), (0, b""))
     if not raw:

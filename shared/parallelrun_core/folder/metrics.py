@@ -148,13 +148,13 @@ class _Gathered:
     def trim(self, share: int) -> None:
         """Sort the points, and forget the earliest ones if they are too many, or take more memory than they may."""
         self.points.sort(key=lambda held: held[0].time)
-        kept = self.weight = 0
+        kept_points = self.weight = 0
         for _, weight in reversed(self.points[-MAX_POINTS:]):
             if self.weight + weight > share:
                 break
-            kept += 1
+            kept_points += 1
             self.weight += weight
-        del self.points[: len(self.points) - kept]
+        del self.points[: len(self.points) - kept_points]
 
 
 def pass_on(logs: Path, parent_logs: Path, *, step: str, prefix: str = "") -> None:
@@ -180,13 +180,13 @@ def _lines(logs: Path) -> Iterator[tuple[_Line, int]]:
     """Return what is in the files, each line with its weight. Lines that are too long, or that there are too many of,
     are counted only."""
     decoder = msgspec.json.Decoder(_Line)
-    left, lines_left = _MAX_BYTES, _MAX_LINES
+    remaining_bytes, lines_left = _MAX_BYTES, _MAX_LINES
     for source, name in _files(logs):
         process = name.removesuffix(".jsonl")
         for text, is_rest in _texts(logs, f"user/metrics/{source}/{name}"):
             lines_left -= 1
-            left -= len(text)
-            if left < 0 or lines_left < 0:
+            remaining_bytes -= len(text)
+            if remaining_bytes < 0 or lines_left < 0:
                 yield _Line(dropped=1), 0
                 return
             if is_rest:

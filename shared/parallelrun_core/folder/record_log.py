@@ -129,13 +129,13 @@ class RecordReader:
         on_damage(Damage(self._path, begin, self.at))
         return following is not None
 
-    def _fill(self, wanted: int) -> bool:
+    def _fill(self, size: int) -> bool:
         """Make the buffer begin at `at`; whether it then holds the wanted number of bytes."""
-        if self._fd < 0 or (wanted > _READ_AHEAD and self.at + wanted > os.fstat(self._fd).st_size):
+        if self._fd < 0 or (size > _READ_AHEAD and self.at + size > os.fstat(self._fd).st_size):
             return False  # a length that was never written must not be believed
-        self._buffer = os.pread(self._fd, max(wanted, _READ_AHEAD), self.at)
+        self._buffer = os.pread(self._fd, max(size, _READ_AHEAD), self.at)
         self._buffer_at = self.at
-        return len(self._buffer) >= wanted
+        return len(self._buffer) >= size
 
     def close(self) -> None:
         if self._fd >= 0:

@@ -47,11 +47,11 @@ class StorageReport:
 
     def write(self) -> None:
         """Write all of it; nothing if no store was asked since the last time."""
-        asked = since(self._before)
-        if asked and asked != self._written:
+        requests = since(self._before)
+        if requests and requests != self._written:
             with suppress(OSError):
-                self._write(asked)
-            self._written = asked
+                self._write(requests)
+            self._written = requests
 
     def __enter__(self) -> StorageReport:
         return self
@@ -59,10 +59,10 @@ class StorageReport:
     def __exit__(self, *_: object) -> None:
         self.write()
 
-    def _write(self, asked: Reading) -> None:
+    def _write(self, requests: Reading) -> None:
         now = _now()
         lines = [",".join(COLUMNS)]
-        for (store, operation), each in sorted(asked.items()):
+        for (store, operation), each in sorted(requests.items()):
             cells = [self._node, csv_cell(store), operation, self._since, now, *_figures(each)]
             lines.append(",".join(cells))
         self._path.parent.mkdir(parents=True, exist_ok=True)
@@ -75,10 +75,16 @@ def fields_of(text: str) -> Iterator[dict[str, str]]:
         yield {field: row.get(column) or "" for column, field in COLUMNS.items()}
 
 
-def _figures(asked: Asked) -> list[str]:
-    counts = (asked.requests, asked.bytes, asked.failures, asked.throttled, asked.retries)
-    mean_s = asked.seconds / max(1, sum(asked.latencies))
-    latencies = (*(asked.latency_s(share) for share in _PERCENTILES), mean_s)
+def _figures(counts_of_operation: Asked) -> list[str]:
+    counts = (
+        counts_of_operation.requests,
+        counts_of_operation.bytes,
+        counts_of_operation.failures,
+        counts_of_operation.throttled,
+        counts_of_operation.retries,
+    )
+    mean_s = counts_of_operation.seconds / max(1, sum(counts_of_operation.latencies))
+    latencies = (*(counts_of_operation.latency_s(share) for share in _PERCENTILES), mean_s)
     return [*map(str, counts), *(f"{1000 * each:.3f}" for each in latencies)]
 
 

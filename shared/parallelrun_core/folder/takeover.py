@@ -48,7 +48,7 @@ def take_over(earlier: JobFolder, folder: Path) -> Resumed:
         CorruptLog: manifest and decisions of the earlier job contradict each other.
     """
     mini_batches = _take_manifest(earlier.path, folder)
-    taken = _take_decisions(earlier, folder, mini_batches)
+    decisions = _take_decisions(earlier, folder, mini_batches)
     if earlier.layout.inputs.exists():
         _write(folder / earlier.layout.inputs.name, earlier.layout.inputs.read_bytes())
     for path in earlier.layout.schemas:
@@ -57,7 +57,7 @@ def take_over(earlier: JobFolder, folder: Path) -> Resumed:
         _take_groups(groups, folder / groups.name)
     sync_folder(Layout(folder).parts)
     sync_folder(folder)
-    return taken
+    return decisions
 
 
 def lost_rows(folder: JobFolder, is_broken_off: Callable[[], bool] = lambda: False) -> Iterator[LostRows]:

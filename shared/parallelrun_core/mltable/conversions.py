@@ -30,12 +30,12 @@ class NamePattern(msgspec.Struct, frozen=True, kw_only=True):
 Selection = list[str] | NamePattern
 
 
-def selected(names: list[str], wanted: Selection) -> list[str]:
+def selected(names: list[str], selection: Selection) -> list[str]:
     """Return which of these columns are meant, in their order."""
-    if not isinstance(wanted, NamePattern):
-        return [name for name in names if name in wanted]
-    pattern = re.compile(wanted.pattern, re.IGNORECASE if wanted.ignore_case else 0)
-    return [name for name in names if bool(pattern.search(name)) != wanted.invert]
+    if not isinstance(selection, NamePattern):
+        return [name for name in names if name in selection]
+    pattern = re.compile(selection.pattern, re.IGNORECASE if selection.ignore_case else 0)
+    return [name for name in names if bool(pattern.search(name)) != selection.invert]
 
 
 class ColumnType(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -58,28 +58,28 @@ class Conversion(msgspec.Struct, frozen=True, kw_only=True):
     type: ColumnType
 
 
-def parse_selection(given: object, at: At) -> Selection:
+def parse_selection(option: object, at: At) -> Selection:
     """Names, or a pattern for names."""
-    if isinstance(given, str):
-        return [given]
-    if isinstance(given, list) and given and all(isinstance(name, str) for name in given):
-        return given
-    if not isinstance(given, dict) or not isinstance(given.get("pattern"), str):
-        at.wrong(f"must be a column's name, a list of names or {{pattern: …}}, not {given!r}")
+    if isinstance(option, str):
+        return [option]
+    if isinstance(option, list) and option and all(isinstance(name, str) for name in option):
+        return option
+    if not isinstance(option, dict) or not isinstance(option.get("pattern"), str):
+        at.wrong(f"must be a column's name, a list of names or {{pattern: …}}, not {option!r}")
         return []
-    at.known_keys(given, ("pattern", "ignore_case", "invert"))
+    at.known_keys(option, ("pattern", "ignore_case", "invert"))
     try:
-        re.compile(given["pattern"])
+        re.compile(option["pattern"])
     except re.error as error:
         at.below("pattern").wrong(f"not a regular expression: {error}")
     return NamePattern(
-        pattern=given["pattern"], ignore_case=flag(given, "ignore_case", at), invert=flag(given, "invert", at)
+        pattern=option["pattern"], ignore_case=flag(option, "ignore_case", at), invert=flag(option, "invert", at)
     )
 
 
-def parse_conversions(given: object, at: At) -> list[Conversion]:
+def parse_conversions(option: object, at: At) -> list[Conversion]:
     """A list of `{columns, column_type}`, or one."""
-    entries = [given] if isinstance(given, dict) else given
+    entries = [option] if isinstance(option, dict) else option
     if not isinstance(entries, list):
         at.wrong("must be a list of {columns, column_type}")
         return []
@@ -97,11 +97,11 @@ def parse_conversions(given: object, at: At) -> list[Conversion]:
     return conversions
 
 
-def _column_type(given: object, at: At) -> ColumnType:
-    if isinstance(given, str) and given.lower() in _PLAIN_TYPES:
-        return ColumnType(kind=_PLAIN_TYPES[given.lower()])
-    if isinstance(given, dict) and len(given) == 1:
-        name, options = next(iter(given.items()))
+def _column_type(option: object, at: At) -> ColumnType:
+    if isinstance(option, str) and option.lower() in _PLAIN_TYPES:
+        return ColumnType(kind=_PLAIN_TYPES[option.lower()])
+    if isinstance(option, dict) and len(option) == 1:
+        name, options = next(iter(option.items()))
         where = at.below(name)
         if name in ("datetime", "to_datetime"):
             return _datetime(options_of(options, where, ("formats", "date_constant")), where)
@@ -109,7 +109,7 @@ def _column_type(given: object, at: At) -> ColumnType:
             return _boolean(options_of(options, where, ("true_values", "false_values", "mismatch_as")), where)
         if name == "stream_info":
             return ColumnType(kind="stream_info")
-    at.wrong(f"{given!r} is not a column type", "int, float, string, boolean, stream_info, {datetime: …}")
+    at.wrong(f"{option!r} is not a column type", "int, float, string, boolean, stream_info, {datetime: …}")
     return ColumnType(kind="string")
 
 

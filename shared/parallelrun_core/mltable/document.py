@@ -86,21 +86,21 @@ def parse_mltable(document: object, file: str, *, fetches: bool = True) -> MLTab
     return MLTable(file, sources, steps)
 
 
-def _sources(given: object, folder: str, at: At, *, fetches: bool) -> list[Source]:
-    if not isinstance(given, list) or not given:
+def _sources(paths: object, folder: str, at: At, *, fetches: bool) -> list[Source]:
+    if not isinstance(paths, list) or not paths:
         at.wrong("must be a list of {file: …}, {folder: …} or {pattern: …}")
         return []
-    sources = [_source(entry, folder, at.below(number), fetches=fetches) for number, entry in enumerate(given)]
+    sources = [_source(entry, folder, at.below(number), fetches=fetches) for number, entry in enumerate(paths)]
     return [source for source in sources if source is not None]
 
 
-def _source(given: Any, folder: str, at: At, *, fetches: bool) -> Source | None:  # noqa: PLR0911
-    if not isinstance(given, dict) or len(given) != 1:
+def _source(entry: Any, folder: str, at: At, *, fetches: bool) -> Source | None:  # noqa: PLR0911
+    if not isinstance(entry, dict) or len(entry) != 1:
         at.wrong("must have exactly one of file, folder, pattern")
         return None
-    kind, text = next(iter(given.items()))
+    kind, text = next(iter(entry.items()))
     if kind not in _KINDS:
-        at.known_keys(given, _KINDS)
+        at.known_keys(entry, _KINDS)
         return None
     if not isinstance(text, str) or not text or "\0" in text:
         at.below(kind).wrong(f"must be a path, not {text!r}")

@@ -23,15 +23,15 @@ _NO_CODE_PAGES: Final = ("hz", "idna", "iso2022", "punycode", "raw_unicode", "un
 """How Python's names of encodings begin in which the bytes of ASCII may stand for something else."""
 
 
-def options_of(given: object, at: At, known: tuple[str, ...]) -> dict[str, Any]:
+def options_of(options: object, at: At, names: tuple[str, ...]) -> dict[str, Any]:
     """The options of a step, which may have none."""
-    if given is None:
+    if options is None:
         return {}
-    if not isinstance(given, dict):
-        at.wrong(f"must be a mapping of options, not {given!r}")
+    if not isinstance(options, dict):
+        at.wrong(f"must be a mapping of options, not {options!r}")
         return {}
-    at.known_keys(given, known)
-    return given
+    at.known_keys(options, names)
+    return options
 
 
 def flag(options: dict[str, Any], name: str, at: At) -> bool:
@@ -50,12 +50,12 @@ def size_in_bytes(options: dict[str, Any], name: str, default: int, at: At) -> i
         return default
 
 
-def one_of(options: dict[str, Any], name: str, known: Collection[str], default: str, at: At) -> str:
+def one_of(options: dict[str, Any], name: str, choices: Collection[str], default: str, at: At) -> str:
     """An option that is one of some words, in any letter case."""
     value = options.get(name, default)
     text = value.lower() if isinstance(value, str) else value
-    if text not in known:
-        at.below(name).wrong(f"{value!r} is not known", f"one of {', '.join(known)}")
+    if text not in choices:
+        at.below(name).wrong(f"{value!r} is not known", f"one of {', '.join(choices)}")
         return default
     return str(text)
 
@@ -84,9 +84,9 @@ def _code_page(name: str) -> str | None:
     return codec.name
 
 
-def texts(given: object, at: At) -> list[str]:
+def texts(option: object, at: At) -> list[str]:
     """A string or a list of strings."""
-    entries = given if isinstance(given, list) else [given]
+    entries = option if isinstance(option, list) else [option]
     if not all(isinstance(entry, str | int | float | bool) for entry in entries):
         at.wrong("must be a string or a list of strings")
         return []

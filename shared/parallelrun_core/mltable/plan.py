@@ -112,12 +112,12 @@ class InputPlan(msgspec.Struct, kw_only=True):
 
     def columns_read(self, names: list[str]) -> list[str]:
         """Return which columns of a file with these the first steps leave: all, if they leave none."""
-        left = names
+        columns = names
         for step in self.steps:
             if not isinstance(step, KeepColumns):
                 break
-            left = step.left(left)
-        return left or names
+            columns = step.left(columns)
+        return columns or names
 
     def freeze_answers(self) -> None:
         """Put into the plan what follows from its steps: master and workers then have the same answers."""
@@ -159,12 +159,12 @@ def plan_inputs(spec: JobSpec, rule: PathRule | None = None, *, fetches: bool = 
     """
     problems: list[Problem] = []
     plans = []
-    for name, given in spec.data_inputs():
-        if not fetches and is_url(given.path) and given.type == "mltable":
+    for name, data_input in spec.data_inputs():
+        if not fetches and is_url(data_input.path) and data_input.type == "mltable":
             continue
         keys = list(spec.partition_keys)
         try:
-            plans.append(plan_input(name, given, keys, unit=spec.size.unit, rule=rule, fetches=fetches))
+            plans.append(plan_input(name, data_input, keys, unit=spec.size.unit, rule=rule, fetches=fetches))
         except InvalidInput as error:
             problems += error.problems
     Problems(problems).check()
@@ -176,7 +176,7 @@ def plan_inputs(spec: JobSpec, rule: PathRule | None = None, *, fetches: bool = 
 
 def plan_input(
     name: str,
-    given: Input,
+    data_input: Input,
     keys: list[str],
     *,
     unit: str = "plain",
@@ -194,19 +194,22 @@ def plan_input(
     """
     pointer = f"/inputs/{name}"
     plan = InputPlan(
-        name=name, path=given.path, root=_root(given.path, is_one_file=given.type == "uri_file"), keys=keys,
-        hidden_files=given.hidden_files, litter_files=given.litter_files,
+        name=name,
+        path=data_input.path,
+        root=_root(data_input.path, is_one_file=data_input.type == "uri_file"),
+        keys=keys,
+        hidden_files=data_input.hidden_files, litter_files=data_input.litter_files,
     )  # fmt: skip
     problems = Problems()
-    steps = parse_steps(given.transformations, At(f"{pointer}/transformations", problems))
+    steps = parse_steps(data_input.transformations, At(f"{pointer}/transformations", problems))
     problems.check()
-    if given.type == "mltable" and not _is_source(given.path, steps, pointer, rule):
-        table = _load(given.path, pointer, rule, fetches=fetches)
+    if data_input.type == "mltable" and not _is_source(data_input.path, steps, pointer, rule):
+        table = _load(data_input.path, pointer, rule, fetches=fetches)
         plan.sources, plan.root, plan.left_out = table.sources, os.path.dirname(table.file), table.file
         steps = [*table.steps, *steps]
     _sort_steps(plan, steps, pointer)
-    plan.is_staged = _is_staged(plan, f"{pointer}/path") and (plan.is_table or given.mode != "direct")
-    plan.is_copied = given.mode in ("download", "eval_download") and not plan.is_table and not plan.is_staged
+    plan.is_staged = _is_staged(plan, f"{pointer}/path") and (plan.is_table or data_input.mode != "direct")
+    plan.is_copied = data_input.mode in ("download", "eval_download") and not plan.is_table and not plan.is_staged
     if unit == "auto" and plan.is_table:
         problem = f"auto applies to lists of files, and input {name!r} is a table"
         hint = "give bytes or rows, such as 1mb or rows:500; `parallelrun tune JOB.yml` tries some, and says which"
@@ -398,10 +401,10 @@ def _plan_of(record: dict[str, Any]) -> InputPlan:
     read = record.pop("read", None) or None
     plan = msgspec.convert(record, type=InputPlan)
     if read is not None:
-        known = read_steps()
-        if read["step"] not in known:
+        step_names = read_steps()
+        if read["step"] not in step_names:
             raise InvalidInput(f"input {plan.name!r} is read with {read['step']!r}, which this release doesn't know")
-        plan.read = msgspec.convert(read, type=known[read["step"]])
+        plan.read = msgspec.convert(read, type=step_names[read["step"]])
         plan.kind = plan.read.kind()
     elif plan.is_table:
         raise InvalidInput(f"input {plan.name!r} is of the kind {plan.kind!r}, which this release doesn't know")

@@ -79,16 +79,18 @@ class ExtractColumns(Step, tag="extract_columns_from_partition_format"):
 
     @classmethod
     def parse(cls, options: object, at: At) -> Self:
-        given: object = options
-        if isinstance(given, dict):
-            given = options_of(given, at, ("partition_format", "ignore_error")).get("partition_format")
+        partition_format: object = options
+        if isinstance(partition_format, dict):
+            partition_format = options_of(partition_format, at, ("partition_format", "ignore_error")).get(
+                "partition_format"
+            )
         where = at.below("partition_format")
-        if where.is_of(given, str, "a format"):
+        if where.is_of(partition_format, str, "a format"):
             try:
-                parse_partition_format(str(given))
+                parse_partition_format(str(partition_format))
             except ValueError as error:
-                where.wrong(f"{given!r}: {error}")
-        return cls(partition_format=str(given))
+                where.wrong(f"{partition_format!r}: {error}")
+        return cls(partition_format=str(partition_format))
 
 
 class Take(Step, tag="take"):
@@ -98,8 +100,8 @@ class Take(Step, tag="take"):
 
     @classmethod
     def parse(cls, options: object, at: At) -> Self:
-        given = options
-        value: Any = given.get("n", given.get("count")) if isinstance(given, dict) and len(given) == 1 else given
+        option = options
+        value: Any = option.get("n", option.get("count")) if isinstance(option, dict) and len(option) == 1 else option
         if at.is_of(value, int, "a number of rows") and value < 0:
             at.wrong(f"must be a number of rows, not {value}")
         return cls(rows=value)
@@ -116,9 +118,9 @@ class TakeRandomSample(Step, tag="take_random_sample"):
 
     @classmethod
     def parse(cls, options: object, at: At) -> Self:
-        given = options_of(options, at, ("probability", "seed"))
-        probability: Any = given.get("probability")
-        seed = given.get("seed")
+        checked_options = options_of(options, at, ("probability", "seed"))
+        probability: Any = checked_options.get("probability")
+        seed = checked_options.get("seed")
         if not isinstance(probability, int | float) or isinstance(probability, bool) or not 0 <= probability <= 1:
             at.below("probability").wrong(f"must be a number from 0 to 1, not {probability!r}")
         if seed is not None:
@@ -150,15 +152,15 @@ _ROW_STEPS: Final[tuple[type[Step], ...]] = (
 )  # fmt: skip
 
 
-def parse_steps(given: object, at: At) -> list[AnyStep]:
+def parse_steps(transformations: object, at: At) -> list[AnyStep]:
     """All steps in their plain form; what is wrong with them is added to the problems."""
-    if given is None:
+    if transformations is None:
         return []
-    if not isinstance(given, list | tuple):
+    if not isinstance(transformations, list | tuple):
         at.wrong("must be a list of steps")
         return []
     parsers: dict[str, Any] = {**read_steps(), **{step.name(): step for step in _ROW_STEPS}}
-    parsed = [_step(each, parsers, at.below(number)) for number, each in enumerate(given)]
+    parsed = [_step(each, parsers, at.below(number)) for number, each in enumerate(transformations)]
     steps = [step for step in parsed if step is not None]
     _check_order(steps, at)
     return steps

@@ -80,22 +80,22 @@ def standings(
     reopenings = folder.reopenings()
     generation = folder.generation()
     reopening = reopenings[-1] if reopenings else None
-    known: dict[str, Standing] = {}
+    by_step: dict[str, Standing] = {}
     for step in spec.order():
         decided = records.get(step)
         if decided is None:
-            known[step] = Standing(state=StepState.WAITING)
+            by_step[step] = Standing(state=StepState.WAITING)
             continue
         standing = _by(decided[-1], folder.root, end)
-        if decided[-1].generation < generation and not _still_holds(standing, spec, step, known, reopening):
+        if decided[-1].generation < generation and not _still_holds(standing, spec, step, by_step, reopening):
             standing = Standing(
                 state=StepState.WAITING,
                 record=standing.record,
                 result=standing.result,
                 job_generation=standing.job_generation,
             )
-        known[step] = standing
-    return known
+        by_step[step] = standing
+    return by_step
 
 
 def _by(record: StepRecord, root: Path, end: Callable[[JobFolder, int], tuple[int, JobResult | None]]) -> Standing:
@@ -126,14 +126,14 @@ def _damaged(record: StepRecord, why: str) -> JobResult | None:
 
 
 def _still_holds(
-    standing: Standing, spec: PipelineSpec, step: str, known: Mapping[str, Standing], reopening: Reopening | None
+    standing: Standing, spec: PipelineSpec, step: str, by_step: Mapping[str, Standing], reopening: Reopening | None
 ) -> bool:
     """Return whether what a step has made in an earlier generation of the pipeline is what it would make now."""
     if standing.state is not StepState.COMPLETED:
         return standing.state is StepState.RUNNING
     if reopening is not None and reopening.retry_failed and can_be_retried(standing, spec.steps[step]):
         return False
-    return is_upon(standing.record, spec, step, known)
+    return is_upon(standing.record, spec, step, by_step)
 
 
 def can_be_retried(standing: Standing, step: Step) -> bool:
@@ -146,8 +146,8 @@ def can_be_retried(standing: Standing, step: Step) -> bool:
     return bool(standing.result.progress.failed or standing.result.progress.items_failed)
 
 
-def is_upon(record: StepRecord | None, spec: PipelineSpec, step: str, known: Mapping[str, Standing]) -> bool:
+def is_upon(record: StepRecord | None, spec: PipelineSpec, step: str, by_step: Mapping[str, Standing]) -> bool:
     """Return whether a step was given what the steps that it needs have made last."""
-    given = record.upon if record is not None else {}
+    upon = record.upon if record is not None else {}
     needs = spec.steps[step].needs()
-    return all(known[each].state is StepState.COMPLETED and given.get(each) == known[each].made for each in needs)
+    return all(by_step[each].state is StepState.COMPLETED and upon.get(each) == by_step[each].made for each in needs)

@@ -74,12 +74,12 @@ class ScheduleReading:
 
 
 def read_schedule(
-    document: object, *, made: datetime, name: str = "", folder: Path | None = None, names: Names | None = None
+    document: object, *, created: datetime, name: str = "", folder: Path | None = None, names: Names | None = None
 ) -> ScheduleReading:
     """The schedule that a document describes.
 
     Args:
-        made: when it is made.
+        created: when it is made.
         name: what it must be called; then the document need not say so. Empty: what the document says.
         folder: of its relative paths. None: it came over the network, without files beside it.
         names: where names of assets are looked up.
@@ -87,17 +87,17 @@ def read_schedule(
     Raises:
         InvalidInput: with one problem for each wrong field.
     """
-    given = _checked(document, name)
-    trigger = read_trigger(given.trigger, made=made)
-    like, changes, job = _job(given.create_job, folder)
+    schedule_document = _checked(document, name)
+    trigger = read_trigger(schedule_document.trigger, created=created)
+    like, changes, job = _job(schedule_document.create_job, folder)
     return ScheduleReading(
-        name=given.name or name,
-        display_name=given.display_name or "",
-        description=given.description or "",
-        tags=given.tags or {},
+        name=schedule_document.name or name,
+        display_name=schedule_document.display_name or "",
+        description=schedule_document.description or "",
+        tags=schedule_document.tags or {},
         trigger=trigger,
-        missed=given.missed_runs,
-        may_overlap=given.allow_overlap,
+        missed=schedule_document.missed_runs,
+        may_overlap=schedule_document.allow_overlap,
         job=None if job is None else _read(*job, names),
         like=like,
         changes=changes,
@@ -111,31 +111,31 @@ def _checked(document: object, name: str) -> ScheduleDocument:
         if action in document:
             raise InvalidInput.at(f"/{action}", "a schedule makes jobs, and nothing else", "create_job")
     try:
-        given = ScheduleDocument.model_validate(document)
+        schedule_document = ScheduleDocument.model_validate(document)
     except ValidationError as error:
         raise InvalidInput(problems=tuple(problem_of(ScheduleDocument, each) for each in error.errors())) from None
-    called = given.name or name
+    called = schedule_document.name or name
     if not re.fullmatch(NAME_PATTERN, called):
         raise InvalidInput.at("/name", _NAME if called else "this field is required")
     if name and called != name:
         raise InvalidInput.at("/name", f"it is another name than {name!r}", "leave it out, or change one of them")
-    return given
+    return schedule_document
 
 
-def _job(given: Any, folder: Path | None) -> tuple[str, dict[str, Any], tuple[dict[str, Any], Path | None, str] | None]:
+def _job(job: Any, folder: Path | None) -> tuple[str, dict[str, Any], tuple[dict[str, Any], Path | None, str] | None]:
     """The name of a job that there is with what is changed, or a document, its folder, and where it stands."""
     changes: dict[str, Any] = {}
-    if isinstance(given, dict) and "job" in given:
-        changes = {key: value for key, value in given.items() if key not in ("job", "type")}
-        given = given["job"]
-    if isinstance(given, str) and given.startswith(_REFERENCE):
-        return given.removeprefix(_REFERENCE), changes, None
-    if isinstance(given, str):
-        given, beside, where = _file(given, folder)
-        return "", {}, (_merged(given, changes), beside, where)
-    if not isinstance(given, dict):
+    if isinstance(job, dict) and "job" in job:
+        changes = {key: value for key, value in job.items() if key not in ("job", "type")}
+        job = job["job"]
+    if isinstance(job, str) and job.startswith(_REFERENCE):
+        return job.removeprefix(_REFERENCE), changes, None
+    if isinstance(job, str):
+        job, beside, where = _file(job, folder)
+        return "", {}, (_merged(job, changes), beside, where)
+    if not isinstance(job, dict):
         raise InvalidInput.at(_JOB, "must be a job, the path of its file, or azureml:JOB")
-    return "", {}, (_merged(given, changes), folder, "")
+    return "", {}, (_merged(job, changes), folder, "")
 
 
 def _file(path: str, folder: Path | None) -> tuple[dict[str, Any], Path, str]:

@@ -58,21 +58,21 @@ class ByTheClock:
         since = max(moment, self.first - timedelta(microseconds=1))
         day = wall_time(since, self.zone).date()
         # What a day before has may come later, where a clock has jumped over midnight.
-        day, latest, left = day - _DAY if day > date.min else day, since, _HORIZON
-        kept, following = list[datetime](), self._of(day)
-        while left and day < date.max:
-            kept = sorted({*kept, *following})
+        day, latest, days_left = day - _DAY if day > date.min else day, since, _HORIZON
+        pending, following = list[datetime](), self._of(day)
+        while days_left and day < date.max:
+            pending = sorted({*pending, *following})
             following = self._of(day + _DAY)
             # Where clocks are put back over midnight, a day begins before the one before it has ended.
-            ready = [due for due in kept if not following or due < following[0]]
-            kept = kept[len(ready) :]
+            ready = [due for due in pending if not following or due < following[0]]
+            pending = pending[len(ready) :]
             for due in ready:
                 if self.last is not None and due > self.last:
                     return
                 if due > latest:
                     yield due
-                    latest, left = due, _HORIZON
-            day, left = day + _DAY, left - 1
+                    latest, days_left = due, _HORIZON
+            day, days_left = day + _DAY, days_left - 1
 
     def _of(self, day: date) -> list[datetime]:
         if not self.days.has(day):

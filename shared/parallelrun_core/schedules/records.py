@@ -49,7 +49,7 @@ class Revision(msgspec.Struct, kw_only=True, frozen=True):
             CorruptLog: this release, or this machine's data of time zones, can't tell.
         """
         try:
-            return occurrences(parsed_trigger(self.trigger), made=moment(self.made))
+            return occurrences(parsed_trigger(self.trigger), created=moment(self.made))
         except (InvalidInput, ValidationError) as error:
             raise CorruptLog(f"The trigger of this schedule can't be read: {error}") from error
 

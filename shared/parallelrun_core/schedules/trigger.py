@@ -90,11 +90,11 @@ _MODELS: Final[dict[str, type[CronTrigger] | type[RecurrenceTrigger]]] = {
 }
 
 
-def read_trigger(document: object, *, made: datetime, pointer: str = "/trigger") -> Trigger:
+def read_trigger(document: object, *, created: datetime, pointer: str = "/trigger") -> Trigger:
     """The trigger that a document describes.
 
     Args:
-        made: when the schedule is made; it must be due at least once after that.
+        created: when the schedule is made; it must be due at least once after that.
         pointer: where in the document it is.
 
     Raises:
@@ -111,7 +111,7 @@ def read_trigger(document: object, *, made: datetime, pointer: str = "/trigger")
         problems = (problem_of(model, details) for details in error.errors())
         placed = tuple(replace(each, pointer=pointer + each.pointer) for each in problems)
         raise InvalidInput(problems=placed) from None
-    if next_of(occurrences(trigger, made=made, pointer=pointer), made) is None:
+    if next_of(occurrences(trigger, created=created, pointer=pointer), created) is None:
         raise InvalidInput.at(pointer, "nothing is ever due", "check end_time, and whether there are such days")
     return trigger
 
@@ -125,18 +125,18 @@ def parsed_trigger(document: dict[str, Any]) -> Trigger:
     return _MODELS.get(document.get("type", ""), CronTrigger).model_validate(document)
 
 
-def occurrences(trigger: Trigger, *, made: datetime, pointer: str = "/trigger") -> Occurrences:
+def occurrences(trigger: Trigger, *, created: datetime, pointer: str = "/trigger") -> Occurrences:
     """Return when it is due.
 
     Args:
-        made: when the schedule was made: its start if it has no other.
+        created: when the schedule was made: its start if it has no other.
         pointer: where in the document the trigger is.
 
     Raises:
         InvalidInput: a time, the zone or the expression can't be read.
     """
     zone = zone_named(trigger.time_zone, f"{pointer}/time_zone")
-    first = _moment(trigger.start_time, zone, f"{pointer}/start_time") or made.replace(microsecond=0)
+    first = _moment(trigger.start_time, zone, f"{pointer}/start_time") or created.replace(microsecond=0)
     last = _moment(trigger.end_time, zone, f"{pointer}/end_time")
     if last is not None and last < first:
         raise InvalidInput.at(f"{pointer}/end_time", "it is before the start")

@@ -46,7 +46,7 @@ def _zone(key: str) -> ZoneInfo | None:
 
 
 def _hint(plain: str, names: set[str]) -> str:
-    known = {each.lower(): each for each in names} | {each: each.title() for each in windows_zones()}
-    close = get_close_matches(plain, known, n=1)
-    meant = f"did you mean {known[close[0]]!r}? " if close else ""
-    return f"{meant}names are as 'Europe/Berlin', 'UTC', or as Azure ML's 'W. Europe Standard Time'"
+    zone_names = {each.lower(): each for each in names} | {each: each.title() for each in windows_zones()}
+    close = get_close_matches(plain, zone_names, n=1)
+    suggestion = f"did you mean {zone_names[close[0]]!r}? " if close else ""
+    return f"{suggestion}names are as 'Europe/Berlin', 'UTC', or as Azure ML's 'W. Europe Standard Time'"

@@ -132,7 +132,7 @@ class SealsComputes(ServiceSettings):
         return secret_of(self.computes_key, self.computes_key_file, "--computes-key-file").encode()
 
 
-def secret_of(given: SecretStr, file: Path | None, flag: str) -> str:
+def secret_of(secret: SecretStr, file: Path | None, flag: str) -> str:
     """A secret, from its file if there is one.
 
     Raises:
@@ -141,7 +141,7 @@ def secret_of(given: SecretStr, file: Path | None, flag: str) -> str:
     from parallelrun_core.store.credentials import read_secret
 
     if file is None:
-        return given.get_secret_value()
+        return secret.get_secret_value()
     try:
         return read_secret(file)
     except InvalidInput as error:

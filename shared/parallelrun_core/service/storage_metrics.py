@@ -37,12 +37,12 @@ class StorageCollector(Collector):
         counts = self._counts()
         for name, text in _COUNTERS.items():
             counter = CounterMetricFamily(f"parallelrun_storage_{name}", text, labels=_LABELS)
-            for what, asked in counts.items():
-                counter.add_metric(what, getattr(asked, name))
+            for labels, requests in counts.items():
+                counter.add_metric(labels, getattr(requests, name))
             yield counter
         seconds = HistogramMetricFamily("parallelrun_storage_seconds", "How long calls took.", labels=_LABELS)
         ends = [*map(str, BOUNDS), "+Inf"]
-        for what, asked in counts.items():
-            buckets = list(zip(ends, accumulate(asked.latencies), strict=True))
-            seconds.add_metric(what, buckets, asked.seconds)
+        for labels, requests in counts.items():
+            buckets = list(zip(ends, accumulate(requests.latencies), strict=True))
+            seconds.add_metric(labels, buckets, requests.seconds)
         yield seconds

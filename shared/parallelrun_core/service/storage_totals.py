@@ -50,13 +50,13 @@ class StorageTotals:
             return dict(self._totals)
 
     def _hand_over(self) -> None:
-        for what, asked in reading().items():
-            line = msgspec.json.encode((*what, asked)) + b"\n"
+        for labels, requests in reading().items():
+            line = msgspec.json.encode((*labels, requests)) + b"\n"
             # So much is written whole or not at all, which happens when nobody scrapes.
             if len(line) <= select.PIPE_BUF:
                 with suppress(BlockingIOError):
                     os.write(self._target, line)
 
     def _add(self, line: bytes) -> None:
-        store, operation, asked = msgspec.json.decode(line, type=tuple[str, Operation, Asked])
-        self._totals[store, operation] = self._totals.get((store, operation), Asked()).plus(asked)
+        store, operation, requests = msgspec.json.decode(line, type=tuple[str, Operation, Asked])
+        self._totals[store, operation] = self._totals.get((store, operation), Asked()).plus(requests)

@@ -47,8 +47,8 @@ def input_arguments(spec: JobSpec) -> list[str]:
     """The names of the inputs that are cut into mini-batches, after the user's arguments."""
     argv: list[str] = []
     counts = {"input_ds": 0, "input_fds": 0}
-    for name, given in spec.data_inputs():
-        option = "input_ds" if given.type == "mltable" or given.transformations else "input_fds"
+    for name, data_input in spec.data_inputs():
+        option = "input_ds" if data_input.type == "mltable" or data_input.transformations else "input_fds"
         argv += [f"--{option}_{counts[option]}", name]
         counts[option] += 1
     return argv

@@ -46,8 +46,8 @@ _NOT_READ: Final = "\0"
 
 def with_settings(document: Mapping[str, Any]) -> dict[str, Any]:
     """A job spec with a command, and what follows from that for the fields that it doesn't give."""
-    given = {name: value for name, value in document.items() if value is not None or name not in SETTLED}
-    return {**DEFAULTS, **SETTLED, **given}
+    settings = {name: value for name, value in document.items() if value is not None or name not in SETTLED}
+    return {**DEFAULTS, **SETTLED, **settings}
 
 
 def check_fields(spec: BaseModel) -> None:
@@ -72,8 +72,8 @@ def as_written(spec: BaseModel, fields: Mapping[str, Any]) -> dict[str, Any]:
     """The fields of a job spec with a command: without those that follow from it, and with those whose default is
     another one with a command, as defaults may have been left out."""
     left_out = (*SETTLED, "entry_script", *(name for name in _OF_SCRIPTS if not _is_set(spec, name)))
-    own = {name: value for name, value in fields.items() if name not in left_out}
-    return own | {name: getattr(spec, name) for name in DEFAULTS}
+    written = {name: value for name, value in fields.items() if name not in left_out}
+    return written | {name: getattr(spec, name) for name in DEFAULTS}
 
 
 def shell_text(
@@ -101,12 +101,16 @@ def shell_text(
         if key is None:
             raise ValueError(f"${{{{{kind}.{name}}}}} is not one of the {kind} ({', '.join(named)})")
         if kind == "outputs":
-            own = outputs[key].path or outputs[key].file_name or key
-            return path_or_variable(paths.get(key) or outputs[key].path, f"{_OUTPUT}{key}", own)
-        given = inputs[key]
-        return str(given.value) if isinstance(given, ValueInput) else path_or_variable(given.path, f"{_INPUT}{key}")
+            output_name = outputs[key].path or outputs[key].file_name or key
+            return path_or_variable(paths.get(key) or outputs[key].path, f"{_OUTPUT}{key}", output_name)
+        job_input = inputs[key]
+        return (
+            str(job_input.value)
+            if isinstance(job_input, ValueInput)
+            else path_or_variable(job_input.path, f"{_INPUT}{key}")
+        )
 
-    literals = {name: str(given.value) for name, given in inputs.items() if isinstance(given, ValueInput)}
+    literals = {name: str(job_input.value) for name, job_input in inputs.items() if isinstance(job_input, ValueInput)}
     head, end, tail = without_absent_parts(text, inputs).rpartition("}}")
     text = with_literals(head + end, literals, _NOT_READ) + tail.replace("${{", _NOT_READ + "{{")
     return with_values(text, value_of).replace(_NOT_READ, "$")
@@ -118,7 +122,10 @@ def command_variables(inputs: Mapping[str, Input | ValueInput], paths: Mapping[s
     Args:
         paths: of named outputs.
     """
-    values = {name: str(given.value) if isinstance(given, ValueInput) else given.path for name, given in inputs.items()}
+    values = {
+        name: str(job_input.value) if isinstance(job_input, ValueInput) else job_input.path
+        for name, job_input in inputs.items()
+    }
     return {f"{_INPUT}{name}": value for name, value in values.items()} | {
         f"{_OUTPUT}{name}": path for name, path in paths.items()
     }

@@ -24,11 +24,11 @@ def with_data_defaults(spec: JobSpec, defaults: Mapping[str, str]) -> JobSpec:
 
     An MLTable file is a document of Azure ML wherever it is named.
     """
-    inputs = {name: _complete(given, defaults) for name, given in spec.data_inputs()}
+    inputs = {name: _complete(data_input, defaults) for name, data_input in spec.data_inputs()}
     return spec.model_copy(update={"inputs": {**spec.inputs, **inputs}}) if inputs else spec
 
 
-def _complete(given: Input, defaults: Mapping[str, str]) -> Input:
-    defaults = AZURE if given.type == "mltable" else defaults
-    missing = {name: value for name, value in defaults.items() if not getattr(given, name)}
-    return given.model_copy(update=missing) if missing else given
+def _complete(data_input: Input, defaults: Mapping[str, str]) -> Input:
+    defaults = AZURE if data_input.type == "mltable" else defaults
+    missing = {name: value for name, value in defaults.items() if not getattr(data_input, name)}
+    return data_input.model_copy(update=missing) if missing else data_input

@@ -37,8 +37,8 @@ def load_document(text: str | bytes) -> object:
         mark, why = error.problem_mark, ", ".join(filter(None, (error.context, error.problem)))
         where = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
         lines = text.splitlines()[mark.line : mark.line + 1] if mark else []
-        shown = f"the line is {_shown(lines[0])}" if lines else ""
-        raise InvalidInput.at("", f"not readable as YAML or JSON: {where}{why}", shown) from error
+        line_hint = f"the line is {_shown(lines[0])}" if lines else ""
+        raise InvalidInput.at("", f"not readable as YAML or JSON: {where}{why}", line_hint) from error
     except Exception as error:  # PyYAML lets through whatever its constructors raise
         raise InvalidInput.at("", f"not readable as YAML or JSON: {' '.join(str(error).split())}") from error
 

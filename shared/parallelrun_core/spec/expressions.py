@@ -49,8 +49,8 @@ def is_expression(value: object) -> TypeGuard[str]:
 
 def only_expression(value: object) -> str | None:
     """Return what is between the braces, without spaces, when a text is one expression and nothing else."""
-    found = _EXPRESSION.fullmatch(value.strip()) if isinstance(value, str) else None
-    return _without_spaces(found[1]) if found else None
+    match = _EXPRESSION.fullmatch(value.strip()) if isinstance(value, str) else None
+    return _without_spaces(match[1]) if match else None
 
 
 def reference(expression: str) -> Reference | None:

@@ -18,10 +18,10 @@ MADE = datetime(2026, 11, 23, 4, 5, 6, tzinfo=UTC)  # a Monday
 
 
 def due(document: dict[str, Any], count: int = 3) -> list[str]:
-    trigger = read_trigger(document, made=MADE)
+    trigger = read_trigger(document, created=MADE)
     again = parsed_trigger(as_document(trigger))
     assert again == trigger
-    moments = islice(occurrences(again, made=MADE).after(MADE - timedelta(seconds=1)), count)
+    moments = islice(occurrences(again, created=MADE).after(MADE - timedelta(seconds=1)), count)
     return [each.strftime("%m-%dT%H:%M:%S") for each in moments]
 
 
@@ -136,7 +136,7 @@ def test_when_a_trigger_is_due(document: dict[str, Any], expected: list[str]) ->
 )
 def test_what_is_wrong_with_a_trigger_is_said_with_its_place(document: Any, words: str) -> None:
     with pytest.raises(InvalidInput) as refused:
-        read_trigger(document, made=MADE)
+        read_trigger(document, created=MADE)
 
     assert words in str(refused.value)
 

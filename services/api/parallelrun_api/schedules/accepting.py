@@ -79,7 +79,7 @@ class Schedules:
             Conflict: somebody else has just changed it, or its job would write what another one writes.
         """
         now = self._clock()
-        reading = read_schedule(document, made=moment(now), name=name, names=self._names)
+        reading = read_schedule(document, created=moment(now), name=name, names=self._names)
         job = self._job(reading, code)
         last = self.store.of(name).revision()
         revision = Revision(

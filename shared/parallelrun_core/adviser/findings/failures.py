@@ -56,7 +56,7 @@ def _timeouts(case: Case, timed_out: Ints) -> Iterator[Finding]:
     predicted = schedule.seconds(durations) - schedule.seconds_of_replacing
     longest = max(float(done.max()) if len(done) else 0.0, limit)
     new = int(np.ceil(_MARGIN * longest))
-    shown = [int(each) for each in ids[:_MOST_SHOWN]]
+    mini_batches = [int(each) for each in ids[:_MOST_SHOWN]]
     spent = float(tries.elapsed_s[timed_out].sum())
     late = case.count(len(ids))
     evidence = [
@@ -72,17 +72,19 @@ def _timeouts(case: Case, timed_out: Ints) -> Iterator[Finding]:
     )
     title = f"run() is stopped after {duration(limit)}, before it is done: {late} mini-batches timed out."
     faster = list(
-        case.faster("timeout_too_tight", predicted, title=title, evidence=evidence, change=change, mini_batches=shown)
+        case.faster(
+            "timeout_too_tight", predicted, title=title, evidence=evidence, change=change, mini_batches=mini_batches
+        )
     )
     if not lost:
         yield from faster
     else:
         risk = Finding(
             id="timeout_too_tight", severity="severe", saves="risk", title=title, evidence=evidence, change=change,
-            mini_batches=shown,
+            mini_batches=mini_batches,
         )  # fmt: skip
-        said = [f"{case.count(lost)} mini-batches have failed for it", *evidence]
-        yield replace(faster[0] if faster else risk, saves="risk", severity="severe", evidence=said)
+        sentences = [f"{case.count(lost)} mini-batches have failed for it", *evidence]
+        yield replace(faster[0] if faster else risk, saves="risk", severity="severe", evidence=sentences)
 
 
 def _errors(case: Case, failed: Ints) -> Iterator[Finding]:
@@ -95,7 +97,7 @@ def _errors(case: Case, failed: Ints) -> Iterator[Finding]:
     predicted = schedule.seconds(schedule.work + schedule.fixed_s)
     if has_died:
         predicted -= schedule.seconds_of_replacing
-    shown = [int(each) for each in np.unique(tries.mini_batch[failed])[:_MOST_SHOWN]]
+    mini_batches = [int(each) for each in np.unique(tries.mini_batch[failed])[:_MOST_SHOWN]]
     repaired, never = int((has_failed & ended_done).sum()), int((has_failed & ~ended_done).sum())
     spent = float(tries.elapsed_s[failed].sum()) / max(1e-9, float(tries.elapsed_s.sum()))
     evidence = [
@@ -115,4 +117,4 @@ def _errors(case: Case, failed: Ints) -> Iterator[Finding]:
         text = "See logs/user/error.txt. A later try never helps: until that is mended, do with one."
         change = Change(text=text, set={"run_max_try": "1"})
     name = "workers_die" if has_died else "retries"
-    yield from case.faster(name, predicted, title=title, evidence=evidence, change=change, mini_batches=shown)
+    yield from case.faster(name, predicted, title=title, evidence=evidence, change=change, mini_batches=mini_batches)

@@ -42,12 +42,12 @@ def _slow(case: Case) -> Iterator[Finding]:
     for node, factor in slow.items():
         factors[node] = factor
     predicted = schedule.seconds(schedule.work / factors[schedule.node] + schedule.lost + schedule.fixed_s)
-    shown = [names[node] for node in slow]
+    node_names = [names[node] for node in slow]
     worst = max(slow, key=lambda node: slow[node])
     yield from case.faster(
         "slow_node",
         predicted,
-        title=f"{_listed(shown)} slower than the others: {slow[worst]:.1f} times as long for the same.",
+        title=f"{_listed(node_names)} slower than the others: {slow[worst]:.1f} times as long for the same.",
         evidence=[
             f"{names[node]}: half of its mini-batches took {duration(medians[node])} or more for an item, "
             f"of the others {duration(usual)}"
@@ -57,7 +57,7 @@ def _slow(case: Case) -> Iterator[Finding]:
             text="See what else runs there, and its disk and memory (logs/sys/perf). Replace it, or stop its agent: "
             "its mini-batches go to the others."
         ),
-        nodes=shown,
+        nodes=node_names,
     )
 
 

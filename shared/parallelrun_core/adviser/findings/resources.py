@@ -39,20 +39,24 @@ def _memory(case: Case) -> Iterator[Finding]:
         return
     fit = [int(0.8 * total / peak) for total in totals.values() if peak]
     fewer = max(1, min([now - 1, *fit]))
-    said = [f"{case.count(killed)} tries ended because the node had no memory left"] if killed else []
-    said += [
+    sentences = [f"{case.count(killed)} tries ended because the node had no memory left"] if killed else []
+    sentences += [
         f"{now:,} workers with {peak / _GB:.2f} GB each need {percent(each)} of {name}" for name, each in full.items()
     ]
-    said += [f"on {name}, processes waited for memory for {percent(each)} of the time" for name, each in waits.items()]
+    sentences += [
+        f"on {name}, processes waited for memory for {percent(each)} of the time" for name, each in waits.items()
+    ]
     if (grown := memory_growth(case)) > 0.2:
-        said.append(f"a worker's memory grew by {percent(grown)} from its first quarter of mini-batches to its last")
+        sentences.append(
+            f"a worker's memory grew by {percent(grown)} from its first quarter of mini-batches to its last"
+        )
     text = f"Run {fewer:,} processes on each node, or need less memory in each: smaller mini-batches, and nothing kept."
     yield Finding(
         id="memory",
         severity="critical" if killed else "severe",
         saves="risk",
         title="Memory runs out." if killed or waits else "The memory of the nodes is nearly used up.",
-        evidence=said,
+        evidence=sentences,
         change=Change(text=text, set={"max_concurrency_per_instance": str(fewer)} if fewer < now else {}),
         nodes=sorted({*full, *waits}),
     )
@@ -72,8 +76,8 @@ def _quota(case: Case) -> Iterator[Finding]:
     throttled = {name: share for name, share in shares.items() if share > _THROTTLED}
     if not throttled:
         return
-    left = 1 - np.array([throttled.get(name, 0.0) for name in case.evidence.nodes])
-    work = schedule.work * left[schedule.node]
+    unthrottled_share = 1 - np.array([throttled.get(name, 0.0) for name in case.evidence.nodes])
+    work = schedule.work * unthrottled_share[schedule.node]
     worst = max(throttled, key=lambda name: throttled[name])
     yield from case.faster(
         "cpu_quota",

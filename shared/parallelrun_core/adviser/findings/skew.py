@@ -53,7 +53,7 @@ def findings_of(case: Case) -> Iterator[Finding]:
         else f"Mini-batch {ids[0]} takes"
     )
     has_keys = case.settings.has_keys
-    what = "the rows or files of one key" if has_keys else "an item"
+    unit = "the rows or files of one key" if has_keys else "an item"
     evidence = [
         f"mini-batch {ids[0]} took {duration(float(work[longest]))}, half of all took less than {duration(half)}",
         f"with {'them' if len(heavy) > 1 else 'it'} begun first, the job would take {duration(slowest_first)}",
@@ -67,7 +67,7 @@ def findings_of(case: Case) -> Iterator[Finding]:
     yield from case.faster(
         "skewed_keys" if has_keys else "giant_item",
         predicted,
-        title=f"{many} {times:.0f} times as long as usual: {what} is much larger or harder than the others, and the "
+        title=f"{many} {times:.0f} times as long as usual: {unit} is much larger or harder than the others, and the "
         "job waits for it.",
         evidence=evidence,
         change=Change(text=todo),

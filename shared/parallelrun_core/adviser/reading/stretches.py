@@ -65,14 +65,14 @@ def parts_of(folder: Path, name: str, most_bytes: int = MOST_BYTES) -> Parts:
 def _some(whole: list[Stretch], total: int, most_bytes: int) -> Iterator[Stretch]:
     length = max(1, most_bytes // STRETCHES)
     for number in range(STRETCHES):
-        left = (total - length) * number // (STRETCHES - 1)
+        remaining_bytes = (total - length) * number // (STRETCHES - 1)
         for each in whole:
             size = each.end - each.start
-            if left < size:
-                start = each.start + left
+            if remaining_bytes < size:
+                start = each.start + remaining_bytes
                 yield Stretch(each.path, start, min(each.end, start + length), is_whole=False)
                 break
-            left -= size
+            remaining_bytes -= size
 
 
 def records_in(stretch: Stretch) -> Iterator[tuple[int, bytes]]:

@@ -78,9 +78,9 @@ class _Columns:
         whole, real = self._whole, self._real
         order = np.lexsort((np.frombuffer(whole["mini_batch"], np.int64), np.frombuffer(real["started_s"], np.float64)))
         # One after the other, so that all tries are in memory once.
-        made: dict[str, Any] = {name: np.frombuffer(whole.pop(name), np.int64)[order] for name in _WHOLE}
-        made |= {name: np.frombuffer(real.pop(name), np.float64)[order] for name in _REAL}
-        return Tries(**made)
+        arrays: dict[str, Any] = {name: np.frombuffer(whole.pop(name), np.int64)[order] for name in _WHOLE}
+        arrays |= {name: np.frombuffer(real.pop(name), np.float64)[order] for name in _REAL}
+        return Tries(**arrays)
 
 
 def read_tries(folder: Path, begun: float, most_bytes: int = MOST_BYTES) -> ReadTries:
@@ -103,10 +103,10 @@ def read_tries(folder: Path, begun: float, most_bytes: int = MOST_BYTES) -> Read
     decided = len(columns)
     retries = parts_of(folder, RETRIES, most_bytes)
     all_retries = _read(retries, columns, None if decisions.is_all else set(columns.mini_batches().tolist()))
-    each, known = all_decisions / max(1, decided), len(columns) - decided
+    each, repeated = all_decisions / max(1, decided), len(columns) - decided
     sample = Sample(
         each=1.0 if decisions.is_all else each,
-        each_retry=1.0 if decisions.is_all and retries.is_all else all_retries / max(1.0, known * each),
+        each_retry=1.0 if decisions.is_all and retries.is_all else all_retries / max(1.0, repeated * each),
         stretches=1 if decisions.is_all else len(decisions.stretches),
     )
     names = columns.nodes.all(), columns.processes.all(), columns.categories.all()

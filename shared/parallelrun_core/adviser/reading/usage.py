@@ -49,13 +49,13 @@ def _rows(path: Path, most: int) -> list[Row]:
 
 
 def _use(rows: list[Row], workers: list[Row], gpus: list[Row]) -> NodeUse:
-    total, left = _last(rows, "Memory Total (MB)"), _least(rows, "Memory Available (MB)")
+    total, available = _last(rows, "Memory Total (MB)"), _least(rows, "Memory Available (MB)")
     return NodeUse(
         cpus=min(filter(None, (_last(rows, "Cpu Limit"), _last(rows, "Cpus"))), default=None),
         cpu_share=_mean(rows, "Cpu Percent"),
         throttled=_rate(rows, "Throttled (s)"),
         memory_bytes=total * _MB if total else None,
-        memory_left_bytes=left * _MB if left is not None else None,
+        memory_left_bytes=available * _MB if available is not None else None,
         cpu_pressure=_rate(rows, "Cpu Pressure (s)"),
         memory_pressure=_rate(rows, "Memory Pressure (s)"),
         io_pressure=_rate(rows, "Io Pressure (s)"),

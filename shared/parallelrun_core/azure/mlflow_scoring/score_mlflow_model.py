@@ -18,11 +18,11 @@ MODELS: list[Any] = []
 
 def init() -> None:
     """Load the model: the folder below AZUREML_MODEL_DIR that has a file MLmodel."""
-    found = sorted(Path(os.environ["AZUREML_MODEL_DIR"]).glob("*/MLmodel"))
-    found = found or sorted(Path(os.environ["AZUREML_MODEL_DIR"]).glob("*/*/MLmodel"))
-    if len(found) != 1:
-        raise FileNotFoundError(f"below AZUREML_MODEL_DIR are {len(found)} files MLmodel, not one")
-    MODELS[:] = [mlflow.pyfunc.load_model(str(found[0].parent))]
+    model_files = sorted(Path(os.environ["AZUREML_MODEL_DIR"]).glob("*/MLmodel"))
+    model_files = model_files or sorted(Path(os.environ["AZUREML_MODEL_DIR"]).glob("*/*/MLmodel"))
+    if len(model_files) != 1:
+        raise FileNotFoundError(f"below AZUREML_MODEL_DIR are {len(model_files)} files MLmodel, not one")
+    MODELS[:] = [mlflow.pyfunc.load_model(str(model_files[0].parent))]
 
 
 def run(mini_batch: list[str]) -> pd.DataFrame:

@@ -110,12 +110,12 @@ def _output(
 def _steps_of(block: Any, steps: Mapping[str, RawStep], pointer: str, findings: Findings) -> list[str]:
     """The steps of a block, which names one or several."""
     names = []
-    for given in block if isinstance(block, list) else [] if block is None else [block]:
-        meant = step_reference(only_expression(given) or f"jobs.{given}")
-        key = same_name(meant.step, steps) if meant is not None and not meant.output else None
+    for entry in block if isinstance(block, list) else [] if block is None else [block]:
+        target = step_reference(only_expression(entry) or f"jobs.{entry}")
+        key = same_name(target.step, steps) if target is not None and not target.output else None
         if key is None:
             hint = f"as in ${{{{parent.jobs.NAME}}}}; the steps are: {quoted(steps)}"
-            findings.wrong(pointer, f"{given!r} is not a step", hint)
+            findings.wrong(pointer, f"{entry!r} is not a step", hint)
         elif steps[key].kind == IF_ELSE:
             findings.wrong(
                 pointer,

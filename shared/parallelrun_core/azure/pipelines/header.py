@@ -31,8 +31,8 @@ class Header(NamedTuple):
 def read_header(document: Mapping[str, Any], location: Location, findings: Findings) -> Header:
     """The fields of a pipeline, with notes on those that have no effect here."""
     fields = findings.validate(Pipeline, document, location.pointer, _fields_of_a_step(document)) or Pipeline()
-    given = document.get("settings") or {}
-    settings = findings.validate(Settings, given, location.at("settings"), ignores_unknown=True) or Settings()
+    raw_settings = document.get("settings") or {}
+    settings = findings.validate(Settings, raw_settings, location.at("settings"), ignores_unknown=True) or Settings()
     note_compute({"default_compute": settings.default_compute}, location.below("settings"), findings)
     note_compute({"compute": fields.compute}, location, findings)
     check_identity(document, location, findings)

@@ -34,14 +34,14 @@ def read_pipeline(document: Mapping[str, Any], location: Location, findings: Fin
     scope = PipelineScope(findings, default_datastore=header.default_datastore, default_compute=header.default_compute)
     scope.job_name = label(header.fields.display_name or header.fields.name or "pipeline")
     inner, where = document, location
-    given = as_mapping(document.get("inputs"), location.at("inputs"), findings)
+    values = as_mapping(document.get("inputs"), location.at("inputs"), findings)
     if header.fields.component is not None:
         if document.get("jobs"):
             findings.wrong(location.at("component"), "set either component or jobs, not both")
         inner, where = open_component(header.fields.component, location.below("component"), findings)
-        inputs = _inputs_of_component(inner, where, given, scope, location)
+        inputs = _inputs_of_component(inner, where, values, scope, location)
     else:
-        inputs = bindings.pipeline_inputs(given, location.below("inputs"), findings)
+        inputs = bindings.pipeline_inputs(values, location.below("inputs"), findings)
     outputs = as_mapping(document.get("outputs"), location.at("outputs"), findings)
     declared = as_mapping(inner.get("outputs"), where.at("outputs"), findings) if inner is not document else None
     scope.outputs = bindings.step_outputs(outputs, declared, scope, location.below("outputs"))
@@ -52,12 +52,12 @@ def read_pipeline(document: Mapping[str, Any], location: Location, findings: Fin
 
 
 def _inputs_of_component(
-    component: Mapping[str, Any], where: Location, given: Mapping[str, Any], scope: PipelineScope, location: Location
+    component: Mapping[str, Any], where: Location, values: Mapping[str, Any], scope: PipelineScope, location: Location
 ) -> dict[str, Fields | None]:
     """The inputs of a pipeline component; None for one that is optional and not given."""
     raw = as_mapping(component.get("inputs"), where.at("inputs"), scope.findings)
     declared = bindings.declarations(raw, where.below("inputs"), scope.findings)
-    inputs = bindings.step_inputs(given, declared, scope, location.below("inputs"))
+    inputs = bindings.step_inputs(values, declared, scope, location.below("inputs"))
     return {**dict.fromkeys(declared), **inputs}
 
 
@@ -85,8 +85,8 @@ def _put_at_an_end(
     named: str, steps: dict[str, dict[str, Any]], pointer: str, findings: Findings, *, is_first: bool
 ) -> None:
     """Let a step run before all others, or after them, as `on_init` and `on_finalize` of a pipeline say."""
-    meant = step_reference(only_expression(named) or "")
-    key = same_name(meant.step if meant is not None else named, steps)
+    target = step_reference(only_expression(named) or "")
+    key = same_name(target.step if target is not None else named, steps)
     if key is None:
         findings.wrong(pointer, f"there is no step {named!r}", f"they are: {quoted(steps)}")
         return
@@ -114,22 +114,22 @@ def _read(document: Mapping[str, Any], location: Location, scope: PipelineScope,
     for step in raw.values():
         if step.kind == IF_ELSE:
             continue
-        own = Findings(names=findings.names)
+        own_findings = Findings(names=findings.names)
         try:
-            drafts[step.name], read = _read_one(step, replace(scope, findings=own, steps=types), own)
+            drafts[step.name], read = _read_one(step, replace(scope, findings=own_findings, steps=types), own_findings)
             if read.type != "pipeline":  # whose steps are counted
                 scope.budget.take_text(read.job, step.location.pointer)
-            after = _after(step, types, own)
+            after = _after(step, types, own_findings)
             steps[step.name] = read.model_copy(update={"after": after, "conditions": conditions.get(step.name, ())})
         except TooLarge:
             raise
         except InvalidInput as error:  # all of them are told
-            own.problems = list(error.problems)
-        findings.problems += own.problems
-        findings.notes += own.notes
+            own_findings.problems = list(error.problems)
+        findings.problems += own_findings.problems
+        findings.notes += own_findings.notes
     fields = {
         "type": "pipeline",
-        "inputs": {name: given for name, given in scope.inputs.items() if given is not None and LATER not in given},
+        "inputs": {name: entry for name, entry in scope.inputs.items() if entry is not None and LATER not in entry},
         "outputs": _outputs(scope, raw, steps, findings),
         "steps": {name: step.model_dump(mode="json", exclude_defaults=True) for name, step in steps.items()},
     }
@@ -175,12 +175,14 @@ def _read_nested(step: RawStep, scope: PipelineScope, findings: Findings) -> tup
     inner, where = (
         (step.component, step.component_at) if step.component_at is not None else (step.fields, step.location)
     )
-    given = as_mapping(step.fields.get("inputs"), step.location.at("inputs"), findings)
+    values = as_mapping(step.fields.get("inputs"), step.location.at("inputs"), findings)
     declared = None
     if inner is step.fields:
-        inputs: dict[str, Fields | None] = dict(bindings.step_inputs(given, None, scope, step.location.below("inputs")))
+        inputs: dict[str, Fields | None] = dict(
+            bindings.step_inputs(values, None, scope, step.location.below("inputs"))
+        )
     else:
-        inputs = _inputs_of_component(inner, where, given, scope, step.location)
+        inputs = _inputs_of_component(inner, where, values, scope, step.location)
         declared = as_mapping(inner.get("outputs"), where.at("outputs"), findings)
     raw_outputs = as_mapping(step.fields.get("outputs"), step.location.at("outputs"), findings)
     outputs = bindings.step_outputs(raw_outputs, declared, scope, step.location.below("outputs"))
@@ -224,9 +226,9 @@ def _inside(name: str, fields: Fields | None, later: Mapping[str, Later]) -> Fie
 
 def _step(kind: str, job: dict[str, Any], later: Mapping[str, Input], step: RawStep, scope: PipelineScope) -> Step:
     inputs: dict[str, StepInput | PipelineInput] = {}
-    for name, given in later.items():
+    for name, later_input in later.items():
         source = scope.later[name]
-        how = {key: getattr(given, key) for key in LATER_FIELDS}
+        how = {key: getattr(later_input, key) for key in LATER_FIELDS}
         if source.step:
             inputs[name] = StepInput(step=source.step, output=source.name, **how)
         else:

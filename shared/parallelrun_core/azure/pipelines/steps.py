@@ -42,11 +42,11 @@ class ReadJob:
         """The fields of the job spec, without the inputs that other steps make."""
         fields = self.spec.model_dump(mode="json", exclude_unset=True)
         inputs = fields.get("inputs", {})
-        return {**fields, "inputs": {name: given for name, given in inputs.items() if name not in self.scope.later}}
+        return {**fields, "inputs": {name: entry for name, entry in inputs.items() if name not in self.scope.later}}
 
     def inputs(self) -> dict[str, Input]:
         """The inputs that other steps make, with stand-ins for their paths."""
-        return {name: given for name, given in self.spec.input_paths() if name in self.scope.later}
+        return {name: path for name, path in self.spec.input_paths() if name in self.scope.later}
 
 
 def read_step(step: RawStep, scope: PipelineScope, findings: Findings) -> ReadJob:
@@ -86,9 +86,9 @@ def _read_other_form(step: RawStep, fields: Mapping[str, Any], scope: PipelineSc
     for group in ("inputs", "side_inputs") if step.kind == V1 else ("inputs",):
         if group in document:
             where = step.location.below(group)
-            given = named_inputs(document[group], group[:-1]) if step.kind == V1 else _by_name(document[group])
-            if isinstance(given, dict) and any(map(_is_bound, given.values())):
-                document[group] = _bound_inputs(given, scope, where)
+            entries = named_inputs(document[group], group[:-1]) if step.kind == V1 else _by_name(document[group])
+            if isinstance(entries, dict) and any(map(_is_bound, entries.values())):
+                document[group] = _bound_inputs(entries, scope, where)
     if isinstance(document.get("outputs"), dict):
         document["outputs"] = _bound_outputs(document["outputs"], scope, step.location.below("outputs"))
     draft = (read_v1 if step.kind == V1 else read_own)(document, step.location, findings)
@@ -98,23 +98,23 @@ def _read_other_form(step: RawStep, fields: Mapping[str, Any], scope: PipelineSc
     return draft
 
 
-def _without_name(given: Any) -> Any:
+def _without_name(entry: Any) -> Any:
     """An input of a v1 list, which is known by its name now."""
-    return {key: value for key, value in given.items() if key != "name"} if isinstance(given, dict) else given
+    return {key: value for key, value in entry.items() if key != "name"} if isinstance(entry, dict) else entry
 
 
 def _by_name(inputs: Any) -> Any:
     return {"data": inputs} if isinstance(inputs, str) else inputs
 
 
-def _bound_inputs(given: Mapping[str, Any], scope: PipelineScope, location: Location) -> dict[str, Any]:
-    bound = {name: _without_name(value) for name, value in given.items() if _is_bound(value)}
-    return {**given, **bindings.step_inputs(bound, None, scope, location)}
+def _bound_inputs(inputs: Mapping[str, Any], scope: PipelineScope, location: Location) -> dict[str, Any]:
+    bound = {name: _without_name(value) for name, value in inputs.items() if _is_bound(value)}
+    return {**inputs, **bindings.step_inputs(bound, None, scope, location)}
 
 
-def _bound_outputs(given: Mapping[str, Any], scope: PipelineScope, location: Location) -> dict[str, Any]:
-    bound = {name: value for name, value in given.items() if _is_bound(value)}
-    return {**given, **bindings.step_outputs(bound, None, scope, location)}
+def _bound_outputs(outputs: Mapping[str, Any], scope: PipelineScope, location: Location) -> dict[str, Any]:
+    bound = {name: value for name, value in outputs.items() if _is_bound(value)}
+    return {**outputs, **bindings.step_outputs(bound, None, scope, location)}
 
 
 def _is_bound(value: Any) -> bool:
@@ -123,8 +123,8 @@ def _is_bound(value: Any) -> bool:
 
 def names_after(step: RawStep, findings: Findings) -> list[str]:
     """The names in `after`, which is ours."""
-    given = step.fields.get(AFTER)
-    names = [given] if isinstance(given, str) else given or []
+    after = step.fields.get(AFTER)
+    names = [after] if isinstance(after, str) else after or []
     if isinstance(names, list) and all(isinstance(name, str) for name in names):
         return names
     findings.wrong(step.location.at(AFTER), "must be the name of a step, or a list of names")

@@ -45,8 +45,8 @@ class RawStep:
     @property
     def is_deterministic(self) -> bool:
         """Return whether equal inputs make equal outputs."""
-        said = self.fields.get("allow_reuse" if self.kind == V1 else "is_deterministic")
-        return (self.component.get("is_deterministic") if said is None else said) is not False
+        declared = self.fields.get("allow_reuse" if self.kind == V1 else "is_deterministic")
+        return (self.component.get("is_deterministic") if declared is None else declared) is not False
 
 
 def kind_of(fields: Mapping[str, Any]) -> str:
@@ -96,11 +96,11 @@ def _raw_step(name: str, fields: Any, location: Location, names: list[str], find
         others = quoted(repr(other) for other in names if other != name)
         message = "this step has neither type nor component"
         raise InvalidInput.at(location.pointer, message, f"the step is called {others}" if len(names) == 2 else "")
-    own: Location | None = None
+    component_location: Location | None = None
     of_component = "parallel"
     if fields.get("component") is not None:
         problems = Findings(names=findings.names)
-        component, own = open_component(fields["component"], location.below("component"), problems)
+        component, component_location = open_component(fields["component"], location.below("component"), problems)
         findings.notes += problems.notes
         of_component = str(component.get("type") or kind_of(fields) or "parallel").lower()
         if kind_of(fields) not in ("", of_component):
@@ -112,7 +112,7 @@ def _raw_step(name: str, fields: Any, location: Location, names: list[str], find
         hint = "leave it out, as in --set jobs.NAME=null, and give the others the paths of its outputs"
         message = f"a step of type {kind!r} can't be run; those of type parallel, command and pipeline can"
         raise InvalidInput.at(location.at("type"), message, hint)
-    return RawStep(name, kind, fields, location, own)
+    return RawStep(name, kind, fields, location, component_location)
 
 
 def with_artifacts(steps: Mapping[str, RawStep]) -> dict[str, RawStep]:
@@ -128,8 +128,8 @@ def with_artifacts(steps: Mapping[str, RawStep]) -> dict[str, RawStep]:
 
 
 def _outputs_of(step: RawStep) -> Mapping[str, Any]:
-    given = step.fields.get("outputs")
-    return given if isinstance(given, dict) else {}
+    outputs = step.fields.get("outputs")
+    return outputs if isinstance(outputs, dict) else {}
 
 
 def output_types(step: RawStep, parents: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
@@ -138,16 +138,16 @@ def output_types(step: RawStep, parents: Mapping[str, Mapping[str, Any]]) -> dic
     Args:
         parents: the outputs of the pipeline.
     """
-    declared, given = (document.get("outputs") for document in (step.component, step.fields))
+    declared, outputs = (document.get("outputs") for document in (step.component, step.fields))
     declared = declared if isinstance(declared, dict) else {}
-    given = given if isinstance(given, dict) else {}
-    names = list(declared) if step.component else list(given)
-    if step.component and step.kind == "command" and (key := same_name(ARTIFACTS, given)) is not None:
+    outputs = outputs if isinstance(outputs, dict) else {}
+    names = list(declared) if step.component else list(outputs)
+    if step.component and step.kind == "command" and (key := same_name(ARTIFACTS, outputs)) is not None:
         names.append(key)
     types = {}
     for name in names:
-        key = same_name(str(name), given)
-        said = [_type(declared.get(name), parents), _type(given.get(key), parents) if key is not None else ""]
+        key = same_name(str(name), outputs)
+        said = [_type(declared.get(name), parents), _type(outputs.get(key), parents) if key is not None else ""]
         kind = next(filter(None, said), "uri_folder")
         types[str(name)] = "uri_folder" if kind in MODEL_TYPES else kind
     return types

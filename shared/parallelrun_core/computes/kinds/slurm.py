@@ -86,10 +86,10 @@ class Compute(definition.Compute):
     @field_validator("options")
     @classmethod
     def _are_known(cls, value: dict[str, Option]) -> dict[str, Option]:
-        for name, given in value.items():
+        for name, option in value.items():
             if name not in OPTIONS:
                 raise ValueError(f"{name[:50]!r} is not one of {', '.join(sorted(OPTIONS))}")
-            if not _VALUE.fullmatch(str(given)):
+            if not _VALUE.fullmatch(str(option)):
                 raise ValueError(f"the value of {name!r} must be at most 512 letters, digits and signs, and no file")
         return value
 
