@@ -110,8 +110,8 @@ class JobDriver:
             case DropRest():
                 self._uploading.drop_rest(command.worker.process)
             case TakeBack():
-                taken = processes.process(command.worker).take_back()
-                self._machine.taken_back(command.worker, taken, time.monotonic())
+                mini_batches = processes.process(command.worker).take_back()
+                self._machine.taken_back(command.worker, mini_batches, time.monotonic())
             case End():
                 processes.process(command.worker).end()
             case DumpStacks():

@@ -130,7 +130,11 @@ class NodeJob:
         )
 
         self._stacks = StackAnswers(
-            Logs(folder.logs), settings.node, code=str(folder.code(record)), shown=self._plans.mask.printable, user=user
+            Logs(folder.logs),
+            settings.node,
+            code=str(folder.code(record)),
+            sanitize=self._plans.mask.printable,
+            user=user,
         )
 
     def _open_session(self, events: AbstractContextManager[JobMachine], earlier: Session | None) -> Session:

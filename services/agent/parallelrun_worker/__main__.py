@@ -184,14 +184,14 @@ def _flush_open_files() -> None:
     import gc
     import io
 
-    for found in gc.get_objects():
-        if type(found) in (io.TextIOWrapper, io.BufferedWriter, io.BufferedRandom):
+    for file in gc.get_objects():
+        if type(file) in (io.TextIOWrapper, io.BufferedWriter, io.BufferedRandom):
             try:
-                found.flush()
+                file.flush()
             except ValueError:
                 pass  # it is closed
             except Exception as error:  # the script's own raw file may raise anything
-                print(f"[parallelrun] {found}: {error}", file=sys.stderr)
+                print(f"[parallelrun] {file}: {error}", file=sys.stderr)
 
 
 if __name__ == "__main__":

@@ -74,8 +74,8 @@ class DataWarnings:
                 warnings.append(warning)
         left_out = self._left_out + len(self._by_key) - len(warnings)
         if left_out:
-            what = "more of such warnings were counted and not kept one by one"
-            warnings.append(DataWarning("more", "", "", what, "", left_out, "warning"))
+            event = "more of such warnings were counted and not kept one by one"
+            warnings.append(DataWarning("more", "", "", event, "", left_out, "warning"))
         self.clear()
         return json.dumps(warnings).encode()
 

@@ -68,11 +68,11 @@ class Meter:
         except (OSError, ValueError, IndexError):
             self.unmeasured, self.due_at = pack_use(Use()), float("inf")
             return self.unmeasured
-        own = self.own_bytes + len(status) + (tickets - self._tickets) * TICKET.size
+        own_bytes = self.own_bytes + len(status) + (tickets - self._tickets) * TICKET.size
         minor_before, major_before, voluntary_before, involuntary_before = self._counts
         used = Use(
             peak_bytes=peak,
-            read_bytes=max(0, read - self._read - own),
+            read_bytes=max(0, read - self._read - own_bytes),
             minor_faults=minor - minor_before,
             major_faults=major - major_before,
             voluntary_switches=voluntary - voluntary_before,

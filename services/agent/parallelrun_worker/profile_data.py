@@ -31,16 +31,16 @@ def profile_data(stats: dict[Any, Any], code: str) -> bytes:
         code: the folder of the job's code. Files in it are relative to it.
     """
     named = {key: entry for key, entry in stats.items() if key[:2] != _OF_PROFILE and not key[2].endswith(_OF_CPROFILE)}
-    kept = sorted(named, key=lambda key: -named[key][3])[:MOST_FUNCTIONS]
-    place = {key: number for number, key in enumerate(kept)}
+    top_functions = sorted(named, key=lambda key: -named[key][3])[:MOST_FUNCTIONS]
+    place = {key: number for number, key in enumerate(top_functions)}
     functions = [
         [*_shown(key, code), calls, plain, round(own_s, 6), round(cumulative_s, 6)]
-        for key in kept
+        for key in top_functions
         for plain, calls, own_s, cumulative_s, _ in (named[key],)
     ]
     edges = [
         (cumulative_s, [place[caller], place[callee], calls, round(own_s, 6), round(cumulative_s, 6)])
-        for callee in kept
+        for callee in top_functions
         for caller, calls, own_s, cumulative_s in _callers(named[callee])
         if caller in place
     ]
@@ -48,7 +48,7 @@ def profile_data(stats: dict[Any, Any], code: str) -> bytes:
     data = {
         "schema": 1,
         "total_s": round(sum(entry[2] for entry in named.values()), 6),
-        "left_out": len(named) - len(kept),
+        "left_out": len(named) - len(top_functions),
         "functions": functions,
         "calls": [edge for _, edge in edges[:MOST_CALLS]],
     }
@@ -58,15 +58,15 @@ def profile_data(stats: dict[Any, Any], code: str) -> bytes:
 def _callers(entry: Any) -> list[Any]:
     """Return who has called a function: caller, how often, own and cumulative seconds."""
     _, all_calls, all_own_s, all_cumulative_s, callers = entry
-    made = []
+    rows = []
     for caller, measured in callers.items():
         if isinstance(measured, tuple):  # of cProfile
             calls, _, own_s, cumulative_s = measured
         else:  # `profile` only counts them
             calls, share = measured, measured / max(1, all_calls)
             own_s, cumulative_s = all_own_s * share, all_cumulative_s * share
-        made.append((caller, calls, own_s, cumulative_s))
-    return made
+        rows.append((caller, calls, own_s, cumulative_s))
+    return rows
 
 
 def _shown(key: Any, code: str) -> list[Any]:

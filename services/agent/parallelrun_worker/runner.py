@@ -238,9 +238,9 @@ class Runner:
         )
         self._answer(answer)
         self._meter.measure(tickets)  # what a traceback needs is the input of no try
-        what = "its data can't be read," if isinstance(error, Unreadable) else "run() failed"
+        event = "its data can't be read," if isinstance(error, Unreadable) else "run() failed"
         self._log.write(
-            "ERROR", f"Mini-batch {mini_batch}: {what} after {run_s:.3f} s: {type(error).__name__}.", at_once=True
+            "ERROR", f"Mini-batch {mini_batch}: {event} after {run_s:.3f} s: {type(error).__name__}.", at_once=True
         )
 
     def _used(self, tickets: int) -> bytes:

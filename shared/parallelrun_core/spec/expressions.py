@@ -55,20 +55,20 @@ def only_expression(value: object) -> str | None:
 
 def reference(expression: str) -> Reference | None:
     """Return what an expression refers to, given what is between its braces; None when that is something else."""
-    found = _REFERENCE.fullmatch(_without_spaces(expression))
-    return Reference(found[1] is not None, found[2].lower(), found[3]) if found else None
+    match = _REFERENCE.fullmatch(_without_spaces(expression))
+    return Reference(match[1] is not None, match[2].lower(), match[3]) if match else None
 
 
 def step_reference(expression: str) -> StepReference | None:
     """The step that an expression refers to, given what is between its braces; None when that is something else."""
-    found = _STEP.fullmatch(_without_spaces(expression))
-    return StepReference(found[1], found[2] or "") if found else None
+    match = _STEP.fullmatch(_without_spaces(expression))
+    return StepReference(match[1], match[2] or "") if match else None
 
 
 def bound_name(text: str, kind: str) -> str:
     """NAME, when the text is `${{<kind>.NAME}}`; otherwise the text."""
-    found = reference(only_expression(text) or "")
-    return found.name if found and not found.of_parent and found.kind == kind else text
+    target = reference(only_expression(text) or "")
+    return target.name if target and not target.of_parent and target.kind == kind else text
 
 
 def compact(text: str) -> str:
@@ -95,11 +95,11 @@ def own_reference(expression: str) -> tuple[str, str]:
     Raises:
         ValueError: it is something else.
     """
-    meant = reference(expression)
-    if meant is None or meant.of_parent:
+    target = reference(expression)
+    if target is None or target.of_parent:
         names = "${{inputs.NAME}} nor ${{outputs.NAME}} nor ${{secrets.NAME}}"
         raise ValueError(f"${{{{{expression}}}}} is neither {names}")
-    return meant.kind, meant.name
+    return target.kind, target.name
 
 
 def with_literals(text: str, literals: Mapping[str, str], dollar: str) -> str:
@@ -110,21 +110,21 @@ def with_literals(text: str, literals: Mapping[str, str], dollar: str) -> str:
         dollar: what stands before the braces of expressions that are in the literals, which are none.
     """
 
-    def fill(found: re.Match[str]) -> str:
-        meant = reference(found[1])
-        key = same_name(meant.name, literals) if meant and meant.kind == "inputs" and not meant.of_parent else None
-        return found[0] if key is None else literals[key].replace("${{", dollar + "{{")
+    def fill(match: re.Match[str]) -> str:
+        target = reference(match[1])
+        key = same_name(target.name, literals) if target and target.kind == "inputs" and not target.of_parent else None
+        return match[0] if key is None else literals[key].replace("${{", dollar + "{{")
 
     return _EXPRESSION.sub(fill, text)
 
 
-def without_absent_parts(text: str, given: Mapping[str, object]) -> str:
+def without_absent_parts(text: str, values: Mapping[str, object]) -> str:
     """The text without each `$[[…]]` part that refers to an input which is not given."""
 
-    def part(found: re.Match[str]) -> str:
-        meant = map(reference, _EXPRESSION.findall(found[1]))
-        names = [each.name for each in meant if each and not each.of_parent and each.kind == "inputs"]
-        return found[1] if all(same_name(name, given) is not None for name in names) else ""
+    def part(match: re.Match[str]) -> str:
+        targets = map(reference, _EXPRESSION.findall(match[1]))
+        names = [each.name for each in targets if each and not each.of_parent and each.kind == "inputs"]
+        return match[1] if all(same_name(name, values) is not None for name in names) else ""
 
     return _OPTIONAL.sub(part, text)
 

@@ -22,10 +22,10 @@ def line_of(pointer: str, lines: dict[str, int]) -> int | None:
     return lines.get(pointer)
 
 
-def _lines_below(node: yaml.Node, pointer: str, seen: set[int]) -> Iterator[tuple[str, int]]:
-    if id(node) in seen:  # aliases could be followed without end
+def _lines_below(node: yaml.Node, pointer: str, visited: set[int]) -> Iterator[tuple[str, int]]:
+    if id(node) in visited:  # aliases could be followed without end
         return
-    seen.add(id(node))
+    visited.add(id(node))
     parts: list[tuple[object, yaml.Node, yaml.Node]] = []
     if isinstance(node, yaml.MappingNode):
         parts = [(key.value, key, value) for key, value in node.value]
@@ -33,4 +33,4 @@ def _lines_below(node: yaml.Node, pointer: str, seen: set[int]) -> Iterator[tupl
         parts = [(number, value, value) for number, value in enumerate(node.value)]
     for name, head, value in parts:
         yield f"{pointer}/{name}", head.start_mark.line + 1
-        yield from _lines_below(value, f"{pointer}/{name}", seen)
+        yield from _lines_below(value, f"{pointer}/{name}", visited)

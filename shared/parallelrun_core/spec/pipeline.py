@@ -50,8 +50,8 @@ class _LaterInput(_Deferred):
 
     def at_path(self, path: str) -> dict[str, Any]:
         """The input of the job, as a job spec has it."""
-        given = self.model_dump(mode="json", include=set(_LaterInput.model_fields), exclude_defaults=True)
-        return {"path": path, **given}
+        fields = self.model_dump(mode="json", include=set(_LaterInput.model_fields), exclude_defaults=True)
+        return {"path": path, **fields}
 
 
 LATER_FIELDS: Final = tuple(_LaterInput.model_fields)
@@ -110,8 +110,8 @@ class Step(_Deferred):
 
     def document(self, paths: Mapping[str, str]) -> dict[str, Any]:
         """The fields of the job, with these paths for all of `inputs_from`, by their names there."""
-        given = {name: each.at_path(paths[name]) for name, each in self.inputs_from.items()}
-        return {**self.job, "inputs": {**self.job.get("inputs", {}), **given}}
+        later_inputs = {name: each.at_path(paths[name]) for name, each in self.inputs_from.items()}
+        return {**self.job, "inputs": {**self.job.get("inputs", {}), **later_inputs}}
 
     def job_spec(self, paths: Mapping[str, str]) -> JobSpec:
         """The job spec of a step that is no pipeline.
@@ -197,8 +197,8 @@ class PipelineSpec(_Deferred):
             raise at("resume_from", "with force_rerun, nothing is taken over: leave one of them out")
         if cycle := self._cycle():
             names = ", ".join(map(repr, cycle))
-            what = f"these steps wait for each other: {names}" if len(cycle) > 1 else "it waits for itself"
-            raise at(f"steps/{cycle[0]}", what)
+            message = f"these steps wait for each other: {names}" if len(cycle) > 1 else "it waits for itself"
+            raise at(f"steps/{cycle[0]}", message)
         return self
 
     def _cycle(self) -> list[str]:

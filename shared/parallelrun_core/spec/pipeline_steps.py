@@ -49,10 +49,10 @@ def known_part(spec: JobSpec, later: Container[str] | None = None) -> JobSpec:
         later: their names; by default, those that stand for an output of another step.
     """
     if later is None:
-        later = {name for name, given in spec.inputs.items() if is_later(given)}
+        later = {name for name, job_input in spec.inputs.items() if is_later(job_input)}
     return spec.model_copy(
         update={
-            "inputs": {name: given for name, given in spec.inputs.items() if name not in later},
+            "inputs": {name: job_input for name, job_input in spec.inputs.items() if name not in later},
             "input_data": tuple(name for name in spec.input_data if name not in later),
         }
     )
@@ -73,9 +73,9 @@ def in_step(problem: Problem, names: tuple[str, ...]) -> Problem:
     return replace(problem, pointer=f"{pointer_of(names)}{problem.pointer}")
 
 
-def is_later(given: object) -> bool:
+def is_later(job_input: object) -> bool:
     """Return whether this is an input of a `LeafStep` that an earlier step makes."""
-    return isinstance(given, Input) and given.path.startswith(_LATER)
+    return isinstance(job_input, Input) and job_input.path.startswith(_LATER)
 
 
 def leaf_steps(pipeline: PipelineSpec) -> list[LeafStep]:
@@ -116,10 +116,14 @@ def _leaves(pipeline: PipelineSpec, above: tuple[str, ...], problems: list[Probl
 
 def with_places(pipeline: PipelineSpec, step: Step, spec: Spec) -> Spec:
     """The spec of a step's job, whose outputs that are outputs of the pipeline are where those are to be."""
-    places = {own: pipeline.outputs[name].path for own, name in step.outputs_to.items() if name in pipeline.outputs}
+    places = {
+        output_name: pipeline.outputs[name].path
+        for output_name, name in step.outputs_to.items()
+        if name in pipeline.outputs
+    }
     outputs = {
-        name: given.model_copy(update={"path": places[name]}) if places.get(name) and not given.path else given
-        for name, given in spec.outputs.items()
+        name: output.model_copy(update={"path": places[name]}) if places.get(name) and not output.path else output
+        for name, output in spec.outputs.items()
     }
     return spec.model_copy(update={"outputs": outputs})
 
@@ -132,7 +136,7 @@ def last_steps(pipeline: PipelineSpec) -> list[str]:
         for each in step.inputs_from.values()
         if isinstance(each, StepInput)
     }
-    used |= {given.of.step for given in pipeline.outputs.values() if given.of is not None}
+    used |= {output.of.step for output in pipeline.outputs.values() if output.of is not None}
     return [name for name in pipeline.order() if name not in used]
 
 

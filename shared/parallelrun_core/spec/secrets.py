@@ -61,10 +61,10 @@ def named_secrets(value: object) -> object:
     """
     if not isinstance(value, dict):
         return value
-    for name, given in value.items():
+    for name, part in value.items():
         if not NAME.fullmatch(str(name)):
             raise ValueError(f"{name!r} is not a valid name: use letters, digits and '_', not starting with a digit")
-        if isinstance(given, str):
+        if isinstance(part, str):
             raise ValueError(f"{name!r} must be a reference, `env: NAME` or `file: PATH`, not the value itself")
     if len({str(name).lower() for name in value}) < len(value):
         raise ValueError("names are compared without letter case, so none may come twice")

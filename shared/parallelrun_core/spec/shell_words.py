@@ -44,13 +44,13 @@ class Variable(NamedTuple):
     """Then it is refused where its value would be read as a program, or as something else than a word."""
 
 
-def path_or_variable(path: str, variable: str, own: str = "") -> str | Variable:
+def path_or_variable(path: str, variable: str, suffix: str = "") -> str | Variable:
     """A path if no character of it means anything to a shell, and otherwise the variable that has it.
 
     Args:
-        own: what is known of a path before a node has made it; by default, all of it.
+        suffix: what is known of a path before a node has made it; by default, all of it.
     """
-    return path if _is_plain(path + own) else Variable(variable, is_path=not _is_plain(own or path))
+    return path if _is_plain(path + suffix) else Variable(variable, is_path=not _is_plain(suffix or path))
 
 
 def _is_plain(path: str) -> bool:
@@ -147,8 +147,8 @@ class _Words:
         """A variable, in quotes that fit to what is open."""
         kind = self._open[-1] if self._open else ""
         if variable.is_path and (where := self._refusing_place()):
-            what = f"the path of {word} has characters that a shell doesn't take as they are"
-            raise ValueError(f"{what}, and can't stand {where}: {_HINT}")
+            subject = f"the path of {word} has characters that a shell doesn't take as they are"
+            raise ValueError(f"{subject}, and can't stand {where}: {_HINT}")
         if kind == '"' or kind.startswith("<<"):
             return f"${{{variable.name}}}"
         quoted = f'"${{{variable.name}}}"'

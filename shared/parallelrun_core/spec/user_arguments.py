@@ -63,7 +63,7 @@ def user_arguments(
             raise ValueError(f"${{{{{kind}.{name}}}}} is not one of the {kind} ({', '.join(named)})")
         if kind == "outputs":
             return paths.get(key) or outputs[key].path
-        given = inputs[key]
-        return str(given.value) if isinstance(given, ValueInput) else given.path
+        job_input = inputs[key]
+        return str(job_input.value) if isinstance(job_input, ValueInput) else job_input.path
 
     return split_arguments(text, value_of)

@@ -39,14 +39,14 @@ def supported_path(text: str, *, is_written: bool = False) -> str:
         if location.kind not in (LOCAL, DATASTORE) and (flaw := flaw_of(location.path)):
             raise ValueError(flaw)
         return location.path
-    meant = _meant(text)
-    asked = f". Did you mean {meant[:200]!r}?" if meant else ""
+    suggestion = _meant(text)
+    question = f". Did you mean {suggestion[:200]!r}?" if suggestion else ""
     can, instead = ("written to", "name one of these, and copy what is there afterwards")
     if not is_written:
         can, instead = ("read", "copy the data to one of these")
     raise ValueError(
         f"{text[:200]!r} refers to {location.called}: this kind of storage is not supported yet and can't be {can} "
-        f"here. Supported is {_SUPPORTED}: {instead}{asked}"
+        f"here. Supported is {_SUPPORTED}: {instead}{question}"
     )
 
 
@@ -60,7 +60,7 @@ def _meant(text: str) -> str:
     return f"{near[0]}://{rest}" if near else ""
 
 
-def local_path(text: str, what: str) -> str:
+def local_path(text: str, purpose: str) -> str:
     """The path of what must be on a disk.
 
     Raises:
@@ -69,8 +69,8 @@ def local_path(text: str, what: str) -> str:
     location = location_of(text)
     if location.kind != LOCAL:
         raise ValueError(
-            f"{text[:200]!r} refers to {location.called}: {what} can't be read there: give the path of a folder, which "
-            "is sent with the job or is on a volume that all nodes share"
+            f"{text[:200]!r} refers to {location.called}: {purpose} can't be read there: give the path of a folder, "
+            "which is sent with the job or is on a volume that all nodes share"
         )
     return location.path
 

@@ -29,11 +29,11 @@ def _words(reports: Reports, seal: Seal) -> list[Any]:
     """Reports as arguments of `turn.lua`."""
     by_kind: dict[str, Sequence[tuple[Any, ...]]]
     by_kind = {"decided": reports.decided, "retries": reports.retries, "returns": reports.returns}
-    said: dict[str, tuple[list[Any], ...]]
-    said = {kind: _ids_and_stems(entries) for kind, entries in by_kind.items() if entries}
+    columns: dict[str, tuple[list[Any], ...]]
+    columns = {kind: _ids_and_stems(entries) for kind, entries in by_kind.items() if entries}
     if reports.retries:
-        said["retries"] += ([charged for *_, charged in reports.retries],)
-    words: list[Any] = [msgspec.msgpack.encode(said)]
+        columns["retries"] += ([charged for *_, charged in reports.retries],)
+    words: list[Any] = [msgspec.msgpack.encode(columns)]
     for entries in (reports.decided, reports.retries):
         if entries:
             records = encode_list(list(map(_RECORD, entries)))
@@ -58,8 +58,8 @@ def _deliveries(
 ) -> tuple[Delivery, ...]:
     """Return what a turn leased."""
     tokens = [stem + name for name in b",".join(ids).decode().split(",")]
-    made = map(Delivery, map(int, ids), tokens, _counts(tries), _counts(lost), messages)
-    return tuple(compress(made, messages))  # what has no message was decided meanwhile
+    deliveries = map(Delivery, map(int, ids), tokens, _counts(tries), _counts(lost), messages)
+    return tuple(compress(deliveries, messages))  # what has no message was decided meanwhile
 
 
 def _counts(answers: Iterable[bytes | None]) -> Iterable[int]:

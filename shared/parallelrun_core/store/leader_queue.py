@@ -216,10 +216,10 @@ class LeaderQueue:
         """
         flat = [word for mini_batch, token in deliveries for word in (mini_batch, token.removesuffix(str(mini_batch)))]
         keys = [self._keys.job, self._keys.ready, self._keys.leases, self._keys.twins]
-        made = int(self._speculate(keys=keys, args=[self.term, *flat]))
-        if made < 0:
+        count = int(self._speculate(keys=keys, args=[self.term, *flat]))
+        if count < 0:
             raise Fenced(f"term {self.term} may not speculate")
-        return made
+        return count
 
     def whereabouts(self) -> tuple[frozenset[int], frozenset[int], frozenset[int]]:
         """The mini-batches that Redis has messages of, those that wait, and those that a living session holds."""
@@ -230,11 +230,11 @@ class LeaderQueue:
             pipe.zrange(keys.sessions, 0, -1)
             pipe.hgetall(keys.leases)
             pipe.hgetall(keys.twins)
-            known, waiting, sessions, leases, twins = pipe.execute()
+            decided, waiting, sessions, leases, twins = pipe.execute()
         alive = set(sessions)
         holders = chain(leases.items(), twins.items())
-        held = {int(raw) for raw, stem in holders if stem.partition(b"/")[0] in alive}
-        return frozenset(map(int, known)), frozenset(map(int, waiting)), frozenset(held)
+        leased = {int(raw) for raw, stem in holders if stem.partition(b"/")[0] in alive}
+        return frozenset(map(int, decided)), frozenset(map(int, waiting)), frozenset(leased)
 
     def republish(self, last_seen: bytes, messages: list[tuple[int, bytes]]) -> int:
         """Put mini-batches up again that nobody has; returns how many, none if there is a result that wasn't read.

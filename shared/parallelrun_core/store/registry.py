@@ -102,7 +102,7 @@ class Registry:
         """Return those of these files that a job which has not ended will publish, with that job; not one of
         `other_than`."""
         active = self.active_jobs() if outputs else []
-        wanted = {os.fsencode(output): output for output in outputs}
+        by_raw_output = {os.fsencode(output): output for output in outputs}
         with self._redis.pipeline(transaction=False) as pipe:
             for job_id in active:
                 pipe.hmget(JobKeys(job_id).job, "output", "state")
@@ -110,8 +110,8 @@ class Registry:
         writers: dict[str, str] = {}
         for job_id, (claim, state) in answers:
             if claim and state and job_id not in other_than and not JobState(state.decode()).is_terminal:
-                same = wanted.keys() & claim.split(BETWEEN_OUTPUTS)
-                writers |= {wanted[each]: job_id for each in same if wanted[each] not in writers}
+                same = by_raw_output.keys() & claim.split(BETWEEN_OUTPUTS)
+                writers |= {by_raw_output[each]: job_id for each in same if by_raw_output[each] not in writers}
         return writers
 
     def claim_recovery(self) -> bool:
@@ -184,9 +184,9 @@ class Registry:
         return {status.job_id: status for status in each if status is not None}
 
     def _status(self, job_id: str, answer: list[bytes]) -> JobStatus | None:
-        known = self._read.get(job_id)
-        if known is not None and known[0] == answer:
-            return known[1]
+        cached = self._read.get(job_id)
+        if cached is not None and cached[0] == answer:
+            return cached[1]
         status = _status_of(job_id, dict(zip(answer[::2], answer[1::2], strict=True)))
         if status is not None:
             self._read.put(job_id, (answer, status))

@@ -27,10 +27,10 @@ def span_of(folder: JobFolder, record: JobRecord, generation: int, sampler: Samp
     Raises:
         NotFound, NewerSchema, CorruptLog: the record of the pipeline to which it belongs can't be read.
     """
-    given = SpanContext.parse(_submitted_with(folder, record))
-    trace_id = given.trace_id if given is not None else trace_id_of(record.owner)
-    is_kept = sampler.keeps(trace_id, given)
-    parent = given
+    submitted = SpanContext.parse(_submitted_with(folder, record))
+    trace_id = submitted.trace_id if submitted is not None else trace_id_of(record.owner)
+    is_kept = sampler.keeps(trace_id, submitted)
+    parent = submitted
     if record.parent is not None:
         pipeline = JobFolder(folder.root, record.parent.job_id)
         parent = SpanContext(trace_id, _span_id(pipeline.job_id, pipeline.generation()), is_kept)
@@ -48,8 +48,8 @@ def variables_of(folder: JobFolder, record: JobRecord, generation: int, tracing:
     """
     if tracing is not None:
         return {VARIABLE: span_of(folder, record, generation, tracing.sampler).own.traceparent}
-    given = SpanContext.parse(_submitted_with(folder, record))
-    return {VARIABLE: given.traceparent} if given is not None else {}
+    submitted = SpanContext.parse(_submitted_with(folder, record))
+    return {VARIABLE: submitted.traceparent} if submitted is not None else {}
 
 
 def _submitted_with(folder: JobFolder, record: JobRecord) -> str:

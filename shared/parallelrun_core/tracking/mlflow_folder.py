@@ -87,23 +87,23 @@ def _experiment_in(root: Path, name: str) -> str:
     """The id of an experiment: one that MLflow has made, or else ours."""
     from parallelrun_core.spec.document import load_document
 
-    own = str(int(sha256(name.encode()).hexdigest()[:15], 16)).rjust(18, "1")
-    if not (root / own / META).exists():
+    new_id = str(int(sha256(name.encode()).hexdigest()[:15], 16)).rjust(18, "1")
+    if not (root / new_id / META).exists():
         for path in root.glob(f"*/{META}"):
             with suppress(OSError, ValueError, ParallelRunError):
-                known = load_document(_content(root, path))
-                if isinstance(known, dict) and str(known.get("name")) == name:
+                experiment = load_document(_content(root, path))
+                if isinstance(experiment, dict) and str(experiment.get("name")) == name:
                     return path.parent.name
-    folder = root / own
+    folder = root / new_id
     folder.mkdir(parents=True, exist_ok=True)
     now = round(time.time() * 1000)
     fields = {
-        "artifact_location": folder.as_uri(), "creation_time": now, "experiment_id": own, "last_update_time": now,
+        "artifact_location": folder.as_uri(), "creation_time": now, "experiment_id": new_id, "last_update_time": now,
         "lifecycle_stage": "active", "name": name,
     }  # fmt: skip
     with suppress(FileExistsError):
         write_once(folder / META, _yaml(fields))
-    return own
+    return new_id
 
 
 def is_plain(status: os.stat_result) -> bool:

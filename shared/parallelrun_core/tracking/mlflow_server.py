@@ -82,7 +82,7 @@ class MlflowServer:
         request = urllib.request.Request(f"{self._base}/{path}", body, self._headers)  # noqa: S310 - checked: https?:
         try:
             with urllib.request.urlopen(request, timeout=_TIMEOUT_S) as answer:  # noqa: S310 - as above
-                given = json.loads(answer.read(_TOO_LONG))
+                payload = json.loads(answer.read(_TOO_LONG))
         except urllib.error.HTTPError as error:
             code = ""
             with error, suppress(ValueError, AttributeError):
@@ -90,9 +90,9 @@ class MlflowServer:
             raise ServerRefused(f"HTTP {error.code} {code}".strip(), code) from None
         except ValueError as error:
             raise ServerRefused("the answer is not JSON: is this a tracking server of MLflow?") from error
-        if not isinstance(given, dict):
+        if not isinstance(payload, dict):
             raise ServerRefused("the answer is not JSON: is this a tracking server of MLflow?")
-        return given
+        return payload
 
 
 def _authorization(environment: Mapping[str, str]) -> dict[str, str]:

@@ -27,7 +27,7 @@ def shown(harness: WorkerHarness) -> WorkerStacks:
     asked = AskedWorker("process000", worker.pid, os.dup(worker.pidfd), worker.stacks.copy())
     code = str(harness.logs.parent / "code")
     try:
-        (stacks,) = stacks_of([asked], code=code, shown=str.upper, user=SAME_USER)
+        (stacks,) = stacks_of([asked], code=code, sanitize=str.upper, user=SAME_USER)
     finally:
         asked.close()
     return stacks

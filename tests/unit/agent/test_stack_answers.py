@@ -42,7 +42,7 @@ def test_nobody_waits_for_an_answer_that_takes_long(tmp_path: Path, monkeypatch:
     monkeypatch.setattr(answering, "stacks_of", slowly)
     user: Any = None
     processes: Any = {worker.process: worker}
-    answers = StackAnswers(Logs(tmp_path), "node", code="/code", shown=str, user=user)
+    answers = StackAnswers(Logs(tmp_path), "node", code="/code", sanitize=str, user=user)
     answers.answer(StacksRequest(id="1", job_id="job"), processes)
     began = time.monotonic()
     answers.close()

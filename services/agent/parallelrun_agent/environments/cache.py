@@ -58,21 +58,21 @@ class InUse:
             self._fd = -1
 
 
-def prune(environments: Path, kept: int) -> list[str]:
-    """Remove the least recently used ones, until `kept` are left; returns their names.
+def prune(environments: Path, max_environments: int) -> list[str]:
+    """Remove the least recently used ones, until `max_environments` are left; returns their names.
 
     Those in use stay, however many they are, and so do those that can't be removed.
     """
     folders = [folder for folder in environments.iterdir() if folder.is_dir() and folder.suffix != _REMOVED]
     removed = []
-    for folder in sorted(folders, key=_used)[: max(0, len(folders) - kept)]:
+    for folder in sorted(folders, key=_used)[: max(0, len(folders) - max_environments)]:
         if _removed(folder):
             removed.append(folder.name)
     for mark in environments.glob(f"*{_USE}"):  # of one that could not be built
         if not mark.with_suffix("").exists():
             _removed(mark.with_suffix(""))
-    for left in environments.glob(f"*{_REMOVED}"):  # also of a process that was killed here
-        shutil.rmtree(left, ignore_errors=True)
+    for leftover in environments.glob(f"*{_REMOVED}"):  # also of a process that was killed here
+        shutil.rmtree(leftover, ignore_errors=True)
     return removed
 
 

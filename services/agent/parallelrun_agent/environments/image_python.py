@@ -49,11 +49,13 @@ class ImagePython:
         executable = next(filter(None, (shutil.which(name, path=path) for name in _NAMES)), None)
         if executable is None:
             raise NoPython(f"the image has no python3 on its path {path}")
-        version, executable, folders, there = _asked(executable, variables)
+        version, executable, folders, packages = _asked(executable, variables)
         if version < [3, OLDEST_PYTHON]:
-            said = ".".join(map(str, version))
-            raise NoPython(f"workers need Python 3.{OLDEST_PYTHON} or newer; {executable} of the image is {said}")
-        text = json.dumps([version, executable, folders, there]).encode()
+            version_text = ".".join(map(str, version))
+            raise NoPython(
+                f"workers need Python 3.{OLDEST_PYTHON} or newer; {executable} of the image is {version_text}"
+            )
+        text = json.dumps([version, executable, folders, packages]).encode()
         return cls(executable, tuple(folders), hashlib.sha256(text).hexdigest())
 
 
@@ -64,10 +66,10 @@ def _asked(executable: str, variables: Mapping[str, str]) -> tuple[list[int], st
             env=variables_for(Child.INTERPRETER, variables),
             stdin=subprocess.DEVNULL, capture_output=True, check=True, cwd="/", timeout=_LONGEST_S,
         )  # fmt: skip
-        version, executable, folders, there = json.loads(done.stdout.splitlines()[-1])
+        version, executable, folders, packages = json.loads(done.stdout.splitlines()[-1])
     except subprocess.CalledProcessError as error:
         last = error.stderr.decode(errors="replace").strip().splitlines()[-1:]
         raise NoPython(f"{executable} of the image ends with {error.returncode}: {' '.join(last)}") from error
     except (subprocess.TimeoutExpired, OSError, ValueError, IndexError) as error:
         raise NoPython(f"{executable} of the image doesn't answer: {error}") from error
-    return version, executable, folders, there
+    return version, executable, folders, packages

@@ -50,9 +50,9 @@ class NodeChecks:
             self._thread.start()
 
     def _run(self, request: CheckRequest) -> None:
-        said = list(map(_shortened, (*_troubles(self._place), *_readable(request.paths, self._place))))
+        node_findings = list(map(_shortened, (*_troubles(self._place), *_readable(request.paths, self._place))))
         if request.id == self._asked:
-            self._answer = time.monotonic(), CheckAnswer(id=request.id, findings=said)
+            self._answer = time.monotonic(), CheckAnswer(id=request.id, findings=node_findings)
 
 
 def _troubles(place: Place) -> Iterator[Finding]:

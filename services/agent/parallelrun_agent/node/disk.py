@@ -59,9 +59,9 @@ class DiskWatch:
         """Write a little: the free space is not enough to know, with quotas, reserves and inodes."""
         try:
             with open(self._probe, "wb", buffering=0) as file:
-                left = _PROBE_BYTES
-                while left:
-                    left -= file.write(b"\0" * left)
+                remaining_bytes = _PROBE_BYTES
+                while remaining_bytes:
+                    remaining_bytes -= file.write(b"\0" * remaining_bytes)
                 os.fsync(file.fileno())
         finally:
             self._probe.unlink(missing_ok=True)

@@ -46,12 +46,12 @@ class GpuMeter:
 
         None are known in a container that has processes of its own only: NVML tells of those of the machine.
         """
-        taken: Counter[int] = Counter()
+        bytes_by_pid: Counter[int] = Counter()
         for handle in self._found().values():
             for process in self._asked("nvmlDeviceGetComputeRunningProcesses", handle) or ():
                 with suppress(ProcessLookupError, PermissionError):
-                    taken[os.getpgid(process.pid)] += process.usedGpuMemory or 0
-        return taken
+                    bytes_by_pid[os.getpgid(process.pid)] += process.usedGpuMemory or 0
+        return bytes_by_pid
 
     def _found(self) -> dict[str, Any]:
         if self._handles is None:
@@ -70,14 +70,16 @@ class GpuMeter:
         return True
 
     def _find(self) -> Iterator[tuple[str, Any]]:
-        known: list[tuple[str, str, Any]] = []
+        devices: list[tuple[str, str, Any]] = []
         for number in range(self._asked("nvmlDeviceGetCount") or 0):
             handle = self._asked("nvmlDeviceGetHandleByIndex", number)
             if handle is not None:
-                known.append((str(number), self._text("nvmlDeviceGetUUID", handle), handle))
-                known += self._parts(handle)
+                devices.append((str(number), self._text("nvmlDeviceGetUUID", handle), handle))
+                devices += self._parts(handle)
         for device in self._devices:
-            yield from ((device, handle) for number, uuid, handle in known if device == number or _names(device, uuid))
+            yield from (
+                (device, handle) for number, uuid, handle in devices if device == number or _names(device, uuid)
+            )
 
     def _parts(self, handle: Any) -> Iterator[tuple[str, str, Any]]:
         mode = self._asked("nvmlDeviceGetMigMode", handle)

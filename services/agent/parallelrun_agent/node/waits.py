@@ -40,11 +40,11 @@ class Waits:
 
     def __init__(self, proc: Path = PROC, cgroups: Path = CGROUPS) -> None:
         places = folders("cpu", proc, cgroups)
-        own = next((each for each in places if _pressure(each / "cpu.pressure") and not is_root(each)), None)
-        self.of = "cgroup" if own else "machine"
+        cgroup = next((each for each in places if _pressure(each / "cpu.pressure") and not is_root(each)), None)
+        self.of = "cgroup" if cgroup else "machine"
         """Whose pressure it is."""
         self._files = {
-            name: own / f"{name}.pressure" if own else proc / "pressure" / name for name in RESOURCES
+            name: cgroup / f"{name}.pressure" if cgroup else proc / "pressure" / name for name in RESOURCES
         }  # fmt: skip
         self._limited = next((each for each in _upwards(places, cgroups) if _limit(each)), None)
 

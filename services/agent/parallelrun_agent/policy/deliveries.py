@@ -73,27 +73,27 @@ class Deliveries:
         heapq.heapify(rooms)
         most = max(1, len(self.backlog) // (_RUNS * len(workers)))
         waiting: list[Assignment] = []
-        given: dict[int, list[Assignment]] = {}
+        by_worker: dict[int, list[Assignment]] = {}
         while self.backlog and rooms:
             room, place = rooms[0]
             in_flight = workers[place].in_flight
             run = self._unsuspected(min(most, -room))
-            left = len(run) + room
+            remaining = len(run) + room
             if not run:
                 suspect = self.backlog.popleft()
                 if in_flight:
                     waiting.append(suspect)
                     heapq.heappop(rooms)
                     continue
-                run, left = [suspect], 0  # nothing may follow it
+                run, remaining = [suspect], 0  # nothing may follow it
             in_flight.push(run, now)
-            given.setdefault(place, []).extend(run)
-            if left:
-                heapq.heapreplace(rooms, (left, place))
+            by_worker.setdefault(place, []).extend(run)
+            if remaining:
+                heapq.heapreplace(rooms, (remaining, place))
             else:
                 heapq.heappop(rooms)
         self.backlog.extendleft(reversed(waiting))
-        return [Deliver(workers[place], assignments) for place, assignments in given.items()]
+        return [Deliver(workers[place], assignments) for place, assignments in by_worker.items()]
 
     def _give(self, worker: Worker, run: list[Assignment], now: float) -> Deliver:
         worker.in_flight.push(run, now)

@@ -73,10 +73,10 @@ class InFlight:
         """Return how many more may be added when `depth` may be in flight; none after a head that
         is unexpectedly slow.
         """
-        held = len(self.assignments)
-        if self.is_closed or held >= depth or (held and now - self.head_since > SLOW_HEAD_S):
+        count = len(self.assignments)
+        if self.is_closed or count >= depth or (count and now - self.head_since > SLOW_HEAD_S):
             return 0
-        return depth - held
+        return depth - count
 
     def push(self, assignments: list[Assignment], now: float) -> None:
         """Add these at the end; one that must run alone comes alone."""
@@ -132,11 +132,11 @@ class InFlight:
 
     def take_back(self, mini_batches: Iterable[int]) -> list[Assignment]:
         """Remove these, which were taken back unread; returns them in order."""
-        wanted = set(mini_batches)
-        taken = [each for each in self.assignments if each.delivery.mini_batch in wanted]
-        self.assignments = deque(each for each in self.assignments if each.delivery.mini_batch not in wanted)
+        ids = set(mini_batches)
+        removed = [each for each in self.assignments if each.delivery.mini_batch in ids]
+        self.assignments = deque(each for each in self.assignments if each.delivery.mini_batch not in ids)
         self.is_closed = self.is_closed and bool(self.assignments)
-        return taken
+        return removed
 
     def died(self, *, running: bool) -> tuple[Assignment | None, list[Assignment]]:
         """The worker is dead: what it died of, if it was past init(), and what it hadn't begun."""

@@ -43,7 +43,7 @@ class JobMachine:
         self.commands: deque[Command] = deque()
         load_s, run_s = spec.task_overhead_timeout, spec.run_invocation_timeout
         self._pool = WorkerPool(
-            self.commands, limit=limit, load_s=load_s, run_s=run_s, shutdown_s=shutdown_s, what=what_runs(spec)
+            self.commands, limit=limit, load_s=load_s, run_s=run_s, shutdown_s=shutdown_s, script_name=what_runs(spec)
         )
         self.workers: Sequence[Worker] = self._pool.workers
         self.state: JobState | None = JobState.PROCESSING
@@ -73,9 +73,9 @@ class JobMachine:
 
     def _abandon(self, why: str) -> None:
         """The lease is gone, or may be: the session may not use anything that it holds any more."""
-        held = len(self.deliveries.held)
+        delivery_count = len(self.deliveries.held)
         self._begin_session()
-        self.commands.append(Abandon(why, held))
+        self.commands.append(Abandon(why, delivery_count))
 
     # Turns: what is reported to the queue, and what it answers
 

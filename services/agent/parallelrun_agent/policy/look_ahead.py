@@ -67,12 +67,12 @@ class LookAhead:
         """
         self.gather_until = NEVER
         depth = self.depth
-        most = wanted = 0
+        most = total_room = 0
         latest = now - TURN_S
         for worker in workers:
             in_flight = worker.in_flight
             room = in_flight.room(depth, now)
-            wanted += room
+            total_room += room
             if room > most:
                 most = room
             elif not room and in_flight.head_since > latest:
@@ -82,7 +82,7 @@ class LookAhead:
         if latest + TURN_S > now and self._is_brief:
             self.gather_until = latest + TURN_S
             return 0
-        return wanted - waiting
+        return total_room - waiting
 
     @property
     def _is_brief(self) -> bool:

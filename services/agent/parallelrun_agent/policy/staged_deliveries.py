@@ -68,11 +68,11 @@ class StagedDeliveries(Deliveries):
         waiting = len(self.backlog) + len(self._staging)
         share = self._share(look_ahead, workers, ready, now)
         room = sum(max(0, depth - len(worker.in_flight)) for worker in workers)
-        wanted = room + min(ahead * len(workers), share) - waiting
+        count = room + min(ahead * len(workers), share) - waiting
         most = max(2 * len(workers), int(_MOST_FILES / self._files)) - len(self._staging)
-        wanted = max(0, min(wanted, most))
+        count = max(0, min(count, most))
         few = depth * len(workers) // _PARTS if depth > 1 else 0
-        return 0 if wanted < few <= waiting else wanted
+        return 0 if count < few <= waiting else count
 
     def _share(self, look_ahead: LookAhead, workers: Sequence[Worker], ready: int, now: float) -> int:
         """Return how many may be ahead of these workers, of so many that are ready for any node."""
@@ -111,14 +111,14 @@ class StagedDeliveries(Deliveries):
 
     def hand_out(self, workers: list[Worker], depth: int, now: float) -> list[Deliver]:
         idle_since = {id(worker): worker.in_flight.head_since for worker in workers if not worker.in_flight}
-        given = super().hand_out(workers, depth, now)
-        for each in given:
+        commands = super().hand_out(workers, depth, now)
+        for each in commands:
             first = each.assignments[0]
             began, staged = self._staged.get(first.delivery.token, (now, now))
             first.waited_s = max(0.0, staged - max(began, idle_since.get(id(each.worker), now)))
             for assignment in each.assignments:
                 self._staged.pop(assignment.delivery.token, None)
-        return given
+        return commands
 
     def give_back_backlog(self, now: float) -> None:
         """Return all that is not assigned yet, with what is still being staged."""

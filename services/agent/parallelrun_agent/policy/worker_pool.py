@@ -30,7 +30,7 @@ class WorkerPool:
     """
 
     def __init__(
-        self, commands: deque[Command], *, limit: int, load_s: float, run_s: float, shutdown_s: float, what: str
+        self, commands: deque[Command], *, limit: int, load_s: float, run_s: float, shutdown_s: float, script_name: str
     ) -> None:
         self.workers: list[Worker] = []
         """The same list for as long as the pool exists."""
@@ -39,7 +39,7 @@ class WorkerPool:
         self._load_s = load_s
         self._run_s = run_s
         self._shutdown_s = shutdown_s
-        self._what = what
+        self._what = script_name
         self._init_s = 3 * run_s + 30  # as the reference has it (§3.7)
         self._init_failed = 0
         self._spawn_pause = Backoff(_FIRST_SPAWN_PAUSE_S, _LONGEST_SPAWN_PAUSE_S)

@@ -27,11 +27,11 @@ class StackAnswers:
         shown: makes words fit to be shown. Called in another thread.
     """
 
-    def __init__(self, logs: Logs, node: str, *, code: str, shown: Callable[[str], str], user: WorkerUser) -> None:
+    def __init__(self, logs: Logs, node: str, *, code: str, sanitize: Callable[[str], str], user: WorkerUser) -> None:
         self._logs = logs
         self._node = node
         self._code = code
-        self._shown = shown
+        self._shown = sanitize
         self._user = user
         self._answered = ""
         self._thread: threading.Thread | None = None
@@ -44,13 +44,18 @@ class StackAnswers:
         self._answered = request.id
         if request.node not in ("", self._node):
             return
-        wanted = [name for name in sorted(processes) if request.process in ("", name)]
-        asked = []
-        for process in (processes[name] for name in wanted[:MOST_WORKERS]):
+        process_names = [name for name in sorted(processes) if request.process in ("", name)]
+        signalled = []
+        for process in (processes[name] for name in process_names[:MOST_WORKERS]):
             if process.stacks is not None:
-                asked.append(AskedWorker(process.process, process.pid, os.dup(process.pidfd), process.stacks.copy()))
+                signalled.append(
+                    AskedWorker(process.process, process.pid, os.dup(process.pidfd), process.stacks.copy())
+                )
         self._thread = threading.Thread(
-            target=self._answer, args=(request.id, asked, len(wanted) - len(asked)), name="stacks", daemon=True
+            target=self._answer,
+            args=(request.id, signalled, len(process_names) - len(signalled)),
+            name="stacks",
+            daemon=True,
         )
         self._thread.start()
 
@@ -60,15 +65,15 @@ class StackAnswers:
         """
         self._is_closed.set()
 
-    def _answer(self, request: str, asked: list[AskedWorker], left_out: int) -> None:
+    def _answer(self, request: str, signalled: list[AskedWorker], left_out: int) -> None:
         try:
-            workers = stacks_of(asked, code=self._code, shown=self._shown, user=self._user)
-            said = NodeStacks(id=request, node=self._node, at=time.time(), workers=workers, left_out=left_out)
+            workers = stacks_of(signalled, code=self._code, sanitize=self._shown, user=self._user)
+            node_stacks = NodeStacks(id=request, node=self._node, at=time.time(), workers=workers, left_out=left_out)
             if not self._is_closed.is_set():
                 with suppress(OSError):  # who has asked will hear that there was no answer
-                    write_stacks(self._logs, said)
+                    write_stacks(self._logs, node_stacks)
         except OSError as error:
             log.warning("stacks_not_shown", error=str(error))
         finally:
-            for worker in asked:
+            for worker in signalled:
                 worker.close()

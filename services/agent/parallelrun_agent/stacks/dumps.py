@@ -65,23 +65,23 @@ class AskedWorker:
 
 
 def stacks_of(
-    workers: Sequence[AskedWorker], *, code: str, shown: Callable[[str], str], user: WorkerUser
+    workers: Sequence[AskedWorker], *, code: str, sanitize: Callable[[str], str], user: WorkerUser
 ) -> list[WorkerStacks]:
     """Return what these workers are doing. Takes half a second, or up to four if some don't answer.
 
     Args:
         code: the folder of the job's code.
-        shown: makes words fit to be shown.
+        sanitize: makes words fit to be shown.
         user: who the workers are.
     """
     began, before = time.monotonic(), [stat_of(worker.pid) for worker in workers]
     _ask_all(workers, user, all_threads=False)
-    first = [[] if worker.trouble else threads_of(worker.memory.text(), code, shown) for worker in workers]
+    first = [[] if worker.trouble else threads_of(worker.memory.text(), code, sanitize) for worker in workers]
     time.sleep(_APART_S)
     passed_s, after = time.monotonic() - began, [stat_of(worker.pid) for worker in workers]
     _ask_all(_answering(workers), user, all_threads=False)
     for worker, was, stats in zip(workers, first, zip(before, after, strict=True), strict=True):
-        worker.threads = [] if worker.trouble else threads_of(worker.memory.text(), code, shown)
+        worker.threads = [] if worker.trouble else threads_of(worker.memory.text(), code, sanitize)
         worker.stays = bool(was and worker.threads) and was[0].frames == worker.threads[0].frames
         worker.is_busy = _is_busy(*stats, passed_s)
     may_run = [worker for worker in _answering(workers) if _may_be_interrupted(worker, user)]
@@ -89,7 +89,7 @@ def stacks_of(
     notes = {worker.process: IN_A_CALL for worker in _answering(workers) if worker not in may_run}
     for worker in may_run:
         if not worker.trouble and worker.memory.has_all_threads:
-            worker.threads = threads_of(worker.memory.text(), code, shown)
+            worker.threads = threads_of(worker.memory.text(), code, sanitize)
         else:
             worker.memory.give_up()
             worker.trouble, notes[worker.process] = "", IN_C

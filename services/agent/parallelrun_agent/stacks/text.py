@@ -22,12 +22,12 @@ _WRITES: Final = _OURS + "stacks.py"
 _STARTS: Final = ("<frozen runpy>", "runpy.py")
 
 
-def threads_of(text: str, code: str, shown: Callable[[str], str]) -> list[ThreadStack]:
+def threads_of(text: str, code: str, sanitize: Callable[[str], str]) -> list[ThreadStack]:
     """The threads in a dump, the main thread first. What isn't one is passed over: a script can write there, too.
 
     Args:
         code: the folder of the job's code.
-        shown: makes words fit to be shown.
+        sanitize: makes words fit to be shown.
     """
     threads: list[tuple[bool, str, list[StackFrame]]] = []
     for line in text.splitlines():
@@ -41,7 +41,7 @@ def threads_of(text: str, code: str, shown: Callable[[str], str]) -> list[Thread
     ordered = [main, *(number for number in range(len(threads)) if number != main)] if threads else []
 
     def words(text: str) -> str:
-        return shown(text)[:_MOST_CHARACTERS]
+        return sanitize(text)[:_MOST_CHARACTERS]
 
     return [
         ThreadStack(

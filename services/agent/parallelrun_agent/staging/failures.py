@@ -50,16 +50,16 @@ def starved(size: int, max_bytes: int, timeout_s: float) -> Failure:
     return Failure("INPUT_UNREADABLE", words)
 
 
-def overdue(left: Iterable[tuple[str, str]], missing: int, files: int, timeout_s: float) -> Failure:
+def overdue(pending: Iterable[tuple[str, str]], missing: int, files: int, timeout_s: float) -> Failure:
     """Return the failure of staging that took too long.
 
     Args:
-        left: the URLs that aren't here, each with the trouble with it so far, if there is any.
+        pending: the URLs that aren't here, each with the trouble with it so far, if there is any.
         missing: how many of its files these are.
     """
     limit = f"task_overhead_timeout ({timeout_s:g} s)"
     first = ""
-    for url, trouble in left:
+    for url, trouble in pending:
         first = first or url
         if trouble:
             return Failure("INPUT_UNREADABLE", f"{url} can't be read: {trouble} For longer than {limit}.")

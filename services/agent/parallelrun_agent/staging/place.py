@@ -63,8 +63,8 @@ class StagePlace:
         above = self._folder / "staged"
         above.mkdir(mode=_PRIVATE, parents=True, exist_ok=True)
         with _Locked(above):  # or another agent could take the new one for abandoned
-            for left in above.iterdir():
-                _remove_if_abandoned(left)
+            for tree in above.iterdir():
+                _remove_if_abandoned(tree)
             trees = above / secrets.token_hex(8)
             trees.mkdir(mode=_PRIVATE)
             self._lock = _Locked(trees)

@@ -53,14 +53,14 @@ class Room:
         self._noted = folder / _NAME
         self._folder = folder
         self._shards = shards
-        held, last_alive_at = _read(self._noted)
+        held_bytes, last_alive_at = _read(self._noted)
         self.doubt: Doubt = doubt_of(folder, last_alive_at)
         """What of the shards is not to be believed."""
-        self.max_bytes = max_bytes or (_free_bytes(folder) + held) // 2
+        self.max_bytes = max_bytes or (_free_bytes(folder) + held_bytes) // 2
         self._step = max(1, int(self.max_bytes * _BLINDLY / SHARDS))
         self._lock = threading.Lock()
         """Of all numbers; held while none of them waits for a disk."""
-        self._held = [held // SHARDS] * SHARDS
+        self._held = [held_bytes // SHARDS] * SHARDS
         self._used = sum(self._held)
         """With what is reserved."""
         self._unseen = 0
@@ -115,9 +115,9 @@ class Room:
             NoRoom: there is nothing to remove.
         """
         with self._looking:
-            left, before = SHARDS, self._used
-            while left > 0 and before - self._used < size:
-                left -= self._shrink()
+            shards_left, before = SHARDS, self._used
+            while shards_left > 0 and before - self._used < size:
+                shards_left -= self._shrink()
             if self._used >= before:
                 self._full_until = time.monotonic() + _LONGEST_PAUSE_S
                 raise self._no_room()
@@ -148,9 +148,9 @@ class Room:
         began_at = time.monotonic()
         is_shrinking = True
         while is_shrinking:
-            left, before = SHARDS, self._used
-            while left > 0:
-                left -= self._shrink()
+            shards_left, before = SHARDS, self._used
+            while shards_left > 0:
+                shards_left -= self._shrink()
                 if self._fits(size):
                     return
             is_shrinking = self._used < before
@@ -186,11 +186,13 @@ class Room:
             self._shard = shard = (self._shard + 1) % SHARDS
             self._meanwhile = 0
         entries = self._shards.look(shard, self.doubt)
-        held = sum(entry.size for entry in entries)
+        held_bytes = sum(entry.size for entry in entries)
         with self._lock:
-            held += self._meanwhile  # which may have been seen: rather too much than too little, until the next look
-            self._used += held - self._held[shard]
-            self._held[shard] = held
+            held_bytes += (
+                self._meanwhile
+            )  # which may have been seen: rather too much than too little, until the next look
+            self._used += held_bytes - self._held[shard]
+            self._held[shard] = held_bytes
         return entries
 
     def _look_at_all(self) -> None:

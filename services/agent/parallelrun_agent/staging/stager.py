@@ -189,8 +189,8 @@ class Stager:
 
     def _overdue(self, mini_batch: _MiniBatch) -> Failure:
         links = ((file, self._links.get(file.target)) for file in mini_batch.files)
-        left = ((file.url, link.trouble) for file, link in links if link is not None and not link.is_there)
-        return failures.overdue(left, mini_batch.left, len(mini_batch.files), self._timeout_s)
+        pending = ((file.url, link.trouble) for file, link in links if link is not None and not link.is_there)
+        return failures.overdue(pending, mini_batch.left, len(mini_batch.files), self._timeout_s)
 
     def _linked(self, token: str, mini_batch: _MiniBatch) -> list[StagedFile]:
         """Note who needs which place; returns what nobody fetches yet."""
@@ -260,9 +260,9 @@ class Stager:
     def _look_for(self, files: list[StagedFile]) -> None:
         """Link those that are in the cache; leave the others to whoever fetches next."""
         with self._lock:
-            wanted = [file for file in files if self._is_wanted(file)]
+            awaited = [file for file in files if self._is_wanted(file)]
         here = []
-        for file in wanted:
+        for file in awaited:
             if self._is_here(file):
                 here.append(file)
             else:

@@ -21,15 +21,15 @@ _QUOTED: Final = ("http:", "https:")
 """In these URLs, the name of an object is not what it ends with."""
 
 
-def is_far(given: Input) -> bool:
+def is_far(job_input: Input) -> bool:
     """Return whether an input is to be brought to the node."""
-    return is_url(given.path) and given.mode != "direct"
+    return is_url(job_input.path) and job_input.mode != "direct"
 
 
 def side_inputs(spec: JobSpec) -> dict[str, str]:
     """The URLs of the inputs, by name, which are not cut into mini-batches: each worker needs all of them."""
     cut = {name for name, _ in spec.data_inputs()}
-    return {name: given.path for name, given in spec.input_paths() if is_far(given) and name not in cut}
+    return {name: job_input.path for name, job_input in spec.input_paths() if is_far(job_input) and name not in cut}
 
 
 class JobTree:
@@ -48,7 +48,7 @@ class JobTree:
         self.path = path
         """The folder of the present session's data."""
         self._data = spec.data_inputs()
-        self._tops = [_top_of(given.path) for _, given in self._data]
+        self._tops = [_top_of(job_input.path) for _, job_input in self._data]
         self._folders: dict[tuple[int, str], str] = {}
         """Of folders in stores, below `path`: those of objects are asked for one object after the other."""
 
@@ -64,8 +64,8 @@ class JobTree:
     def place(self, number: int, url: str) -> str:
         """Return where an object of a data input is: below its input; or, if that only names it, below its store."""
         folder, _, name = url.rpartition("/")
-        if (known := self._folders.get((number, folder))) is not None:
-            return f"{self.path}/{known}/{name}"
+        if (folder_number := self._folders.get((number, folder))) is not None:
+            return f"{self.path}/{folder_number}/{name}"
         place = self._place(number, url)
         if url != self._tops[number] and not url.lower().startswith(_QUOTED) and place.endswith(f"/{name}"):
             if len(self._folders) >= _MOST_FOLDERS:
@@ -86,9 +86,9 @@ class JobTree:
     def paths(self) -> dict[str, str]:
         """Return what scripts find as the path of each data input that is brought here."""
         return {
-            name: self.place(number, given.path) if given.type == "uri_file" else f"{self.path}/{name}"
-            for number, (name, given) in enumerate(self._data)
-            if is_far(given)
+            name: self.place(number, job_input.path) if job_input.type == "uri_file" else f"{self.path}/{name}"
+            for number, (name, job_input) in enumerate(self._data)
+            if is_far(job_input)
         }
 
     def side_folder(self, name: str) -> Path:

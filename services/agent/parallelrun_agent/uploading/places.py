@@ -89,7 +89,7 @@ def _main_folder(folder: JobFolder, spec: JobSpec) -> str:
     an output for its artifacts, the folder of these.
     """
     paths = folder.output_paths(spec)
-    artifacts = next((paths[name] for name, given in spec.outputs.items() if given.has_artifacts), "")
+    artifacts = next((paths[name] for name, output in spec.outputs.items() if output.has_artifacts), "")
     if spec.command and artifacts:
         return posixpath.join(artifacts, ARTIFACTS)
     folders = [path for name, path in paths.items() if spec.outputs[name].type == "uri_folder"]

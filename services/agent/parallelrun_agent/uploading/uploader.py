@@ -237,5 +237,5 @@ class Uploader:
 
 
 def _words(url: str, error: Exception) -> str:
-    said = error.strerror if isinstance(error, OSError) and error.strerror else error
-    return f"{url} can't be written: {said}"
+    reason = error.strerror if isinstance(error, OSError) and error.strerror else error
+    return f"{url} can't be written: {reason}"

@@ -67,12 +67,12 @@ def share_job(folder: JobFolder, node: str, user: WorkerUser) -> None:
     if not user.is_other:
         return
     logs = Logs(folder.logs)
-    own = (logs.script_files(node), logs.script_log(node), logs.user_metrics / node)
-    for each in (logs.of_node(node), logs.errors_of_node(node), *own):
+    job_paths = (logs.script_files(node), logs.script_log(node), logs.user_metrics / node)
+    for each in (logs.of_node(node), logs.errors_of_node(node), *job_paths):
         each.mkdir(parents=True, exist_ok=True)
     folder.layout.schemas_of_workers.mkdir(exist_ok=True)
     user.share(folder.layout.schemas_of_workers, _SHARED)
-    for each in own:
+    for each in job_paths:
         user.share(each, _SHARED)
     user.share(folder.outputs, _SHARED)
     user.share(folder.path, _GATE)

@@ -94,9 +94,9 @@ def check_apart(uids: Uids, root: Path) -> None:
     Raises:
         NotPossible: one could be.
     """
-    for own in {os.geteuid(), os.getegid(), root.stat().st_uid}:
-        if own in uids:
-            raise NotPossible(f"--worker-uids has {own}, which is the services' own; choose ids that nobody has")
+    for id_in_use in {os.geteuid(), os.getegid(), root.stat().st_uid}:
+        if id_in_use in uids:
+            raise NotPossible(f"--worker-uids has {id_in_use}, which is the services' own; choose ids that nobody has")
 
 
 def _effective() -> int:

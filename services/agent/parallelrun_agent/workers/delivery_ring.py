@@ -42,9 +42,9 @@ class DeliveryRing:
             OSError: something has written into the ring that is not our worker.
         """
         position = self.end
-        left = frames.RING_BYTES - position % frames.RING_BYTES
-        if len(payload) > left:  # payloads are in one piece
-            position += left
+        room = frames.RING_BYTES - position % frames.RING_BYTES
+        if len(payload) > room:  # payloads are in one piece
+            position += room
         end = position + len(payload)
         if end - self._needed_from > frames.RING_BYTES:
             (needed_from,) = frames.POSITION.unpack_from(self._memory)

@@ -36,14 +36,14 @@ class GpuPool:
         self._taken: dict[str, tuple[str, Fraction]] = {}
         self._load = dict.fromkeys(self.devices, Fraction(0))
 
-    def workers(self, wanted: int | None, slots: int, per_gpu: int | None = None) -> int:
+    def workers(self, requested: int | None, slots: int, per_gpu: int | None = None) -> int:
         """Return how many workers a job has on this node: what it asks for, or the default (reference §1.1).
 
         That is one for each slot, and on a node with GPUs one: workers beyond the GPUs would be without any. A job that
         says how many share a GPU has as many as fit.
         """
         on_gpus = len(self.devices) * per_gpu if per_gpu else 1
-        return wanted or (on_gpus if self.devices else slots)
+        return requested or (on_gpus if self.devices else slots)
 
     def take(self, worker: str, per_gpu: int | None = None) -> dict[str, str]:
         """The variables for the environment of a worker that starts: its GPU, or none when all are taken.
@@ -73,9 +73,9 @@ def find_gpus(count: int | None, driver: Path = Path("/proc/driver/nvidia")) -> 
 
     A GPU that is divided (MIG) counts as its parts, by their UUIDs.
     """
-    given = os.environ.get(VARIABLE)
-    if given is not None:
-        devices = [device for each in given.split(",") if (device := each.strip())]
+    visible_devices = os.environ.get(VARIABLE)
+    if visible_devices is not None:
+        devices = [device for each in visible_devices.split(",") if (device := each.strip())]
         return list(takewhile(lambda device: not device.startswith("-"), devices))[:count]  # as CUDA reads it
     if count == 0:
         return []

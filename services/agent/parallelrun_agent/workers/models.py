@@ -40,8 +40,8 @@ def view_of_script(
         paths: of the inputs that are brought to the node.
         assets: the root folder of the registered models; by default, that of the job.
     """
-    here = {name: paths.get(name, given.path) for name, given in spec.input_paths()}
-    values = {name: given.value for name, given in spec.inputs.items() if isinstance(given, ValueInput)}
+    here = {name: paths.get(name, job_input.path) for name, job_input in spec.input_paths()}
+    values = {name: job_input.value for name, job_input in spec.inputs.items() if isinstance(job_input, ValueInput)}
     return {
         "name": spec.name,
         "tags": spec.tags,
@@ -59,14 +59,14 @@ def model_folder(spec: JobSpec, paths: Mapping[str, str], local: Path, user: Wor
     Raises:
         OSError: the folder can't be made.
     """
-    models = [(name, given.path) for name, given in spec.input_paths() if given.model]
+    models = [(name, job_input.path) for name, job_input in spec.input_paths() if job_input.model]
     if len(models) != 1:
         return {}
-    ((name, own),) = models
-    path = paths.get(name, own)
+    ((name, model_path),) = models
+    path = paths.get(name, model_path)
     if is_url(path):  # with mode `direct`, nothing brings it here
         return {}
-    model, called = Path(path), own.rstrip("/").rpartition("/")[2] or "model"
+    model, called = Path(path), model_path.rstrip("/").rpartition("/")[2] or "model"
     with user.acting():  # what the user of the job can't read, it doesn't get
         needs_copy = (model / "MLmodel").is_file()
         if model.name == called and (_is_alone(model) or (needs_copy and not _is_small(model))):
@@ -109,9 +109,9 @@ def _known_models(root: Path, code: Path, spec: JobSpec, paths: Mapping[str, str
     registered ones, of each name the newest first. Those are looked up only for code that seems to ask for them.
     """
     models = []
-    for name, given in spec.input_paths():
-        asset, _, version = given.asset.removeprefix("azureml:").partition(":")
-        if asset and given.model:
+    for name, job_input in spec.input_paths():
+        asset, _, version = job_input.asset.removeprefix("azureml:").partition(":")
+        if asset and job_input.model:
             models.append({"name": asset, "version": version, "path": paths[name]})
         models.append({"name": name, "version": "", "path": paths[name]})
     with suppress(OSError, ParallelRunError):  # what is missing is missed by the script, which says so

@@ -34,8 +34,8 @@ def payload_of(raw: bytes, folder: Path) -> tuple[int, int, bytes]:
 
 def decoded(raw: bytes, folder: Path) -> Message:
     """The full message; raises what `payload_of` raises."""
-    given = message.decode(raw)
-    return resolve(folder, given) if given.kind == message.REFERENCE else given
+    decoded_message = message.decode(raw)
+    return resolve(folder, decoded_message) if decoded_message.kind == message.REFERENCE else decoded_message
 
 
 def _described(of: Message) -> bytes:

@@ -151,8 +151,8 @@ class PlanMaker:
     def _with_local_paths(self) -> JobSpec:
         local = self._paths()
         changed = {
-            name: given.model_copy(update={"path": local[name]})
-            for name, given in self._spec.input_paths()
+            name: job_input.model_copy(update={"path": local[name]})
+            for name, job_input in self._spec.input_paths()
             if name in local
         }
         return self._spec.model_copy(update={"inputs": self._spec.inputs | changed}) if changed else self._spec
@@ -201,8 +201,13 @@ class PlanMaker:
 
     def _make_own_outputs(self, process: str, outputs: WorkerOutputs) -> None:
         """Create the folders of a worker that stand for outputs in stores."""
-        own = self.outputs.folder(process)
-        for folder in (own.parent, own, *{Path(each).parent for each in outputs.live}, *map(Path, outputs.live)):
+        output_folder = self.outputs.folder(process)
+        for folder in (
+            output_folder.parent,
+            output_folder,
+            *{Path(each).parent for each in outputs.live},
+            *map(Path, outputs.live),
+        ):
             self._user.make(folder)
 
     def next_plan(self, session: str) -> WorkerPlan:

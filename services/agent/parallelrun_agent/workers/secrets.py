@@ -21,8 +21,8 @@ def secret_values(secrets: Mapping[str, Secret], settings: AgentSettings) -> dic
         SecretMissing: one is not here, or is not safe; says what to do.
     """
     return {
-        name: _of_environment(name, given.env, settings) if given.env else _of_file(name, given.file, settings)
-        for name, given in secrets.items()
+        name: _of_environment(name, secret.env, settings) if secret.env else _of_file(name, secret.file, settings)
+        for name, secret in secrets.items()
     }
 
 
@@ -37,8 +37,8 @@ def _of_environment(name: str, variable: str, settings: AgentSettings) -> str:
 def _of_file(name: str, file: str, settings: AgentSettings) -> str:
     folder = settings.secrets_dir
     if folder is None:
-        what = "give its agent a folder of secrets (--secrets-dir)"
-        raise SecretMissing(f"Secret {name} isn't on node {settings.node}: {what}, and put it there as {file}.")
+        advice = "give its agent a folder of secrets (--secrets-dir)"
+        raise SecretMissing(f"Secret {name} isn't on node {settings.node}: {advice}, and put it there as {file}.")
     try:
         data = read_secret_file(folder, file)
     except SecretUnusable as error:

@@ -133,22 +133,22 @@ class WorkerProcess:
     def take_back(self) -> list[int]:
         """Take back every delivery that the worker has not read yet; returns their mini-batches."""
         tickets = b"".join(iter(self._unread, b""))
-        taken = []
+        mini_batches = []
         files = []
         for kind, mini_batch, position, length in frames.TICKET.iter_unpack(tickets):
             if kind != frames.FLUSH:
-                taken.append((mini_batch, position))
+                mini_batches.append((mini_batch, position))
                 if kind in frames.IN_FILE:
                     files.append(self.ring.get(position, length))
-        if taken:
-            self.ring.rewind(taken[0][1])
+        if mini_batches:
+            self.ring.rewind(mini_batches[0][1])
         files += [payload for kind, _, payload in self._outbox if kind in frames.IN_FILE]
         for file in files:
             with suppress(OSError), self._user.acting():  # the worker could have written any path there
                 os.unlink(file)
         waiting = [mini_batch for _, mini_batch, _ in self._outbox]
         self._outbox.clear()
-        return [mini_batch for mini_batch, _ in taken] + waiting
+        return [mini_batch for mini_batch, _ in mini_batches] + waiting
 
     def _unread(self) -> bytes:
         """Tickets that the worker has not read, which it can't any more then; none when there are no more."""
@@ -279,11 +279,11 @@ class _Started(NamedTuple):
 def _start(plan: WorkerPlan, part_fd: int, streams: list[int], stacks: int) -> _Started:
     config_path = _prepare(plan, streams, stacks)
     stdout, stderr, child_stdout, child_stderr = streams
-    with ExitStack() as undo, ExitStack() as given:
+    with ExitStack() as undo, ExitStack() as child_ends:
         ring = DeliveryRing()
         undo.callback(ring.close)
-        tickets, control = _pipe(given, undo)
-        results, answers = _pipe(undo, given)
+        tickets, control = _pipe(child_ends, undo)
+        results, answers = _pipe(undo, child_ends)
         # Opened anew, because the worker must wait at its end, and we must not at ours.
         worker_end = os.open(f"/proc/self/fd/{tickets}", os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         undo.callback(os.close, worker_end)

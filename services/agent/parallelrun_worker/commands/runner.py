@@ -108,8 +108,8 @@ class CommandRunner(Runner):
         )
         shell.end_what_is_left()
         if self._ended.status:
-            said = next(filter(None, (last_lines(fd, begin) for fd, begin in outputs)), [])
-            raise CommandFailed(self._ended.status, said)
+            last_output = next(filter(None, (last_lines(fd, begin) for fd, begin in outputs)), [])
+            raise CommandFailed(self._ended.status, last_output)
 
     def _used(self, tickets: int) -> bytes:
         """Return what the command has used, as far as its processes were waited for."""

@@ -87,7 +87,7 @@ def end_what_is_left() -> None:
 
 
 def _children() -> list[int]:
-    own = str(os.getpid()).encode()
+    own_pid = str(os.getpid()).encode()
     children = []
     for name in os.listdir("/proc"):  # noqa: PTH208 - plain names
         if name.isdigit():
@@ -96,6 +96,6 @@ def _children() -> list[int]:
                     parent = file.read().rpartition(b")")[2].split()[1]
             except (OSError, IndexError):
                 continue
-            if parent == own:
+            if parent == own_pid:
                 children.append(int(name))
     return children

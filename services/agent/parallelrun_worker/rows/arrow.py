@@ -60,15 +60,15 @@ def _of_rows(returned: Any, kind: str) -> tuple[list[str], list[Any]]:
 
 def _array(pa: Any, column: Any) -> Any:
     try:
-        made = pa.array(column, from_pandas=True)
-        if pa.types.is_date(made.type) and any(map(_has_time, column)):
+        array = pa.array(column, from_pandas=True)
+        if pa.types.is_date(array.type) and any(map(_has_time, column)):
             raise pa.ArrowTypeError("after a date, Arrow cuts off the time of day")
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError, UnicodeEncodeError):
         # Values of several kinds, or of one that Arrow doesn't know: as text.
-        made = pa.array([None if _is_null(value) else _text(value) for value in column], pa.string())
-    if isinstance(made, pa.ChunkedArray):
-        made = made.combine_chunks()
-    return made.dictionary_decode() if pa.types.is_dictionary(made.type) else made
+        array = pa.array([None if _is_null(value) else _text(value) for value in column], pa.string())
+    if isinstance(array, pa.ChunkedArray):
+        array = array.combine_chunks()
+    return array.dictionary_decode() if pa.types.is_dictionary(array.type) else array
 
 
 def _has_time(value: object) -> bool:

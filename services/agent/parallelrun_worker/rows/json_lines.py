@@ -63,8 +63,8 @@ def _checked(text: str) -> str:
 def _plain(value: Any) -> Any:
     """The JSON form of a value of NumPy, of pandas, or of the script's own classes."""
     if hasattr(value, "tolist"):
-        found = unpacked(value)
-        return _time(found) if hasattr(found, "tolist") else _clean(found)
+        plain = unpacked(value)
+        return _time(plain) if hasattr(plain, "tolist") else _clean(plain)
     if hasattr(value, "isoformat"):
         return None if value != value else value.isoformat()  # noqa: PLR0124 - as NaT is
     if type(value).__name__ in ("NAType", "NaTType"):

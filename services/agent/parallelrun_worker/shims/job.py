@@ -12,10 +12,10 @@ class NotHere(ImportError):
     """Something of Azure ML that this stand-in for `azureml.core` doesn't have."""
 
 
-def not_here(what: str, instead: str = "") -> NotHere:
+def not_here(name: str, instead: str = "") -> NotHere:
     """The error that says what to do."""
     instead = instead or "install azureml-core in the job's environment (conda_file, pip), or leave it out"
-    return NotHere(f"{what} is not part of ParallelRun's stand-in for azureml.core: {instead}.")
+    return NotHere(f"{name} is not part of ParallelRun's stand-in for azureml.core: {instead}.")
 
 
 def about_job() -> dict[str, Any]:

@@ -72,8 +72,8 @@ class Model:
     @staticmethod
     def list(workspace: Any = None, name: str | None = None, **_: Any) -> list[Model]:
         """The models that the job can use."""
-        known = [each for each in about_job().get("models", ()) if name in (None, each["name"])]
-        return [Model(workspace, each["name"], version=each["version"] or None) for each in known]
+        models = [each for each in about_job().get("models", ()) if name in (None, each["name"])]
+        return [Model(workspace, each["name"], version=each["version"] or None) for each in models]
 
     @staticmethod
     def register(*_: Any, **_named: Any) -> Any:
@@ -92,17 +92,18 @@ class ModelNotFound(Exception):
 
 
 def _model_called(name: str, version: Any) -> dict[str, Any]:
-    known = list(about_job().get("models", ()))
-    wanted = "" if version in (None, "latest") else str(version)
-    same = [each for each in known if each["name"].lower() == name.lower()]
+    models = list(about_job().get("models", ()))
+    wanted_version = "" if version in (None, "latest") else str(version)
+    same = [each for each in models if each["name"].lower() == name.lower()]
     for each in same:
-        if wanted in ("", str(each["version"])):
+        if wanted_version in ("", str(each["version"])):
             return dict(each)
     folder = os.environ.get("AZUREML_MODEL_DIR", "")
     if not same and folder and os.path.exists(os.path.join(folder, name)):
         return {"name": name, "version": "", "path": os.path.join(folder, name)}
-    there = ", ".join(f"{each['name']}:{each['version']}" if each["version"] else each["name"] for each in known)
+    listed = ", ".join(f"{each['name']}:{each['version']}" if each["version"] else each["name"] for each in models)
     raise ModelNotFound(
-        f"The job knows no model {name!r}{f' of version {wanted}' if wanted else ''}; it knows: {there or 'none'}. "
+        f"The job knows no model {name!r}{f' of version {wanted_version}' if wanted_version else ''}; "
+        f"it knows: {listed or 'none'}. "
         f"Register it (parallelrun model create -f FILE), or give the job an input {name!r}."
     )

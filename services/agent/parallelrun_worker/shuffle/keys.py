@@ -31,18 +31,18 @@ class KeyTexts:
 
     def _of(self, value: Any, name: str) -> bytes:
         try:
-            known = self._known.get((type(value), value))
+            text = self._known.get((type(value), value))
         except TypeError:
             raise ValueError(
                 f"the column {name!r} holds lists or objects, by which rows can't be grouped; keys are plain values"
             ) from None
-        if known is None:
+        if text is None:
             if len(self._known) >= _MOST_KNOWN:
                 self._known.clear()
-            known = self._known[type(value), value] = sortable(
+            text = self._known[type(value), value] = sortable(
                 text_of(value), _KINDS.get(type(value)) or type(value).__name__.encode()
             )
-        return known
+        return text
 
 
 def sortable(text: str | None, kind: bytes = b"s") -> bytes:

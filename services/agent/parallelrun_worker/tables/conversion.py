@@ -130,14 +130,14 @@ def as_dates(column: Any, kind: Kind) -> Any:
 def _dates(words: Any, formats: list[str]) -> Any:
     import pandas as pd
 
-    known = None
+    parsed = None
     for directives in formats:
         dates = pd.to_datetime(words, format=directives, errors="coerce", utc="%z" in directives)
         dates = _in_nanoseconds(dates.dt.tz_convert(None) if dates.dt.tz is not None else dates)
-        known = dates if known is None else known.fillna(dates)
-        if not known.isna().any():
+        parsed = dates if parsed is None else parsed.fillna(dates)
+        if not parsed.isna().any():
             break
-    return known
+    return parsed
 
 
 def _in_nanoseconds(dates: Any) -> Any:

@@ -61,11 +61,16 @@ def _matrix(texts: Any) -> Any:
     offsets = np.frombuffer(buffers[1], dtype=np.int32)[texts.offset : texts.offset + len(texts) + 1]
     lengths = np.diff(offsets)
     valid = texts.is_valid().to_numpy(zero_copy_only=False) if texts.null_count else None
-    own = lengths if valid is None else lengths[valid]
-    if not len(own) or own[0] == 0 or np.any(own != own[0]) or offsets[-1] - offsets[0] != own[0] * len(own):
+    valid_lengths = lengths if valid is None else lengths[valid]
+    if (
+        not len(valid_lengths)
+        or valid_lengths[0] == 0
+        or np.any(valid_lengths != valid_lengths[0])
+        or offsets[-1] - offsets[0] != valid_lengths[0] * len(valid_lengths)
+    ):
         return None
     text = np.frombuffer(buffers[2], dtype=np.uint8)[offsets[0] : offsets[-1]]
-    return text.reshape(len(own), own[0]), valid
+    return text.reshape(len(valid_lengths), valid_lengths[0]), valid
 
 
 def _places(form: str, text: Any) -> list[tuple[str, int, int]] | None:

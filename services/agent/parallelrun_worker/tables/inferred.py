@@ -19,8 +19,8 @@ _MOST = 2000
 
 def main() -> int:
     """Freeze the columns, or print why that can't be done."""
-    given = json.load(sys.stdin.buffer)
-    table = Table(given["plan"], given["schema"])
+    request = json.load(sys.stdin.buffer)
+    table = Table(request["plan"], request["schema"])
     assert isinstance(table.format, TextFormat)  # noqa: S101 - for the type checker
     try:
         with named((table.format.sample or [""])[0]):

@@ -41,13 +41,13 @@ class PathKeys:
         values = self.values_of(path)
         if values is None and in_front:
             raise ValueError("the path doesn't fit the partition format")
-        shown = in_front or self._plan["read"]["include_path_column"] or bool(self._plan["keys"])
+        is_column = in_front or self._plan["read"]["include_path_column"] or bool(self._plan["keys"])
         names = sorted(partition["names"], key=lambda name: name == partition["date"])  # the date comes last
         columns = {}
         for name in names:
             if name in frame.columns:
                 raise ValueError(f"the partition format names the column {name!r}, which the data have as well")
-            value = values[name] if values is not None and shown else None
+            value = values[name] if values is not None and is_column else None
             columns[name] = self._column(name, value, frame.index, in_front=in_front)
         order = [*columns, *frame.columns] if in_front else [*frame.columns, *columns]
         return type(frame)(

@@ -24,25 +24,25 @@ _MAGIC = {
 
 def main() -> int:
     """Read the first rows, and print them with what is known of the files."""
-    given = json.load(sys.stdin.buffer)
+    request = json.load(sys.stdin.buffer)
     warnings = DataWarnings()
-    table = Table(given["plan"], given["schema"], warnings)
+    table = Table(request["plan"], request["schema"], warnings)
     frames: list[Any] = []
     errors: list[str] = []
     count = 0
-    for piece in given["pieces"]:
-        if count >= given["rows"] and frames:
+    for piece in request["pieces"]:
+        if count >= request["rows"] and frames:
             break
         try:
             frame = table.read([tuple(piece)])
         except (OSError, ValueError, ImportError) as error:
             errors.append(str(error)[:2000])
             continue
-        frames.append(frame.head(max(0, given["rows"] - count)))
+        frames.append(frame.head(max(0, request["rows"] - count)))
         count += len(frame)
     print(json.dumps({
         "columns": _columns(frames), "rows": [row for frame in frames for row in _rows(frame)],
-        "files": _files(table, given["plan"]), "warnings": json.loads(warnings.take()), "errors": errors,
+        "files": _files(table, request["plan"]), "warnings": json.loads(warnings.take()), "errors": errors,
     }))  # fmt: skip
     return 0
 

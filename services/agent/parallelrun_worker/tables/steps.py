@@ -10,13 +10,13 @@ COUNTING = ("take", "skip")
 """Steps that keep rows by their place."""
 
 
-def selected(frame: Any, wanted: list[str] | dict[str, Any]) -> list[str]:
+def selected(frame: Any, selection: list[str] | dict[str, Any]) -> list[str]:
     """Names of the columns that are meant, in the table's order; names that the table doesn't have are ignored."""
     names = [str(name) for name in frame.columns]
-    if isinstance(wanted, list):
-        return [name for name in names if name in wanted]
-    pattern = re.compile(wanted["pattern"], re.IGNORECASE if wanted["ignore_case"] else 0)
-    return [name for name in names if bool(pattern.search(name)) != wanted["invert"]]
+    if isinstance(selection, list):
+        return [name for name in names if name in selection]
+    pattern = re.compile(selection["pattern"], re.IGNORECASE if selection["ignore_case"] else 0)
+    return [name for name in names if bool(pattern.search(name)) != selection["invert"]]
 
 
 class Names:
@@ -39,8 +39,8 @@ def check_kept(frame: Any, step: dict[str, Any]) -> None:
         ValueError: none of the columns that are to be kept is there.
     """
     if step["step"] == "keep_columns" and len(frame.columns) and not selected(frame, step["columns"]):
-        wanted = step["columns"] if isinstance(step["columns"], list) else [step["columns"]["pattern"]]
-        names = ", ".join(repr(name) for name in wanted)
+        patterns = step["columns"] if isinstance(step["columns"], list) else [step["columns"]["pattern"]]
+        names = ", ".join(repr(name) for name in patterns)
         raise ValueError(f"keep_columns names {names}; there are {', '.join(map(str, frame.columns))}")
 
 
@@ -188,9 +188,9 @@ def _compared(operation: str) -> Any:
 
     compare = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}[operation]
 
-    def apply(left: Any, right: Any) -> Any:
+    def apply(left_value: Any, right: Any) -> Any:
         try:
-            return compare(left, right)
+            return compare(left_value, right)
         except TypeError:  # a text and a number: no order, so nothing fits
             return False
 

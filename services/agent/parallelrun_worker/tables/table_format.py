@@ -46,11 +46,11 @@ class Records(ABC):
         """Return how many there are."""
 
     @abstractmethod
-    def frame(self, wanted: list[int] | None = None) -> Any:
+    def frame(self, indices: list[int] | None = None) -> Any:
         """All of them, or these, as a DataFrame with an index from 0."""
 
     @abstractmethod
-    def stored(self, wanted: list[int], keys: list[bytes]) -> tuple[list[bytes], list[bytes]]:
+    def stored(self, indices: list[int], keys: list[bytes]) -> tuple[list[bytes], list[bytes]]:
         """These with their keys, as keys and bytes; records of one key may come as one, and any two may be joined."""
 
 

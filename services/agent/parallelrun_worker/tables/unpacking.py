@@ -47,8 +47,8 @@ def compression_of(head: bytes, path: str) -> str:
     """Return how a file is compressed, by its first bytes, or by its name where these don't tell; empty if it isn't."""
     if head.startswith(_BZ2[0]) and head[4:10] == _BZ2[1]:
         return "bz2"
-    found = next((name for magic, name in _MAGICS.items() if head.startswith(magic)), "")
-    return found or ("snappy" if path.lower().endswith(".snappy") else "")
+    compression = next((name for magic, name in _MAGICS.items() if head.startswith(magic)), "")
+    return compression or ("snappy" if path.lower().endswith(".snappy") else "")
 
 
 def unpack(packed: bytes, compression: str, limit: int = LIMIT_BYTES) -> bytes:

@@ -49,10 +49,10 @@ class Shelf:
     def _site(self) -> Site:
         """Return what the site file says, and where the default datastore is, unless it or an operator has defined
         that."""
-        said = self._site_file()
+        site = self._site_file()
         if DEFAULT_DATASTORE in self._datastores.names():
-            return said
-        return said.over(Site(datastores={DEFAULT_DATASTORE: str(blobstore_of(self._root))}))
+            return site
+        return site.over(Site(datastores={DEFAULT_DATASTORE: str(blobstore_of(self._root))}))
 
     def create(
         self, kind: str, name: str, version: str, document: object, content: IO[bytes] | None
@@ -80,14 +80,14 @@ class Shelf:
                 raise InvalidInput.at(
                     "", f"files were sent, and a {kind} has none of its own", "send its document alone"
                 )
-        made, is_new = self._catalog.add(kind, new.name, new.content, version=new.version, about=new.about)
-        return _shown(made), is_new
+        asset, is_new = self._catalog.add(kind, new.name, new.content, version=new.version, about=new.about)
+        return _shown(asset), is_new
 
     def page(self, kind: str, *, after: str, limit: int, with_archived: bool) -> tuple[list[Asset], str | None]:
         """Some assets by name, each by its latest version; those whose files are damaged are left out, and logged."""
-        there = [name for name in self._catalog.names(kind, with_archived=with_archived) if name > after]
+        names = [name for name in self._catalog.names(kind, with_archived=with_archived) if name > after]
         items = []
-        for name in there[:limit]:
+        for name in names[:limit]:
             try:
                 latest = self._catalog.latest(kind, name, with_archived=with_archived)
             except CorruptLog as error:
@@ -95,20 +95,20 @@ class Shelf:
                 continue
             if latest is not None:
                 items.append(_shown(latest))
-        return items, there[limit - 1] if len(there) > limit else None
+        return items, names[limit - 1] if len(names) > limit else None
 
     def versions(
         self, kind: str, name: str, *, after: str, limit: int, with_archived: bool
     ) -> tuple[list[Asset], str | None]:
         """Some versions of an asset, the newest first. Raises NotFound if there is no such asset."""
-        there = self._catalog.ordered(kind, name, with_archived=with_archived)
-        if not there:
+        version_names = self._catalog.ordered(kind, name, with_archived=with_archived)
+        if not version_names:
             self._catalog.labelled(kind, name, LATEST)  # raises, if there is no such asset
-        begin = next((index + 1 for index, each in enumerate(there) if each == after), 0)
+        begin = next((index + 1 for index, each in enumerate(version_names) if each == after), 0)
         if after and not begin:
             raise InvalidInput.at("/query/page_token", f"there is no version {after[:50]!r} any more", "begin anew")
-        chosen = there[begin : begin + limit]
-        more = chosen[-1] if begin + limit < len(there) else None
+        chosen = version_names[begin : begin + limit]
+        more = chosen[-1] if begin + limit < len(version_names) else None
         items = [self.get(kind, name, each) for each in chosen]
         return items, more
 
@@ -160,8 +160,8 @@ class Shelf:
         path = new.content["path"]
         if content is not None:
             content.seek(0)
-            kept = {"files": keep_zip(self._root, content, path), "file": path}
-            fields = {key: value for key, value in new.content.items() if key != "path"} | kept
+            stored = {"files": keep_zip(self._root, content, path), "file": path}
+            fields = {key: value for key, value in new.content.items() if key != "path"} | stored
             return replace(new, content=fields)
         if not is_url(path) and not os.path.isabs(path):
             raise InvalidInput.at("/path", f"{path!r} is no absolute path, and nothing was sent with it", _SEND)

@@ -46,9 +46,9 @@ def begun(value: dict[str, Any]) -> Response:
     see that at once. Earlier releases can't read an answer that is the only one.
     """
     unfinished = {**value, "properties": {**value["properties"], "provisioningState": "Creating"}}
-    made = answer(unfinished, 201)
-    made.headers["x-ms-retry-after-ms"] = "50"
-    return made
+    created = answer(unfinished, 201)
+    created.headers["x-ms-retry-after-ms"] = "50"
+    return created
 
 
 def refusal(error: Exception) -> Response | None:

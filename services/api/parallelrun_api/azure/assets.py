@@ -52,7 +52,7 @@ _VERSION: Final = _ASSET + "/versions/{version}"
 @router.get(_ASSET + "/versions")
 async def list_versions(kind: str, name: str, request: Request, face: FaceOf) -> Response:
     """The versions of a name, the newest first; with `hash`, only those of the same content."""
-    wanted = request.query_params.get("hash", "")
+    wanted_hash = request.query_params.get("hash", "")
     view = request.query_params.get("listViewType", "ActiveOnly")
     most = request.query_params.get("$top", "")
     if most and not _NUMBER.fullmatch(most):
@@ -60,8 +60,8 @@ async def list_versions(kind: str, name: str, request: Request, face: FaceOf) ->
     scope = scope_of(request)
     read = partial(_versions, face, scope, kind, name)
     items = await face.context.job_lists.run(("azure", "versions", scope, kind, name), read)
-    if wanted:
-        items = [item for item in items if item["properties"].get("properties", {}).get(_HASH) == wanted]
+    if wanted_hash:
+        items = [item for item in items if item["properties"].get("properties", {}).get(_HASH) == wanted_hash]
     archived = {"ActiveOnly": (False,), "ArchivedOnly": (True,)}.get(view, (False, True))
     items = [item for item in items if bool(item["properties"].get("isArchived")) in archived]
     return answer({"value": items[: int(most)] if most else items})

@@ -81,27 +81,29 @@ class FaceAssets:
     def versions(self, kind: str, name: str) -> list[dict[str, Any]]:
         """All versions of a name, the newest first; none if there is no such name."""
         shelf = self._face.shelf
-        known = {each: shelf.get(kind, name, each) for each in shelf.versions(kind, name)}
+        by_version = {each: shelf.get(kind, name, each) for each in shelf.versions(kind, name)}
         if kind in SHARED:
             with suppress(NotFound):
-                there, _ = self._assets.versions(SHARED[kind], name, after="", limit=_MOST, with_archived=True)
-                known = {each.version: _as_sent(kind, each) for each in there} | known
-        if not known and _is_curated(kind, name):
+                shared_versions, _ = self._assets.versions(
+                    SHARED[kind], name, after="", limit=_MOST, with_archived=True
+                )
+                by_version = {each.version: _as_sent(kind, each) for each in shared_versions} | by_version
+        if not by_version and _is_curated(kind, name):
             return [{**_CURATED, "version": "1"}]
-        return sorted(known.values(), key=lambda each: float(each["created"]), reverse=True)
+        return sorted(by_version.values(), key=lambda each: float(each["created"]), reverse=True)
 
     def names(self, kind: str) -> list[str]:
         """All names of a kind, in order."""
-        there = set(self._face.shelf.names(kind))
+        names = set(self._face.shelf.names(kind))
         if kind in SHARED:
             shared, _ = self._assets.page(SHARED[kind], after="", limit=_MOST, with_archived=True)
-            there |= {each.name for each in shared}
-        return sorted(there)
+            names |= {each.name for each in shared}
+        return sorted(names)
 
     def _document(self, kind: str, properties: dict[str, Any]) -> dict[str, Any]:
         """The document that a user would have written."""
-        said = {"description": properties.get("description"), "tags": properties.get("tags")}
-        about = {key: value for key, value in said.items() if value}
+        texts = {"description": properties.get("description"), "tags": properties.get("tags")}
+        about = {key: value for key, value in texts.items() if value}
         if kind == "components":
             document = component_document(properties.get("componentSpec") or {})
             document = {key: value for key, value in document.items() if key not in ("name", "version")}
@@ -138,28 +140,28 @@ class FaceAssets:
 
     def _whole(self, part: dict[str, Any], depth: int, budget: Budget) -> dict[str, Any]:
         """A part of a component in which nothing refers to what only this face knows."""
-        made = dict(part)
-        if isinstance(code := made.get("code"), str) and version_of(code) is not None:
+        copy = dict(part)
+        if isinstance(code := copy.get("code"), str) and version_of(code) is not None:
             path = self._names.asset("code", code).content["path"]
-            made["code"] = path if stored_code(path) else self._kept(path)
-        environment = made.get("environment")
+            copy["code"] = path if stored_code(path) else self._kept(path)
+        environment = copy.get("environment")
         if isinstance(environment, str) and (named := version_of(environment)) is not None:
             record = self._face.shelf.get(*named)
             if record["properties"].get("isAnonymous"):
-                made["environment"] = self._environment(record["properties"])
-        component = made.get("component")
+                copy["environment"] = self._environment(record["properties"])
+        component = copy.get("component")
         if isinstance(component, str) and (named := version_of(component)) is not None and depth < _DEEPEST:
             document = self._names.asset("component", component).content["document"]
-            made["component"] = self._whole(document, depth + 1, budget)
-        if isinstance(made.get("task"), dict):
-            made["task"] = self._whole(made["task"], depth, budget)
-        if isinstance(made.get("jobs"), dict):
-            budget.take(len(made["jobs"]), "/properties/componentSpec/jobs")
-            made["jobs"] = {
+            copy["component"] = self._whole(document, depth + 1, budget)
+        if isinstance(copy.get("task"), dict):
+            copy["task"] = self._whole(copy["task"], depth, budget)
+        if isinstance(copy.get("jobs"), dict):
+            budget.take(len(copy["jobs"]), "/properties/componentSpec/jobs")
+            copy["jobs"] = {
                 name: self._whole(step, depth, budget) if isinstance(step, dict) else step
-                for name, step in made["jobs"].items()
+                for name, step in copy["jobs"].items()
             }
-        return made
+        return copy
 
 
 def _is_curated(kind: str, name: str) -> bool:

@@ -27,9 +27,9 @@ def children_of(face: Face, job: Job, name: str) -> Iterator[tuple[Job, str]]:
             with suppress(NotFound):
                 yield face.context.jobs.get(step.job), step.name
     if job.spec.get("type") != "pipeline":
-        known = face.names.of(job.id)
-        sent = known.get("sent") or {}
-        if known.get("is_batch"):
+        remembered = face.names.of(job.id)
+        sent = remembered.get("sent") or {}
+        if remembered.get("is_batch"):
             yield job, _OF_BATCH
         elif name != job.id and sent.get("jobType") == "Pipeline":
             yield job, next(iter(sent.get("jobs") or {}), "")

@@ -75,9 +75,9 @@ def new_signature(secret: bytes, name: str, container: str, rights: str, *, now:
         rights: `r` to read and list, `w` to write.
     """
     ends = int(now) + SIGNATURE_S
-    given = {"sv": "2024-11-04", "sr": "c", "sp": rights, "se": str(ends), NAME: name, "si": container}
-    given["sig"] = _base64(_mac(secret, "container", _signed(given)))
-    return "&".join(f"{key}={quote(value, safe='')}" for key, value in given.items())
+    query = {"sv": "2024-11-04", "sr": "c", "sp": rights, "se": str(ends), NAME: name, "si": container}
+    query["sig"] = _base64(_mac(secret, "container", _signed(query)))
+    return "&".join(f"{key}={quote(value, safe='')}" for key, value in query.items())
 
 
 def allows(query: Mapping[str, str], secret: bytes, container: str, right: str, *, now: float) -> bool:

@@ -62,10 +62,10 @@ def data_given(sent: Mapping[str, Any]) -> dict[str, Any]:
         raise InvalidInput.at("/properties/inputData", "it is a mapping")
     inputs = {name: _given(value) for name, value in data.items()}
     outputs = {name: _given(value) for name, value in (sent.get("outputData") or {}).items()}
-    given: dict[str, Any] = {"outputs": outputs} if outputs else {}
+    outputs_part: dict[str, Any] = {"outputs": outputs} if outputs else {}
     if len(inputs) == 1 and (only := next(iter(inputs))) in _ONLY_KEYS:
-        return {**given, "input": inputs[only]}
-    return {**given, "inputs": inputs} if inputs else given
+        return {**outputs_part, "input": inputs[only]}
+    return {**outputs_part, "inputs": inputs} if inputs else outputs_part
 
 
 def _given(value: object) -> object:
@@ -74,8 +74,8 @@ def _given(value: object) -> object:
     kind = str(value.get("jobInputType") or value.get("jobOutputType") or "")
     if kind.lower() == "literal":
         return value.get("value")
-    known = _OF_TYPES.get(kind.lower(), kind)
-    fields = {"path": value.get("uri"), "type": known or None}
+    type_name = _OF_TYPES.get(kind.lower(), kind)
+    fields = {"path": value.get("uri"), "type": type_name or None}
     return {key: each for key, each in fields.items() if each is not None}
 
 
@@ -97,12 +97,12 @@ def _settings(sent: Mapping[str, Any]) -> dict[str, Any]:
     retries = sent.get("retrySettings")
     if isinstance(retries, Mapping):
         timeout = retries.get("timeout")
-        given = {"max_retries": retries.get("maxRetries"), "timeout": seconds_of(timeout) if timeout else None}
-        settings["retry_settings"] = {key: value for key, value in given.items() if value is not None}
+        retry_settings = {"max_retries": retries.get("maxRetries"), "timeout": seconds_of(timeout) if timeout else None}
+        settings["retry_settings"] = {key: value for key, value in retry_settings.items() if value is not None}
     return settings
 
 
-def _id(given: object) -> str | None:
-    if not isinstance(given, str) or not given:
+def _id(asset_id: object) -> str | None:
+    if not isinstance(asset_id, str) or not asset_id:
         return None
-    return f"azureml:{given}" if given.startswith("/") else given
+    return f"azureml:{asset_id}" if asset_id.startswith("/") else asset_id

@@ -91,7 +91,7 @@ def _pipeline(sent: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _command(sent: Mapping[str, Any]) -> dict[str, Any]:
-    outputs = {name: given for name, given in _outputs(sent.get("outputs")).items() if name != _DEFAULT_OUTPUT}
+    outputs = {name: output for name, output in _outputs(sent.get("outputs")).items() if name != _DEFAULT_OUTPUT}
     resources = _mapping(sent.get("resources"), "resources")
     count = resources.get("instanceCount")
     limits = _mapping(sent.get("limits"), "limits")
@@ -170,8 +170,8 @@ def _settings_of(fields: Mapping[str, Any]) -> dict[str, Any]:
     return settings
 
 
-def _limits(given: Mapping[str, Any]) -> dict[str, Any]:
-    limits = {key: value for key, value in given.items() if key != "job_limits_type"}
+def _limits(raw_limits: Mapping[str, Any]) -> dict[str, Any]:
+    limits = {key: value for key, value in raw_limits.items() if key != "job_limits_type"}
     timeout = limits.get("timeout")
     if isinstance(timeout, str) and timeout.startswith("P"):
         limits["timeout"] = seconds_of(timeout)
@@ -190,80 +190,80 @@ def _list_in(text: str) -> object:
 # Inputs and outputs
 
 
-def _inputs(given: object) -> dict[str, Any]:
-    inputs = {name: _input(each, name) for name, each in _mapping(given, "inputs").items()}
+def _inputs(raw_inputs: object) -> dict[str, Any]:
+    inputs = {name: _input(each, name) for name, each in _mapping(raw_inputs, "inputs").items()}
     return {name: each for name, each in inputs.items() if each is not None}
 
 
-def _input(given: object, name: str) -> object:
-    if not isinstance(given, Mapping):
-        return given
-    kind = str(given.get("jobInputType") or given.get("job_input_type") or given.get("type") or "")
-    if kind == _LITERAL or (not kind and "value" in given):
-        return given.get("value")
-    path = given.get("uri") or given.get("path")
+def _input(raw_input: object, name: str) -> object:
+    if not isinstance(raw_input, Mapping):
+        return raw_input
+    kind = str(raw_input.get("jobInputType") or raw_input.get("job_input_type") or raw_input.get("type") or "")
+    if kind == _LITERAL or (not kind and "value" in raw_input):
+        return raw_input.get("value")
+    path = raw_input.get("uri") or raw_input.get("path")
     if path is None:
         return None
-    fields = {"type": kind or None, "path": path, "mode": _mode(given.get("mode"))}
+    fields = {"type": kind or None, "path": path, "mode": _mode(raw_input.get("mode"))}
     return {key: value for key, value in fields.items() if value is not None}
 
 
-def _outputs(given: object) -> dict[str, Any]:
-    return {name: _output(each) for name, each in _mapping(given, "outputs").items()}
+def _outputs(raw_outputs: object) -> dict[str, Any]:
+    return {name: _output(each) for name, each in _mapping(raw_outputs, "outputs").items()}
 
 
-def _output(given: object) -> object:
-    if not isinstance(given, Mapping):
-        return given
-    kind = str(given.get("jobOutputType") or given.get("job_output_type") or given.get("type") or "")
-    value = given.get("value")
+def _output(raw_output: object) -> object:
+    if not isinstance(raw_output, Mapping):
+        return raw_output
+    kind = str(raw_output.get("jobOutputType") or raw_output.get("job_output_type") or raw_output.get("type") or "")
+    value = raw_output.get("value")
     if kind == _LITERAL or value is not None:
-        mode = _mode(given.get("mode"))
+        mode = _mode(raw_output.get("mode"))
         return value if mode is None else {"path": value, "mode": mode}
     fields = {
         "type": kind or None,
-        "path": given.get("uri") or given.get("path"),
-        "mode": _mode(given.get("mode")),
-        "name": given.get("assetName") or given.get("name"),
-        "version": given.get("assetVersion") or given.get("version"),
+        "path": raw_output.get("uri") or raw_output.get("path"),
+        "mode": _mode(raw_output.get("mode")),
+        "name": raw_output.get("assetName") or raw_output.get("name"),
+        "version": raw_output.get("assetVersion") or raw_output.get("version"),
     }
     return {key: text for key, text in fields.items() if text is not None}
 
 
-def _mode(given: object) -> str | None:
-    text = str(given) if given else ""
+def _mode(mode: object) -> str | None:
+    text = str(mode) if mode else ""
     return _MODES.get(text.lower(), text) or None
 
 
 # Small parts
 
 
-def _mapping(given: object, where: str) -> Mapping[str, Any]:
-    if given is None:
+def _mapping(value: object, where: str) -> Mapping[str, Any]:
+    if value is None:
         return {}
-    if not isinstance(given, Mapping):
+    if not isinstance(value, Mapping):
         raise InvalidInput.at(f"/properties/{where}", "it is a mapping")
-    return given
+    return value
 
 
-def _id(given: object) -> str | None:
+def _id(asset_id: object) -> str | None:
     """An id, as documents name it."""
-    if not isinstance(given, str) or not given:
+    if not isinstance(asset_id, str) or not asset_id:
         return None
-    return f"azureml:{given}" if given.startswith("/") else given
+    return f"azureml:{asset_id}" if asset_id.startswith("/") else asset_id
 
 
-def _identity(given: object) -> dict[str, Any] | None:
-    if not isinstance(given, Mapping):
+def _identity(identity: object) -> dict[str, Any] | None:
+    if not isinstance(identity, Mapping):
         return None
-    fields = {_snake(key): value for key, value in given.items() if value is not None}
+    fields = {_snake(key): value for key, value in identity.items() if value is not None}
     kind = str(fields.pop("identity_type", None) or fields.get("type") or "")
     return {**fields, "type": _IDENTITIES.get(kind.replace("_", "").lower(), kind)}
 
 
-def _distribution(given: Mapping[str, Any]) -> dict[str, Any]:
+def _distribution(distribution: Mapping[str, Any]) -> dict[str, Any]:
     """A distribution with the names that documents have for its fields; the client has two kinds of them."""
-    fields = {_snake(key): value for key, value in given.items() if value is not None}
+    fields = {_snake(key): value for key, value in distribution.items() if value is not None}
     kind = fields.pop("distribution_type", None) or fields.get("type") or ""
     return {**fields, "type": str(kind).lower()}
 

@@ -70,10 +70,10 @@ class AzureDoor:
 
     def _by_token(self, headers: dict[bytes, bytes]) -> str:
         scheme, _, rest = headers.get(b"authorization", b"").partition(b" ")
-        given = rest.strip().decode("latin-1") if scheme.lower() == b"bearer" else ""
-        name = credentials.named_in(given)
+        token = rest.strip().decode("latin-1") if scheme.lower() == b"bearer" else ""
+        name = credentials.named_in(token)
         secret = self._token.secret_of(name)
-        if secret is None or not credentials.is_valid(given, secret, AUDIENCES, now=self._clock()):
+        if secret is None or not credentials.is_valid(token, secret, AUDIENCES, now=self._clock()):
             raise Unauthorized("A valid token is required; `parallelrun azure-env` says where to get one.")
         return name
 

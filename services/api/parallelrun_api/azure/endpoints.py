@@ -54,8 +54,8 @@ async def put_endpoint(name: str, request: Request, face: FaceOf) -> Response:
         "tags": sent.get("tags") or {},
         **({"defaults": {"deployment_name": default}} if default else {}),
     }
-    made, _ = await run_sync(face.context.endpoints.put, name, document)
-    return begun(_endpoint_answer(request, made))
+    endpoint, _ = await run_sync(face.context.endpoints.put, name, document)
+    return begun(_endpoint_answer(request, endpoint))
 
 
 @router.delete(_ENDPOINT, name="delete_batch_endpoint")
@@ -78,8 +78,8 @@ async def list_deployments(name: str, request: Request, face: FaceOf) -> Respons
 @router.get(_DEPLOYMENT)
 async def get_deployment(name: str, deployment: str, request: Request, face: FaceOf) -> Response:
     """One deployment."""
-    made = await run_sync(face.context.endpoints.deployment, name, deployment)
-    return answer(await run_sync(_deployment_answer, face, request, made))
+    batch_deployment = await run_sync(face.context.endpoints.deployment, name, deployment)
+    return answer(await run_sync(_deployment_answer, face, request, batch_deployment))
 
 
 @router.put(_DEPLOYMENT, name="put_batch_deployment")
@@ -90,9 +90,9 @@ async def put_deployment(name: str, deployment: str, request: Request, face: Fac
     document = {**deployment_document(properties), "tags": sent.get("tags") or {}}
 
     def put() -> BatchDeployment:
-        made, _ = _accepting(face).put_deployment(name, deployment, document, None, is_default=False)
+        batch_deployment, _ = _accepting(face).put_deployment(name, deployment, document, None, is_default=False)
         _remembered(face).put(f"{name}.{deployment}"[:200], dict(properties))
-        return made
+        return batch_deployment
 
     return begun(_deployment_answer(face, request, await run_sync(put)))
 
@@ -108,11 +108,11 @@ async def delete_deployment(name: str, deployment: str, face: FaceOf) -> Respons
 async def invoke(name: str, request: Request, face: FaceOf) -> Response:
     """Make a job of a deployment and the data that are given."""
     _, properties = _sent_in(await read_body(request))
-    given = data_given(properties)
+    invocation = data_given(properties)
     if deployment := request.headers.get("azureml-model-deployment"):
-        given["deployment_name"] = deployment
+        invocation["deployment_name"] = deployment
     context = face.context
-    job_id = await run_sync(_accepting(face).invoke, name, given, "")
+    job_id = await run_sync(_accepting(face).invoke, name, invocation, "")
     await run_sync(lambda: face.names.change(job_id, is_batch=True))
     await context.registrar.register(job_id)
     job = await run_sync(context.jobs.submitted, job_id)

@@ -103,14 +103,14 @@ class LocalStorage:
         beside = Path(path).with_name(f".parallelrun-{secrets.token_hex(6)}")
         beside.parent.mkdir(parents=True, exist_ok=True)
         try:
-            with beside.open("xb") as made:
-                shutil.copyfileobj(file, made)
+            with beside.open("xb") as copy:
+                shutil.copyfileobj(file, copy)
             self.replace(str(beside), path)
         finally:
             beside.unlink(missing_ok=True)
 
-    def replace(self, made: str, target: str) -> None:
-        os.replace(made, target)
+    def replace(self, source: str, target: str) -> None:
+        os.replace(source, target)
         sync_folder(Path(target).parent)
 
     def unfinished(self, path: str, owner: str) -> Sequence[str]:

@@ -160,14 +160,14 @@ def _denied(path: str, refused: str) -> Trouble:
     """Why something can't be read: which folder lets whom not in."""
     closed = next((str(each) for each in reversed(Path(refused).parents) if not _is_allowed(each, os.X_OK)), None)
     verb, right, folder = ("enter", "x", closed) if closed is not None else ("list", "rx", refused)
-    what = "folder" if closed is not None or os.path.isdir(refused) else "file"
+    kind = "folder" if closed is not None or os.path.isdir(refused) else "file"
     uid = os.geteuid()
     try:
         who = f"user {pwd.getpwuid(uid).pw_name!r} (uid {uid})"
     except KeyError:
         who = f"the user with uid {uid}"
     return Trouble(
-        f"{path!r} can't be read: permission denied: {who} may not {verb} the {what} {folder!r}",
+        f"{path!r} can't be read: permission denied: {who} may not {verb} the {kind} {folder!r}",
         f"as in: chmod o+{right} {shlex.quote(str(folder))}; or run ParallelRun as a user who has that right",
     )
 

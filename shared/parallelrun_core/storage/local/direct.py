@@ -59,13 +59,13 @@ class DirectFile:
             self._is_closed = True
             os.close(self._fd)
 
-    def _set_direct(self, wanted: bool) -> bool:
+    def _set_direct(self, is_direct: bool) -> bool:
         """Returns whether writes are direct now; not every file system can do it."""
         flags = fcntl(self._fd, F_GETFL) & ~os.O_DIRECT
         try:
-            fcntl(self._fd, F_SETFL, flags | os.O_DIRECT if wanted else flags)
+            fcntl(self._fd, F_SETFL, flags | os.O_DIRECT if is_direct else flags)
         except OSError as error:
             if error.errno != errno.EINVAL:
                 raise
             return False
-        return wanted
+        return is_direct

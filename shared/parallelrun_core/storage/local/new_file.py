@@ -43,9 +43,9 @@ class LocalNewFile(DirectFile):
         self.close()
         self._beside.unlink(missing_ok=True)
 
-    def publish(self, own: Container[str]) -> None:
+    def publish(self, own_hashes: Container[str]) -> None:
         self.close()  # a file server keeps a file that is removed while it is open, under another name
-        publish(self._beside, self._target, own)
+        publish(self._beside, self._target, own_hashes)
         sync_folder(self._target.parent)
 
 

@@ -10,41 +10,41 @@ from pathlib import Path
 from parallelrun_core.errors import Conflict
 
 
-def publish(made: Path, target: Path, own: Container[str]) -> None:
+def publish(source: Path, target: Path, own_hashes: Container[str]) -> None:
     """Move a file to its final name. Only an earlier output of the same job is replaced.
 
     When a job is submitted, nothing is there. By its end, another job may have published an output of that name.
 
     Args:
-        own: the sha256 of what this job may have put there before.
+        own_hashes: the sha256 of what this job may have put there before.
 
     Raises:
         Conflict: something else is there.
     """
     try:
-        os.link(made, target)  # unlike a rename, this replaces nothing
+        os.link(source, target)  # unlike a rename, this replaces nothing
     except FileExistsError:
-        if not _is_same(made, target):  # a file server may answer so to its own retry
-            _replace(made, target, own)
+        if not _is_same(source, target):  # a file server may answer so to its own retry
+            _replace(source, target, own_hashes)
     except OSError:  # not every file system has links; any other problem shows in the rename
-        _replace(made, target, own)
-    made.unlink(missing_ok=True)
+        _replace(source, target, own_hashes)
+    source.unlink(missing_ok=True)
 
 
-def _is_same(made: Path, target: Path) -> bool:
+def _is_same(source: Path, target: Path) -> bool:
     try:
-        return os.path.samestat(os.stat(made), os.lstat(target))
+        return os.path.samestat(os.stat(source), os.lstat(target))
     except FileNotFoundError:
         return False
 
 
-def _replace(made: Path, target: Path, own: Container[str]) -> None:
-    if os.path.lexists(target) and _sha256(target) not in own:
+def _replace(source: Path, target: Path, own_hashes: Container[str]) -> None:
+    if os.path.lexists(target) and _sha256(target) not in own_hashes:
         raise Conflict(
             f"{str(target)!r} appeared after the job was submitted, and existing files are never overwritten. "
             "The rows are kept: move that file away, then resume the job."
         )
-    os.rename(made, target)
+    os.rename(source, target)
 
 
 def _sha256(path: Path) -> str:

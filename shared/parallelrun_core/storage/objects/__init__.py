@@ -134,8 +134,8 @@ class ObjectStorage:
     def put(self, path: str, file: BinaryIO, size_bytes: int) -> None:
         uploads.put(path, file, size_bytes)
 
-    def replace(self, made: str, target: str) -> None:
-        uploads.replace(made, target)
+    def replace(self, source: str, target: str) -> None:
+        uploads.replace(source, target)
 
     def unfinished(self, path: str, owner: str) -> Sequence[str]:
         return uploads.unfinished(path, owner)

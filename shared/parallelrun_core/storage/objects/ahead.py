@@ -56,8 +56,8 @@ class StreamedObject(io.RawIOBase):
 
     def read(self, size: int | None = -1) -> bytes:
         """The next bytes, at most so many; fewer only at the end."""
-        left = max(0, self._file.size - self._at)
-        count = left if size is None or size < 0 else min(size, left)
+        remaining_bytes = max(0, self._file.size - self._at)
+        count = remaining_bytes if size is None or size < 0 else min(size, remaining_bytes)
         parts = []
         while count:
             block = self._block_at(self._at, count)
@@ -80,7 +80,7 @@ class StreamedObject(io.RawIOBase):
         self._file.close()
         super().close()
 
-    def _block_at(self, at: int, wanted: int) -> _Block:
+    def _block_at(self, at: int, size: int) -> _Block:
         for block in self._kept:
             if block.start <= at < block.end:
                 return block
@@ -90,16 +90,16 @@ class StreamedObject(io.RawIOBase):
             start, _, coming = self._coming.popleft()
             block = _Block(start, coming.result())
         else:
-            block = self._missing(at, wanted)
+            block = self._missing(at, size)
         self._kept.append(block)
         self._fetch_ahead(block.end)
         return block
 
-    def _missing(self, at: int, wanted: int) -> _Block:
+    def _missing(self, at: int, size: int) -> _Block:
         gap = at - self._kept[-1].end
         self._window = min(2 * self._window, _MOST) if 0 <= gap < self._window and at else _FIRST
         self._forget()
-        count = min(max(wanted, self._window), self._file.size - at)
+        count = min(max(size, self._window), self._file.size - at)
         return _Block(at, self._file.fetch(at, count))
 
     def _fetch_ahead(self, at: int) -> None:

@@ -58,12 +58,12 @@ def client_of(store: str) -> ObjectStore:
 
 def _of_datastore(name: str) -> ObjectStore:
     present = known(name)
-    made = _OF_DATASTORES.get(name)
-    if made is None or made[0] != present:
+    client = _OF_DATASTORES.get(name)
+    if client is None or client[0] != present:
         with _refusals(f"datastore {name!r}"):
-            made = present, datastores.made(present, _options(), _retries())
-        _OF_DATASTORES[name] = made
-    return made[1]
+            client = present, datastores.made(present, _options(), _retries())
+        _OF_DATASTORES[name] = client
+    return client[1]
 
 
 @cache
@@ -76,18 +76,18 @@ def _made(store: str) -> ObjectStore:
 
         if store.startswith(("http://", "https://")):
             return HTTPStore.from_url(store, client_options=options, retry_config=_retries())
-        given: dict[str, Any] = {"client_options": options, "retry_config": _retries()}
+        settings: dict[str, Any] = {"client_options": options, "retry_config": _retries()}
         if store.startswith("s3://"):
             return S3Store.from_url(
-                store, region=environment.s3_region(), credential_provider=environment.s3_credentials(), **given
+                store, region=environment.s3_region(), credential_provider=environment.s3_credentials(), **settings
             )
         if store.startswith(("az://", "abfss://")):
             return AzureStore.from_url(
-                store, **given, **environment.azure_options(has_account=not store.startswith("az:"))
+                store, **settings, **environment.azure_options(has_account=not store.startswith("az:"))
             )
         if store.startswith("gs://"):
-            return GCSStore.from_url(store, config=environment.google_options(), **given)
-        return from_url(store, **given)
+            return GCSStore.from_url(store, config=environment.google_options(), **settings)
+        return from_url(store, **settings)
 
 
 @contextmanager
@@ -121,8 +121,8 @@ def _is_plain_http_meant(store: str) -> bool:
     """Return whether requests may go unencrypted: to this machine, or where the operator has said so."""
     if os.environ.get("AWS_ALLOW_HTTP", "").lower() in ("1", "true"):
         return True
-    given = [store, *(os.environ.get(name, "") for name in _ENDPOINTS)]
-    hosts = [urlsplit(url).hostname for url in given if url.startswith("http://")]
+    urls = [store, *(os.environ.get(name, "") for name in _ENDPOINTS)]
+    hosts = [urlsplit(url).hostname for url in urls if url.startswith("http://")]
     return bool(hosts) and all(host in LOOPBACK for host in hosts)
 
 

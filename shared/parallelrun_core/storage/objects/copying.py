@@ -33,13 +33,13 @@ def _pool() -> ThreadPoolExecutor:
 
 
 def copy(url: str, version: Version, fd: int, part: range | None = None) -> None:
-    wanted = part if part is not None else range(version.size_bytes)
-    is_one = len(wanted) <= 2 * _RANGE_BYTES or (part is None and address_of(url).is_web)
+    byte_range = part if part is not None else range(version.size_bytes)
+    is_one = len(byte_range) <= 2 * _RANGE_BYTES or (part is None and address_of(url).is_web)
     if is_one:
-        _copy_range(url, version, fd, wanted, wanted.start)
+        _copy_range(url, version, fd, byte_range, byte_range.start)
         return
-    ranges = [wanted[at : at + _RANGE_BYTES] for at in range(0, len(wanted), _RANGE_BYTES)]
-    copied = [_pool().submit(_copy_range, url, version, fd, each, wanted.start) for each in ranges]
+    ranges = [byte_range[at : at + _RANGE_BYTES] for at in range(0, len(byte_range), _RANGE_BYTES)]
+    copied = [_pool().submit(_copy_range, url, version, fd, each, byte_range.start) for each in ranges]
     try:
         for each in copied:
             each.result()

@@ -31,14 +31,14 @@ _SCOPE: Final = "https://storage.azure.com/.default"
 _EARLY_S: Final = 120
 
 
-def made(known: Known, options: ClientConfig, retries: RetryConfig) -> ObjectStore:
+def made(datastore_with_credentials: Known, options: ClientConfig, retries: RetryConfig) -> ObjectStore:
     """A new client of a datastore, whose keys begin below its prefix.
 
     Raises:
         NoCredentials: it names none, and there are none here.
         obstore.exceptions.BaseError: the library refuses something of it.
     """
-    datastore, credentials = known
+    datastore, credentials = datastore_with_credentials
     if datastore.root.startswith("http://"):
         options = {**options, "allow_http": True}  # who has defined it has said so
     common = {
@@ -57,20 +57,20 @@ def made(known: Known, options: ClientConfig, retries: RetryConfig) -> ObjectSto
 def _s3(datastore: S3Datastore, credentials: Found | None, common: dict[str, Any]) -> ObjectStore:
     from obstore.store import S3Store
 
-    given: dict[str, Any] = {"region": datastore.region or s3_region()}
+    settings: dict[str, Any] = {"region": datastore.region or s3_region()}
     if datastore.endpoint:
-        given["endpoint"] = datastore.endpoint if datastore.path_style else _with_bucket(datastore)
-    given["virtual_hosted_style_request"] = not datastore.path_style
+        settings["endpoint"] = datastore.endpoint if datastore.path_style else _with_bucket(datastore)
+    settings["virtual_hosted_style_request"] = not datastore.path_style
     if isinstance(credentials, Keys):
-        given["credential_provider"] = lambda: {
+        settings["credential_provider"] = lambda: {
             "access_key_id": credentials.access_key_id,
             "secret_access_key": credentials.secret_access_key,
             "token": credentials.session_token or None,
             "expires_at": None,
         }
     elif not datastore.anonymous and (find := s3_credentials()) is not None:
-        given["credential_provider"] = find
-    return S3Store(datastore.bucket, **common, **given)
+        settings["credential_provider"] = find
+    return S3Store(datastore.bucket, **common, **settings)
 
 
 def _with_bucket(datastore: S3Datastore) -> str:
@@ -81,18 +81,18 @@ def _with_bucket(datastore: S3Datastore) -> str:
 def _gcs(datastore: GcsDatastore, credentials: Found | None, common: dict[str, Any]) -> ObjectStore:
     from obstore.store import GCSStore
 
-    given: dict[str, Any] = {"base_url": datastore.endpoint} if datastore.endpoint else {}
+    settings: dict[str, Any] = {"base_url": datastore.endpoint} if datastore.endpoint else {}
     if isinstance(credentials, ServiceAccount):
-        given["service_account_key"] = credentials.key_file
+        settings["service_account_key"] = credentials.key_file
     elif datastore.endpoint and datastore.anonymous:
-        given = {**at_google_server(datastore.endpoint)}
-    return GCSStore(datastore.bucket, **common, **given)
+        settings = {**at_google_server(datastore.endpoint)}
+    return GCSStore(datastore.bucket, **common, **settings)
 
 
 def _azure(datastore: AzureDatastore, credentials: Found | None, common: dict[str, Any]) -> ObjectStore:
     from obstore.store import AzureStore
 
-    given: dict[str, Any] = azure_options() | {"account_name": datastore.account_name, "endpoint": datastore.server}
+    settings: dict[str, Any] = azure_options() | {"account_name": datastore.account_name, "endpoint": datastore.server}
     provider: Callable[[], Any] | None = None
     if isinstance(credentials, AccountKey):
         provider = lambda: {"access_key": credentials.key, "expires_at": None}  # noqa: E731 - one of three
@@ -101,9 +101,9 @@ def _azure(datastore: AzureDatastore, credentials: Found | None, common: dict[st
     elif isinstance(credentials, ServicePrincipal):
         provider = lambda: azure_token(credentials)  # noqa: E731 - one of three
     if provider is not None:
-        given |= {"credential_provider": provider}
-        given.pop("account_key", None)
-    return AzureStore(datastore.container, **common, **given)
+        settings |= {"credential_provider": provider}
+        settings.pop("account_key", None)
+    return AzureStore(datastore.container, **common, **settings)
 
 
 def azure_token(principal: ServicePrincipal) -> dict[str, Any]:

@@ -50,10 +50,10 @@ def s3_credentials() -> Callable[[], S3Credential] | None:
     Raises:
         NoCredentials: there are none.
     """
-    given = os.environ.get
-    has_keys = bool(given("AWS_ACCESS_KEY_ID") and given("AWS_SECRET_ACCESS_KEY")) and not given("AWS_PROFILE")
-    is_anonymous = given("AWS_SKIP_SIGNATURE", "").lower() in ("1", "true")
-    if has_keys or is_anonymous or any(given(name) for name in _BY_THE_LIBRARY):
+    variable = os.environ.get
+    has_keys = bool(variable("AWS_ACCESS_KEY_ID") and variable("AWS_SECRET_ACCESS_KEY")) and not variable("AWS_PROFILE")
+    is_anonymous = variable("AWS_SKIP_SIGNATURE", "").lower() in ("1", "true")
+    if has_keys or is_anonymous or any(variable(name) for name in _BY_THE_LIBRARY):
         return None
     from botocore.session import get_session
 
@@ -109,9 +109,9 @@ def azure_options(*, has_account: bool = False) -> dict[str, Any]:
     """
     return {
         option: value
-        for option, (known, other) in _OF_AZURES_COMMANDS.items()
+        for option, (variable, other) in _OF_AZURES_COMMANDS.items()
         if not (has_account and option == "account_name")
-        and not os.environ.get(known)
+        and not os.environ.get(variable)
         and (value := os.environ.get(other, ""))
     }
 

@@ -68,12 +68,12 @@ class Asked(NamedTuple):
 
     def latency_s(self, share: float) -> float:
         """Return how long this share of the calls took at most, as well as the buckets tell; 0 if there was none."""
-        wanted, below = share * sum(self.latencies), 0
+        rank, below = share * sum(self.latencies), 0
         for number, count in enumerate(self.latencies):
-            if count and below + count >= wanted:
+            if count and below + count >= rank:
                 low = BOUNDS[number - 1] if number else 0.0
                 high = min(BOUNDS[number], self.longest_s) if number < len(BOUNDS) else self.longest_s
-                return low + max(0.0, high - low) * (wanted - below) / count
+                return low + max(0.0, high - low) * (rank - below) / count
             below += count
         return 0.0
 
@@ -107,13 +107,13 @@ _LOCK: Final = threading.Lock()
 def reading() -> Reading:
     """Return what this process has asked so far."""
     with _LOCK:
-        return {what: meter.read() for what, meter in _METERS.items()}
+        return {labels: meter.read() for labels, meter in _METERS.items()}
 
 
 def since(before: Reading) -> Reading:
     """Return what it has asked since an earlier reading; without what it hasn't."""
-    asked = {what: now.minus(before.get(what, Asked())) for what, now in reading().items()}
-    return {what: each for what, each in asked.items() if each.requests or each.retries}
+    requests = {labels: now.minus(before.get(labels, Asked())) for labels, now in reading().items()}
+    return {labels: each for labels, each in requests.items() if each.requests or each.retries}
 
 
 def asked_again(url: str, operation: Operation, times: int = 1) -> None:

@@ -49,9 +49,9 @@ def folders_at_once(store: str) -> int:
         return 1
     if store.endswith(_OF_DIRECTORIES):  # these have no order, and begin after no name
         return 1
-    given = os.environ.get("PARALLELRUN_LIST_AT_ONCE", "")
-    if given.isdecimal():
-        return max(1, int(given))
+    setting = os.environ.get("PARALLELRUN_LIST_AT_ONCE", "")
+    if setting.isdecimal():
+        return max(1, int(setting))
     is_elsewhere = any(os.environ.get(name) for name in _ENDPOINTS)
     return 1 if is_elsewhere else _AT_ONCE
 
@@ -134,12 +134,12 @@ class _Listing:
         """The scout's own pages, and a queue for each folder that is listed beside it."""
         pages, left_out, before = self._pages_of(folder, ""), "", ""
         while (page := next(pages, None)) is not None:
-            kept = [key for key in page if not key["path"].startswith(left_out)] if left_out else page
-            if not kept:
+            entries = [key for key in page if not key["path"].startswith(left_out)] if left_out else page
+            if not entries:
                 continue
-            yield kept
-            last = kept[-1]["path"]
-            large = _common_folder(kept[0]["path"], last)
+            yield entries
+            last = entries[-1]["path"]
+            large = _common_folder(entries[0]["path"], last)
             if len(large) > len(folder) and before.startswith(f"{large}/") and _PLAIN.fullmatch(last):
                 if not self._begin():
                     return

@@ -36,14 +36,14 @@ def version_of(meta: ObjectMeta) -> Version:
     return Version(meta["size"], meta["last_modified"].timestamp(), tag)
 
 
-def check_version(url: str, answered: ObjectMeta, wanted: Version) -> None:
+def check_version(url: str, answered: ObjectMeta, expected: Version) -> None:
     """Make sure that an answer is of this version, where the request alone doesn't: not all web servers have tags.
 
     Raises:
         Replaced: it is another one.
     """
-    given = version_of(answered)
-    is_same = given.tag == wanted.tag if wanted.tag else given.modified == wanted.modified
+    present = version_of(answered)
+    is_same = present.tag == expected.tag if expected.tag else present.modified == expected.modified
     if not is_same:
         raise Replaced(f"{url} has been replaced since it was listed")
 
@@ -84,8 +84,8 @@ class ObjectFile(io.RawIOBase):
 
     def read(self, size: int | None = -1) -> bytes:
         """The next bytes, at most so many; fewer only at the end."""
-        left = max(0, self.size - self._at)
-        count = left if size is None or size < 0 else min(size, left)
+        remaining_bytes = max(0, self.size - self._at)
+        count = remaining_bytes if size is None or size < 0 else min(size, remaining_bytes)
         data = self.fetch(self._at, count) if count else b""
         self._at += len(data)
         return data

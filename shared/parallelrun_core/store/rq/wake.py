@@ -46,8 +46,8 @@ def ask_for_concatenation(redis: Redis, job_id: str, *, attempt: str) -> None:
 def has_concatenation_failed(redis: Redis, job_id: str, *, attempt: str) -> bool:
     """Return whether RQ has seen the process of this attempt die; it takes much longer when the RQ worker has died,
     too."""
-    asked = queue(redis, CONCATENATE).fetch_job(_concatenation_id(job_id, attempt)) if attempt else None
-    return asked is not None and asked.get_status(refresh=False) in (
+    rq_job = queue(redis, CONCATENATE).fetch_job(_concatenation_id(job_id, attempt)) if attempt else None
+    return rq_job is not None and rq_job.get_status(refresh=False) in (
         JobStatus.FAILED,
         JobStatus.STOPPED,
         JobStatus.CANCELED,
@@ -56,8 +56,8 @@ def has_concatenation_failed(redis: Redis, job_id: str, *, attempt: str) -> bool
 
 def is_concatenation_waiting(redis: Redis, job_id: str, *, attempt: str) -> bool:
     """Return whether this attempt is still in the queue: no concatenator has taken it."""
-    asked = queue(redis, CONCATENATE).fetch_job(_concatenation_id(job_id, attempt)) if attempt else None
-    return asked is not None and asked.get_status(refresh=False) == JobStatus.QUEUED
+    rq_job = queue(redis, CONCATENATE).fetch_job(_concatenation_id(job_id, attempt)) if attempt else None
+    return rq_job is not None and rq_job.get_status(refresh=False) == JobStatus.QUEUED
 
 
 def _concatenation_id(job_id: str, attempt: str) -> str:

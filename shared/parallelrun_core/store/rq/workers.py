@@ -154,19 +154,19 @@ class RqWorkers:
     def stop(self) -> None:
         """Ask the processes that run an entry to end, then the workers; kill those that are left after a while."""
         workers = [psutil.Process(pid) for pid in self._pids if psutil.pid_exists(pid)]
-        asked: set[psutil.Process] = set()
+        signalled: set[psutil.Process] = set()
         until = time.monotonic() + _STOP_S
         while self._pids and time.monotonic() < until:
             # Again and again: a worker that is just taking an entry forks a process for it after our first list.
             entries = {each for each in psutil.Process().children(recursive=True) if each.pid not in self._pids}
-            for process in (*(entries - asked), *(set(workers) - asked)):
+            for process in (*(entries - signalled), *(set(workers) - signalled)):
                 _signal(process, signal.SIGTERM)
-                asked.add(process)
+                signalled.add(process)
             for pid in list(self._pids):
                 if os.waitpid(pid, os.WNOHANG)[0]:
                     self._pids.discard(pid)
             time.sleep(0.02)  # children end one by one; there is no single event to wait for
-        for process in asked:
+        for process in signalled:
             _signal(process, signal.SIGKILL)
 
 

@@ -13,13 +13,13 @@ _HERE = os.path.dirname(os.path.abspath(__file__))
 def _provide() -> None:
     sys.path[:] = [path for path in sys.path if os.path.abspath(path) != _HERE]
     sys.path.append(os.path.join(os.path.dirname(os.path.dirname(_HERE)), "for_users"))
-    own = sys.modules.pop("sitecustomize")
+    this_module = sys.modules.pop("sitecustomize")
     try:
         import_module("sitecustomize")  # that of the environment, if it has one
     except ImportError as error:
         if error.name != "sitecustomize":
             raise
-        sys.modules["sitecustomize"] = own
+        sys.modules["sitecustomize"] = this_module
 
 
 if "sitecustomize" in sys.modules:

@@ -49,14 +49,14 @@ class Asked:
         return cls(query.get("prefix", "")[:1024], query.get("delimiter", "")[:1], after[:1024], most, with_metadata)
 
 
-def page(face: Face, container: str, asked: Asked) -> bytes:
+def page(face: Face, container: str, query: Asked) -> bytes:
     """Return one page of a list, as XML."""
     root = Element("EnumerationResults", {"ServiceEndpoint": "", "ContainerName": container})
-    SubElement(root, "Prefix").text = asked.prefix
+    SubElement(root, "Prefix").text = query.prefix
     blobs = SubElement(root, "Blobs")
     last, count = "", 0
-    for name, entry in _grouped(files(face, container, asked.prefix, asked.after), asked):
-        if count == asked.most:
+    for name, entry in _grouped(files(face, container, query.prefix, query.after), query):
+        if count == query.most:
             SubElement(root, "NextMarker").text = base64.urlsafe_b64encode(last.encode()).decode()
             break
         last, count = name, count + 1
@@ -64,21 +64,21 @@ def page(face: Face, container: str, asked: Asked) -> bytes:
             SubElement(SubElement(blobs, "BlobPrefix"), "Name").text = name
             last = name + "\U0010ffff"
         else:
-            _add(blobs, name, entry, face.blobs.metadata(container, name) if asked.with_metadata else {})
+            _add(blobs, name, entry, face.blobs.metadata(container, name) if query.with_metadata else {})
     else:
         SubElement(root, "NextMarker")
     return b'<?xml version="1.0" encoding="utf-8"?>' + tostring(root)
 
 
-def _grouped(entries: Iterator[FileEntry], asked: Asked) -> Iterator[tuple[str, FileEntry | None]]:
+def _grouped(entries: Iterator[FileEntry], query: Asked) -> Iterator[tuple[str, FileEntry | None]]:
     """Names with their files; with a delimiter, a folder once, without a file, in place of all that is in it."""
     before = ""
     for entry in entries:
-        rest = entry.path.removeprefix(asked.prefix)
-        if not asked.delimiter or asked.delimiter not in rest:
+        rest = entry.path.removeprefix(query.prefix)
+        if not query.delimiter or query.delimiter not in rest:
             yield entry.path, entry
             continue
-        folder = asked.prefix + rest.partition(asked.delimiter)[0] + asked.delimiter
+        folder = query.prefix + rest.partition(query.delimiter)[0] + query.delimiter
         if folder != before:
             before = folder
             yield folder, None

@@ -39,9 +39,9 @@ async def list_blobs(container: str, request: Request, face: FaceOf) -> Response
     """The blobs of a container, by name, a few thousand on each page."""
     if request.query_params.get("comp") != "list":
         raise NotSupported("Of containers, only their blobs can be listed.")
-    asked = listing.Asked.of(request.query_params)
-    key = ("blobs", container, asked)
-    text = await face.context.long_lists.run(key, lambda: listing.page(face, checked_container(container), asked))
+    query = listing.Asked.of(request.query_params)
+    key = ("blobs", container, query)
+    text = await face.context.long_lists.run(key, lambda: listing.page(face, checked_container(container), query))
     return Response(text, media_type="application/xml", headers={"Cache-Control": "no-store"})
 
 
@@ -51,12 +51,12 @@ async def read_blob(container: str, blob: str, request: Request, face: FaceOf) -
     """A blob, a range of its bytes, or only its properties."""
     fd = await run_sync(_opened, face, container, blob)
     metadata = await run_sync(face.blobs.metadata, container, blob)
-    own = {"x-ms-blob-type": "BlockBlob", **{_META + key: value for key, value in metadata.items()}}
+    blob_headers = {"x-ms-blob-type": "BlockBlob", **{_META + key: value for key, value in metadata.items()}}
     if request.method == "HEAD":
-        return Response(headers={**_properties(fd), **own}, media_type=BYTES)
-    wanted = Wanted(range=request.headers.get("x-ms-range") or request.headers.get("range"))
-    answer = download(fd, blob.rpartition("/")[2], BYTES, wanted, face.context.file_reads)
-    answer.headers.update(own)
+        return Response(headers={**_properties(fd), **blob_headers}, media_type=BYTES)
+    wanted_range = Wanted(range=request.headers.get("x-ms-range") or request.headers.get("range"))
+    answer = download(fd, blob.rpartition("/")[2], BYTES, wanted_range, face.context.file_reads)
+    answer.headers.update(blob_headers)
     return answer
 
 
@@ -129,10 +129,10 @@ async def _write(file: IO[bytes], request: Request, length: int) -> None:
         BodyTooLarge: there is more.
     """
     buffer = bytearray()
-    left = length
+    remaining_bytes = length
     async for chunk in request.stream():
-        left -= len(chunk)
-        if left < 0:
+        remaining_bytes -= len(chunk)
+        if remaining_bytes < 0:
             raise BodyTooLarge(f"The body has more than the {length:,} bytes that were declared.")
         buffer += chunk
         if len(buffer) >= _WRITE_AT_ONCE:

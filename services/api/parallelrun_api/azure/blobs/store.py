@@ -117,9 +117,9 @@ class BlobStore:
             with self._lock:
                 self._used, self._counted_at = used, self._clock()
         with self._lock:
-            taken = self._used + self._reserved
-            if taken + more_bytes > self._max_bytes:
-                message = f"all uploads together may have {self._max_bytes:,} bytes, and have {taken:,}"
+            used_bytes = self._used + self._reserved
+            if used_bytes + more_bytes > self._max_bytes:
+                message = f"all uploads together may have {self._max_bytes:,} bytes, and have {used_bytes:,}"
                 raise OverQuota.at("body", message, "remove what no job needs any more from the folder uploads")
             self._reserved += more_bytes
 

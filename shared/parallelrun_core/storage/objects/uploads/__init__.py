@@ -31,12 +31,12 @@ _AT_ONCE: Final = 3
 
 def create(url: str, owner: str) -> NewFile:
     address = address_of(url)
-    made: NewFile
+    upload: NewFile
     if s3.is_s3(address):
-        made = multipart.MultipartObject(url, address, owner)
+        upload = multipart.MultipartObject(url, address, owner)
     else:
-        made = beside.ObjectBeside(url, address, owner)
-    return made
+        upload = beside.ObjectBeside(url, address, owner)
+    return upload
 
 
 def put(url: str, file: BinaryIO, size_bytes: int) -> None:
@@ -53,8 +53,8 @@ def put(url: str, file: BinaryIO, size_bytes: int) -> None:
         call.requests = requests_for(size_bytes, part)
 
 
-def replace(made: str, target: str) -> None:
-    source, where = address_of(made), address_of(target)
+def replace(source_url: str, target: str) -> None:
+    source, where = address_of(source_url), address_of(target)
     way = multipart if s3.is_s3(source) else beside
     way.replace(target, source, where)
 

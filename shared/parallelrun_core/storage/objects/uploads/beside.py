@@ -57,7 +57,7 @@ class ObjectBeside:
             self._file.close()
             call.bytes, call.requests = self._size, requests_for(self._size, _PART_BYTES)
 
-    def publish(self, own: Container[str]) -> None:
+    def publish(self, own_hashes: Container[str]) -> None:
         """Copy it to its name. What this job itself has put there earlier is replaced, whatever its content."""
         try:
             self._copy(overwrite=False)
@@ -78,10 +78,10 @@ class ObjectBeside:
 
         try:
             with metered(self._url, "head"), in_plain_words(self._url):
-                there = obstore.get(self._client, self._address.key, options={"head": True})
+                head = obstore.get(self._client, self._address.key, options={"head": True})
         except Missing:
             return ""
-        return str(there.attributes.get(_OWNER, "somebody"))
+        return str(head.attributes.get(_OWNER, "somebody"))
 
 
 def unfinished(address: Address, owner: str) -> list[str]:
@@ -95,14 +95,14 @@ def unfinished(address: Address, owner: str) -> list[str]:
         return [f"{address.store}/{each['path']}" for page in pages for each in page]
 
 
-def replace(url: str, made: Address, target: Address) -> None:
+def replace(url: str, source: Address, target: Address) -> None:
     """Let an object take the place of another one of the same store, in one step; its own name is free then."""
     import obstore
 
     with metered(url, "copy"), in_plain_words(url):
-        obstore.copy(client_of(made.store), made.key, target.key, overwrite=True)
+        obstore.copy(client_of(source.store), source.key, target.key, overwrite=True)
     with metered(url, "delete"), in_plain_words(url):
-        obstore.delete(client_of(made.store), made.key)
+        obstore.delete(client_of(source.store), source.key)
 
 
 def remove(url: str) -> None:

@@ -84,7 +84,7 @@ class MultipartObject:
     def sync(self) -> None:
         self._tags = self._parts.finish()
 
-    def publish(self, own: Container[str]) -> None:
+    def publish(self, own_hashes: Container[str]) -> None:
         """Complete the upload, if the name is free, or has what it had in the beginning: this job's own.
 
         So an upload that was paused, and goes on when another one has made the output, replaces nothing.
@@ -94,10 +94,10 @@ class MultipartObject:
                 raise _Gone(errno.ESTALE, _CHANGED, self._url)
             self._complete({"IfMatch": self._replaced.tag} if self._replaced is not None else {"IfNoneMatch": "*"})
         except (FileExistsError, FileNotFoundError, _Gone) as error:
-            there = self._there()
-            if there is not None and there.owner != self._owner:
+            present = self._there()
+            if present is not None and present.owner != self._owner:
                 raise taken(self._url) from error
-            if there is None or there.upload != self._mark:  # else only the answer to an earlier try was lost
+            if present is None or present.upload != self._mark:  # else only the answer to an earlier try was lost
                 raise _Gone(errno.ESTALE, _CHANGED, self._url) from error
         self._is_published = True
 
@@ -119,11 +119,11 @@ class MultipartObject:
     def _there(self) -> _There | None:
         try:
             with metered(self._url, "head"), _in_plain_words(self._url):
-                there = self._client.head_object(**self._where)
+                head = self._client.head_object(**self._where)
         except Missing:
             return None
-        marks = there["Metadata"]
-        return _There(str(there["ETag"]), marks.get(_OWNER, ""), marks.get(_UPLOAD, ""))
+        marks = head["Metadata"]
+        return _There(str(head["ETag"]), marks.get(_OWNER, ""), marks.get(_UPLOAD, ""))
 
     def _abort(self) -> None:
         with metered(self._url, "upload"), _in_plain_words(self._url):
@@ -153,27 +153,27 @@ def abort(name: str) -> None:
         client.abort_multipart_upload(**where, UploadId=upload)
 
 
-def replace(url: str, made: Address, target: Address) -> None:
+def replace(url: str, source_address: Address, target: Address) -> None:
     """Let an object take the place of another one of the same store, in one step; its own name is free then."""
-    client, source = s3.place_of(made)
+    client, source = s3.place_of(source_address)
     _, where = s3.place_of(target)
     with metered(url, "head"), _in_plain_words(url):
-        there = client.head_object(**source)
+        head = client.head_object(**source)
     with metered(url, "copy") as call, _in_plain_words(url):
-        if there["ContentLength"] <= _COPIED_AT_ONCE:
+        if head["ContentLength"] <= _COPIED_AT_ONCE:
             client.copy_object(**where, CopySource=source)
         else:
-            call.requests = _copy_in_parts(client, source, where, there)
+            call.requests = _copy_in_parts(client, source, where, head)
     with metered(url, "delete"), _in_plain_words(url):
         client.delete_object(**source)
 
 
-def _copy_in_parts(client: Any, source: dict[str, str], where: dict[str, str], there: dict[str, Any]) -> int:
+def _copy_in_parts(client: Any, source: dict[str, str], where: dict[str, str], head: dict[str, Any]) -> int:
     """Return how many requests that took."""
-    upload = client.create_multipart_upload(**where, Metadata=there["Metadata"])["UploadId"]
+    upload = client.create_multipart_upload(**where, Metadata=head["Metadata"])["UploadId"]
     parts = []
-    for number, begin in enumerate(range(0, there["ContentLength"], _COPIED_PART), 1):
-        end = min(begin + _COPIED_PART, there["ContentLength"]) - 1
+    for number, begin in enumerate(range(0, head["ContentLength"], _COPIED_PART), 1):
+        end = min(begin + _COPIED_PART, head["ContentLength"]) - 1
         copied = client.upload_part_copy(
             **where, UploadId=upload, PartNumber=number, CopySource=source, CopySourceRange=f"bytes={begin}-{end}"
         )

@@ -53,11 +53,11 @@ def place_of(address: Address) -> S3Place:
     datastore = present.datastore
     if not isinstance(datastore, S3Datastore):
         raise TypeError(f"datastore {name!r} is not of type s3")
-    made = _OF_DATASTORES.get(name)
-    if made is None or made[0] != present:
-        made = _OF_DATASTORES[name] = present, _client_of(datastore, present)
+    cached_client = _OF_DATASTORES.get(name)
+    if cached_client is None or cached_client[0] != present:
+        cached_client = _OF_DATASTORES[name] = present, _client_of(datastore, present)
     key = f"{datastore.prefix}/{address.key}".strip("/")
-    return S3Place(made[1], {"Bucket": datastore.bucket, "Key": key})
+    return S3Place(cached_client[1], {"Bucket": datastore.bucket, "Key": key})
 
 
 @cache
@@ -67,16 +67,16 @@ def _client() -> Any:
 
 
 def _client_of(datastore: S3Datastore, present: Known) -> Any:
-    given: dict[str, Any] = {"endpoint_url": datastore.endpoint} if datastore.endpoint else {}
+    settings: dict[str, Any] = {"endpoint_url": datastore.endpoint} if datastore.endpoint else {}
     if isinstance(present.credentials, Keys):
-        given["aws_access_key_id"] = present.credentials.access_key_id
-        given["aws_secret_access_key"] = present.credentials.secret_access_key
-        given["aws_session_token"] = present.credentials.session_token or None
+        settings["aws_access_key_id"] = present.credentials.access_key_id
+        settings["aws_secret_access_key"] = present.credentials.secret_access_key
+        settings["aws_session_token"] = present.credentials.session_token or None
     style = {"addressing_style": "path" if datastore.path_style else "virtual"}
-    return _made(style, datastore.region or s3_region(), is_anonymous=datastore.anonymous, **given)
+    return _made(style, datastore.region or s3_region(), is_anonymous=datastore.anonymous, **settings)
 
 
-def _made(style: dict[str, str], region: str, *, is_anonymous: bool = False, **given: Any) -> Any:
+def _made(style: dict[str, str], region: str, *, is_anonymous: bool = False, **settings: Any) -> Any:
     try:
         from botocore import UNSIGNED
         from botocore.config import Config
@@ -91,7 +91,7 @@ def _made(style: dict[str, str], region: str, *, is_anonymous: bool = False, **g
         s3=style,
         **({"signature_version": UNSIGNED} if is_anonymous else {}),
     )
-    return get_session().create_client("s3", region_name=region, config=config, **given)
+    return get_session().create_client("s3", region_name=region, config=config, **settings)
 
 
 def forget() -> None:
