@@ -94,8 +94,8 @@ class BatchEndpoints:
             NotFound: there is no such endpoint or deployment.
             InvalidRequest: the server refuses what is given.
         """
-        given = {"deployment_name": deployment_name, "input": data, "inputs": dict(inputs or {}), **settings}
-        body = {key: value for key, value in given.items() if value not in (None, "", {})}
+        fields = {"deployment_name": deployment_name, "input": data, "inputs": dict(inputs or {}), **settings}
+        body = {key: value for key, value in fields.items() if value not in (None, "", {})}
         answer = self._transport.request(
             "POST",
             f"{_path(name)}:invoke",
@@ -143,26 +143,30 @@ class BatchDeployments:
         names = names_of(self._transport)
         if isinstance(definition, Mapping):
             here = Path.cwd()
-            given = read_deployment(dict(definition), name=name, endpoint=endpoint_name, folder=here, names=names(here))
+            deployment = read_deployment(
+                dict(definition), name=name, endpoint=endpoint_name, folder=here, names=names(here)
+            )
         else:
             with read_file(definition) as (document, folder):
-                given = read_deployment(document, name=name, endpoint=endpoint_name, folder=folder, names=names(folder))
-        job, folders = without_its_code(given.reading.spec, upload_code=upload_code)
+                deployment = read_deployment(
+                    document, name=name, endpoint=endpoint_name, folder=folder, names=names(folder)
+                )
+        job, folders = without_its_code(deployment.reading.spec, upload_code=upload_code)
         if upload_code:
             job = with_contexts_sent(job, Assets(self._transport, "code").send_code)
-        body = {"description": given.description, "tags": given.tags, "job": job}
-        body["slots"] = msgspec.to_builtins(given.slots)
+        body = {"description": deployment.description, "tags": deployment.tags, "job": job}
+        body["slots"] = msgspec.to_builtins(deployment.slots)
         with body_of(body, folders) as sent:
             answer = self._transport.request(
                 "PUT",
-                _path(given.endpoint, given.name),
+                _path(deployment.endpoint, deployment.name),
                 params={"default": "true"} if set_default else None,
                 idempotent=True,
                 body=sent,
                 read_timeout_s=UPLOAD_TIMEOUT_S,
             )
-        made = as_model(answer, BatchDeployment)
-        return msgspec.structs.replace(made, notes=notes_on(given.reading, made.notes))
+        created = as_model(answer, BatchDeployment)
+        return msgspec.structs.replace(created, notes=notes_on(deployment.reading, created.notes))
 
     def list(self, endpoint_name: str) -> list[BatchDeployment]:
         """Those of an endpoint, by name. Raises NotFound."""

@@ -29,12 +29,12 @@ def with_code_in_zip(document: dict[str, Any]) -> tuple[dict[str, Any], dict[str
     return changed, {name: Path(code) for code, name in names.items()}
 
 
-def _new_name(code: str, taken: set[str]) -> str:
+def _new_name(code: str, used_names: set[str]) -> str:
     """A name for a folder that says what it is, whatever letter case means where the zip is unpacked."""
     try:
         (name,) = relative_parts(Path(code).resolve().name)
     except (UnsafePath, ValueError):
         name = "code"
-    folded = {each.casefold() for each in taken}
-    numbered = (f"{name}-{number}" for number in range(2, len(taken) + 3))
+    folded = {each.casefold() for each in used_names}
+    numbered = (f"{name}-{number}" for number in range(2, len(used_names) + 3))
     return name if name.casefold() not in folded else next(each for each in numbered if each.casefold() not in folded)

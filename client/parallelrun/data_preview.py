@@ -77,10 +77,10 @@ def spec_for(path: str, read: dict[str, Any] | None = None) -> JobSpec:
         InvalidInput: no job can have such an input.
     """
     is_table_file = Path(path).name == _TABLE_FILE or (Path(path) / _TABLE_FILE).is_file()
-    given: dict[str, Any] = {"path": path, "type": "mltable" if is_table_file else "uri_folder"}
+    job_input: dict[str, Any] = {"path": path, "type": "mltable" if is_table_file else "uri_folder"}
     if read:
-        given["transformations"] = [read]
-    return read_job({"entry_script": "preview.py", "inputs": {"data": given}}, folder=Path.cwd()).job
+        job_input["transformations"] = [read]
+    return read_job({"entry_script": "preview.py", "inputs": {"data": job_input}}, folder=Path.cwd()).job
 
 
 def in_one_line(step: dict[str, Any]) -> str:

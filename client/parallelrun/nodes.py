@@ -25,7 +25,7 @@ class Nodes:
         Raises:
             InvalidInput: a path is outside of what jobs may use.
         """
-        asked = self._transport.request(
+        request = self._transport.request(
             "POST", "/v1/nodes:check", idempotent=True, body=lambda: {"json": {"paths": [*paths]}}
         )
-        return str(asked["id"])
+        return str(request["id"])

@@ -113,7 +113,7 @@ class Outputs:
         place = local_folder(folder, "folder")
         job = self._job(job_id)
         for file in pages(
-            self._transport, job_path(job_id, "outputs"), RemoteFile, asked=self._asked,
+            self._transport, job_path(job_id, "outputs"), RemoteFile, call=self._asked,
             on_page=lambda page: on_elsewhere(_elsewhere(page)),
         ):  # fmt: skip
             yield self._download(job, file.path, place, None)
@@ -194,8 +194,8 @@ def _sha256_of(job: Job, path: str) -> str:
         return ""
     listed = PurePosixPath(job.output.path).name
     output = job.spec.get("append_row_to", "")
-    given = job.spec.get("outputs", {}).get(output, {})
-    if given.get("path") or given.get("type") == "uri_folder":
+    fields = job.spec.get("outputs", {}).get(output, {})
+    if fields.get("path") or fields.get("type") == "uri_folder":
         listed = f"{output}/{listed}"
     return job.output.sha256 if path == listed else ""
 

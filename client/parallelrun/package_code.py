@@ -54,7 +54,7 @@ def zip_context(folder: Path, dockerfile: str) -> IO[bytes]:
 
 def _packed(parts_of: Mapping[str, tuple[Path, FilesBelow]], limits: Limits) -> IO[bytes]:
     packed = cast(IO[bytes], tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY_BYTES))  # noqa: SIM115 - it is returned
-    count, left = 0, limits.bytes
+    count, remaining_bytes = 0, limits.bytes
     try:
         with zipfile.ZipFile(packed, "w") as archive:
             for name, (folder, files) in parts_of.items():
@@ -62,10 +62,10 @@ def _packed(parts_of: Mapping[str, tuple[Path, FilesBelow]], limits: Limits) -> 
                     archive.writestr(zipfile.ZipInfo(f"{name}/", _SOME_DATE), b"")  # also if there is nothing in it
                 for parts, mode, file in files:
                     size = os.fstat(file.fileno()).st_size
-                    count, left = count + 1, left - size
-                    if count > limits.files or left < 0:
-                        what = f"more than {limits.files:,} files or {limits.bytes >> 20} MiB"
-                        raise limits.refusal(f"{str(folder)!r} holds {what}")
+                    count, remaining_bytes = count + 1, remaining_bytes - size
+                    if count > limits.files or remaining_bytes < 0:
+                        excess = f"more than {limits.files:,} files or {limits.bytes >> 20} MiB"
+                        raise limits.refusal(f"{str(folder)!r} holds {excess}")
                     if packed.tell() + size > MAX_ZIP_BYTES:
                         raise limits.refusal(f"{str(folder)!r} holds more than {MAX_ZIP_BYTES >> 20} MiB when packed")
                     add_file(archive, "/".join([name, *parts] if name else parts), mode, size, file)

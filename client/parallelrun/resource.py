@@ -38,17 +38,17 @@ def pages(
     model: type[Model],
     params: Mapping[str, str] | None = None,
     *,
-    asked: Callable[[Callable[[], Any]], Any] = lambda ask: ask(),
+    call: Callable[[Callable[[], Any]], Any] = lambda ask: ask(),
     on_page: Callable[[dict[str, Any]], object] = lambda _: None,
 ) -> Iterator[Model]:
-    """All items of a list, fetched page by page as they are needed; `asked` makes the request for each page.
+    """All items of a list, fetched page by page as they are needed; `call` makes the request for each page.
 
     Args:
         on_page: called with each page, for what else is in it.
     """
     query = dict(params or {})
     while True:
-        page = asked(partial(transport.request, "GET", path, params=query, idempotent=True))
+        page = call(partial(transport.request, "GET", path, params=query, idempotent=True))
         if not isinstance(page, dict) or not isinstance(page.get("items"), list):
             raise ConnectionFailed(f"The server's answer to {path} is not a list.")
         on_page(page)

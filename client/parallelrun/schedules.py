@@ -64,11 +64,11 @@ class Schedules:
             answer = self._transport.request(
                 "PUT", _path(reading.name), idempotent=True, body=body, read_timeout_s=UPLOAD_TIMEOUT_S
             )
-        made = as_model(answer, Schedule)
+        schedule = as_model(answer, Schedule)
         if reading.job is None:
-            return made
-        notes = notes_on(reading.job, made.job.get("notes", []))
-        return msgspec.structs.replace(made, job={**made.job, "notes": notes})
+            return schedule
+        notes = notes_on(reading.job, schedule.job.get("notes", []))
+        return msgspec.structs.replace(schedule, job={**schedule.job, "notes": notes})
 
     def list(self) -> Iterator[Schedule]:
         """All of them, by name; pages are fetched as they are needed."""
@@ -114,12 +114,12 @@ class Schedules:
         from parallelrun.spec_file import read_file
         from parallelrun_core.schedules.document import read_schedule
 
-        made, names = datetime.now(UTC), names_of(self._transport)
+        created, names = datetime.now(UTC), names_of(self._transport)
         if isinstance(definition, Mapping):
             folder = Path.cwd()
-            return read_schedule(dict(definition), created=made, folder=folder, names=names(folder))
+            return read_schedule(dict(definition), created=created, folder=folder, names=names(folder))
         with read_file(definition) as (document, folder):
-            return read_schedule(document, created=made, folder=folder, names=names(folder))
+            return read_schedule(document, created=created, folder=folder, names=names(folder))
 
 
 def _trigger_of(reading: ScheduleReading) -> dict[str, Any]:

@@ -69,19 +69,19 @@ def with_contexts_sent(document: dict[str, Any], send: Callable[[Path, str], str
     return {**document, "environment": {**environment, "build": {**build, "path": sent}}}
 
 
-def notes_on(reading: Reading, told: Sequence[str]) -> list[str]:
+def notes_on(reading: Reading, server_notes: Sequence[str]) -> list[str]:
     """The notes on a document: those of its reader, of which the server confirms some, and those of the server alone.
 
     The server received the spec and not the document, so it doesn't know all of them, nor where in the document.
 
     Args:
-        told: the notes of the server.
+        server_notes: the notes of the server.
     """
     messages = {note.message for note in reading.notes}
-    confirmed = {message for message in messages if any(each.endswith(message) for each in told)}
+    confirmed = {message for message in messages if any(each.endswith(message) for each in server_notes)}
     return [
         *(str(note) for note in reading.notes if note.message not in CONDITIONAL or note.message in confirmed),
-        *(each for each in told if not any(each.endswith(message) for message in confirmed)),
+        *(each for each in server_notes if not any(each.endswith(message) for message in confirmed)),
     ]
 
 

@@ -154,9 +154,15 @@ def check_paths(spec: JobSpec) -> None:
         InvalidInput: something is missing; all of it is reported at once.
     """
     problems = [
-        Problem(pointer=f"/inputs/{name}/path", message=trouble.message, hint=trouble.hint or _suggestion(given.path))
-        for name, given in spec.input_paths()
-        if (trouble := storage_of(given.path).input_trouble(given.path, is_one_file=given.type == "uri_file"))
+        Problem(
+            pointer=f"/inputs/{name}/path", message=trouble.message, hint=trouble.hint or _suggestion(job_input.path)
+        )
+        for name, job_input in spec.input_paths()
+        if (
+            trouble := storage_of(job_input.path).input_trouble(
+                job_input.path, is_one_file=job_input.type == "uri_file"
+            )
+        )
     ]
     problems += _unknown_datastores(spec)
     problems += _trouble_with_code(spec)
@@ -181,8 +187,8 @@ def _trouble_with_code(spec: JobSpec) -> Sequence[Problem]:
 def _unknown_datastores(spec: JobSpec) -> list[Problem]:
     """Problems with datastores that this process would know if they were defined."""
     catalog = here.catalog()
-    paths = [(f"/inputs/{name}/path", given.path) for name, given in spec.input_paths()]
-    paths += [(f"/outputs/{name}/path", given.path) for name, given in spec.outputs.items()]
+    paths = [(f"/inputs/{name}/path", output.path) for name, output in spec.input_paths()]
+    paths += [(f"/outputs/{name}/path", output.path) for name, output in spec.outputs.items()]
     return [
         Problem(pointer=pointer, message=f"there is no datastore {name!r}", hint=catalog.hint(name))
         for pointer, path in [*paths, ("/output", spec.output)]
@@ -190,9 +196,9 @@ def _unknown_datastores(spec: JobSpec) -> list[Problem]:
     ]
 
 
-def _suggestion(given: str) -> str:
+def _suggestion(path_text: str) -> str:
     """A hint at a file or folder with nearly the name of a missing one; empty if there is none."""
-    path = Path(given)
+    path = Path(path_text)
     missing = next((each for each in (path, *path.parents) if each.parent.is_dir()), path)
     try:
         with os.scandir(missing.parent) as entries:

@@ -68,14 +68,14 @@ def ask_for_stacks(
     """Ask the nodes that work for a job, and wait for what they answer."""
     wish = {"node": node, "process": process}
     path = job_path(job_id)
-    asked = transport.request("POST", f"{path}:stacks", idempotent=True, body=lambda: {"json": wish})
-    request = as_model(asked, _Asked)
+    answer = transport.request("POST", f"{path}:stacks", idempotent=True, body=lambda: {"json": wish})
+    request = as_model(answer, _Asked)
     deadline = time.monotonic() + timeout_s
     while True:
-        said = [each for each in pages(transport, f"{path}/stacks", NodeStacks) if each.id == request.id]
-        silent = sorted(set(request.nodes) - {each.node for each in said})
+        node_stacks = [each for each in pages(transport, f"{path}/stacks", NodeStacks) if each.id == request.id]
+        silent = sorted(set(request.nodes) - {each.node for each in node_stacks})
         if not silent or time.monotonic() > deadline:
-            return Stacks(nodes=said, silent=silent)
+            return Stacks(nodes=node_stacks, silent=silent)
         sleep(_POLL_S)
 
 

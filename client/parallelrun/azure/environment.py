@@ -66,6 +66,6 @@ def _beside_proxies() -> dict[str, str]:
     """Return what keeps requests to this machine away from a proxy, if there is one."""
     if not any(os.environ.get(name) or os.environ.get(name.lower()) for name in _PROXIES):
         return {}
-    given = os.environ.get("NO_PROXY") or os.environ.get("no_proxy") or ""
-    names = [name for name in given.split(",") if name]
+    no_proxy = os.environ.get("NO_PROXY") or os.environ.get("no_proxy") or ""
+    names = [name for name in no_proxy.split(",") if name]
     return {"NO_PROXY": ",".join([*names, *({"127.0.0.1"} - set(names))])}

@@ -60,12 +60,12 @@ class Front:
 
     async def _connect(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
-            there = await asyncio.wait_for(asyncio.open_connection(*self._target, limit=_CHUNK), _CONNECT_S)
+            target = await asyncio.wait_for(asyncio.open_connection(*self._target, limit=_CHUNK), _CONNECT_S)
         except (OSError, TimeoutError):
             await _refuse(writer)
             return
         try:
-            ways = (_copy(reader, there[1]), _copy(there[0], writer))
+            ways = (_copy(reader, target[1]), _copy(target[0], writer))
             tasks = [asyncio.create_task(way) for way in ways]
             # TLS has no half of a connection: when one side ends, so does the other.
             await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
@@ -76,7 +76,7 @@ class Front:
                 writer.close()
                 await asyncio.wait_for(writer.wait_closed(), _CONNECT_S)
         finally:
-            there[1].transport.abort()
+            target[1].transport.abort()
 
 
 async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -112,8 +112,8 @@ class ParallelRunConfig:
         environment, variables = environment_of(config, location, findings) if config is not None else ({}, {})
         findings.check()
         environment.setdefault("name", _name_of_environment(config_fields))
-        known = {field.name for field in fields(cls)}
-        arguments = {name: value for name, value in config_fields.items() if name in known}
+        field_names = {field.name for field in fields(cls)}
+        arguments = {name: value for name, value in config_fields.items() if name in field_names}
         arguments["environment"] = Environment(**environment, environment_variables=variables or None)
         arguments["compute_target"] = config_fields.get("compute_target", config_fields.get("compute_target_name"))
         return cls(**arguments)
@@ -129,13 +129,13 @@ def _value(name: str, value: Any, around: Surroundings) -> Any:
         return value
     if name not in _MAY_BE_PARAMETERS:
         raise InvalidInput.at(f"/parallel_run_config/{name}", "it can't be a PipelineParameter")
-    given = around.value(value)
-    if name != "partition_keys" or not isinstance(given, str):
-        return given
+    resolved = around.value(value)
+    if name != "partition_keys" or not isinstance(resolved, str):
+        return resolved
     try:
-        return json.loads(given)
+        return json.loads(resolved)
     except ValueError as error:
-        raise InvalidInput.at(f"/parallel_run_config/{name}", f"{given!r} is not a JSON list") from error
+        raise InvalidInput.at(f"/parallel_run_config/{name}", f"{resolved!r} is not a JSON list") from error
 
 
 class ParallelRunStep:
@@ -197,13 +197,13 @@ class ParallelRunStep:
         Raises:
             InvalidInput: it reads what another step writes, and is no part of a pipeline here.
         """
-        given, data = self.wires.documents(around), {str(each.name) for _, each in self._inputs}
+        input_documents, data = self.wires.documents(around), {str(each.name) for _, each in self._inputs}
         output = self._output
         document = {
             "parallel_run_config": self.parallel_run_config.document(around),
             "name": self.name,
-            "inputs": [given[str(each.name)] for _, each in self._inputs],
-            "side_inputs": [each for name, each in given.items() if name not in data],
+            "inputs": [input_documents[str(each.name)] for _, each in self._inputs],
+            "side_inputs": [each for name, each in input_documents.items() if name not in data],
             "output": f"${{{{outputs.{output.key}}}}}" if isinstance(output, StepData) else output and str(output),
             "outputs": {data.key: data.fields() for data in self.wires.outputs} or None,
             "arguments": [self.wires.argument(value, around) for value in self.wires.arguments],

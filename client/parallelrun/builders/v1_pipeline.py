@@ -76,7 +76,7 @@ class PythonScriptStep:
             "command": " ".join(["python", shlex.quote(self._script), *map(_word, words)]),
             "environment": environment or None,
             "environment_variables": {**variables, **params} or None,
-            "inputs": {name: {key: given[key] for key in given if key != "name"} for name, given in inputs} or None,
+            "inputs": {name: {key: fields[key] for key in fields if key != "name"} for name, fields in inputs} or None,
             "outputs": {data.key: data.fields() for data in self.wires.outputs} or None,
         }
         return without_none(document)
@@ -126,10 +126,10 @@ class Pipeline:
         Raises:
             InvalidInput: it has no such parameter.
         """
-        known = self.parameters()
+        parameters = self.parameters()
         for name in pipeline_parameters or {}:
-            if name not in known:
-                has = ", ".join(known) or "none"
+            if name not in parameters:
+                has = ", ".join(parameters) or "none"
                 raise InvalidInput.at(f"/pipeline_parameters/{name}", "there is no such parameter", f"it has: {has}")
         changed = copy(self)
         changed._given = {**self._given, **(pipeline_parameters or {})}
@@ -139,8 +139,10 @@ class Pipeline:
 
     def parameters(self) -> dict[str, Any]:
         """The parameters of its steps, with their values."""
-        found = [value for step in self._steps for value in step.values() if isinstance(value, PipelineParameter)]
-        return {each.name: self._given.get(each.name, each.default_value) for each in found}
+        parameter_values = [
+            value for step in self._steps for value in step.values() if isinstance(value, PipelineParameter)
+        ]
+        return {each.name: self._given.get(each.name, each.default_value) for each in parameter_values}
 
     def document(self) -> dict[str, Any]:
         """The content of a job file for the same pipeline.
@@ -195,11 +197,11 @@ def _is_several(step: Any) -> bool:
 def _with_needed(steps: list[Any]) -> list[Any]:
     """The steps, and those that they need, each before the steps that need it."""
     in_order: list[Any] = []
-    seen: set[int] = set()
+    visited: set[int] = set()
 
     def add(step: Any) -> None:
-        if step is not None and id(step) not in seen:
-            seen.add(id(step))
+        if step is not None and id(step) not in visited:
+            visited.add(id(step))
             for needed in [*(data.writer for data in step.wires.reads()), *step.after]:
                 add(needed)
             in_order.append(step)
@@ -214,9 +216,9 @@ def _names(steps: Iterable[Any]) -> dict[int, str]:
     names: dict[int, str] = {}
     for step in steps:
         plain = _NOT_IN_NAMES.sub("_", step.name)[:100].lstrip("-") or "step"
-        taken = {name.lower() for name in names.values()}
-        numbered = (plain, *(f"{plain}_{number}" for number in range(2, len(taken) + 3)))
-        names[id(step)] = next(name for name in numbered if name.lower() not in taken)
+        used_names = {name.lower() for name in names.values()}
+        numbered = (plain, *(f"{plain}_{number}" for number in range(2, len(used_names) + 3)))
+        names[id(step)] = next(name for name in numbered if name.lower() not in used_names)
     return names
 
 
@@ -230,11 +232,11 @@ def _word(value: Any) -> str:
     return text if text.startswith("${{") and text.endswith("}}") else shlex.quote(text)
 
 
-def _environment(given: Any) -> tuple[dict[str, Any], dict[str, str]]:
+def _environment(environment: Any) -> tuple[dict[str, Any], dict[str, str]]:
     """The environment as a job spec has it, and the variables that come with it."""
-    if not isinstance(given, Environment):
+    if not isinstance(environment, Environment):
         return {}, {}
-    document = given.document()
-    asked = document if isinstance(document, dict) else {}
-    built = {name: asked[name] for name in ("image", "build", "conda_file", "pip") if name in asked}
-    return {"name": given.name or "", **built} if built else {}, given.environment_variables or {}
+    document = environment.document()
+    fields = document if isinstance(document, dict) else {}
+    built = {name: fields[name] for name in ("image", "build", "conda_file", "pip") if name in fields}
+    return {"name": environment.name or "", **built} if built else {}, environment.environment_variables or {}

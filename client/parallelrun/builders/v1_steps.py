@@ -29,9 +29,13 @@ class Surroundings:
     parameters: Mapping[str, Any] = field(default_factory=dict)
     """Values of pipeline parameters, in place of their defaults."""
 
-    def value(self, given: Any) -> Any:
+    def value(self, argument: Any) -> Any:
         """The value of a pipeline parameter; anything else as it is."""
-        return self.parameters.get(given.name, given.default_value) if isinstance(given, PipelineParameter) else given
+        return (
+            self.parameters.get(argument.name, argument.default_value)
+            if isinstance(argument, PipelineParameter)
+            else argument
+        )
 
 
 def _nowhere(data: StepData) -> str:
@@ -75,20 +79,20 @@ class Wires:
                 wires.outputs.append(value)
         for number, data in enumerate(wires.outputs):
             data.name = data.name or f"output_{number}"
-        known: dict[str, Any] = {}
-        for source, given in wires.inputs:
+        values: dict[str, Any] = {}
+        for source, step_input in wires.inputs:
             same = _data(source) or source
-            if known.setdefault(str(given.name), same) is not same:
-                raise InvalidInput.at(f"/inputs/{given.name}", f"there is an input {given.name!r} already")
+            if values.setdefault(str(step_input.name), same) is not same:
+                raise InvalidInput.at(f"/inputs/{step_input.name}", f"there is an input {step_input.name!r} already")
         return wires
 
     def reads(self) -> list[StepData]:
         """Return what other steps write, and this one reads."""
-        return [data for given, _ in self.inputs if (data := _data(given)) is not None]
+        return [data for step_input, _ in self.inputs if (data := _data(step_input)) is not None]
 
     def documents(self, around: Surroundings) -> dict[str, dict[str, Any]]:
         """The inputs as in a job file, by name."""
-        return {str(given.name): _fields(source, given, around) for source, given in self.inputs}
+        return {str(step_input.name): _fields(source, step_input, around) for source, step_input in self.inputs}
 
     def argument(self, value: Any, around: Surroundings) -> Any:
         """An argument as in a job file.
@@ -114,30 +118,30 @@ class Wires:
 
     def _input(self, value: Any) -> str | None:
         """The name of the input that an argument stands for."""
-        return next((given.name for source, given in self.inputs if source is value), None)
+        return next((step_input.name for source, step_input in self.inputs if source is value), None)
 
 
 def named(inputs: Iterable[Given], prefix: str) -> list[tuple[Any, Input]]:
     """Each input as it was given, and as an Input with a name; without a path, if another step makes it."""
     pairs = []
-    for number, given in enumerate(inputs):
-        if isinstance(given, Input):
-            data = given
-        elif isinstance(given, StepDataInput):
-            data = Input(name=given.name or given.data.key, mode=given.mode)
-            data.transformations = list(given.transformations) or None
-        elif isinstance(given, StepData):
-            data = Input(name=given.key)
+    for number, step_input in enumerate(inputs):
+        if isinstance(step_input, Input):
+            data = step_input
+        elif isinstance(step_input, StepDataInput):
+            data = Input(name=step_input.name or step_input.data.key, mode=step_input.mode)
+            data.transformations = list(step_input.transformations) or None
+        elif isinstance(step_input, StepData):
+            data = Input(name=step_input.key)
         else:
-            data = Input(path=str(given))
-        pairs.append((given, replace(data, name=data.name or f"{prefix}_{number}")))
+            data = Input(path=str(step_input))
+        pairs.append((step_input, replace(data, name=data.name or f"{prefix}_{number}")))
     return pairs
 
 
-def _data(given: Any) -> StepData | None:
-    return given.data if isinstance(given, StepDataInput) else given if isinstance(given, StepData) else None
+def _data(source: Any) -> StepData | None:
+    return source.data if isinstance(source, StepDataInput) else source if isinstance(source, StepData) else None
 
 
-def _fields(source: Any, given: Input, around: Surroundings) -> dict[str, Any]:
+def _fields(source: Any, step_input: Input, around: Surroundings) -> dict[str, Any]:
     data = _data(source)
-    return (given if data is None else replace(given, path=around.place_of(data))).fields()
+    return (step_input if data is None else replace(step_input, path=around.place_of(data))).fields()

@@ -66,12 +66,12 @@ class Parallel:
             InvalidInput: there is no input of that name.
         """
         copy = deepcopy(self)
-        for name, given in inputs.items():
+        for name, argument in inputs.items():
             declared = getattr(copy.inputs, name, None)
             if declared is None:
                 has = ", ".join(vars(copy.inputs)) or "none"
                 raise InvalidInput.at(f"/inputs/{name}", "there is no such input", f"it has: {has}")
-            setattr(copy.inputs, name, _given(declared, given))
+            setattr(copy.inputs, name, _given(declared, argument))
         return copy
 
     def set_resources(
@@ -84,11 +84,11 @@ class Parallel:
         shm_size: str | None = None,
     ) -> None:
         """Change these resources; the others stay as they are."""
-        given = {
+        resources = {
             "instance_count": instance_count, "instance_type": instance_type, "properties": properties,
             "docker_args": docker_args, "shm_size": shm_size,
         }  # fmt: skip
-        vars(self.resources).update(without_none(given))
+        vars(self.resources).update(without_none(resources))
 
     def document(self) -> dict[str, Any]:
         """The content of a job file for the same job."""
@@ -100,8 +100,8 @@ class Parallel:
         return without_none({
             "type": "parallel",
             **plain,
-            "inputs": {name: _declaration(given) for name, given in vars(self.inputs).items()},
-            "outputs": {name: given.fields() for name, given in vars(self.outputs).items()},
+            "inputs": {name: _declaration(port) for name, port in vars(self.inputs).items()},
+            "outputs": {name: port.fields() for name, port in vars(self.outputs).items()},
             "resources": without_none(vars(self.resources)) or None,
             "retry_settings": _mapping(self.retry_settings) or None,
             "task": self.task.fields(),

@@ -24,10 +24,10 @@ _ROWS: Final = 16
 
 def seconds_of(text: str) -> float:
     """A time such as `90`, `2s`, `30m` or `1.5h` in seconds."""
-    given = _DURATION.fullmatch(text.strip())
-    if given is None:
+    match = _DURATION.fullmatch(text.strip())
+    if match is None:
         raise typer.BadParameter(f"{text!r} is not a time such as 90s, 30m or 1.5h")
-    return float(given[1]) * _UNITS[given[2]]
+    return float(match[1]) * _UNITS[match[2]]
 
 
 def advise(
@@ -80,8 +80,8 @@ def some_of(points: Sequence[Point], now: int) -> Sequence[Point]:
     if len(points) <= _ROWS:
         return points
     first, last = points[0].value, points[-1].value
-    wanted = [first * (last / first) ** (step / (_ROWS - 2)) for step in range(_ROWS - 1)]
-    nearest = {min(points, key=lambda point: abs(point.value - value)).value for value in wanted}
+    targets = [first * (last / first) ** (step / (_ROWS - 2)) for step in range(_ROWS - 1)]
+    nearest = {min(points, key=lambda point: abs(point.value - value)).value for value in targets}
     return [point for point in points if point.value in nearest or point.value == now]
 
 
@@ -107,9 +107,9 @@ def _show_curve(curve: Curve, form: Format, *, is_range: bool) -> None:
         return [f"{point.value:,}", duration(point.seconds), f"{point.node_hours:.3g}", *cost, bar + mark]
 
     titles = [curve.setting.upper(), "TIME", "NODE HOURS", *(["COST"] if has_cost else []), ""]
-    shown = some_of(curve.points, curve.now) if is_range else curve.points
-    table(titles, [row(point) for point in shown])
-    if len(shown) < len(curve.points):
-        print(f"{len(shown)} of {len(curve.points)} values; with -o json, all of them.")
+    points = some_of(curve.points, curve.now) if is_range else curve.points
+    table(titles, [row(point) for point in points])
+    if len(points) < len(curve.points):
+        print(f"{len(points)} of {len(curve.points)} values; with -o json, all of them.")
     for note in curve.notes:
         print(note)

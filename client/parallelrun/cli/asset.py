@@ -76,9 +76,9 @@ def _add_create(group: typer.Typer, kind: str) -> None:
             raise typer.BadParameter("give the document, or for data and models --name and --path", param_hint="--file")
         changes = _changes(assignments or (), name=name, version=version, path=_here(path), type=kind_of)
         with _assets(kind, url, token, local=local) as (assets, where):
-            made = assets.create(file or {}, changes=changes, upload=not no_upload)
-        show_change(made, form, name=made.id)
-        path = f"{made.path}, " if made.path and kind != "component" else ""
+            created = assets.create(file or {}, changes=changes, upload=not no_upload)
+        show_change(created, form, name=created.id)
+        path = f"{created.path}, " if created.path and kind != "component" else ""
         say(f"{path}{where}")
 
 
@@ -128,8 +128,8 @@ def _add_show(group: typer.Typer, kind: str) -> None:
         from parallelrun.cli.output import show_one
 
         with _assets(kind, url, token, local=local) as (assets, _):
-            shown = assets.get(name, version, label=label)
-        show_one(shown, form, name=shown.id, lines=list(_lines(shown)))
+            asset = assets.get(name, version, label=label)
+        show_one(asset, form, name=asset.id, lines=list(_lines(asset)))
 
 
 def _add_label(group: typer.Typer, kind: str) -> None:

@@ -47,8 +47,8 @@ def create_endpoint(
     from parallelrun.cli.output import show_change
 
     with connect(url, token) as client:
-        made = client.batch_endpoints.create(file, name=name)
-    show_change(made, form, name=made.name)
+        created = client.batch_endpoints.create(file, name=name)
+    show_change(created, form, name=created.name)
 
 
 @batch_endpoint.command("list")
@@ -76,15 +76,15 @@ def show_endpoint(name: OneEndpoint, form: FormatOption = Format.TABLE, url: Url
     from parallelrun.cli.output import show_one
 
     with connect(url, token) as client:
-        shown = client.batch_endpoints.get(name)
+        endpoint = client.batch_endpoints.get(name)
     lines = [
-        ("name", shown.name),
-        ("description", shown.description),
-        ("default", shown.default_deployment),
-        ("deployments", ", ".join(shown.deployments)),
-        ("modified", shown.modified),
+        ("name", endpoint.name),
+        ("description", endpoint.description),
+        ("default", endpoint.default_deployment),
+        ("deployments", ", ".join(endpoint.deployments)),
+        ("modified", endpoint.modified),
     ]
-    show_one(shown, form, name=shown.name, lines=lines)
+    show_one(endpoint, form, name=endpoint.name, lines=lines)
 
 
 @batch_endpoint.command("delete")
@@ -129,19 +129,19 @@ def invoke(
         "job_name": job_name,
     }
     with connect(url, token) as client:
-        made = client.batch_endpoints.invoke(
+        job = client.batch_endpoints.invoke(
             name,
             deployment_name=deployment_name,
             idempotency_key=idempotency_key or None,
             **_inputs(data or [], input_type),
             **settings,
         )
-        show_change(made, form, name=made.id)
+        show_change(job, form, name=job.id)
         if follow:
-            raise typer.Exit(follow_job(client, made))
+            raise typer.Exit(follow_job(client, job))
 
 
-def _inputs(given: list[str], kind: str) -> dict[str, Any]:
+def _inputs(pairs: list[str], kind: str) -> dict[str, Any]:
     """Return what the options give, as the client takes it."""
     from parallelrun_core.spec.fields import NAME
     from parallelrun_core.storage.supported import absolute_path
@@ -151,11 +151,11 @@ def _inputs(given: list[str], kind: str) -> dict[str, Any]:
         return {"path": path, "type": kind} if kind else path
 
     named: dict[str, Any] = {}
-    for each in given:
+    for each in pairs:
         name, equals, place = each.partition("=")
         if equals and NAME.fullmatch(name):
             named[name] = of(place)
-        elif len(given) == 1:
+        elif len(pairs) == 1:
             return {"data": of(each)}
         else:
             raise typer.BadParameter(f"{each!r} is not NAME=DATA, which several inputs must be")
@@ -177,9 +177,9 @@ def create_deployment(
     from parallelrun.cli.output import say_notes, show_change
 
     with connect(url, token) as client:
-        made = client.batch_deployments.create(file, name=name, endpoint_name=endpoint_name, set_default=set_default)
-    say_notes(made.notes)
-    show_change(made, form, name=made.name)
+        created = client.batch_deployments.create(file, name=name, endpoint_name=endpoint_name, set_default=set_default)
+    say_notes(created.notes)
+    show_change(created, form, name=created.name)
 
 
 @batch_deployment.command("list")
@@ -211,21 +211,21 @@ def show_deployment(
     from parallelrun.cli.output import show_one
 
     with connect(url, token) as client:
-        shown = client.batch_deployments.get(name, endpoint_name)
+        deployment = client.batch_deployments.get(name, endpoint_name)
     inputs = [
         f"{each}: {slot.get('type')}" + (f" ({slot['default']})" if slot.get("default") is not None else "")
-        for each, slot in shown.inputs.items()
+        for each, slot in deployment.inputs.items()
     ]
     lines = [
-        ("name", shown.name),
-        ("endpoint", shown.endpoint),
-        ("type", shown.type),
-        ("description", shown.description),
+        ("name", deployment.name),
+        ("endpoint", deployment.endpoint),
+        ("type", deployment.type),
+        ("description", deployment.description),
         ("inputs", "\n".join(inputs)),
-        ("modified", shown.modified),
-        ("notes", "\n".join(shown.notes)),
+        ("modified", deployment.modified),
+        ("notes", "\n".join(deployment.notes)),
     ]
-    show_one(shown, form, name=shown.name, lines=lines)
+    show_one(deployment, form, name=deployment.name, lines=lines)
 
 
 @batch_deployment.command("delete")

@@ -152,7 +152,7 @@ def _nodes(compute: Compute) -> str:
     if status is None:
         return ""
     rest = [
-        f"{count} {what}" for count, what in ((status.launching, "launching"), (status.leaving, "leaving")) if count
+        f"{count} {label}" for count, label in ((status.launching, "launching"), (status.leaving, "leaving")) if count
     ]
     return ", ".join([f"{status.ready} ready", *rest, f"{status.wanted} wanted"])
 

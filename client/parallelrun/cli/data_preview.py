@@ -55,14 +55,14 @@ def preview_command(
         specs = [each.job for _, each in read_job_file(source, names=own_names).jobs()]
     else:
         specs = [spec_for(source, _step(read))]
-    shown = [each for spec in specs for each in preview(spec, rows, guesses=not is_job)]
+    previews = [each for spec in specs for each in preview(spec, rows, guesses=not is_job)]
     if form in (Format.JSON, Format.YAML):
-        dump([msgspec.to_builtins(each) for each in shown], form)
+        dump([msgspec.to_builtins(each) for each in previews], form)
     else:
-        for each in shown:
+        for each in previews:
             for line in _lines(each):
                 print(clean(line, most=2000))
-    raise typer.Exit(ExitCode.USAGE if any(each.errors for each in shown) else ExitCode.OK)
+    raise typer.Exit(ExitCode.USAGE if any(each.errors for each in previews) else ExitCode.OK)
 
 
 def _step(text: str) -> dict[str, Any] | None:
@@ -78,34 +78,34 @@ def _step(text: str) -> dict[str, Any] | None:
     raise typer.BadParameter("it must be one step, as in read_json_lines: {}", param_hint="--read")
 
 
-def _lines(shown: InputPreview) -> Iterator[str]:
-    more = "" if shown.is_complete else " or more"
-    yield f"input {shown.name}: {shown.path}"
-    yield f"  {shown.files:,}{more} files, {shown.mini_batches:,}{more} mini-batches of the usual size"
-    if shown.read is not None:
+def _lines(input_preview: InputPreview) -> Iterator[str]:
+    more = "" if input_preview.is_complete else " or more"
+    yield f"input {input_preview.name}: {input_preview.path}"
+    yield f"  {input_preview.files:,}{more} files, {input_preview.mini_batches:,}{more} mini-batches of the usual size"
+    if input_preview.read is not None:
         from parallelrun.data_preview import in_one_line
 
-        yield f"  read as if the job had: transformations: [{{{in_one_line(shown.read)}}}]"
-    if shown.kind == "files":
+        yield f"  read as if the job had: transformations: [{{{in_one_line(input_preview.read)}}}]"
+    if input_preview.kind == "files":
         yield "  run() gets paths of files:"
-        yield from (f"    {path}" for path in shown.first_files)
+        yield from (f"    {path}" for path in input_preview.first_files)
     else:
-        yield from _table_lines(shown)
-    yield from (f"  warning: {each}" for each in shown.warnings)
-    yield from (f"  error: {each}" for each in shown.errors)
+        yield from _table_lines(input_preview)
+    yield from (f"  warning: {each}" for each in input_preview.warnings)
+    yield from (f"  error: {each}" for each in input_preview.errors)
 
 
-def _table_lines(shown: InputPreview) -> Iterator[str]:
-    for what, counts in (("encoding", shown.encodings), ("compression", shown.compressions)):
+def _table_lines(input_preview: InputPreview) -> Iterator[str]:
+    for label, counts in (("encoding", input_preview.encodings), ("compression", input_preview.compressions)):
         if counts:
-            yield f"  {what}: {', '.join(f'{name} ({count:,} files)' for name, count in counts.items())}"
-    if shown.sampled_from:
-        others = f" and {len(shown.sampled_from) - 1:,} more" if len(shown.sampled_from) > 1 else ""
-        yield f"  types from the first rows of {shown.sampled_from[0]}{others}:"
-    yield from (f"    {column['name']}: {column['type']}" for column in shown.columns)
-    if shown.rows:
-        names = [column["name"] for column in shown.columns]
-        table = [names, *([_cell(row.get(name)) for name in names] for row in shown.rows)]
+            yield f"  {label}: {', '.join(f'{name} ({count:,} files)' for name, count in counts.items())}"
+    if input_preview.sampled_from:
+        others = f" and {len(input_preview.sampled_from) - 1:,} more" if len(input_preview.sampled_from) > 1 else ""
+        yield f"  types from the first rows of {input_preview.sampled_from[0]}{others}:"
+    yield from (f"    {column['name']}: {column['type']}" for column in input_preview.columns)
+    if input_preview.rows:
+        names = [column["name"] for column in input_preview.columns]
+        table = [names, *([_cell(row.get(name)) for name in names] for row in input_preview.rows)]
         widths = [min(40, max(len(row[at]) for row in table)) for at in range(len(names))]
         for row in table:
             yield "  " + "  ".join(f"{cell[:width]:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip()

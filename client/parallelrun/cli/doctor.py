@@ -54,12 +54,12 @@ def doctor(
         token=token,
         job_file=job_file,
     )
-    said = list(_shown(checkup(place), form))
+    reports = list(_shown(checkup(place), form))
     if form in (Format.JSON, Format.YAML):
         import msgspec
 
-        dump([msgspec.to_builtins(each) for each in said], form)
-    raise typer.Exit(ExitCode.USAGE if any(each.level is Level.BAD for each in said) else ExitCode.OK)
+        dump([msgspec.to_builtins(each) for each in reports], form)
+    raise typer.Exit(ExitCode.USAGE if any(each.level is Level.BAD for each in reports) else ExitCode.OK)
 
 
 def _shown(reports: Iterator[Reported], form: Format) -> Iterator[Reported]:

@@ -77,12 +77,12 @@ def _found(folder: Path, where: str) -> tuple[Data, str]:
     from parallelrun.errors import InvalidInput
 
     _from(folder, where)
-    (shown,) = preview(spec_for(where), 1, guesses=True)
-    if shown.errors and shown.read is None:
-        raise InvalidInput.at("--data", shown.errors[0], f"look at it with: parallelrun data preview {where}")
-    for text in (*shown.warnings, *shown.errors):
+    (input_preview,) = preview(spec_for(where), 1, guesses=True)
+    if input_preview.errors and input_preview.read is None:
+        raise InvalidInput.at("--data", input_preview.errors[0], f"look at it with: parallelrun data preview {where}")
+    for text in (*input_preview.warnings, *input_preview.errors):
         say(f"note: {text}")
-    return (Data.TABLE, in_one_line(shown.read)) if shown.read is not None else (Data.FILES, "")
+    return (Data.TABLE, in_one_line(input_preview.read)) if input_preview.read is not None else (Data.FILES, "")
 
 
 def _asked(data: Data | None, where: str | None, result: Result | None) -> tuple[Data, str, Result]:
@@ -105,8 +105,8 @@ def _from(folder: Path, where: str) -> str:
 
     if not where or is_url(where) or where.startswith("azureml:"):
         return where
-    there = Path(where).expanduser().absolute()
-    if not there.exists() and not any(mark in where for mark in "*?["):
-        raise InvalidInput.at("--input", f"there is no file or folder {str(there)!r}", "leave it out for a sample")
-    relative = os.path.relpath(there, folder.absolute())
-    return str(there) if relative.startswith("../../..") else relative
+    target = Path(where).expanduser().absolute()
+    if not target.exists() and not any(mark in where for mark in "*?["):
+        raise InvalidInput.at("--input", f"there is no file or folder {str(target)!r}", "leave it out for a sample")
+    relative = os.path.relpath(target, folder.absolute())
+    return str(target) if relative.startswith("../../..") else relative

@@ -38,18 +38,18 @@ def stacks(
     from parallelrun.progress.text import clean
 
     with connect(url, token) as client:
-        shown = client.jobs.stacks(job_id, node=node, process=worker)
+        answer = client.jobs.stacks(job_id, node=node, process=worker)
     if form is Format.NAME:
-        print(*(f"{each.node}/{one.process}" for each in shown.nodes for one in each.workers), sep="\n")
+        print(*(f"{each.node}/{one.process}" for each in answer.nodes for one in each.workers), sep="\n")
     elif form is Format.TABLE:
-        for each in shown.nodes:
+        for each in answer.nodes:
             for line in _lines(each):
                 print(clean(line, most=1000))
     else:
-        dump(msgspec.to_builtins(shown), form)
-    for name in shown.silent:
+        dump(msgspec.to_builtins(answer), form)
+    for name in answer.silent:
         say(f"node {name} has not answered: see `parallelrun node list`", is_alarming=True)
-    if shown.silent:
+    if answer.silent:
         raise typer.Exit(1)
 
 
@@ -75,12 +75,12 @@ def profile(
     if sort not in ("cumulative", "own", "calls"):
         raise typer.BadParameter(f"{sort!r} is none of cumulative, own and calls", param_hint="--sort")
     with connect(url, token) as client:
-        shown = client.jobs.profile(job_id, node=node, process=worker, sort=sort, limit=limit)
-    if form is Format.TABLE and not shown.workers and not shown.profiling_module:
+        measured = client.jobs.profile(job_id, node=node, process=worker, sort=sort, limit=limit)
+    if form is Format.TABLE and not measured.workers and not measured.profiling_module:
         say("The job has no profiling_module; one that has: job create --set profiling_module=cProfile")
         return
     show_list(
-        shown.items,
+        measured.items,
         form,
         name=lambda each: f"{each.file}:{each.line}:{each.function}",
         columns=[
@@ -92,9 +92,9 @@ def profile(
         ],
     )
     if form is Format.TABLE:
-        say(f"{shown.total_s:,.3f} s in {shown.count:,} functions of {len(shown.workers):,} workers")
-        if shown.left_out:
-            say(f"{shown.left_out:,} more profiles can't be shown here: see `parallelrun job logs {job_id}`")
+        say(f"{measured.total_s:,.3f} s in {measured.count:,} functions of {len(measured.workers):,} workers")
+        if measured.left_out:
+            say(f"{measured.left_out:,} more profiles can't be shown here: see `parallelrun job logs {job_id}`")
 
 
 def _lines(node: NodeStacks) -> list[str]:

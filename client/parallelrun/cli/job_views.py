@@ -116,16 +116,16 @@ def _watch(client: Client, watched: Job) -> ExitCode:
     from parallelrun.top.snapshot import Snapshot, take_patiently
 
     console, speed = Console(highlight=False, markup=False, emoji=False), Speed()
-    shown = Snapshot(job=watched)
+    snapshot = Snapshot(job=watched)
     with Live(console=console, screen=True, auto_refresh=False, redirect_stdout=False, redirect_stderr=False) as live:
         for job in client.jobs.follow(watched.id, every_s=_EVERY_S):
             speed.add(time.monotonic(), job.progress)
-            shown = take_patiently(client, job, shown)
-            live.update(_drawn(shown, speed, console.height), refresh=True)
+            snapshot = take_patiently(client, job, snapshot)
+            live.update(_drawn(snapshot, speed, console.height), refresh=True)
             if not job.has_ended:
                 time.sleep(_EVERY_S / 2)  # however often it changes
-    ended = shown.job
-    console.print(_drawn(shown, speed, console.height))
+    ended = snapshot.job
+    console.print(_drawn(snapshot, speed, console.height))
     lines = summary(
         ended,
         log_hint=lambda log: f"parallelrun job logs {ended.id} {log}",
@@ -136,15 +136,15 @@ def _watch(client: Client, watched: Job) -> ExitCode:
     return of_state(ended.state)
 
 
-def _drawn(shown: Snapshot, speed: Speed, height: int) -> RenderableType:
+def _drawn(snapshot: Snapshot, speed: Speed, height: int) -> RenderableType:
     from parallelrun.progress.text import clock
     from parallelrun.top.screen import screen
 
-    job, now = shown.job, time.monotonic()
+    job, now = snapshot.job, time.monotonic()
     began = job.started or job.submitted
     lasted = ""
     if began:
         ended = datetime.fromisoformat(job.ended) if job.ended else datetime.now(UTC)
         lasted = clock(max(0.0, (ended - datetime.fromisoformat(began)).total_seconds()))
     items_per_s, left_s = (None, None) if job.has_ended else (speed.items_per_s(now), speed.left_s(now, job.progress))
-    return screen(shown, lasted=lasted, items_per_s=items_per_s, left_s=left_s, height=height)
+    return screen(snapshot, lasted=lasted, items_per_s=items_per_s, left_s=left_s, height=height)

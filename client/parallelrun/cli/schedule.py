@@ -33,10 +33,10 @@ def create(
     from parallelrun.cli.output import say, say_notes, show_change
 
     with connect(url, token) as client:
-        made = client.schedules.create(file)
-    say_notes(made.job.get("notes", []))
-    show_change(made, form, name=made.name)
-    say(f"next: {_next(made)}")
+        created = client.schedules.create(file)
+    say_notes(created.job.get("notes", []))
+    show_change(created, form, name=created.name)
+    say(f"next: {_next(created)}")
 
 
 @schedule.command("list")
@@ -118,10 +118,10 @@ def trigger(
     from parallelrun.cli.output import show_change
 
     with connect(url, token) as client:
-        made = client.schedules.trigger(name)
-        show_change(made, form, name=made.id)
+        job = client.schedules.trigger(name)
+        show_change(job, form, name=job.id)
         if follow:
-            raise typer.Exit(follow_job(client, made))
+            raise typer.Exit(follow_job(client, job))
 
 
 @schedule.command()
@@ -131,9 +131,9 @@ def delete(name: Name, url: Url = "", token: Token = "") -> None:
         client.schedules.delete(name)
 
 
-def _trigger(shown: Schedule) -> str:
+def _trigger(schedule: Schedule) -> str:
     """Return a line about when a schedule is due."""
-    trigger = shown.trigger
+    trigger = schedule.trigger
     zone = trigger.get("time_zone", "UTC")
     if trigger.get("type") == "cron":
         return f"{trigger.get('expression')} ({zone})"
@@ -142,8 +142,8 @@ def _trigger(shown: Schedule) -> str:
     return f"{every} ({zone}){f', {times}' if times else ''}"
 
 
-def _next(shown: Schedule) -> str:
-    return ", ".join(shown.next[:3]) or ("never" if shown.enabled else "it is disabled")
+def _next(schedule: Schedule) -> str:
+    return ", ".join(schedule.next[:3]) or ("never" if schedule.enabled else "it is disabled")
 
 
 def _told(fire: Fire) -> str:

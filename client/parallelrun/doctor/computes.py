@@ -37,12 +37,12 @@ def finding_of(compute: Compute) -> Finding:
     if status is None:
         todo = f"start parallelrun-provisioner with --kinds {compute.type} and the server's --root and --redis-url"
         return bad(f"no provisioner has said anything of compute {compute.name}: it gets no nodes", todo)
-    said = f"compute {compute.name} ({compute.type}): {status.ready} of its nodes ready, {status.wanted} wanted"
+    message = f"compute {compute.name} ({compute.type}): {status.ready} of its nodes ready, {status.wanted} wanted"
     if status.why:
         later = f"; it is tried again at {status.next_attempt}" if status.next_attempt else ""
         todo = f"mend that, then `parallelrun compute update {compute.name}` has it tried again at once"
-        return warn(f"{said}; {status.why}{later}", todo)
-    return ok(said)
+        return warn(f"{message}; {status.why}{later}", todo)
+    return ok(message)
 
 
 CHECKS: Final[tuple[Check, ...]] = (engines,)

@@ -35,8 +35,8 @@ def file(place: Place) -> Iterator[Finding]:
     try:
         reading = _read(place.job_file)
         jobs = list(reading.jobs())
-        what = f"the pipeline {reading.spec.name!r} of {len(jobs):,} jobs" if reading.pipeline else "the job "
-        yield ok(f"{place.job_file} describes {what}{'' if reading.pipeline else repr(reading.spec.name)}")
+        subject = f"the pipeline {reading.spec.name!r} of {len(jobs):,} jobs" if reading.pipeline else "the job "
+        yield ok(f"{place.job_file} describes {subject}{'' if reading.pipeline else repr(reading.spec.name)}")
         for note in reading.notes:
             yield warn(str(note), "see docs/compatibility.md")
         for path, each in jobs:
@@ -53,15 +53,17 @@ def file(place: Place) -> Iterator[Finding]:
 
 def inputs(place: Place) -> Iterator[Finding]:
     """How many files there are."""
-    named = [(f"{_of(path)}input {name}", given) for path, job in jobs_of(place) for name, given in job.data_inputs()]
-    for name, given in named:
-        storage = storage_of(given.path)
+    named = [
+        (f"{_of(path)}input {name}", job_input) for path, job in jobs_of(place) for name, job_input in job.data_inputs()
+    ]
+    for name, job_input in named:
+        storage = storage_of(job_input.path)
         if not storage.is_near:
             continue  # said by `stores`
-        if storage.input_trouble(given.path, is_one_file=given.type == "uri_file"):
+        if storage.input_trouble(job_input.path, is_one_file=job_input.type == "uri_file"):
             continue  # said by `file`
         count, end, more = 0, time.monotonic() + _COUNT_S, ""
-        for _, names in storage.files(given.path):
+        for _, names in storage.files(job_input.path):
             count += len(names)
             if time.monotonic() > end:
                 more = " or more"
@@ -74,14 +76,14 @@ def rows(place: Place) -> Iterator[Finding]:
     from parallelrun.data_preview import preview
 
     for path, job in jobs_of(place):
-        if not any(given.transformations or given.type == "mltable" for _, given in job.data_inputs()):
+        if not any(job_input.transformations or job_input.type == "mltable" for _, job_input in job.data_inputs()):
             continue
         try:
-            shown = preview(job, rows=1, timeout_s=_READ_S)
+            previews = preview(job, rows=1, timeout_s=_READ_S)
         except ClusterFailed as error:
             yield warn(f"{_of(path)}its tables can't be looked at: {error}", "try: parallelrun data preview JOB.yml")
             continue
-        for each in shown:
+        for each in previews:
             name = f"{_of(path)}input {each.name}"
             if each.columns:
                 columns = ", ".join(f"{column['name']} ({column['type']})" for column in each.columns[:_MOST_COLUMNS])
@@ -107,21 +109,21 @@ def outputs(place: Place) -> Iterator[Finding]:
 
 def environment(place: Place) -> Iterator[Finding]:
     """Whether the packages that it asks for can be had, as seen from here."""
-    own = {(*job.environment.requirements, job.environment.python): job for _, job in jobs_of(place)}
-    for spec in own.values():
+    by_environment = {(*job.environment.requirements, job.environment.python): job for _, job in jobs_of(place)}
+    for spec in by_environment.values():
         if spec.environment.is_own:
             yield _resolved(spec)
 
 
 def _resolved(spec: JobSpec) -> Finding:
-    asked = spec.environment
+    environment_spec = spec.environment
     import uv
 
     with tempfile.TemporaryDirectory(prefix="parallelrun-doctor-") as scratch:
-        wanted = Path(scratch) / "requirements.in"
-        wanted.write_text("\n".join(asked.requirements) + "\n")
-        python = ["--python-version", asked.python] if asked.python else []
-        command = [uv.find_uv_bin(), "pip", "compile", "--quiet", "--no-header", *python, str(wanted)]
+        requirements_file = Path(scratch) / "requirements.in"
+        requirements_file.write_text("\n".join(environment_spec.requirements) + "\n")
+        python = ["--python-version", environment_spec.python] if environment_spec.python else []
+        command = [uv.find_uv_bin(), "pip", "compile", "--quiet", "--no-header", *python, str(requirements_file)]
         try:
             done = subprocess.run(
                 [*command, "--cache-dir", f"{scratch}/cache"],
@@ -129,10 +131,12 @@ def _resolved(spec: JobSpec) -> Finding:
                 env=variables_for(Child.INSTALLER, os.environ),
             )  # fmt: skip
         except subprocess.TimeoutExpired:
-            return warn(f"its {len(asked.requirements)} requirements were not resolved in {_RESOLVE_S:g} s", _LATER)
+            return warn(
+                f"its {len(environment_spec.requirements)} requirements were not resolved in {_RESOLVE_S:g} s", _LATER
+            )
     if done.returncode:
         return warn(f"its environment can't be resolved from here: {' '.join(done.stderr.split())[:500]}", _LATER)
-    return ok(f"its {len(asked.requirements)} requirements can be resolved")
+    return ok(f"its {len(environment_spec.requirements)} requirements can be resolved")
 
 
 _LATER: Final = "the nodes build it with their own indexes; if they fail, too, mend the names and versions"

@@ -47,10 +47,10 @@ def _of(node: Node) -> Iterator[Finding]:
     if not node.is_alive:
         yield warn(f"{node.node} is lost", "start its agent again; one that left for good is forgotten after a day")
         return
-    said = f"{node.node} ({node.host}): {node.busy} of {node.slots} slots busy, version {node.version}"
+    message = f"{node.node} ({node.host}): {node.busy} of {node.slots} slots busy, version {node.version}"
     if node.memory_bytes:
-        said += f", {node.memory_bytes >> 20:,} MiB of memory, {node.disk_free_bytes >> 20:,} MiB of disk free"
-    yield ok(said)
+        message += f", {node.memory_bytes >> 20:,} MiB of memory, {node.disk_free_bytes >> 20:,} MiB of disk free"
+    yield ok(message)
     if node.state == "disk_full" or (node.memory_bytes and node.disk_free_bytes < _LEAST_BYTES):
         yield warn(f"{node.node} has little room on its disk", "make room there; it takes no work while there is none")
     if node.version != version("parallelrun"):
@@ -74,13 +74,15 @@ def from_each(place: Place) -> Iterator[Finding]:
 
     try:
         with Client(place.url, place.token, timeout_s=ANSWER_S, retry=RetryPolicy(attempts=1)) as client:
-            asked = client.nodes.check(_inputs(place))
+            check_id = client.nodes.check(_inputs(place))
             until = time.monotonic() + _ANSWERS_S
-            while waited := [node for node in client.nodes.list() if node.is_alive and not _has_answered(node, asked)]:
+            while waited := [
+                node for node in client.nodes.list() if node.is_alive and not _has_answered(node, check_id)
+            ]:
                 if time.monotonic() > until:
                     break
                 time.sleep(_ASK_AGAIN_S)  # an agent says it with its next heartbeat
-            answered = [node for node in client.nodes.list() if _has_answered(node, asked)]
+            answered = [node for node in client.nodes.list() if _has_answered(node, check_id)]
     except ParallelRunError as error:
         if getattr(error, "status", 0) != _UNKNOWN:  # all else was said by `server`
             return
@@ -92,8 +94,8 @@ def from_each(place: Place) -> Iterator[Finding]:
         yield warn(f"{node.node} has not said how it is within {_ANSWERS_S:g} s", "see its log; is its version older?")
 
 
-def _has_answered(node: Node, asked: str) -> bool:
-    return node.check is not None and node.check.id == asked
+def _has_answered(node: Node, check_id: str) -> bool:
+    return node.check is not None and node.check.id == check_id
 
 
 def _found_by(node: Node) -> Iterator[Finding]:
@@ -111,7 +113,7 @@ def _inputs(place: Place) -> list[str]:
     from parallelrun.spec_file import read_job_file
 
     with suppress(InvalidInput):
-        return [given.path for _, given in read_job_file(place.job_file).job.input_paths()][:_MOST_PATHS]
+        return [job_input.path for _, job_input in read_job_file(place.job_file).job.input_paths()][:_MOST_PATHS]
     return []
 
 

@@ -33,15 +33,15 @@ def server(place: Place) -> Iterator[Finding]:
     from parallelrun_core.store.examination import examine
 
     try:
-        shown = without_password(place.redis_url)
+        shown_url = without_password(place.redis_url)
         examined = examine(place.redis_url, timeout_s=2.0)
     except ValueError:  # its text may have a part of the password
         yield bad("REDIS_URL is not the URL of a Redis server", _AS_IN)
         return
     except CONNECTION_ERRORS as error:
-        yield bad(f"{shown} can't be used: {error}", "start it, mend REDIS_URL, or unset it to use an embedded one")
+        yield bad(f"{shown_url} can't be used: {error}", "start it, mend REDIS_URL, or unset it to use an embedded one")
         return
-    yield ok(f"{shown} answers: version {examined.version}")
+    yield ok(f"{shown_url} answers: version {examined.version}")
     for problem in examined.problems:
         yield bad(problem, "change the configuration of this server")
     if examined.is_open:

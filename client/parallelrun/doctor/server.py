@@ -79,8 +79,10 @@ def _version(url: str, contract: bytes) -> Finding:
         theirs = str(msgspec.json.decode(contract)["info"]["version"])
     except (msgspec.DecodeError, KeyError, TypeError):
         return bad(f"{url} does not answer as a ParallelRun API", "mend PARALLELRUN_URL or --url")
-    said = f"{url} answers with version {theirs}"
-    return ok(said) if theirs == ours else warn(f"{said}, this is {ours}", "install the same version here and there")
+    message = f"{url} answers with version {theirs}"
+    return (
+        ok(message) if theirs == ours else warn(f"{message}, this is {ours}", "install the same version here and there")
+    )
 
 
 def _clock(date: str) -> Iterator[Finding]:

@@ -17,9 +17,9 @@ from parallelrun_core.storage.stores import storage_of
 def inputs(place: Place) -> Iterator[Finding]:
     """Return whether inputs in stores can be listed and read."""
     for path, job in _jobs(place):
-        for name, given in job.input_paths():
-            if is_url(given.path):
-                yield readable(f"{path}: input {name}" if path else f"input {name}", given.path)
+        for name, job_input in job.input_paths():
+            if is_url(job_input.path):
+                yield readable(f"{path}: input {name}" if path else f"input {name}", job_input.path)
 
 
 def outputs(place: Place) -> Iterator[Finding]:

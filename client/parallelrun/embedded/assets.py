@@ -49,10 +49,10 @@ class OwnAssets:
             names = names_in(self._catalog, Site)
             content = {**content, "document": pinned(content["document"], names)}
         if new.local is not None and upload:
-            kept = {"files": keep_copy(self._root, new.local), "file": new.local.name}
-            content = {key: value for key, value in content.items() if key != "path"} | kept
-        made, _ = self._catalog.add(self._kind, new.name, content, version=new.version, about=new.about)
-        return _shown(made)
+            stored = {"files": keep_copy(self._root, new.local), "file": new.local.name}
+            content = {key: value for key, value in content.items() if key != "path"} | stored
+        asset, _ = self._catalog.add(self._kind, new.name, content, version=new.version, about=new.about)
+        return _shown(asset)
 
     def versions(self, name: str, *, archived: bool = False) -> list[Asset]:
         """The versions of one, the one that was created last first. Raises NotFound."""
@@ -61,8 +61,8 @@ class OwnAssets:
 
     def list(self, *, archived: bool = False) -> list[Asset]:
         """All of them by name, each by the version that was created last."""
-        there = self._catalog.names(self._kind, with_archived=archived)
-        latest = (self._catalog.latest(self._kind, name, with_archived=archived) for name in there)
+        asset_names = self._catalog.names(self._kind, with_archived=archived)
+        latest = (self._catalog.latest(self._kind, name, with_archived=archived) for name in asset_names)
         return [_shown(asset) for asset in latest if asset is not None]
 
     def get(self, name: str, version: str = "", *, label: str = "") -> Asset:
@@ -88,14 +88,14 @@ class OwnAssets:
         self._catalog.remove_label(self._kind, name, label)
 
     def _keep_code(self, folder: Path, dockerfile: str) -> str:
-        kept = keep_context(self._root, folder, dockerfile) if dockerfile else keep_code(self._root, folder)
-        return code_called(kept)
+        snapshot = keep_context(self._root, folder, dockerfile) if dockerfile else keep_code(self._root, folder)
+        return code_called(snapshot)
 
 
 def take_over(root: Path) -> tuple[list[str], list[str]]:
     """Make what a run has registered in its cluster this user's own, before that cluster is gone: of files in it, a
     copy. Returns what jobs call them; and for people, why others could not be taken."""
-    taken: list[str] = []
+    asset_ids: list[str] = []
     refused = []
     theirs = Catalog(root)
     for kind in ("data", "model"):
@@ -104,21 +104,21 @@ def take_over(root: Path) -> tuple[list[str], list[str]]:
                 if "made_by" not in asset.content:
                     continue
                 try:
-                    taken.append(_take(kind, asset, root))
+                    asset_ids.append(_take(kind, asset, root))
                 except ParallelRunError as error:
                     output = asset.content["made_by"]["output"]
                     refused.append(f"the output {output!r} is not registered as {name!r}: {error.message}")
-    return taken, refused
+    return asset_ids, refused
 
 
 def _take(kind: str, asset: Known, root: Path) -> str:
     """The name of the asset among this user's own. Raises InvalidInput, Conflict."""
-    own = Catalog(state_folder())
+    own_catalog = Catalog(state_folder())
     content, path = dict(asset.content), Path(asset.content["path"])
     if not is_url(str(path)) and path.is_relative_to(root):
         del content["path"]
-        content |= {"files": keep_copy(own.root, path), "file": path.name}
-    return add_made(own, kind, asset.name, content).id
+        content |= {"files": keep_copy(own_catalog.root, path), "file": path.name}
+    return add_made(own_catalog, kind, asset.name, content).id
 
 
 def _shown(asset: Known) -> Asset:

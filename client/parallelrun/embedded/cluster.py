@@ -263,8 +263,8 @@ class Cluster:
             return
         name = (dying or missing)[0]
         log = supervisor.log_of(name)
-        what = "keeps dying" if dying else f"was not ready within {READY_WITHIN_S:.0f} s"
-        raise ClusterFailed(f"The service {name} {what}. The end of {log}:\n{tail_of(log)}")
+        trouble = "keeps dying" if dying else f"was not ready within {READY_WITHIN_S:.0f} s"
+        raise ClusterFailed(f"The service {name} {trouble}. The end of {log}:\n{tail_of(log)}")
 
     def _release(self) -> None:
         if self._socket_folder:

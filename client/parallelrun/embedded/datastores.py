@@ -62,8 +62,8 @@ def use() -> None:
 def give_to(root: Path) -> None:
     """Let the cluster with this root folder know this user's datastores, as they are now."""
     try:
-        own, theirs = datastore_catalog(state_folder()), datastore_catalog(root)
+        own_catalog, theirs = datastore_catalog(state_folder()), datastore_catalog(root)
     except RuntimeError:
         return  # no home folder, and so none defined
-    for name in own.names():
-        theirs.define(own.get(name))
+    for name in own_catalog.names():
+        theirs.define(own_catalog.get(name))

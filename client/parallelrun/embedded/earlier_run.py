@@ -55,10 +55,10 @@ def check_nothing_is_lost(folder: Path) -> None:
         return
     done = _finished(job)
     if done:
-        what = ("step", "steps") if _is_pipeline(job) else ("mini-batch", "mini-batches")
+        nouns = ("step", "steps") if _is_pipeline(job) else ("mini-batch", "mini-batches")
         raise InvalidInput.at(
             "--output",
-            f"{folder} holds {done:,} {what[done > 1]} that an earlier run has finished",
+            f"{folder} holds {done:,} {nouns[done > 1]} that an earlier run has finished",
             f"run only the rest, into another folder, with --resume-from {folder}, or start over with --overwrite",
         )
 
@@ -108,8 +108,8 @@ def has_finished_work(job: JobFolder) -> bool:
 def _finished(job: JobFolder) -> int:
     """Return how many of its mini-batches are done; of a pipeline, how many of its steps."""
     if _is_pipeline(job):
-        known = standings(job, job.record().pipeline_spec())
-        return sum(standing.state is StepState.COMPLETED for standing in known.values())
+        by_step = standings(job, job.record().pipeline_spec())
+        return sum(standing.state is StepState.COMPLETED for standing in by_step.values())
     return sum(outcome.status == "done" for outcome in read_decisions(job.path))
 
 

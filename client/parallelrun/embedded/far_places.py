@@ -18,8 +18,8 @@ def check_inputs(spec: JobSpec) -> None:
         InvalidInput: with one problem for each where there is nothing, or that this machine can't ask for.
     """
     problems = []
-    for name, given in spec.input_paths():
-        if is_url(given.path) and (trouble := _trouble(given.path)):
+    for name, job_input in spec.input_paths():
+        if is_url(job_input.path) and (trouble := _trouble(job_input.path)):
             problems.append(Problem(pointer=f"/inputs/{name}/path", message=trouble, hint=_ASK))
     Problems(problems).check()
 

@@ -41,12 +41,12 @@ def marked(mark: str) -> list[int]:
 
     Always empty on systems other than Linux, which don't say.
     """
-    wanted, as_option = os.fsencode(mark), [os.fsencode(word) for word in option(mark)]
+    mark_bytes, as_option = os.fsencode(mark), [os.fsencode(word) for word in option(mark)]
     return [
         int(process.name)
         for process in _PROCESSES.glob("[0-9]*")
         # Further back, it is a word of somebody who looks for such processes.
-        if wanted in _words(process / "environ") or _words(process / "cmdline")[1:3] == as_option
+        if mark_bytes in _words(process / "environ") or _words(process / "cmdline")[1:3] == as_option
     ]
 
 

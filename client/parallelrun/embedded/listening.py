@@ -110,16 +110,16 @@ class Listener:
         if openssl is None:
             raise ClusterFailed("--listen needs the command openssl, which makes the certificate: install it.")
         name = f"IP:{self.host}" if _is_address(self.host) else f"DNS:{self.host}"
-        made = subprocess.run(
+        completed = subprocess.run(
             [openssl, "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",
              "-days", str(_DAYS), "-subj", "/CN=parallelrun", "-addext", f"subjectAltName={name}", "-keyout", "-"],
             capture_output=True,
             check=False,
             timeout=_MAKE_S,
         )  # fmt: skip
-        parts = re.fullmatch(rb"(?s)(-----BEGIN PRIVATE KEY-----.*?KEY-----\n)(-----BEGIN.*-----\n)", made.stdout)
-        if made.returncode != 0 or parts is None:
-            raise ClusterFailed(f"openssl makes no certificate: {made.stderr.decode(errors='replace')[-500:]}")
+        parts = re.fullmatch(rb"(?s)(-----BEGIN PRIVATE KEY-----.*?KEY-----\n)(-----BEGIN.*-----\n)", completed.stdout)
+        if completed.returncode != 0 or parts is None:
+            raise ClusterFailed(f"openssl makes no certificate: {completed.stderr.decode(errors='replace')[-500:]}")
         replace_file(self.key, parts[1], mode=0o600)
         replace_file(self.certificate, parts[2], mode=0o644)
 

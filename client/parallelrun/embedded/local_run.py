@@ -210,9 +210,9 @@ class _LocalRun:
         keep = True  # unless everything is where it belongs
         try:
             job = self._on_cluster()
-            wanted = self._keep or job.state == "failed" or (job.state == "canceled" and job.progress.done > 0)
-            end = self._hand_over(job, on_end, keep=wanted)
-            keep = wanted
+            is_kept = self._keep or job.state == "failed" or (job.state == "canceled" and job.progress.done > 0)
+            end = self._hand_over(job, on_end, keep=is_kept)
+            keep = is_kept
         except (KeyboardInterrupt, ApiError) as error:
             keep = self._note_the_rest(error) or self._keep
             raise

@@ -56,8 +56,8 @@ class PipelinePlaces:
         if not overwrite:
             earlier_run.check_nothing_is_lost(place)
         self.spec = spec
-        own = [name for name, given in spec.outputs.items() if not given.path]
-        self.folder = RunFolder(place, outputs=[*own, *last_steps(spec)], overwrite=overwrite)
+        output_names = [name for name, output in spec.outputs.items() if not output.path]
+        self.folder = RunFolder(place, outputs=[*output_names, *last_steps(spec)], overwrite=overwrite)
 
     def hand_over_logs(self, pipeline: JobFolder) -> list[JobFolder]:
         """Put the logs of all steps beside those of the pipeline; returns their jobs."""
@@ -81,10 +81,10 @@ class PipelinePlaces:
                 job, output = maker_of(pipeline, name)
                 spec = job.record().job_spec()
                 outputs[name] = self._in_place(job, job.output_paths(spec)[output], name, spec.outputs[output].type)
-        known = standings(pipeline, self.spec)
+        by_step = standings(pipeline, self.spec)
         for step in last_steps(self.spec):
-            if known[step].job_id:
-                self._hand_over_step(step, JobFolder(pipeline.root, known[step].job_id), outputs)
+            if by_step[step].job_id:
+                self._hand_over_step(step, JobFolder(pipeline.root, by_step[step].job_id), outputs)
         self.folder.mark_handed_over()
         return "", outputs
 
@@ -107,10 +107,10 @@ class PipelinePlaces:
             return
         spec = record.job_spec()
         outputs |= {f"{step}/{name}": path for name, path in job.output_paths(spec).items() if is_elsewhere(job, path)}
-        made = sorted(job.outputs.iterdir())
-        for each in made:
+        entries = sorted(job.outputs.iterdir())
+        for each in entries:
             self.folder.hand_over_output(each, f"{step}/{each.name}")
-        if made:
+        if entries:
             outputs[step] = str(self.folder.folder / step)
 
 

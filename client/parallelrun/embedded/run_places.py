@@ -69,8 +69,8 @@ class RunPlaces:
         spec = named(self.spec, job.job_id)
         rows = job.output_file(spec)
         unfinished = [] if is_url(rows) else storage_of(rows).unfinished(rows, job.job_id)
-        made = sorted(path for path in job.outputs.iterdir() if str(path) not in unfinished)
-        moved = {path: self.folder.hand_over_output(path) for path in made}
+        entries = sorted(path for path in job.outputs.iterdir() if str(path) not in unfinished)
+        moved = {path: self.folder.hand_over_output(path) for path in entries}
         if self._replaced:
             storage_of(rows).replace(rows, self._replaced)
         self.folder.mark_handed_over()
@@ -81,8 +81,8 @@ class RunPlaces:
             old = next((each for each in moved if not is_url(path) and Path(path).is_relative_to(each)), None)
             return path if old is None else str(moved[old] / Path(path).relative_to(old))
 
-        own = job.output_paths(spec).items()
-        outputs = {name: place(path) for name, path in own if name != spec.append_row_to}
+        job_outputs = job.output_paths(spec).items()
+        outputs = {name: place(path) for name, path in job_outputs if name != spec.append_row_to}
         if not spec.writes_rows:
             return "", outputs
         self.folder.correct_log("job_result.txt", rows, place(rows))

@@ -141,8 +141,12 @@ def cluster_services(
 
     def environment(role: Role) -> dict[str, str]:
         # In the environment, not among the arguments, which everybody on the machine can read.
-        own = {} if role is Role.API else _secrets_dir(os.environ)
-        return {**shared, **own, **({"PARALLELRUN_REDIS_SECRET": redis_secrets[role]} if redis_secrets else {})}
+        secrets_setting = {} if role is Role.API else _secrets_dir(os.environ)
+        return {
+            **shared,
+            **secrets_setting,
+            **({"PARALLELRUN_REDIS_SECRET": redis_secrets[role]} if redis_secrets else {}),
+        }
 
     api = {
         **environment(Role.API),

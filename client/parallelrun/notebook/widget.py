@@ -85,11 +85,14 @@ def _bar(progress: Progress, color: str) -> Markup:
 def _words(state: str, progress: Progress, items_per_s: float | None, left_s: float | None) -> str:
     if state == "finalizing" or not progress.scheduled:
         return describe(state, progress, items_per_s=None, left_s=None)
-    known = pace(progress, items_per_s=items_per_s, left_s=left_s)
-    return " · ".join([f"{mini_batches(progress)} mini-batches", *counts(progress), *known])
+    pace_words = pace(progress, items_per_s=items_per_s, left_s=left_s)
+    return " · ".join([f"{mini_batches(progress)} mini-batches", *counts(progress), *pace_words])
 
 
 def _listed(steps: Sequence[Step]) -> list[Markup]:
-    shown, others = most_urgent(steps, _MOST_STEPS)
-    lines = [element("div", element("b", clean(step.name)), f": {describe_step(step)}", style=_SMALL) for step in shown]
+    listed_steps, others = most_urgent(steps, _MOST_STEPS)
+    lines = [
+        element("div", element("b", clean(step.name)), f": {describe_step(step)}", style=_SMALL)
+        for step in listed_steps
+    ]
     return lines + ([element("div", others, style=_SMALL)] if others else [])

@@ -107,9 +107,9 @@ class _ClosableStream:
 
 def _table(steps: Sequence[Step]) -> Table:
     """A line for each step, as far as there is room."""
-    shown, others = most_urgent(steps, _MOST_STEPS)
+    listed_steps, others = most_urgent(steps, _MOST_STEPS)
     table = Table.grid(padding=(0, 2))
-    for step in shown:
+    for step in listed_steps:
         words = describe_running(step).removeprefix(step.name).strip() if step.state == "running" else ""
         text = Text(words or describe_step(step), no_wrap=True, overflow="ellipsis", style=_STYLES.get(step.state, ""))
         is_counted = step.state == "running" and step.type == "parallel" and step.progress is not None
@@ -126,7 +126,7 @@ def _table(steps: Sequence[Step]) -> Table:
 
 def _bar(progress: Progress) -> ProgressBar:
     # While the total grows, a bar would go backwards, so it only moves.
-    known = done_of(progress)
-    if known is None:
+    done_share = done_of(progress)
+    if done_share is None:
         return ProgressBar(total=None, width=40, pulse=True)
-    return ProgressBar(total=known[1], completed=known[0], width=40)
+    return ProgressBar(total=done_share[1], completed=done_share[0], width=40)

@@ -44,9 +44,9 @@ class Speed:
         """Seconds until everything is decided at this speed; None while the total or the speed isn't known."""
         per_s = self.items_per_s(now)
         items = progress.items_done + progress.items_failed
-        left: float = progress.items_found - items
-        if not left and progress.decided:  # a table, whose rows are known once they are read
-            left = items / progress.decided * (progress.scheduled - progress.decided)
-        if per_s is None or not progress.knows_items or left <= 0:
+        remaining_items: float = progress.items_found - items
+        if not remaining_items and progress.decided:  # a table, whose rows are known once they are read
+            remaining_items = items / progress.decided * (progress.scheduled - progress.decided)
+        if per_s is None or not progress.knows_items or remaining_items <= 0:
             return None
-        return left / per_s
+        return remaining_items / per_s

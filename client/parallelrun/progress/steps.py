@@ -57,10 +57,10 @@ def most_urgent(steps: Sequence[Step], most: int) -> tuple[list[Step], str]:
     if len(steps) <= most:
         return [*steps], ""
     ranked = sorted(range(len(steps)), key=lambda index: _URGENT.index(steps[index].state))
-    shown = {*ranked[: most - 1]}
-    left = Counter(step.state for index, step in enumerate(steps) if index not in shown)
-    others = ", ".join(f"{count:,} {state}" for state, count in left.items())
-    return [step for index, step in enumerate(steps) if index in shown], f"and {others}"
+    chosen = {*ranked[: most - 1]}
+    other_states = Counter(step.state for index, step in enumerate(steps) if index not in chosen)
+    others = ", ".join(f"{count:,} {state}" for state, count in other_states.items())
+    return [step for index, step in enumerate(steps) if index in chosen], f"and {others}"
 
 
 def listed(names: Sequence[str]) -> str:

@@ -42,9 +42,9 @@ def describe(state: str, progress: Progress, *, items_per_s: float | None, left_
     if state == "finalizing":
         return f"{state}: {_written(progress)}" if progress.bytes_to_concatenate else state
     if not progress.scheduled:
-        said = [_shuffled(progress)] if progress.bytes_to_shuffle else []
-        said += [waiting] if (waiting := provisioning(progress)) else []
-        return f"{state}: {', '.join(said)}" if said else state
+        parts = [_shuffled(progress)] if progress.bytes_to_shuffle else []
+        parts += [waiting] if (waiting := provisioning(progress)) else []
+        return f"{state}: {', '.join(parts)}" if parts else state
     words = [f"{state}: {mini_batches(progress)} mini-batches", *counts(progress)]
     return ", ".join(words) + "; " + ", ".join(pace(progress, items_per_s=items_per_s, left_s=left_s))
 

@@ -55,7 +55,7 @@ class _Away:
 
 def _watch_job(client: Client, job_id: str, display: Display, away: _Away) -> Job:
     state, progress = "", Progress()
-    shown: dict[str, int] = {}
+    shown_counts: dict[str, int] = {}
     for event in client.jobs.events(job_id, on_disconnect=away.lost):
         away.is_so = False
         now = state
@@ -68,7 +68,7 @@ def _watch_job(client: Client, job_id: str, display: Display, away: _Away) -> Jo
             case "progress":
                 progress = event.progress()
             case "error":
-                _show_error(display, event.data, shown)
+                _show_error(display, event.data, shown_counts)
         if now not in TERMINAL:  # the end is reported later, and once
             state = now
         if state:
@@ -82,11 +82,11 @@ def watch_on_stderr(client: Client, job: Job) -> Job:
         return watch(client, job, display)
 
 
-def _show_error(display: Display, data: dict[str, Any], shown: dict[str, int]) -> None:
+def _show_error(display: Display, data: dict[str, Any], shown_counts: dict[str, int]) -> None:
     """Show each kind of error once, and again when there are ten times as many."""
     count = int(data.get("count") or 1)
     signature = f"{data.get('category', '')}: {data.get('message', '')}"
-    if count < shown.get(signature, 0):
+    if count < shown_counts.get(signature, 0):
         return
-    shown[signature] = count * _MANY
+    shown_counts[signature] = count * _MANY
     display.note(f"{'' if count == 1 else f'{count:,} times: '}{clean(signature, most=500)}")

@@ -83,12 +83,12 @@ def _cell(tiles: Tiles, index: int, columns: int, limits: Sequence[float]) -> Ma
 
 def heats(tiles: Tiles) -> list[tuple[str, str]]:
     """The legend of the heat map: classes and words."""
-    known = [value for value in tiles.median_run_s if value is not None]
-    limits = _limits(known)
-    if not known:
+    medians = [value for value in tiles.median_run_s if value is not None]
+    limits = _limits(medians)
+    if not medians:
         return []
     if not limits:
-        return [("h0", f"about {seconds(known[0])}")]
+        return [("h0", f"about {seconds(medians[0])}")]
     return [
         ("h0", f"up to {seconds(limits[0])}"),
         *((f"h{index + 1}", f"over {seconds(limit)}") for index, limit in enumerate(limits)),

@@ -62,9 +62,9 @@ class Facts:
 def gather(client: Client, job_id: str) -> Facts:
     """Return what is known now about a job."""
     job = client.jobs.get(job_id)
-    made = datetime.now(UTC)
+    created = datetime.now(UTC)
     if job.is_pipeline:
-        return Facts(job=job, server=client.url, made=made)
+        return Facts(job=job, server=client.url, made=created)
     pictures = client.pictures
     figures = _or(Figures(), lambda: pictures.figures(job_id))
     # So that what one bucket has is not that of a single try.
@@ -72,7 +72,7 @@ def gather(client: Client, job_id: str) -> Facts:
     return Facts(
         job=job,
         server=client.url,
-        made=made,
+        made=created,
         figures=figures,
         tiles=_or(Tiles(), lambda: pictures.tiles(job_id, buckets=_CELLS)),
         throughput=_or(Throughput(), lambda: pictures.throughput(job_id, points=points)),

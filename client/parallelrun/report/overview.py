@@ -59,40 +59,40 @@ def cause(facts: Facts) -> Markup | None:
 
 def figures(facts: Facts) -> Markup | None:
     """Key figures."""
-    job, known, progress = facts.job, facts.figures, facts.job.progress
+    job, key_figures, progress = facts.job, facts.figures, facts.job.progress
     if job.is_pipeline:
         return None
     total = f" of {progress.scheduled:,}" if progress.scheduled > progress.decided else ""
     rows = [
-        ("Duration", seconds(known.took_s), False),
+        ("Duration", seconds(key_figures.took_s), False),
         ("Mini-batches", f"{progress.decided:,}{total}", False),
         ("Failed mini-batches", f"{progress.failed:,}", progress.failed > 0),
         ("Items", f"{progress.items_done + progress.items_failed:,}", False),
         ("Failed items", f"{progress.items_failed:,}", progress.items_failed > 0),
         ("Rows", f"{progress.rows:,}", False),
-        ("Tries that failed", f"{known.failed_tries:,}", False),
-        ("Items per second", per_second(known.items_per_s), False),
-        ("Workers busy", share(known.busy_share), False),
-        ("Median mini-batch", seconds(known.median_run_s), False),
-        ("99 % are faster than", seconds(known.p99_run_s), False),
-        ("Longest mini-batch", seconds(known.max_run_s), False),
+        ("Tries that failed", f"{key_figures.failed_tries:,}", False),
+        ("Items per second", per_second(key_figures.items_per_s), False),
+        ("Workers busy", share(key_figures.busy_share), False),
+        ("Median mini-batch", seconds(key_figures.median_run_s), False),
+        ("99 % are faster than", seconds(key_figures.p99_run_s), False),
+        ("Longest mini-batch", seconds(key_figures.max_run_s), False),
     ]
-    shown = [
+    tiles = [
         element(
             "div", element("b", value), element("span", title, class_="muted small"), class_=f"tile{' bad' * is_bad}"
         )
         for title, value, is_bad in rows
         if value
     ]
-    return element("section", shown, class_="card tiles", aria_label="Key figures")
+    return element("section", tiles, class_="card tiles", aria_label="Key figures")
 
 
 def advice(facts: Facts) -> Markup | None:
     """Return what to change."""
-    known = facts.advice
-    if known is None or not known.findings:
+    job_advice = facts.advice
+    if job_advice is None or not job_advice.findings:
         return None
-    return card("What to change", element("ol", map(_finding, known.findings), class_="advice"))
+    return card("What to change", element("ol", map(_finding, job_advice.findings), class_="advice"))
 
 
 def _finding(each: Finding) -> Markup:
@@ -130,30 +130,30 @@ def steps(facts: Facts) -> Markup | None:
 
 def phases(facts: Facts) -> Markup | None:
     """Return where the time of the job went, and that of its workers."""
-    known = facts.figures
-    if known.took_s is None:
+    key_figures = facts.figures
+    if key_figures.took_s is None:
         return None
-    first = known.first_try_s or 0.0
-    working = min(facts.timeline.length_s, max(known.took_s - first, 0.0))
+    first = key_figures.first_try_s or 0.0
+    working = min(facts.timeline.length_s, max(key_figures.took_s - first, 0.0))
     of_job = [
-        ("wait", "waiting for a master", known.waited_s or 0.0),
+        ("wait", "waiting for a master", key_figures.waited_s or 0.0),
         ("begin", "listing, environment, up to the first mini-batch", first),
         ("work", "mini-batches", working),
         (
             "end",
             "putting the output together",
-            max(known.took_s - first - working, 0.0) if facts.job.has_ended else 0.0,
+            max(key_figures.took_s - first - working, 0.0) if facts.job.has_ended else 0.0,
         ),
     ]
-    busy = known.run_s + known.load_s
-    alive = busy / known.busy_share if known.busy_share else 0.0
-    idle = max(alive - busy - known.overhead_s - known.init_s, 0.0)
+    busy = key_figures.run_s + key_figures.load_s
+    alive = busy / key_figures.busy_share if key_figures.busy_share else 0.0
+    idle = max(alive - busy - key_figures.overhead_s - key_figures.init_s, 0.0)
     of_workers = [
-        ("run", "run() with a result", max(known.run_s - known.wasted_s, 0.0)),
-        ("lost", "tries that failed", min(known.wasted_s, known.run_s)),
-        ("load", "loading", known.load_s),
-        ("init", "init()", known.init_s),
-        ("other", "around run()", known.overhead_s),
+        ("run", "run() with a result", max(key_figures.run_s - key_figures.wasted_s, 0.0)),
+        ("lost", "tries that failed", min(key_figures.wasted_s, key_figures.run_s)),
+        ("load", "loading", key_figures.load_s),
+        ("init", "init()", key_figures.init_s),
+        ("other", "around run()", key_figures.overhead_s),
         ("idle", "idle", idle),
     ]
     return card(
@@ -166,15 +166,15 @@ def phases(facts: Facts) -> Markup | None:
 
 def _stack(parts: list[tuple[str, str, float]]) -> Markup:
     total = sum(value for *_, value in parts) or 1.0
-    there = [(kind, words, value) for kind, words, value in parts if value > 0]
+    positive = [(kind, words, value) for kind, words, value in parts if value > 0]
     return element(
         "div",
         element(
             "div",
-            [element("span", class_=kind, style=f"flex:{value / total:.4f}") for kind, _, value in there],
+            [element("span", class_=kind, style=f"flex:{value / total:.4f}") for kind, _, value in positive],
             class_="stack",
         ),
-        element("ul", [_entry(kind, words, value, total) for kind, words, value in there], class_="legend"),
+        element("ul", [_entry(kind, words, value, total) for kind, words, value in positive], class_="legend"),
     )
 
 

@@ -24,30 +24,30 @@ _ACTIVITIES = (("run", "running"), ("load", "loading"), ("init", "init()"))
 
 def throughput(facts: Facts) -> Markup | None:
     """Return what was done in time."""
-    known = facts.throughput
-    if not known.mini_batches or not known.bucket_s:
+    rates = facts.throughput
+    if not rates.mini_batches or not rates.bucket_s:
         return None
-    is_items = any(known.items)
-    counted = known.items if is_items else known.mini_batches
-    per_s = [count / known.bucket_s for count in counted]
-    ticks = charts.ticks(known.failed, known.retried)
-    what = "Items" if is_items else "Mini-batches"
-    length_s = known.bucket_s * len(counted)
+    is_items = any(rates.items)
+    counted = rates.items if is_items else rates.mini_batches
+    per_s = [count / rates.bucket_s for count in counted]
+    ticks = charts.ticks(rates.failed, rates.retried)
+    noun = "Items" if is_items else "Mini-batches"
+    length_s = rates.bucket_s * len(counted)
     return card(
         "Throughput",
-        element("h3", f"{what} per second, at most {per_second(max(per_s))}"),
+        element("h3", f"{noun} per second, at most {per_second(max(per_s))}"),
         element("div", charts.area(per_s, height=120, kind="items"), class_="plot"),
         [element("h3", "When tries failed"), ticks] if ticks else None,
-        element("h3", f"Busy workers, at most {max(known.busy_workers, default=0):.3g}"),
-        element("div", charts.area(known.busy_workers, height=48, kind="busy"), class_="plot"),
+        element("h3", f"Busy workers, at most {max(rates.busy_workers, default=0):.3g}"),
+        element("div", charts.area(rates.busy_workers, height=48, kind="busy"), class_="plot"),
         _scale(length_s),
         _legend([("failed", "failed for good"), ("retried", "failed, tried again")]) if ticks else None,
         _twin(
-            ("From", f"{what} per second", "Failed", "Retried", "Busy workers"),
+            ("From", f"{noun} per second", "Failed", "Retried", "Busy workers"),
             [
-                [seconds(at * known.bucket_s), per_second(max(per_s[at : at + step])),
-                 f"{sum(known.failed[at : at + step]):,}", f"{sum(known.retried[at : at + step]):,}",
-                 f"{max(known.busy_workers[at : at + step], default=0):.1f}"]
+                [seconds(at * rates.bucket_s), per_second(max(per_s[at : at + step])),
+                 f"{sum(rates.failed[at : at + step]):,}", f"{sum(rates.retried[at : at + step]):,}",
+                 f"{max(rates.busy_workers[at : at + step], default=0):.1f}"]
                 for step in [max(1, -(-len(per_s) // _ROWS_OF_TABLE))]
                 for at in range(0, len(per_s), step)
             ],
@@ -77,27 +77,31 @@ def heat_map(facts: Facts) -> Markup | None:
 
 def timeline(facts: Facts) -> Markup | None:
     """Workers in time."""
-    known = facts.timeline
-    if not known.lanes:
+    lanes_in_time = facts.timeline
+    if not lanes_in_time.lanes:
         return None
     names = [
         element("div", f"{lane.node} {lane.process.removeprefix('process')}", title=f"{lane.node} {lane.process}")
-        for lane in known.lanes
+        for lane in lanes_in_time.lanes
     ]
     rows = [
         [f"{lane.node} {lane.process}", f"{lane.tries:,}", f"{lane.failed_tries:,}", seconds(sum(lane.init)),
          seconds(sum(lane.load)), seconds(sum(lane.run)),
          seconds(max(lane.end_s - lane.begin_s - sum(lane.init) - sum(lane.load) - sum(lane.run), 0.0))]
-        for lane in known.lanes
+        for lane in lanes_in_time.lanes
     ]  # fmt: skip
-    others = known.lanes_total - len(known.lanes)
+    others = lanes_in_time.lanes_total - len(lanes_in_time.lanes)
     return card(
         "Workers",
         element("p", "Each in time. What is empty, it was idle or not there.", class_="muted small"),
         element(
             "div",
             element("div", names, class_="names"),
-            element("div", element("div", charts.lanes(known), class_="bed"), _scale(known.end_s - known.begin_s)),
+            element(
+                "div",
+                element("div", charts.lanes(lanes_in_time), class_="bed"),
+                _scale(lanes_in_time.end_s - lanes_in_time.begin_s),
+            ),
             class_="workers",
         ),
         element("p", f"and {others:,} more workers", class_="muted small") if others > 0 else None,
@@ -109,15 +113,15 @@ def timeline(facts: Facts) -> Markup | None:
 
 def errors(facts: Facts) -> Markup | None:
     """Return what has failed, by kind."""
-    known = facts.errors
-    if not known.items:
+    kinds = facts.errors
+    if not kinds.items:
         return None
-    shown = known.items[:_MOST_KINDS]
-    others = known.count - sum(kind.count for kind in shown)
+    listed_kinds = kinds.items[:_MOST_KINDS]
+    others = kinds.count - sum(kind.count for kind in listed_kinds)
     return card(
         "Errors",
         element("p", "Tries that failed in the same way, the most frequent way first.", class_="muted small"),
-        map(_kind, shown),
+        map(_kind, listed_kinds),
         element("p", f"and {others:,} of other kinds", class_="muted small") if others > 0 else None,
         kind="long",
     )
@@ -187,12 +191,12 @@ def settings(facts: Facts) -> Markup | None:
     items = facts.settings.items[:_MOST_SETTINGS]
     if not items:
         return None
-    given = [each for each in items if each.origin != "default"]
+    changed_settings = [each for each in items if each.origin != "default"]
     others = [each for each in items if each.origin == "default"]
     titles = ("Setting", "Value", "From")
     return card(
         "Settings",
-        table(titles, [_setting(each) for each in given]),
+        table(titles, [_setting(each) for each in changed_settings]),
         element("details", element("summary", f"{len(others)} by default"), list(_by_group(others)))
         if others
         else None,

@@ -15,8 +15,10 @@ def write_new(folder: Path, files: Mapping[str, str]) -> list[Path]:
         InvalidInput: one of them is there already. Nothing was written.
     """
     paths = {folder / name: text for name, text in files.items()}
-    if there := [str(path) for path in paths if path.exists() or path.is_symlink()]:
-        raise InvalidInput.at("FOLDER", f"there already: {', '.join(there)}", "name another folder, or move these away")
+    if existing := [str(path) for path in paths if path.exists() or path.is_symlink()]:
+        raise InvalidInput.at(
+            "FOLDER", f"there already: {', '.join(existing)}", "name another folder, or move these away"
+        )
     for path, text in paths.items():
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("x", encoding="utf-8") as file:

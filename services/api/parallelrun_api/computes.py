@@ -32,13 +32,13 @@ class Computes:
 
     def all(self) -> list[Compute]:
         """All of them, by name; one whose file is damaged is left out, and logged."""
-        there = []
+        readable = []
         for name in self._catalog.names():
             try:
-                there.append(self._catalog.get(name))
+                readable.append(self._catalog.get(name))
             except (CorruptLog, NewerSchema, NotFound) as error:
                 log.warning("compute_unreadable", compute=name, error=error.message)
-        return there
+        return readable
 
     def get(self, name: str) -> Compute:
         """Return one of them. Raises NotFound."""

@@ -30,13 +30,13 @@ class Datastores:
 
     def all(self) -> list[Datastore]:
         """All of them, by name; one whose file is damaged is left out, and logged."""
-        there = []
+        readable = []
         for name in self._catalog.names():
             try:
-                there.append(self._catalog.get(name))
+                readable.append(self._catalog.get(name))
             except (CorruptLog, NewerSchema, NotFound) as error:
                 log.warning("datastore_unreadable", datastore=name, error=error.message)
-        return there
+        return readable
 
     def get(self, name: str) -> Datastore:
         """Return one of them. Raises NotFound."""

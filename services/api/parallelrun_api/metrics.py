@@ -122,13 +122,13 @@ class ClusterCollector(Collector):
             {"busy": busy, "idle": sum(info.slots for info in alive) - busy},
         )
         yield from _of_gpus([gpu for info in alive for gpu in info.gpus])
-        known = [info.pressure for info in alive if info.pressure is not None]
-        if known:
+        pressures = [info.pressure for info in alive if info.pressure is not None]
+        if pressures:
             yield _gauges(
                 "parallelrun_node_pressure_max",
                 "The part of the last minute in which something waited for it, on the node where that is most (PSI).",
                 "resource",
-                {name: max(getattr(each, name) for each in known) for name in ("cpu", "io", "memory")},
+                {name: max(getattr(each, name) for each in pressures) for name in ("cpu", "io", "memory")},
             )
 
 

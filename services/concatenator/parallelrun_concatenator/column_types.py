@@ -48,9 +48,11 @@ class ColumnTypes:
         }
         if doubtful:
             self._check_values(doubtful)
-        self.mixed = sorted(name for name, left in self._candidates.items() if not left)
+        self.mixed = sorted(name for name, candidates in self._candidates.items() if not candidates)
         """Columns that are text, because no type fits all mini-batches."""
-        self.schema = pa.schema([(name, left[0] if left else pa.string()) for name, left in self._candidates.items()])
+        self.schema = pa.schema(
+            [(name, candidates[0] if candidates else pa.string()) for name, candidates in self._candidates.items()]
+        )
 
     def _doubtful_names(self, schema: pa.Schema) -> list[str]:
         return [
@@ -65,8 +67,8 @@ class ColumnTypes:
             if any(self._candidates[name] for name in names):
                 rows = read_rows(segment, self._parts)
                 for name in names:
-                    left = self._candidates[name]
-                    self._candidates[name] = [each for each in left if _fits(rows.column(name), each)]
+                    candidates = self._candidates[name]
+                    self._candidates[name] = [each for each in candidates if _fits(rows.column(name), each)]
 
 
 def read_rows(segment: Segment, parts: Parts) -> pa.Table:

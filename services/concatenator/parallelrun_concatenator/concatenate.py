@@ -127,7 +127,7 @@ class Concatenation:
     def _conclude(self) -> None:
         try:
             with StorageReport(self._folder.logs, _NAME):
-                made = self._make()
+                failed = self._make()
         except _Stopped:
             self._log.info("concatenation_stopped")
             with suppress(*CONNECTION_ERRORS):
@@ -139,21 +139,21 @@ class Concatenation:
         except CONNECTION_ERRORS:
             raise  # not a problem of the output: it can be made when Redis is back
         except Exception as error:
-            made = self._trouble(error)
-        _patiently(lambda: self._report(made))
+            failed = self._trouble(error)
+        _patiently(lambda: self._report(failed))
 
-    def _report(self, made: Concatenated) -> None:
+    def _report(self, result: Concatenated) -> None:
         """Report this with a seal, which shows the leader that it comes from a concatenator; without, it is no end."""
         seal = None
-        if not made.is_postponed:
+        if not result.is_postponed:
             try:
                 self._key.publish()
                 seal = Seal(self._session, self._key.value)
             except OSError as error:
                 self._log.warning("disk_trouble", error=str(error))
-                problem = made.problem or f"The output can't be reported: {error}"
-                made = Concatenated("", 0, "", problem=problem, is_postponed=True)
-        report_concatenated(self._redis, self._folder.job_id, made, seal)
+                problem = result.problem or f"The output can't be reported: {error}"
+                result = Concatenated("", 0, "", problem=problem, is_postponed=True)
+        report_concatenated(self._redis, self._folder.job_id, result, seal)
 
     def _trouble(self, error: Exception) -> Concatenated:
         if isinstance(error, OSError) and is_full(error):

@@ -59,9 +59,9 @@ class Output:
         self._hasher.shutdown()
         self._writer.shutdown()
 
-    def room(self, wanted: int) -> memoryview:
+    def room(self, size: int) -> memoryview:
         """Return where the next bytes go: as many as are wanted, or fewer."""
-        return self._block[self._filled : self._filled + wanted]
+        return self._block[self._filled : self._filled + size]
 
     def filled(self, count: int) -> None:
         """This many bytes are now where there was room."""

@@ -55,18 +55,18 @@ class ComputeWatch:
         """
         if not self._spec.compute or not self._due.is_due(now):
             return
-        wanted, why, self.is_awaited = self._spec.instance_count or 0, "", False
-        if not wanted or nodes < wanted:
+        wanted_nodes, why, self.is_awaited = self._spec.instance_count or 0, "", False
+        if not wanted_nodes or nodes < wanted_nodes:
             status = self._provisioning.status(self._spec.compute)
-            wanted = wanted or (status.wanted if status is not None else 0)
+            wanted_nodes = wanted_nodes or (status.wanted if status is not None else 0)
             clock = self._clock()
             self._since = clock if self._since is None else self._since
             if status is not None and status.at > self._since and not nodes:
                 self.failure = why_never(status, self._spec.environment.node_image, since=self._since)
             self.is_awaited = is_served(status, clock)
-            why = self._why(status, clock) if nodes < max(1, wanted) else ""
-        progress.nodes, progress.nodes_wanted, progress.nodes_why = nodes, max(wanted, nodes), why
-        if nodes < wanted:
+            why = self._why(status, clock) if nodes < max(1, wanted_nodes) else ""
+        progress.nodes, progress.nodes_wanted, progress.nodes_why = nodes, max(wanted_nodes, nodes), why
+        if nodes < wanted_nodes:
             text = f"Provisioning nodes of compute {self._spec.compute!r}{': ' if why else ''}{why}."
         else:
             text = f"The nodes of compute {self._spec.compute!r} are there."

@@ -192,12 +192,12 @@ class Leader:
                         job.go_back()
                     case JobState.FINALIZING:
                         self._stages.enter(Stage.FINALIZING)
-                        if (made := finishing.finalize()) is not None:
-                            if finishing.can_mend(made):
-                                self._lost, self._leads_again = made.lost, True
+                        if (concatenated := finishing.finalize()) is not None:
+                            if finishing.can_mend(concatenated):
+                                self._lost, self._leads_again = concatenated.lost, True
                                 return Stage.RESIGNED
                             self._stages.enter(Stage.CONCLUDING)
-                            result = finishing.conclude_with(made)
+                            result = finishing.conclude_with(concatenated)
                     case None:
                         raise Fenced("Redis has forgotten the job")
                     case ended:

@@ -88,15 +88,15 @@ class Master:
 
     def _tell(self) -> None:
         """Tell those of ended jobs who want to know, and send the traces of these."""
-        for what, notes in self._notes.items():
-            if what not in self._watches and notes.is_dir():  # most clusters have nobody to tell
+        for subject, notes in self._notes.items():
+            if subject not in self._watches and notes.is_dir():  # most clusters have nobody to tell
                 from parallelrun_master.owed.watch import Watch
 
-                module = f"parallelrun_master.{what}.delivery"
+                module = f"parallelrun_master.{subject}.delivery"
                 order = partial(import_module(module).order_of, self._settings)
-                self._watches[what] = Watch(notes, self._registry, module, order)
-            if what in self._watches:
-                self._watches[what].check()
+                self._watches[subject] = Watch(notes, self._registry, module, order)
+            if subject in self._watches:
+                self._watches[subject].check()
 
     def _register_forgotten(self) -> None:
         """Register jobs with a folder and no result, if this Redis doesn't know them or knows an earlier end."""

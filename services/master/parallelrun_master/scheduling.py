@@ -86,10 +86,11 @@ class Scheduler:
                 self._writer.stop()
                 self._writer = None
         if self._writer is not None:
-            known = known_in(folder) if self._writer.mini_batches else Known()
+            cut_before = known_in(folder) if self._writer.mini_batches else Known()
             self.sizing = sizing(self._writer.mini_batches) if sizing is not None else None
             self._inputs = InputCuts(
-                folder, spec, known, self._later(begins), term=term, on_progress=self._later(on_progress), rule=rule,
+                folder, spec, cut_before, self._later(begins), term=term, on_progress=self._later(on_progress),
+                rule=rule,
                 warn=self._later(warn), sizes=self.sizing,
             )  # fmt: skip
             self.tables = self._inputs.tables

@@ -94,7 +94,7 @@ class Sizing:
         """Return whether there is nothing to do until mini-batches are decided."""
         return self.is_waiting and not self.has_room
 
-    def next(self, found: int, *, has_more: bool, is_last: bool) -> int | None:
+    def next(self, known_files: int, *, has_more: bool, is_last: bool) -> int | None:
         """Return how many files the next mini-batch gets of those that are known; 0: none yet; None: more are to be
         known first. A mini-batch of so many is taken as cut.
 
@@ -105,19 +105,19 @@ class Sizing:
         choice, workers, has_room = self.choice, self._workers, self.has_room
         if not self._trials.may_begin:
             choice = choice._replace(items=min(choice.items, self._trials.proven))
-        self.found, self.has_found_all = found, is_last and not has_more
-        wanted = min(MOST_AHEAD, batch_size.items_ahead(choice, workers)) if has_room else MOST_AHEAD
-        if has_more and found < wanted:
+        self.found, self.has_found_all = known_files, is_last and not has_more
+        wanted_files = min(MOST_AHEAD, batch_size.items_ahead(choice, workers)) if has_room else MOST_AHEAD
+        if has_more and known_files < wanted_files:
             self.is_waiting = False
             return None
         self.is_waiting = not has_room
-        if self.is_waiting or not found:
+        if self.is_waiting or not known_files:
             return 0
-        is_near_end = self.has_found_all and found < wanted
-        items = batch_size.at_the_end(choice, found, workers) if is_near_end else min(choice.items, found)
+        is_near_end = self.has_found_all and known_files < wanted_files
+        items = batch_size.at_the_end(choice, known_files, workers) if is_near_end else min(choice.items, known_files)
         self._cut += 1
         self._trials.cut(items)
-        self.found = found - items
+        self.found = known_files - items
         return items
 
     def show(self, progress: Progress) -> None:

@@ -44,8 +44,8 @@ class Watchdog:
             return True
         if self._knows:
             self._knows = False
-            if seen := self._whereabouts(published):
-                recovered, again = self._mend(seen)
+            if stray := self._whereabouts(published):
+                recovered, again = self._mend(stray)
                 self._job.reports.say(f"{recovered:,} mini-batches were recovered, {again:,} are run again.")
                 return True
         counts = Counts(self._job.ledger.progress.decided, published, outstanding, leased)
@@ -70,11 +70,11 @@ class Watchdog:
             return Whereabouts(frozenset(), frozenset())
         return whereabouts(undecided, *self._job.queue.whereabouts())
 
-    def _mend(self, seen: Whereabouts) -> tuple[int, int]:
+    def _mend(self, stray: Whereabouts) -> tuple[int, int]:
         """Returns how many could be taken from the journals, and how many are run again."""
         recovered = recover_journals(self._job)
         decided = self._job.ledger.decided
-        self._rest = sorted(each for each in (*seen.nowhere, *seen.unreachable) if each not in decided)
+        self._rest = sorted(each for each in (*stray.nowhere, *stray.unreachable) if each not in decided)
         again = len(self._rest)
         self._put_up_some()
         return recovered, again
@@ -94,9 +94,9 @@ class Watchdog:
         if not mini_batches:
             return
         with closing(ManifestCursor(self._job.folder.path, first=mini_batches[0])) as cursor:
-            wanted = set(mini_batches)
-            while wanted:
+            missing = set(mini_batches)
+            while missing:
                 entry = cursor.read_whole()
-                if entry.mini_batch in wanted:
-                    wanted.discard(entry.mini_batch)
+                if entry.mini_batch in missing:
+                    missing.discard(entry.mini_batch)
                     yield entry.mini_batch, for_redis(entry)

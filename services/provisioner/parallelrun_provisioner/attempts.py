@@ -86,14 +86,14 @@ class Attempts:
         self._accepted.discard(each)
 
     def learn(
-        self, node: Node, launch: LaunchRecord | None, there: EngineNode | None, now: float,
+        self, node: Node, launch: LaunchRecord | None, engine_node: EngineNode | None, now: float,
         *, is_over: bool, is_asked: bool,
     ) -> None:  # fmt: skip
         """Note what a node says of its launch.
 
         Args:
             launch: as recorded; None: Redis has forgotten it.
-            there: the engine's object.
+            engine_node: the engine's object.
             is_over: it has ended, or is removed now.
             is_asked: it was asked to leave, or the engine to end it.
         """
@@ -101,15 +101,15 @@ class Attempts:
         if launch is None:
             return
         if not launch.is_judged:
-            said = verdict(
+            launch_verdict = verdict(
                 node.life,
                 lived_s=now - launch.came_at if launch.has_come else 0.0,
                 has_work=node.life is Life.READY and node.idle_since is None,
                 is_asked=is_asked,
                 is_over=is_over,
-                was_taken=there is not None and there.was_preempted,
+                was_taken=engine_node is not None and engine_node.was_preempted,
             )
-            self._judge(node, launch, said, now, there.words if there is not None else "")
+            self._judge(node, launch, launch_verdict, now, engine_node.words if engine_node is not None else "")
         if node.life is Life.ENDED:
             self.forget([node.id])
 
@@ -127,14 +127,14 @@ class Attempts:
         self._provisioning.record(node.id, launch)
         return launch
 
-    def _judge(self, node: Node, launch: LaunchRecord, said: Verdict, now: float, words: str) -> None:
-        if said is Verdict.SUCCESS:
+    def _judge(self, node: Node, launch: LaunchRecord, launch_verdict: Verdict, now: float, words: str) -> None:
+        if launch_verdict is Verdict.SUCCESS:
             self._backoffs.pop(node.shape, None)
-        elif said is Verdict.FAILURE:
+        elif launch_verdict is Verdict.FAILURE:
             lived_s = now - launch.came_at
             early = f"it ended {lived_s:.0f} s after it had come" if launch.has_come else "it ended before it had come"
             self.failed(node.id, launch, now, f"{early}: {words}" if words else early)
-        if said is not Verdict.OPEN:
+        if launch_verdict is not Verdict.OPEN:
             self._provisioning.record(node.id, msgspec.structs.replace(launch, is_judged=True))
 
     # What is shown

@@ -48,18 +48,18 @@ class Jobs:
         mine = [job_id for job_id in active if self._known.get(job_id)]
         needs: dict[str, list[Need]] = {}
         for job_id, status in self._registry.statuses(mine).items():
-            asked = self._known[job_id]
-            if asked is None or status.state.is_terminal:
+            request = self._known[job_id]
+            if request is None or status.state.is_terminal:
                 continue
             need = Need(
                 state=status.state,
                 progress=status.progress,
-                instance_count=asked.spec.instance_count,
-                workers_per_node=asked.spec.max_concurrency_per_instance,
-                shape=shape_of(asked.compute, asked.spec),
+                instance_count=request.spec.instance_count,
+                workers_per_node=request.spec.max_concurrency_per_instance,
+                shape=shape_of(request.compute, request.spec),
                 job=job_id,
             )
-            needs.setdefault(asked.compute, []).append(need)
+            needs.setdefault(request.compute, []).append(need)
         return needs
 
     def _read(self, job_id: str) -> None:

@@ -183,15 +183,15 @@ class Pool:
         objects = {each.launch_id: each for each in self._listed}
         records = self._attempts.records(sight.launches)
         nodes = [self._node(each, objects.get(each), records.get(each), sight) for each in {**records, **objects}]
-        known = {node.id for node in nodes}
-        self._lives = {each: life for each, life in self._lives.items() if each in known}
-        self._idle = {each: since for each, since in self._idle.items() if each in known}
-        self._told = {each: at for each, at in self._told.items() if each in known}
+        ids = {node.id for node in nodes}
+        self._lives = {each: life for each, life in self._lives.items() if each in ids}
+        self._idle = {each: since for each, since in self._idle.items() if each in ids}
+        self._told = {each: at for each, at in self._told.items() if each in ids}
         return nodes
 
-    def _node(self, each: str, there: EngineNode | None, launch: LaunchRecord | None, sight: Sight) -> Node:
+    def _node(self, each: str, engine_node: EngineNode | None, launch: LaunchRecord | None, sight: Sight) -> Node:
         info, is_alive = sight.nodes.get(each, (None, False))
-        life = _life(there, launch, info, is_alive=is_alive, is_asked=each in sight.leaving)
+        life = _life(engine_node, launch, info, is_alive=is_alive, is_asked=each in sight.leaving)
         before, since = self._lives.get(each, (None, sight.now))
         if before is not life:
             since = launch.at if life is Life.ASKED and launch is not None else sight.now
@@ -205,16 +205,17 @@ class Pool:
             id=each,
             life=life,
             since=since,
-            shape=Shape(image=_image(there, launch, info)),
+            shape=Shape(image=_image(engine_node, launch, info)),
             idle_since=self._idle.get(each),
-            ends_at=(there.ends_at if there is not None else None) or (info.ends_at or None if info else None),
+            ends_at=(engine_node.ends_at if engine_node is not None else None)
+            or (info.ends_at or None if info else None),
         )
 
     # What is done
 
-    def _build(self, wanted: Mapping[str, Collection[str]]) -> None:
+    def _build(self, jobs_by_image: Mapping[str, Collection[str]]) -> None:
         if isinstance(self._engine, BuildsImages):
-            self._images = self._engine.build(wanted)
+            self._images = self._engine.build(jobs_by_image)
 
     def _decide(self, demand: Mapping[Shape, int], nodes: Sequence[Node], now: float) -> Moves:
         compute = self.compute
@@ -258,8 +259,8 @@ class Pool:
         """Forget what nothing is left of."""
         listed = {each.launch_id for each in self._listed}
         self._attempts.forget([each for each in done.forget if each not in listed])
-        asked = [each for each in sight.leaving if compute_of(each) == self.compute.name and each not in listed]
-        self._nodes.asked_no_more([each for each in asked if each not in sight.nodes])
+        leaving = [each for each in sight.leaving if compute_of(each) == self.compute.name and each not in listed]
+        self._nodes.asked_no_more([each for each in leaving if each not in sight.nodes])
         alive = [each for each, (life, _) in self._lives.items() if life is not Life.ENDED and each not in done.forget]
         self.is_empty = self.is_over and not listed and not alive
 
@@ -270,16 +271,16 @@ class Pool:
             if self._attempts.has_failed_at(shape, now) or time.monotonic() > until:
                 continue
             each = launch_id(self.compute.name, secrets.token_hex(6))
-            asked = self._attempts.begin(each, shape, now)
-            if asked is None:
+            launch = self._attempts.begin(each, shape, now)
+            if launch is None:
                 return  # another provisioner acts
             try:
                 self._engine.launch(self._launch(each, shape))
             except LaunchRefused as error:
-                self._attempts.failed(each, asked, now, str(error))
+                self._attempts.failed(each, launch, now, str(error))
                 self._attempts.forget([each])
             except EngineError as error:
-                self._attempts.failed(each, asked, now, str(error))
+                self._attempts.failed(each, launch, now, str(error))
                 return
             else:
                 self._attempts.accepted(each)
@@ -300,7 +301,7 @@ class Pool:
     def _status(self, now: float, nodes: Sequence[Node], done: Moves, demand: Mapping[Shape, int]) -> ComputeStatus:
         words = {each.launch_id: each.words for each in self._listed}
         lives = [node.life for node in nodes]
-        shown = [node for node in nodes if node.life is not Life.ENDED]
+        visible = [node for node in nodes if node.life is not Life.ENDED]
         pauses = self._attempts.pauses()
         last = max(pauses.values(), key=lambda pause: pause.failed_at, default=None)
         missing = {image: state for image, state in self._images.items() if not state.is_there}
@@ -317,7 +318,7 @@ class Pool:
                 NodeStatus(
                     node=node.id, stage=node.life.value, since=node.since, words=in_one_line(words.get(node.id, ""))
                 )
-                for node in sorted(shown, key=lambda node: node.id)[:_SHOWN]
+                for node in sorted(visible, key=lambda node: node.id)[:_SHOWN]
             ],
             failures=last.failures if last else 0,
             why=self._trouble or (last.why if last else of_images),
@@ -338,24 +339,29 @@ def _build(state: ImageState, now: float) -> ImageBuild:
     return ImageBuild(said=state.said, failure=state.failure, failed_at=failed_at)
 
 
-def _image(there: EngineNode | None, launch: LaunchRecord | None, info: NodeInfo | None) -> str:
+def _image(engine_node: EngineNode | None, launch: LaunchRecord | None, info: NodeInfo | None) -> str:
     """The image of a node's shape: Redis may have forgotten its launch, and the engine knows what it was made of."""
     if launch is not None:
         return launch.image
-    return info.image if info is not None else there.image if there is not None else ""
+    return info.image if info is not None else engine_node.image if engine_node is not None else ""
 
 
 def _life(
-    there: EngineNode | None, launch: LaunchRecord | None, info: NodeInfo | None, *, is_alive: bool, is_asked: bool
+    engine_node: EngineNode | None,
+    launch: LaunchRecord | None,
+    info: NodeInfo | None,
+    *,
+    is_alive: bool,
+    is_asked: bool,
 ) -> Life:
-    if there is not None and there.standing is Standing.ENDED:
+    if engine_node is not None and engine_node.standing is Standing.ENDED:
         return Life.ENDED
     if info is not None and is_alive:
         return Life.LEAVING if is_asked or info.state is NodeState.DRAINING else Life.READY
     if info is not None:
-        return Life.LOST if there is not None else Life.ENDED
+        return Life.LOST if engine_node is not None else Life.ENDED
     if launch is not None and launch.has_come:
-        return Life.LEFT if there is not None else Life.ENDED
-    if there is None:
+        return Life.LEFT if engine_node is not None else Life.ENDED
+    if engine_node is None:
         return Life.ASKED
-    return Life.STARTING if there.standing is Standing.RUNNING else Life.PENDING
+    return Life.STARTING if engine_node.standing is Standing.RUNNING else Life.PENDING

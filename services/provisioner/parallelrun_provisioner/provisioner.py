@@ -103,14 +103,14 @@ class Provisioner:
         if not self._provisioning.lead():
             return  # another one acts, and goes on
         self._refresh_pools()
-        began, left = time.monotonic(), list(self._pools.values())
-        while left and (passed_s := time.monotonic() - began) < RELEASE_S:
+        began, remaining = time.monotonic(), list(self._pools.values())
+        while remaining and (passed_s := time.monotonic() - began) < RELEASE_S:
             sight = self._sight()
             with self._lease.keeping():
-                left = [pool for pool in left if not pool.release(sight, by_force=passed_s > _LEAVE_S)]
-            if left:
+                remaining = [pool for pool in remaining if not pool.release(sight, by_force=passed_s > _LEAVE_S)]
+            if remaining:
                 time.sleep(self._settings.poll_seconds)  # an engine gives no sign
-        for pool in left:
+        for pool in remaining:
             log.warning("nodes_left", compute=pool.compute.name, nodes=pool.left)
 
     def resign(self) -> None:
@@ -136,7 +136,7 @@ class Provisioner:
     def _refresh_pools(self) -> None:
         """Have a pool for each compute whose nodes an engine provides, as it is defined now."""
         self._unfit = {}
-        wanted: dict[str, tuple[Compute, str, bool]] = {}
+        targets: dict[str, tuple[Compute, str, bool]] = {}
         for name in self._catalog.names():
             try:
                 revision = self._catalog.version(name)  # first: an older one than the definition is replaced next time
@@ -144,28 +144,28 @@ class Provisioner:
             except (CorruptLog, NewerSchema, NotFound, OSError) as error:
                 self._unfit[name] = str(error)
                 continue
-            wanted[_key(compute)] = compute, revision, False
+            targets[_key(compute)] = compute, revision, False
         for compute in self._catalog.deleted():
-            wanted.setdefault(_key(compute), (compute, "", True))
-        for key, (compute, revision, is_over) in wanted.items():
+            targets.setdefault(_key(compute), (compute, "", True))
+        for key, (compute, revision, is_over) in targets.items():
             pool = self._pools.get(key)
             if pool is not None and (pool.compute, pool.revision, pool.is_over) == (compute, revision, is_over):
                 continue
             if pool is not None:
                 self._pools.pop(key).close()
             self._open(key, compute, revision, is_over=is_over)
-        for key in self._pools.keys() - wanted.keys():
+        for key in self._pools.keys() - targets.keys():
             self._pools.pop(key).close()
-        shown = self._provisioning.statuses().keys() - set(self._catalog.names())
-        self._provisioning.hide(shown)
+        vanished = self._provisioning.statuses().keys() - set(self._catalog.names())
+        self._provisioning.hide(vanished)
 
     def _open(self, key: str, compute: Compute, revision: str, *, is_over: bool) -> None:
         kind = key.partition("/")[2]
         if kind == MANUAL:
             return
         if not self._settings.serves(kind):
-            there = ", ".join(self._settings.served)
-            why = f"the provisioner starts no nodes of type {kind!r}, but of {there}: its setting --kinds says so"
+            served = ", ".join(self._settings.served)
+            why = f"the provisioner starts no nodes of type {kind!r}, but of {served}: its setting --kinds says so"
             self._is_unfit(compute, why, is_over=is_over)
             return
         try:
@@ -188,13 +188,13 @@ class Provisioner:
     def _node_settings(self) -> dict[str, str]:
         """Return what agents must know that is no secret."""
         settings = self._settings
-        given = {
+        variables = {
             "PARALLELRUN_REDIS_URL": self._around.redis_url,
             "PARALLELRUN_ROOT": str(self._around.root),
             "PARALLELRUN_LEASE_SECONDS": f"{settings.lease_seconds:g}",
             "PARALLELRUN_ALONE_SECONDS": f"{settings.node_alone_seconds:g}",
         }
-        return given | ({"PARALLELRUN_ALLOW_VOLATILE_REDIS": "true"} if settings.allow_volatile_redis else {})
+        return variables | ({"PARALLELRUN_ALLOW_VOLATILE_REDIS": "true"} if settings.allow_volatile_redis else {})
 
     def _shape_of(self, name: str, spec: JobSpec) -> Shape:
         pool = next((each for each in self._pools.values() if each.compute.name == name and not each.is_over), None)

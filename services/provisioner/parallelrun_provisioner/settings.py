@@ -43,12 +43,14 @@ class ProvisionerSettings(SealsComputes):
     @field_validator("kinds")
     @classmethod
     def _are_known(cls, value: str) -> str:
-        known = [kind for kind in kinds() if kind != MANUAL]
-        given = [kind.strip() for kind in value.split(",") if kind.strip()]
-        if not given or not set(given) <= set(known):
-            wrong = next((f"{kind!r} is none; " for kind in given if kind not in known), "")
-            raise ValueError(f"{wrong}name those that it starts nodes for, with ',' between them: {', '.join(known)}")
-        return ",".join(given)
+        kind_names = [kind for kind in kinds() if kind != MANUAL]
+        entries = [kind.strip() for kind in value.split(",") if kind.strip()]
+        if not entries or not set(entries) <= set(kind_names):
+            wrong = next((f"{kind!r} is none; " for kind in entries if kind not in kind_names), "")
+            raise ValueError(
+                f"{wrong}name those that it starts nodes for, with ',' between them: {', '.join(kind_names)}"
+            )
+        return ",".join(entries)
 
     @field_validator("node_redis_url")
     @classmethod

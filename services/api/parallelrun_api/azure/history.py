@@ -105,10 +105,10 @@ async def change_run(name: str, request: Request, face: FaceOf) -> Response:
         raise InvalidInput.at("", "a change is a mapping")
     sent = {key: document.get(key) for key in ("displayName", "description", "tags", "properties")}
     job_id = await run_sync(face.names.job_id, name)
-    known = (await run_sync(face.names.of, job_id)).get("changed", {})
+    remembered = (await run_sync(face.names.of, job_id)).get("changed", {})
     for key in ("tags", "properties"):
-        if isinstance(given := sent[key], dict):
-            sent[key] = {**known.get(key, {}), **given}
+        if isinstance(changes := sent[key], dict):
+            sent[key] = {**remembered.get(key, {}), **changes}
     await run_sync(change, face, job_id, {**sent, "isArchived": document.get("hidden")})
     return answer(await run_sync(_run, face, request, await run_sync(_job, face, name), name))
 

@@ -28,5 +28,5 @@ async def token(request: Request, face: FaceOf) -> Response:
     secret = face.token.secret_of(name)
     if secret is None:
         raise Unauthorized("The token has been removed.")
-    made, ends = credentials.new_token(secret, name, resource, now=time.time())
-    return answer({"access_token": made, "expires_on": str(ends), "resource": resource, "token_type": "Bearer"})
+    new_token, ends = credentials.new_token(secret, name, resource, now=time.time())
+    return answer({"access_token": new_token, "expires_on": str(ends), "resource": resource, "token_type": "Bearer"})

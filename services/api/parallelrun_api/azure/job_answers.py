@@ -31,21 +31,21 @@ def job_answer(face: Face, request: Request, job: Job, *, name: str = "") -> dic
     Args:
         name: that by which it was asked for; by default, the one that its client has given to it.
     """
-    known = face.names.of(job.id)
-    sent = masked({**(known.get("sent") or _like_sent(job)), **known.get("changed", {})})
-    shown = name or known.get("name") or job.id
+    remembered = face.names.of(job.id)
+    sent = masked({**(remembered.get("sent") or _like_sent(job)), **remembered.get("changed", {})})
+    job_name = name or remembered.get("name") or job.id
     properties = {
         **sent,
         "status": status_of(job),
-        "isArchived": bool(known.get("is_archived")),
+        "isArchived": bool(remembered.get("is_archived")),
         "services": services(request, job),
         "properties": {**(sent.get("properties") or {}), "parallelrun.job_id": job.id},
         "tags": {str(key): str(value) for key, value in (sent.get("tags") or {}).items()},
     }
     properties.setdefault("experimentName", "Default")
     return {
-        "id": f"{scope_of(request)}/jobs/{shown}",
-        "name": shown,
+        "id": f"{scope_of(request)}/jobs/{job_name}",
+        "name": job_name,
         "type": _KIND,
         "systemData": {
             "createdAt": job.submitted,

@@ -73,23 +73,23 @@ async def list_jobs(request: Request, face: FaceOf) -> Response:
 
     def encoded() -> dict[str, Any]:
         jobs, last = face.context.jobs.page(Wanted(), before=before, limit=limit)
-        shown = [job_answer(face, request, job) for job in jobs]
+        answers = [job_answer(face, request, job) for job in jobs]
         archived = {"ActiveOnly": (False,), "ArchivedOnly": (True,)}.get(view, (False, True))
-        of_view = [each for each in shown if each["properties"]["isArchived"] in archived]
-        made = _made_by(face, schedule) if schedule else None
+        of_view = [each for each in answers if each["properties"]["isArchived"] in archived]
+        of_schedule = _made_by(face, schedule) if schedule else None
         value = {
             "value": [
                 each
                 for each in of_view
                 if _has_tag(each, tag)
-                and (made is None or each["properties"]["properties"]["parallelrun.job_id"] in made)
+                and (of_schedule is None or each["properties"]["properties"]["parallelrun.job_id"] in of_schedule)
             ]
         }
         if last:
             token = encode_token("azure-jobs", last)
             path = request.url.path.removeprefix("/azure")
-            given = {"$skip": token, "listViewType": view, "tag": tag, "scheduleId": schedule}
-            filters = urlencode({key: text for key, text in given.items() if text}, safe="$")
+            query = {"$skip": token, "listViewType": view, "tag": tag, "scheduleId": schedule}
+            filters = urlencode({key: text for key, text in query.items() if text}, safe="$")
             value["nextLink"] = f"{own_url(request)}{path}?{filters}"  # type: ignore[assignment]
         return value
 
@@ -97,10 +97,10 @@ async def list_jobs(request: Request, face: FaceOf) -> Response:
     return answer(await face.context.job_lists.run(key, encoded))
 
 
-def _has_tag(shown: dict[str, Any], tag: str) -> bool:
+def _has_tag(answer_fields: dict[str, Any], tag: str) -> bool:
     """Whether a job has a tag, given as its name, or as `name=value`."""
     name, equals, value = tag.partition("=")
-    tags = shown["properties"]["tags"]
+    tags = answer_fields["properties"]["tags"]
     return not tag or (name in tags and (not equals or tags[name] == value))
 
 

@@ -31,15 +31,15 @@ def types_of(face: Face, job_id: str, name: str) -> dict[str, str]:
         name: by which the client asks for it.
     """
     record = face.context.jobs.folder(job_id).record()
-    own = {
+    types = {
         key: str((each or {}).get("type") or "uri_folder") for key, each in (record.spec.get("outputs") or {}).items()
     }
     if _has_only_rows(record):
         return {ROWS: "uri_folder"}
     aliases = _aliases(face, job_id, name, is_pipeline=record.is_pipeline)
     if aliases is None:
-        return own
-    return {alias: own[key] for alias, key in aliases.items() if key in own}
+        return types
+    return {alias: types[key] for alias, key in aliases.items() if key in types}
 
 
 def served_output(face: Face, job_id: str, name: str, output: str) -> ServedFolder:
@@ -124,7 +124,7 @@ def _aliases(face: Face, job_id: str, name: str, *, is_pipeline: bool) -> dict[s
 def _bindings(node: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """The outputs of a step, with what each is bound to."""
     outputs = node.get("outputs")
-    for key, given in outputs.items() if isinstance(outputs, Mapping) else ():
-        text = given.get("value") if isinstance(given, Mapping) else given
+    for key, binding in outputs.items() if isinstance(outputs, Mapping) else ():
+        text = binding.get("value") if isinstance(binding, Mapping) else binding
         if isinstance(text, str):
             yield key, text

@@ -61,8 +61,8 @@ class FaceNames:
 
     def place(self, text: str) -> str:
         """The location that stands for another one: of an upload, the file or folder that has it."""
-        if (made := job_output_in(text)) is not None:
-            return made.within(output_place(self._face, made.job, made.output))
+        if (job_output := job_output_in(text)) is not None:
+            return job_output.within(output_place(self._face, job_output.job, job_output.output))
         location = location_of(text)
         if datastore_of(location.path) == DEFAULT_DATASTORE:
             path = location.path.partition("/paths/")[2]

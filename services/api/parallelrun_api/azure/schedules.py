@@ -52,18 +52,18 @@ async def get_schedule(name: str, request: Request, face: FaceOf) -> Response:
 @router.get("/schedules")
 async def list_schedules(request: Request, face: FaceOf) -> Response:
     """All schedules; `listViewType` says which."""
-    wanted = _VIEWS.get(request.query_params.get("listViewType", "EnabledOnly"), (True, False))
+    states = _VIEWS.get(request.query_params.get("listViewType", "EnabledOnly"), (True, False))
 
     def listed() -> list[dict[str, Any]]:
         store = face.context.schedules.store
-        known = ((name, store.of(name).revision()) for name in store.names())
+        revisions = ((name, store.of(name).revision()) for name in store.names())
         return [
             _answer_of(face, scope_of(request), name, revision)
-            for name, revision in known
-            if revision is not None and revision.is_enabled in wanted
+            for name, revision in revisions
+            if revision is not None and revision.is_enabled in states
         ]
 
-    key = ("azure", "schedules", scope_of(request), wanted)
+    key = ("azure", "schedules", scope_of(request), states)
     return answer({"value": await face.context.job_lists.run(key, listed)})
 
 
@@ -172,10 +172,14 @@ def _answer_of(face: Face, scope: str, name: str, revision: Revision) -> dict[st
 
 def _like_sent(revision: Revision) -> dict[str, Any]:
     """What a client might have sent for a schedule that was defined in another way."""
-    given = revision.trigger
-    trigger = {theirs: given[ours] for theirs, ours in (_FIELDS | _RECURRING).items() if given.get(ours) is not None}
-    pattern = given.get("schedule") or {}
-    kind = {"cron": "Cron", "recurrence": "Recurrence"}[str(given.get("type", "cron"))]
+    trigger_fields = revision.trigger
+    trigger = {
+        theirs: trigger_fields[ours]
+        for theirs, ours in (_FIELDS | _RECURRING).items()
+        if trigger_fields.get(ours) is not None
+    }
+    pattern = trigger_fields.get("schedule") or {}
+    kind = {"cron": "Cron", "recurrence": "Recurrence"}[str(trigger_fields.get("type", "cron"))]
     times = {theirs: pattern.get(ours) for theirs, ours in _PATTERN.items() if pattern.get(ours)}
     job = {"jobType": "Pipeline", "jobs": {}, "inputs": {}, "outputs": {}, "settings": {}}
     return {

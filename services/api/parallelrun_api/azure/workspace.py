@@ -193,10 +193,10 @@ async def list_compute_nodes(name: str, request: Request, face: FaceOf) -> Respo
 
 
 @router.get(_PROVIDED + "/locations/{location}/{what}", name="list_of_location")
-async def list_of_location(what: str) -> Response:
+async def list_of_location(kind: str) -> Response:
     """Nothing: machines have no quota here, and computes no sizes of Azure's."""
-    if what not in ("usages", "vmSizes"):
-        raise NotSupported(f"ParallelRun has no {what[:60]!r}; docs/azure-client.md says what it has.")
+    if kind not in ("usages", "vmSizes"):
+        raise NotSupported(f"ParallelRun has no {kind[:60]!r}; docs/azure-client.md says what it has.")
     return answer({"value": []})
 
 
@@ -211,8 +211,10 @@ def _define_missing(face: Face, request: Request, name: str, document: object) -
     inner = outer.get("properties") if isinstance(outer, dict) else None
     scale = (inner or {}).get("scaleSettings") if isinstance(inner, dict) else None
     counts = scale if isinstance(scale, dict) else {}
-    wanted = {"min_instances": counts.get("minNodeCount"), "max_instances": counts.get("maxNodeCount")}
-    computes.put(name, {"type": "amlcompute", **{key: count for key, count in wanted.items() if count is not None}})
+    counts_of_nodes = {"min_instances": counts.get("minNodeCount"), "max_instances": counts.get("maxNodeCount")}
+    computes.put(
+        name, {"type": "amlcompute", **{key: count for key, count in counts_of_nodes.items() if count is not None}}
+    )
 
 
 def _computes(face: Face, request: Request) -> list[dict[str, Any]]:
@@ -224,8 +226,8 @@ def _compute(face: Face, request: Request, name: str) -> dict[str, Any]:
     if face.context.computes.all():
         return _defined_compute(face, request, name)
     alive = sum(is_alive for _, is_alive in face.context.nodes.all())
-    said = "the nodes of this cluster, which are started and stopped by themselves"
-    return _as_azure_has_it(request, name, _Scale(least=alive, most=alive, there=alive, wanted=alive), said)
+    description = "the nodes of this cluster, which are started and stopped by themselves"
+    return _as_azure_has_it(request, name, _Scale(least=alive, most=alive, there=alive, wanted=alive), description)
 
 
 def _defined_compute(face: Face, request: Request, name: str) -> dict[str, Any]:

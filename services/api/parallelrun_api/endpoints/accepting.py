@@ -59,13 +59,13 @@ class Endpoints:
 
     def all(self) -> list[models.BatchEndpoint]:
         """All endpoints, by name; one that can't be read is left out, and logged."""
-        shown = []
+        items = []
         for name in self._store.names():
             try:
-                shown.append(self.get(name))
+                items.append(self.get(name))
             except (CorruptLog, NewerSchema, NotFound) as error:
                 log.warning("endpoint_unreadable", endpoint=name, error=error.message)
-        return shown
+        return items
 
     def get(self, name: str) -> models.BatchEndpoint:
         """Return one endpoint. Raises NotFound."""
@@ -135,7 +135,7 @@ class Endpoints:
             NotFound: there is no such endpoint.
             InvalidInput: something is wrong with it.
         """
-        given, now = self._store.get(endpoint), self._clock()
+        stored_endpoint, now = self._store.get(endpoint), self._clock()
         last = name in self._store.deployments(endpoint)
         reading = self._read(document, endpoint, name)
         job = self._job(reading.reading, code)
@@ -153,15 +153,15 @@ class Endpoints:
         )
         self._store.put_deployment(deployment)
         if is_default:
-            self._store.put(msgspec.structs.replace(given, default_deployment=name, at=now))
+            self._store.put(msgspec.structs.replace(stored_endpoint, default_deployment=name, at=now))
         return _shown(deployment), not last
 
     def remove_deployment(self, endpoint: str, name: str) -> None:
         """Forget a deployment; its jobs stay. Raises NotFound."""
         self._store.remove_deployment(endpoint, name)
-        given = self._store.get(endpoint)
-        if given.default_deployment == name:
-            self._store.put(msgspec.structs.replace(given, default_deployment="", at=self._clock()))
+        stored_endpoint = self._store.get(endpoint)
+        if stored_endpoint.default_deployment == name:
+            self._store.put(msgspec.structs.replace(stored_endpoint, default_deployment="", at=self._clock()))
 
     def invoke(self, name: str, document: object, key: str, traceparent: str = "") -> str:
         """Make a job of a deployment and what is given, durably; returns its id. It is not yet registered.
@@ -176,20 +176,20 @@ class Endpoints:
             KeyReused: the key was used for something else.
             RedisError: Redis is away; nothing has happened.
         """
-        endpoint, given = self._store.get(name), read_invocation(document)
-        called = given.deployment_name or endpoint.default_deployment
+        endpoint, invocation = self._store.get(name), read_invocation(document)
+        called = invocation.deployment_name or endpoint.default_deployment
         if not called:
-            there = ", ".join(self._store.deployments(name))
+            listed = ", ".join(self._store.deployments(name))
             message = "the endpoint has no default deployment, and the request names none"
-            todo = f"it has {there}" if there else "make one: `parallelrun batch-deployment create --set-default`"
+            todo = f"it has {listed}" if listed else "make one: `parallelrun batch-deployment create --set-default`"
             raise InvalidInput.at("/deployment_name", message, todo)
         deployment = self._store.deployment(name, called)
-        reading = read_job(job_document(deployment, given), names=self._names)
-        made = Note("", f"made by the deployment {called!r} of the batch endpoint {name!r}")
-        notes = (*(Note("", note) for note in deployment.notes), *reading.notes, made)
-        asked = json.dumps(["invoke", name, document], sort_keys=True, default=str)
+        reading = read_job(job_document(deployment, invocation), names=self._names)
+        origin = Note("", f"made by the deployment {called!r} of the batch endpoint {name!r}")
+        notes = (*(Note("", note) for note in deployment.notes), *reading.notes, origin)
+        request_text = json.dumps(["invoke", name, document], sort_keys=True, default=str)
         upload = Upload(
-            reading=replace(reading, notes=notes), code=None, sha256=hashlib.sha256(asked.encode()).hexdigest()
+            reading=replace(reading, notes=notes), code=None, sha256=hashlib.sha256(request_text.encode()).hexdigest()
         )
         return self._submissions.accept(upload, key, traceparent)
 
@@ -197,10 +197,10 @@ class Endpoints:
         """A deployment in Azure ML's form, or as a client sends it that has read the files beside it."""
         if not isinstance(document, dict) or "job" not in document:
             return read_deployment(document, name=name, endpoint=endpoint, names=self._names)
-        known = {"name", "endpoint_name", "description", "tags", "job", "slots"}
+        fields = {"name", "endpoint_name", "description", "tags", "job", "slots"}
         for field in document:
-            if field not in known:
-                raise InvalidInput.at(f"/{field}", "unknown field", f"known are {', '.join(sorted(known))}")
+            if field not in fields:
+                raise InvalidInput.at(f"/{field}", "unknown field", f"known are {', '.join(sorted(fields))}")
         try:
             slots = msgspec.convert(document.get("slots") or {}, dict[str, Slot])
             tags = msgspec.convert(document.get("tags") or {}, dict[str, str])

@@ -160,8 +160,8 @@ class Audit:
 def _facts(scope: Scope, did: str, status: int, headers: list[tuple[bytes, bytes]]) -> dict[str, Any]:
     state = scope.get("state", {})
     client = scope.get("client")
-    given = scope.get("path_params", {})
-    job_id = given.get("job_id") or _created(headers)
+    path_params = scope.get("path_params", {})
+    job_id = path_params.get("job_id") or _created(headers)
     return {
         "did": did,
         "status": status,
@@ -169,18 +169,20 @@ def _facts(scope: Scope, did: str, status: int, headers: list[tuple[bytes, bytes
         "address": client[0] if client else "",
         "request_id": state.get("request_id", ""),
         **({"job_id": job_id[:64]} if job_id else {}),
-        **{key: value[:_MOST_CHARACTERS] for key, value in _named(given).items()},
+        **{key: value[:_MOST_CHARACTERS] for key, value in _named(path_params).items()},
         **({"asked": f"{scope['method']} {scope['path']}"[:_MOST_CHARACTERS]} if did in ("refused", "unknown") else {}),
     }
 
 
-def _named(given: dict[str, str]) -> dict[str, str]:
+def _named(path_params: dict[str, str]) -> dict[str, str]:
     """Return what the path of the request names, beside a job."""
-    named: dict[str, str] = {key: given[key] for key in ("name", "datastore", "compute", "path") if key in given}
-    if "asset" in given:
-        named["asset"] = f"{given['kind']}/{given['asset']}"
-    if "container" in given:
-        named["path"] = f"{given['container']}/{given.get('blob', '')}"
+    named: dict[str, str] = {
+        key: path_params[key] for key in ("name", "datastore", "compute", "path") if key in path_params
+    }
+    if "asset" in path_params:
+        named["asset"] = f"{path_params['kind']}/{path_params['asset']}"
+    if "container" in path_params:
+        named["path"] = f"{path_params['container']}/{path_params.get('blob', '')}"
     return named
 
 

@@ -103,8 +103,8 @@ class Guard:
         origin = headers.get(b"origin")
         if origin is None or method in _SAFE_METHODS:
             return
-        own = headers.get(b"host", b"").decode("latin-1").lower()
-        if origin.decode("latin-1").lower().partition("://")[2] != own:
+        own_host = headers.get(b"host", b"").decode("latin-1").lower()
+        if origin.decode("latin-1").lower().partition("://")[2] != own_host:
             raise Forbidden("Pages of other origins may not change anything here.")
 
     def _check_token(self, method: str, headers: dict[bytes, bytes]) -> str:
@@ -113,8 +113,8 @@ class Guard:
             return ""
         if b"authorization" not in headers and b"cookie" in headers:
             return self._sessions.admit(method, headers)
-        scheme, _, given = headers.get(b"authorization", b"").partition(b" ")
-        name = self._token.name_of(given.strip()) if scheme.lower() == b"bearer" else ""
+        scheme, _, token = headers.get(b"authorization", b"").partition(b" ")
+        name = self._token.name_of(token.strip()) if scheme.lower() == b"bearer" else ""
         if not name:
             raise Unauthorized("A valid token is required: send it as `Authorization: Bearer TOKEN`.")
         return name

@@ -35,21 +35,21 @@ def prepared(model: BaseModel) -> Prepared:
     return Prepared(data, compressed, f'"{crc32(data):x}-{len(data):x}"')
 
 
-def conditional_answer(given: Headers, answer: Prepared) -> Response:
+def conditional_answer(request_headers: Headers, answer: Prepared) -> Response:
     """The answer, unless the client has it: then 304.
 
     Args:
-        given: the headers of the request.
+        request_headers: the headers of the request.
     """
     headers = {
         "Cache-Control": "private, no-cache",
         "ETag": answer.tag,
         "Vary": "Accept-Encoding, Authorization, Cookie",
     }
-    if answer.tag in given.get("if-none-match", ""):
+    if answer.tag in request_headers.get("if-none-match", ""):
         return Response(status_code=304, headers=headers)
     data = answer.data
-    if len(answer.compressed) < len(data) and "gzip" in given.get("accept-encoding", ""):
+    if len(answer.compressed) < len(data) and "gzip" in request_headers.get("accept-encoding", ""):
         headers["Content-Encoding"] = "gzip"
         data = answer.compressed
     return Response(data, headers=headers, media_type="application/json")

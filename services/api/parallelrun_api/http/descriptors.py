@@ -19,9 +19,9 @@ def raise_limit() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
-def most_connections(wanted: int) -> int:
+def most_connections(requested: int) -> int:
     """Return this number of connections, or the number that the limit on open files leaves room for."""
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft == resource.RLIM_INFINITY:
-        return wanted
-    return min(wanted, max(16, (soft - _OWN) // _FOR_EACH))
+        return requested
+    return min(requested, max(16, (soft - _OWN) // _FOR_EACH))

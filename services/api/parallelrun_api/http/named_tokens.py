@@ -69,13 +69,13 @@ class NamedTokens:
         self._is_well = True
         self._check_at = clock() + _CHECK_EVERY_S
 
-    def name_of(self, given: bytes) -> str:
+    def name_of(self, presented: bytes) -> str:
         """Whose token this is; empty: nobody's."""
         if self._clock() >= self._check_at:
             self._refresh()
         name = ""
         for each, token in self._tokens.items():  # all of them, so that the time tells nothing
-            if hmac.compare_digest(given, token):
+            if hmac.compare_digest(presented, token):
                 name = each
         return name
 

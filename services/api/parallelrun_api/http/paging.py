@@ -42,7 +42,7 @@ def clamped(limit: int) -> int:
 async def page_answer(
     lane: Lane,
     model: type[BaseModel],
-    asked: tuple[str, *tuple[Hashable, ...]],
+    query: tuple[str, *tuple[Hashable, ...]],
     read: Callable[[str, int], tuple[list[Any], str | None]],
     *,
     limit: int,
@@ -52,7 +52,7 @@ async def page_answer(
 
     Args:
         model: has `items` and `next_page_token`.
-        asked: the kind of the list, whose tokens no other list accepts, and what tells reads of this kind apart.
+        query: the kind of the list, whose tokens no other list accepts, and what tells reads of this kind apart.
         read: from where the page before has ended, and the number of items, to these, and where this page ends; None if
             it is the last.
 
@@ -60,14 +60,14 @@ async def page_answer(
         InvalidInput: the token is not of this list.
         TooManyReads: too many wait already.
     """
-    kind, most = asked[0], clamped(limit)
+    kind, most = query[0], clamped(limit)
     before = decode_token(page_token, kind, 1)[0] if page_token else ""
 
     def encoded() -> str:
         items, last = read(before, most)
         return model(items=items, next_page_token=encode_token(kind, last) if last else None).model_dump_json()
 
-    return encoded_answer(await lane.run((*asked, before, most), encoded))
+    return encoded_answer(await lane.run((*query, before, most), encoded))
 
 
 def encode_token(kind: str, *position: str | int) -> str:

@@ -52,10 +52,10 @@ def install(app: FastAPI, routes: Sequence[Route]) -> None:
 
 
 async def _answer(request: Request, error: Exception) -> Response:
-    known = _known(error)
-    if known is None:
+    mapped = _known(error)
+    if mapped is None:
         raise error  # a bug: it is logged, and answered with 500, further out
-    return known.response(request.url.path)
+    return mapped.response(request.url.path)
 
 
 class _Known:
@@ -81,8 +81,8 @@ class _Known:
 
 def problem_of(error: Exception) -> Problem | None:
     """Return what is told of an error; None when it is a bug."""
-    known = _known(error)
-    return known.problem if known is not None else None
+    mapped = _known(error)
+    return mapped.problem if mapped is not None else None
 
 
 def problem_response(error: Exception, instance: str) -> Response:

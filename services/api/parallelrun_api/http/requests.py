@@ -78,10 +78,10 @@ class RequestScope:
             nonlocal status, first_byte_s
             if message["type"] == "http.response.start":
                 status, first_byte_s = message["status"], time.monotonic() - began
-                own = list(message.get("headers", ()))
-                given = {name.lower() for name, _ in own}
-                safe = [header for header in _SAFE_HEADERS if header[0] not in given]
-                headers = [*own, *safe, (b"x-request-id", request_id.encode())]
+                response_headers = list(message.get("headers", ()))
+                header_names = {name.lower() for name, _ in response_headers}
+                safe = [header for header in _SAFE_HEADERS if header[0] not in header_names]
+                headers = [*response_headers, *safe, (b"x-request-id", request_id.encode())]
                 message["headers"] = headers
                 self._audit.answered(scope, status, headers)
             await send(message)

@@ -126,8 +126,12 @@ class Sessions:
         latest; None: it is none.
         """
         with self._lock:
-            known = self._codes.pop(_hash(code), None)
-        return (known.token_name, known.until) if known is not None and known.ends > self._clock() else None
+            code_entry = self._codes.pop(_hash(code), None)
+        return (
+            (code_entry.token_name, code_entry.until)
+            if code_entry is not None and code_entry.ends > self._clock()
+            else None
+        )
 
     def _mac(self, name: str, text: str) -> bytes:
         key = hmac.digest(self.token.secret_of(name) or b"", b"parallelrun session", hashlib.sha256)

@@ -43,11 +43,11 @@ class Token(NamedTuple):
         """Return whether clients must present one at all."""
         return bool(self.text) or self.named is not None
 
-    def name_of(self, given: bytes) -> str:
+    def name_of(self, presented: bytes) -> str:
         """The name of a token that a client presents; empty: it is none."""
-        if self.text and hmac.compare_digest(given, self.text.encode()):
+        if self.text and hmac.compare_digest(presented, self.text.encode()):
             return ONLY_ONE
-        return self.named.name_of(given) if self.named is not None else ""
+        return self.named.name_of(presented) if self.named is not None else ""
 
     def secret_of(self, name: str) -> bytes | None:
         """The token of this name; None: there is none. Where none is needed, the empty name has an empty one."""
@@ -75,7 +75,7 @@ def load_token(settings: ApiSettings) -> Token:
 
 
 def _load(settings: ApiSettings) -> Token:
-    given = settings.token.get_secret_value()
+    setting = settings.token.get_secret_value()
     if settings.insecure:
         _check_insecure(settings)
         return Token()
@@ -83,8 +83,8 @@ def _load(settings: ApiSettings) -> Token:
         if path.absolute().is_relative_to(settings.root):
             log.warning("token_in_root", token_file=str(path), hint="workers can read it there")
     named = NamedTokens(settings.tokens_file) if settings.tokens_file is not None else None
-    if given:
-        return Token(given, named=named)
+    if setting:
+        return Token(setting, named=named)
     if settings.token_file is not None:
         return Token(_read(settings.token_file), str(settings.token_file), named)
     if named is not None:

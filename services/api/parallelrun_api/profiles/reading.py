@@ -42,7 +42,7 @@ def read_profiles(served: ServedFolder, *, node: str, process: str) -> Profiles:
     Args:
         node, process: only of this node, only of workers of this name; empty: of all.
     """
-    total, workers, left_out, left = ProfileSum(), list[WorkerTime](), 0, _MOST_BYTES_OF_ALL
+    total, workers, left_out, remaining_bytes = ProfileSum(), list[WorkerTime](), 0, _MOST_BYTES_OF_ALL
     paths = [entry.path for entry in served.files()]
     converted = {path.removesuffix(_SUFFIX) for path in paths if path.endswith(_SUFFIX)}
     for path in paths:
@@ -53,8 +53,8 @@ def read_profiles(served: ServedFolder, *, node: str, process: str) -> Profiles:
         if not path.endswith(_SUFFIX):
             left_out += name not in converted  # one of an earlier release, for viewers of pstats
             continue
-        text = _read(served, path, left)
-        left -= len(text)
+        text = _read(served, path, remaining_bytes)
+        remaining_bytes -= len(text)
         profile = _decoded(text)
         try:
             if profile is not None:

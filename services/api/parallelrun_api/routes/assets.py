@@ -124,8 +124,8 @@ async def list_asset_versions(
 )
 async def create_asset(kind: KindOf, asset: Name, request: Request, context: Ctx) -> Response:
     """Make a version whose name is in the document, or else the number after the highest one."""
-    made, is_new = await _created(context, request, kind, asset, "")
-    return json_answer(made, 201 if is_new else 200)
+    created, is_new = await _created(context, request, kind, asset, "")
+    return json_answer(created, 201 if is_new else 200)
 
 
 @router.put(
@@ -142,8 +142,8 @@ async def create_asset(kind: KindOf, asset: Name, request: Request, context: Ctx
 async def put_asset(kind: KindOf, asset: Name, version: Version, request: Request, context: Ctx) -> Response:
     """Make a version of this name. A version never changes: one that is there with another content is left as it is,
     and the request refused (409)."""
-    made, is_new = await _created(context, request, kind, asset, version)
-    return json_answer(made, 201 if is_new else 200)
+    created, is_new = await _created(context, request, kind, asset, version)
+    return json_answer(created, 201 if is_new else 200)
 
 
 @router.get(

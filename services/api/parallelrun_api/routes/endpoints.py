@@ -38,9 +38,9 @@ _DEPLOYMENT: Final[dict[str, Any]] = {
 }
 
 
-def _documents(schema: dict[str, Any], what: str) -> dict[str, Any]:
+def _documents(schema: dict[str, Any], description: str) -> dict[str, Any]:
     content: dict[str, Any] = {kind: {"schema": schema} for kind in (JSON_TYPE, *YAML_TYPES)}
-    return {"requestBody": {"required": True, "description": what, "content": content}}
+    return {"requestBody": {"required": True, "description": description, "content": content}}
 
 
 _DEPLOYMENT_BODY: Final = _documents(_DEPLOYMENT, "A document, or a form of a document and a zip of its code.")
@@ -103,8 +103,8 @@ def get_batch_endpoint(endpoint: Name, context: Ctx) -> Response:
 async def put_batch_endpoint(endpoint: Name, request: Request, context: Ctx) -> Response:
     """Define a batch endpoint, durably."""
     document = await read_document(request)
-    made, is_new = await run_sync(context.endpoints.put, endpoint, document)
-    return json_answer(made, 201 if is_new else 200)
+    defined, is_new = await run_sync(context.endpoints.put, endpoint, document)
+    return json_answer(defined, 201 if is_new else 200)
 
 
 @router.delete(
@@ -199,10 +199,10 @@ async def put_batch_deployment(
     with ExitStack() as open_files:
         if code is not None:
             open_files.enter_context(code)
-        made, is_new = await run_sync(
+        defined, is_new = await run_sync(
             lambda: context.endpoints.put_deployment(endpoint, deployment, document, code, is_default=default)
         )
-    return json_answer(made, 201 if is_new else 200)
+    return json_answer(defined, 201 if is_new else 200)
 
 
 @router.delete(

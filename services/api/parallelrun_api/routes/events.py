@@ -144,9 +144,9 @@ def masked_data(event: Event, mask: Mask) -> str:
     """The data of an event. The user's own words are only in these fields of errors, and of what is told of steps."""
     if event.name not in ("error", "step"):
         return event.data
-    told = json.loads(event.data)
+    fields = json.loads(event.data)
     words = ("message", "traceback", "why")
-    return json.dumps(told | {name: mask.printable(told[name]) for name in words if name in told})
+    return json.dumps(fields | {name: mask.printable(fields[name]) for name in words if name in fields})
 
 
 def _frame(name: str, data: str, event_id: EventId | None = None) -> bytes:

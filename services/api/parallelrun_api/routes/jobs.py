@@ -144,12 +144,12 @@ async def list_jobs(
 ) -> Response:
     """The newest jobs first, without those that are steps of pipelines. A page may hold fewer than asked for; the last
     one has no `next_page_token`."""
-    wanted = Wanted(state=status, parent=parent, has_steps=steps)
+    job_filter = Wanted(state=status, parent=parent, has_steps=steps)
     return await page_answer(
         context.job_lists,
         JobPage,
-        ("jobs", wanted),
-        lambda before, most: context.jobs.page(wanted, before=before, limit=most),
+        ("jobs", job_filter),
+        lambda before, most: context.jobs.page(job_filter, before=before, limit=most),
         limit=limit,
         page_token=page_token,
     )

@@ -45,12 +45,12 @@ async def list_mini_batches(
     """A job's mini-batches: decided ones in the order of their decisions, `running` and `ready` ones as they are now. A
     page may have fewer items than `limit`; the last one has no `next_page_token`. A pipeline has none (409): its steps
     have."""
-    wanted = Page(limit=clamped(limit), token=page_token)
-    key = (list_mini_batches, job_id, status, order_by, first, end, wanted)
+    page = Page(limit=clamped(limit), token=page_token)
+    key = (list_mini_batches, job_id, status, order_by, first, end, page)
     if order_by != "decided":
         part = Part(order_by=order_by, first=first, end=end)
-        return encoded_answer(await context.pictures.run(key, lambda: _ordered(context, job_id, status, part, wanted)))
-    return encoded_answer(await context.long_lists.run(key, lambda: _page(context, job_id, status, wanted)))
+        return encoded_answer(await context.pictures.run(key, lambda: _ordered(context, job_id, status, part, page)))
+    return encoded_answer(await context.long_lists.run(key, lambda: _page(context, job_id, status, page)))
 
 
 @router.get(
@@ -88,15 +88,15 @@ def _tries(context: Context, job_id: str, mini_batch: int) -> str:
     _check_has_mini_batches(folder.record())
     job = context.jobs.get(job_id)
     history = context.histories.of(folder)
-    held = {} if job.state.is_terminal else context.job_views.running(job_id)
+    running_tries = {} if job.state.is_terminal else context.job_views.running(job_id)
     with history.lock:
         total = max(job.progress.scheduled, history.decided_by.end)
         if mini_batch >= total:
             raise NotFound(f"Job {job_id} has no mini-batch {mini_batch:,}: there are {total:,} so far.")
         return MiniBatchTries(
             id=mini_batch,
-            status=status_of(history, mini_batch) or ("running" if mini_batch in held else "ready"),
-            node=held.get(mini_batch),
+            status=status_of(history, mini_batch) or ("running" if mini_batch in running_tries else "ready"),
+            node=running_tries.get(mini_batch),
             tries=tries_of(history, mini_batch),
             read_share=history.read_share,
         ).model_dump_json()
@@ -107,15 +107,15 @@ def _check_has_mini_batches(record: JobRecord) -> None:
         raise Conflict(f"Job {record.job_id} is a pipeline: ask for the mini-batches of the job of one of its `steps`.")
 
 
-def _page(context: Context, job_id: str, status: Status | None, wanted: Page) -> str:
+def _page(context: Context, job_id: str, status: Status | None, page: Page) -> str:
     folder = context.jobs.folder(job_id)
     record = folder.record()
     _check_has_mini_batches(record)
     match status:
         case "running":
-            answer = running(context.job_views, job_id, wanted)
+            answer = running(context.job_views, job_id, page)
         case "ready":
-            answer = ready(context.job_views, job_id, wanted)
+            answer = ready(context.job_views, job_id, page)
         case _:
-            answer = decided(folder.path, Mask(record.spec), status, wanted)
+            answer = decided(folder.path, Mask(record.spec), status, page)
     return answer.model_dump_json()

@@ -54,13 +54,13 @@ def check_nodes(context: Ctx, request: CheckRequest | None = None) -> Response:
 
 
 def _check(answer: CheckAnswer) -> NodeCheck:
-    said = [Finding(level=each.level.value, what=each.what, todo=each.todo) for each in answer.findings]
-    return NodeCheck(id=answer.id, findings=said)
+    items = [Finding(level=each.level.value, what=each.what, todo=each.todo) for each in answer.findings]
+    return NodeCheck(id=answer.id, findings=items)
 
 
 def _pressure(info: NodeInfo) -> NodePressure | None:
-    known = info.pressure
-    return NodePressure(of=known.of, cpu=known.cpu, io=known.io, memory=known.memory) if known else None
+    pressure = info.pressure
+    return NodePressure(of=pressure.of, cpu=pressure.cpu, io=pressure.io, memory=pressure.memory) if pressure else None
 
 
 def _node(info: NodeInfo, is_alive: bool) -> Node:

@@ -53,7 +53,7 @@ async def show_profile(
     """The functions in which the workers of a job with a `profiling_module` have spent their time; of all, of a node,
     or of one. While the job runs, as of the last half minute."""
 
-    def answer(folder: JobFolder, profiles: Profiles, shown: Callable[[Function], dict[str, Any]]) -> str:
+    def answer(folder: JobFolder, profiles: Profiles, to_fields: Callable[[Function], dict[str, Any]]) -> str:
         functions = profiles.sum.functions
         first = sorted(functions, key=lambda each: (-getattr(functions[each], _FIELDS[sort]), each))[:limit]
         return Profile(
@@ -64,7 +64,7 @@ async def show_profile(
             count=len(functions) + profiles.sum.left_out,
             items=[
                 ProfiledFunction(
-                    **shown(each),
+                    **to_fields(each),
                     calls=functions[each].calls,
                     plain_calls=functions[each].plain_calls,
                     own_s=round(functions[each].own_s, 6),
@@ -74,8 +74,8 @@ async def show_profile(
             ],
         ).model_dump_json()
 
-    whose = _Whose(job_id, node, process)
-    return await _answered(context, (show_profile, whose, sort, limit), whose, answer)
+    selection = _Whose(job_id, node, process)
+    return await _answered(context, (show_profile, selection, sort, limit), selection, answer)
 
 
 @router.get(
@@ -95,14 +95,14 @@ async def show_profile_tree(
 ) -> Response:
     """Return the measurements as a tree, for an icicle view: the calls that take most."""
 
-    def answer(_: JobFolder, profiles: Profiles, shown: Callable[[Function], dict[str, Any]]) -> str:
+    def answer(_: JobFolder, profiles: Profiles, to_fields: Callable[[Function], dict[str, Any]]) -> str:
         from parallelrun_api.profiles.tree import tree_of
 
         return ProfileTree(
             total_s=round(profiles.sum.total_s, 6),
             items=[
                 ProfileCall(
-                    **shown(each.function),
+                    **to_fields(each.function),
                     parent=each.parent,
                     depth=each.depth,
                     seconds=round(each.seconds, 6),
@@ -112,28 +112,28 @@ async def show_profile_tree(
             ],
         ).model_dump_json()
 
-    whose = _Whose(job_id, node, process)
-    return await _answered(context, (show_profile_tree, whose, depth, limit), whose, answer)
+    selection = _Whose(job_id, node, process)
+    return await _answered(context, (show_profile_tree, selection, depth, limit), selection, answer)
 
 
 async def _answered(
     context: Context,
     key: tuple[object, ...],
-    whose: _Whose,
+    selection: _Whose,
     answer: Callable[[JobFolder, Profiles, Callable[[Function], dict[str, Any]]], str],
 ) -> Response:
     def read() -> str:
         from parallelrun_api.profiles.reading import read_profiles
 
-        folder = context.jobs.folder(whose.job_id)
+        folder = context.jobs.folder(selection.job_id)
         mask = Mask(folder.record().spec)
 
         def shown(function: Function) -> dict[str, Any]:
             texts = {"function": mask.printable(function.name), "file": mask.printable(function.file)}
             return {**texts, "line": function.line}
 
-        beneath = f"{whose.job_id}/logs/sys/node"
+        beneath = f"{selection.job_id}/logs/sys/node"
         served = ServedFolder(anchor=folder.path.parent, beneath=beneath, names=context.folder_names)
-        return answer(folder, read_profiles(served, node=whose.node, process=whose.process), shown)
+        return answer(folder, read_profiles(served, node=selection.node, process=selection.process), shown)
 
     return encoded_answer(await context.long_lists.run(key, read))

@@ -109,8 +109,8 @@ async def put_schedule(schedule: Name, request: Request, context: Ctx) -> Respon
         if code is not None:
             open_files.enter_context(code)
         revision, is_new = await run_sync(context.schedules.put, schedule, document, code)
-    made = await run_sync(shown.schedule, context.schedules.store, schedule, revision)
-    return json_answer(made, 201 if is_new else 200)
+    defined = await run_sync(shown.schedule, context.schedules.store, schedule, revision)
+    return json_answer(defined, 201 if is_new else 200)
 
 
 @router.delete(

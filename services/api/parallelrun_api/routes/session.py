@@ -74,8 +74,8 @@ def sign_in(request: Request, sessions: Ours, shown: SignIn) -> Response:
         else:
             name = sessions.token.name_of(shown.token.strip().encode()) or ""
         if not name:
-            what = "This link was used already, or is too old: get another one." if shown.code else ""
-            raise Unauthorized(what or "This is not a token of this server.")
+            refusal = "This link was used already, or is too old: get another one." if shown.code else ""
+            raise Unauthorized(refusal or "This is not a token of this server.")
     request.scope["state"]["token_name"] = name
     session, cookie = sessions.new_cookie(name, _headers(request), until)
     answer = Session(

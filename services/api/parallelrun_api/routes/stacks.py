@@ -49,8 +49,8 @@ def ask_for_stacks(job_id: JobId, context: Ctx, wish: StacksWish | None = None) 
     if not nodes:
         where = f"node {wish.node!r} doesn't work" if wish.node else "no node works"
         raise Conflict(f"There is nothing to show: {where} for job {job_id} now.")
-    asked = context.nodes.ask_for_stacks(job_id, node=wish.node, process=wish.process)
-    return json_answer(StacksAsked(id=asked, nodes=nodes), 202)
+    request_id = context.nodes.ask_for_stacks(job_id, node=wish.node, process=wish.process)
+    return json_answer(StacksAsked(id=request_id, nodes=nodes), 202)
 
 
 @router.get(

@@ -97,9 +97,9 @@ async def show_timeline(
 
         _, history = _looked_at(context, job_id)
         with history.lock:
-            shown = timeline(history, Window(begin_s=begin_s, end_s=end_s, buckets=buckets, skip=skip, lanes=limit))
-        more = skip + limit < shown.lanes_total
-        return shown.model_copy(update={"next_page_token": encode_token(_LANES, skip + limit) if more else None})
+            view = timeline(history, Window(begin_s=begin_s, end_s=end_s, buckets=buckets, skip=skip, lanes=limit))
+        more = skip + limit < view.lanes_total
+        return view.model_copy(update={"next_page_token": encode_token(_LANES, skip + limit) if more else None})
 
     return await _answered(request, context, (show_timeline, job_id, begin_s, end_s, buckets, limit, skip), answer)
 
@@ -236,5 +236,5 @@ def _values(context: Context, job_id: str) -> dict[str, object]:
 
 
 async def _answered(request: Request, context: Context, key: Hashable, answer: Callable[[], BaseModel]) -> Response:
-    made = await context.pictures.run(key, lambda: prepared(answer()))
-    return conditional_answer(request.headers, made)
+    prepared_answer = await context.pictures.run(key, lambda: prepared(answer()))
+    return conditional_answer(request.headers, prepared_answer)

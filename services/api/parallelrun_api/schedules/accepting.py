@@ -132,8 +132,8 @@ class Schedules:
         revision = self.store.get(name)
         job_id = new_job_id()
         if key:
-            asked = hashlib.sha256(f"trigger\0{name}".encode()).hexdigest()
-            job_id = self._keys.claim(key, asked, job_id, now=self._registry.now())
+            request_sha256 = hashlib.sha256(f"trigger\0{name}".encode()).hexdigest()
+            job_id = self._keys.claim(key, request_sha256, job_id, now=self._registry.now())
         now = moment(int(self._clock()))
         record = job_of(
             revision.job,
@@ -208,15 +208,15 @@ def _changed(record: JobRecord, changes: dict[str, Any]) -> JobSpec:
         if key in _LABELS:
             spec[_LABELS[key]] = value
         elif key in ("inputs", "outputs") and isinstance(value, dict):
-            there = dict(spec.get(key) or {})
-            for name, given in value.items():
-                if name not in there:
-                    known = f"it has {', '.join(there)}" if there else "it has none"
-                    problems.wrong(f"{_LIKE}/{key}/{name}", f"the job has none of this name among its {key}", known)
+            entries = dict(spec.get(key) or {})
+            for name, change in value.items():
+                if name not in entries:
+                    listed = f"it has {', '.join(entries)}" if entries else "it has none"
+                    problems.wrong(f"{_LIKE}/{key}/{name}", f"the job has none of this name among its {key}", listed)
                     continue
-                old = there[name] if isinstance(there[name], dict) else {}
-                there[name] = {**old, **given} if isinstance(given, dict) else {**old, "path": given}
-            spec[key] = there
+                old = entries[name] if isinstance(entries[name], dict) else {}
+                entries[name] = {**old, **change} if isinstance(change, dict) else {**old, "path": change}
+            spec[key] = entries
         else:
             hint = "inputs, outputs, display_name, description, tags and experiment_name can be"
             problems.wrong(f"{_LIKE}/{key}", "this can't be changed of a job that there is", hint)

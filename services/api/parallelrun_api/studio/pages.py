@@ -102,14 +102,14 @@ class Pages:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         scope["route"] = self
         headers: dict[bytes, bytes] = dict(scope["headers"])
-        if shown := _SHOWN.fullmatch(scope["path"]):
+        if match := _SHOWN.fullmatch(scope["path"]):
             # It signs the person in, if need be. No permanent address: programs get JSON at the same one.
-            answer = RedirectResponse(quote(shown[1]), 303, headers={"Cache-Control": "no-store", "Vary": "Accept"})
+            answer = RedirectResponse(quote(match[1]), 303, headers={"Cache-Control": "no-store", "Vary": "Accept"})
             await answer(scope, receive, send)
             return
         await self._answer(scope["path"][1:], headers)(scope, receive, send)
 
-    def _answer(self, name: str, given: Mapping[bytes, bytes]) -> Response:
+    def _answer(self, name: str, request_headers: Mapping[bytes, bytes]) -> Response:
         file = self._files.get(name, self._files[_ROOT])
         headers = {
             **_SAFE_HEADERS,
@@ -117,10 +117,10 @@ class Pages:
             "ETag": file.tag,
             "Vary": "Accept-Encoding",
         }
-        if file.tag.encode() in given.get(b"if-none-match", b""):
+        if file.tag.encode() in request_headers.get(b"if-none-match", b""):
             return Response(status_code=304, headers=headers)
         data = file.data
-        if b"gzip" in given.get(b"accept-encoding", b"") and len(file.compressed) < len(data):
+        if b"gzip" in request_headers.get(b"accept-encoding", b"") and len(file.compressed) < len(data):
             data = file.compressed
             headers["Content-Encoding"] = "gzip"
         return Response(data, headers=headers, media_type=_TYPES[Path(file.name).suffix])

@@ -101,8 +101,8 @@ def _place_of(code: str, sent: Path | None) -> str:
         return code
     folder = sent.joinpath(*_parts(code))
     if not folder.is_dir():
-        there = ", ".join(sorted(each.name for each in sent.iterdir() if each.is_dir())[:10]) or "none"
-        raise InvalidInput.at("/code", f"the zip has no folder {code!r}", f"at its top: {there}")
+        folders = ", ".join(sorted(each.name for each in sent.iterdir() if each.is_dir())[:10]) or "none"
+        raise InvalidInput.at("/code", f"the zip has no folder {code!r}", f"at its top: {folders}")
     return str(folder)
 
 

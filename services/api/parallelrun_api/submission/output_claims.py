@@ -95,8 +95,8 @@ def _pointer(spec: JobSpec) -> str:
     return f"/outputs/{spec.append_row_to}/path" if spec.append_row_to else "/output"
 
 
-def _writers(claims: Sequence[_Claim], registry: Registry, own: Sequence[str]) -> dict[str, str]:
-    return registry.writers_of([claim.file for claim in claims], other_than=own)
+def _writers(claims: Sequence[_Claim], registry: Registry, own_jobs: Sequence[str]) -> dict[str, str]:
+    return registry.writers_of([claim.file for claim in claims], other_than=own_jobs)
 
 
 def _already_there(claim: _Claim) -> Problem | None:

@@ -180,12 +180,12 @@ def _check_makes_no_assets(folder: JobFolder, record: JobRecord) -> None:
         Conflict: it would.
     """
     result = folder.result()
-    made = [name for name, given in record.job_spec().outputs.items() if given.asset is not None]
-    if made and result is not None and result.state is JobState.COMPLETED:
+    asset_outputs = [name for name, output in record.job_spec().outputs.items() if output.asset is not None]
+    if asset_outputs and result is not None and result.state is JobState.COMPLETED:
         raise Conflict(
-            f"Job {folder.job_id} is completed, and its output {made[0]!r} was to be a version of an asset, which "
-            f"never changes. Submit it again, with resume_from: {folder.job_id} if all that it writes are rows: that "
-            "runs only what has failed, and makes the next version."
+            f"Job {folder.job_id} is completed, and its output {asset_outputs[0]!r} was to be a version of an asset, "
+            f"which never changes. Submit it again, with resume_from: {folder.job_id} if all that it writes are rows: "
+            "that runs only what has failed, and makes the next version."
         )
 
 

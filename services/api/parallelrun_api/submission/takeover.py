@@ -98,13 +98,13 @@ def _input_differences(
     plans = load_plans(earlier.path)  # as they were when it began: an MLTable file may have changed since
     frozen: list[InputPlan | None] = [*plans] if plans else [None] * len(before)
     wanted_plans = {plan.name: plan for plan in plan_inputs(new, rule, fetches=False)}
-    for (_, given), plan, (name, wanted) in zip(before, frozen, now, strict=True):
+    for (_, old_input), plan, (name, new_input) in zip(before, frozen, now, strict=True):
         planned = wanted_plans.get(name)
         pointer = f"/inputs/{name}"
-        if given.path != wanted.path:
-            yield _differs(f"{pointer}/path", where, given.path, wanted.path)
-        elif _is_copied(given) != _is_copied(wanted):
-            yield _differs(f"{pointer}/mode", where, given.mode, wanted.mode)
+        if old_input.path != new_input.path:
+            yield _differs(f"{pointer}/path", where, old_input.path, new_input.path)
+        elif _is_copied(old_input) != _is_copied(new_input):
+            yield _differs(f"{pointer}/mode", where, old_input.mode, new_input.mode)
         elif plan is not None and planned is not None and plan.hidden_files and _skips(plan) != _skips(planned):
             yield _differs(f"{pointer}/hidden_files or litter_files", where, _skips(plan), _skips(planned))
         elif plan is not None and planned is not None and _essence(plan) != _essence(planned):
@@ -112,8 +112,8 @@ def _input_differences(
             yield Problem(pointer=pointer, message=message, hint="leave resume_from out to run all of it")
 
 
-def _is_copied(given: Input) -> bool:
-    return given.mode in ("download", "eval_download")
+def _is_copied(job_input: Input) -> bool:
+    return job_input.mode in ("download", "eval_download")
 
 
 def _skips(plan: InputPlan) -> list[str]:
@@ -152,5 +152,5 @@ def _differs(pointer: str, where: str, old: object, new: object) -> Problem:
 
 
 def _shown(value: object) -> str:
-    shown = [*value] if isinstance(value, tuple) else value
-    return "not set" if shown is None else repr(shown)[:_MOST]
+    plain = [*value] if isinstance(value, tuple) else value
+    return "not set" if plain is None else repr(plain)[:_MOST]

@@ -99,10 +99,10 @@ async def read_document_and_files(
         raise
 
 
-def _check_is_document(kind: str, what: str, accepted: tuple[str, ...]) -> None:
+def _check_is_document(kind: str, noun: str, accepted: tuple[str, ...]) -> None:
     if kind != JSON_TYPE and kind not in YAML_TYPES:
         raise UnsupportedMediaType(
-            f"A {what} can't be read from {kind or 'a body without a Content-Type'}.",
+            f"A {noun} can't be read from {kind or 'a body without a Content-Type'}.",
             headers={"Accept-Post": ", ".join(accepted)},
         )
 

@@ -63,23 +63,23 @@ class FollowedLog:
         finally:
             reader.close()
 
-    def _tell(self, what: str) -> None:
+    def _tell(self, event: str) -> None:
         """Name it in the log of the server, once."""
-        if what not in self._told and len(self._told) < _MOST_TOLD:
-            self._told.add(what)
-            log.warning("tries_unreadable", folder=self._folder.name, what=what)
+        if event not in self._told and len(self._told) < _MOST_TOLD:
+            self._told.add(event)
+            log.warning("tries_unreadable", folder=self._folder.name, what=event)
 
     def left_bytes(self) -> tuple[int, int]:
         """Return how many bytes are not read yet, and how many there are."""
-        left = total = 0
+        unread = total = 0
         for span in spans(self._folder, self._name, on_damage=_pass_over):
             try:
                 end = span.end or file_of(self._folder, self._name, span.term).stat().st_size
             except FileNotFoundError:
                 continue
             total += end - span.start
-            left += max(0, end - self._read.get(span.term, span.start))
-        return left, total
+            unread += max(0, end - self._read.get(span.term, span.start))
+        return unread, total
 
 
 def read_record(folder: Path, name: str, term: int, offset: int) -> bytes | None:

@@ -139,8 +139,8 @@ class History:
 
     def _share_read(self) -> float:
         parts = [*(log.left_bytes() for log in self._logs.values()), self._report.left_bytes()]
-        left, total = (sum(column) for column in zip(*parts, strict=True))
-        return 1.0 if not left else round(min(0.999, 1 - left / total), 3)
+        unread, total = (sum(column) for column in zip(*parts, strict=True))
+        return 1.0 if not unread else round(min(0.999, 1 - unread / total), 3)
 
     def _read(self, may_go_on: Callable[[], bool]) -> None:
         for log in self._logs.values():

@@ -33,23 +33,23 @@ _OUTCOMES: Final[dict[int, Literal["completed", "failed", "retried", "lost"]]] =
 _parts: Final = msgspec.json.Decoder(list[msgspec.Raw])
 
 
-def page(history: History, part: Part, status: Literal["done", "failed"] | None, wanted: Page) -> MiniBatchPage:
+def page(history: History, part: Part, status: Literal["done", "failed"] | None, page_request: Page) -> MiniBatchPage:
     """One page of the decided mini-batches.
 
     Raises:
         InvalidInput: the token is not one of this list.
     """
-    skip = decode_numbers(wanted.token, part.order_by, 1)[0] if wanted.token else 0
+    skip = decode_numbers(page_request.token, part.order_by, 1)[0] if page_request.token else 0
     rows = _chosen(history, part, status)
     if part.order_by == "slowest":
-        rows = rows[_slowest(history.tries["run_s"][rows], skip + wanted.limit + 1)]
+        rows = rows[_slowest(history.tries["run_s"][rows], skip + page_request.limit + 1)]
     else:
         rows = rows[history.tries["mini_batch"][rows] >= skip]
     begin = skip if part.order_by == "slowest" else 0
-    page, rest = rows[begin : begin + wanted.limit], rows[begin + wanted.limit :]
+    page, rest = rows[begin : begin + page_request.limit], rows[begin + page_request.limit :]
     records = _Records(history)
     items = [item for row in page.tolist() if (item := records.mini_batch(row)) is not None]
-    following = begin + wanted.limit if part.order_by == "slowest" else 0
+    following = begin + page_request.limit if part.order_by == "slowest" else 0
     if len(rest) and part.order_by == "id":
         following = int(history.tries["mini_batch"][rest[0]])
     return MiniBatchPage(items=items, next_page_token=encode_token(part.order_by, following) if len(rest) else None)

@@ -13,11 +13,11 @@ if TYPE_CHECKING:
 def numbers(values: Array, digits: int = 6) -> list[float | None]:
     """Rounded; None for what is infinite or no number."""
     rounded = np.round(values.astype("f8"), digits)
-    shown: list[float | None] = rounded.tolist()
+    values_or_none: list[float | None] = rounded.tolist()
     unknown: list[int] = np.flatnonzero(~np.isfinite(rounded)).tolist()
     for each in unknown:
-        shown[each] = None
-    return shown
+        values_or_none[each] = None
+    return values_or_none
 
 
 def number(value: float, digits: int = 6) -> float | None:

@@ -121,7 +121,7 @@ class Summary:
             self.lives = np.concatenate((self.lives, np.tile([np.inf, -np.inf], (more, 1))))
         order = np.argsort(lane, kind="stable")
         numbers, firsts = np.unique(lane[order], return_index=True)
-        known = self.lives[numbers]
-        known[:, 0] = np.minimum(known[:, 0], np.minimum.reduceat(begin[order], firsts))
-        known[:, 1] = np.maximum(known[:, 1], np.maximum.reduceat(end[order], firsts))
-        self.lives[numbers] = known
+        lives = self.lives[numbers]
+        lives[:, 0] = np.minimum(lives[:, 0], np.minimum.reduceat(begin[order], firsts))
+        lives[:, 1] = np.maximum(lives[:, 1], np.maximum.reduceat(end[order], firsts))
+        self.lives[numbers] = lives

@@ -105,6 +105,6 @@ def _summed(history: History, first: int, size: int, buckets: int) -> Sums:
 def _medians(run_s: Array) -> Array:
     """The median of what is finite in each row, the lower one of two."""
     ordered = np.sort(run_s[:, :: max(1, run_s.shape[1] // _MOST_SORTED)], axis=1)
-    known = np.isfinite(ordered).sum(axis=1)
-    medians: Array = ordered[np.arange(len(ordered)), np.maximum(known - 1, 0) // 2]
+    counts = np.isfinite(ordered).sum(axis=1)
+    medians: Array = ordered[np.arange(len(ordered)), np.maximum(counts - 1, 0) // 2]
     return medians

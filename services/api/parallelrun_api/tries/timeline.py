@@ -75,22 +75,22 @@ def lives_of(history: History) -> dict[Worker, tuple[float, float]]:
     return lives
 
 
-def timeline(history: History, wanted: Window) -> Timeline:
+def timeline(history: History, window: Window) -> Timeline:
     """The lanes of a page, in a window of time."""
     clock, lives = clock_of(history), lives_of(history)
-    begin_s = max(0.0, min(wanted.begin_s, clock.length_s))
-    end_s = clock.length_s if wanted.end_s is None else max(begin_s, min(wanted.end_s, clock.length_s))
+    begin_s = max(0.0, min(window.begin_s, clock.length_s))
+    end_s = clock.length_s if window.end_s is None else max(begin_s, min(window.end_s, clock.length_s))
     end_s = max(end_s, begin_s + 1e-3)
     workers = sorted(lives)
-    view = _View(history, clock.start or 0.0, (begin_s, end_s), wanted.buckets)
+    view = _View(history, clock.start or 0.0, (begin_s, end_s), window.buckets)
     return Timeline(
         start=rfc3339(clock.start) if clock.start is not None else None,
         length_s=round(clock.length_s, 3),
         begin_s=begin_s,
         end_s=end_s,
-        bucket_s=(end_s - begin_s) / wanted.buckets,
+        bucket_s=(end_s - begin_s) / window.buckets,
         resolution_s=view.resolution_s,
-        lanes=view.lanes(workers[wanted.skip : wanted.skip + wanted.lanes], lives),
+        lanes=view.lanes(workers[window.skip : window.skip + window.lanes], lives),
         lanes_total=len(workers),
         slowest=view.slowest(),
         median_run_s=view.median_run_s,
@@ -147,10 +147,10 @@ class _View:
         tries, median = self._history.tries, self.median_run_s or 0.0
         run_s = tries["run_s"][self._slowest]
         names = list(self._history.workers)
-        shown = []
+        rows = []
         for row in self._slowest[np.argsort(-run_s, kind="stable")[:SLOWEST]].tolist():
             worker, slow_s = names[int(tries["lane"][row])], float(tries["run_s"][row])
-            shown.append(
+            rows.append(
                 SlowTry(
                     mini_batch=int(tries["mini_batch"][row]),
                     node=worker.node,
@@ -160,7 +160,7 @@ class _View:
                     times_median=round(slow_s / median, 2) if median > 0 else None,
                 )
             )
-        return shown
+        return rows
 
     def _of_rows(self, workers: list[Worker]) -> tuple[Array, ...]:
         """Seconds busy and loading by bucket, tries and failed ones: a row for each of these workers."""

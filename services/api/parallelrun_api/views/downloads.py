@@ -39,7 +39,7 @@ class Wanted:
     """The number of last lines."""
 
 
-def download(fd: int, name: str, media_type: str, wanted: Wanted, threads: CapacityLimiter) -> StreamingResponse:
+def download(fd: int, name: str, media_type: str, byte_request: Wanted, threads: CapacityLimiter) -> StreamingResponse:
     """The answer with a file, or a part of it, read in these threads. Takes over the file descriptor.
 
     Raises:
@@ -58,10 +58,10 @@ def download(fd: int, name: str, media_type: str, wanted: Wanted, threads: Capac
     }
     status, begin, end = 200, 0, size
     try:
-        if wanted.tail is not None:
-            begin = last_lines(fd, size, min(wanted.tail, MAX_TAIL_LINES))
-        elif wanted.range and wanted.if_range in (None, tag):
-            part = _range_of(wanted.range, size)
+        if byte_request.tail is not None:
+            begin = last_lines(fd, size, min(byte_request.tail, MAX_TAIL_LINES))
+        elif byte_request.range and byte_request.if_range in (None, tag):
+            part = _range_of(byte_request.range, size)
             if part is not None:
                 status, (begin, end) = 206, part
                 headers["Content-Range"] = f"bytes {begin}-{end - 1}/{size}"

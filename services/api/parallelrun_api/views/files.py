@@ -99,7 +99,7 @@ class ServedFolder:
             raise
         return fd
 
-    def names_of(self, wanted: os.stat_result) -> int:
+    def names_of(self, target: os.stat_result) -> int:
         """Return how many names a file has in this folder; 0 if there is too much to search.
 
         A file system may refuse to make a link to what one can't write to (`fs.protected_hardlinks`), or not; so who
@@ -120,9 +120,9 @@ class ServedFolder:
                             return 0
                         if entry.is_dir(follow_symlinks=False):
                             folders += [] if self.only else [f"{below}{entry.name}/"]
-                        elif entry.inode() == wanted.st_ino:
+                        elif entry.inode() == target.st_ino:
                             status = entry.stat(follow_symlinks=False)
-                            names += os.path.samestat(status, wanted)
+                            names += os.path.samestat(status, target)
             finally:
                 os.close(fd)
         return names
@@ -245,15 +245,15 @@ def last_lines(fd: int, size: int, lines: int) -> int:
     if lines <= 0:
         return size
     # A line break at the end of the file begins no further line.
-    wanted = lines + 1 if size and os.pread(fd, 1, size - 1) == b"\n" else lines
+    count = lines + 1 if size and os.pread(fd, 1, size - 1) == b"\n" else lines
     at = size
     while at > 0 and size - at < _MAX_TAIL_BYTES:
         begin = max(0, at - _BLOCK)
         block = os.pread(fd, at - begin, begin)
         position = len(block)
         while (position := block.rfind(b"\n", 0, position)) >= 0:
-            wanted -= 1
-            if wanted == 0:
+            count -= 1
+            if count == 0:
                 return begin + position + 1
         at = begin
     return at

@@ -43,8 +43,8 @@ class _Stretch:
 class FolderNames:
     """Reads the names in folders. Safe to share between threads."""
 
-    def __init__(self, held: int = HELD) -> None:
-        self._held = held
+    def __init__(self, max_names: int = HELD) -> None:
+        self._held = max_names
         self._kept: OrderedDict[tuple[int, int], _Stretch] = OrderedDict()
         self._lock = Lock()
 
@@ -64,10 +64,10 @@ class FolderNames:
         status = os.fstat(folder)
         identity, changed = (status.st_dev, status.st_ino), (status.st_mtime_ns, status.st_ctime_ns)
         with self._lock:
-            known = self._kept.get(identity)
-            if known and known.changed == changed and known.covers(first):
+            cached = self._kept.get(identity)
+            if cached and cached.changed == changed and cached.covers(first):
                 self._kept.move_to_end(identity)
-                return known
+                return cached
         is_settled = time.time_ns() - max(changed) > _SETTLED_NS
         names = _smallest(folder, first, self._held)
         read = _Stretch(first, names, len(names) < self._held, changed)

@@ -95,8 +95,8 @@ class Jobs:
         return self._shown(record, status, result, is_redis_there=away is None)
 
     def _record(self, folder: JobFolder) -> JobRecord:
-        known = self._pipelines.submitted(folder)
-        return known.record if known is not None else folder.record()
+        submitted = self._pipelines.submitted(folder)
+        return submitted.record if submitted is not None else folder.record()
 
     def _shown(
         self, record: JobRecord, status: JobStatus | None, result: JobResult | None, *, is_redis_there: bool
@@ -104,9 +104,9 @@ class Jobs:
         if not record.is_pipeline:
             return job_of(record, status, result)
         folder = self.folder(record.job_id)
-        known = self._pipelines.submitted(folder) or self._pipelines.remember(record)
-        job = job_of(record, status, result, mask=known.mask, spec=known.shown)
-        steps, outputs = self._pipelines.steps(folder, known, is_redis_there=is_redis_there)
+        submitted = self._pipelines.submitted(folder) or self._pipelines.remember(record)
+        job = job_of(record, status, result, mask=submitted.mask, spec=submitted.shown)
+        steps, outputs = self._pipelines.steps(folder, submitted, is_redis_there=is_redis_there)
         return job.model_copy(update={"steps": steps, "outputs": outputs})
 
     def _standing(self, folder: JobFolder) -> tuple[JobStatus | None, JobResult | None, Exception | None]:
@@ -134,12 +134,14 @@ class Jobs:
         """Every job, the newest first: by their folders, since Redis may have been wiped."""
         return job_ids(self.root)[::-1]
 
-    def page(self, wanted: Wanted, *, before: str, limit: int) -> tuple[list[models.Job], str | None]:
+    def page(self, job_filter: Wanted, *, before: str, limit: int) -> tuple[list[models.Job], str | None]:
         """Jobs older than `before`, the newest first, and the last one that was checked if there may be more."""
         jobs: list[models.Job] = []
         checked = 0
         last = ""
-        ids = (each for each in self.ids() if not (before and each >= before) and not self._is_left_out(each, wanted))
+        ids = (
+            each for each in self.ids() if not (before and each >= before) and not self._is_left_out(each, job_filter)
+        )
         while some := list(islice(ids, min(limit, _MOST_CHECKED))):
             statuses, away = self._statuses(some)
             for job_id in some:
@@ -147,26 +149,26 @@ class Jobs:
                     return jobs, last
                 checked += 1
                 last = job_id
-                if (job := self._if_wanted(job_id, wanted, statuses.get(job_id), away)) is not None:
+                if (job := self._if_wanted(job_id, job_filter, statuses.get(job_id), away)) is not None:
                     jobs.append(job)
         return jobs, None
 
-    def _is_left_out(self, job_id: str, wanted: Wanted) -> bool:
+    def _is_left_out(self, job_id: str, job_filter: Wanted) -> bool:
         """Return whether a job is known not to be wanted, without reading anything."""
-        if wanted.parent:
-            return not is_from(job_id, wanted.parent) or self._steps.get(job_id) not in (None, wanted.parent)
-        return not wanted.has_steps and self._steps.get(job_id) is not None
+        if job_filter.parent:
+            return not is_from(job_id, job_filter.parent) or self._steps.get(job_id) not in (None, job_filter.parent)
+        return not job_filter.has_steps and self._steps.get(job_id) is not None
 
     def _if_wanted(
-        self, job_id: str, wanted: Wanted, status: JobStatus | None, away: Exception | None
+        self, job_id: str, job_filter: Wanted, status: JobStatus | None, away: Exception | None
     ) -> models.Job | None:
         folder = self.folder(job_id)
         known = self._ended.get(job_id)
         try:
             if known is not None and known[0] is status and folder.has_record:
                 job = known[1]
-                return job if wanted.takes(job.parent.job if job.parent else "", job.state) else None
-            return self._listed(folder, wanted, status, away)
+                return job if job_filter.takes(job.parent.job if job.parent else "", job.state) else None
+            return self._listed(folder, job_filter, status, away)
         except NotFound:
             return None  # it is being created or deleted
         except (NewerSchema, CorruptLog, OSError) as error:  # a disk that fails for one job fails no list

@@ -67,9 +67,9 @@ class ServedOutputs:
             with suppress(NotFound):  # nobody has made it yet
                 job, output = maker_of(folder, name)
                 self._add(places, self._named(job, job.record().job_spec(), output, name))
-        known = standings(folder, pipeline)
+        by_step = standings(folder, pipeline)
         for step in last_steps(pipeline):
-            if (standing := known[step]).state is not StepState.SKIPPED and standing.job_id:
+            if (standing := by_step[step]).state is not StepState.SKIPPED and standing.job_id:
                 with suppress(NotFound):
                     job = JobFolder(folder.root, standing.job_id)
                     self._add(places, self._of(job, job.record()).below(step))
@@ -82,10 +82,10 @@ class ServedOutputs:
 
     def _of_job(self, folder: JobFolder, spec: JobSpec) -> _Places:
         places = _Places()
-        for name, given in spec.outputs.items():
-            if given.path or spec.output:  # else it is in the job's own folder
-                shown = name if given.path or given.type == "uri_folder" else ""
-                self._add(places, self._named(folder, spec, name, shown))
+        for name, output in spec.outputs.items():
+            if output.path or spec.output:  # else it is in the job's own folder
+                shown_name = name if output.path or output.type == "uri_folder" else ""
+                self._add(places, self._named(folder, spec, name, shown_name))
         if not spec.output:
             places.folders.append(self._own(folder))
         elif is_url(spec.output):
@@ -95,17 +95,17 @@ class ServedOutputs:
             places.folders += self._at("uri_file", Path(folder.output_file(spec)))
         return places
 
-    def _named(self, folder: JobFolder, spec: JobSpec, output: str, shown: str) -> _Places:
+    def _named(self, folder: JobFolder, spec: JobSpec, output: str, shown_name: str) -> _Places:
         """Return one of a job's named outputs, below a name."""
-        given, path = spec.outputs[output], folder.output_paths(spec)[output]
+        output_fields, path = spec.outputs[output], folder.output_paths(spec)[output]
         if is_url(path):
-            return _Places(elsewhere=[OutputElsewhere(output=shown or output, url=path)])
-        if given.path or spec.output:
-            return _Places([*self._at(given.type, Path(path), shown)])
-        own = self._own(folder)
-        if given.type == "uri_file":
-            return _Places([replace(own, only=os.path.basename(path), name=shown)])
-        return _Places([replace(own, beneath=f"{own.beneath}/{os.path.basename(path)}", name=shown)])
+            return _Places(elsewhere=[OutputElsewhere(output=shown_name or output, url=path)])
+        if output_fields.path or spec.output:
+            return _Places([*self._at(output_fields.type, Path(path), shown_name)])
+        own_folder = self._own(folder)
+        if output_fields.type == "uri_file":
+            return _Places([replace(own_folder, only=os.path.basename(path), name=shown_name)])
+        return _Places([replace(own_folder, beneath=f"{own_folder.beneath}/{os.path.basename(path)}", name=shown_name)])
 
     def _own(self, folder: JobFolder) -> ServedFolder:
         return ServedFolder(anchor=folder.path.parent, beneath=f"{folder.job_id}/outputs", names=self._names)

@@ -83,8 +83,8 @@ class Pipelines:
 
     def submitted(self, folder: JobFolder) -> Submitted | None:
         """Return what was submitted, if it is remembered and the job is still there."""
-        known = self._submitted.get(folder.job_id)
-        return known if known is not None and folder.has_record else None
+        cached = self._submitted.get(folder.job_id)
+        return cached if cached is not None and folder.has_record else None
 
     def remember(self, record: JobRecord) -> Submitted:
         """Remember what was submitted."""
@@ -102,9 +102,9 @@ class Pipelines:
         records = self._decisions(folder, pipeline)
         jobs = sorted({each[-1].job for each in records.values()} - {""})
         statuses = self._registry.statuses(jobs) if is_redis_there else {}
-        known = standings(folder, pipeline.spec, records=records, end=partial(self._end_of, statuses))
-        steps = [_step(name, pipeline, known[name], statuses) for name in pipeline.needs]
-        return steps, [*self._outputs(pipeline, known)]
+        by_step = standings(folder, pipeline.spec, records=records, end=partial(self._end_of, statuses))
+        steps = [_step(name, pipeline, by_step[name], statuses) for name in pipeline.needs]
+        return steps, [*self._outputs(pipeline, by_step)]
 
     def _decisions(self, folder: JobFolder, pipeline: Submitted) -> Mapping[str, list[StepRecord]]:
         for name in (names := record_names(folder)):
@@ -127,16 +127,16 @@ class Pipelines:
             self._ends.put(folder.job_id, _End(version, ended_in, result))
         return ended_in, result
 
-    def _outputs(self, pipeline: Submitted, known: Mapping[str, Standing]) -> list[models.NamedOutput]:
+    def _outputs(self, pipeline: Submitted, by_step: Mapping[str, Standing]) -> list[models.NamedOutput]:
         outputs = []
-        for name, given in pipeline.spec.outputs.items():
+        for name, output in pipeline.spec.outputs.items():
             path: str | None = None
-            if given.of is not None and (job := known[given.of.step].job_id):
-                path = pipeline.paths.get(f"{name}/{job}") or self._path(job, given.of.output)
+            if output.of is not None and (job := by_step[output.of.step].job_id):
+                path = pipeline.paths.get(f"{name}/{job}") or self._path(job, output.of.output)
                 if path is not None:
                     pipeline.paths[f"{name}/{job}"] = path
-            step = given.of.step if given.of is not None else None
-            outputs.append(models.NamedOutput(name=name, type=given.type, step=step, path=path))
+            step = output.of.step if output.of is not None else None
+            outputs.append(models.NamedOutput(name=name, type=output.type, step=step, path=path))
         return outputs
 
     def _path(self, job_id: str, output: str) -> str | None:
@@ -152,10 +152,10 @@ def _step(name: str, pipeline: Submitted, standing: Standing, statuses: Mapping[
     status = statuses.get(job) if result is None else None
     live = (status.version, status.state, status.started) if status is not None else None
     made_of = (standing.state, standing.record, result, live)
-    shown = pipeline.steps.get(name)
-    if shown is None or shown[0] != made_of:
-        shown = pipeline.steps[name] = made_of, _shown(name, pipeline, standing, job, result or status)
-    return shown[1]
+    presented = pipeline.steps.get(name)
+    if presented is None or presented[0] != made_of:
+        presented = pipeline.steps[name] = made_of, _shown(name, pipeline, standing, job, result or status)
+    return presented[1]
 
 
 def _shown(

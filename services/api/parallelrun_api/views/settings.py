@@ -43,11 +43,11 @@ _ORDER: Final = [*_GROUPS, "other"]
 def effective_settings(record: JobRecord) -> EffectiveSettings:
     """All settings, by group."""
     model = PipelineSpec if record.is_pipeline else JobSpec
-    shown, texts = masked_spec(record.spec), descriptions(model)
+    masked, texts = masked_spec(record.spec), descriptions(model)
     items = [
-        _setting(record, name, shown[name], field, texts.get(name, ""))
+        _setting(record, name, masked[name], field, texts.get(name, ""))
         for name, field in model.model_fields.items()
-        if name in shown
+        if name in masked
     ]
     return EffectiveSettings(items=sorted(items, key=lambda item: _ORDER.index(item.group)))
 

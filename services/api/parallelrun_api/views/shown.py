@@ -63,9 +63,9 @@ def job_of(
     )
 
 
-def epoch(shown: str) -> float:
+def epoch(timestamp: str) -> float:
     """The seconds since the epoch of a time as it is shown."""
-    return datetime.fromisoformat(shown).timestamp()
+    return datetime.fromisoformat(timestamp).timestamp()
 
 
 def etag(job: models.Job, encoded: str) -> str:
@@ -80,8 +80,8 @@ def etag(job: models.Job, encoded: str) -> str:
 
 def matches(if_none_match: str, tag: str) -> bool:
     """Return whether an `If-None-Match` header names this ETag (RFC 9110, section 13.1.2)."""
-    known = {part.strip().removeprefix("W/") for part in if_none_match.split(",")}
-    return tag in known or known == {"*"}
+    tags = {part.strip().removeprefix("W/") for part in if_none_match.split(",")}
+    return tag in tags or tags == {"*"}
 
 
 def rfc3339(timestamp: float) -> str:
@@ -131,13 +131,13 @@ def _output(result: JobResult) -> models.OutputFile:
 
 
 def _links(job_id: str) -> models.Links:
-    own = f"/v1/jobs/{job_id}"
+    job_url = f"/v1/jobs/{job_id}"
     return models.Links(
-        self=own,
-        events=f"{own}/events",
-        mini_batches=f"{own}/mini-batches",
-        logs=f"{own}/logs",
-        outputs=f"{own}/outputs",
-        metrics=f"{own}/metrics",
-        cancel=f"{own}:cancel",
+        self=job_url,
+        events=f"{job_url}/events",
+        mini_batches=f"{job_url}/mini-batches",
+        logs=f"{job_url}/logs",
+        outputs=f"{job_url}/outputs",
+        metrics=f"{job_url}/metrics",
+        cancel=f"{job_url}:cancel",
     )

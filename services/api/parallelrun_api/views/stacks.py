@@ -23,14 +23,16 @@ _MOST_BYTES: Final = 16 << 20
 def stacks_report(served: ServedFolder) -> StacksReport:
     """Return what all of them say, by node. What isn't an answer of a node, or is gone, is left out."""
     items: list[NodeStacks] = []
-    left = _MOST_BYTES
+    remaining_bytes = _MOST_BYTES
     for entry in islice(served.files(), _MOST_FILES):
-        text = _read(served, entry.path, left)
-        left -= len(text)
-        said = decode_stacks(text)
-        if said is not None:
+        text = _read(served, entry.path, remaining_bytes)
+        remaining_bytes -= len(text)
+        node_stacks = decode_stacks(text)
+        if node_stacks is not None:
             try:
-                items.append(NodeStacks.model_validate(msgspec.to_builtins(said) | {"at": rfc3339(said.at)}))
+                items.append(
+                    NodeStacks.model_validate(msgspec.to_builtins(node_stacks) | {"at": rfc3339(node_stacks.at)})
+                )
             except ValidationError:
                 continue
     return StacksReport(items=items)

@@ -77,8 +77,8 @@ class Delivery:
             status = self._posted(end.record, end.result, end.generation)
         except (NotDelivered, KeyUnusable, SecretUnusable, ValueError, ParallelRunError) as error:
             is_final = again_s is None or getattr(error, "is_final", False)
-            what = "given up" if is_final else f"again in {again_s:.0f} s"
-            self._say(folder, f"attempt {attempts.count}: not delivered: {error}; {what}")
+            next_action = "given up" if is_final else f"again in {again_s:.0f} s"
+            self._say(folder, f"attempt {attempts.count}: not delivered: {error}; {next_action}")
             self._log.warning("notice_not_delivered", job_id=folder.job_id, reason=str(error), is_final=is_final)
             if is_final:
                 end.owed.settle()
@@ -122,8 +122,8 @@ def notify_of(record: JobRecord) -> Notify | None:
     Raises:
         ValueError: a later release has written it in another way.
     """
-    given = record.spec.get("notify")
-    return Notify.model_validate(given) if given else None
+    fields = record.spec.get("notify")
+    return Notify.model_validate(fields) if fields else None
 
 
 def order_of(settings: MasterSettings, names: list[str], now: float) -> bytes:

@@ -34,7 +34,7 @@ def notice_id(job_id: str, generation: int) -> str:
 def body(record: JobRecord, result: JobResult, generation: int) -> bytes:
     """Return what is sent, as JSON."""
     failure = result.failure
-    said = {
+    fields = {
         "type": f"job.{result.state}",
         "timestamp": _time(result.ended),
         "data": {
@@ -50,7 +50,7 @@ def body(record: JobRecord, result: JobResult, generation: int) -> bytes:
             "warnings": result.warnings[:_MOST_WARNINGS],
         },
     }
-    return json.dumps(said, ensure_ascii=False, separators=(",", ":")).encode()
+    return json.dumps(fields, ensure_ascii=False, separators=(",", ":")).encode()
 
 
 def headers(name: str, sent_at: int, content: bytes, key: bytes | None) -> dict[str, str]:
@@ -59,7 +59,7 @@ def headers(name: str, sent_at: int, content: bytes, key: bytes | None) -> dict[
     Args:
         sent_at: seconds since the epoch; receivers refuse what is old, so that nobody can send it again later.
     """
-    given = {
+    fields = {
         "Content-Type": "application/json",
         "User-Agent": "parallelrun",
         "webhook-id": name,
@@ -67,8 +67,8 @@ def headers(name: str, sent_at: int, content: bytes, key: bytes | None) -> dict[
     }
     if key is not None:
         signature = hmac.digest(key, b".".join([name.encode(), str(sent_at).encode(), content]), sha256)
-        given["webhook-signature"] = f"v1,{base64.b64encode(signature).decode()}"
-    return given
+        fields["webhook-signature"] = f"v1,{base64.b64encode(signature).decode()}"
+    return fields
 
 
 def key_of(secret: bytes) -> bytes:

@@ -14,11 +14,11 @@ from parallelrun_core.tracing.switch import Tracing
 
 def owed_in(folder: JobFolder, record: JobRecord, generation: int, tracing: Tracing | None) -> list[Path]:
     """The folders of notes in which the end of this generation of a job belongs."""
-    wanted = {
+    destinations = {
         notices_of(folder.root): bool(record.spec.get("notify")),
         traces_of(folder.root): _is_traced(folder, record, generation, tracing),
     }
-    return [notes for notes, is_wanted in wanted.items() if is_wanted]
+    return [notes for notes, is_wanted in destinations.items() if is_wanted]
 
 
 def _is_traced(folder: JobFolder, record: JobRecord, generation: int, tracing: Tracing | None) -> bool:

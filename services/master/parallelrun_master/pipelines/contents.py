@@ -23,21 +23,21 @@ class Unknown(Exception):
     """Raised when it can't be known whether two contents are equal."""
 
 
-def content_of(given: Input, rule: PathRule | None) -> str:
+def content_of(job_input: Input, rule: PathRule | None) -> str:
     """Identifies the files that an input stands for, also by where they are.
 
     Raises:
         Unknown: there are none or too many, or their versions are not known.
         OSError, ParallelRunError: they can't be listed.
     """
-    if given.type == "mltable":
+    if job_input.type == "mltable":
         raise Unknown("it may name files that are elsewhere")
     digest, count = hashlib.sha256(), 0
-    for where, file, version in _versions(given.path, rule, _Limit()):
+    for where, file, version in _versions(job_input.path, rule, _Limit()):
         count += 1
         digest.update(repr((where, file, *version)).encode())
     if not count:
-        raise Unknown(given.path)
+        raise Unknown(job_input.path)
     return f"files:{digest.hexdigest()}"
 
 

@@ -52,7 +52,7 @@ class Ending:
         self._owed_in = owed_in
         self._check_turn = check_turn
 
-    def conclude(self, state: JobState, known: Mapping[str, Standing]) -> None:
+    def conclude(self, state: JobState, by_step: Mapping[str, Standing]) -> None:
         """Record how the pipeline has ended, now that none of its steps runs.
 
         Raises:
@@ -60,7 +60,7 @@ class Ending:
         """
         job_id = self._folder.job_id
         if state is JobState.FAILED:
-            self._move(JobState.FAILED, failure_of(_bad(known)))
+            self._move(JobState.FAILED, failure_of(_bad(by_step)))
         elif state is JobState.COMPLETED:
             self._move(JobState.FINALIZING)  # so nobody is told from now on that it is canceled
         status = self._registry.status(job_id)
@@ -70,13 +70,13 @@ class Ending:
             state=status.state if status.state.is_terminal else state,
             started=status.started,
             ended=self._registry.now(),
-            progress=summed(known),
-            warnings=_warnings(known),
+            progress=summed(by_step),
+            warnings=_warnings(by_step),
             failure=status.failure,
             metrics=last_values(self._folder.logs),
         )
         self._check_turn()
-        self._reports.conclude(result, known)
+        self._reports.conclude(result, by_step)
         for notes in self._owed_in:
             owe(notes, job_id, self._queue.generation)
         self._folder.conclude(result, generation=self._queue.generation)
@@ -106,10 +106,10 @@ class Ending:
             self._reports.log.info(f"The pipeline can't become {to}: {error}")
 
 
-def summed(known: Mapping[str, Standing]) -> Progress:
+def summed(by_step: Mapping[str, Standing]) -> Progress:
     """The counts of all jobs that have run for the pipeline."""
     total = Progress(listing_done=True)
-    for standing in known.values():
+    for standing in by_step.values():
         if standing.result is None or standing.is_reused:
             continue
         counts = standing.result.progress
@@ -119,7 +119,7 @@ def summed(known: Mapping[str, Standing]) -> Progress:
     return total
 
 
-def _bad(known: Mapping[str, Standing]) -> list[EndedStep]:
+def _bad(by_step: Mapping[str, Standing]) -> list[EndedStep]:
     """The steps that keep the pipeline from having completed."""
     return [
         EndedStep(
@@ -130,16 +130,16 @@ def _bad(known: Mapping[str, Standing]) -> list[EndedStep]:
             each.result.failure if each.result is not None else None,
             each.result.ended if each.result is not None else each.record.at if each.record is not None else 0.0,
         )
-        for name, each in known.items()
+        for name, each in by_step.items()
         if each.state in (StepState.FAILED, StepState.CANCELED)
         or (each.state is StepState.SKIPPED and each.record is not None and each.record.is_failure)
     ]
 
 
-def _warnings(known: Mapping[str, Standing]) -> list[str]:
+def _warnings(by_step: Mapping[str, Standing]) -> list[str]:
     """Return the warnings of its steps' jobs, with the names of the steps."""
     warnings = []
-    for name, standing in known.items():
+    for name, standing in by_step.items():
         if standing.state is StepState.COMPLETED and standing.result is not None:
             warnings += [f"{name}: {warning}" for warning in standing.result.warnings]
     return warnings[:_MOST_WARNINGS]

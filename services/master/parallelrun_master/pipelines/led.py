@@ -77,19 +77,19 @@ class LedPipeline:
         state, self._steps.is_pending = self._begun(), False
         while True:
             records = read_records(self._folder)
-            known = standings(self._folder, self._spec, records=records)
-            self._count_as_durable(records, known)
-            self._check_jobs(known)
-            self._show(known)
-            following = self._following(known, state)
+            by_step = standings(self._folder, self._spec, records=records)
+            self._count_as_durable(records, by_step)
+            self._check_jobs(by_step)
+            self._show(by_step)
+            following = self._following(by_step, state)
             if state is JobState.FINALIZING and following.end is None:  # the disk has lost the end of a step
                 state = self._moved(JobState.PROCESSING)
                 continue
             if following.end is not None and not following.skip:  # what is skipped is recorded before the end
                 end = JobState.FAILED if state is JobState.FAILED else following.end
-                self._ending.conclude(end, known)
+                self._ending.conclude(end, by_step)
                 return True
-            if not self._is_changed(following, known):
+            if not self._is_changed(following, by_step):
                 return False
 
     @property
@@ -101,11 +101,11 @@ class LedPipeline:
         """The result is recorded: show it, and clean up."""
         self._ending.retire()
 
-    def _count_as_durable(self, records: Mapping[str, Sequence[StepRecord]], known: Mapping[str, Standing]) -> None:
+    def _count_as_durable(self, records: Mapping[str, Sequence[StepRecord]], by_step: Mapping[str, Standing]) -> None:
         """Note what earlier turns have decided and steps have done: setbacks with none of that in between add up."""
         if not self._has_counted:
             self._has_counted = True
-            ended = sum(each.state.has_ended for each in known.values())
+            ended = sum(each.state.has_ended for each in by_step.values())
             self._leadership.durable_before = sum(map(len, records.values())) + ended
 
     def _check_turn(self) -> None:
@@ -141,61 +141,61 @@ class LedPipeline:
             self._registry.move(self._folder.job_id, to, term=self._queue.term)
         return self._registry.state(self._folder.job_id) or to
 
-    def _following(self, known: Mapping[str, Standing], state: JobState) -> Next:
-        failures = {name for name, each in known.items() if each.state is StepState.SKIPPED and _is_failure(each)}
+    def _following(self, by_step: Mapping[str, Standing], state: JobState) -> Next:
+        failures = {name for name, each in by_step.items() if each.state is StepState.SKIPPED and _is_failure(each)}
         return next_steps(
             self._spec,
-            list(known),
-            {name: each.state for name, each in known.items()},
-            truths(self._folder, self._spec, known),
+            list(by_step),
+            {name: each.state for name, each in by_step.items()},
+            truths(self._folder, self._spec, by_step),
             frozenset(failures),
             is_canceled=state.is_terminal,
         )
 
-    def _is_changed(self, following: Next, known: Mapping[str, Standing]) -> bool:
+    def _is_changed(self, following: Next, by_step: Mapping[str, Standing]) -> bool:
         """Carry it out; returns whether there may be more to do at once."""
         for name, skip in following.skip.items():
             self._steps.skip(name, skip)
         for name in following.begin:
-            self._steps.begin(name, known)
+            self._steps.begin(name, by_step)
         if following.cancel:
             self._check_turn()
         for name in following.cancel:
             with suppress(Conflict, NotFound):  # it is about to end
-                cancel(self._redis, JobFolder(self._folder.root, known[name].job_id))
+                cancel(self._redis, JobFolder(self._folder.root, by_step[name].job_id))
         return bool(following.skip or following.begin)
 
-    def _check_jobs(self, known: Mapping[str, Standing]) -> None:
+    def _check_jobs(self, by_step: Mapping[str, Standing]) -> None:
         """Once in a turn: let those jobs of steps go on that Redis doesn't know, or that were never made."""
         if not self._has_checked:
             self._has_checked = True
-            records = [each.record for each in known.values() if each.state is StepState.RUNNING and each.record]
+            records = [each.record for each in by_step.values() if each.state is StepState.RUNNING and each.record]
             states = self._registry.states([record.job for record in records])
             for record, state in zip(records, states, strict=True):
                 if state is None or state.is_terminal:  # it may be about to end, or have been forgotten
-                    self._steps.carry_out(record, known)
+                    self._steps.carry_out(record, by_step)
 
-    def _show(self, known: Mapping[str, Standing]) -> None:
+    def _show(self, by_step: Mapping[str, Standing]) -> None:
         """Publish how the steps stand, and say what has changed."""
         before = self._queue.shown_steps()
-        now = {name: each.state.value for name, each in known.items()}
+        now = {name: each.state.value for name, each in by_step.items()}
         if before == now:
             return
-        for name, each in known.items():
+        for name, each in by_step.items():
             if before.get(name, StepState.WAITING.value) != each.state:
                 event = {"step": name, "state": each.state, "job_id": each.job_id, "why": _why(each)}
                 self._queue.announce("step", msgspec.json.encode(event))
-                self._note(name, each, known)
+                self._note(name, each, by_step)
         self._queue.show_steps(now)
 
-    def _note(self, name: str, standing: Standing, known: Mapping[str, Standing]) -> None:
+    def _note(self, name: str, standing: Standing, by_step: Mapping[str, Standing]) -> None:
         """A step stands otherwise than before: say so, and take what is to be kept of a job that has ended."""
         self._reports.stands(name, standing)
         step = self._spec.steps[name]
         if standing.result is not None and standing.state.has_ended:
             pass_on_from(name, step, JobFolder(self._folder.root, standing.job_id), self._folder.logs)
         if standing.state is StepState.COMPLETED:
-            offer(self._folder, step, standing, known)
+            offer(self._folder, step, standing, by_step)
 
 
 def _is_failure(standing: Standing) -> bool:

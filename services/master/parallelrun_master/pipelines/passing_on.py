@@ -38,13 +38,13 @@ def pass_on_from(step_name: str, step: Step, child: JobFolder, logs: Path) -> No
 
 
 def _copy(logs: Path, target: Path) -> None:
-    left = _MOST_IN_ALL
+    remaining_bytes = _MOST_IN_ALL
     for number, path in enumerate(_files(logs)):
-        if number >= _MOST_FILES or left <= 0:
+        if number >= _MOST_FILES or remaining_bytes <= 0:
             return
-        data = _content(logs, path, min(left, _MOST_BYTES))
+        data = _content(logs, path, min(remaining_bytes, _MOST_BYTES))
         if data is not None:
-            left -= len(data)
+            remaining_bytes -= len(data)
             copy = target / path
             copy.parent.mkdir(parents=True, exist_ok=True)
             replace_file(copy, data)

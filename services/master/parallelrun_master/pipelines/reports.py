@@ -51,12 +51,12 @@ class PipelineReports:
         if standing.state is not StepState.WAITING:
             self.say(f"{step}: {in_words(standing)}.")
 
-    def conclude(self, result: JobResult, known: Mapping[str, Standing]) -> None:
+    def conclude(self, result: JobResult, by_step: Mapping[str, Standing]) -> None:
         """The pipeline has ended."""
-        counts = Counter(standing.state for standing in known.values())
+        counts = Counter(standing.state for standing in by_step.values())
         summed = ", ".join(f"{counts[state]:,} {state}" for state in StepState if counts[state])
         lines = [f"Pipeline {result.job_id} {how_it_ended(result)}.", "", f"Steps: {summed}."]
-        lines += [f"    {name}: {in_words(standing)}" for name, standing in known.items()]
+        lines += [f"    {name}: {in_words(standing)}" for name, standing in by_step.items()]
         lines += [f"Warning: {in_one_line(warning)}" for warning in result.warnings]
         if result.failure is not None:
             why = why_it_failed(result.failure)

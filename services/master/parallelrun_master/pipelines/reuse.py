@@ -30,13 +30,13 @@ _MOST_S: Final = 20.0
 _FOR_PEOPLE: Final = {"name", "description", "tags", "experiment", "code", "inputs", "compute"}
 
 
-def key_of(folder: JobFolder, step: Step, job: JobRecord, known: Mapping[str, Standing]) -> str:
+def key_of(folder: JobFolder, step: Step, job: JobRecord, by_step: Mapping[str, Standing]) -> str:
     """Return what a step has in common with equal ones; empty if that can't be known, or it is to run each time.
 
     Args:
         folder: of any job of the cluster.
         job: what would run the step.
-        known: the steps that it needs have completed.
+        by_step: the steps that it needs have completed.
     """
     if step.type == "pipeline" or not step.is_deterministic:
         return ""
@@ -46,13 +46,13 @@ def key_of(folder: JobFolder, step: Step, job: JobRecord, known: Mapping[str, St
     rule = JobFolder(folder.root, job.job_id).path_rule(job)
     try:
         inputs = {}
-        for name, given in sorted(spec.inputs.items()):
-            inputs[name] = given.model_dump(mode="json", exclude={"path"})
+        for name, job_input in sorted(spec.inputs.items()):
+            inputs[name] = job_input.model_dump(mode="json", exclude={"path"})
             later = step.inputs_from.get(name)
             if isinstance(later, StepInput):
-                inputs[name]["content"] = _made(JobFolder(folder.root, known[later.step].job_id), later.output)
-            elif isinstance(given, Input):
-                inputs[name]["content"] = content_of(given, rule)
+                inputs[name]["content"] = _made(JobFolder(folder.root, by_step[later.step].job_id), later.output)
+            elif isinstance(job_input, Input):
+                inputs[name]["content"] = content_of(job_input, rule)
     except (Unknown, OSError, ParallelRunError):
         return ""
     fields = {name: value for name, value in job.spec.items() if name not in _FOR_PEOPLE}
@@ -74,9 +74,9 @@ def finished_before(folder: JobFolder, job: JobRecord, key: str) -> FinishedStep
     """A job that has made the outputs of a step, if they are all still what it has made and may be read."""
     until = time.monotonic() + _MOST_S
     for finished in finished_with(folder.root, key):
-        made = JobFolder(folder.root, finished.job_id)
+        earlier = JobFolder(folder.root, finished.job_id)
         try:
-            if _is_whole(made, finished, job):
+            if _is_whole(earlier, finished, job):
                 return finished
         except (Unknown, OSError, ParallelRunError):
             pass
@@ -85,24 +85,24 @@ def finished_before(folder: JobFolder, job: JobRecord, key: str) -> FinishedStep
     return None
 
 
-def _is_whole(made: JobFolder, finished: FinishedStep, job: JobRecord) -> bool:
-    result, record = made.result(), made.record()
-    if result is None or result.state is not JobState.COMPLETED or made.generation() != finished.generation:
+def _is_whole(earlier: JobFolder, finished: FinishedStep, job: JobRecord) -> bool:
+    result, record = earlier.result(), earlier.record()
+    if result is None or result.state is not JobState.COMPLETED or earlier.generation() != finished.generation:
         return False
-    paths = _outputs(made, record, result)
+    paths = _outputs(earlier, record, result)
     is_apart = job.places is not None and job.places.are_jobs_apart and record.owner != job.owner
-    if is_apart and any(job_of_output(made.root, path) for path in paths):
+    if is_apart and any(job_of_output(earlier.root, path) for path in paths):
         return False  # workers of other users can't read it
-    return finished.content == content_of_outputs(paths, made.path_rule(record))
+    return finished.content == content_of_outputs(paths, earlier.path_rule(record))
 
 
-def _outputs(made: JobFolder, record: JobRecord, result: JobResult) -> list[str]:
+def _outputs(earlier: JobFolder, record: JobRecord, result: JobResult) -> list[str]:
     spec = record.job_spec()
-    rows = [made.output_file(spec)] if result.output else []
-    return list(dict.fromkeys([*made.output_paths(spec).values(), *rows]))
+    rows = [earlier.output_file(spec)] if result.output else []
+    return list(dict.fromkeys([*earlier.output_paths(spec).values(), *rows]))
 
 
-def offer(folder: JobFolder, step: Step, standing: Standing, known: Mapping[str, Standing]) -> None:
+def offer(folder: JobFolder, step: Step, standing: Standing, by_step: Mapping[str, Standing]) -> None:
     """Let later steps reuse what a step has made, if it has failed nowhere, and its inputs are still the same."""
     record, result = standing.record, standing.result
     if record is None or not record.key or standing.is_reused or result is None:
@@ -111,7 +111,7 @@ def offer(folder: JobFolder, step: Step, standing: Standing, known: Mapping[str,
         return
     child = JobFolder(folder.root, record.job)
     job = child.record()
-    if key_of(folder, step, job, known) != record.key:
+    if key_of(folder, step, job, by_step) != record.key:
         return
     try:
         if result.output and storage_of(result.output).version(result.output).size_bytes != result.output_bytes:

@@ -74,10 +74,10 @@ class Steps:
         """Record that a step isn't run."""
         self._decide(name, "skip", why=skip.why, is_failure=skip.is_failure)
 
-    def begin(self, name: str, known: Mapping[str, Standing]) -> None:
+    def begin(self, name: str, by_step: Mapping[str, Standing]) -> None:
         """Run a step that has all that it needs, or let its job of an earlier generation go on."""
-        earlier = known[name]
-        if earlier.record is not None and self._can_go_on(name, earlier, known):
+        earlier = by_step[name]
+        if earlier.record is not None and self._can_go_on(name, earlier, by_step):
             record = self._decide(
                 name,
                 "continue",
@@ -89,22 +89,22 @@ class Steps:
             )
         else:
             try:
-                job = self._job(name, known)
+                job = self._job(name, by_step)
             except SkippedOutput as error:
                 self._decide(name, "skip", why=f"it needs what a step has not made: {error}")
                 return
             except (InvalidInput, NotFound) as error:
                 self._decide(name, "fail", why=_in_words(error))
                 return
-            record = self._started(name, job, known)
+            record = self._started(name, job, by_step)
         failpoints.reach("step.decided")
-        self.carry_out(record, known)
+        self.carry_out(record, by_step)
 
-    def _started(self, name: str, job: JobRecord, known: Mapping[str, Standing]) -> StepRecord:
+    def _started(self, name: str, job: JobRecord, by_step: Mapping[str, Standing]) -> StepRecord:
         """The decision to run a step, or to reuse what an equal one has made."""
         step = self._spec.steps[name]
-        upon = {each: known[each].made for each in sorted(step.needs())}
-        key = key_of(self._folder, step, job, known)
+        upon = {each: by_step[each].made for each in sorted(step.needs())}
+        key = key_of(self._folder, step, job, by_step)
         earlier = finished_before(self._folder, job, key) if key and not self._spec.force_rerun else None
         if earlier is None:
             return self._decide(name, "start", job=job.job_id, upon=upon, key=key)
@@ -113,7 +113,7 @@ class Steps:
             name, "reuse", job=earlier.job_id, job_generation=earlier.generation, upon=upon, key=key, why=why
         )
 
-    def carry_out(self, record: StepRecord, known: Mapping[str, Standing]) -> None:
+    def carry_out(self, record: StepRecord, by_step: Mapping[str, Standing]) -> None:
         """Do what was decided; again, it changes nothing but to finish what was interrupted.
 
         Raises:
@@ -122,7 +122,7 @@ class Steps:
         self._check_turn()
         child = JobFolder(self._folder.root, record.job)
         if record.action == "start" and not child.has_record:
-            launch(self._redis, self._folder.root, self._job(record.step, known, record.generation))
+            launch(self._redis, self._folder.root, self._job(record.step, by_step, record.generation))
         elif record.action == "start":
             register(self._redis, child)
             let_go_on(self._redis, child)
@@ -148,13 +148,13 @@ class Steps:
                 return
         let_go_on(self._redis, child)
 
-    def _can_go_on(self, name: str, earlier: Standing, known: Mapping[str, Standing]) -> bool:
+    def _can_go_on(self, name: str, earlier: Standing, by_step: Mapping[str, Standing]) -> bool:
         """Return whether the job that ran a step in an earlier generation can make what is to be made now."""
         record, result = earlier.record, earlier.result
         if record is None or record.action not in ("start", "continue") or result is None:
             return False
         is_for_good = result.failure is not None and result.failure.code in _FOR_GOOD
-        return not is_for_good and is_upon(record, self._spec, name, known)
+        return not is_for_good and is_upon(record, self._spec, name, by_step)
 
     def _retries(self, name: str, earlier: Standing) -> bool:
         """Return whether what has failed in a job is tried again: of one that has failed, it is why."""
@@ -191,7 +191,7 @@ class Steps:
         )
         return write_record(self._folder, record)
 
-    def _job(self, name: str, known: Mapping[str, Standing], generation: int | None = None) -> JobRecord:
+    def _job(self, name: str, by_step: Mapping[str, Standing], generation: int | None = None) -> JobRecord:
         """The job that runs a step.
 
         Raises:
@@ -201,8 +201,8 @@ class Steps:
         step = self._spec.steps[name]
         for condition in step.conditions:
             if isinstance(condition.of, StepOutput):
-                truth_of(self._folder, condition.of, known)
-        paths = self._paths(step, known)
+                truth_of(self._folder, condition.of, by_step)
+        paths = self._paths(step, by_step)
         spec: JobSpec | PipelineSpec
         if step.type == "pipeline":
             spec = with_places(self._spec, step, step.pipeline_spec(paths))
@@ -219,22 +219,24 @@ class Steps:
             parent=Parent(job_id=parent.job_id, step=name, owner=parent.owner),
         )
 
-    def _paths(self, step: Step, known: Mapping[str, Standing]) -> dict[str, str]:
+    def _paths(self, step: Step, by_step: Mapping[str, Standing]) -> dict[str, str]:
         """The paths of the inputs that other steps have made."""
         paths: dict[str, str] = {}
-        for name, given in step.inputs_from.items():
-            if isinstance(given, StepInput):
-                path = output_path(JobFolder(self._folder.root, known[given.step].job_id), given.output)
+        for name, source in step.inputs_from.items():
+            if isinstance(source, StepInput):
+                path = output_path(JobFolder(self._folder.root, by_step[source.step].job_id), source.output)
                 storage = storage_of(path)
                 if storage.is_near and not storage.is_there(path):
-                    what = f"the output {given.output!r} of the step {given.step!r}, job {known[given.step].job_id}"
-                    raise NotFound(f"its input {name!r} is {what}, and there is nothing at {path}")
+                    subject = (
+                        f"the output {source.output!r} of the step {source.step!r}, job {by_step[source.step].job_id}"
+                    )
+                    raise NotFound(f"its input {name!r} is {subject}, and there is nothing at {path}")
                 paths[name] = path
                 continue
-            own = self._spec.inputs.get(given.input)
-            if not isinstance(own, Input):
-                raise NotFound(f"its input {name!r} is the pipeline's input {given.input!r}, which has no path")
-            paths[name] = own.path
+            pipeline_input = self._spec.inputs.get(source.input)
+            if not isinstance(pipeline_input, Input):
+                raise NotFound(f"its input {name!r} is the pipeline's input {source.input!r}, which has no path")
+            paths[name] = pipeline_input.path
         return paths
 
 

@@ -22,45 +22,45 @@ _MOST_BYTES: Final = 64
 _TRUTHS: Final = {"true": True, "false": False}
 
 
-def truths(folder: JobFolder, spec: PipelineSpec, known: Mapping[str, Standing]) -> dict[StepOutput, bool]:
+def truths(folder: JobFolder, spec: PipelineSpec, by_step: Mapping[str, Standing]) -> dict[StepOutput, bool]:
     """The values that conditions of waiting steps need, as far as the steps that make them have completed.
 
     One that can't be read is left out: the step that asks for it finds out why (`truth_of`).
     """
     values: dict[StepOutput, bool] = {}
-    for name, standing in known.items():
+    for name, standing in by_step.items():
         if standing.state is not StepState.WAITING:
             continue
         for condition in spec.steps[name].conditions:
             of = condition.of
-            if isinstance(of, StepOutput) and of not in values and known[of.step].state is StepState.COMPLETED:
+            if isinstance(of, StepOutput) and of not in values and by_step[of.step].state is StepState.COMPLETED:
                 try:
-                    values[of] = truth_of(folder, of, known)
+                    values[of] = truth_of(folder, of, by_step)
                 except (InvalidInput, NotFound):
                     continue
     return values
 
 
-def truth_of(folder: JobFolder, of: StepOutput, known: Mapping[str, Standing]) -> bool:
+def truth_of(folder: JobFolder, of: StepOutput, by_step: Mapping[str, Standing]) -> bool:
     """The value in an output of a step that has completed.
 
     Raises:
         InvalidInput, NotFound: there is none, or it can't be read, as the message says.
         OSError: it can't be read for now.
     """
-    maker, name = maker_of(JobFolder(folder.root, known[of.step].job_id), of.output)
+    maker, name = maker_of(JobFolder(folder.root, by_step[of.step].job_id), of.output)
     record = maker.record()
-    path, what = maker.output_paths(record.job_spec())[name], f"the output {of.output!r} of the step {of.step!r}"
+    path, subject = maker.output_paths(record.job_spec())[name], f"the output {of.output!r} of the step {of.step!r}"
     try:
         text = _text(path, maker.path_rule(record)).decode(errors="replace").strip()
     except (FileNotFoundError, IsADirectoryError, UnsafePath) as error:
-        raise NotFound(f"{what} is no file: {path}") from error
+        raise NotFound(f"{subject} is no file: {path}") from error
     except OSError as error:
         if may_pass(error):
             raise
-        raise NotFound(f"{what} can't be read: {error.strerror or error}: {path}") from error
+        raise NotFound(f"{subject} can't be read: {error.strerror or error}: {path}") from error
     if (value := _TRUTHS.get(text.lower())) is None:
-        raise InvalidInput.at("", f"{what} is neither true nor false: {path}")
+        raise InvalidInput.at("", f"{subject} is neither true nor false: {path}")
     return value
 
 

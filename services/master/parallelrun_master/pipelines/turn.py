@@ -97,12 +97,12 @@ class PipelineTurn:
         """Do what can be done; returns whether the pipeline waits now. Otherwise, it has ended, or another goes on."""
         led = LedPipeline(self._redis, self._folder, self._record, self._leadership, tracing=self._settings.tracing())
         while not self._leadership.is_resigning:
-            seen = wakes(self._redis, self._folder.job_id)
+            wake_count = wakes(self._redis, self._folder.job_id)
             if led.step():
                 self._wake_parent()
                 led.retire()
                 return False
-            if self._leadership.wait(_SOON_MS if led.is_pending else PATROL_MS, seen):
+            if self._leadership.wait(_SOON_MS if led.is_pending else PATROL_MS, wake_count):
                 return True
         return False
 

@@ -42,13 +42,13 @@ class TableAmount:
         Args:
             items: the files that were scheduled beside the tables.
         """
-        found = [f"{items:,} items"] if items or not (self.rows or self.bytes or self.has_more) else []
-        found += [f"{self.rows:,} rows"] if self.rows else []
+        parts = [f"{items:,} items"] if items or not (self.rows or self.bytes or self.has_more) else []
+        parts += [f"{self.rows:,} rows"] if self.rows else []
         if self.bytes:
-            found.append(f"{self.bytes:,} bytes of tables {_LATER}")
+            parts.append(f"{self.bytes:,} bytes of tables {_LATER}")
         if self.has_more:
-            found.append(f"{'more ' if found else ''}tables {_LATER}")
-        return " and ".join(found)
+            parts.append(f"{'more ' if parts else ''}tables {_LATER}")
+        return " and ".join(parts)
 
     def total(self, items: int) -> str:
         """The number of items as a checkpoint has it: `unknown` while rows are not counted."""

@@ -56,8 +56,8 @@ def read_header(file: BinaryIO, name: str) -> Header:
     while True:
         data = read_at(file, 0, size)
         if not data.startswith(_MAGIC):
-            what = "it does not begin as one" if data else "it is empty; leave it out"
-            raise DamagedFile(f"{name}: not an Avro file: {what}")
+            reason = "it does not begin as one" if data else "it is empty; leave it out"
+            raise DamagedFile(f"{name}: not an Avro file: {reason}")
         try:
             return _header(data, name)
         except _Cut:

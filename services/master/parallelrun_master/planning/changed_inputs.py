@@ -31,7 +31,7 @@ def changed_inputs(folder: Path, decided: Decided) -> list[str]:
         StoreAway: a store doesn't answer, or refuses for now.
     """
     changes: list[str] = []
-    more = asked = 0
+    more = count = 0
     written: dict[int, float] = {}
     for entry in read_manifest(folder):
         if entry.mini_batch in decided:
@@ -41,8 +41,8 @@ def changed_inputs(folder: Path, decided: Decided) -> list[str]:
         message = decode(entry.raw)
         listed = listed_versions(message)
         if listed:
-            asked += len(listed)
-            if asked > _MOST_ASKED:
+            count += len(listed)
+            if count > _MOST_ASKED:
                 continue
         versions = chain(listed, repeat(None))
         for path, version in zip(files_of(message), versions):  # noqa: B905 - endless, where there are none

@@ -61,21 +61,21 @@ def freeze_columns(plan: InputPlan, schema: Path, rule: PathRule | None = None) 
 
 
 def _refuse_what_is_said(
-    module: str, plan: InputPlan, rule: PathRule | None, given: Callable[[Record], Record]
+    module: str, plan: InputPlan, rule: PathRule | None, to_request: Callable[[Record], Record]
 ) -> Iterator[None]:
-    said = yield from _asking(module, plan, rule, given)
-    if said:
-        raise InvalidInput(f"input {plan.name!r}: {said.decode(errors='replace')}")
+    answer_text = yield from _asking(module, plan, rule, to_request)
+    if answer_text:
+        raise InvalidInput(f"input {plan.name!r}: {answer_text.decode(errors='replace')}")
 
 
-def ask_worker(module: str, plan: InputPlan, rule: PathRule | None, given: Callable[[Record], Record]) -> bytes:
+def ask_worker(module: str, plan: InputPlan, rule: PathRule | None, to_request: Callable[[Record], Record]) -> bytes:
     """Return what a module of `parallelrun_worker.tables` answers; nothing if it fails.
 
     Args:
         rule: which files may be opened; None: any.
-        given: makes what it reads on standard input of the plan as it reads it.
+        to_request: makes what it reads on standard input of the plan as it reads it.
     """
-    asking = _asking(module, plan, rule, given)
+    asking = _asking(module, plan, rule, to_request)
     while True:
         try:
             next(asking)
@@ -84,7 +84,7 @@ def ask_worker(module: str, plan: InputPlan, rule: PathRule | None, given: Calla
 
 
 def _asking(
-    module: str, plan: InputPlan, rule: PathRule | None, given: Callable[[Record], Record]
+    module: str, plan: InputPlan, rule: PathRule | None, to_request: Callable[[Record], Record]
 ) -> Generator[None, None, bytes]:
     with ExitStack() as stack:
         record = bounded_record(plan, rule)
@@ -100,17 +100,17 @@ def _asking(
         )
         if server is not None:
             server.pass_on()
-        said = yield from _said(child, json.dumps(given(record)).encode())
-    return said if child.returncode == 0 else b""
+        answer_text = yield from _said(child, json.dumps(to_request(record)).encode())
+    return answer_text if child.returncode == 0 else b""
 
 
-def _said(child: subprocess.Popen[bytes], given: bytes | None) -> Generator[None, None, bytes]:
+def _said(child: subprocess.Popen[bytes], request_text: bytes | None) -> Generator[None, None, bytes]:
     try:
         while True:
             try:
-                return child.communicate(given, timeout=_WAIT_S)[0]
+                return child.communicate(request_text, timeout=_WAIT_S)[0]
             except subprocess.TimeoutExpired:
-                given = None  # it has been sent, or will be
+                request_text = None  # it has been sent, or will be
                 yield
     finally:
         child.kill()

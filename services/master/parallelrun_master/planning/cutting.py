@@ -40,10 +40,10 @@ def cut(pages: Iterable[Page], size: int, encode: Encode = encode_files) -> Iter
             yield None
         at = 0
         while at < len(names):
-            taken = names[at : at + size - items]
-            at += len(taken)
-            items += len(taken)
-            groups.append((folder, taken))
+            part = names[at : at + size - items]
+            at += len(part)
+            items += len(part)
+            groups.append((folder, part))
             if items == size:
                 yield Cut(encode(groups, items), items)
                 groups, items = [], 0
@@ -51,14 +51,14 @@ def cut(pages: Iterable[Page], size: int, encode: Encode = encode_files) -> Iter
         yield Cut(encode(groups, items), items)
 
 
-def without_known(pages: Iterable[Page], known: SeenFiles) -> Iterator[Page]:
+def without_known(pages: Iterable[Page], seen_files: SeenFiles) -> Iterator[Page]:
     """Leave out the files that the manifest has already: for a leader that continues another's listing.
 
     A page of which nothing is left is yielded all the same, so that others get their turn however many there are. A
     file that is listed twice is there twice, so a known file is left out as often as it is known.
     """
     for folder, names in pages:
-        yield folder, known.take(folder, names)
+        yield folder, seen_files.take(folder, names)
 
 
 def by_keys(pages: Iterable[Page], values_of: Callable[[bytes], tuple[str | None, ...]]) -> Iterator[KeyedFiles | None]:

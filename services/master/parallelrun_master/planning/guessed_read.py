@@ -25,13 +25,13 @@ _LINES: Final = 20
 _FEWEST_LINES: Final = 2
 
 
-def guessed_read(given: Input) -> dict[str, Any] | None:
+def guessed_read(job_input: Input) -> dict[str, Any] | None:
     """Return the read step that the first files look like; None: they look like no table.
 
     Raises:
         OSError, InvalidInput: the input can't be listed or read.
     """
-    plan = plan_input("data", given.model_copy(update={"hidden_files": "skip", "litter_files": "skip"}), [])
+    plan = plan_input("data", job_input.model_copy(update={"hidden_files": "skip", "litter_files": "skip"}), [])
     paths = [os.fsdecode(path) for path in islice(paths_in(Sources(plan)), 100)]
     named = [(path, step) for path in paths if (step := step_for(_without_packing(path))) and not _is_hidden(path)]
     if not named:

@@ -63,20 +63,20 @@ class Known:
 
 def known_in(folder: Path) -> Known:
     """Read a manifest that is not complete."""
-    known = Known()
+    cut_before = Known()
     for entry in read_manifest(folder):
-        known.mini_batches += 1
+        cut_before.mini_batches += 1
         message = decode(entry.raw)
         if not is_described(message):
             groups = groups_of(message)
         else:
             described = described_of(message)
             groups = [(group[0], group[1:]) for group in (text.split(b"\0") for text in split_groups(described.groups))]
-            known.pieces.update((described.input, piece.path, piece.start) for piece in described.pieces)
-            known.keys.add((described.input, tuple(described.keys)))
+            cut_before.pieces.update((described.input, piece.path, piece.start) for piece in described.pieces)
+            cut_before.keys.add((described.input, tuple(described.keys)))
         for where, names in groups:
-            known.files.add(where, names)
-    return known
+            cut_before.files.add(where, names)
+    return cut_before
 
 
 class InputCuts:
@@ -100,7 +100,7 @@ class InputCuts:
         self,
         folder: Path,
         spec: JobSpec,
-        known: Known,
+        cut_before: Known,
         begins: Callable[[int, bool], object] = lambda *_: None,
         *,
         term: int = 0,
@@ -117,12 +117,14 @@ class InputCuts:
         self._spec = spec
         self._rule = rule
         self._warn = warn
-        self._known = known
-        self.tables = TableAmount(has_more=bool(known.pieces))
+        self._known = cut_before
+        self.tables = TableAmount(has_more=bool(cut_before.pieces))
         """How much has been cut of tables."""
         self.is_sorted = True
         """Whether all that has been listed came by path."""
-        self.asks_stores = any(is_url(given.path) or given.type == "mltable" for _, given in spec.data_inputs())
+        self.asks_stores = any(
+            is_url(job_input.path) or job_input.type == "mltable" for _, job_input in spec.data_inputs()
+        )
         """Whether iterating may ask a store; what an MLTable file names is known when it has been read."""
 
     def __iter__(self) -> Generator[Cut | None]:
@@ -181,20 +183,20 @@ class InputCuts:
     def _table(
         self, number: int, plan: InputPlan, pages: Iterator[Page], versions: Versions | None
     ) -> Iterator[Cut | None]:
-        known = self._known.pieces
+        cut_pieces = self._known.pieces
         cutter = TableCutter(plan, self._spec.size, self._rule, versions)
         pages = versions.kept(pages) if versions is not None else pages
         if plan.is_indivisible:
             pieces = cutter.whole(paths_in(pages))
-            if pieces and not known[number, pieces[0].path, 0]:
+            if pieces and not cut_pieces[number, pieces[0].path, 0]:
                 self._count(plan, pieces)
                 yield Cut(encode_described(Described(number, [], pieces), 0), 0)
             return
         for piece in cutter.pieces(paths_in(pages)):
             if piece is None:
                 yield None
-            elif known[number, piece.path, piece.start]:
-                known[number, piece.path, piece.start] -= 1
+            elif cut_pieces[number, piece.path, piece.start]:
+                cut_pieces[number, piece.path, piece.start] -= 1
                 yield None
             else:
                 self._count(plan, [piece])
@@ -242,8 +244,8 @@ class InputCuts:
                 yield Cut(encode_described(Described(number, list(values), pieces), 0), 0)
             else:
                 items = sum(len(names) for _, names in groups)
-                own = versions.taken(groups) if versions is not None else []
-                described = Described(number, list(values), [], join_groups(groups), own)
+                group_versions = versions.taken(groups) if versions is not None else []
+                described = Described(number, list(values), [], join_groups(groups), group_versions)
                 yield Cut(encode_described(described, items), items)
 
 
@@ -253,8 +255,8 @@ def _is_elsewhere(plan: InputPlan) -> bool:
 
 def _encoder(number: int, versions: Versions | None) -> Encode:
     def encode(groups: list[Page], items: int) -> bytes:
-        own = versions.taken(groups) if versions is not None else []
-        return encode_described(Described(number, [], [], join_groups(groups), own), items)
+        group_versions = versions.taken(groups) if versions is not None else []
+        return encode_described(Described(number, [], [], join_groups(groups), group_versions), items)
 
     return encode
 
@@ -270,10 +272,10 @@ def values_of(plan: InputPlan) -> Callable[[bytes], tuple[str | None, ...]]:
     if partition is None:
         return lambda _: (None,) * len(plan.keys)
     pattern, root = re.compile(partition.pattern, re.DOTALL), os.fsencode(plan.root)
-    wanted = [partition.names.index(key) for key in plan.keys]
+    positions = [partition.names.index(key) for key in plan.keys]
 
     def find(path: bytes) -> tuple[str | None, ...]:
         values = match_partition(pattern, partition.starts_above, path, root)
-        return tuple(_printable(values[at]) for at in wanted) if values is not None else (None,) * len(wanted)
+        return tuple(_printable(values[at]) for at in positions) if values is not None else (None,) * len(positions)
 
     return find

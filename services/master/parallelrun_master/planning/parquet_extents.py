@@ -43,11 +43,11 @@ def extents_of(footer: Any, size: int, start: int, end: int, columns: list[str])
 
 
 def _columns_of(group: Any, columns: list[str]) -> list[tuple[int, int]]:
-    wanted, prefixes = frozenset(columns), tuple(f"{name}." for name in columns)
+    names, prefixes = frozenset(columns), tuple(f"{name}." for name in columns)
     extents = []
     for number in range(group.num_columns):
         column = group.column(number)
-        if column.path_in_schema in wanted or column.path_in_schema.startswith(prefixes):
+        if column.path_in_schema in names or column.path_in_schema.startswith(prefixes):
             begin = column.data_page_offset
             if column.has_dictionary_page and 0 < column.dictionary_page_offset < begin:
                 begin = column.dictionary_page_offset

@@ -63,45 +63,45 @@ class InputPreview:
 
 def preview(spec: JobSpec, rows: int, *, guesses: bool = False) -> Iterator[InputPreview]:
     """Yield what is known of each input that the job cuts."""
-    for name, given in spec.data_inputs():
-        shown = InputPreview(name, given.path)
+    for name, job_input in spec.data_inputs():
+        input_preview = InputPreview(name, job_input.path)
         try:
-            if guesses and not given.transformations and given.type != "mltable":
-                given = _with_read(given, shown)  # noqa: PLW2901 - the same input, with how it is read
+            if guesses and not job_input.transformations and job_input.type != "mltable":
+                job_input = _with_read(job_input, input_preview)  # noqa: PLW2901 - the same input, with how it is read
             with tempfile.TemporaryDirectory(prefix="parallelrun-preview-") as folder:
                 changes = {
-                    "inputs": {name: given},
+                    "inputs": {name: job_input},
                     "input_data": (name,),
                     "partition_keys": (),
                     "mini_batch_size": None,
                 }
-                _fill(shown, spec.model_copy(update=changes), Path(folder), rows)
+                _fill(input_preview, spec.model_copy(update=changes), Path(folder), rows)
         except ParallelRunError as error:
             problems = getattr(error, "problems", ())
-            said = [f"{each.message}{each.hint and f' ({each.hint})'}" for each in problems]
-            shown.errors += said or [str(error)]
+            messages = [f"{each.message}{each.hint and f' ({each.hint})'}" for each in problems]
+            input_preview.errors += messages or [str(error)]
         except OSError as error:
-            shown.errors.append(str(error))
-        yield shown
+            input_preview.errors.append(str(error))
+        yield input_preview
 
 
-def _with_read(given: Input, shown: InputPreview) -> Input:
-    step = guessed_read(given)
+def _with_read(job_input: Input, input_preview: InputPreview) -> Input:
+    step = guessed_read(job_input)
     if step is None:
-        return given
-    shown.read = step
-    return given.model_copy(update={"transformations": (step,)})
+        return job_input
+    input_preview.read = step
+    return job_input.model_copy(update={"transformations": (step,)})
 
 
-def _fill(shown: InputPreview, spec: JobSpec, folder: Path, rows: int) -> None:
-    found: list[DataWarning] = []
+def _fill(input_preview: InputPreview, spec: JobSpec, folder: Path, rows: int) -> None:
+    data_warnings: list[DataWarning] = []
     pieces: list[Piece] = []
     paths: dict[bytes, None] = {}
     until = time.monotonic() + _LISTING_S
-    for cut in InputCuts(folder, spec, Known(), warn=found.append):
+    for cut in InputCuts(folder, spec, Known(), warn=data_warnings.append):
         if cut is None:
             continue
-        shown.mini_batches += 1
+        input_preview.mini_batches += 1
         message = decode(cut.raw)
         paths |= dict.fromkeys(files_of(message))
         if is_described(message) and len(pieces) < _MOST_PIECES:
@@ -109,26 +109,28 @@ def _fill(shown: InputPreview, spec: JobSpec, folder: Path, rows: int) -> None:
         if time.monotonic() > until:
             break
     else:
-        shown.is_complete = True
-    shown.files = len(paths)
-    shown.first_files = [path.decode(errors="replace") for path in list(paths)[:_MOST_PATHS]]
+        input_preview.is_complete = True
+    input_preview.files = len(paths)
+    input_preview.first_files = [path.decode(errors="replace") for path in list(paths)[:_MOST_PATHS]]
     for plan in filter(lambda plan: plan.is_table, load_plans(folder) or []):
-        found += _read_rows(shown, plan, pieces, Layout(folder).schema(0), rows)
-    shown.warnings = [each.in_words() for each in found]
+        data_warnings += _read_rows(input_preview, plan, pieces, Layout(folder).schema(0), rows)
+    input_preview.warnings = [each.in_words() for each in data_warnings]
 
 
-def _read_rows(shown: InputPreview, plan: InputPlan, pieces: list[Piece], schema: Path, rows: int) -> list[DataWarning]:
+def _read_rows(
+    input_preview: InputPreview, plan: InputPlan, pieces: list[Piece], schema: Path, rows: int
+) -> list[DataWarning]:
     """Have the first rows read as a worker reads them."""
-    shown.kind, shown.sampled_from = plan.kind, plan.sample
-    given = {"schema": str(schema), "pieces": [_for_worker(piece) for piece in pieces], "rows": rows}
-    said = ask_worker("preview", plan, None, lambda record: {"plan": record, **given})
-    answer = json.loads(said or b"{}")
+    input_preview.kind, input_preview.sampled_from = plan.kind, plan.sample
+    request = {"schema": str(schema), "pieces": [_for_worker(piece) for piece in pieces], "rows": rows}
+    answer_text = ask_worker("preview", plan, None, lambda record: {"plan": record, **request})
+    answer = json.loads(answer_text or b"{}")
     if not answer:
-        shown.errors.append("its first rows can't be read: the reader has ended without an answer")
-    shown.columns, shown.rows = answer.get("columns", []), answer.get("rows", [])
-    shown.errors += answer.get("errors", [])
-    shown.encodings = answer.get("files", {}).get("encodings", {})
-    shown.compressions = answer.get("files", {}).get("compressions", {})
+        input_preview.errors.append("its first rows can't be read: the reader has ended without an answer")
+    input_preview.columns, input_preview.rows = answer.get("columns", []), answer.get("rows", [])
+    input_preview.errors += answer.get("errors", [])
+    input_preview.encodings = answer.get("files", {}).get("encodings", {})
+    input_preview.compressions = answer.get("files", {}).get("compressions", {})
     return msgspec.convert(answer.get("warnings", []), list[DataWarning])
 
 
@@ -138,10 +140,10 @@ def _for_worker(piece: Piece) -> list[Any]:
 
 def main() -> int:
     """Answer one request."""
-    given = json.load(sys.stdin.buffer)
-    spec = JobSpec.model_validate(given["spec"])
-    shown = [asdict(each) for each in preview(spec, given["rows"], guesses=given["guesses"])]
-    sys.stdout.write(json.dumps(shown))
+    request = json.load(sys.stdin.buffer)
+    spec = JobSpec.model_validate(request["spec"])
+    previews = [asdict(each) for each in preview(spec, request["rows"], guesses=request["guesses"])]
+    sys.stdout.write(json.dumps(previews))
     return 0
 
 

@@ -114,13 +114,13 @@ class Shuffle:
         self._check_room(total)
         self._make_folder()
         try:
-            given: list[Piece] = []
+            sorted_pieces: list[Piece] = []
             for piece in pieces:
                 if piece is None:
                     yield
                 else:
-                    given.append(piece)
-            yield from self._served(given, total)
+                    sorted_pieces.append(piece)
+            yield from self._served(sorted_pieces, total)
             failpoints.reach("shuffle.before_rename")
             self._publish()
             failpoints.reach("shuffle.after_rename")
@@ -141,9 +141,9 @@ class Shuffle:
             )
 
     def _make_folder(self) -> None:
-        for left in list(self._layout.broken_off(self._number, until=self._term)):
+        for leftover in list(self._layout.broken_off(self._number, until=self._term)):
             # In one step: a leader that was only paused, and misses it, knows from that what has happened.
-            shutil.rmtree(left.rename(self._layout.removed(left)), ignore_errors=True)
+            shutil.rmtree(leftover.rename(self._layout.removed(leftover)), ignore_errors=True)
         (self._own / "spilled").mkdir(parents=True)
 
     def _served(self, pieces: list[Piece], total: int) -> Iterator[None]:
@@ -160,8 +160,8 @@ class Shuffle:
         plan = bounded_record(self._plan, self._rule)
         if server is not None:
             plan["asks"] = server.fd
-        given = [(os.fsdecode(piece.path), *piece.rest) for piece in pieces]
-        fields = {"plan": plan, "schema": str(schema), "pieces": given, "folder": str(self._own)}
+        piece_fields = [(os.fsdecode(piece.path), *piece.rest) for piece in pieces]
+        fields = {"plan": plan, "schema": str(schema), "pieces": piece_fields, "folder": str(self._own)}
         config.write_text(json.dumps(fields), encoding="utf-8")
         errors = self._own / "stderr"
         with errors.open("wb") as stderr:
@@ -229,8 +229,8 @@ class Shuffle:
 
 def discard(folder: Path) -> None:
     """Remove all groups of a job that no longer needs them."""
-    for left in Layout(folder).all_of_grouping:
-        shutil.rmtree(left, ignore_errors=True)
+    for leftover in Layout(folder).all_of_grouping:
+        shutil.rmtree(leftover, ignore_errors=True)
 
 
 def _mb(count: float) -> str:

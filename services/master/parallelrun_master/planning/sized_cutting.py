@@ -14,7 +14,7 @@ from parallelrun_master.planning.cutting import Cut, Encode
 class Sizes(Protocol):
     """The source of sizes."""
 
-    def next(self, found: int, *, has_more: bool, is_last: bool) -> int | None:
+    def next(self, known_files: int, *, has_more: bool, is_last: bool) -> int | None:
         """Return how many files the next mini-batch gets of those that are known; 0: none yet; None: more are to be
         known first, which is only said while the input has more.
 
@@ -44,10 +44,10 @@ class Found:
         groups: list[Page] = []
         while count:
             folder, names = self._pages[0]
-            taken = names[self._at : self._at + count]
-            groups.append((folder, taken))
-            count -= len(taken)
-            self._at += len(taken)
+            part = names[self._at : self._at + count]
+            groups.append((folder, part))
+            count -= len(part)
+            self._at += len(part)
             if self._at == len(names):
                 self._pages.popleft()
                 self._at = 0
@@ -62,14 +62,14 @@ def cut_in_sizes(
     Args:
         is_last: no other input follows.
     """
-    listing, found, has_more = iter(pages), Found(), True
-    while has_more or found.count:
-        size = sizes.next(found.count, has_more=has_more, is_last=is_last)
+    listing, backlog, has_more = iter(pages), Found(), True
+    while has_more or backlog.count:
+        size = sizes.next(backlog.count, has_more=has_more, is_last=is_last)
         if size:
-            yield Cut(encode(found.take(size), size), size)
+            yield Cut(encode(backlog.take(size), size), size)
             continue
         if size is None:
             page = next(listing, None)
             has_more = page is not None
-            found.add(page or (b"", []))
+            backlog.add(page or (b"", []))
         yield None

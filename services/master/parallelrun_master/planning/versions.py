@@ -35,9 +35,9 @@ class Versions:
         """Return what is left of those pages: only these versions are kept."""
         for folder, names in pages:
             page = self._page
-            left = page if len(names) == len(page) else {name: page[name] for name in names if name in page}
-            if left:
-                self._waiting.setdefault(folder, {}).update(left)
+            still_needed = page if len(names) == len(page) else {name: page[name] for name in names if name in page}
+            if still_needed:
+                self._waiting.setdefault(folder, {}).update(still_needed)
             yield folder, names
 
     def taken(self, groups: Iterable[Page]) -> list[FileVersion]:
@@ -49,8 +49,8 @@ class Versions:
         versions: list[FileVersion] = []
         for folder, names in groups:
             waiting = self._waiting.get(folder, {})
-            found = list(map(waiting.pop, names, repeat(None)))
-            versions += [each or _present(os.path.join(folder, name)) for each, name in zip(found, names, strict=True)]
+            listed = list(map(waiting.pop, names, repeat(None)))
+            versions += [each or _present(os.path.join(folder, name)) for each, name in zip(listed, names, strict=True)]
             if not waiting:
                 self._waiting.pop(folder, None)
         return versions

@@ -86,13 +86,13 @@ def choose(tries: Sequence[Measured], workers: int, wanted_s: float, most: int =
     return Choice(items, why, item_s)
 
 
-def at_the_end(choice: Choice, left: int, workers: int) -> int:
+def at_the_end(choice: Choice, items_left: int, workers: int) -> int:
     """Return how many items the next mini-batch should have when these are all that are left, so that no worker is idle
     while others have much to do."""
     workers = max(1, workers)
-    share = ceil(left / (_MOST_SHARE * workers))
+    share = ceil(items_left / (_MOST_SHARE * workers))
     least = ceil(_LEAST_S / choice.item_s) if choice.item_s else 1
-    return max(1, min(choice.items, left, max(share, min(least, ceil(left / workers)))))
+    return max(1, min(choice.items, items_left, max(share, min(least, ceil(items_left / workers)))))
 
 
 def items_ahead(choice: Choice, workers: int) -> int:

@@ -49,15 +49,15 @@ class StillWatch:
             self._check_at = now + _STILL_S
         return now >= self._check_at
 
-    def lasting(self, seen: Whereabouts, now: float) -> Whereabouts | None:
+    def lasting(self, suspects: Whereabouts, now: float) -> Whereabouts | None:
         """Return what was a contradiction at the last check as well; it has to be mended."""
-        self._check_at = now + (_AGAIN_S if not seen else _STILL_S / 4)
-        suspected, self._suspected = self._suspected, seen if seen else None
-        return seen if seen and seen == suspected else None
+        self._check_at = now + (_AGAIN_S if not suspects else _STILL_S / 4)
+        suspected, self._suspected = self._suspected, suspects if suspects else None
+        return suspects if suspects and suspects == suspected else None
 
 
 def whereabouts(
-    undecided: frozenset[int], known: frozenset[int], waiting: frozenset[int], held: frozenset[int]
+    undecided: frozenset[int], registered: frozenset[int], waiting: frozenset[int], leased: frozenset[int]
 ) -> Whereabouts:
     """Compare what is published and not decided with what Redis knows, offers, and has given out."""
-    return Whereabouts(undecided - known, (undecided & known) - waiting - held)
+    return Whereabouts(undecided - registered, (undecided & registered) - waiting - leased)

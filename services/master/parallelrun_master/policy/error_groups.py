@@ -96,10 +96,10 @@ class ErrorGroups:
 def files_of(detail: str) -> list[str]:
     """The first files of a mini-batch, from the `detail` of a failed try."""
     try:
-        known = msgspec.json.decode(detail or "{}", type=_Detail)
+        decoded = msgspec.json.decode(detail or "{}", type=_Detail)
     except msgspec.DecodeError:
         return []
-    return [*known.files, "…"] if known.files and known.items > len(known.files) else known.files
+    return [*decoded.files, "…"] if decoded.files and decoded.items > len(decoded.files) else decoded.files
 
 
 def error_log(node: str, process: str) -> str:

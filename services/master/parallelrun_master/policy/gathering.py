@@ -28,8 +28,8 @@ class Gathering:
     def wait_s(self, arrived: int, now: float) -> float:
         """Return how long to wait for more, when this many outcomes have come in that are not recorded yet."""
         decided = self._progress.decided + arrived
-        left = self._progress.scheduled - decided
-        if left <= 0 or not decided:
+        undecided = self._progress.scheduled - decided
+        if undecided <= 0 or not decided:
             return 0.0
-        left_s = (now - self._began) * left / decided
+        left_s = (now - self._began) * undecided / decided
         return min(_MOST_S, max(_LEAST_S, _SHARE * left_s))

@@ -57,7 +57,7 @@ def what_to_do(spec: JobSpec, progress: Progress, first: ErrorGroup) -> str:
         return ""
     if is_about_a_package(first.message) or is_about_arguments(first.message, first.traceback):
         return NOT_INSTALLED if is_about_a_package(first.message) else PARSE_ARGS
-    if _FRAME_WANTED.match(first.message) and not any(_may_be_a_table(given) for _, given in spec.data_inputs()):
+    if _FRAME_WANTED.match(first.message) and not any(_may_be_a_table(each) for _, each in spec.data_inputs()):
         step = next(filter(None, map(step_for, first.files)), "")
         if step:
             return NO_TABLE.format(step=step)
@@ -75,8 +75,8 @@ def for_a_gpu(spec: JobSpec) -> str:
     return GPU_TOO_SMALL + (GPU_SHARED.format(count=shared) if shared > 1 else "")
 
 
-def _may_be_a_table(given: Input) -> bool:
-    return given.type == "mltable" or bool(given.transformations)
+def _may_be_a_table(job_input: Input) -> bool:
+    return job_input.type == "mltable" or bool(job_input.transformations)
 
 
 def what_is_lost(progress: Progress) -> str:

@@ -48,25 +48,25 @@ def next_steps(
         failures: of the steps that were skipped, those for which a failure is the reason.
         is_canceled: somebody has canceled the pipeline.
     """
-    known, following = dict(states), Next()
+    step_states, following = dict(states), Next()
     has_failed = bool(failures) or any(state in (StepState.FAILED, StepState.CANCELED) for state in states.values())
     is_ending = is_canceled or (has_failed and not spec.continue_on_step_failure)
     bad = set(failures)
     for name in order if not is_canceled else ():
-        if known[name] is not StepState.WAITING:
+        if step_states[name] is not StepState.WAITING:
             continue
-        skip = _skip(spec, name, known, truths, bad)
+        skip = _skip(spec, name, step_states, truths, bad)
         if skip is None and is_ending:
             skip = Skip("another step has failed, and continue_on_step_failure is false", is_failure=True)
         if skip is not None:
-            following.skip[name], known[name] = skip, StepState.SKIPPED
+            following.skip[name], step_states[name] = skip, StepState.SKIPPED
             bad |= {name} if skip.is_failure else set()
-        elif all(known[each] is StepState.COMPLETED for each in spec.steps[name].needs()):
+        elif all(step_states[each] is StepState.COMPLETED for each in spec.steps[name].needs()):
             following.begin.append(name)
-    running = [name for name in order if known[name] is StepState.RUNNING]
+    running = [name for name in order if step_states[name] is StepState.RUNNING]
     if is_ending:
         following.cancel = running
-    if running or following.begin or (not is_canceled and StepState.WAITING in known.values()):
+    if running or following.begin or (not is_canceled and StepState.WAITING in step_states.values()):
         return following
     following.end = JobState.CANCELED if is_canceled else JobState.FAILED if has_failed or bad else JobState.COMPLETED
     return following

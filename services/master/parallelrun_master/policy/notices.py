@@ -54,14 +54,14 @@ def refusal(host: str, address: str, allowed: Allowed) -> str:
     What only machines themselves have business with is refused whatever name leads there; a network that is allowed by
     its address isn't.
     """
-    there = plain_address(address)
-    if any(there in network for network in allowed.networks):
+    plain = plain_address(address)
+    if any(plain in network for network in allowed.networks):
         return ""
-    if is_never_told(there):
-        return f"{host} leads to {there}, which no notice is sent to"
-    if allowed.is_anywhere or there.is_global or allowed.has_host(host):
+    if is_never_told(plain):
+        return f"{host} leads to {plain}, which no notice is sent to"
+    if allowed.is_anywhere or plain.is_global or allowed.has_host(host):
         return ""
-    return f"{host} leads to {there}, which is not public; masters can allow it (--notify-allow)"
+    return f"{host} leads to {plain}, which is not public; masters can allow it (--notify-allow)"
 
 
 def key_file(host: str, name: str) -> str:

@@ -78,14 +78,14 @@ class StallWatch:
         return self._failure(self._first_s, _FIRST, force) if self._without_run_s > self._first_s else None
 
     def _failure(self, limit_s: float, name: str, force: Workforce) -> JobFailure:
-        what = "No progress" if self._has_run else "No mini-batch has been run"
+        event = "No progress" if self._has_run else "No mini-batch has been run"
         waits, hint = self._waits(force)
-        return JobFailure(code="NO_PROGRESS", summary=f"{what} for {limit_s:g} s ({name}): {waits}.", hint=hint)
+        return JobFailure(code="NO_PROGRESS", summary=f"{event} for {limit_s:g} s ({name}): {waits}.", hint=hint)
 
     def _waits(self, force: Workforce) -> tuple[str, str]:
         """Return what the job waits for, and what to do about it."""
         nodes, running, workers, why_none = force
-        wanted, compute = self._spec.instance_count, self._spec.compute
+        wanted_nodes, compute = self._spec.instance_count, self._spec.compute
         if not nodes:
             waits = f"no node of compute {compute!r} is alive" if compute else "no node is alive"
             hint = f"`parallelrun compute show {compute}` says why there are none"
@@ -93,8 +93,8 @@ class StallWatch:
                 hint = "start an agent on some node; `parallelrun node list` shows those that there are"
             return waits + (f" ({why_none})" if why_none else ""), hint
         alive = "1 node is alive" if nodes == 1 else f"{nodes} nodes are alive"
-        if self._has_run and wanted and nodes < wanted:
-            return f"have {nodes} of {wanted} nodes", "" if running else _IN_INIT
+        if self._has_run and wanted_nodes and nodes < wanted_nodes:
+            return f"have {nodes} of {wanted_nodes} nodes", "" if running else _IN_INIT
         if running:
             return f"{alive}, {running} mini-batches are with a worker", ""
         if workers:

@@ -57,15 +57,15 @@ KEY = ("Mini-batch Id", "Picked Count", "Process", "Process Start Time")
 _LEFT_OF_MESSAGES = COLUMNS.index("Error Message")
 
 
-def cells_of_use(use: Use, known: dict[Use, str]) -> str:
-    """The last cells of a try, joined; what is unknown is empty. Some are remembered in `known`."""
+def cells_of_use(use: Use, cache: dict[Use, str]) -> str:
+    """The last cells of a try, joined; what is unknown is empty. Some are remembered in `cache`."""
     peak, read = use.peak_bytes, use.read_bytes
     peak_mb = f"{peak / _MB:.1f}" if peak else ""
     read_mb = f"{read / _MB:.6f}" if read >= 0 else ""
-    if len(known) >= _MAX_KNOWN:
-        known.clear()
+    if len(cache) >= _MAX_KNOWN:
+        cache.clear()
     counts = (use.minor_faults, use.major_faults, use.voluntary_switches, use.involuntary_switches)
-    known[use] = cells = ",".join((peak_mb, read_mb, *(str(count) if count >= 0 else "" for count in counts)))
+    cache[use] = cells = ",".join((peak_mb, read_mb, *(str(count) if count >= 0 else "" for count in counts)))
     return cells
 
 

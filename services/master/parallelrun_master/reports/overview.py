@@ -41,11 +41,11 @@ class Overview:
         if not progress.decided:
             self.say(f"No mini-batch of {total} is processed yet; {progress.running:,} are with a worker.")
             return
-        left = "unknown" if left_s is None else f"{left_s:.0f} s"
+        remaining = "unknown" if left_s is None else f"{left_s:.0f} s"
         self.say(
             f"Processed {progress.decided:,} of {total} mini-batches in {elapsed_s:.0f} s; "
             f"{progress.running:,} running, {progress.failed:,} failed, "
-            f"{progress.retried:,} tries repeated; estimated remaining {left}."
+            f"{progress.retried:,} tries repeated; estimated remaining {remaining}."
         )
 
     def _left_s(self, progress: Progress, elapsed_s: float) -> float | None:
@@ -57,10 +57,10 @@ class Overview:
         if by_items:
             done, total = progress.items_done + progress.items_failed, progress.items_found
         began_s, before = self._began.setdefault(by_items, (elapsed_s, done))
-        decided, left = done - before, total - done
-        if progress.listing_done and done and not left:
+        decided, remaining = done - before, total - done
+        if progress.listing_done and done and not remaining:
             return 0.0
-        return (elapsed_s - began_s) * left / decided if progress.knows_items and decided > 0 else None
+        return (elapsed_s - began_s) * remaining / decided if progress.knows_items and decided > 0 else None
 
     def concatenation(self, progress: Progress) -> None:
         """Say how much of the output is written."""
@@ -70,6 +70,6 @@ class Overview:
     def _add_row(self, progress: Progress, elapsed_s: float, left_s: float | None) -> None:
         now = datetime.now(UTC).isoformat(timespec="microseconds").removesuffix("+00:00")
         total = str(progress.scheduled) if progress.listing_done else "N/A"
-        left = "N/A" if left_s is None else f"{left_s:.1f}"
-        row = f"{now},{total},{progress.scheduled},{progress.decided},{progress.failed},{elapsed_s:.1f},{left}\n"
+        remaining = "N/A" if left_s is None else f"{left_s:.1f}"
+        row = f"{now},{total},{progress.scheduled},{progress.decided},{progress.failed},{elapsed_s:.1f},{remaining}\n"
         append_text(self._table, row if self._table.exists() else _COLUMNS + row)

@@ -122,13 +122,13 @@ class TryReport:
         Args:
             picked_before: tries of the same mini-batch before the user let the job go on; missing: none.
         """
-        known, uses = self._known, self._uses
+        reported, uses = self._known, self._uses
         for outcome in outcomes:
             number, items, rows = outcome.mini_batch, outcome.items, outcome.rows
             picked = picked_before.get(number, 0) + outcome.tries
             start = self._time(outcome.started) if outcome.started else ""
             process = f"{outcome.node}/{outcome.process}" if outcome.process else ""
-            if known is not None and (str(number), str(picked), process, start) in known:
+            if reported is not None and (str(number), str(picked), process, start) in reported:
                 continue
             elapsed_s, process_s, run_s, load_s = outcome.elapsed_s, outcome.process_s, outcome.run_s, outcome.load_s
             succeeded, has_loaded, status, category, message = (

@@ -151,8 +151,8 @@ class Firing:
 
     def _running(self, schedule: ScheduleFolder) -> str:
         """The id of a job of this schedule that has not ended; empty if there is none."""
-        made = (each for _, each in schedule.fires() if each.outcome.has_job)
-        for fire in islice(made, _LATEST):
+        fires = (each for _, each in schedule.fires() if each.outcome.has_job)
+        for fire in islice(fires, _LATEST):
             folder = JobFolder(self._root, fire.job_id)
             if folder.has_record and not folder.has_ended:
                 return fire.job_id

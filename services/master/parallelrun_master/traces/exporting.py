@@ -64,31 +64,34 @@ class Exporter:
         Raises:
             NotSent: the collector is away, or refuses.
         """
-        count, left = 0, iter(spans)
-        while some := list(islice(left, _AT_ONCE)):
+        count, remaining = 0, iter(spans)
+        while some := list(islice(remaining, _AT_ONCE)):
             count += len(some)
             if self._exporter.export([self._made(span, of_job, mask) for span in some]) is not SpanExportResult.SUCCESS:
                 raise NotSent("the collector did not take it")
         return count
 
     def _made(self, span: Span, of_job: JobSpan, mask: Mask) -> ReadableSpan:
-        own, parent = of_job
+        own_context, parent = of_job
         above = parent.span_id if parent is not None else ""
         if span.key != JOB:
-            above = _id(own.span_id, span.parent)
-        self._ids.trace_id, self._ids.span_id = int(own.trace_id, 16), int(_id(own.span_id, span.key), 16)
-        made = self._tracer.start_span(
+            above = _id(own_context.span_id, span.parent)
+        self._ids.trace_id, self._ids.span_id = (
+            int(own_context.trace_id, 16),
+            int(_id(own_context.span_id, span.key), 16),
+        )
+        span_made = self._tracer.start_span(
             mask.printable(span.name),
-            context=set_span_in_context(NonRecordingSpan(_context(own.trace_id, above))) if above else None,
+            context=set_span_in_context(NonRecordingSpan(_context(own_context.trace_id, above))) if above else None,
             attributes=dict(_masked(span, mask)),
             start_time=_ns(span.begin),
         )
         if span.error:
-            made.set_status(Status(StatusCode.ERROR, mask.printable(span.error)[:_LONGEST_TEXT]))
-        made.end(max(_ns(span.begin), _ns(span.end)))
-        if not isinstance(made, ReadableSpan):
+            span_made.set_status(Status(StatusCode.ERROR, mask.printable(span.error)[:_LONGEST_TEXT]))
+        span_made.end(max(_ns(span.begin), _ns(span.end)))
+        if not isinstance(span_made, ReadableSpan):
             raise NotSent("OpenTelemetry makes no spans")
-        return made
+        return span_made
 
 
 class _GivenIds(IdGenerator):
@@ -106,9 +109,9 @@ class _GivenIds(IdGenerator):
 
 def _resource(version_of: str) -> Resource:
     """Return who says all this, unless the variables say so: OTEL_SERVICE_NAME, OTEL_RESOURCE_ATTRIBUTES."""
-    own = {"service.name": "parallelrun", "service.version": version(version_of)}
-    given = OTELResourceDetector().detect().attributes
-    return Resource.create({name: value for name, value in own.items() if name not in given})
+    attributes = {"service.name": "parallelrun", "service.version": version(version_of)}
+    operator_attributes = OTELResourceDetector().detect().attributes
+    return Resource.create({name: value for name, value in attributes.items() if name not in operator_attributes})
 
 
 def _id(of_job: str, key: str) -> str:

@@ -21,8 +21,8 @@ def story_of(folder: JobFolder, record: JobRecord, result: JobResult, generation
         NotFound, NewerSchema, CorruptLog: its records can't be read.
     """
     submitted = max([record.submitted, *(each.at for each in folder.reopenings() if each.generation == generation)])
-    own = job_span(record, result, generation, submitted)
+    root_span = job_span(record, result, generation, submitted)
     if record.is_pipeline or folder.generation() != generation:
-        return iter([own])
+        return iter([root_span])
     evidence, begun = evidence_of(folder, result), begun_at(folder, record, result)
-    return chain([own], spans_within(evidence, result, submitted=submitted, begun=begun, most=most))
+    return chain([root_span], spans_within(evidence, result, submitted=submitted, begun=begun, most=most))

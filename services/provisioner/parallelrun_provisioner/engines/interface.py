@@ -117,11 +117,12 @@ class Engine(Protocol):
 class BuildsImages(Protocol):
     """An engine that also builds images for jobs."""
 
-    def build(self, wanted: Mapping[str, Collection[str]]) -> Mapping[str, ImageState]:
+    def build(self, jobs_by_image: Mapping[str, Collection[str]]) -> Mapping[str, ImageState]:
         """Go on with the images that jobs wait for, and break off what nobody waits for any more; returns at once.
 
         Args:
-            wanted: by the name of an image (`computes/built_images.py`), the jobs that wait for it: they get its log.
+            jobs_by_image: by the name of an image (`computes/built_images.py`), the jobs that wait for it: they get its
+            log.
 
         Returns:
             How it stands with each of them.

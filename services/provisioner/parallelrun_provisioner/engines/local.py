@@ -120,9 +120,9 @@ class Engine:
         return [*launch.arguments, "--work-dir", str(_work_dir(launch.id))]
 
     def _environment(self, launch: Launch) -> dict[str, str]:
-        own = {name: value for name, value in os.environ.items() if name not in _OWN}
+        inherited = {name: value for name, value in os.environ.items() if name not in _OWN}
         secret = {"PARALLELRUN_REDIS_SECRET": self._around.agent_secret} if self._around.agent_secret else {}
-        return {**own, **launch.environment, **secret}
+        return {**inherited, **launch.environment, **secret}
 
     def _node(self, path: Path) -> EngineNode:
         each = path.stem

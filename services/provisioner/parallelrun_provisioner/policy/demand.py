@@ -34,21 +34,21 @@ def nodes_for(need: Need, slots: int) -> int:
     if need.state not in (JobState.QUEUED, JobState.PROCESSING):
         return 0
     per_node = min(slots, need.workers_per_node or slots)
-    left = max(0, need.progress.scheduled - need.progress.decided)
+    undecided = max(0, need.progress.scheduled - need.progress.decided)
     if need.state is JobState.QUEUED or not need.progress.listing_done:
         # More may be listed than is known so far, and a node takes its time to come.
-        return max(need.instance_count or 1, -(-left // per_node) if need.instance_count is None else 0)
-    busy = -(-left // per_node)
+        return max(need.instance_count or 1, -(-undecided // per_node) if need.instance_count is None else 0)
+    busy = -(-undecided // per_node)
     return busy if need.instance_count is None else min(busy, need.instance_count)
 
 
 def images_to_build(needs: Iterable[Need], slots: int) -> dict[str, list[str]]:
     """The images that must be built for jobs which have work for nodes of them, and these jobs."""
-    wanted: dict[str, list[str]] = {}
+    jobs_by_image: dict[str, list[str]] = {}
     for need in needs:
         if built_image_of(need.shape.image) and nodes_for(need, slots):
-            wanted.setdefault(need.shape.image, []).append(need.job)
-    return wanted
+            jobs_by_image.setdefault(need.shape.image, []).append(need.job)
+    return jobs_by_image
 
 
 def demand_of(needs: Iterable[Need], slots: int) -> dict[Shape, int]:

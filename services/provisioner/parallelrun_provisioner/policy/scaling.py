@@ -104,18 +104,18 @@ def moves(
     """
     forget = tuple(node.id for node in nodes if node.life is Life.ASKED and now - node.since > MISSING_S)
     remove, failed = _over(nodes, now)
-    there = [node for node in nodes if node.life is not Life.ENDED and node.id not in forget]
-    supply = [node for node in there if node.life in _SUPPLY and node.id not in remove]
+    alive = [node for node in nodes if node.life is not Life.ENDED and node.id not in forget]
+    supply = [node for node in alive if node.life in _SUPPLY and node.id not in remove]
     lasting = [node for node in supply if _lasts(node, now)]
     had = _most_of_each(supply, paused)
-    wanted = _wanted({shape: min(count, had.get(shape, count)) for shape, count in demand.items()}, limits, had)
+    targets = _wanted({shape: min(count, had.get(shape, count)) for shape, count in demand.items()}, limits, had)
     launch: list[Shape] = []
     drain: list[str] = []
     withdraw: list[str] = []
     starting = sum(node.life is not Life.READY for node in supply)
-    room = min(limits.most - len(there), MOST_STARTING - starting)
-    for shape in _shapes(wanted, supply):
-        count = wanted.get(shape, 0)
+    room = min(limits.most - len(alive), MOST_STARTING - starting)
+    for shape in _shapes(targets, supply):
+        count = targets.get(shape, 0)
         stay = [node for node in lasting if node.shape == shape]
         end_soon = [node for node in supply if node.shape == shape and not _lasts(node, now)]
         missing = min(count - len(stay), room - len(launch), paused.get(shape, MOST_STARTING))
@@ -126,8 +126,8 @@ def moves(
             withdraw += [node.id for node in early]
             drain += [node.id for node in _idle(stay, limits, now)[: surplus - len(early)]]
         drain += [node.id for node in _idle(end_soon, limits, now)[: max(0, len(stay) + len(end_soon) - count)]]
-    hoped = {shape: min(count, had.get(shape, count)) for shape, count in wanted.items()}
-    drain += _in_the_way(hoped, lasting, {*drain, *withdraw}, limits.most - len(there))
+    hoped = {shape: min(count, had.get(shape, count)) for shape, count in targets.items()}
+    drain += _in_the_way(hoped, lasting, {*drain, *withdraw}, limits.most - len(alive))
     return Moves(
         launch=tuple(launch), drain=tuple(drain), withdraw=tuple(withdraw), remove=remove, failed=failed, forget=forget,
         wanted=sum(_wanted(demand, limits, {}).values()),
@@ -153,33 +153,33 @@ def _wanted(demand: Mapping[Shape, int], limits: Limits, had: Mapping[Shape, int
     Args:
         had: how many there can be of shapes that can't be had at will.
     """
-    wanted = dict.fromkeys(demand, 0)
-    left = limits.most
-    while left > 0 and (short := [shape for shape in wanted if wanted[shape] < demand[shape]]):
-        each = max(1, left // len(short))
-        for shape in short[:left]:
-            more = min(each, demand[shape] - wanted[shape], left)
-            wanted[shape] += more
-            left -= more
+    targets = dict.fromkeys(demand, 0)
+    room = limits.most
+    while room > 0 and (short := [shape for shape in targets if targets[shape] < demand[shape]]):
+        each = max(1, room // len(short))
+        for shape in short[:room]:
+            more = min(each, demand[shape] - targets[shape], room)
+            targets[shape] += more
+            room -= more
     # What is kept for jobs to come is kept of what can be had: nodes that are there wait for no image.
-    missing = max(0, limits.least - sum(wanted.values()))
-    for shape in sorted(wanted, key=lambda each: each != Shape()):
-        more = min(missing, max(0, had.get(shape, limits.least) - wanted[shape]))
-        wanted[shape] += more
+    missing = max(0, limits.least - sum(targets.values()))
+    for shape in sorted(targets, key=lambda each: each != Shape()):
+        more = min(missing, max(0, had.get(shape, limits.least) - targets[shape]))
+        targets[shape] += more
         missing -= more
     if missing:
-        wanted[Shape()] = wanted.get(Shape(), 0) + missing
-    return wanted
+        targets[Shape()] = targets.get(Shape(), 0) + missing
+    return targets
 
 
 def _most_of_each(supply: Iterable[Node], paused: Mapping[Shape, int]) -> dict[Shape, int]:
     """Return how many there can be of shapes whose launches have failed: what is there, and what may be tried."""
-    there = Counter(node.shape for node in supply)
-    return {shape: there[shape] + count for shape, count in paused.items()}
+    supplied = Counter(node.shape for node in supply)
+    return {shape: supplied[shape] + count for shape, count in paused.items()}
 
 
-def _shapes(wanted: Mapping[Shape, int], supply: Iterable[Node]) -> list[Shape]:
-    return list(dict.fromkeys([*wanted, *(node.shape for node in supply)]))
+def _shapes(targets: Mapping[Shape, int], supply: Iterable[Node]) -> list[Shape]:
+    return list(dict.fromkeys([*targets, *(node.shape for node in supply)]))
 
 
 def _over(nodes: Iterable[Node], now: float) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -203,18 +203,18 @@ def _idle(nodes: Iterable[Node], limits: Limits, now: float) -> list[Node]:
     return [node for since, node in sorted(idle, key=lambda each: each[0]) if now - since >= limits.idle_s]
 
 
-def _in_the_way(wanted: Mapping[Shape, int], supply: Sequence[Node], going: Collection[str], free: int) -> list[str]:
+def _in_the_way(targets: Mapping[Shape, int], supply: Sequence[Node], going: Collection[str], free: int) -> list[str]:
     """Idle nodes of other shapes that take the room of those that are wanted: they go at once.
 
     Args:
         going: those that go anyway.
         free: how many more there may be.
     """
-    lacking = sum(max(0, count - sum(node.shape == shape for node in supply)) for shape, count in wanted.items())
+    lacking = sum(max(0, count - sum(node.shape == shape for node in supply)) for shape, count in targets.items())
     spare: list[str] = []
     for shape in _shapes({}, supply):
         mine = [node for node in supply if node.shape == shape]
         idle = [node.id for node in mine if node.life is Life.READY and node.idle_since is not None]
-        surplus = max(0, len(mine) - wanted.get(shape, 0))
+        surplus = max(0, len(mine) - targets.get(shape, 0))
         spare += [each for each in idle if each not in going][:surplus]
     return spare[: max(0, lacking - free - len(going))]

@@ -33,10 +33,10 @@ class Format(TableFormat):
             filling = _Filling(path, self.size_bytes, self.size_rows, header.end, self.version)
             try:
                 for number, block in enumerate(blocks_of(file, header, name)):
-                    wanted = self.window.next(block.rows)
+                    rows = self.window.next(block.rows)
                     first_row = self.window.seen - self.window.first
                     self.window.seen += block.rows
-                    yield from filling.add(block, wanted, first_row)
+                    yield from filling.add(block, rows, first_row)
                     if self.window.is_over:
                         break
                     if number % _BLOCKS_AT_ONCE == 0:
@@ -75,13 +75,13 @@ class Format(TableFormat):
         schema = self.plan.read.schema
         if header.schema == schema:
             return header
-        own, first = _columns(header.schema, name), _columns(schema, name)
-        if [*own.items()] != [*first.items()]:
-            differing = [column for column in {**first, **own} if own.get(column) != first.get(column)]
-            what = f"differs in {', '.join(differing)}" if differing else "has another order"
+        own_columns, first = _columns(header.schema, name), _columns(schema, name)
+        if [*own_columns.items()] != [*first.items()]:
+            differing = [column for column in {**first, **own_columns} if own_columns.get(column) != first.get(column)]
+            difference = f"differs in {', '.join(differing)}" if differing else "has another order"
             raise InvalidInput(
-                f"{name}: its schema is not that of {self.plan.sample[0]}, it {what}; files of one input must have the "
-                "same columns: make an input of the files of each schema"
+                f"{name}: its schema is not that of {self.plan.sample[0]}, it {difference}; files of one input "
+                "must have the same columns: make an input of the files of each schema"
             )
         return header
 
@@ -99,15 +99,15 @@ class _Filling:
         self._most_rows = size_rows
         self._start = self._end = self._left_out = self._rows = self._first_row = 0
 
-    def add(self, block: Block, wanted: range, first_row: int) -> Iterator[Piece]:
+    def add(self, block: Block, rows: range, first_row: int) -> Iterator[Piece]:
         """The pieces that are full with the wanted rows of the next block."""
         if self._most_rows is None and self._end and block.end - self._start > self._bytes:
             yield from self.finish()
-        low = wanted.start
-        while low < wanted.stop:
+        low = rows.start
+        while low < rows.stop:
             if not self._rows:
                 self._start, self._left_out, self._first_row = block.start, low, first_row + low
-            high = wanted.stop if self._most_rows is None else min(wanted.stop, low + self._most_rows - self._rows)
+            high = rows.stop if self._most_rows is None else min(rows.stop, low + self._most_rows - self._rows)
             self._rows += high - low
             self._end = block.end
             low = high

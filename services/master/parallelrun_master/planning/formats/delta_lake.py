@@ -75,11 +75,11 @@ class _Table(NamedTuple):
 
 def _fix_version(plan: InputPlan, opened: _Table) -> None:
     table = opened.library
-    wanted = set(getattr(table.protocol(), "reader_features", None) or ()) - _UNDERSTOOD
+    unsupported = set(getattr(table.protocol(), "reader_features", None) or ()) - _UNDERSTOOD
     if table.metadata().configuration.get(_MAPPING, "none") != "none":
-        wanted.add("columnMapping")  # tables from before there were features don't list it
-    if wanted:
-        features = ", ".join(sorted(wanted))
+        unsupported.add("columnMapping")  # tables from before there were features don't list it
+    if unsupported:
+        features = ", ".join(sorted(unsupported))
         raise InvalidInput(f"{_folder(plan)}: this Delta table can't be read by its files alone, it uses {features}")
     types = {field.name: str(getattr(field.type, "type", "")) for field in table.schema().fields}
     partitions = {name: types[name] for name in table.metadata().partition_columns}
@@ -135,8 +135,8 @@ def _opened(plan: InputPlan, rule: PathRule | None) -> Iterator[_Table]:
         try:
             library = _load(deltalake, here, read)
         except Exception as error:  # of its own types, which change with its versions
-            said = str(error).replace(here, folder)
-            raise InvalidInput(f"{folder}: not a Delta table, or not one of its versions: {said}") from error
+            reason = str(error).replace(here, folder)
+            raise InvalidInput(f"{folder}: not a Delta table, or not one of its versions: {reason}") from error
         yield _Table(library, folder, here)
 
 

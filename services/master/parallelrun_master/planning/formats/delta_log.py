@@ -80,9 +80,9 @@ def copied(folder: str, rule: PathRule | None, version: int | None) -> Iterator[
 def _versions(storage: Storage, log: str, rule: PathRule | None) -> dict[str, Version]:
     """Return the files of a log that may matter, each with its version."""
     listing = storage.files(log, rule=rule)
-    kept: dict[str, Version] = {}
+    by_name: dict[str, Version] = {}
     for _, names in listing:
         versions = listing.versions or [storage.version(f"{log}/{os.fsdecode(name)}") for name in names]
         pairs = ((os.fsdecode(name), version) for name, version in zip(names, versions, strict=True))
-        kept |= {name: version for name, version in pairs if _COMMIT.fullmatch(name) or _CHECKPOINT.fullmatch(name)}
-    return kept
+        by_name |= {name: version for name, version in pairs if _COMMIT.fullmatch(name) or _CHECKPOINT.fullmatch(name)}
+    return by_name

@@ -92,12 +92,12 @@ def pairs(variables: Mapping[str, str]) -> list[str]:
     return [f"{name}={value}" for name, value in sorted(variables.items())]
 
 
-def mounts(given: list[Mount]) -> list[dict[str, Any]]:
+def mounts(volumes: list[Mount]) -> list[dict[str, Any]]:
     """Volumes and folders as the API has them."""
     return [
         {"Type": each.kind, "Source": each.source, "Target": each.target, "ReadOnly": each.is_read_only}
         | ({"VolumeOptions": {"NoCopy": True}} if each.target == KIT and each.kind == "volume" else {})
-        for each in given
+        for each in volumes
     ]
 
 
@@ -109,8 +109,8 @@ def program(launch: Launch) -> list[str]:
 def seen(settings: DockerSettings, launch: Launch) -> list[Mount]:
     """Return what a node sees beside what its secret is in."""
     cache = [Mount(settings.cache, CACHE, False)] if settings.cache else []
-    there = settings.kit if settings.is_kit_a_folder else kit_volume(settings.kit)
-    kit = [Mount(there, KIT, True)] if launch.shape.image else []
+    source = settings.kit if settings.is_kit_a_folder else kit_volume(settings.kit)
+    kit = [Mount(source, KIT, True)] if launch.shape.image else []
     return [*settings.mounts, *cache, *kit]
 
 

@@ -61,12 +61,12 @@ class Engine:
         with self._connection.asking() as client:
             self._create(client, launch, body)
 
-    def build(self, wanted: Mapping[str, Collection[str]]) -> Mapping[str, ImageState]:
-        if not wanted:
+    def build(self, jobs_by_image: Mapping[str, Collection[str]]) -> Mapping[str, ImageState]:
+        if not jobs_by_image:
             self._builds.close()
             return {}
         with self._connection.asking() as client:
-            return self._builds.go_on(client, wanted)
+            return self._builds.go_on(client, jobs_by_image)
 
     def _container(self, launch: Launch) -> dict[str, Any]:
         if self._surroundings.agent_secret and not self._settings.redis_secret:
@@ -110,16 +110,16 @@ class Engine:
                 client.remove_container(launch.id, v=True, force=True)
             raise
 
-    def _is_ours(self, there: dict[str, Any]) -> bool:
+    def _is_ours(self, container: dict[str, Any]) -> bool:
         """Return whether a container is a node of this cluster: another one may have the same name."""
-        return bool((there["Config"]["Labels"] or {}).get(CLUSTER) == self._surroundings.cluster)
+        return bool((container["Config"]["Labels"] or {}).get(CLUSTER) == self._surroundings.cluster)
 
     def nodes(self) -> Sequence[EngineNode]:
         with self._connection.asking() as client:
             self._kill_overdue(client)
-            there = client.containers(all=True, filters={"label": self._marks()})
-            known = [self._node(client, each) for each in there]
-            return [*known, *self._fetched(client)]
+            containers = client.containers(all=True, filters={"label": self._marks()})
+            nodes = [self._node(client, each) for each in containers]
+            return [*nodes, *self._fetched(client)]
 
     def _marks(self) -> list[str]:
         return [f"{CLUSTER}={self._surroundings.cluster}", f"{COMPUTE}={self._compute.name}"]
@@ -163,14 +163,14 @@ class Engine:
                     self._end(client, launch_id)
 
     def _end(self, client: Any, launch_id: str) -> None:
-        there = client.inspect_container(launch_id)
-        if not self._is_ours(there):
+        container = client.inspect_container(launch_id)
+        if not self._is_ours(container):
             return
-        if not there["State"]["Running"]:
+        if not container["State"]["Running"]:
             client.remove_container(launch_id, v=True, force=True)
             self._kill_at.pop(launch_id, None)
         elif launch_id not in self._kill_at:
-            if there["State"]["Paused"]:
+            if container["State"]["Paused"]:
                 client.unpause(launch_id)
             client.kill(launch_id, signal="SIGTERM")
             self._kill_at[launch_id] = time.monotonic() + self._compute.stop_seconds

@@ -55,8 +55,10 @@ class Fetches:
         if fetch is None or fetch.ended_at is not None:
             login = read_login(self._login, image)
             fetch = self._fetches[image] = Fetch(image)
-            kept = f" (the login {self._login.name!r} is that of another host)" if self._login and not login else ""
-            Thread(target=_fetch, args=(fetch, login, kept), name=f"fetch {image}", daemon=True).start()
+            login_note = (
+                f" (the login {self._login.name!r} is that of another host)" if self._login and not login else ""
+            )
+            Thread(target=_fetch, args=(fetch, login, login_note), name=f"fetch {image}", daemon=True).start()
 
     def of(self, image: str) -> Fetch | None:
         """Return how it stands with an image; None: nobody has asked for it."""
@@ -72,19 +74,19 @@ def read_login(path: Path | None, image: str) -> dict[str, str] | None:
     if path is None:
         return None
     try:
-        given = json.loads(path.read_text())
-        if host_of(given.get("host") or path.name) != parse(image).host:
+        fields = json.loads(path.read_text())
+        if host_of(fields.get("host") or path.name) != parse(image).host:
             return None
-        return {"username": str(given["username"]), "password": str(given["password"])}
+        return {"username": str(fields["username"]), "password": str(fields["password"])}
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        what = type(error).__name__  # not its text, which may have a piece of the password
+        error_name = type(error).__name__  # not its text, which may have a piece of the password
         raise LaunchRefused(
-            f"user and password of the registry can't be read from {path} ({what}); it is JSON with username and "
+            f"user and password of the registry can't be read from {path} ({error_name}); it is JSON with username and "
             "password"
         ) from None
 
 
-def _fetch(fetch: Fetch, login: dict[str, str] | None, kept: str) -> None:
+def _fetch(fetch: Fetch, login: dict[str, str] | None, login_note: str) -> None:
     connection = Connection()
     try:
         with connection.asking() as client:
@@ -94,7 +96,7 @@ def _fetch(fetch: Fetch, login: dict[str, str] | None, kept: str) -> None:
         fetch.failure = str(error)
     finally:
         connection.close()
-        fetch.failure = fetch.failure and f"{fetch.failure}{kept}"
+        fetch.failure = fetch.failure and f"{fetch.failure}{login_note}"
         fetch.ended_at = time.monotonic()
         log.info("image_fetched", image=fetch.image, failure=fetch.failure)
 

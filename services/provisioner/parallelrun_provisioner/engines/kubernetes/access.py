@@ -87,12 +87,12 @@ def from_file(path: Path) -> Access:
         raise EngineError(f"{path} can't be used as a kubeconfig: {type(error).__name__}: {error}") from error
 
 
-def _named(items: list[dict[str, Any]], name: str, what: str) -> dict[str, Any]:
+def _named(items: list[dict[str, Any]], name: str, kind: str) -> dict[str, Any]:
     for item in items:
         if item["name"] == name:
-            there: dict[str, Any] = item[what] or {}
-            return there
-    raise LookupError(f"it has no {what} {name!r}")
+            fields: dict[str, Any] = item[kind] or {}
+            return fields
+    raise LookupError(f"it has no {kind} {name!r}")
 
 
 def _tls(cluster: dict[str, Any], user: dict[str, Any], folder: Path) -> ssl.SSLContext | None:

@@ -85,9 +85,9 @@ class Api:
         """Close its connections."""
         self._client.close()
 
-    def _call(self, method: str, path: str, **given: Any) -> httpx.Response:
+    def _call(self, method: str, path: str, **request: Any) -> httpx.Response:
         try:
-            return self._client.request(method, path, headers=self._access.authorization(), **given)
+            return self._client.request(method, path, headers=self._access.authorization(), **request)
         except (httpx.HTTPError, OSError) as error:
             raise EngineError(f"Kubernetes doesn't answer at {self._access.url}: {error}") from error
 

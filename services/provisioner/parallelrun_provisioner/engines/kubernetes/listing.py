@@ -39,11 +39,13 @@ def node_of(pod: Mapping[str, Any]) -> EngineNode:
 
 def _words(status: Mapping[str, Any], standing: Standing, ended: Mapping[str, Any]) -> str:
     if standing is Standing.ENDED:
-        own = _joined(status.get("reason"), status.get("message"))
-        if ended.get("exitCode") == 0 and not own:
+        pod_words = _joined(status.get("reason"), status.get("message"))
+        if ended.get("exitCode") == 0 and not pod_words:
             return ""
         code = f"exit code {ended['exitCode']}" if "exitCode" in ended else ""
-        return "; ".join(filter(None, (own, _joined(ended.get("reason"), code, _last_line(ended.get("message"))))))
+        return "; ".join(
+            filter(None, (pod_words, _joined(ended.get("reason"), code, _last_line(ended.get("message")))))
+        )
     if standing is Standing.PENDING:
         waiting = _of_container(status, "waiting")
         return _joined(waiting.get("reason"), waiting.get("message")) or _unmet(status.get("conditions") or ())
@@ -67,8 +69,8 @@ def _of_container(status: Mapping[str, Any], state: str) -> Mapping[str, Any]:
     """This state of the container whose turn it is, the first one that hasn't done its part; empty: it isn't in it."""
     before = [each for each in status.get("initContainerStatuses") or () if not _is_done(each)]
     for container in (*before, *(status.get("containerStatuses") or ())):
-        there: Mapping[str, Any] = container.get("state", {}).get(state) or {}
-        return there
+        fields: Mapping[str, Any] = container.get("state", {}).get(state) or {}
+        return fields
     return {}
 
 

@@ -133,16 +133,16 @@ def _preparation(compute: Compute, settings: KubernetesSettings, launch: Launch)
 
     An agent keeps environments only where nobody else can write, and a new volume is root's and open to all.
     """
-    own = f"{_ALL}/{_OWN}"
+    cache_folder = f"{_ALL}/{_OWN}"
     is_brought = bool(launch.shape.image)
     # Without -p, for owners and times: nobody but root may give files to others.
-    both = ["sh", "-c", f"mkdir -p -m 0700 {own} && cp -R {KIT}/. {_BROUGHT}"]
+    both = ["sh", "-c", f"mkdir -p -m 0700 {cache_folder} && cp -R {KIT}/. {_BROUGHT}"]
     brought = [{"name": _KIT, "mountPath": _BROUGHT}] if is_brought else []
     return {
         "name": "preparation",
         "image": settings.kit if is_brought else image_of(compute, settings, launch),
         "imagePullPolicy": settings.image_pull_policy,
-        "command": both if is_brought else ["mkdir", "-p", "-m", "0700", own],
+        "command": both if is_brought else ["mkdir", "-p", "-m", "0700", cache_folder],
         "workingDir": "/",
         "resources": _resources(compute, {}),
         "securityContext": _NO_RIGHTS,
@@ -186,18 +186,18 @@ def _volumes(
 ) -> list[tuple[dict[str, Any], dict[str, Any]]]:
     """Each volume, and where it is mounted."""
     cache = {"persistentVolumeClaim": {"claimName": settings.cache}} if settings.cache else {"emptyDir": {}}
-    made = [
+    volumes = [
         _volume("tmp", "/tmp", emptyDir={"sizeLimit": str(compute.tmp_bytes)}),  # noqa: S108 - of a container
         _volume("shm", "/dev/shm", emptyDir={"medium": "Memory", "sizeLimit": str(compute.shm_bytes)}),  # noqa: S108
         ({"name": "cache", **cache}, {"name": "cache", "mountPath": _CACHE, "subPath": _OWN}),
     ]
     if launch.shape.image:
         volume, mount = _volume(_KIT, KIT, emptyDir={})
-        made.append((volume, {**mount, "readOnly": True}))
+        volumes.append((volume, {**mount, "readOnly": True}))
     for number, claim in enumerate(settings.claims):
         volume, mount = _volume(f"claim-{number}", claim.target, persistentVolumeClaim={"claimName": claim.name})
-        made.append((volume, {**mount, "readOnly": True} if claim.is_read_only else mount))
-    return made
+        volumes.append((volume, {**mount, "readOnly": True} if claim.is_read_only else mount))
+    return volumes
 
 
 def _volume(name: str, target: str, **source: object) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -213,12 +213,12 @@ def _owned(account: str, uid: str) -> dict[str, Any]:
 
 def _placed(placement: Placement) -> dict[str, Any]:
     tolerations = [each.model_dump(exclude_defaults=True) for each in placement.tolerations]
-    given = {
+    fields = {
         "nodeSelector": placement.node_selector,
         "tolerations": tolerations,
         "priorityClassName": placement.priority_class,
     }
-    return {name: value for name, value in given.items() if value}
+    return {name: value for name, value in fields.items() if value}
 
 
 def _named(field: str, names: list[str]) -> dict[str, Any]:

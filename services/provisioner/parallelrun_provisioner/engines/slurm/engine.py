@@ -75,14 +75,14 @@ class Engine:
         if not launch_ids:
             return
         now = time.monotonic()
-        told, canceled = [], []
+        signalled, canceled = [], []
         for job in self._jobs(launch_ids):
             if job.standing is Standing.RUNNING and now - self._told_at.setdefault(job.id, now) < _PATIENCE_S:
-                told.append(str(job.id))
+                signalled.append(str(job.id))
             elif job.standing is not Standing.ENDED:
                 canceled.append(str(job.id))
         # The agent alone: Slurm would send its signal to the workers, too, in the middle of a mini-batch.
-        self._cancel(told, "--batch", "--signal=TERM")
+        self._cancel(signalled, "--batch", "--signal=TERM")
         self._cancel(canceled)
 
     def close(self) -> None:

@@ -46,7 +46,7 @@ def jobs_in(text: str, *, mark: str, compute: str) -> list[Job]:
     fields = (line.split("|", 5) for line in text.splitlines())
     jobs = [
         Job(id=int(number), name=name, state=state, reason=reason, ends_at=_time(end))
-        for number, state, end, reason, name, comment in (found for found in fields if len(found) == 6)
+        for number, state, end, reason, name, comment in (row for row in fields if len(row) == 6)
         if comment.strip() == mark and compute_of(name) == compute and number.isdecimal()
     ]
     return sorted(jobs, key=lambda job: job.id)

@@ -36,12 +36,12 @@ class Builds:
         self._builds: dict[str, Building] = {}
         self._broken_off: dict[str, int] = {}
 
-    def go_on(self, client: Any, wanted: Mapping[str, Collection[str]]) -> dict[str, ImageState]:
+    def go_on(self, client: Any, jobs_by_image: Mapping[str, Collection[str]]) -> dict[str, ImageState]:
         """Start, follow and stop builds, as `BuildsImages.build` says. Raises the errors of the library."""
-        for image in self._builds.keys() - wanted.keys():
+        for image in self._builds.keys() - jobs_by_image.keys():
             self._builds.pop(image).stop()
-        self._broken_off = {image: count for image, count in self._broken_off.items() if image in wanted}
-        return {image: self._state(client, image, jobs) for image, jobs in wanted.items()}
+        self._broken_off = {image: count for image, count in self._broken_off.items() if image in jobs_by_image}
+        return {image: self._state(client, image, jobs) for image, jobs in jobs_by_image.items()}
 
     def tag(self, image: str) -> str:
         """Return what the Engine calls an image; empty: it isn't built, as far as is known."""

@@ -81,10 +81,10 @@ def _entry(path: Path, folder: Path) -> Iterator[bytes]:
         entry.size = status.st_size
         entry.mode = 0o755 if status.st_mode & 0o100 else 0o644
         yield entry.tobuf(tarfile.GNU_FORMAT, errors="surrogateescape")
-        left = entry.size
-        while left and (chunk := file.read(min(left, _CHUNK_BYTES))):
-            left -= len(chunk)
+        remaining_bytes = entry.size
+        while remaining_bytes and (chunk := file.read(min(remaining_bytes, _CHUNK_BYTES))):
+            remaining_bytes -= len(chunk)
             yield chunk
-        if left:
+        if remaining_bytes:
             raise OSError(EIO, "the file has become shorter", str(path))
         yield bytes(-entry.size % _BLOCK_BYTES)
