@@ -34,7 +34,7 @@ from tests.unit.core.factories import outcome
 BEGUN = 1_800_000_000.0
 LANES = 8
 TOOK_S = 0.01
-BLOCK = 200
+BLOCK = 100
 SPEC = {"entry_script": "main.py", "inputs": {"data": {"path": "/inputs/data"}}, "mini_batch_size": "100000"}
 
 

@@ -20,7 +20,7 @@ from parallelrun_provisioner.engines.interface import LaunchRefused, Surrounding
 from parallelrun_provisioner.engines.swarm.service import service
 
 ROOT = Path(__file__).parents[3]
-AGENT: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.yml").read_text(encoding="utf-8"))["services"]["agent"]
+AGENT: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.yml").read_text(encoding="utf-8"))["services"]["agents"]
 SETTINGS = DockerSettings(
     networks="queue,outside",
     volumes="data:/data,/srv/in:/inputs:ro",

@@ -105,8 +105,8 @@ def _input_differences(
             yield _differs(f"{pointer}/path", where, old_input.path, new_input.path)
         elif _is_copied(old_input) != _is_copied(new_input):
             yield _differs(f"{pointer}/mode", where, old_input.mode, new_input.mode)
-        elif plan is not None and planned is not None and plan.hidden_files and _skips(plan) != _skips(planned):
-            yield _differs(f"{pointer}/hidden_files or litter_files", where, _skips(plan), _skips(planned))
+        elif plan is not None and planned is not None and plan.hidden_files not in ("", planned.hidden_files):
+            yield _differs(f"{pointer}/hidden_files", where, plan.hidden_files, planned.hidden_files)
         elif plan is not None and planned is not None and _essence(plan) != _essence(planned):
             message = f"its type, transformations or MLTable file are not the same as in {where}"
             yield Problem(pointer=pointer, message=message, hint="leave resume_from out to run all of it")
@@ -114,11 +114,6 @@ def _input_differences(
 
 def _is_copied(job_input: Input) -> bool:
     return job_input.mode in ("download", "eval_download")
-
-
-def _skips(plan: InputPlan) -> list[str]:
-    """Return which files are left out of the input."""
-    return [plan.hidden_files, "skip" if plan.litter_files == "skip" else "read"]
 
 
 def _essence(plan: InputPlan) -> list[object]:
