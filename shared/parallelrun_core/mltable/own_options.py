@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 _OWN: Final[dict[str, dict[str, str]]] = {
-    "read_delimited": {"on_mismatch": "keep", "inference": "exact"},
+    "read_delimited": {"on_mismatch": "keep", "inference": "exact", "columns_by": "name"},
     "read_json_lines": {"on_mismatch": "keep"},
 }
 

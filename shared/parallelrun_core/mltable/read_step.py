@@ -18,9 +18,13 @@ class Text(NamedTuple):
     encoding: str
     multi_line: bool = False
     """A quoted field may hold newlines."""
-    may_have_header: bool = False
+    is_delimited: bool = False
     unpacked_limit: int = UNPACKED_LIMIT
     """Most bytes of a compressed file once it is unpacked."""
+    delimiter: str = ","
+    has_header: bool = False
+    skip_lines: int = 0
+    comment: str = ""
 
 
 TYPED_TEXT: Final = ("on_mismatch", "inference")

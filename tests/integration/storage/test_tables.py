@@ -65,6 +65,13 @@ TABLES: dict[str, Table] = {
     "csv of returns over lines": (
         {"a.csv": MULTI_LINE.replace("\n", "\r")}, [delimited(support_multi_line=True)], {"size": "4kb"},
     ),
+    "csv, columns by name below a separator": (
+        {"a.csv": "sep=;\n" + CSV.replace(",", ";"), "b.csv": "#\n" + "day,text,number\n" + lines(range(99))},
+        [delimited(columns_by="name", comment="#")], {"size": "10kb"},
+    ),
+    "csv below many lines": (
+        {"a.csv": "any line that is skipped\n" * 900 + CSV}, [delimited(skip_lines=900)], {"size": "10kb"},
+    ),
     "csv, compressed": (
         {"a.csv.gz": gzip.compress(CSV.encode()), "b": bz2.compress(CSV.encode())}, ["read_delimited"],
         {"size": "1kb"},

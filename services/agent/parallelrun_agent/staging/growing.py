@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from typing import BinaryIO, Final, cast
 
 from parallelrun_agent.staging.new_object import NewObject
@@ -10,7 +11,8 @@ from parallelrun_agent.staging.parts import Part, Rest
 from parallelrun_core.storage.interface import Replaced, Version
 from parallelrun_core.storage.stores import storage_of
 from parallelrun_worker.tables.elsewhere import Elsewhere
-from parallelrun_worker.tables.text import after_newline, encoding_of, header_bytes
+from parallelrun_worker.tables.heads import HeadRules, read_head
+from parallelrun_worker.tables.text import after_newline, encoding_of
 from parallelrun_worker.tables.unpacking import MOST_MAGIC_BYTES, compression_of
 
 _MORE: Final = 64 << 10
@@ -97,7 +99,10 @@ def complete(part: GrowingPart, rest: Rest) -> None:
         return
     encoding = encoding_of(file, rest.text.encoding)
     if rest.has_header:
-        header_bytes(file, encoding, multi_line=rest.text.multi_line)
+        text = rest.text
+        rules = HeadRules(text.delimiter, text.multi_line, text.has_header, text.skip_lines, text.comment)
+        with suppress(ValueError):  # the worker will say what is wrong with it
+            read_head(part.pread, encoding, rules)
     if rest.record_at >= 0:
         width = encoding.width
         after_newline(file, -(-rest.record_at // width) * width - width, encoding)

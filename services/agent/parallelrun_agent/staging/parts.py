@@ -48,7 +48,7 @@ def parts_of(piece: Piece, size: int, text: Text | None) -> list[Part]:
         return [Part(0, size)]
     body = _body(piece, size, text)
     head = Part(0, min(_HEAD, size))
-    rest = Rest(text, has_header=text.may_have_header) if head.end < size else None
+    rest = Rest(text, has_header=text.is_delimited) if head.end < size else None
     if body.start > head.end:
         return [head._replace(rest=rest), body]
     rest = rest._replace(owns_all=not piece.start) if rest is not None else None

@@ -15,7 +15,7 @@ grouped.py     rows that are grouped by keys: where they are then
 For kinds that are text:
 
 text_format.py ranges of bytes to rows
-text.py        which bytes a piece owns, and the header
+text.py        which bytes a piece owns
 sniffing.py    encoding and line ends of a file, by its first bytes
 unpacking.py   the content of compressed files
 charsets.py    where a text is not in its encoding, and which one to write
@@ -25,6 +25,8 @@ conversion.py  columns of text to columns of a type
 
 For delimited text:
 
+heads.py       what is before the rows of a file: lines that are no records, and the header
+header_warnings.py   files whose headers are not that of the first ones
 records.py     the grammar, exactly, in plain Python
 parsers.py     to a DataFrame, by the fastest parser that agrees with the grammar
 by_arrow.py, by_pandas.py   those parsers, and what they may be given

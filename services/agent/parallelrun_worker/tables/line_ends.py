@@ -4,6 +4,7 @@ In a file whose beginning has no other line end, each of them does, unless a quo
 one may as well be a part of a value: it ends a record if its line has more fields than the table has columns.
 """
 
+import re
 from typing import Any
 
 from parallelrun_worker.tables.by_pandas import quotes_checked
@@ -94,3 +95,18 @@ def returns_at_ends(text: Any, grammar: Grammar, width: int | None) -> Any:
     line_ends = np.append(breaks, len(text))
     counts = np.searchsorted(delimiters, line_ends[lines]) - np.searchsorted(delimiters, line_starts[lines])
     return at[(counts >= width) | (width == 1)]
+
+
+def without_comments(data: bytes, comment: str, grammar: Grammar) -> bytes:
+    """Whole records without those that begin with the mark of a comment."""
+    mark = comment.encode()
+    if not data.startswith(mark) and b"\n" + mark not in data:
+        return data
+    if not grammar.multi_line or b'"' not in data:
+        return b"".join(line for line in re.split(rb"(?<=\n)", data) if not line.startswith(mark))
+    text, kept, start = data.decode(), [], 0
+    for end in grammar.ends(text, r"\n|\Z"):
+        if not text.startswith(comment, start):
+            kept.append(text[start:end])
+        start = end
+    return "".join(kept).encode()

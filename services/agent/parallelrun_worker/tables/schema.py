@@ -13,6 +13,9 @@ from parallelrun_worker.checked_json import read, with_crc
 from parallelrun_worker.tables.inference import STRING, Kind, infer_as_azure, infer_exactly, infer_kind
 from parallelrun_worker.tables.records import Record
 
+_NAMELESS = "Column"
+"""How the name begins of a column that the header has none for."""
+
 
 class Schema:
     """The columns of a table, in order."""
@@ -22,33 +25,47 @@ class Schema:
         self.kinds = kinds
         self.odd: set[int] = set()
         """Columns with a value that doesn't fit the kind; only a hint for speed."""
+        self._places: dict[str, int] | None = None
 
     def kind_of(self, name: str) -> Kind:
         """What a column is read as; text if the first rows didn't have it."""
-        return self.kinds[self.names.index(name)] if name in self.names else STRING
+        if self._places is None:
+            self._places = {name: place for place, name in enumerate(self.names)}
+        place = self._places.get(name)
+        return STRING if place is None else self.kinds[place]
+
+    def has_order_of(self, names: list[str]) -> bool:
+        """Whether these names are its columns, in this order. No header names those of longer rows."""
+        count = len(names)
+        return self.names[:count] == names and all(
+            name.startswith(_NAMELESS) and name[len(_NAMELESS) :].isdecimal() for name in self.names[count:]
+        )
 
     def widened(self, columns: int) -> "Schema":
         """The same with names for so many columns; those after the known ones are text."""
         names = list(self.names)
+        taken = set(names)
         while len(names) < columns:
-            names.append(_fresh(f"Column{len(names) + 1}", names))
+            names.append(_fresh(f"{_NAMELESS}{len(names) + 1}", taken))
         return Schema(names, self.kinds + [STRING] * (columns - len(self.kinds)))
 
 
-def _fresh(name: str, taken: list[str]) -> str:
+def _fresh(name: str, taken: set[str]) -> str:
+    """A name that is not taken yet, and is from now on."""
     fresh, number = name, 0
     while fresh in taken:
         number += 1
         fresh = f"{name}_{number}"
+    taken.add(fresh)
     return fresh
 
 
 def header_names(header: Record) -> list[str]:
     """Names of columns from a header: without blanks around them, none twice, none empty."""
-    names: list[str] = []
-    for number, field in enumerate(header, start=1):
-        names.append(_fresh((field or "").strip() or f"Column{number}", names))
-    return names
+    taken: set[str] = set()
+    return [
+        _fresh((field or "").strip() or f"{_NAMELESS}{number}", taken) for number, field in enumerate(header, start=1)
+    ]
 
 
 def infer_schema(names: list[str], rows: list[Record], options: dict[str, Any]) -> Schema:

@@ -25,6 +25,11 @@ def split_records(data: bytes, grammar: Grammar) -> list[bytes]:
     return [line + b"\n" for line in lines if line and line != b"\r"]
 
 
+def requoted_records(data: bytes, grammar: Grammar, other: Grammar) -> list[bytes]:
+    """The records in `data`, as `split_records`, written with the delimiter of another grammar."""
+    return [_quoted(record, other.delimiter) for record in grammar.records(data.decode())]
+
+
 def _whole(lines: list[bytes]) -> list[bytes]:
     """Lines that belong to one record, joined; every quote is where it belongs."""
     records: list[bytes] = []

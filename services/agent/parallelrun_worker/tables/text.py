@@ -81,24 +81,6 @@ def lines_before(file: BinaryIO, end: int, encoding: Encoding) -> int:
     return count
 
 
-def header_bytes(file: BinaryIO, encoding: Encoding, *, multi_line: bool) -> tuple[bytes, int]:
-    """The first line that isn't empty, or more of them if a quoted field may hold their ends; and where it begins."""
-    data, at = b"", encoding.bom
-    quotes = '"'.encode(encoding.name)
-    empty = {b"", "\r".encode(encoding.name), "\n".encode(encoding.name)}
-    while block := read_some(file, _BLOCK, at + len(data)):
-        data += block
-        begin = 0
-        while (newline := find_newline(data, begin, encoding)) >= 0:
-            line = data[:newline]
-            begin = newline + encoding.width
-            if line in empty:
-                at, data, begin = at + begin, data[begin:], 0
-            elif not multi_line or line.count(quotes) % 2 == 0:
-                return data[:begin], at
-    return data, at
-
-
 def _as_latin_1(error: UnicodeError) -> tuple[str, int]:
     if not isinstance(error, UnicodeDecodeError):
         raise error

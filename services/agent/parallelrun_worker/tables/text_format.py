@@ -7,6 +7,7 @@ from functools import cache, partial
 from typing import Any, BinaryIO, NamedTuple, cast
 
 from parallelrun_worker.tables.charsets import refusing
+from parallelrun_worker.tables.heads import FileHead
 from parallelrun_worker.tables.ranges import read_range, read_some, size_of
 from parallelrun_worker.tables.records import Record
 from parallelrun_worker.tables.schema import Schema, freeze, frozen
@@ -54,23 +55,23 @@ class TextFormat(TableFormat):
         for path in self.sample:
             try:
                 with named(path), self.opened(path) as file:
-                    yield Sampled(file, encoding_of(file, self.options["encoding"]), *self.header(path, file))
+                    yield Sampled(file, encoding_of(file, self.options["encoding"]), self.head(path, file))
             except (OSError, ValueError) as error:
                 errors.append(error)
         if errors and len(errors) == len(self.sample):
             raise errors[0]
 
     @abstractmethod
-    def split(self, data: bytes) -> list[bytes]:
-        """The records of such text one by one, each fit to be put beside any other; dropped ones are left out."""
+    def split(self, text: "Text") -> list[bytes]:
+        """The records of a piece one by one, each fit to be put beside any other; dropped ones are left out."""
 
     @abstractmethod
     def frame_of_stored(self, data: bytes, path: str, header: Record) -> Any:
         """Text in UTF-8, without a header, as a DataFrame."""
 
-    def header(self, path: str, file: BinaryIO) -> tuple[Record, int]:
-        """The header of a file and where its rows begin; nothing and 0 when it has none."""
-        return [], 0
+    def head(self, path: str, file: BinaryIO) -> FileHead:
+        """What is before the rows of a file."""
+        return FileHead([], 0, "")
 
     def schema(self) -> Schema:
         """The same for all workers, and for as long as the job runs."""
@@ -89,12 +90,12 @@ class TextFormat(TableFormat):
             if isinstance(file, Unpacked) and not is_aligned:
                 start, end = 0, -1  # the first piece of a compressed file has all of its records
             encoding = encoding_of(file, self.options["encoding"])
-            header, first = self.header(path, file)
-            owned = owned_range(file, start, end, encoding, is_aligned=is_aligned, first=first)
+            head = self.head(path, file)
+            owned = owned_range(file, start, end, encoding, is_aligned=is_aligned, first=head.start)
             data = read_range(file, owned.start, owned.stop)
             with refusing(encoding, owned.start, data):
-                data = self.lines(to_utf8(data, encoding), encoding, file)
-        return Text(data, encoding, owned.start, header)
+                data = self.lines(to_utf8(data, encoding), encoding, file, head)
+        return Text(data, encoding, owned.start, head)
 
     @contextmanager
     def opened(self, path: str, *, is_content_needed: bool = True) -> Iterator[BinaryIO]:
@@ -122,14 +123,18 @@ class TextFormat(TableFormat):
             yield cast(BinaryIO, self._unpacked[1])
 
     @abstractmethod
-    def lines(self, data: bytes, encoding: Encoding, file: BinaryIO) -> bytes:
+    def lines(self, data: bytes, encoding: Encoding, file: BinaryIO, head: FileHead) -> bytes:
         """Some records of a file in UTF-8, with newlines at their ends instead of carriage returns alone."""
 
     def frame(self, piece: Piece) -> Any:
         """See the base."""
         text = self.text(piece)
         with self._placing(piece[0], text):
-            return self.frame_of_stored(text.data, piece[0], text.header)
+            return self.frame_of(text, piece[0])
+
+    def frame_of(self, text: "Text", path: str) -> Any:
+        """The records of a piece as a DataFrame."""
+        return self.frame_of_stored(text.data, path, text.head.header)
 
     def values(self) -> Values | None:
         """How values are read that are odd for their column; None: as earlier releases did."""
@@ -159,28 +164,29 @@ class TextFormat(TableFormat):
         """See the base."""
         text = self.text(piece)
         with self._placing(piece[0], text):
-            return TextRecords(self, self.split(text.data), piece[0], text.header)
+            return TextRecords(self, self.split(text), piece[0], text.head.header)
 
     @contextmanager
     def _placing(self, path: str, text: "Text") -> Iterator[None]:
         """Say where in the file the text is wrong that is read in here."""
-        self._row_places = text.start, partial(self._row_place, path, text, cache(self.split))
+        split = cache(partial(self.split, text))
+        self._row_places = text.start, partial(self._row_place, path, text, split)
         try:
             with refusing(text.encoding, text.start, text.data):
                 yield
         except BadLine as error:
             raise ValueError(f"{self._line(path, text, error.number)}: {error}") from error
         except BadValue as error:
-            line, offset = self._row_place(path, text, self.split, error.row)
+            line, offset = self._row_place(path, text, split, error.row)
             place = f"line {line:,}" if line else f"record at byte {offset:,}"
             raise ValueError(f"{place}, {error}" if line or offset >= 0 else str(error)) from error
         finally:
             self._row_places = None
 
-    def _row_place(self, path: str, text: "Text", split: Callable[[bytes], list[bytes]], row: int) -> tuple[int, int]:
+    def _row_place(self, path: str, text: "Text", split: Callable[[], list[bytes]], row: int) -> tuple[int, int]:
         """The line of a row in its file, from 1, and the byte at which it begins; 0 and -1: not known."""
         begin = end = 0
-        for record in split(text.data)[: row + 1]:
+        for record in split()[: row + 1]:
             begin = text.data.find(record.rstrip(b"\n"), end)
             if begin < 0:  # it was written in another way
                 return 0, -1
@@ -210,9 +216,7 @@ class Sampled(NamedTuple):
     file: BinaryIO
     """Open until the next one is asked for."""
     encoding: Encoding
-    header: Record
-    start: int
-    """Where its rows begin."""
+    head: FileHead
 
 
 class BadLine(ValueError):
@@ -237,7 +241,7 @@ class Text(NamedTuple):
     """Of the file."""
     start: int
     """Where they begin in the file."""
-    header: Record
+    head: FileHead
     """Of the file."""
 
 

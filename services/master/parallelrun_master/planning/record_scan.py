@@ -18,6 +18,8 @@ import numpy.typing as npt
 from parallelrun_core.storage.ranges import read_at, size_of
 from parallelrun_master.planning.record_bits import Offsets, Words, bits_of, following, odd_from, preceding
 from parallelrun_master.planning.table_format import DamagedFile
+from parallelrun_worker.tables.charsets import OtherEncoding
+from parallelrun_worker.tables.heads import HeadRules, read_head
 from parallelrun_worker.tables.line_ends import returns_at_ends
 from parallelrun_worker.tables.records import Grammar
 from parallelrun_worker.tables.sniffing import NotText, first_width, sniffed
@@ -38,23 +40,25 @@ class TextForm(NamedTuple):
     unit: str
     """NumPy's name for one character."""
     width: int
-    bom: int
+    start: int
+    """Where the first record begins."""
     delimiter: bytes
     multi_line: bool
     grammar: Grammar | None
     """None: records have no fields."""
     fields: int | None
-    """Number of the first record has; None: lines end with carriage returns."""
+    """Number of fields of the first record; None: lines end with carriage returns."""
+    comment: str
 
 
-def form_of(file: BinaryIO, encoding: str, delimiter: str | None = None, *, multi_line: bool = False) -> TextForm:
+def form_of(file: BinaryIO, encoding: str, rules: HeadRules | None = None) -> TextForm:
     """Return what a file's first bytes and its table's settings say.
 
     Args:
-        delimiter: of its fields; None if records have none.
+        rules: of delimited text; None: records have no fields, and there is no header.
 
     Raises:
-        DamagedFile: the file is no text.
+        DamagedFile: the file is no text, or its header is in another encoding.
         OSError: it can't be read.
     """
 
@@ -63,18 +67,22 @@ def form_of(file: BinaryIO, encoding: str, delimiter: str | None = None, *, mult
 
     try:
         own = sniffed(read_some, encoding)
-    except NotText as error:
+        unit = _UNITS.get(own.name, "u1")
+        if rules is None:
+            return TextForm(unit, own.width, own.bom, b",", False, None, None, "")
+        head = read_head(read_some, own, rules)
+    except (NotText, OtherEncoding) as error:
         raise DamagedFile(str(error)) from error
-    grammar = Grammar(delimiter, multi_line=multi_line) if delimiter is not None else None
-    fields = None if own.has_returns or grammar is None else first_width(read_some, own, grammar)
-    mark = (delimiter or ",").encode(own.name, "replace")
-    return TextForm(_UNITS.get(own.name, "u1"), own.width, own.bom, mark, multi_line, grammar, fields)
+    grammar = Grammar(head.delimiter, multi_line=rules.multi_line)
+    fields = None if own.has_returns else first_width(read_some, own, grammar)
+    mark = head.delimiter.encode(own.name, "replace")
+    return TextForm(unit, own.width, head.start, mark, rules.multi_line, grammar, fields, rules.comment)
 
 
 def record_starts(file: BinaryIO, form: TextForm) -> Iterator[Offsets]:
     """Yield where records begin, in order; empty lines are not records, and the end of the file begins none."""
     size = size_of(file)
-    at, block = form.bom, BLOCK_BYTES
+    at, block = form.start, BLOCK_BYTES
     while at < size:
         data = read_at(file, at, block)
         data = data[: len(data) // form.width * form.width]
@@ -120,6 +128,7 @@ def _starts(data: bytes, form: TextForm, *, is_last: bool) -> Words:
         if is_last:
             followed[-1] |= np.uint64(1 << (len(text) - 1) % 64)
         empty = newlines | (bits_of(text == _RETURN) & followed)
+    empty = empty | bits_of(text == ord(form.comment)) if form.comment else empty
     return starts & ~empty
 
 
@@ -170,6 +179,7 @@ def _exact_starts(data: bytes, form: TextForm, *, is_last: bool) -> Words:
             at += 1
             starts.append(at)
     begins[0] = False
-    empty = (b"\n", b"\r") if form.fields is None else (b"\n", b"\r\n")
+    empty: tuple[bytes, ...] = (b"\n", b"\r") if form.fields is None else (b"\n", b"\r\n")
+    empty = (*empty, form.comment.encode()) if form.comment else empty
     begins[[start for start in starts if start < length and not data.startswith(empty, start)]] = True
     return bits_of(begins)

@@ -36,11 +36,7 @@ class TextCutting(TableFormat):
 
     @abstractmethod
     def form(self, file: BinaryIO) -> TextForm:
-        """Return how the records of a file are found."""
-
-    def has_header(self, size: int) -> bool:
-        """Return whether the first record of the next file, of so many bytes, is a header."""
-        return False
+        """Return how the records of the next file are found."""
 
     def pieces(self, path: bytes) -> Iterator[Piece | None]:
         if self.searches:
@@ -56,11 +52,9 @@ class TextCutting(TableFormat):
             file = self._unpacked(opened, path)
             remote = self._whole_file() if file is not opened else None
             end = size_of(file)
-            skips_header = self.has_header(end)
             cutter = RecordCutter(path, self.window, rows=self.size_rows, size=self.size_bytes, remote=remote)
             for starts in record_starts(file, self.form(file)):
-                yield from cutter.add(starts.part(1, len(starts)) if skips_header and len(starts) else starts)
-                skips_header = skips_header and not len(starts)
+                yield from cutter.add(starts)
                 yield None
                 if cutter.is_over:
                     break

@@ -12,9 +12,11 @@ from parallelrun_core.problems import At
 _HEADERS: Final = ("all_files_same_headers", "all_files_different_headers", "from_first_file", "no_header")
 _OPTIONS: Final = (
     "delimiter", "header", "support_multi_line", "empty_as_string", "encoding", "include_path_column", "unpacked_limit",
+    "columns_by", "skip_lines", "comment",
     "infer_column_types", *TYPED_TEXT, *IGNORED,
 )  # fmt: skip
 _MOST_SAMPLED: Final = 100_000
+_MOST_SKIPPED: Final = 10_000
 
 
 class Read(TypedText, tag="read_delimited"):
@@ -33,11 +35,21 @@ class Read(TypedText, tag="read_delimited"):
     overrides: dict[str, ColumnType]
     """Types of some columns, by name."""
     unpacked_limit: int = UNPACKED_LIMIT
+    columns_by: str = "position"
+    """With `all_files_same_headers`: values belong to the columns that the header of their own file names (`name`), or
+    to those of the first file (`position`)."""
+    skip_lines: int = 0
+    """So many lines at the beginning of each file are no records, and no header."""
+    comment: str = ""
+    """What lines begin with that are no records; empty: none are comments."""
 
     @property
     def text(self) -> Text:
         """See the base."""
-        return Text(self.encoding, self.support_multi_line, self.header != "no_header", self.unpacked_limit)
+        return Text(
+            self.encoding, self.support_multi_line, True, self.unpacked_limit, self.delimiter,
+            self.header != "no_header", self.skip_lines, self.comment,
+        )  # fmt: skip
 
     @classmethod
     def parse(cls, options: object, at: At) -> Read:
@@ -53,11 +65,32 @@ class Read(TypedText, tag="read_delimited"):
             empty_as_string=flag(given, "empty_as_string", at),
             include_path_column=flag(given, "include_path_column", at),
             encoding=encoding(given, at),
+            columns_by=one_of(given, "columns_by", ("name", "position"), "position", at),
+            skip_lines=_lines_skipped(given, at),
+            comment=_comment(given, delimiter, at),
             unpacked_limit=size_in_bytes(given, "unpacked_limit", UNPACKED_LIMIT, at),
             has_exact_integers=True,
             **typed_text(given, at),
             **_inference(given.get("infer_column_types", True), at.below("infer_column_types")),
         )
+
+
+def _lines_skipped(options: dict[str, Any], at: At) -> int:
+    count = options.get("skip_lines", 0)
+    at = at.below("skip_lines")
+    if not at.is_of(count, int, "a number of lines"):
+        return 0
+    if not 0 <= count <= _MOST_SKIPPED:
+        at.wrong(f"must be 0 to {_MOST_SKIPPED:,} lines, not {count}")
+    return int(count)
+
+
+def _comment(options: dict[str, Any], delimiter: object, at: At) -> str:
+    mark = options.get("comment", "")
+    if not isinstance(mark, str) or len(mark) > 1 or mark in ('"', delimiter) or mark.isspace() or not mark.isascii():
+        at.below("comment").wrong(f"must be one character, such as #, and not the delimiter: not {mark!r}")
+        return ""
+    return mark
 
 
 def _inference(given: object, at: At) -> dict[str, Any]:

@@ -6,13 +6,14 @@ from collections.abc import Iterator
 from typing import Any, BinaryIO
 
 from parallelrun_worker.tables.conversion import as_objects
+from parallelrun_worker.tables.heads import FileHead
 from parallelrun_worker.tables.inference import Kind
 from parallelrun_worker.tables.line_ends import has_lone_returns
 from parallelrun_worker.tables.records import Record
 from parallelrun_worker.tables.schema import Schema
 from parallelrun_worker.tables.sniffing import Encoding
 from parallelrun_worker.tables.text import as_utf8, owned_bytes
-from parallelrun_worker.tables.text_format import SAMPLE_BYTES, BadLine, TextFormat
+from parallelrun_worker.tables.text_format import SAMPLE_BYTES, BadLine, Text, TextFormat
 from parallelrun_worker.tables.values import MOST_DIGITS, Values
 
 _ANY: Kind = {"kind": "any"}
@@ -37,13 +38,13 @@ class Format(TextFormat):
         """See the base."""
         return self.inferred().names
 
-    def lines(self, data: bytes, encoding: Encoding, file: BinaryIO) -> bytes:
+    def lines(self, data: bytes, encoding: Encoding, file: BinaryIO, head: FileHead) -> bytes:
         """See the base: no value has a carriage return that is not written as an escape."""
         return _LONE_RETURN.sub(b"\n", data) if has_lone_returns(data) else data
 
-    def split(self, data: bytes) -> list[bytes]:
+    def split(self, text: Text) -> list[bytes]:
         """See the base."""
-        return [f"{line}\n".encode() for line, _ in _lines(data, drop_invalid=self._drop_invalid)]
+        return [f"{line}\n".encode() for line, _ in _lines(text.data, drop_invalid=self._drop_invalid)]
 
     def frame_of_stored(self, data: bytes, path: str, header: Record) -> Any:
         """See the base."""
@@ -59,9 +60,9 @@ class Format(TextFormat):
 
     def _first_objects(self) -> Iterator[dict[str, Any]]:
         wanted = _SAMPLE_OBJECTS
-        for file, encoding, _, _ in self.sampled():
+        for file, encoding, head in self.sampled():
             data = as_utf8(owned_bytes(file, 0, SAMPLE_BYTES, encoding, is_aligned=False), encoding)
-            objects = [each for _, each in _lines(self.lines(data, encoding, file), drop_invalid=True)[:wanted]]
+            objects = [each for _, each in _lines(self.lines(data, encoding, file, head), drop_invalid=True)[:wanted]]
             yield from objects
             wanted -= len(objects)
             if wanted <= 0:

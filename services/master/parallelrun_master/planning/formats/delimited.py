@@ -8,10 +8,12 @@ from parallelrun_core.mltable.formats.delimited import Read
 from parallelrun_core.mltable.plan import InputPlan
 from parallelrun_core.path_rule import PathRule
 from parallelrun_core.spec.fields import MiniBatchSize
+from parallelrun_core.storage.ranges import size_of
 from parallelrun_core.storage.stores import storage_of
 from parallelrun_master.planning.record_scan import TextForm, form_of
 from parallelrun_master.planning.table_format import RowWindow
 from parallelrun_master.planning.text_cutting import TextCutting
+from parallelrun_worker.tables.heads import HeadRules
 
 _EMPTY_UP_TO: Final = 3
 """A file of up to so many bytes holds at most a byte order mark."""
@@ -36,9 +38,13 @@ class Format(TextCutting):
             plan.first_with_text = next((path for path, size in sizes if size > _EMPTY_UP_TO), "")
 
     def form(self, file: BinaryIO) -> TextForm:
-        return form_of(file, self._read.encoding, self._read.delimiter, multi_line=self._read.support_multi_line)
+        read = self._read
+        has_header = self._has_header(size_of(file))
+        rules = HeadRules(read.delimiter, read.support_multi_line, has_header, read.skip_lines, read.comment)
+        return form_of(file, read.encoding, rules)
 
-    def has_header(self, size: int) -> bool:
+    def _has_header(self, size: int) -> bool:
+        """Return whether the next file, of so many bytes, has a header."""
         mode = self._read.header
         is_first, self._is_first_file = self._is_first_file, self._is_first_file and size <= _EMPTY_UP_TO
         return mode.startswith("all_files") or (mode == "from_first_file" and is_first)
