@@ -40,6 +40,7 @@ RIVALS := $(ENVIRONMENTS)/rivals
 AZURE_CLIENTS := 1.35.2 1.23.1 1.12.1
 AZURE_READY := $(AZURE_CLIENTS:%=$(ENVIRONMENTS)/azure-client-%/ready)
 
+COVERAGE := build/coverage
 SBOM := build/parallelrun.cdx.json
 VERSION := $(shell sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml)
 
@@ -81,6 +82,8 @@ $(READY): requirements/runtime.txt requirements/examples.txt requirements/build.
 $(TOOLS_READY): requirements/dev.txt | $(READY)
 	@echo "Adding to $(VENV) what contributors need"
 	@$(INSTALL) $(VENV) --require-hashes -r requirements/dev.txt
+	@# Once on all cores, and not in each of the processes that tests start at once; the test suites of libraries are left out.
+	@$(BIN)/python -m compileall -q -j 0 -x '/tests?/' $(VENV)/lib >/dev/null || true
 	@touch $@
 
 $(ENVIRONMENTS)/%/ready: requirements/%.txt | $(READY)
@@ -105,6 +108,15 @@ test: setup $(if $(T),$(ALL_TESTS_READY),$(TESTS_READY)) ## Run the tests that p
 .PHONY: test-all
 test-all: setup $(ALL_TESTS_READY) ## Run all tests that `make test` leaves out (PART=1, 2 or 3: a third of them)
 	@$(BIN)/python -m tests $(PART)
+
+.PHONY: coverage
+coverage: setup $(TESTS_READY) ## Run `make test`, and measure in all processes which lines it runs
+	@rm -rf $(COVERAGE) && mkdir -p $(COVERAGE)
+	@COVERAGE_FILE=$(CURDIR)/$(COVERAGE)/data $(BIN)/coverage run -m tests $(or $(T),test)
+	@cd $(COVERAGE) && COVERAGE_FILE=data $(CURDIR)/$(BIN)/coverage combine --rcfile=$(CURDIR)/pyproject.toml --quiet
+	@COVERAGE_FILE=$(COVERAGE)/data $(BIN)/coverage html --quiet --directory $(COVERAGE)/html
+	@COVERAGE_FILE=$(COVERAGE)/data $(BIN)/coverage report --skip-covered --sort=cover >$(COVERAGE)/report.txt; code=$$?; \
+		tail -n 2 $(COVERAGE)/report.txt; exit $$code
 
 .PHONY: quick
 quick: setup ## Run the tests of what has changed since main, in some seconds

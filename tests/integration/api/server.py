@@ -39,6 +39,10 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[3]
 
 
+_START_S = 120.0
+"""Starting takes a second, and much longer where many tests start servers at once."""
+
+
 class ApiServer:
     """One `parallelrun-api` process; `with` it.
 
@@ -76,7 +80,7 @@ class ApiServer:
 
     def __enter__(self) -> Self:
         self.start()
-        self.wait_for("started")
+        self.wait_for("started", _START_S)
         return self
 
     def __exit__(self, *exc_info: object) -> None:

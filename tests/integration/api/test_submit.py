@@ -301,7 +301,7 @@ class TestRefused:
         assert answer.json()["errors"][0]["pointer"] == "/code"
 
     def test_values_of_environment_variables_are_not_repeated(self, api: httpx.Client, site: Site) -> None:
-        answer = api.post("/v1/jobs", json=site.spec(environment_variables={"PIN": 77317731}))
+        answer = api.post("/v1/jobs", json=site.spec(environment_variables={"PIN": [77317731]}))
 
         assert answer.status_code == 422
         assert "77317731" not in answer.text
