@@ -1,4 +1,4 @@
-"""Small inputs as programs and people leave them, each through a whole cluster: every row has its value."""
+"""Small inputs as the world writes them, through whole clusters: each row with its value, or a word about it."""
 
 from __future__ import annotations
 
@@ -60,6 +60,13 @@ def late_numbers() -> Rows:
     return [*small, {"id": str(2**64 - 1), "v": "1"}, {"id": str(BIG), "v": "2"}]
 
 
+def turned() -> tuple[Files, Rows]:
+    """The second file has its columns in another order."""
+    rows = [{"id": str(n), "x": f"{n}1", "y": f"{n}2"} for n in range(12)]
+    other = [{name: row[name] for name in ("y", "id", "x")} for row in rows[6:]]
+    return {"a.csv": text(rows[:6]), "b.csv": text(other)}, rows
+
+
 SPARK = {"_SUCCESS": b"", "._SUCCESS.crc": b"crc\0\0\0\0\0", ".part-0.csv.crc": b"crc\0\0\0\2\0\xff\x10\n"}
 MAC = {"._a.csv": b"\0\5\x16\7\0\2\0\0Mac OS X\n" + b"\0" * 60, ".DS_Store": b"\0\0\0\1Bud1\n" + b"\0" * 60}
 
@@ -80,6 +87,10 @@ EXACT: dict[str, tuple[str, Files, Rows]] = {
         "read_parquet", {**SPARK, "part-0.snappy.parquet": parquet(id=[1, 2])}, [{"id": "1"}, {"id": "2"}],
     ),
     "a_folder_of_a_mac": ("read_delimited", {**MAC, "a.csv": text(numbered(0))}, numbered(0)),
+    "columns_in_another_order": ("read_delimited", *turned()),
+    "a_line_that_names_the_delimiter": (
+        "read_delimited", {"a.csv": b"sep=;\nid;x\n1;11\n2;21\n"}, [{"id": "1", "x": "11"}, {"id": "2", "x": "21"}],
+    ),
     "gzip": ("read_delimited", {"a.csv.gz": gzip.compress(text(numbered(0, 200)))}, numbered(0, 200)),
     "zip": ("read_delimited", {"a.csv.zip": zipped(text(numbered(0, 200)))}, numbered(0, 200)),
     "large_numbers_beside_a_null": (
@@ -111,7 +122,7 @@ def submit(cluster: Cluster, tmp_path: Path) -> Submit:
             (tmp_path / name).write_bytes(content)
         inputs = {"rows": {"path": str(tmp_path), "transformations": [step]}}
         spec = read_job({"entry_script": "entry.py", "inputs": inputs}).job
-        given: dict[str, object] = {"rows": spec.inputs["rows"].model_dump(mode="json")}
+        given = {"rows": spec.inputs["rows"].model_dump(mode="json")}
         settings = {"append_row_file_name": "rows.jsonl", **settings}
         return cluster.result(cluster.submit(script, inputs=given, **settings))
 
