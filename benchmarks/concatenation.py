@@ -19,7 +19,7 @@ from benchmarks.measure import Comparison, Figures
 from parallelrun_concatenator.merge import merge
 from parallelrun_concatenator.segments import SegmentTable
 from parallelrun_core.folder.decisions import DecisionWriter
-from parallelrun_core.outcome import Outcome
+from parallelrun_core.wire.outcome import Outcome
 
 _PARTS = 2
 _AT_ONCE = 1000

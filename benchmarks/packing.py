@@ -13,7 +13,7 @@ from collections.abc import Callable
 
 from benchmarks import Size
 from benchmarks.measure import Comparison, Figures
-from parallelrun_core.message import MAX_MESSAGE_BYTES, decode, encode_files, paths_of
+from parallelrun_core.wire.message import MAX_MESSAGE_BYTES, decode, encode_files, paths_of
 
 _FOLDER = b"/mnt/data/2020/10"
 _ORDINARY = 100

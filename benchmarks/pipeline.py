@@ -26,7 +26,7 @@ from benchmarks.stage import Stage
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.records import JobRecord
 from parallelrun_core.ids import new_job_id
-from parallelrun_core.launching import launch
+from parallelrun_core.intake.launching import launch
 from parallelrun_core.spec import PipelineSpec
 from parallelrun_master.pipelines.turn import PATROL_MS, PipelineTurn
 from parallelrun_master.settings import MasterSettings

@@ -27,7 +27,7 @@ from benchmarks.jobs import Jobs, Run
 from benchmarks.measure import Comparison, Figures, Spread
 from benchmarks.memory import Peaks
 from parallelrun_core.folder.manifest import read_manifest
-from parallelrun_core.message import Piece, decode, described_of
+from parallelrun_core.wire.message import Piece, decode, described_of
 
 _ROWS = 20_000
 _WORKERS: Final = 2

@@ -38,13 +38,13 @@ from parallelrun_agent.settings import AgentSettings
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.session_keys import SessionKey
 from parallelrun_core.ids import new_session
-from parallelrun_core.leasing import Delivery, Reports
-from parallelrun_core.outcome import Outcome, encode
-from parallelrun_core.states import JobState, NodeState
 from parallelrun_core.store.agent_queue import AgentQueue
 from parallelrun_core.store.nodes import NodeInfo, Nodes
 from parallelrun_core.store.registry import Registry
 from parallelrun_core.store.seals import Seal
+from parallelrun_core.wire.leasing import Delivery, Reports
+from parallelrun_core.wire.outcome import Outcome, encode
+from parallelrun_core.wire.states import JobState, NodeState
 from parallelrun_master.settings import MasterSettings
 
 if TYPE_CHECKING:
@@ -275,7 +275,7 @@ def measure(stage: Stage, job_id: str, shape: Shape, leader: int) -> dict[str, f
 
 LEADER = """
 import sys
-from parallelrun_master.lead import lead
+from parallelrun_master.leader_process import lead
 from parallelrun_master.settings import MasterSettings
 lead(MasterSettings.model_validate_json(sys.argv[1]), sys.argv[2])
 """

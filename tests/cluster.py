@@ -21,13 +21,13 @@ import psutil
 from parallelrun.embedded.cluster import reserve_port
 from parallelrun_core.code import snapshots
 from parallelrun_core.folder.job_folder import JobFolder
-from parallelrun_core.folder.layout import code_store
 from parallelrun_core.folder.records import JobRecord, JobResult
 from parallelrun_core.ids import new_job_id
-from parallelrun_core.launching import launch
-from parallelrun_core.path_rule import Places
+from parallelrun_core.intake.launching import launch
+from parallelrun_core.layout import code_store
 from parallelrun_core.pipelines.standing import standings
 from parallelrun_core.spec import JobSpec, PipelineSpec
+from parallelrun_core.storage.path_rule import Places
 from parallelrun_core.store.connection import connect
 from parallelrun_core.store.nodes import Nodes
 from parallelrun_core.store.registry import Registry

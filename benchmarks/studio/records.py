@@ -15,11 +15,11 @@ from benchmarks.stage import Stage
 from parallelrun_core.folder.decisions import DecisionWriter
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.records import JobResult
-from parallelrun_core.masking import Mask
-from parallelrun_core.outcome import Failure, Outcome, Use
-from parallelrun_core.phases import Phase
-from parallelrun_core.progress import Progress
-from parallelrun_core.states import JobState
+from parallelrun_core.wire.masking import Mask
+from parallelrun_core.wire.outcome import Failure, Outcome, Use
+from parallelrun_core.wire.phases import Phase
+from parallelrun_core.wire.progress import Progress
+from parallelrun_core.wire.states import JobState
 from parallelrun_master.reports.summaries import Summaries
 from parallelrun_master.reports.tries import TryReport
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from parallelrun_core.assets.names import stored_code
+from parallelrun_core.asset_names import stored_code
 from parallelrun_core.errors import UnsafePath
-from parallelrun_core.paths import relative_parts
 from parallelrun_core.spec.pipeline_steps import with_steps
+from parallelrun_core.untrusted.paths import relative_parts
 
 
 def with_code_in_zip(document: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Path]]:

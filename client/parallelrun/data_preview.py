@@ -11,7 +11,7 @@ from typing import Any, Final
 import msgspec
 
 from parallelrun.errors import ClusterFailed
-from parallelrun_core.reading import read_job
+from parallelrun_core.intake.reading import read_job
 from parallelrun_core.spec import JobSpec
 
 _WAIT_S: Final = 120.0
@@ -40,7 +40,7 @@ class InputPreview(msgspec.Struct, kw_only=True, frozen=True):
     sampled_from: list[str] = []
     """Files whose first rows have decided on the types."""
     encodings: dict[str, int] = {}
-    """How many of the first files have each."""
+    """Number of of the first files have each."""
     compressions: dict[str, int] = {}
     warnings: list[str] = []
     errors: list[str] = []

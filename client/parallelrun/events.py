@@ -13,10 +13,10 @@ from httpx_sse import EventSource
 
 from parallelrun.errors import ApiError, ConnectionFailed
 from parallelrun.models import Job
-from parallelrun.patience import PATIENCE_S, Patience
 from parallelrun.resource import as_model
+from parallelrun.retry import PATIENCE_S, RetryDeadline
 from parallelrun.transport import Transport
-from parallelrun_core.progress import Progress
+from parallelrun_core.wire.progress import Progress
 
 SILENCE_S: Final = 40.0
 """The server sends something every 15 s, whatever the job does; after this long without anything, the connection counts
@@ -61,7 +61,7 @@ def follow_events(
         ApiError: the server refuses, for example because there is no such job.
         ConnectionFailed: the server was away for `patience_s`.
     """
-    patience = Patience(patience_s, sleep=sleep)
+    patience = RetryDeadline(patience_s, sleep=sleep)
     while True:
         failure: Exception
         received = 0

@@ -17,9 +17,9 @@ from parallelrun.assets import Assets
 from parallelrun.errors import ApiError, ConnectionFailed, JobCanceled, JobFailed, TimedOut
 from parallelrun.events import Event, follow_events
 from parallelrun.models import Job, Metric, MiniBatch, Step
-from parallelrun.patience import patiently
 from parallelrun.profiles import Profile
 from parallelrun.resource import as_model, job_path, pages
+from parallelrun.retry import patiently
 from parallelrun.sending import (
     UPLOAD_TIMEOUT_S,
     body_of,

@@ -7,13 +7,13 @@ from contextlib import AbstractContextManager, closing, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from parallelrun_core.assets.names import Names
+from parallelrun_core.asset_names import Names
 from parallelrun_core.assets.resolving import Lazily, Resolver
 
 if TYPE_CHECKING:
     from parallelrun.transport import Transport
-    from parallelrun_core.assets import names
-    from parallelrun_core.assets.names import Reference
+    from parallelrun_core import asset_names as names
+    from parallelrun_core.asset_names import Reference
     from parallelrun_core.assets.site import Site
 
 _NOT_THERE = 404
@@ -53,7 +53,7 @@ def _own(folder: Path) -> Resolver:
     from parallelrun_core.assets.catalog import Catalog
     from parallelrun_core.assets.resolving import names_in
     from parallelrun_core.assets.site import SiteNow, site_file
-    from parallelrun_core.folder.layout import code_store
+    from parallelrun_core.layout import code_store
     from parallelrun_core.service.state_folder import state_folder
 
     root = state_folder()
@@ -123,7 +123,7 @@ def _asked(transport: Transport, kind: str, text: str) -> names.Asset:
     from parallelrun.errors import NotFound
     from parallelrun.models import Asset
     from parallelrun.resource import as_model
-    from parallelrun_core.assets import names
+    from parallelrun_core import asset_names as names
 
     try:
         answer = transport.request("GET", f"/v1/assets/{kind}:resolve", params={"name": text}, idempotent=True)

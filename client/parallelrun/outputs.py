@@ -19,8 +19,8 @@ import httpx
 from parallelrun.errors import ApiError, ConnectionFailed
 from parallelrun.local_folder import local_folder
 from parallelrun.models import Job, RemoteFile
-from parallelrun.patience import PATIENCE_S, Patience, patiently
 from parallelrun.resource import as_model, job_path, pages
+from parallelrun.retry import PATIENCE_S, RetryDeadline, patiently
 from parallelrun.transport import Transport
 
 
@@ -126,7 +126,7 @@ class Outputs:
         return patiently(ask, limit_s=self._patience_s, sleep=self._sleep)
 
     def _download(self, job: Job, path: str, folder: Path, on_bytes: Callable[[int], None] | None) -> Path:
-        from parallelrun_core.paths import relative_parts
+        from parallelrun_core.untrusted.paths import relative_parts
 
         target = folder.joinpath(*relative_parts(path))
         part = _Part(target.with_name(target.name + ".part"), _sha256_of(job, path))
@@ -145,7 +145,7 @@ class Outputs:
         return target
 
     def _fetch_all(self, job_id: str, path: str, part: _Part, on_bytes: Callable[[int], None] | None) -> None:
-        patience = Patience(self._patience_s, sleep=self._sleep)
+        patience = RetryDeadline(self._patience_s, sleep=self._sleep)
         while True:
             before = part.size
             try:

@@ -9,12 +9,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from parallelrun_core.assets.names import stored_code
-from parallelrun_core.computes.built_images import DOCKERFILE
+from parallelrun_core.asset_names import stored_code
 from parallelrun_core.computes.images import CONDITIONAL
+from parallelrun_core.spec.built_images import DOCKERFILE
 
 if TYPE_CHECKING:
-    from parallelrun_core.reading import Reading
+    from parallelrun_core.intake.reading import Reading
     from parallelrun_core.spec import JobSpec, PipelineSpec
 
 UPLOAD_TIMEOUT_S: Final = 300.0

@@ -15,10 +15,10 @@ from typing import Any, Final, Protocol, runtime_checkable
 from parallelrun.names import NamesFor
 from parallelrun.spec_source import Source
 from parallelrun_core.code.entry_script_check import check_entry_script
-from parallelrun_core.datastores import here
+from parallelrun_core.datastores import registry as here
 from parallelrun_core.errors import InvalidInput, Problem
+from parallelrun_core.intake.reading import Reading, read_job
 from parallelrun_core.problems import Problems
-from parallelrun_core.reading import Reading, read_job
 from parallelrun_core.spec import JobSpec, PipelineSpec, load_document, set_field
 from parallelrun_core.spec.fields import NAME
 from parallelrun_core.storage.location import datastore_of

@@ -11,7 +11,7 @@ from parallelrun.models import Failure, Job, Step
 from parallelrun.progress.steps import describe_step
 from parallelrun.progress.text import clean, duration, mini_batches
 from parallelrun_core.adviser.duration import counted
-from parallelrun_core.progress import Progress
+from parallelrun_core.wire.progress import Progress
 
 _TRACEBACK_CHARACTERS: Final = 8000
 _MOST_STEPS: Final = 20

@@ -9,11 +9,11 @@ from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
-from parallelrun_core import message
 from parallelrun_core.folder.decisions import read_decisions
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.manifest import read_manifest
 from parallelrun_core.folder.records import JobResult
+from parallelrun_core.wire import message
 
 ENTRY_SCRIPT = """
 import os, random, time, zlib

@@ -9,7 +9,7 @@ from typing import Any
 
 from parallelrun_core.folder.decisions import read_decisions
 from parallelrun_core.pipelines.records import read_records
-from parallelrun_core.states import JobState
+from parallelrun_core.wire.states import JobState
 from tests.chaos.faults import FaultInjector
 from tests.chaos.oracle import ENTRY_SCRIPT, examine
 from tests.cluster import Cluster

@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass, replace
 
 from parallelrun_core.folder.decisions import read_decisions
-from parallelrun_core.states import JobState
+from parallelrun_core.wire.states import JobState
 from tests.chaos.faults import FaultInjector
 from tests.chaos.oracle import ENTRY_SCRIPT, Finding, examine
 from tests.chaos.places import OnDisk, Place

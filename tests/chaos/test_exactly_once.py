@@ -7,7 +7,7 @@ import textwrap
 import pytest
 
 from parallelrun_core.folder.decisions import read_decisions
-from parallelrun_core.states import JobState
+from parallelrun_core.wire.states import JobState
 from tests.chaos import scenarios
 from tests.chaos.places import InStore
 from tests.cluster import Cluster

@@ -13,7 +13,7 @@ import pytest
 from parallelrun_core.errors import Conflict
 from parallelrun_core.folder.decisions import read_decisions
 from parallelrun_core.service.failpoints import POINTS
-from parallelrun_core.states import JobState
+from parallelrun_core.wire.states import JobState
 from tests.chaos.oracle import ENTRY_SCRIPT, examine
 from tests.cluster import Cluster
 

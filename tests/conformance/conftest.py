@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from parallelrun_core.datastores import here
+from parallelrun_core.datastores import registry as here
 
 
 @pytest.fixture(autouse=True)

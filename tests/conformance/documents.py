@@ -8,7 +8,7 @@ from typing import Any
 
 from parallelrun.spec_file import check_paths
 from parallelrun_core.errors import InvalidInput
-from parallelrun_core.reading import Reading, read_job
+from parallelrun_core.intake.reading import Reading, read_job
 
 PIPELINE: dict[str, Any] = {
     "$schema": "https://azuremlschemas.azureedge.net/latest/pipelineJob.schema.json",

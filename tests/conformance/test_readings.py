@@ -10,7 +10,7 @@ import yaml
 
 from parallelrun.spec_file import read_job_file
 from parallelrun_core.azure.options import OPTIONS
-from parallelrun_core.reading import read_job
+from parallelrun_core.intake.reading import read_job
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.spec.expressions import UNIQUE_NAME
 from parallelrun_core.spec.fields import ValueInput

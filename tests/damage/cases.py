@@ -15,10 +15,10 @@ from parallelrun_api.submission.reopening import Reopenings
 from parallelrun_core.errors import Conflict, CorruptLog, NotFound, Unavailable
 from parallelrun_core.folder.decisions import read_outcomes
 from parallelrun_core.folder.job_folder import JobFolder
-from parallelrun_core.folder.layout import Logs
 from parallelrun_core.folder.records import JobResult
-from parallelrun_core.states import JobState
+from parallelrun_core.layout import Logs
 from parallelrun_core.store.leader_queue import LeaderQueue
+from parallelrun_core.wire.states import JobState
 from tests.cluster import Cluster
 
 FILES: Final = 100

@@ -13,9 +13,9 @@ from parallelrun_core.folder.records import JobRecord
 from parallelrun_core.folder.takeover import take_over
 from parallelrun_core.ids import new_job_id
 from parallelrun_core.spec import JobSpec
-from parallelrun_core.states import JobState
 from parallelrun_core.store.keys import JobKeys
 from parallelrun_core.store.rq.wake import ask_for_leader
+from parallelrun_core.wire.states import JobState
 from tests.cluster import Cluster
 from tests.damage.cases import DAMAGE, Case, play
 

@@ -8,7 +8,7 @@ import time
 from dataclasses import dataclass
 
 from parallelrun_core.folder.decisions import read_decisions
-from parallelrun_core.states import JobState
+from parallelrun_core.wire.states import JobState
 from tests.acceptance.http_user import zip_of
 from tests.chaos.oracle import Finding, examine
 from tests.engines.nodes import PROVISIONER, Provisioned

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from parallelrun_core.folder.decisions import read_decisions
-from parallelrun_core.folder.layout import Logs
+from parallelrun_core.layout import Logs
 from tests.acceptance import engine as docker_engine
 from tests.acceptance.http_user import zip_of
 from tests.engines.images import ENTRY, with_environment, with_other_python

@@ -16,8 +16,8 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from parallelrun_core.folder.decisions import read_decisions
-from parallelrun_core.states import JobState
 from parallelrun_core.store.nodes import Nodes
+from parallelrun_core.wire.states import JobState
 from tests.acceptance.http_user import zip_of
 from tests.engines import targets
 from tests.engines.nodes import Provisioned

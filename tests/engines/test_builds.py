@@ -13,7 +13,7 @@ import docker as sdk
 import pytest
 
 from parallelrun import Client
-from parallelrun_core.folder.layout import Logs
+from parallelrun_core.layout import Logs
 from parallelrun_provisioner.engines.docker.building.sent import BUILT
 from tests.engines.images import BASE, with_environment, with_other_python
 from tests.engines.nodes import PROVISIONER, Provisioned

@@ -16,7 +16,7 @@ from parallelrun_core.computes.kinds.swarm import Compute as SwarmCompute
 from parallelrun_core.computes.launch import Launch, launch_id
 from parallelrun_provisioner.engines.docker import Engine as DockerEngine
 from parallelrun_provisioner.engines.docker.settings import DockerSettings
-from parallelrun_provisioner.engines.interface import Engine, EngineNode, LaunchRefused, Standing, Surroundings
+from parallelrun_provisioner.engines.interface import Engine, EngineEnvironment, EngineNode, LaunchRefused, Standing
 from parallelrun_provisioner.engines.swarm import Engine as SwarmEngine
 from tests.engines.conftest import STAND_IN
 
@@ -29,7 +29,7 @@ Make = Callable[..., Engine]
 @pytest.fixture(params=["docker", "swarm"])
 def make(request: pytest.FixtureRequest, engine: sdk.DockerClient) -> Iterator[Make]:
     """Makes engines for a compute of the same cluster; at the end nothing is left of them."""
-    around = Surroundings(cluster=secrets.token_hex(4), root=Path("/tmp"), redis_url="redis://127.0.0.1:1/0")
+    around = EngineEnvironment(cluster=secrets.token_hex(4), root=Path("/tmp"), redis_url="redis://127.0.0.1:1/0")
     if request.param == "swarm" and engine.info()["Swarm"]["LocalNodeState"] == "inactive":
         engine.swarm.init(advertise_addr="127.0.0.1")
     made: list[Engine] = []

@@ -13,10 +13,10 @@ import pytest
 from parallelrun_core.computes.images import image_of
 from parallelrun_core.computes.kinds.docker import Compute
 from parallelrun_core.computes.launch import Launch, Shape, launch_id
-from parallelrun_core.folder.layout import Logs
+from parallelrun_core.layout import Logs
 from parallelrun_provisioner.engines.docker import Engine
 from parallelrun_provisioner.engines.docker.settings import DockerSettings
-from parallelrun_provisioner.engines.interface import Surroundings
+from parallelrun_provisioner.engines.interface import EngineEnvironment
 from tests.acceptance.http_user import HttpUser, zip_of
 from tests.cluster import Cluster
 from tests.engines.images import ENTRY, with_environment, with_other_python
@@ -77,7 +77,7 @@ def nodes(engine: sdk.DockerClient, tmp_path: Path) -> Iterator[Nodes]:
             cache=str(tmp_path),
         )  # fmt: skip
         compute = Compute.model_validate({"type": "docker", "name": pool, "stop_seconds": 5})
-        around = Surroundings(cluster=pool, root=cluster.root, redis_url=cluster.redis_server.url)
+        around = EngineEnvironment(cluster=pool, root=cluster.root, redis_url=cluster.redis_server.url)
         made = Nodes(cluster, user, Engine(compute, around, settings), pool)
         user.client.put(f"/v1/computes/{pool}", json={"type": "docker"}).raise_for_status()
         try:

@@ -14,9 +14,9 @@ import pytest
 from parallelrun_core.computes.kinds.slurm import Compute
 from parallelrun_core.computes.launch import Launch, launch_id
 from parallelrun_core.folder.decisions import read_decisions
-from parallelrun_core.states import JobState
 from parallelrun_core.store.roles import Role
-from parallelrun_provisioner.engines.interface import EngineNode, LaunchRefused, Standing, Surroundings
+from parallelrun_core.wire.states import JobState
+from parallelrun_provisioner.engines.interface import EngineEnvironment, EngineNode, LaunchRefused, Standing
 from parallelrun_provisioner.engines.slurm import Engine
 from tests.cluster import Cluster
 from tests.engines import slurm
@@ -59,7 +59,7 @@ def make(tmp_path: Path) -> Iterator[Make]:
     agent = tmp_path / "python3"
     agent.write_text(STAND_IN)
     agent.chmod(0o755)
-    around = Surroundings(cluster=secrets.token_hex(4), root=tmp_path, redis_url="redis://127.0.0.1:1/0")
+    around = EngineEnvironment(cluster=secrets.token_hex(4), root=tmp_path, redis_url="redis://127.0.0.1:1/0")
 
     def an_engine(**fields: Any) -> Engine:
         given = {"type": "slurm", "name": "pool", "cpus": 1, "python": str(agent), **fields}
@@ -135,7 +135,7 @@ def test_what_can_not_be_had_is_said_in_slurms_words(make: Make) -> None:
 def test_a_node_that_slurm_ends_with_all_its_processes_costs_no_try() -> None:
     """As by preemption: SIGTERM reaches the workers, too, in the middle of a mini-batch."""
     with Cluster(nodes=0) as cluster:
-        around = Surroundings(
+        around = EngineEnvironment(
             cluster=secrets.token_hex(4), root=cluster.root, redis_url=cluster.redis_server.url,
             agent_secret=SECRETS[Role.AGENT],
         )  # fmt: skip

@@ -15,13 +15,13 @@ from pathlib import Path
 from parallelrun_core.code import snapshots
 from parallelrun_core.folder.decisions import DecisionWriter
 from parallelrun_core.folder.job_folder import JobFolder
-from parallelrun_core.folder.layout import code_store
 from parallelrun_core.folder.manifest import ManifestWriter
 from parallelrun_core.folder.record_log import RecordWriter
 from parallelrun_core.folder.records import JobRecord
-from parallelrun_core.message import encode_files
-from parallelrun_core.outcome import Failure, Outcome, encode, encode_list
+from parallelrun_core.layout import code_store
 from parallelrun_core.spec import JobSpec
+from parallelrun_core.wire.message import encode_files
+from parallelrun_core.wire.outcome import Failure, Outcome, encode, encode_list
 
 JOB = "job_00000golden0release1"
 SESSION = "node000-0a1b2c3d"

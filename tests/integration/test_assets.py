@@ -12,7 +12,7 @@ import pytest
 
 from parallelrun import Client, Conflict, InvalidInput, run
 from parallelrun_core.assets.catalog import Catalog
-from parallelrun_core.states import JobState
+from parallelrun_core.wire.states import JobState
 from tests.cluster import Cluster
 
 pytestmark = pytest.mark.integration

@@ -15,8 +15,8 @@ from parallelrun import Client, InvalidRequest
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.manifest import read_closing, read_manifest
 from parallelrun_core.folder.records import JobResult
-from parallelrun_core.message import decode
-from parallelrun_core.states import JobState
+from parallelrun_core.wire.message import decode
+from parallelrun_core.wire.states import JobState
 from parallelrun_master.policy.trials import MOST_TRIALS
 from tests.chaos.oracle import ENTRY_SCRIPT, examine
 from tests.cluster import Cluster

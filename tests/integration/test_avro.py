@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from parallelrun_core.folder.records import JobResult
-from parallelrun_core.states import JobState
+from parallelrun_core.wire.states import JobState
 from tests.cluster import Cluster
 from tests.integration.test_tables import DYING_TWICE
 

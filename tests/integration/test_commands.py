@@ -14,14 +14,14 @@ import psutil
 import pytest
 
 from parallelrun import Client, Conflict, InvalidRequest, JobFailed
-from parallelrun_core.failure import JobFailure
 from parallelrun_core.folder.decisions import read_decisions
-from parallelrun_core.folder.layout import Logs
 from parallelrun_core.folder.metrics import read_metrics
 from parallelrun_core.folder.records import JobResult
-from parallelrun_core.outcome import Outcome
+from parallelrun_core.layout import Logs
 from parallelrun_core.spec import JobSpec
-from parallelrun_core.states import JobState
+from parallelrun_core.wire.failure import JobFailure
+from parallelrun_core.wire.outcome import Outcome
+from parallelrun_core.wire.states import JobState
 from tests.cluster import Cluster
 
 pytestmark = pytest.mark.integration

@@ -12,7 +12,7 @@ import deltalake
 import pandas as pd
 import pytest
 
-from parallelrun_core.states import JobState
+from parallelrun_core.wire.states import JobState
 from tests.cluster import Cluster
 
 pytestmark = pytest.mark.integration

@@ -12,7 +12,7 @@ import pytest
 
 from parallelrun import Client
 from parallelrun_core.folder.decisions import read_decisions
-from parallelrun_core.states import JobState
+from parallelrun_core.wire.states import JobState
 from tests.cluster import Cluster
 
 pytestmark = pytest.mark.integration

@@ -10,7 +10,7 @@ import pytest
 from parallelrun_api.submission.reopening import Reopenings
 from parallelrun_core.errors import Conflict
 from parallelrun_core.folder.decisions import read_decisions
-from parallelrun_core.states import JobState
+from parallelrun_core.wire.states import JobState
 from tests.cluster import Cluster
 
 pytestmark = pytest.mark.integration

@@ -16,8 +16,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from parallelrun_core.folder.records import JobResult
-from parallelrun_core.reading import read_job
-from parallelrun_core.states import JobState
+from parallelrun_core.intake.reading import read_job
+from parallelrun_core.wire.states import JobState
 from tests.cluster import Cluster
 
 pytestmark = pytest.mark.integration
@@ -122,9 +122,9 @@ def submit(cluster: Cluster, tmp_path: Path) -> Submit:
             (tmp_path / name).write_bytes(content)
         inputs = {"rows": {"path": str(tmp_path), "transformations": [step]}}
         spec = read_job({"entry_script": "entry.py", "inputs": inputs}).job
-        given = {"rows": spec.inputs["rows"].model_dump(mode="json")}
+        inputs_of_job: dict[str, object] = {"rows": spec.inputs["rows"].model_dump(mode="json")}
         settings = {"append_row_file_name": "rows.jsonl", **settings}
-        return cluster.result(cluster.submit(script, inputs=given, **settings))
+        return cluster.result(cluster.submit(script, inputs=inputs_of_job, **settings))
 
     return ended
 

@@ -7,8 +7,8 @@ import json
 import pytest
 
 from parallelrun_core.folder.decisions import read_decisions
-from parallelrun_core.states import JobState
 from parallelrun_core.store.keys import JobKeys
+from parallelrun_core.wire.states import JobState
 from tests.cluster import Cluster
 from tests.golden.build import rows
 from tests.golden.opened import RELEASES, opened

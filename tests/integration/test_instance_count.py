@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from parallelrun_core.states import JobState
+from parallelrun_core.wire.states import JobState
 from tests.cluster import Cluster
 
 pytestmark = pytest.mark.integration

@@ -10,8 +10,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from parallelrun_core.states import JobState
 from parallelrun_core.store.fitness import EXIT_ALONE
+from parallelrun_core.wire.states import JobState
 from tests.cluster import Cluster
 
 pytestmark = pytest.mark.integration

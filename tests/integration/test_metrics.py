@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from parallelrun_core.folder.metrics import read_metrics
-from parallelrun_core.states import JobState
+from parallelrun_core.wire.states import JobState
 from tests.cluster import Cluster
 
 pytestmark = pytest.mark.integration

@@ -13,8 +13,8 @@ import psutil
 import pytest
 
 from parallelrun_core.folder.decisions import read_decisions
-from parallelrun_core.states import JobState
 from parallelrun_core.store.keys import NODES_ALIVE, JobKeys
+from parallelrun_core.wire.states import JobState
 from tests.chaos.oracle import ENTRY_SCRIPT, Finding, examine
 from tests.cluster import Cluster
 from tests.proxy import Mode, Proxy

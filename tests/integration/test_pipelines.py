@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from parallelrun_core.cancelling import cancel
 from parallelrun_core.folder.decisions import read_outcomes
 from parallelrun_core.folder.records import Reopening
-from parallelrun_core.path_rule import Places
-from parallelrun_core.reopening import next_generation, reopen
-from parallelrun_core.states import JobState
+from parallelrun_core.intake.cancelling import cancel
+from parallelrun_core.intake.reopening import next_generation, reopen
+from parallelrun_core.storage.path_rule import Places
 from parallelrun_core.store.rq.wake import ask_for_leader
+from parallelrun_core.wire.states import JobState
 from tests.cluster import Cluster
 
 pytestmark = pytest.mark.integration

@@ -9,9 +9,9 @@ import textwrap
 import pytest
 
 from parallelrun_core.folder.record_log import read_records
-from parallelrun_core.outcome import decode_list
-from parallelrun_core.states import JobState
 from parallelrun_core.store.leader_queue import LeaderQueue
+from parallelrun_core.wire.outcome import decode_list
+from parallelrun_core.wire.states import JobState
 from tests.chaos.oracle import ENTRY_SCRIPT, examine
 from tests.cluster import Cluster
 

@@ -16,7 +16,7 @@ import httpx
 import pytest
 
 from parallelrun_core.folder.decisions import read_decisions
-from parallelrun_core.states import JobState
+from parallelrun_core.wire.states import JobState
 from tests.chaos.oracle import ENTRY_SCRIPT, examine
 from tests.cluster import AOF, Cluster
 from tests.redis_server import RedisServer

@@ -16,8 +16,8 @@ import pytest
 from parallelrun import Client, Conflict, InvalidRequest
 from parallelrun_core.folder.decisions import read_outcomes
 from parallelrun_core.folder.records import Reopening
-from parallelrun_core.states import JobState
 from parallelrun_core.store.rq.wake import ask_for_leader
+from parallelrun_core.wire.states import JobState
 from tests.cluster import Cluster
 
 pytestmark = pytest.mark.integration

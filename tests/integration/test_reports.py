@@ -16,7 +16,7 @@ import pytest
 from parallelrun_core.adviser.reading.evidence import evidence_of
 from parallelrun_core.adviser.schedule import Schedule
 from parallelrun_core.folder.decisions import read_decisions
-from parallelrun_core.states import JobState
+from parallelrun_core.wire.states import JobState
 from parallelrun_master.reports.columns import COLUMNS
 from tests.cluster import Cluster
 

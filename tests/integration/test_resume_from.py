@@ -13,7 +13,7 @@ import pytest
 from parallelrun import Client, Conflict, InvalidRequest
 from parallelrun_core.folder.decisions import read_decisions
 from parallelrun_core.folder.manifest import read_manifest
-from parallelrun_core.states import JobState
+from parallelrun_core.wire.states import JobState
 from tests.cluster import Cluster
 
 pytestmark = pytest.mark.integration

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pyarrow.parquet
 import pytest
 
-from parallelrun_core.states import JobState
+from parallelrun_core.wire.states import JobState
 from tests.cluster import Cluster
 
 pytestmark = pytest.mark.integration

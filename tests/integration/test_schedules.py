@@ -14,18 +14,18 @@ import pytest
 
 from parallelrun_core.code.snapshots import snapshot_folder, snapshot_nothing
 from parallelrun_core.folder.job_folder import JobFolder
-from parallelrun_core.folder.layout import code_store, job_ids, make_store
 from parallelrun_core.folder.records import JobRecord, JobResult
 from parallelrun_core.ids import new_job_id
-from parallelrun_core.prepared import JOB_ID, TRIGGER_TIME
-from parallelrun_core.progress import Progress
+from parallelrun_core.intake.prepared import JOB_ID, TRIGGER_TIME
+from parallelrun_core.layout import code_store, job_ids, make_store
 from parallelrun_core.schedules.policy import Outcome
 from parallelrun_core.schedules.records import Revision, moment, shown
 from parallelrun_core.schedules.store import ScheduleStore
 from parallelrun_core.service import failpoints
 from parallelrun_core.spec import JobSpec
-from parallelrun_core.states import JobState
 from parallelrun_core.store.registry import Registry
+from parallelrun_core.wire.progress import Progress
+from parallelrun_core.wire.states import JobState
 from parallelrun_master.schedules.firing import Firing
 from tests.cluster import Cluster
 from tests.twins.sabotage import expect_failure, without

@@ -14,7 +14,7 @@ import psutil
 import pytest
 
 from parallelrun_core.folder.records import JobResult
-from parallelrun_core.states import JobState
+from parallelrun_core.wire.states import JobState
 from tests.cluster import Cluster
 from tests.integration.test_reopen import reopen
 

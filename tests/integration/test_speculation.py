@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from parallelrun_core.states import JobState
+from parallelrun_core.wire.states import JobState
 from tests.cluster import Cluster
 
 pytestmark = pytest.mark.integration

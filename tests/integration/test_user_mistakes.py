@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from parallelrun_core.folder.decisions import read_decisions
-from parallelrun_core.outcome import Outcome
-from parallelrun_core.states import JobState
+from parallelrun_core.wire.outcome import Outcome
+from parallelrun_core.wire.states import JobState
 from tests.cluster import Cluster
 
 pytestmark = pytest.mark.integration

@@ -9,13 +9,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from parallelrun_core.data_warnings import DataWarning
 from parallelrun_core.errors import ParallelRunError
-from parallelrun_core.folder.layout import Layout
-from parallelrun_core.message import Described, decode, described_of
+from parallelrun_core.intake.reading import read_job
+from parallelrun_core.layout import Layout
 from parallelrun_core.mltable.plan import load_plans
-from parallelrun_core.reading import read_job
 from parallelrun_core.spec import JobSpec
+from parallelrun_core.wire.data_warnings import DataWarning
+from parallelrun_core.wire.message import Described, decode, described_of
 from parallelrun_master.planning.input_cuts import InputCuts, Known
 from parallelrun_worker.data_warnings import DataWarnings
 from parallelrun_worker.tables.table import Table

@@ -12,8 +12,8 @@ import httpx
 import pytest
 
 from parallelrun.embedded.cluster import reserve_port
-from parallelrun_core.folder.layout import job_ids
-from parallelrun_core.states import JobState
+from parallelrun_core.layout import job_ids
+from parallelrun_core.wire.states import JobState
 from tests.cluster import Cluster
 from tests.integration.test_redis_faults import cut_tail
 

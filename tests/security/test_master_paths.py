@@ -12,10 +12,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from parallelrun_core.errors import InvalidInput, UnsafePath
-from parallelrun_core.message import Piece
 from parallelrun_core.mltable.plan import plan_input
-from parallelrun_core.path_rule import PathRule, Places
 from parallelrun_core.spec.fields import Input, MiniBatchSize
+from parallelrun_core.storage.path_rule import PathRule, Places
+from parallelrun_core.wire.message import Piece
 from parallelrun_master.planning.column_check import bounded_record, check_columns
 from parallelrun_master.planning.formats import format_of
 from parallelrun_master.planning.shuffling import Shuffle

@@ -15,13 +15,13 @@ import pytest
 from parallelrun_core.folder.decisions import read_decisions
 from parallelrun_core.folder.record_log import RecordWriter
 from parallelrun_core.ids import new_session
-from parallelrun_core.leasing import Reports
-from parallelrun_core.outcome import decode_list, encode, encode_list
-from parallelrun_core.states import JobState
 from parallelrun_core.store.agent_queue import AgentQueue
 from parallelrun_core.store.keys import JobKeys
 from parallelrun_core.store.outcome_stream import Concatenated, report_concatenated
 from parallelrun_core.store.seals import Seal
+from parallelrun_core.wire.leasing import Reports
+from parallelrun_core.wire.outcome import decode_list, encode, encode_list
+from parallelrun_core.wire.states import JobState
 from tests.cluster import Cluster
 from tests.integration.queue.job_on_redis import LONG_MS, JobOnRedis, decided, returned
 from tests.integration.queue.led_job import PATIENCE_S, Led

@@ -10,8 +10,8 @@ import pytest
 
 from parallelrun_core.code.entry_script_check import check_entry_script
 from parallelrun_core.errors import InvalidInput, UnsafePath
-from parallelrun_core.path_rule import PathRule, Places, resolve
 from parallelrun_core.storage.local.listing import LocalListing
+from parallelrun_core.storage.path_rule import PathRule, Places, resolve
 from parallelrun_core.storage.stores import storage_of
 from tests.cluster import Cluster
 from tests.integration.api.conftest import Site

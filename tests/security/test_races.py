@@ -13,8 +13,8 @@ import pytest
 from parallelrun_core.code.context import snapshot_context
 from parallelrun_core.code.snapshots import snapshot_folder
 from parallelrun_core.errors import InvalidInput
-from parallelrun_core.path_rule import PathRule, Places
 from parallelrun_core.storage.local.listing import LocalListing
+from parallelrun_core.storage.path_rule import PathRule, Places
 from parallelrun_core.storage.stores import storage_of
 from tests.cluster import Cluster
 from tests.security.attack import Attack

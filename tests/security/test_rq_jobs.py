@@ -12,8 +12,8 @@ from rq import Queue
 from rq.serializers import DefaultSerializer, JSONSerializer
 
 from parallelrun_core.ids import new_job_id
-from parallelrun_core.states import JobState
 from parallelrun_core.store.rq.entries import CONCATENATE, LEAD, Entry, Kind, queue
+from parallelrun_core.wire.states import JobState
 from tests.cluster import Cluster
 
 IDENTITY = "def run(mini_batch):\n    return mini_batch\n"

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from parallelrun_core.errors import InvalidInput
-from parallelrun_core.masking import Mask
 from parallelrun_core.spec import JobSpec
-from parallelrun_core.states import JobState
+from parallelrun_core.wire.masking import Mask
+from parallelrun_core.wire.states import JobState
 from tests.cluster import Cluster
 from tests.security.attacks.words import ATTACKS, answers
 from tests.security.cluster_target import ClusterTarget

@@ -10,8 +10,8 @@ import sys
 
 import pytest
 
-from parallelrun_core.folder.layout import Logs
-from parallelrun_core.words import csv_cell, in_one_line, indented, visible
+from parallelrun_core.layout import Logs
+from parallelrun_core.untrusted.sanitize import csv_cell, in_one_line, indented, visible
 from tests.cluster import Cluster
 from tests.security.attacks.words import ATTACKS, RAISES, trouble_in
 from tests.security.cluster_target import ClusterTarget

@@ -99,7 +99,7 @@ def _whatever_is_there(upload: Any, condition: Any) -> None:
 
 def _failed_at_once(stager: Any, file: Any, error: Any) -> None:
     """Ask a store no second time."""
-    from parallelrun_core.outcome import Failure
+    from parallelrun_core.wire.outcome import Failure
 
     with stager._lock:
         stager._ended(file, 0, Failure("INPUT_UNREADABLE", f"{file.url} can't be read: {error}"))
@@ -305,10 +305,10 @@ MECHANISMS: Final[dict[str, tuple[Line | Step, ...]]] = {
         Step("parallelrun_core.store.provisioning:Provisioning.kinds", always([])),
     ),
     # The rule about the paths of jobs, wherever it is asked.
-    "paths.rule": (Step("parallelrun_core.path_rule:PathRule.is_open", always(True)),),
+    "paths.rule": (Step("parallelrun_core.storage.path_rule:PathRule.is_open", always(True)),),
     # That what a job names is looked at where it is once it is open, and opened beneath what was opened before.
     "paths.beneath": (
-        Step("parallelrun_core.path_rule:PathRule.check_opened", nothing),
+        Step("parallelrun_core.storage.path_rule:PathRule.check_opened", nothing),
         Step("parallelrun_core.code.folder:_Walk._opened", _opened_by_name),
     ),
     # That requirements are made anew from what was read of them.
@@ -322,13 +322,13 @@ MECHANISMS: Final[dict[str, tuple[Line | Step, ...]]] = {
     "paths.own_files": (Step("parallelrun_api.views.files:_is_shared", always(False)),),
     # What makes words of users visible, and no formulas of a spreadsheet.
     "words.visible": (
-        Step("parallelrun_core.words:_shown", lambda suspect: suspect[0]),
-        Step("parallelrun_core.words:_is_formula", always(False)),
+        Step("parallelrun_core.untrusted.sanitize:_shown", lambda suspect: suspect[0]),
+        Step("parallelrun_core.untrusted.sanitize:_is_formula", always(False)),
     ),
     # The page tokens of lists: an API without them answers as its contract doesn't say.
     "contract.tokens": (Step("parallelrun_api.http.paging:decode_token", lambda token, kind, length: [""].pop(1)),),
     # What hides the values of a job's variables and secrets in reports of errors.
-    "secrets.mask": (Step("parallelrun_core.masking:Mask.add", nothing),),
+    "secrets.mask": (Step("parallelrun_core.wire.masking:Mask.add", nothing),),
     # What shows a leader that an outcome comes from a session of its job.
     "outcomes.sealed": (Step("parallelrun_core.store.seals:Seals.objection", always("")),),
     # What a service may not do on Redis.
@@ -349,7 +349,7 @@ MECHANISMS: Final[dict[str, tuple[Line | Step, ...]]] = {
     "http.bounded_bodies": (Step("parallelrun_api.http.requests:_bounded", lambda receive: receive),),
     # The few long lists at once, and what is remembered between them.
     "http.lanes": (
-        Step("parallelrun_api.http.lanes:Lane.run", _in_any_thread),
+        Step("parallelrun_api.http.concurrency:ConcurrencyLimiter.run", _in_any_thread),
         Step("parallelrun_api.views.folder_names:FolderNames._stretch", _looked_up_anew),
     ),
     # The audit log.
@@ -384,9 +384,9 @@ MECHANISMS: Final[dict[str, tuple[Line | Step, ...]]] = {
     # What keeps notices from addresses where only machines themselves have business.
     "notices.addresses": (Step("parallelrun_master.notices.sending:refusal", always("")),),
     # What makes the end of a job known to masters that still have to send its trace.
-    "traces.owed": (Step("parallelrun_master.owed.whom:_is_traced", always(False)),),
+    "traces.owed": (Step("parallelrun_master.outbox.destinations:_is_traced", always(False)),),
     # What hides secrets in traces.
-    "traces.masked": (Step("parallelrun_core.masking:Mask.printable", lambda _, text: text),),
+    "traces.masked": (Step("parallelrun_core.wire.masking:Mask.printable", lambda _, text: text),),
     # The library for traces, which is an extra: without it, all else is as ever.
     "traces.library": (Step("parallelrun_core.tracing.switch:_is_there", always(False)),),
     # What lets a turn of a pipeline go on for which something happens just when it ends.
@@ -396,7 +396,7 @@ MECHANISMS: Final[dict[str, tuple[Line | Step, ...]]] = {
     # What makes them do what one of them has decided.
     "steps.first": (Step("parallelrun_core.documents.file_store:write_once", _replacing),),
     # What ends a turn that was paused until another one began.
-    "turns.fenced": (Step("parallelrun_master.pipelines.led:LedPipeline._check_turn", nothing),),
+    "turns.fenced": (Step("parallelrun_master.pipelines.pipeline_run:PipelineRun._check_turn", nothing),),
     # What tells the end of an earlier generation from that of the present one.
     "lead.end_of_this": (Step("parallelrun_master.leadership:Leadership.check_end", nothing),),
     # What has a step run anew when what it was made of has changed.

@@ -15,7 +15,7 @@ from parallelrun_agent.policy.outcomes import Answer, Exit, OutcomeBuilder
 from parallelrun_agent.policy.worker import Worker
 from parallelrun_agent.policy.worker_pool import WorkerPool
 from parallelrun_agent.workers.delivery_ring import DeliveryRing
-from parallelrun_core.outcome import Failure, Outcome
+from parallelrun_core.wire.outcome import Failure, Outcome
 from tests.twins.sabotage import always, expect_failure, nothing
 from tests.unit.agent import test_delivery_ring as delivery_ring
 from tests.unit.agent import test_in_flight as in_flight

@@ -37,7 +37,7 @@ def test_a_node_that_works_for_any_compute_is_found(monkeypatch: pytest.MonkeyPa
 
 def test_nodes_that_go_with_work_in_hand_are_found() -> None:
     def whoever_is_there(nodes: list[scaling.Node], *_: object) -> list[scaling.Node]:
-        return [node for node in nodes if node.life is scaling.Life.READY]
+        return [node for node in nodes if node.life is scaling.NodePhase.READY]
 
     with patch.object(scaling, "_idle", whoever_is_there), expect_failure():
         histories.test_only_nodes_that_were_idle_for_long_are_asked_to_leave_the_longest_first()

@@ -21,10 +21,10 @@ from parallelrun_core.folder import decisions, schema, takeover, term_log
 from parallelrun_core.folder.decisions import DecisionWriter, read_decisions
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.records import JobRecord
-from parallelrun_core.message import Piece
-from parallelrun_core.outcome import Outcome
 from parallelrun_core.store import errors
 from parallelrun_core.store.connection import connect
+from parallelrun_core.wire.message import Piece
+from parallelrun_core.wire.outcome import Outcome
 from parallelrun_master.handover import Handover
 from parallelrun_master.journals import _candidates
 from parallelrun_master.ledger import Ledger

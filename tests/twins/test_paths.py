@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from parallelrun_core.path_rule import PathRule, Places
+from parallelrun_core.storage.path_rule import PathRule, Places
 from tests.security import test_master_paths as master_paths
 from tests.security import test_paths as paths
 from tests.twins.sabotage import expect_failure, replaced, without
@@ -49,7 +49,7 @@ def test_a_rule_that_takes_all_jobs_for_one_user_is_found(tmp_path: Path) -> Non
         MAKE_RULE(rule, root, replace(places, are_jobs_apart=False), job)
 
     places = paths.places_in(tmp_path)
-    with replaced("parallelrun_core.path_rule:PathRule.__init__", of_one_user), expect_failure():
+    with replaced("parallelrun_core.storage.path_rule:PathRule.__init__", of_one_user), expect_failure():
         paths.test_where_jobs_are_users_of_their_own_only_a_job_itself_reads_its_outputs(places)
 
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from parallelrun_agent.stacks.memory import StackMemory
 from parallelrun_agent.workers import capped_log
+from parallelrun_agent.workers.stack_memory import StackMemory
 from parallelrun_agent.workers.worker_process import WorkerProcess
 from tests.integration.worker import test_stacks as stacks
 from tests.integration.worker import test_worker_process as worker

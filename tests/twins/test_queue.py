@@ -16,13 +16,13 @@ from hypothesis.stateful import run_state_machine_as_test
 from parallelrun_concatenator import bad_places
 from parallelrun_concatenator.concatenate import Concatenation
 from parallelrun_concatenator.segments import SegmentTable
-from parallelrun_core.states import JobState
 from parallelrun_core.storage.local import new_file
 from parallelrun_core.store import fast_path
 from parallelrun_core.store.agent_queue import AgentQueue
 from parallelrun_core.store.fast_path import Ask, conversation
 from parallelrun_core.store.leader_queue import LeaderQueue
 from parallelrun_core.store.outcome_stream import StreamEntry
+from parallelrun_core.wire.states import JobState
 from parallelrun_master import main
 from parallelrun_master.finishing import Finishing
 from parallelrun_master.leadership import Leadership
@@ -206,7 +206,7 @@ def test_an_output_of_an_earlier_generation_that_is_taken_is_found(job: concaten
 
 
 def test_a_lost_generation_that_nobody_writes_again_is_found(job: concatenating.Job) -> None:
-    with replaced("parallelrun_master.led_job:LedJob.restore_generation", nothing), expect_failure():
+    with replaced("parallelrun_master.job_context:JobContext.restore_generation", nothing), expect_failure():
         concatenating.check_a_lost_generation(job)
 
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from parallelrun_core.described import descriptions
-from parallelrun_core.outcome import Outcome, Use
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.store.keys import JobKeys
+from parallelrun_core.wire.outcome import Outcome, Use
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"

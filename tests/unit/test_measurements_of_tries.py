@@ -11,7 +11,7 @@ from typing import get_type_hints
 
 import msgspec
 
-from parallelrun_core.outcome import Use, decode_list, decode_places, encode
+from parallelrun_core.wire.outcome import Use, decode_list, decode_places, encode
 from parallelrun_worker import frames
 from tests.unit.core.factories import outcome
 from tests.unit.master.factories import rows_of
@@ -22,7 +22,7 @@ FIELD = (LAST, LAST + "    waited_s: float = 0\n")
 ONE_MORE = {
     "services/agent/parallelrun_worker/meter.py": [("peak_bytes=peak,\n", "peak_bytes=peak, waited_s=2.5,\n")],
     "services/agent/parallelrun_worker/frames.py": [FIELD],
-    "shared/parallelrun_core/outcome.py": [FIELD],
+    "shared/parallelrun_core/wire/outcome.py": [FIELD],
     "services/master/parallelrun_master/reports/columns.py": [
         ('    "Involuntary Context Switches",\n', '    "Involuntary Context Switches", "Waited (s)",\n'),
         ("for count in counts)))", 'for count in counts), f"{use.waited_s:.1f}"))'),
@@ -36,9 +36,9 @@ from types import SimpleNamespace
 from parallelrun_agent.policy.in_flight import Assignment
 from parallelrun_agent.policy.outcomes import OutcomeBuilder
 from parallelrun_agent.workers.answers import parse_answer
-from parallelrun_core.leasing import Delivery
-from parallelrun_core.masking import Mask
-from parallelrun_core.outcome import decode_list, encode, encode_list
+from parallelrun_core.wire.leasing import Delivery
+from parallelrun_core.wire.masking import Mask
+from parallelrun_core.wire.outcome import decode_list, encode, encode_list
 from parallelrun_worker import frames
 from parallelrun_worker.meter import Meter
 from tests.unit.master.factories import try_report

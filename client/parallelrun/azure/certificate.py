@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from parallelrun.errors import ParallelRunError
-from parallelrun_core.folder.files import replace_file
+from parallelrun_core.durable_files import replace_file
 
 _DAYS: Final = 90
 _RENEWED_BEFORE_S: Final = 7 * 24 * 3600

@@ -179,7 +179,7 @@ class ParallelRunStep:
         self._check()
 
     def _check(self) -> None:
-        from parallelrun_core.reading import read_job
+        from parallelrun_core.intake.reading import read_job
 
         read_job(self.document(UNKNOWN), folder=Path.cwd())
 

@@ -32,7 +32,7 @@ def one_of(*words: str) -> Callable[[str], list[str]]:
 
 def job_states(incomplete: str) -> list[str]:
     """The states of jobs."""
-    from parallelrun_core.states import JobState
+    from parallelrun_core.wire.states import JobState
 
     return one_of(*JobState)(incomplete)
 

@@ -67,7 +67,7 @@ def init(
 
 
 def _found(folder: Path, where: str) -> tuple[Data, str]:
-    """What data at a place are, and the step that reads them; what is noticed is printed.
+    """Return what data at a place are, and the step that reads them; what is noticed is printed.
 
     Raises:
         InvalidInput: there is nothing.
@@ -86,7 +86,7 @@ def _found(folder: Path, where: str) -> tuple[Data, str]:
 
 
 def _asked(data: Data | None, where: str | None, result: Result | None) -> tuple[Data, str, Result]:
-    """What is given, and for the rest what somebody answers."""
+    """Return what is given, and for the rest what somebody answers."""
     if data is None:
         data = typer.prompt("What are your data: files, or rows of a table?", type=Data, default=Data.FILES, err=True)
     if where is None:

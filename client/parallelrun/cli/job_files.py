@@ -97,7 +97,7 @@ def download(
     from parallelrun.cli.output import dump, say
     from parallelrun.errors import NotFound
     from parallelrun.local_folder import local_folder
-    from parallelrun_core.words import visible
+    from parallelrun_core.untrusted.sanitize import visible
 
     target = local_folder(folder, "--path") if folder else Path(job_id)
     with connect(url, token) as client:

@@ -36,7 +36,7 @@ def show_list(
     columns: Sequence[tuple[str, Callable[[Any], object]]],
 ) -> None:
     """Print several objects: names and tables line by line, the other forms as one list."""
-    from parallelrun_core.words import visible
+    from parallelrun_core.untrusted.sanitize import visible
 
     if form is Format.NAME:
         for row in rows:
@@ -81,7 +81,7 @@ def dump(data: object, form: Format) -> None:
     else:
         import yaml
 
-        from parallelrun_core.words import visible
+        from parallelrun_core.untrusted.sanitize import visible
 
         text = yaml.safe_dump(data, sort_keys=False, allow_unicode=True)
         sys.stdout.write(visible(text) if sys.stdout.isatty() else text)

@@ -16,7 +16,7 @@ from parallelrun.cli.output import Format
 if TYPE_CHECKING:
     from parallelrun.embedded.local_run import RunEnd, RunResult
     from parallelrun.models import Job
-    from parallelrun_core.reading import Reading
+    from parallelrun_core.intake.reading import Reading
 
 _OF_THE_CODE: Final = re.compile(r'^ *File "(?![/<])')
 """The start of a traceback line about a file in the code folder."""
@@ -124,7 +124,7 @@ def _code_of_what_failed(job: Job, reading: Reading) -> str:
 
 def _print_places(result: RunResult, form: Format) -> None:
     """Print on stdout where everything is; for programs, the job as well."""
-    from parallelrun_core.words import visible
+    from parallelrun_core.untrusted.sanitize import visible
 
     if form in (Format.JSON, Format.YAML):
         _dump(result, form)

@@ -13,8 +13,8 @@ from typing import Final
 from parallelrun.errors import ClusterFailed
 from parallelrun_core.checks.finding import Check, Finding, Place, bad, ok, warn
 from parallelrun_core.errors import InvalidInput
+from parallelrun_core.intake.reading import Reading
 from parallelrun_core.mltable.plan import plan_inputs
-from parallelrun_core.reading import Reading
 from parallelrun_core.service.children import Child, variables_for
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.storage.location import is_url
@@ -27,7 +27,7 @@ _RESOLVE_S: Final = 4.0
 
 
 def file(place: Place) -> Iterator[Finding]:
-    """Whether it is a job file, and what it names is there: inputs, code, entry script."""
+    """Return whether it is a job file, and what it names is there: inputs, code, entry script."""
     from parallelrun.spec_file import check_paths
 
     if place.job_file is None:
@@ -52,7 +52,7 @@ def file(place: Place) -> Iterator[Finding]:
 
 
 def inputs(place: Place) -> Iterator[Finding]:
-    """How many files there are."""
+    """Return how many files there are."""
     named = [
         (f"{_of(path)}input {name}", job_input) for path, job in jobs_of(place) for name, job_input in job.data_inputs()
     ]
@@ -96,7 +96,7 @@ def rows(place: Place) -> Iterator[Finding]:
 
 
 def outputs(place: Place) -> Iterator[Finding]:
-    """Whether what it names for its results can be written."""
+    """Return whether what it names for its results can be written."""
     for name, path, is_file in (each for of, job in jobs_of(place) for each in outputs_of(of, job)):
         if path and is_url(path) and not storage_of(path).output_trouble(path, is_file=is_file):
             continue  # said by `stores`
@@ -108,7 +108,7 @@ def outputs(place: Place) -> Iterator[Finding]:
 
 
 def environment(place: Place) -> Iterator[Finding]:
-    """Whether the packages that it asks for can be had, as seen from here."""
+    """Return whether the packages that it asks for can be had, as seen from here."""
     by_environment = {(*job.environment.requirements, job.environment.python): job for _, job in jobs_of(place)}
     for spec in by_environment.values():
         if spec.environment.is_own:
@@ -160,7 +160,8 @@ def jobs_of(place: Place) -> list[tuple[str, JobSpec]]:
 
 
 def outputs_of(path: str, job: JobSpec) -> list[tuple[str, str, bool]]:
-    """What a job, or one of a pipeline, names for its results: what it is called, where it is, whether it is a file."""
+    """Return what a job, or one of a pipeline, names for its results: what it is called, where it is, whether it is a
+    file."""
     of = _of(path)
     named = [(f"{of}outputs.{name}", each.path, each.type == "uri_file") for name, each in job.outputs.items()]
     return [(f"{of}output", job.output, False), *named]

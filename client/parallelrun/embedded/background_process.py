@@ -17,7 +17,7 @@ from parallelrun.embedded.background import BackgroundCluster, lock_file, state_
 from parallelrun.embedded.cluster import Cluster
 from parallelrun.embedded.lock import FolderLock
 from parallelrun.errors import ParallelRunError
-from parallelrun_core.folder.files import replace_file
+from parallelrun_core.durable_files import replace_file
 from parallelrun_core.service.process import StopSignal, hide_memory
 
 

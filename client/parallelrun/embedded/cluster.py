@@ -29,7 +29,7 @@ from parallelrun.embedded.services import (
 from parallelrun.embedded.socket_folder import SocketFolder
 from parallelrun.embedded.supervisor import Service, Supervisor
 from parallelrun.errors import ClusterFailed, ParallelRunError
-from parallelrun_core.folder.files import write_once
+from parallelrun_core.durable_files import write_once
 from parallelrun_core.store.credentials import new_secrets, prepare, read_secret
 from parallelrun_core.store.roles import Role, acl_file
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from parallelrun.models import Datastore
-from parallelrun_core.datastores import here
+from parallelrun_core.datastores import registry as here
 from parallelrun_core.datastores.catalog import datastore_catalog
 from parallelrun_core.service.state_folder import state_folder
 

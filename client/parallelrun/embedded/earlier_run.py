@@ -10,15 +10,15 @@ from pathlib import Path
 from parallelrun.embedded.lock import is_locked
 from parallelrun.embedded.run_folder import WORKING_DATA, is_handed_over
 from parallelrun.embedded.services import Layout
+from parallelrun_core.durable_files import link_or_copy
 from parallelrun_core.errors import CorruptLog, InvalidInput
 from parallelrun_core.folder.decisions import read_decisions
-from parallelrun_core.folder.files import link_or_copy
 from parallelrun_core.folder.job_folder import JobFolder, recorded_jobs
-from parallelrun_core.folder.layout import JOURNALS, LOGS, OUTPUTS, finished_steps, jobs_of
 from parallelrun_core.folder.records import JobResult
+from parallelrun_core.layout import JOURNALS, LOGS, OUTPUTS, finished_steps, jobs_of
 from parallelrun_core.pipelines.standing import standings
-from parallelrun_core.progress import Progress
-from parallelrun_core.states import JobState, StepState
+from parallelrun_core.wire.progress import Progress
+from parallelrun_core.wire.states import JobState, StepState
 
 _NOT_NEEDED = (LOGS, OUTPUTS, JOURNALS)
 

@@ -7,7 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from parallelrun_core.folder.layout import traces_of
+from parallelrun_core.layout import traces_of
 
 _POLL_EVERY_S: Final = 0.05
 

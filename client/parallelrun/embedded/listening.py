@@ -18,7 +18,7 @@ from typing import Final, Self
 from urllib.parse import quote
 
 from parallelrun.errors import ClusterFailed
-from parallelrun_core.folder.files import replace_file
+from parallelrun_core.durable_files import replace_file
 
 PORT: Final = 6380
 _DAYS: Final = 3650

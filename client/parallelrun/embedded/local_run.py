@@ -32,9 +32,9 @@ from parallelrun.progress.watch import watch
 from parallelrun.spec_file import check_paths
 from parallelrun.summary import headline
 from parallelrun_core.folder.job_folder import JobFolder, job_folder
-from parallelrun_core.folder.layout import asset_store
+from parallelrun_core.intake.reading import Reading
+from parallelrun_core.layout import asset_store
 from parallelrun_core.problems import Problems
-from parallelrun_core.reading import Reading
 from parallelrun_core.service.state_folder import state_folder
 from parallelrun_core.spec import JobSpec, PipelineSpec
 from parallelrun_core.spec.pipeline_steps import with_jobs

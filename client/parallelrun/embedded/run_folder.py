@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import Final
 
 from parallelrun.embedded.lock import FolderLock
+from parallelrun_core.durable_files import has_no_links, link_or_copy, replace_file, sync_folder
 from parallelrun_core.errors import InvalidInput
-from parallelrun_core.folder.files import has_no_links, link_or_copy, replace_file, sync_folder
 
 LOGS: Final = "logs"
 WORKING_DATA: Final = ".parallelrun"

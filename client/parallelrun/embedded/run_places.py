@@ -14,7 +14,7 @@ from parallelrun.embedded.run_folder import RunFolder
 from parallelrun.local_folder import place_for_results
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.folder.job_folder import JobFolder
-from parallelrun_core.prepared import named
+from parallelrun_core.intake.prepared import named
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.storage.globs import Pattern
 from parallelrun_core.storage.location import is_url

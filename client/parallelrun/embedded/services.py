@@ -11,7 +11,7 @@ from typing import Final
 
 from parallelrun.embedded.redis_server import RedisServer
 from parallelrun.embedded.supervisor import Service
-from parallelrun_core.path_rule import EVERYWHERE
+from parallelrun_core.storage.path_rule import EVERYWHERE
 from parallelrun_core.store.roles import Role
 
 REDIS: Final = "redis"

@@ -16,7 +16,7 @@ from parallelrun.models.jobs import (
     StepOf,
 )
 from parallelrun.models.nodes import Compute, ComputeNode, ComputeStatus, Node
-from parallelrun_core.progress import Progress
+from parallelrun_core.wire.progress import Progress
 
 __all__ = [
     "Asset",

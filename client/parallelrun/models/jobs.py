@@ -7,9 +7,9 @@ from typing import Any
 
 import msgspec
 
-from parallelrun_core.failure import JobFailure
-from parallelrun_core.progress import Progress
-from parallelrun_core.states import TERMINAL
+from parallelrun_core.wire.failure import JobFailure
+from parallelrun_core.wire.progress import Progress
+from parallelrun_core.wire.states import TERMINAL
 
 
 class Failure(JobFailure, kw_only=True, frozen=True):

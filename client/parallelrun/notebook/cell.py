@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 from parallelrun.notebook.widget import drawn, drawn_job, text_of
 from parallelrun.progress.speed import Speed
 from parallelrun.progress.text import describe
-from parallelrun_core.progress import Progress
+from parallelrun_core.wire.progress import Progress
 
 if TYPE_CHECKING:
     from parallelrun.models import Job, Step

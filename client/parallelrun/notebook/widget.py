@@ -9,7 +9,7 @@ from parallelrun.progress.steps import describe_step, most_urgent
 from parallelrun.progress.text import clean, counts, describe, mini_batches, pace
 from parallelrun.report.markup import Child, Markup, element
 from parallelrun.summary import failure_lines, headline
-from parallelrun_core.progress import Progress
+from parallelrun_core.wire.progress import Progress
 
 if TYPE_CHECKING:
     from parallelrun.models import Job, Step

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol, Self, TextIO
 
-from parallelrun_core.progress import Progress
+from parallelrun_core.wire.progress import Progress
 
 if TYPE_CHECKING:
     from parallelrun.models import Step

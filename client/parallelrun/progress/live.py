@@ -17,7 +17,7 @@ from rich.text import Text
 from parallelrun.progress.speed import Speed
 from parallelrun.progress.steps import describe_running, describe_step, most_urgent
 from parallelrun.progress.text import clean, clock, counts, describe, done_of, mini_batches, pace
-from parallelrun_core.progress import Progress
+from parallelrun_core.wire.progress import Progress
 
 if TYPE_CHECKING:
     from parallelrun.models import Step

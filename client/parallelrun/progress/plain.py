@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, Self, TextIO
 from parallelrun.progress.speed import Speed
 from parallelrun.progress.steps import describe_pipeline, describe_step
 from parallelrun.progress.text import clean, describe
-from parallelrun_core.progress import Progress
+from parallelrun_core.wire.progress import Progress
 
 if TYPE_CHECKING:
     from parallelrun.models import Step

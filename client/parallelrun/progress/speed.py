@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from typing import Final
 
-from parallelrun_core.progress import Progress
+from parallelrun_core.wire.progress import Progress
 
 WINDOW_S: Final = 30.0
 _SHORTEST_S: Final = 1.0

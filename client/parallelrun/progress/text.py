@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from parallelrun_core.progress import Progress
+    from parallelrun_core.wire.progress import Progress
 
 _UNITS: Final = ("B", "kB", "MB", "GB", "TB")
 
@@ -17,7 +17,7 @@ def clean(text: str, *, lines: bool = False, most: int = 2000) -> str:
         lines: keep line breaks; otherwise everything is in one line.
         most: cut off after this many characters.
     """
-    from parallelrun_core.words import visible  # here, so that help is printed without it
+    from parallelrun_core.untrusted.sanitize import visible  # here, so that help is printed without it
 
     if len(text) > most:
         text = text[:most] + "…"

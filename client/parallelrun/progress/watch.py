@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 from parallelrun.models import Job
 from parallelrun.progress.display import Display, display_on
 from parallelrun.progress.text import clean
-from parallelrun_core.progress import Progress
-from parallelrun_core.states import TERMINAL
+from parallelrun_core.wire.progress import Progress
+from parallelrun_core.wire.states import TERMINAL
 
 if TYPE_CHECKING:
     from parallelrun.client import Client

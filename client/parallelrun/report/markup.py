@@ -60,7 +60,7 @@ def _number(value: str | float) -> str:
 
 
 def _escaped(text: str) -> str:
-    from parallelrun_core.words import visible
+    from parallelrun_core.untrusted.sanitize import visible
 
     # A file has no cursor to be moved, but marks of direction reorder what is read there, too.
     return html.escape(visible(text))

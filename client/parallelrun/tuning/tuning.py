@@ -17,7 +17,7 @@ from parallelrun.tuning.trials import Tried, spec_of_trial, tried
 from parallelrun_core.adviser.trial import MOST_NODES
 
 if TYPE_CHECKING:
-    from parallelrun_core.reading import Reading
+    from parallelrun_core.intake.reading import Reading
 
 _SLOTS_PER_CPU: Final = 4
 """As many workers as are ever advised."""

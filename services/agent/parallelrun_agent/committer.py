@@ -19,9 +19,9 @@ import msgspec
 
 from parallelrun_agent.gathering import Gathering
 from parallelrun_core.folder.record_log import RecordWriter
-from parallelrun_core.outcome import Outcome, encode, encode_list
 from parallelrun_core.service import failpoints
 from parallelrun_core.service.telemetry import logger
+from parallelrun_core.wire.outcome import Outcome, encode, encode_list
 
 log = logger()
 

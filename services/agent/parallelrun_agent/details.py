@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
-from parallelrun_core import message
 from parallelrun_core.errors import ParallelRunError
+from parallelrun_core.wire import message
 
 _MOST_FILES = 3
 

@@ -17,8 +17,8 @@ from parallelrun_agent.node_job import NodeJob
 from parallelrun_agent.settings import AgentSettings
 from parallelrun_core.ids import new_session
 from parallelrun_core.service.pacing import Every
-from parallelrun_core.states import NodeState
 from parallelrun_core.store.nodes import CheckAnswer, NodeInfo, Nodes
+from parallelrun_core.wire.states import NodeState
 
 if TYPE_CHECKING:
     from parallelrun_core.store.connection import Redis

@@ -13,7 +13,6 @@ import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 
-from parallelrun_agent.leader_reports import LeaderReports
 from parallelrun_agent.policy.commands import (
     Abandon,
     Command,
@@ -39,12 +38,13 @@ from parallelrun_agent.session import Session
 from parallelrun_agent.staging.staging import Staging
 from parallelrun_agent.uploading.uploading import Uploading
 from parallelrun_agent.workers.error_files import ErrorFiles
+from parallelrun_agent.workers.leader_reports import LeaderReports
 from parallelrun_agent.workers.payloads import payload_of
 from parallelrun_core.errors import ParallelRunError
 from parallelrun_core.folder.disk_trouble import is_disk_trouble
 from parallelrun_core.folder.job_folder import JobFolder
-from parallelrun_core.outcome import Failure
 from parallelrun_core.service.telemetry import logger
+from parallelrun_core.wire.outcome import Failure
 from parallelrun_worker import frames
 
 log = logger()

@@ -8,7 +8,7 @@ import signal
 from parallelrun_agent.agent import Agent
 from parallelrun_agent.environments.image_python import NoPython
 from parallelrun_agent.settings import AgentSettings
-from parallelrun_core.datastores import here
+from parallelrun_core.datastores import registry as here
 from parallelrun_core.service import telemetry
 from parallelrun_core.service.health import serve_health
 from parallelrun_core.service.process import hide_memory

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from parallelrun_agent.environments.image_python import ImagePython
-from parallelrun_agent.loop import EventLoop
-from parallelrun_agent.staging.place import StagePlace
-from parallelrun_agent.workers.gpus import GpuPool
-from parallelrun_agent.workers.orphans import Orphans
+if TYPE_CHECKING:
+    from parallelrun_agent.environments.image_python import ImagePython
+    from parallelrun_agent.loop import EventLoop
+    from parallelrun_agent.staging.place import StagePlace
+    from parallelrun_agent.workers.gpus import GpuPool
+    from parallelrun_agent.workers.orphans import Orphans
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 from parallelrun_agent.environments.job_python import JobPython
 from parallelrun_agent.job_driver import JobDriver
-from parallelrun_agent.leader_reports import LeaderReports
 from parallelrun_agent.node.monitor import ResourceMonitor
 from parallelrun_agent.node_context import NodeContext
 from parallelrun_agent.policy.job_machine import JobMachine
@@ -28,17 +27,18 @@ from parallelrun_agent.users.places import share_job
 from parallelrun_agent.workers.error_files import ErrorFiles
 from parallelrun_agent.workers.job_code import JobCode
 from parallelrun_agent.workers.job_tracking import JobTracking
+from parallelrun_agent.workers.leader_reports import LeaderReports
 from parallelrun_agent.workers.plans import PlanMaker
 from parallelrun_core.computes.images import image_of
 from parallelrun_core.folder.job_folder import JobFolder
-from parallelrun_core.folder.layout import Logs
 from parallelrun_core.folder.records import JobRecord
 from parallelrun_core.folder.storage_report import StorageReport
+from parallelrun_core.layout import Logs
 from parallelrun_core.service import failpoints
 from parallelrun_core.service.telemetry import logger
-from parallelrun_core.states import JobState
 from parallelrun_core.store.nodes import StacksRequest
 from parallelrun_core.store.outcome_stream import report_preparing
+from parallelrun_core.wire.states import JobState
 
 if TYPE_CHECKING:
     from parallelrun_core.store.connection import Redis

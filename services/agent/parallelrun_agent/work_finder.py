@@ -11,8 +11,8 @@ from parallelrun_agent.settings import AgentSettings
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.unreadable import UNREADABLE, SkippedJobs
 from parallelrun_core.service.pacing import Every
-from parallelrun_core.states import JobState
 from parallelrun_core.store.registry import FOR_OTHERS, Registry
+from parallelrun_core.wire.states import JobState
 
 if TYPE_CHECKING:
     from parallelrun_core.store.connection import Redis

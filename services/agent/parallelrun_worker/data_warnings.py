@@ -1,4 +1,4 @@
-"""Warnings about the data of one mini-batch, on their way to the agent (`core/data_warnings.py` has what follows).
+"""Warnings about the data of one mini-batch, on their way to the agent (`core/wire/data_warnings.py` has what follows).
 
 Who finds a value that is read or written in another way than a user may expect adds a warning: once for a column, with
 a count, never for each row. Nothing is done, and nothing is sent, as long as there is none.

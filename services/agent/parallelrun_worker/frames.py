@@ -99,7 +99,7 @@ STACKS_WANTED, STACKS_COMPLETE = b"w", b"c"
 class Use(NamedTuple):
     """Resources that a try used: each measurement with its type, and a default for when it is unknown.
 
-    Those who read it have the same fields: `Use` in `core/outcome.py`.
+    Those who read it have the same fields: `Use` in `core/wire/outcome.py`.
     """
 
     peak_bytes: int = 0

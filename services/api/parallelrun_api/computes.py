@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from parallelrun_api import unended
+from parallelrun_api import active_jobs as unended
 from parallelrun_core.computes.catalog import ComputeCatalog
 from parallelrun_core.computes.definition import Compute
 from parallelrun_core.computes.document import read_definition

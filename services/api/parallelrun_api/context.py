@@ -14,10 +14,10 @@ from parallelrun_api.assets.shelf import Shelf
 from parallelrun_api.computes import Computes
 from parallelrun_api.datastores import Datastores
 from parallelrun_api.endpoints.accepting import Endpoints
+from parallelrun_api.http.concurrency import ConcurrencyLimiter
 from parallelrun_api.http.connections import ConnectionLimits, Connections
 from parallelrun_api.http.descriptors import most_connections
 from parallelrun_api.http.errors import TooManyStreams
-from parallelrun_api.http.lanes import Lane
 from parallelrun_api.http.operators import Operators
 from parallelrun_api.metrics import ClusterCollector, ConnectionCollector, Metrics
 from parallelrun_api.schedules.accepting import Schedules
@@ -33,7 +33,7 @@ from parallelrun_api.views.feeds import WAIT_S, Feeds
 from parallelrun_api.views.folder_names import FolderNames
 from parallelrun_api.views.jobs import Jobs
 from parallelrun_core.computes.catalog import ComputeCatalog
-from parallelrun_core.datastores import here
+from parallelrun_core.datastores import registry as here
 from parallelrun_core.store.connection import connect
 from parallelrun_core.store.event_stream import EventStreams
 from parallelrun_core.store.job_views import JobViews
@@ -69,14 +69,14 @@ class Context:
     connections: Connections
     operators: Operators
     folder_names: FolderNames = field(default_factory=FolderNames)
-    long_lists: Lane = field(default_factory=partial(Lane, at_once=2, waiting=8))
+    long_lists: ConcurrencyLimiter = field(default_factory=partial(ConcurrencyLimiter, at_once=2, waiting=8))
     """Lists of what may be any number of files or mini-batches."""
-    pictures: Lane = field(default_factory=partial(Lane, at_once=2, waiting=30))
+    pictures: ConcurrencyLimiter = field(default_factory=partial(ConcurrencyLimiter, at_once=2, waiting=30))
     """The limit on pictures that are computed from the tries of a job, and on searches in its logs."""
-    job_lists: Lane = field(default_factory=partial(Lane, at_once=4, waiting=32))
-    scrapes: Lane = field(default_factory=partial(Lane, at_once=1, waiting=1))
+    job_lists: ConcurrencyLimiter = field(default_factory=partial(ConcurrencyLimiter, at_once=4, waiting=32))
+    scrapes: ConcurrencyLimiter = field(default_factory=partial(ConcurrencyLimiter, at_once=1, waiting=1))
     """Metrics; those who wait share one answer."""
-    probes: Lane = field(default_factory=partial(Lane, at_once=1, waiting=1))
+    probes: ConcurrencyLimiter = field(default_factory=partial(ConcurrencyLimiter, at_once=1, waiting=1))
     """The limit on probes of the storage; those who wait share one answer."""
     file_reads: CapacityLimiter = field(default_factory=partial(CapacityLimiter, 16))
     """The threads that read what is downloaded."""

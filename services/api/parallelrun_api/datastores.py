@@ -10,10 +10,10 @@ from parallelrun_core.datastores.definition import Datastore
 from parallelrun_core.datastores.document import read_definition
 from parallelrun_core.errors import Conflict, CorruptLog, InvalidInput, NewerSchema, NotFound
 from parallelrun_core.folder.job_folder import JobFolder
-from parallelrun_core.path_rule import PathRule, Places
 from parallelrun_core.service import telemetry
 from parallelrun_core.storage.location import in_datastore
 from parallelrun_core.storage.objects.allowed import is_below
+from parallelrun_core.storage.path_rule import PathRule, Places
 from parallelrun_core.store.registry import Registry
 
 log = telemetry.logger()

@@ -23,7 +23,7 @@ from parallelrun_api.http.wire import BoundedHttp
 from parallelrun_api.settings import ApiSettings
 from parallelrun_core.assets.site import read_site
 from parallelrun_core.errors import InvalidInput
-from parallelrun_core.folder.layout import PRIVATE_FOLDER
+from parallelrun_core.layout import PRIVATE_FOLDER
 from parallelrun_core.service import telemetry
 from parallelrun_core.service.process import hide_memory
 from parallelrun_core.store.connection import without_password

@@ -13,8 +13,8 @@ from prometheus_client import CollectorRegistry, Histogram, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from parallelrun_core.states import JobState, NodeState
 from parallelrun_core.store.connection import RedisError
+from parallelrun_core.wire.states import JobState, NodeState
 
 if TYPE_CHECKING:
     from parallelrun_api.http.connections import Connections

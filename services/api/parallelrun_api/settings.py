@@ -10,9 +10,9 @@ from typing import ClassVar, Final
 from pydantic import Field, SecretStr, field_validator
 
 from parallelrun_core.code.snapshots import MAX_ZIP_BYTES
-from parallelrun_core.path_rule import EVERYWHERE, Places
 from parallelrun_core.service.settings import SealsComputes
 from parallelrun_core.storage.location import is_url
+from parallelrun_core.storage.path_rule import EVERYWHERE, Places
 
 _BETWEEN_ROOTS: Final = re.compile(r":(?!//|\d+(?:[/:]|$))")
 """Not the colon of a URL, nor the one before its port."""
@@ -89,7 +89,7 @@ class ApiSettings(SealsComputes):
 
     @property
     def is_loopback(self) -> bool:
-        """Whether only this machine can reach the API."""
+        """Return whether only this machine can reach the API."""
         if self.host == "localhost":
             return True
         try:
@@ -99,7 +99,7 @@ class ApiSettings(SealsComputes):
 
     @property
     def places(self) -> Places:
-        """Where the paths of jobs may be."""
+        """Return where the paths of jobs may be."""
         given = [each for each in _BETWEEN_ROOTS.split(self.allowed_roots) if each]
         roots = [each if is_url(each) else str(Path(each).absolute()) for each in given]
         roots = roots or (list(EVERYWHERE) if self.is_loopback else [str(self.root)])

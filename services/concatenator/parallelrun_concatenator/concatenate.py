@@ -27,13 +27,13 @@ from parallelrun_core.folder.storage_report import StorageReport
 from parallelrun_core.ids import new_session
 from parallelrun_core.service.heartbeat import cpu_ms_of_others, heartbeat
 from parallelrun_core.service.telemetry import logger
-from parallelrun_core.states import JobState
 from parallelrun_core.store.concatenation_lock import acquire_concatenation, release_concatenation, renew_concatenation
 from parallelrun_core.store.connection import CONNECTION_ERRORS, connect
 from parallelrun_core.store.leader_queue import LeaderQueue
 from parallelrun_core.store.outcome_stream import Concatenated, report_concatenated
 from parallelrun_core.store.registry import Registry
 from parallelrun_core.store.seals import Seal
+from parallelrun_core.wire.states import JobState
 
 if TYPE_CHECKING:
     from parallelrun_core.store.connection import Redis

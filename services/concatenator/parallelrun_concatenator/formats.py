@@ -8,8 +8,8 @@ from parallelrun_concatenator.headed import HeadedText
 from parallelrun_concatenator.merge import Assembler, Verbatim
 from parallelrun_concatenator.parts import Parts
 from parallelrun_concatenator.segments import SegmentTable
-from parallelrun_core.row_format import row_format
 from parallelrun_core.spec import JobSpec
+from parallelrun_core.wire.row_format import row_format
 
 
 def assembler_of(spec: JobSpec, target: str, table: SegmentTable, parts: Path) -> tuple[Assembler, list[str]]:

@@ -6,7 +6,7 @@ from functools import partial
 
 from parallelrun_concatenator.concatenate import concatenate
 from parallelrun_concatenator.settings import ConcatenatorSettings
-from parallelrun_core.datastores import here
+from parallelrun_core.datastores import registry as here
 from parallelrun_core.service import telemetry
 from parallelrun_core.service.health import serve_health
 from parallelrun_core.service.process import StopSignal, hide_memory

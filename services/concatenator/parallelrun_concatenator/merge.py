@@ -10,9 +10,9 @@ from typing import Protocol
 from parallelrun_concatenator.output import Merged, Output
 from parallelrun_concatenator.parts import Parts
 from parallelrun_concatenator.segments import Segment
-from parallelrun_core.path_rule import PathRule
 from parallelrun_core.service import failpoints
 from parallelrun_core.storage.location import is_url
+from parallelrun_core.storage.path_rule import PathRule
 from parallelrun_core.storage.stores import storage_of
 
 

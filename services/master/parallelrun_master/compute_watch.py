@@ -6,13 +6,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from parallelrun_core.computes.built_images import built_image_of
 from parallelrun_core.computes.catalog import ComputeCatalog
-from parallelrun_core.failure import JobFailure
-from parallelrun_core.progress import Progress
 from parallelrun_core.service.pacing import Every
 from parallelrun_core.spec import JobSpec
+from parallelrun_core.spec.built_images import built_image_of
 from parallelrun_core.store.provisioning import ComputeStatus, ImageBuild, Provisioning
+from parallelrun_core.wire.failure import JobFailure
+from parallelrun_core.wire.progress import Progress
 
 if TYPE_CHECKING:
     from parallelrun_core.store.connection import Redis

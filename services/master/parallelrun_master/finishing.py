@@ -10,23 +10,23 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from parallelrun_core.errors import ParallelRunError
-from parallelrun_core.failure import JobFailure
 from parallelrun_core.folder.decisions import Decided
 from parallelrun_core.folder.manifest import last_closing
 from parallelrun_core.folder.metrics import last_values
 from parallelrun_core.folder.records import JobResult
 from parallelrun_core.service import failpoints
-from parallelrun_core.states import JobState
 from parallelrun_core.storage.location import is_url
 from parallelrun_core.store.connection import CONNECTION_ERRORS
 from parallelrun_core.store.outcome_stream import Concatenated
 from parallelrun_core.store.turns import wake
-from parallelrun_master.led_job import LedJob
+from parallelrun_core.wire.failure import JobFailure
+from parallelrun_core.wire.states import JobState
+from parallelrun_master.job_context import JobContext
 from parallelrun_master.ledger import Ledger
 from parallelrun_master.leftovers import Leftovers
+from parallelrun_master.outbox.destinations import owed_in
+from parallelrun_master.outbox.entries import owe
 from parallelrun_master.output_requests import OutputRequests
-from parallelrun_master.owed.notes import owe
-from parallelrun_master.owed.whom import owed_in
 from parallelrun_master.planning.shuffling import discard
 from parallelrun_master.policy.hints import what_is_lost
 
@@ -44,7 +44,7 @@ _WAIT_MS = 100
 class Finishing:
     """Everything that a leader does once its job is no longer `processing`."""
 
-    def __init__(self, job: LedJob, settings: MasterSettings) -> None:
+    def __init__(self, job: JobContext, settings: MasterSettings) -> None:
         self._job = job
         self._settings = settings
         self._leadership = job.leadership
@@ -276,7 +276,7 @@ def _about_failures(ledger: Ledger) -> list[str]:
     return [f"{lost}{why}"]
 
 
-def _not_written(job: LedJob) -> list[str]:
+def _not_written(job: JobContext) -> list[str]:
     """Warnings about outputs of a command, outside of stores, in which there is nothing at all."""
     paths = job.folder.output_paths(job.spec) if job.spec.command else {}
     return [

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections import deque
 
-from parallelrun_core.message import MAX_MESSAGE_BYTES
+from parallelrun_core.wire.message import MAX_MESSAGE_BYTES
 
 _MAX_BYTES = 16 << 20
 _BYTES_EACH = 64

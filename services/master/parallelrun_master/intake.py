@@ -7,11 +7,11 @@ from collections.abc import Sequence
 
 import msgspec
 
-from parallelrun_core.outcome import Outcome
-from parallelrun_core.phases import InitFailure
 from parallelrun_core.store.outcome_stream import MAX_ENTRIES, StreamEntry
+from parallelrun_core.wire.outcome import Outcome
+from parallelrun_core.wire.phases import InitFailure
+from parallelrun_master.job_context import JobContext
 from parallelrun_master.journals import finished
-from parallelrun_master.led_job import LedJob
 from parallelrun_master.node_watch import NodeWatch
 from parallelrun_master.policy.completion import Completion
 from parallelrun_master.policy.error_groups import ErrorGroup
@@ -30,7 +30,7 @@ class Intake:
 
     def __init__(
         self,
-        job: LedJob,
+        job: JobContext,
         window: Window,
         completion: Completion,
         speculation: Speculation | None,

@@ -8,11 +8,11 @@ from typing import Final
 
 import msgspec
 
-from parallelrun_core.data_warnings import DataWarning, WarningTotals
+from parallelrun_core.durable_files import replace_file
 from parallelrun_core.folder.decisions import Decided
-from parallelrun_core.folder.files import replace_file
-from parallelrun_core.folder.layout import PRIVATE_FILE, Layout
-from parallelrun_core.masking import Mask
+from parallelrun_core.layout import PRIVATE_FILE, Layout
+from parallelrun_core.wire.data_warnings import DataWarning, WarningTotals
+from parallelrun_core.wire.masking import Mask
 
 _decode: Final = msgspec.json.Decoder(list[DataWarning]).decode
 

@@ -13,13 +13,13 @@ from parallelrun_core.folder.decisions import Decided
 from parallelrun_core.folder.intact import has_rows
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.record_log import read_records
-from parallelrun_core.outcome import Outcome, decode_list
+from parallelrun_core.wire.outcome import Outcome, decode_list
 
 if TYPE_CHECKING:
-    from parallelrun_master.led_job import LedJob
+    from parallelrun_master.job_context import JobContext
 
 
-def recover_journals(job: LedJob) -> int:
+def recover_journals(job: JobContext) -> int:
     """Take what agents have finished of what has no decision; returns how many mini-batches that is."""
     recovered = job.ledger.recover(finished(job.folder, job.ledger.decided, job.queue.generation))
     if recovered:

@@ -18,15 +18,14 @@ from parallelrun_core.folder.disk_trouble import is_full, may_pass
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.records import JobRecord, JobResult
 from parallelrun_core.folder.takeover import lost_rows
-from parallelrun_core.masking import Mask
 from parallelrun_core.service import failpoints
 from parallelrun_core.service.pacing import Every
-from parallelrun_core.states import JobState
 from parallelrun_core.store.connection import CONNECTION_ERRORS
+from parallelrun_core.wire.masking import Mask
+from parallelrun_core.wire.states import JobState
 from parallelrun_master.finishing import Finishing
-from parallelrun_master.last_resort import end_damaged
+from parallelrun_master.job_context import JobContext
 from parallelrun_master.leadership import Leadership
-from parallelrun_master.led_job import LedJob
 from parallelrun_master.planning.apart import Hung, where_is
 from parallelrun_master.policy.error_groups import ErrorGroups
 from parallelrun_master.policy.setbacks import CRASH, FULL, HANG, INPUT_TROUBLE, STORE_AWAY, TROUBLE, Setback
@@ -37,6 +36,7 @@ from parallelrun_master.reports import Reports
 from parallelrun_master.reports.advice import lines_of_advice
 from parallelrun_master.reports.result import write_job_result
 from parallelrun_master.scheduling import InputTrouble, StoreTrouble
+from parallelrun_master.unreadable_job import fail_unreadable_job
 
 if TYPE_CHECKING:
     from parallelrun_core.store.connection import Redis
@@ -163,7 +163,7 @@ class Leader:
         """The job fails for what is damaged, and the result is recorded without what the leader would have read."""
         why = self._mask.printable(why)
         self._leadership.log.error("job_damaged", reason=why)
-        result = end_damaged(self._redis, self._folder, why, term=self._leadership.term)
+        result = fail_unreadable_job(self._redis, self._folder, why, term=self._leadership.term)
         if result is not None:
             with suppress(OSError):
                 write_job_result(self._folder.logs, result, ErrorGroups(self._mask), self._spec)
@@ -211,7 +211,7 @@ class Leader:
             finishing.retire(result)
             return Stage.RETIRED
 
-    def _has_lost_what_was_taken_over(self, job: LedJob) -> bool:
+    def _has_lost_what_was_taken_over(self, job: JobContext) -> bool:
         """Return whether rows that came from an earlier job are not what was committed: the next
         term makes them again.
         """
@@ -256,7 +256,7 @@ class Leader:
         self._leave()
 
 
-def _start(job: LedJob) -> None:
+def _start(job: JobContext) -> None:
     """Let the job be processed, unless it was canceled meanwhile."""
     if job.is_canceled():
         return

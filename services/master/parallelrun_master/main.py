@@ -13,13 +13,12 @@ from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
-from parallelrun_core.datastores import here
+from parallelrun_core.datastores import registry as here
 from parallelrun_core.errors import Conflict, CorruptLog, Fenced, NotFound
 from parallelrun_core.folder.job_folder import JobFolder
-from parallelrun_core.folder.layout import job_ids, notices_of, schedules_of, traces_of
 from parallelrun_core.folder.unreadable import UNREADABLE, SkippedJobs
-from parallelrun_core.leader_lease import longest_ms
-from parallelrun_core.reopening import is_forgotten, queue_again
+from parallelrun_core.intake.reopening import is_forgotten, queue_again
+from parallelrun_core.layout import job_ids, notices_of, schedules_of, traces_of
 from parallelrun_core.service import telemetry
 from parallelrun_core.service.health import serve_health
 from parallelrun_core.service.process import StopSignal, hide_memory
@@ -30,13 +29,14 @@ from parallelrun_core.store.registry import Registry
 from parallelrun_core.store.rq.entries import LEAD
 from parallelrun_core.store.rq.wake import ask_for_leader, waiting_for_leader
 from parallelrun_core.store.rq.workers import RqWorkers
-from parallelrun_master.last_resort import end_damaged
-from parallelrun_master.lead import lead
+from parallelrun_core.wire.leader_lease import longest_ms
+from parallelrun_master.leader_process import lead
 from parallelrun_master.settings import MasterSettings
+from parallelrun_master.unreadable_job import fail_unreadable_job
 from parallelrun_master.warm import warm_up
 
 if TYPE_CHECKING:
-    from parallelrun_master.owed.watch import Watch
+    from parallelrun_master.outbox.watch import Watch
     from parallelrun_master.schedules.firing import Firing
 
 _DAMAGED_S: Final = 10.0
@@ -90,7 +90,7 @@ class Master:
         """Tell those of ended jobs who want to know, and send the traces of these."""
         for subject, notes in self._notes.items():
             if subject not in self._watches and notes.is_dir():  # most clusters have nobody to tell
-                from parallelrun_master.owed.watch import Watch
+                from parallelrun_master.outbox.watch import Watch
 
                 module = f"parallelrun_master.{subject}.delivery"
                 order = partial(import_module(module).order_of, self._settings)
@@ -137,7 +137,7 @@ class Master:
                 why = f"{folder.layout.record} is missing or can't be read"
                 self._log.error("job_damaged", job_id=job_id, reason=why)
                 with suppress(Fenced, NotFound):
-                    end_damaged(self._redis, folder, why, term=self._registry.status(job_id).term)
+                    fail_unreadable_job(self._redis, folder, why, term=self._registry.status(job_id).term)
             raise
         self._damaged_since.pop(job_id, None)
 

@@ -6,12 +6,12 @@ import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
-from parallelrun_core.outcome import Outcome
 from parallelrun_core.service.telemetry import logger
 from parallelrun_core.spec import JobSpec
-from parallelrun_core.states import NodeState
 from parallelrun_core.store.leader_queue import LeaderQueue
 from parallelrun_core.store.nodes import NodeInfo, Nodes, fewer_workers
+from parallelrun_core.wire.outcome import Outcome
+from parallelrun_core.wire.states import NodeState
 from parallelrun_master.policy.placing import Obstacle, Place, all_obstacles, chosen
 
 if TYPE_CHECKING:

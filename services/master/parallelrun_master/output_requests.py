@@ -7,14 +7,14 @@ from collections.abc import Iterable
 from parallelrun_core.store.concatenation_lock import release_concatenation
 from parallelrun_core.store.outcome_stream import Concatenated, StreamEntry
 from parallelrun_core.store.rq.wake import ask_for_concatenation, has_concatenation_failed, is_concatenation_waiting
-from parallelrun_master.led_job import LedJob
+from parallelrun_master.job_context import JobContext
 from parallelrun_master.policy.concatenation import ConcatenationPolicy, Step
 
 
 class OutputRequests:
     """The requests of one leader for the output of its job."""
 
-    def __init__(self, job: LedJob) -> None:
+    def __init__(self, job: JobContext) -> None:
         self._job = job
         self._policy = ConcatenationPolicy(job.queue.term)
         self._postponed: Concatenated | None = None

@@ -11,16 +11,16 @@ import msgspec
 
 from parallelrun_core.adviser.duration import counted
 from parallelrun_core.errors import InvalidInput
-from parallelrun_core.failure import JobFailure
 from parallelrun_core.service import failpoints
-from parallelrun_core.states import JobState
 from parallelrun_core.storage.objects.trouble import StoreAway
 from parallelrun_core.store.connection import CONNECTION_ERRORS
 from parallelrun_core.store.nodes import Nodes
 from parallelrun_core.store.registry import Registry
+from parallelrun_core.wire.failure import JobFailure
+from parallelrun_core.wire.states import JobState
 from parallelrun_master.compute_watch import ComputeWatch
 from parallelrun_master.intake import Intake
-from parallelrun_master.led_job import LedJob
+from parallelrun_master.job_context import JobContext
 from parallelrun_master.node_watch import NodeWatch
 from parallelrun_master.planning.apart import Apart
 from parallelrun_master.planning.changed_inputs import changed_inputs
@@ -47,7 +47,7 @@ _GLANCE_S = 0.001
 class Processing:
     """Everything that a leader does while its job is `processing`; `Completion` decides how that ends."""
 
-    def __init__(self, job: LedJob, settings: MasterSettings) -> None:
+    def __init__(self, job: JobContext, settings: MasterSettings) -> None:
         now = time.monotonic()
         self._job = job
         self._patience_s = settings.leader_seconds

@@ -9,9 +9,9 @@ from pathlib import Path
 
 from parallelrun_core.folder.decisions import Decided
 from parallelrun_core.folder.manifest import Entry, ManifestCursor
-from parallelrun_core.message import MAX_MESSAGE_BYTES, decode, encode_reference
 from parallelrun_core.service import failpoints
 from parallelrun_core.store.leader_queue import LeaderQueue
+from parallelrun_core.wire.message import MAX_MESSAGE_BYTES, decode, encode_reference
 from parallelrun_master.handover import Handover
 from parallelrun_master.policy.window import Window
 

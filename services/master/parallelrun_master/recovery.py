@@ -11,9 +11,9 @@ from parallelrun_core.folder.decisions import LostRows
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.manifest import Closing, last_closing, read_length
 from parallelrun_core.folder.records import JobRecord
+from parallelrun_master.job_context import JobContext
 from parallelrun_master.journals import recover_journals
 from parallelrun_master.leadership import Leadership
-from parallelrun_master.led_job import LedJob
 from parallelrun_master.ledger import Ledger
 from parallelrun_master.policy.error_groups import ErrorGroups
 from parallelrun_master.reports import Reports
@@ -32,7 +32,7 @@ def recover(
     reports: Reports,
     *,
     lost: Sequence[LostRows] = (),
-) -> LedJob:
+) -> JobContext:
     """Read what earlier terms have decided; returns the job, to be continued from there.
 
     Args:
@@ -54,7 +54,7 @@ def recover(
     for each in reopenings:  # a retry that was interrupted is still to be done
         if each.retry_failed:
             ledger.reopen(each.generation, each.mini_batches)
-    job = LedJob(redis, leadership, folder, record, ledger=ledger, reports=reports, reopening=reopening)
+    job = JobContext(redis, leadership, folder, record, ledger=ledger, reports=reports, reopening=reopening)
     for damage in ledger.damage:
         job.damaged(f"{damage}: what was recorded there is taken from the journals of the nodes, or run again")
     if ledger.lost:
@@ -70,7 +70,7 @@ def recover(
     return job
 
 
-def _continue_progress(job: LedJob, *, resumed: int) -> None:
+def _continue_progress(job: JobContext, *, resumed: int) -> None:
     """Count on from what the last term has shown, where the folder doesn't say it."""
     earlier, progress = job.registry.status(job.job_id).progress, job.ledger.progress
     progress.retried, progress.lost = max(progress.retried, earlier.retried), earlier.lost
@@ -83,7 +83,7 @@ def _continue_progress(job: LedJob, *, resumed: int) -> None:
         progress.published, progress.listing_done = earlier.published, True
 
 
-def _closing(job: LedJob) -> Closing | None:
+def _closing(job: JobContext) -> Closing | None:
     """Return how much there is, once all is listed.
 
     Raises:

@@ -13,10 +13,10 @@ from typing import Final
 
 import msgspec
 
-from parallelrun_core.error_kinds import place_of
 from parallelrun_core.folder.record_log import OnDamage, RecordWriter
 from parallelrun_core.folder.term_log import accept, open_term, read_term_log
-from parallelrun_core.outcome import Failure, Outcome, decode_list, encode, encode_list
+from parallelrun_core.wire.error_kinds import place_of
+from parallelrun_core.wire.outcome import Failure, Outcome, decode_list, encode, encode_list
 
 NAME: Final = "retries"
 

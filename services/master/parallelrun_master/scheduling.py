@@ -15,10 +15,10 @@ from pathlib import Path
 
 from parallelrun_core.folder.disk_trouble import is_full, is_shortage_here, may_pass
 from parallelrun_core.folder.manifest import Closing, ManifestWriter, read_closing
-from parallelrun_core.path_rule import PathRule
 from parallelrun_core.service import failpoints
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.storage.objects.trouble import StoreAway
+from parallelrun_core.storage.path_rule import PathRule
 from parallelrun_master.handover import Handover
 from parallelrun_master.planning.amount import TableAmount
 from parallelrun_master.planning.apart import Apart

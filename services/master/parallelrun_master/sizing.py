@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Final
 
 from parallelrun_core.folder.decisions import read_decisions
-from parallelrun_core.outcome import Outcome
-from parallelrun_core.progress import Progress
 from parallelrun_core.spec import JobSpec
+from parallelrun_core.wire.outcome import Outcome
+from parallelrun_core.wire.progress import Progress
 from parallelrun_master.policy import batch_size
 from parallelrun_master.policy.batch_size import MOST_ITEMS, MOST_TRIES, Choice, Measured
 from parallelrun_master.policy.trials import Trials

@@ -13,12 +13,12 @@ import msgspec
 from parallelrun_core.folder.manifest import Closing
 from parallelrun_core.folder.records import JobRecord, JobResult
 from parallelrun_core.folder.term_log import Header
-from parallelrun_core.path_rule import Places
 from parallelrun_core.pipelines.records import StepRecord
-from parallelrun_core.progress import Progress
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.spec.shell_words import with_values
+from parallelrun_core.storage.path_rule import Places
 from parallelrun_core.store.nodes import NodeInfo
+from parallelrun_core.wire.progress import Progress
 
 _RECORDS: Final = (Closing, Header, JobRecord, JobResult, NodeInfo, Places, Progress, StepRecord)
 

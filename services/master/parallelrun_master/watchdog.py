@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from contextlib import closing
 
 from parallelrun_core.folder.manifest import ManifestCursor
+from parallelrun_master.job_context import JobContext
 from parallelrun_master.journals import recover_journals
-from parallelrun_master.led_job import LedJob
 from parallelrun_master.policy.contradictions import Counts, StillWatch, Whereabouts, whereabouts
 from parallelrun_master.publisher import for_redis
 
@@ -24,7 +24,7 @@ _FEW = 1000
 class Watchdog:
     """Compares the ledger with Redis whenever nothing has moved for some seconds."""
 
-    def __init__(self, job: LedJob) -> None:
+    def __init__(self, job: JobContext) -> None:
         self._job = job
         self._watch = StillWatch()
         self._knows = bool(job.ledger.lost or job.ledger.damage)

@@ -10,15 +10,15 @@ import msgspec
 from parallelrun_core.computes.launch import Shape
 from parallelrun_core.service import telemetry
 from parallelrun_core.store.provisioning import ComputeStatus, LaunchRecord, Pause, Provisioning
-from parallelrun_core.words import in_one_line
+from parallelrun_core.untrusted.sanitize import in_one_line
 from parallelrun_provisioner.engines.interface import EngineNode
-from parallelrun_provisioner.policy.backoff import Backoff
-from parallelrun_provisioner.policy.scaling import MOST_STARTING, Life, Node
+from parallelrun_provisioner.policy.circuit_breaker import CircuitBreaker
+from parallelrun_provisioner.policy.scaling import MOST_STARTING, Node, NodePhase
 from parallelrun_provisioner.policy.trial import Verdict, verdict
 
 log = telemetry.logger()
 
-_ON_ITS_WAY = frozenset({Life.ASKED, Life.PENDING, Life.STARTING})
+_ON_ITS_WAY = frozenset({NodePhase.ASKED, NodePhase.PENDING, NodePhase.STARTING})
 
 
 class Attempts:
@@ -32,7 +32,7 @@ class Attempts:
         self._compute = compute
         self._kind = kind
         self._provisioning = provisioning
-        self._backoffs: dict[Shape, Backoff] = {}
+        self._backoffs: dict[Shape, CircuitBreaker] = {}
         """Of shapes whose last launches have failed."""
         self._accepted: set[str] = set()
         """Those that the engine has accepted in this life."""
@@ -40,7 +40,7 @@ class Attempts:
     def resume(self, status: ComputeStatus) -> None:
         """Go on where another provisioner was."""
         for image, pause in status.pauses.items():
-            self._backoffs[Shape(image=image)] = Backoff(
+            self._backoffs[Shape(image=image)] = CircuitBreaker(
                 failures=pause.failures, failed_at=pause.failed_at, why=pause.why
             )
 
@@ -77,7 +77,7 @@ class Attempts:
         """A launch has come to nothing."""
         why, shape = in_one_line(why)[:1000], Shape(image=launch.image)
         log.warning("launch_failed", compute=self._compute, node=each, image=launch.image, why=why)
-        self._backoffs[shape] = self._backoffs.get(shape, Backoff()).failed(now, asked_at=launch.at, why=why)
+        self._backoffs[shape] = self._backoffs.get(shape, CircuitBreaker()).failed(now, asked_at=launch.at, why=why)
 
     def missing(self, each: str, launch: LaunchRecord, now: float) -> None:
         """The engine doesn't know a node that was asked for; it has refused nothing, if we are those who asked."""
@@ -104,13 +104,13 @@ class Attempts:
             launch_verdict = verdict(
                 node.life,
                 lived_s=now - launch.came_at if launch.has_come else 0.0,
-                has_work=node.life is Life.READY and node.idle_since is None,
+                has_work=node.life is NodePhase.READY and node.idle_since is None,
                 is_asked=is_asked,
                 is_over=is_over,
                 was_taken=engine_node is not None and engine_node.was_preempted,
             )
             self._judge(node, launch, launch_verdict, now, engine_node.words if engine_node is not None else "")
-        if node.life is Life.ENDED:
+        if node.life is NodePhase.ENDED:
             self.forget([node.id])
 
     def forget(self, ids: Collection[str]) -> None:
@@ -120,7 +120,7 @@ class Attempts:
 
     def _known(self, node: Node, launch: LaunchRecord | None, now: float) -> LaunchRecord | None:
         """The launch of a node, recorded anew when its agent is seen for the first time."""
-        if node.life not in (Life.READY, Life.LEAVING) or (launch is not None and launch.has_come):
+        if node.life not in (NodePhase.READY, NodePhase.LEAVING) or (launch is not None and launch.has_come):
             return launch
         lost = LaunchRecord(compute=self._compute, kind=self._kind, at=now, image=node.shape.image)
         launch = msgspec.structs.replace(launch or lost, has_come=True, came_at=now)

@@ -8,9 +8,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
+from parallelrun_core.durable_files import write_once
 from parallelrun_core.errors import CorruptLog
-from parallelrun_core.folder.files import write_once
-from parallelrun_core.folder.layout import PRIVATE_FILE
+from parallelrun_core.layout import PRIVATE_FILE
 
 _FILE: Final = "cluster.id"
 _FORM: Final = re.compile(r"pr-[0-9a-f]{16}")

@@ -14,26 +14,26 @@ from typing import Final
 from parallelrun_core.computes.definition import Compute
 from parallelrun_core.computes.launch import Launch, Shape, compute_of, launch_id
 from parallelrun_core.service import telemetry
-from parallelrun_core.states import NodeState
 from parallelrun_core.store.connection import CONNECTION_ERRORS
 from parallelrun_core.store.nodes import NodeInfo, Nodes
 from parallelrun_core.store.provisioning import ComputeStatus, ImageBuild, LaunchRecord, NodeStatus, Provisioning
-from parallelrun_core.words import in_one_line
+from parallelrun_core.untrusted.sanitize import in_one_line
+from parallelrun_core.wire.states import NodeState
 from parallelrun_provisioner.attempts import Attempts
 from parallelrun_provisioner.engines.interface import (
     BuildsImages,
     Engine,
+    EngineEnvironment,
     EngineError,
     EngineNode,
     ImageState,
     LaunchRefused,
     Standing,
-    Surroundings,
 )
 from parallelrun_provisioner.plans import Plans
 from parallelrun_provisioner.policy.demand import Need, demand_of, images_to_build
 from parallelrun_provisioner.policy.pace import list_after_s
-from parallelrun_provisioner.policy.scaling import Life, Limits, Moves, Node, moves, releases
+from parallelrun_provisioner.policy.scaling import Limits, Node, NodePhase, ScalingActions, moves, releases
 
 log = telemetry.logger()
 
@@ -46,7 +46,7 @@ _PLANNED: Final = "0" * 12
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sight:
+class ClusterSnapshot:
     """The state of the cluster on Redis, the same for all computes of one round."""
 
     now: float
@@ -68,7 +68,7 @@ class Pool:
     """
 
     def __init__(
-        self, compute: Compute, engine: Engine, around: Surroundings, redis: tuple[Provisioning, Nodes],
+        self, compute: Compute, engine: Engine, around: EngineEnvironment, redis: tuple[Provisioning, Nodes],
         settings: Mapping[str, str], *, revision: str = "", is_over: bool = False,
     ) -> None:  # fmt: skip
         self.compute = compute
@@ -88,10 +88,10 @@ class Pool:
         self._cost_s = 0.0
         """How long the engine took to list them."""
         self._changed_at = 0.0
-        self._lived: Mapping[str, Life] = {}
+        self._lived: Mapping[str, NodePhase] = {}
         """As of the round before."""
         self._slots_seen = 0
-        self._lives: dict[str, tuple[Life, float]] = {}
+        self._lives: dict[str, tuple[NodePhase, float]] = {}
         self._idle: dict[str, float] = {}
         self._told: dict[str, float] = {}
         """When the engine was told to end a node."""
@@ -108,7 +108,7 @@ class Pool:
         if status.revision == self.revision:
             self._attempts.resume(status)
 
-    def step(self, sight: Sight, needs: Iterable[Need]) -> ComputeStatus:
+    def step(self, sight: ClusterSnapshot, needs: Iterable[Need]) -> ComputeStatus:
         """Bring the nodes closer to what is needed; returns how things stand. Raises redis-py's errors."""
         slots, needs = self._slots(sight), () if self.is_over else tuple(needs)
         demand = demand_of(needs, slots)
@@ -125,11 +125,11 @@ class Pool:
             if not isinstance(error, EngineError):
                 log.exception("engine_failed", compute=self.compute.name)
             self._trouble = in_one_line(str(error))
-            return self._status(sight.now, self._view(sight), Moves(wanted=sum(demand.values())), demand)
+            return self._status(sight.now, self._view(sight), ScalingActions(wanted=sum(demand.values())), demand)
         self._note_changes(done, nodes, sight.now)
         return self._status(sight.now, nodes, done, demand)
 
-    def release(self, sight: Sight, *, by_force: bool) -> bool:
+    def release(self, sight: ClusterSnapshot, *, by_force: bool) -> bool:
         """Give back all nodes, whatever they do; whether nothing is left of them. Raises redis-py's errors.
 
         Args:
@@ -146,8 +146,8 @@ class Pool:
             return False
         listed = {each.launch_id for each in self._listed}
         # What has ended is still to be removed; what an engine doesn't list can only be told to end.
-        gone = {node.id for node in nodes if node.life in (Life.ENDED, Life.ASKED) and node.id in self._told}
-        gone |= {node.id for node in nodes if node.life is Life.ENDED and node.id not in listed}
+        gone = {node.id for node in nodes if node.life in (NodePhase.ENDED, NodePhase.ASKED) and node.id in self._told}
+        gone |= {node.id for node in nodes if node.life is NodePhase.ENDED and node.id not in listed}
         self.left = [node.id for node in nodes if node.id not in gone]
         return not self.left
 
@@ -157,7 +157,7 @@ class Pool:
 
     # What there is
 
-    def _slots(self, sight: Sight) -> int:
+    def _slots(self, sight: ClusterSnapshot) -> int:
         """The workers of a node, as far as is known."""
         mine = [info.slots for info, _ in sight.nodes.values() if info.compute == self.compute.name]
         self._slots_seen = max(mine, default=self._slots_seen)
@@ -171,14 +171,14 @@ class Pool:
             self._listed = self._engine.nodes()
             self._listed_at, self._cost_s = now, time.monotonic() - began
 
-    def _note_changes(self, done: Moves, nodes: Iterable[Node], now: float) -> None:
+    def _note_changes(self, done: ScalingActions, nodes: Iterable[Node], now: float) -> None:
         """Ask the engine soon after an action, or when an agent says that its node has changed."""
         lives = {node.id: node.life for node in nodes}
-        if done != Moves(wanted=done.wanted) or lives != self._lived or now < self._changed_at:
+        if done != ScalingActions(wanted=done.wanted) or lives != self._lived or now < self._changed_at:
             self._changed_at = now
         self._lived = lives
 
-    def _view(self, sight: Sight) -> list[Node]:
+    def _view(self, sight: ClusterSnapshot) -> list[Node]:
         """All nodes of the compute, by whoever knows them."""
         objects = {each.launch_id: each for each in self._listed}
         records = self._attempts.records(sight.launches)
@@ -189,15 +189,17 @@ class Pool:
         self._told = {each: at for each, at in self._told.items() if each in ids}
         return nodes
 
-    def _node(self, each: str, engine_node: EngineNode | None, launch: LaunchRecord | None, sight: Sight) -> Node:
+    def _node(
+        self, each: str, engine_node: EngineNode | None, launch: LaunchRecord | None, sight: ClusterSnapshot
+    ) -> Node:
         info, is_alive = sight.nodes.get(each, (None, False))
         life = _life(engine_node, launch, info, is_alive=is_alive, is_asked=each in sight.leaving)
         before, since = self._lives.get(each, (None, sight.now))
         if before is not life:
-            since = launch.at if life is Life.ASKED and launch is not None else sight.now
+            since = launch.at if life is NodePhase.ASKED and launch is not None else sight.now
         self._lives[each] = life, since
         has_work = info is not None and (bool(info.jobs) if info.in_hand is None else info.in_hand > 0)
-        if life is Life.READY and not has_work:
+        if life is NodePhase.READY and not has_work:
             self._idle.setdefault(each, sight.now)
         else:
             self._idle.pop(each, None)
@@ -217,7 +219,7 @@ class Pool:
         if isinstance(self._engine, BuildsImages):
             self._images = self._engine.build(jobs_by_image)
 
-    def _decide(self, demand: Mapping[Shape, int], nodes: Sequence[Node], now: float) -> Moves:
+    def _decide(self, demand: Mapping[Shape, int], nodes: Sequence[Node], now: float) -> ScalingActions:
         compute = self.compute
         limits = Limits(
             least=0 if self.is_over else compute.min_instances,
@@ -227,7 +229,7 @@ class Pool:
         unbuilt = {Shape(image=image): 0 for image, state in self._images.items() if not state.is_there}
         return moves(demand, limits, nodes, now, paused=self._attempts.paused(nodes, now) | unbuilt)
 
-    def _do(self, done: Moves, nodes: Sequence[Node], sight: Sight) -> None:
+    def _do(self, done: ScalingActions, nodes: Sequence[Node], sight: ClusterSnapshot) -> None:
         self._learn(done, nodes, sight)
         again = sight.now - _TELL_AGAIN_S
         over = [each for each in (*done.remove, *done.withdraw) if self._told.get(each, again) <= again]
@@ -240,7 +242,7 @@ class Pool:
         self._clean(done, sight)
         self._ask_for(done.launch, sight.now)
 
-    def _learn(self, done: Moves, nodes: Sequence[Node], sight: Sight) -> None:
+    def _learn(self, done: ScalingActions, nodes: Sequence[Node], sight: ClusterSnapshot) -> None:
         """Note which launches have come to something, and which haven't."""
         objects = {each.launch_id: each for each in self._listed}
         for node in nodes:
@@ -251,17 +253,19 @@ class Pool:
                 continue
             self._attempts.learn(
                 node, launch, objects.get(node.id), sight.now,
-                is_over=node.life is Life.ENDED or node.id in done.remove,
+                is_over=node.life is NodePhase.ENDED or node.id in done.remove,
                 is_asked=node.id in self._told or node.id in sight.leaving,
             )  # fmt: skip
 
-    def _clean(self, done: Moves, sight: Sight) -> None:
+    def _clean(self, done: ScalingActions, sight: ClusterSnapshot) -> None:
         """Forget what nothing is left of."""
         listed = {each.launch_id for each in self._listed}
         self._attempts.forget([each for each in done.forget if each not in listed])
         leaving = [each for each in sight.leaving if compute_of(each) == self.compute.name and each not in listed]
         self._nodes.asked_no_more([each for each in leaving if each not in sight.nodes])
-        alive = [each for each, (life, _) in self._lives.items() if life is not Life.ENDED and each not in done.forget]
+        alive = [
+            each for each, (life, _) in self._lives.items() if life is not NodePhase.ENDED and each not in done.forget
+        ]
         self.is_empty = self.is_over and not listed and not alive
 
     def _ask_for(self, shapes: Iterable[Shape], now: float) -> None:
@@ -298,10 +302,12 @@ class Pool:
 
     # What is shown
 
-    def _status(self, now: float, nodes: Sequence[Node], done: Moves, demand: Mapping[Shape, int]) -> ComputeStatus:
+    def _status(
+        self, now: float, nodes: Sequence[Node], done: ScalingActions, demand: Mapping[Shape, int]
+    ) -> ComputeStatus:
         words = {each.launch_id: each.words for each in self._listed}
         lives = [node.life for node in nodes]
-        visible = [node for node in nodes if node.life is not Life.ENDED]
+        visible = [node for node in nodes if node.life is not NodePhase.ENDED]
         pauses = self._attempts.pauses()
         last = max(pauses.values(), key=lambda pause: pause.failed_at, default=None)
         missing = {image: state for image, state in self._images.items() if not state.is_there}
@@ -311,9 +317,10 @@ class Pool:
         return ComputeStatus(
             at=now,
             wanted=done.wanted,
-            ready=lives.count(Life.READY),
-            launching=sum(lives.count(life) for life in (Life.ASKED, Life.PENDING, Life.STARTING)) + len(done.launch),
-            leaving=lives.count(Life.LEAVING) + lives.count(Life.LEFT),
+            ready=lives.count(NodePhase.READY),
+            launching=sum(lives.count(life) for life in (NodePhase.ASKED, NodePhase.PENDING, NodePhase.STARTING))
+            + len(done.launch),
+            leaving=lives.count(NodePhase.LEAVING) + lives.count(NodePhase.LEFT),
             nodes=[
                 NodeStatus(
                     node=node.id, stage=node.life.value, since=node.since, words=in_one_line(words.get(node.id, ""))
@@ -353,15 +360,15 @@ def _life(
     *,
     is_alive: bool,
     is_asked: bool,
-) -> Life:
+) -> NodePhase:
     if engine_node is not None and engine_node.standing is Standing.ENDED:
-        return Life.ENDED
+        return NodePhase.ENDED
     if info is not None and is_alive:
-        return Life.LEAVING if is_asked or info.state is NodeState.DRAINING else Life.READY
+        return NodePhase.LEAVING if is_asked or info.state is NodeState.DRAINING else NodePhase.READY
     if info is not None:
-        return Life.LOST if engine_node is not None else Life.ENDED
+        return NodePhase.LOST if engine_node is not None else NodePhase.ENDED
     if launch is not None and launch.has_come:
-        return Life.LEFT if engine_node is not None else Life.ENDED
+        return NodePhase.LEFT if engine_node is not None else NodePhase.ENDED
     if engine_node is None:
-        return Life.ASKED
-    return Life.STARTING if engine_node.standing is Standing.RUNNING else Life.PENDING
+        return NodePhase.ASKED
+    return NodePhase.STARTING if engine_node.standing is Standing.RUNNING else NodePhase.PENDING

@@ -19,10 +19,10 @@ from parallelrun_core.store.nodes import Nodes
 from parallelrun_core.store.provisioning import ComputeStatus, Provisioning
 from parallelrun_core.store.registry import Registry
 from parallelrun_provisioner.cluster_id import cluster_id
-from parallelrun_provisioner.engines.interface import Engine, Surroundings
+from parallelrun_provisioner.engines.interface import Engine, EngineEnvironment
 from parallelrun_provisioner.jobs import Jobs
 from parallelrun_provisioner.lease import LeaseKeeper
-from parallelrun_provisioner.pool import Pool, Sight
+from parallelrun_provisioner.pool import ClusterSnapshot, Pool
 from parallelrun_provisioner.settings import ProvisionerSettings
 
 log = telemetry.logger()
@@ -59,9 +59,9 @@ class Provisioner:
             log.error("nodes_unfit", error=error.message)
 
     @cached_property
-    def _around(self) -> Surroundings:
+    def _around(self) -> EngineEnvironment:
         """Return what engines are told. Raises InvalidInput: they can't be."""
-        return self._settings.surroundings(cluster_id(self._settings.root))
+        return self._settings.engine_environment(cluster_id(self._settings.root))
 
     def round(self) -> None:
         """Compare what is wanted with what is there, and act. Raises redis-py's errors."""
@@ -120,8 +120,8 @@ class Provisioner:
         if self._is_leading:
             self._provisioning.resign()
 
-    def _sight(self) -> Sight:
-        return Sight(
+    def _sight(self) -> ClusterSnapshot:
+        return ClusterSnapshot(
             now=self._registry.now(),
             nodes={info.node: (info, is_alive) for info, is_alive in self._nodes.all()},
             leaving=frozenset(self._nodes.asked_to_leave()),
@@ -200,7 +200,7 @@ class Provisioner:
         pool = next((each for each in self._pools.values() if each.compute.name == name and not each.is_over), None)
         return pool.compute.shape_of(spec) if pool is not None else Shape()
 
-    def _forget_strangers(self, sight: Sight) -> None:
+    def _forget_strangers(self, sight: ClusterSnapshot) -> None:
         """Nobody but pools asks nodes to leave: forget those that are of none of them, and gone."""
         names = {pool.compute.name for pool in self._pools.values()} | self._unfit.keys()
         strangers = [each for each in sight.leaving if compute_of(each) not in names]

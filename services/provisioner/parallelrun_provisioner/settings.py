@@ -11,7 +11,7 @@ from parallelrun_core.computes.kinds import MANUAL, kinds
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.service.settings import MOST_ALONE_S, SealsComputes, secret_of
 from parallelrun_core.store.credentials import has_login
-from parallelrun_provisioner.engines.interface import Surroundings
+from parallelrun_provisioner.engines.interface import EngineEnvironment
 
 _IN_A_FILE: Final = "give the password in a file, with --redis-secret-file, and that of agents with --agent-secret-file"
 
@@ -68,7 +68,7 @@ class ProvisionerSettings(SealsComputes):
         """Return whether it starts nodes for computes of this kind."""
         return kind in self.served
 
-    def surroundings(self, cluster: str) -> Surroundings:
+    def engine_environment(self, cluster: str) -> EngineEnvironment:
         """Return what engines are told.
 
         Raises:
@@ -81,4 +81,4 @@ class ProvisionerSettings(SealsComputes):
             raise InvalidInput.at(
                 "redis_url", "it has a user or a password in it, which engines would show", _IN_A_FILE
             )
-        return Surroundings(cluster=cluster, root=self.root, redis_url=url, agent_secret=secret)
+        return EngineEnvironment(cluster=cluster, root=self.root, redis_url=url, agent_secret=secret)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from parallelrun_core.adviser.advice import Advice, Change, Finding
 from parallelrun_core.adviser.duration import duration
-from parallelrun_core.words import in_one_line
+from parallelrun_core.untrusted.sanitize import in_one_line
 
 
 def lines_of(advice: Advice) -> list[str]:

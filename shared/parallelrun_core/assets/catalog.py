@@ -22,8 +22,7 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
-from parallelrun_core.assets.contents import contents_of
-from parallelrun_core.assets.names import (
+from parallelrun_core.asset_names import (
     LATEST,
     NAME_PATTERN,
     TYPES,
@@ -32,13 +31,14 @@ from parallelrun_core.assets.names import (
     UnknownVersion,
     code_called,
 )
+from parallelrun_core.assets.contents import contents_of
 from parallelrun_core.documents.codecs import RecordCodec
 from parallelrun_core.documents.collection import Documents, names_hint
 from parallelrun_core.documents.file_store import FileStore
 from parallelrun_core.documents.store import DocumentMissing
 from parallelrun_core.errors import Conflict, InvalidInput
-from parallelrun_core.folder.layout import asset_store
 from parallelrun_core.folder.schema import SCHEMA
+from parallelrun_core.layout import asset_store
 
 _NAME: Final = re.compile(NAME_PATTERN)
 _VERSIONS: Final = "versions"

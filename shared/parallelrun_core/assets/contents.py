@@ -19,11 +19,11 @@ from typing import IO, Final
 from parallelrun_core.code.context import snapshot_context
 from parallelrun_core.code.snapshots import MAX_ZIP_BYTES, Limits, snapshot_folder, snapshot_zip, store_files
 from parallelrun_core.code.stored import add_snapshot
+from parallelrun_core.durable_files import sync_folder, sync_tree
 from parallelrun_core.errors import InvalidInput
-from parallelrun_core.folder.files import sync_folder, sync_tree
-from parallelrun_core.folder.layout import asset_files, code_store, make_store
-from parallelrun_core.path_rule import PathRule
-from parallelrun_core.paths import relative_parts
+from parallelrun_core.layout import asset_files, code_store, make_store
+from parallelrun_core.storage.path_rule import PathRule
+from parallelrun_core.untrusted.paths import relative_parts
 
 _WHERE_IT_IS: Final = "put it where the nodes can read it, and name it there: `--no-upload` (docs/assets.md)"
 _UPLOADED: Final = Limits(

@@ -16,7 +16,7 @@ from typing import Any, Final, Literal
 
 from pydantic import Field, StrictStr, field_validator, model_validator
 
-from parallelrun_core.assets.names import NAME_PATTERN
+from parallelrun_core.asset_names import NAME_PATTERN
 from parallelrun_core.spec.environment import Packages
 from parallelrun_core.spec.fields import MAX_PATH, Strict, checked_path
 
@@ -27,7 +27,7 @@ _OF_PACKAGES: Final = tuple(Packages.model_fields)
 class _Document(Strict):
     name: str = Field(pattern=NAME_PATTERN, examples=["images"])
     version: str = Field(default="", pattern=rf"{NAME_PATTERN}|^$", examples=["1"])
-    """When empty, the number after the highest one."""
+    """Time when empty, the number after the highest one."""
     description: str = Field(default="", max_length=4096)
     tags: dict[str, str] = Field(default_factory=dict)
     properties: dict[str, str] = Field(default_factory=dict)
@@ -50,7 +50,7 @@ class _Document(Strict):
         return {str(key): str(text) if isinstance(text, _Word) else text for key, text in value.items()}
 
     def content(self) -> dict[str, Any]:
-        """What never changes of a version."""
+        """Return what never changes of a version."""
         raise NotImplementedError
 
 

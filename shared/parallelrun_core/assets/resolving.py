@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from parallelrun_core.assets.names import (
+from parallelrun_core.asset_names import (
     Asset,
     Names,
     Reference,
@@ -75,7 +75,7 @@ class Resolver:
         return self._known(kind, reference)
 
     def _of_image(self, image: str) -> Asset:
-        """What stands for an environment with this image. Raises UnknownAsset: nothing does."""
+        """Return what stands for an environment with this image. Raises UnknownAsset: nothing does."""
         stand_in = self._own_site().stand_in_for_image(image)
         if stand_in is None:
             raise UnknownAsset.called(image, "no environment stands for this image", _MAP_IT)

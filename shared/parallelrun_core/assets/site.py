@@ -25,7 +25,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, Final
 
-from parallelrun_core.assets.names import LATEST, Reference, reference_of
+from parallelrun_core.asset_names import LATEST, Reference, reference_of
 from parallelrun_core.errors import InvalidInput, Problem
 from parallelrun_core.problems import At, Problems
 from parallelrun_core.spec.document import load_document
@@ -83,7 +83,7 @@ class Site:
         )
 
     def stand_in_for_image(self, image: str) -> Any:
-        """What stands for an environment with this image; None if nothing does."""
+        """Return what stands for an environment with this image; None if nothing does."""
         return next((value for named, value in self.images.items() if fnmatchcase(image, named)), None)
 
     def stand_in(self, kind: str, reference: Reference) -> Any:

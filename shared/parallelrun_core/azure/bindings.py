@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from difflib import get_close_matches
 from typing import Any, Final
 
-from parallelrun_core.assets.names import NAME_PATTERN
+from parallelrun_core.asset_names import NAME_PATTERN
 from parallelrun_core.azure.findings import Findings, Location, quoted
 from parallelrun_core.azure.literals import read_literal
 from parallelrun_core.azure.named import named_input

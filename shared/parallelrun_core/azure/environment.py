@@ -7,7 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
-from parallelrun_core.assets.names import UnknownAsset, stored_code
+from parallelrun_core.asset_names import UnknownAsset, stored_code
 from parallelrun_core.azure.findings import Findings, Location
 from parallelrun_core.azure.named import named_environment
 from parallelrun_core.computes.images import BUILD_NOTE, NOTE, OWN_PYTHON
@@ -55,7 +55,7 @@ def read_environment(value: Any, location: Location, findings: Findings) -> tupl
 
 
 def stand_in_for_image(image: object, location: Location, findings: Findings) -> dict[str, Any] | None:
-    """What the site file says of environments with this image, as a document has it; None if it says nothing."""
+    """Return what the site file says of environments with this image, as a document has it; None if it says nothing."""
     if findings.names is None or not isinstance(image, str) or not image:
         return None
     try:

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from parallelrun_core.assets.names import Names
+from parallelrun_core.asset_names import Names
 from parallelrun_core.errors import InvalidInput, Problem
 from parallelrun_core.problems import Problems
 from parallelrun_core.spec.problems import problem_of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from parallelrun_core.assets.names import (
+from parallelrun_core.asset_names import (
     MODEL_TYPES,
     Asset,
     Names,

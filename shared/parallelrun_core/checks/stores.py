@@ -10,9 +10,9 @@ from typing import Final
 
 from parallelrun_core.checks.finding import Finding, bad, ok, warn
 from parallelrun_core.errors import Conflict, InvalidInput, Problem
-from parallelrun_core.path_rule import PathRule
 from parallelrun_core.storage.interface import Trouble
 from parallelrun_core.storage.location import is_url, location_of
+from parallelrun_core.storage.path_rule import PathRule
 from parallelrun_core.storage.stores import storage_of
 from parallelrun_core.storage.supported import supported_path
 

@@ -18,7 +18,7 @@ from parallelrun_core.code.snapshots import MAX_BYTES, MAX_FILES, Limits, store_
 from parallelrun_core.errors import InvalidInput, Problem
 
 if TYPE_CHECKING:
-    from parallelrun_core.path_rule import PathRule
+    from parallelrun_core.storage.path_rule import PathRule
 
 CONTEXT: Final = Limits(
     what="what the image is built of",

@@ -40,7 +40,7 @@ def check_dockerfile(content: bytes, name: str) -> None:
 
 
 def _may_be_url(arguments: str) -> bool:
-    """Whether a builder may read a URL in this: quotes vanish, and escapes and variables become anything."""
+    """Return whether a builder may read a URL in this: quotes vanish, and escapes and variables become anything."""
     plain = arguments.replace('"', "").replace("'", "")
     return "://" in plain or "git@" in plain or any(char in plain for char in "$\\`")
 

@@ -10,8 +10,8 @@ from typing import Final
 
 from parallelrun_core.code.folder import IGNORE_FILES, LEAVE_OUT_HINT
 from parallelrun_core.errors import InvalidInput, UnsafePath
-from parallelrun_core.paths import opened_path, relative_parts
 from parallelrun_core.spec.conda import may_be_newer
+from parallelrun_core.untrusted.paths import opened_path, relative_parts
 
 _CALLED: Final = ("run", "init", "shutdown")
 _MAY_BIND_ANYTHING: Final = frozenset({"exec", "globals", "locals", "modules", "setattr", "vars", "__dict__"})

@@ -16,12 +16,12 @@ from typing import IO, TYPE_CHECKING, Final, Protocol
 
 from parallelrun_core.code.ignore_file import ignore_lines
 from parallelrun_core.errors import InvalidInput, UnsafePath
-from parallelrun_core.paths import opened_path
+from parallelrun_core.untrusted.paths import opened_path
 
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
 
-    from parallelrun_core.path_rule import PathRule
+    from parallelrun_core.storage.path_rule import PathRule
 
 _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _FILE: Final = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC

@@ -8,7 +8,7 @@ import stat
 from typing import Final
 
 from parallelrun_core.errors import InvalidInput
-from parallelrun_core.paths import opened_path
+from parallelrun_core.untrusted.paths import opened_path
 
 _MAX_BYTES: Final = 64 << 10
 _MOST_WILD: Final = 3

@@ -23,11 +23,11 @@ from typing import IO, TYPE_CHECKING, Final
 from parallelrun_core.code.folder import LEAVE_OUT_HINT, SKIPPED_FOLDERS, code_files
 from parallelrun_core.code.stored import add_snapshot, digest_of, write_list
 from parallelrun_core.errors import InvalidInput, UnsafePath
-from parallelrun_core.folder.layout import make_store
-from parallelrun_core.paths import relative_parts
+from parallelrun_core.layout import make_store
+from parallelrun_core.untrusted.paths import relative_parts
 
 if TYPE_CHECKING:
-    from parallelrun_core.path_rule import PathRule
+    from parallelrun_core.storage.path_rule import PathRule
 
 MAX_FILES: Final = 10_000
 MAX_BYTES: Final = 512 << 20

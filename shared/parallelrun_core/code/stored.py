@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from parallelrun_core.code.folder import SKIPPED_FOLDERS
-from parallelrun_core.folder.files import replace_file
+from parallelrun_core.durable_files import replace_file
 from parallelrun_core.service.telemetry import logger
 
 log = logger()

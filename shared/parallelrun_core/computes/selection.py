@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from parallelrun_core.computes.catalog import ComputeCatalog
-from parallelrun_core.computes.names import plain_name
 from parallelrun_core.errors import InvalidInput
+from parallelrun_core.spec.compute_names import plain_name
 
 if TYPE_CHECKING:
     from parallelrun_core.spec import JobSpec

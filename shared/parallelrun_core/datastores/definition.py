@@ -70,7 +70,7 @@ class S3Datastore(_Definition):
     region: str = Field(default="", max_length=64, pattern=r"^[a-z0-9-]*$")
     """By default what the node's environment says."""
     path_style: StrictBool = True
-    """Whether the bucket is in the path of a URL; else it is part of the server's name."""
+    """True if the bucket is in the path of a URL; else it is part of the server's name."""
 
     @field_validator("endpoint")
     @classmethod

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from parallelrun_core.errors import NotFound
-from parallelrun_core.paths import open_beneath
+from parallelrun_core.untrusted.paths import open_beneath
 
 MAX_BYTES: Final = 64 << 10
 """One more than twice this could not be an environment variable."""

@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import Final, Self
 
 from parallelrun_core.documents.store import DocumentExists, DocumentMissing, Stored, VersionMismatch
+from parallelrun_core.durable_files import replace_durably, sync_folder, write_once
 from parallelrun_core.errors import CorruptLog
-from parallelrun_core.folder.files import replace_durably, sync_folder, write_once
-from parallelrun_core.folder.layout import PRIVATE_FILE, PRIVATE_FOLDER
+from parallelrun_core.layout import PRIVATE_FILE, PRIVATE_FOLDER
 
 MAX_BYTES: Final = 64 << 20
 """A document is held in memory whole."""

@@ -17,11 +17,11 @@ from pathlib import Path
 import msgspec
 from msgspec.structs import replace
 
-from parallelrun_core.data_warnings import DataWarning, WarningTotals
 from parallelrun_core.folder.record_log import OnDamage, RecordWriter
 from parallelrun_core.folder.schema import LOST_DECISIONS, SCHEMA
 from parallelrun_core.folder.term_log import accept, latest_schema, open_term, read_term_log
-from parallelrun_core.outcome import Outcome, Place, decode_list, decode_places, encode_all
+from parallelrun_core.wire.data_warnings import DataWarning, WarningTotals
+from parallelrun_core.wire.outcome import Outcome, Place, decode_list, decode_places, encode_all
 
 NAME = "decisions"
 _STEP_BYTES = 4096

@@ -11,8 +11,8 @@ import threading
 import time
 from pathlib import Path
 
-from parallelrun_core.folder.layout import Logs
-from parallelrun_core.words import indented
+from parallelrun_core.layout import Logs
+from parallelrun_core.untrusted.sanitize import indented
 
 _MAX_BYTES = 64 << 20
 

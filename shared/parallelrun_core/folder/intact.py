@@ -6,7 +6,7 @@ from pathlib import Path
 
 from isal.isal_zlib import crc32
 
-from parallelrun_core.outcome import Place
+from parallelrun_core.wire.outcome import Place
 
 _BLOCK_BYTES = 1 << 20
 

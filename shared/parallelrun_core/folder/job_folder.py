@@ -33,9 +33,12 @@ from typing import Final
 
 import msgspec
 
+from parallelrun_core.durable_files import sync_folder, write_once
 from parallelrun_core.errors import Conflict, CorruptLog, NotFound
-from parallelrun_core.folder.files import sync_folder, write_once
-from parallelrun_core.folder.layout import (
+from parallelrun_core.folder.records import CancelRequest, JobRecord, JobResult, Reopening, Resumed
+from parallelrun_core.folder.schema import decode, encode
+from parallelrun_core.ids import checked_job_id
+from parallelrun_core.layout import (
     PRIVATE_FILE,
     PRIVATE_FOLDER,
     Layout,
@@ -44,15 +47,12 @@ from parallelrun_core.folder.layout import (
     jobs_of,
     make_store,
 )
-from parallelrun_core.folder.records import CancelRequest, JobRecord, JobResult, Reopening, Resumed
-from parallelrun_core.folder.schema import decode, encode
-from parallelrun_core.ids import checked_job_id
-from parallelrun_core.path_rule import PathRule
-from parallelrun_core.paths import within
 from parallelrun_core.service import failpoints
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.storage.location import below, is_url
+from parallelrun_core.storage.path_rule import PathRule
 from parallelrun_core.storage.stores import storage_of
+from parallelrun_core.untrusted.paths import within
 
 _BESIDE: Final = ".creating-"
 

@@ -13,11 +13,11 @@ from typing import NamedTuple
 
 import msgspec
 
-from parallelrun_core import message
 from parallelrun_core.errors import CorruptLog
 from parallelrun_core.folder.damage import FRAME
 from parallelrun_core.folder.record_log import RecordReader, read_records
 from parallelrun_core.folder.term_log import check_whole, file_of, open_term, read_term_log, spans
+from parallelrun_core.wire import message
 
 NAME = "manifest"
 _CLOSING_MARK = b"\xc1closed"  # 0xc1 never begins a MessagePack value, so no message looks like this

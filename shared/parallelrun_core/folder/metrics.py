@@ -16,10 +16,10 @@ from typing import Any, Final
 
 import msgspec
 
+from parallelrun_core.durable_files import replace_file
 from parallelrun_core.errors import NotFound, UnsafePath
-from parallelrun_core.folder.files import replace_file
-from parallelrun_core.folder.layout import Logs
-from parallelrun_core.paths import open_beneath
+from parallelrun_core.layout import Logs
+from parallelrun_core.untrusted.paths import open_beneath
 
 MAX_NAMES: Final = 500
 MAX_POINTS: Final = 500

@@ -13,9 +13,9 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
+from parallelrun_core.durable_files import sync_folder
 from parallelrun_core.folder.damage import FRAME, Damage, frame_crc, next_whole_frame
-from parallelrun_core.folder.files import sync_folder
-from parallelrun_core.folder.layout import PRIVATE_FILE
+from parallelrun_core.layout import PRIVATE_FILE
 
 OnDamage = Callable[[Damage], object]
 _READ_AHEAD = 1 << 18

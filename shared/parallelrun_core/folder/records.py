@@ -11,13 +11,13 @@ import msgspec
 from pydantic import ValidationError
 
 from parallelrun_core.errors import CorruptLog
-from parallelrun_core.failure import JobFailure
 from parallelrun_core.folder.schema import SCHEMA
-from parallelrun_core.path_rule import Places
-from parallelrun_core.progress import Progress
 from parallelrun_core.spec import JobSpec, PipelineSpec
 from parallelrun_core.spec.fields import STORED
-from parallelrun_core.states import JobState
+from parallelrun_core.storage.path_rule import Places
+from parallelrun_core.wire.failure import JobFailure
+from parallelrun_core.wire.progress import Progress
+from parallelrun_core.wire.states import JobState
 
 Spec = TypeVar("Spec", JobSpec, PipelineSpec)
 
@@ -68,7 +68,7 @@ class JobRecord(msgspec.Struct, kw_only=True, frozen=True):
 
     @property
     def is_pipeline(self) -> bool:
-        """Whether it has steps, and no mini-batches."""
+        """Return whether it has steps, and no mini-batches."""
         return self.spec.get("type") == "pipeline"
 
     @property
@@ -129,7 +129,7 @@ class Reopening(msgspec.Struct, kw_only=True, frozen=True):
     generation: int
     at: float
     retry_failed: bool
-    """Whether mini-batches that failed are tried again; otherwise only those without a decision are run."""
+    """True if mini-batches that failed are tried again; otherwise only those without a decision are run."""
     mini_batches: list[int] | None = None
     """Only these of the failed ones; all of them when None."""
     accept_changed_inputs: bool = False

@@ -14,7 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from parallelrun_core.folder.files import write_once
+from parallelrun_core.durable_files import write_once
 
 _BYTES: Final = 32
 _SESSION: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
-from parallelrun_core.folder.files import replace_file
-from parallelrun_core.folder.layout import Logs
+from parallelrun_core.durable_files import replace_file
+from parallelrun_core.layout import Logs
 
 MOST_WORKERS = 64
 """Of one node, in one answer."""

@@ -14,10 +14,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from parallelrun_core.folder.files import replace_file
-from parallelrun_core.folder.layout import Logs
+from parallelrun_core.durable_files import replace_file
+from parallelrun_core.layout import Logs
 from parallelrun_core.storage.objects.meters import Asked, Reading, reading, since
-from parallelrun_core.words import csv_cell
+from parallelrun_core.untrusted.sanitize import csv_cell
 
 COLUMNS: Final = {
     "Node": "node", "Store": "store", "Operation": "operation", "Since": "since", "Until": "until",

@@ -18,17 +18,17 @@ from typing import Final
 
 import msgspec
 
+from parallelrun_core.durable_files import link_or_copy, sync_file, sync_folder
 from parallelrun_core.errors import CorruptLog
 from parallelrun_core.folder.decisions import DecisionWriter, LostRows, read_decisions
-from parallelrun_core.folder.files import link_or_copy, sync_file, sync_folder
 from parallelrun_core.folder.intact import has_rows
 from parallelrun_core.folder.job_folder import JobFolder
-from parallelrun_core.folder.layout import Layout
 from parallelrun_core.folder.manifest import NAME, ManifestWriter, read_closing, read_manifest
 from parallelrun_core.folder.records import Resumed
 from parallelrun_core.folder.term_log import file_of, terms
-from parallelrun_core.message import decode
-from parallelrun_core.outcome import Outcome
+from parallelrun_core.layout import Layout
+from parallelrun_core.wire.message import decode
+from parallelrun_core.wire.outcome import Outcome
 
 _TERM: Final = 1
 """No leader has led the new job yet: its first one draws a higher term, as after a failover."""

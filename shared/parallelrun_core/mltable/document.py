@@ -8,12 +8,12 @@ from typing import Any, Final
 
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.mltable.steps import AnyStep, parse_steps
-from parallelrun_core.path_rule import PathRule
 from parallelrun_core.problems import At, Problems
 from parallelrun_core.spec import load_document
 from parallelrun_core.storage.globs import has_wildcard, split_pattern
 from parallelrun_core.storage.location import is_url, joined, shortened
 from parallelrun_core.storage.objects.trouble import StoreAway
+from parallelrun_core.storage.path_rule import PathRule
 from parallelrun_core.storage.stores import storage_of
 from parallelrun_core.storage.supported import supported_path
 

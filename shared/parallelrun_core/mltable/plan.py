@@ -18,9 +18,9 @@ from typing import Any, Final
 import msgspec
 from isal.isal_zlib import crc32
 
+from parallelrun_core.durable_files import write_once
 from parallelrun_core.errors import CorruptLog, InvalidInput, Problem
-from parallelrun_core.folder.files import write_once
-from parallelrun_core.folder.layout import INPUTS, Layout
+from parallelrun_core.layout import INPUTS, Layout
 from parallelrun_core.mltable.document import FILE_NAME as TABLE_FILE
 from parallelrun_core.mltable.document import MLTable, Source, load_mltable
 from parallelrun_core.mltable.formats import read_steps, step_for
@@ -36,12 +36,12 @@ from parallelrun_core.mltable.steps import (
     TakeRandomSample,
     parse_steps,
 )
-from parallelrun_core.path_rule import PathRule
 from parallelrun_core.problems import At, Problems
 from parallelrun_core.spec import JobSpec, load_document
 from parallelrun_core.spec.fields import Input
 from parallelrun_core.storage.location import is_url
 from parallelrun_core.storage.objects.trouble import StoreAway
+from parallelrun_core.storage.path_rule import PathRule
 from parallelrun_core.storage.stores import storage_of
 
 FILES: Final = "files"

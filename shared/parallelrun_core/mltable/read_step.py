@@ -60,7 +60,7 @@ class ReadStep(msgspec.Struct, kw_only=True, tag_field="step"):
 
     @property
     def text(self) -> Text | None:
-        """How its files are read; None if they are not text."""
+        """Return how its files are read; None if they are not text."""
         return None
 
     @classmethod

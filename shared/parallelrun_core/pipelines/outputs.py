@@ -6,11 +6,11 @@ from pathlib import Path
 
 from parallelrun_core.errors import NotFound
 from parallelrun_core.folder.job_folder import JobFolder
-from parallelrun_core.folder.layout import OUTPUTS, jobs_of
 from parallelrun_core.ids import is_job_id
+from parallelrun_core.layout import OUTPUTS, jobs_of
 from parallelrun_core.pipelines.standing import standings
 from parallelrun_core.spec.expressions import same_name
-from parallelrun_core.states import StepState
+from parallelrun_core.wire.states import StepState
 
 
 class SkippedOutput(NotFound):

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from parallelrun_core.errors import CorruptLog
-from parallelrun_core.failure import JobFailure
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.records import JobResult, Reopening
 from parallelrun_core.folder.schema import decode
 from parallelrun_core.pipelines.records import StepRecord, read_records
-from parallelrun_core.progress import Progress
 from parallelrun_core.spec.pipeline import PipelineSpec, Step
-from parallelrun_core.states import JobState, StepState
+from parallelrun_core.wire.failure import JobFailure
+from parallelrun_core.wire.progress import Progress
+from parallelrun_core.wire.states import JobState, StepState
 
 _ENDED = {
     JobState.COMPLETED: StepState.COMPLETED, JobState.FAILED: StepState.FAILED, JobState.CANCELED: StepState.CANCELED,

@@ -24,7 +24,7 @@ from parallelrun_core.documents.collection import Documents, no_such
 from parallelrun_core.documents.file_store import FileStore
 from parallelrun_core.documents.store import DocumentExists, DocumentMissing
 from parallelrun_core.errors import Conflict, CorruptLog, NewerSchema, NotFound
-from parallelrun_core.folder.layout import schedules_of
+from parallelrun_core.layout import schedules_of
 from parallelrun_core.schedules.records import Fire, Revision, of_stamp, stamp
 
 KEPT: Final = 1000

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import structlog
 
-from parallelrun_core.words import visible
+from parallelrun_core.untrusted.sanitize import visible
 
 if TYPE_CHECKING:
     from structlog.typing import FilteringBoundLogger

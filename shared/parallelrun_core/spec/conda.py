@@ -47,13 +47,13 @@ def python_of(conda: Mapping[str, Any]) -> str:
 
 
 def is_too_old(version: str) -> bool:
-    """Whether this version of Python is too old for the workers."""
+    """Return whether this version of Python is too old for the workers."""
     found = re.match(r"3\.(\d+)", version) if _PYTHON.fullmatch(version) else None
     return version == "2" or version.startswith("2.") or (found is not None and int(found[1]) < OLDEST_PYTHON)
 
 
 def may_be_newer(version: str) -> bool:
-    """Whether this may mean a newer version of Python, with syntax of its own, than the one that runs this."""
+    """Return whether this may mean a newer version of Python, with syntax of its own, than the one that runs this."""
     found = re.match(r"3\.(\d+)", version) if _PYTHON.fullmatch(version) else None
     return bool(version) if found is None else int(found[1]) > sys.version_info.minor
 

@@ -8,8 +8,8 @@ from typing import Any, Self
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
-from parallelrun_core.assets.names import stored_code
-from parallelrun_core.computes.built_images import DOCKERFILE, BuiltImage
+from parallelrun_core.asset_names import stored_code
+from parallelrun_core.spec.built_images import DOCKERFILE, BuiltImage
 from parallelrun_core.spec.conda import is_too_old, python_of, requirements_of, split_options, without_options
 from parallelrun_core.spec.fields import MAX_PATH, STORED, Strict, without_nul
 from parallelrun_core.spec.requirements import checked_index_url, host_of, parse_requirement
@@ -99,7 +99,7 @@ class Packages(Strict):
 
     @property
     def is_own(self) -> bool:
-        """Whether the workers need a Python of their own."""
+        """Return whether the workers need a Python of their own."""
         try:
             return bool(self.python or self.requirements)
         except ValueError:
@@ -132,8 +132,8 @@ class Environment(Packages):
 
     @property
     def node_image(self) -> str:
-        """What the image of the job's nodes is called (`computes/built_images.py`), once the job is recorded; empty:
-        it asks for none."""
+        """Return what the image of the job's nodes is called (`computes/built_images.py`), once the job is recorded;
+        empty: it asks for none."""
         snapshot = stored_code(self.build.path) if self.build is not None else ""
         if self.build is None or not snapshot:
             return self.image

@@ -16,7 +16,7 @@ from pydantic import (
     model_validator,
 )
 
-from parallelrun_core.assets.names import NAME_PATTERN
+from parallelrun_core.asset_names import NAME_PATTERN
 from parallelrun_core.described import Described
 from parallelrun_core.storage.location import datastore_of
 from parallelrun_core.storage.supported import supported_path
@@ -168,7 +168,7 @@ class OutputAsset(Strict):
 
     name: str = Field(pattern=NAME_PATTERN, examples=["scores"])
     version: str = Field(default="", pattern=rf"{NAME_PATTERN}|^$")
-    """When empty, the number after the highest one."""
+    """Time when empty, the number after the highest one."""
     type: Literal["uri_folder", "uri_file", "mltable", "custom_model", "mlflow_model", "triton_model"] = "uri_folder"
     """That of the data or of the model that it becomes."""
 

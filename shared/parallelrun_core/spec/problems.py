@@ -35,7 +35,7 @@ def at(field: str, message: str) -> PydanticCustomError:
 
 
 def problem_of(model: type[BaseModel], details: Any) -> Problem:
-    """One of pydantic's errors, as users see it."""
+    """Return one of pydantic's errors, as users see it."""
     field = details.get("ctx", {}).get("field", "")
     location = [str(part) for part in details["loc"] or (field.split("/") if field else ())]
     where = location[:2] + location[3:] if location[:1] == [_TAGGED] else location

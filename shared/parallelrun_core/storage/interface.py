@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Container, Iterator, Sequence
 from typing import BinaryIO, NamedTuple, Protocol
 
-from parallelrun_core.path_rule import PathRule
 from parallelrun_core.storage.leftovers import Names
+from parallelrun_core.storage.path_rule import PathRule
 
 Page = tuple[bytes, list[bytes]]
 """A folder, and the names of some files directly in it."""

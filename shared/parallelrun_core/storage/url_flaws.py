@@ -15,7 +15,7 @@ NO_PASSWORDS: Final = "a URL with a user name or a password in it is not taken: 
 
 
 def flaw_of(url: str) -> str:
-    """What is wrong with a URL, and what to do; empty if nothing is. No secret is in it."""
+    """Return what is wrong with a URL, and what to do; empty if nothing is. No secret is in it."""
     parts = _URL.fullmatch(url)
     if parts is None:
         return f"{url[:200]!r} is not a URL"

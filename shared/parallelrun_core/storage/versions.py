@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from parallelrun_core.message import FileVersion
 from parallelrun_core.storage.interface import Version
+from parallelrun_core.wire.message import FileVersion
 
 _HEX: Final = re.compile(r'"[0-9a-f]+"')
 

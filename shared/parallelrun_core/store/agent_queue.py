@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from parallelrun_core.leasing import MAX_LEASES, RENEW_AFTER, Delivery, Mode, Reports, Turn
-from parallelrun_core.outcome import encode_list
-from parallelrun_core.states import JobState
 from parallelrun_core.store.keys import JobKeys
 from parallelrun_core.store.scripts import QuickScript, script
 from parallelrun_core.store.seals import Seal
+from parallelrun_core.wire.leasing import MAX_LEASES, RENEW_AFTER, Delivery, Mode, Reports, Turn
+from parallelrun_core.wire.outcome import encode_list
+from parallelrun_core.wire.states import JobState
 
 if TYPE_CHECKING:
     from redis import Redis

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import parse_qsl, quote, urlsplit
 
+from parallelrun_core.durable_files import replace_file, write_once
 from parallelrun_core.errors import InvalidInput
-from parallelrun_core.folder.files import replace_file, write_once
 from parallelrun_core.store.roles import Role, acl_file
 
 _FILE: Final = "secret"

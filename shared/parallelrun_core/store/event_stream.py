@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from parallelrun_core.states import JobState
 from parallelrun_core.store.connection import connect_async
 from parallelrun_core.store.keys import JobKeys
+from parallelrun_core.wire.states import JobState
 
 if TYPE_CHECKING:
     from redis.asyncio import Redis

@@ -6,8 +6,8 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from parallelrun_core.states import JobState
 from parallelrun_core.store.keys import JobKeys
+from parallelrun_core.wire.states import JobState
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

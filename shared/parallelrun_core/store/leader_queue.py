@@ -10,11 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from parallelrun_core import message
 from parallelrun_core.errors import Fenced
-from parallelrun_core.leader_lease import longest_ms
-from parallelrun_core.outcome import Failure, Outcome
-from parallelrun_core.states import JobState
 from parallelrun_core.store import fast_path
 from parallelrun_core.store.concatenation_lock import is_concatenating
 from parallelrun_core.store.fast_path import Command
@@ -22,6 +18,10 @@ from parallelrun_core.store.keys import ACTIVE_JOBS, JobKeys
 from parallelrun_core.store.outcome_stream import MAX_ENTRIES, StreamEntry, decode_entry
 from parallelrun_core.store.scripts import script
 from parallelrun_core.store.seals import Seals
+from parallelrun_core.wire import message
+from parallelrun_core.wire.leader_lease import longest_ms
+from parallelrun_core.wire.outcome import Failure, Outcome
+from parallelrun_core.wire.states import JobState
 
 if TYPE_CHECKING:
     from redis import Redis

@@ -10,9 +10,9 @@ import msgspec
 
 from parallelrun_core.checks.finding import Finding
 from parallelrun_core.errors import Unavailable
-from parallelrun_core.states import NodeState
 from parallelrun_core.store import keys
 from parallelrun_core.store.scripts import script
+from parallelrun_core.wire.states import NodeState
 
 if TYPE_CHECKING:
     from redis import Redis

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import msgspec
 
 from parallelrun_core.errors import Conflict, Fenced, NotFound
-from parallelrun_core.failure import JobFailure
-from parallelrun_core.latest import Latest
-from parallelrun_core.progress import Progress
-from parallelrun_core.states import ALLOWED_FROM, JobState
+from parallelrun_core.lru_cache import LruCache
 from parallelrun_core.store import keys
 from parallelrun_core.store.keys import JobKeys
 from parallelrun_core.store.scripts import QuickScript, script
+from parallelrun_core.wire.failure import JobFailure
+from parallelrun_core.wire.progress import Progress
+from parallelrun_core.wire.states import ALLOWED_FROM, JobState
 
 if TYPE_CHECKING:
     from redis import Redis
@@ -74,7 +74,7 @@ class Registry:
         self._reopen = script(redis, "reopen")
         self._retire = script(redis, "retire")
         self._statuses = script(redis, "statuses")
-        self._read = Latest[tuple[list[bytes], JobStatus]](_STATUSES)
+        self._read = LruCache[tuple[list[bytes], JobStatus]](_STATUSES)
         self._expect([])
 
     def add_job(self, job_id: str, *, submitted: float, output: str | None = None, generation: int = 0) -> None:

@@ -18,9 +18,9 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final
 
+from parallelrun_core.durable_files import replace_file, write_once
 from parallelrun_core.errors import NotFound, ParallelRunError
-from parallelrun_core.folder.files import replace_file, write_once
-from parallelrun_core.paths import open_beneath
+from parallelrun_core.untrusted.paths import open_beneath
 
 META: Final = "meta.yaml"
 PARTS: Final = ("artifacts", "metrics", "params", "tags")

@@ -18,7 +18,7 @@ from parallelrun.errors import ParallelRunError
 from parallelrun_core.assets.site import VARIABLE
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.folder.job_folder import JobFolder
-from parallelrun_core.folder.layout import blobstore_of, code_store
+from parallelrun_core.layout import blobstore_of, code_store
 from tests.azure_client.corpus.cases import (
     CONFIG,
     Case,

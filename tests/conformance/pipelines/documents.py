@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from parallelrun.spec_file import read_job_file
-from parallelrun_core.reading import Reading
+from parallelrun_core.intake.reading import Reading
 from parallelrun_core.spec.command import with_settings
 from parallelrun_core.spec.data_defaults import LEFTOVERS
 

@@ -10,7 +10,7 @@ import yaml
 
 from parallelrun.spec_file import read_job_file
 from parallelrun_core.errors import InvalidInput
-from parallelrun_core.reading import read_job
+from parallelrun_core.intake.reading import read_job
 from tests.conformance.pipelines.documents import DOCUMENTS, HERE, meaning
 
 REFUSED = [

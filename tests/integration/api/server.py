@@ -19,17 +19,17 @@ from typing import TYPE_CHECKING, Any, Self
 import httpx
 import msgspec
 
-from parallelrun_core.failure import JobFailure
 from parallelrun_core.folder.decisions import DecisionWriter
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.records import JobResult
-from parallelrun_core.outcome import Failure, Outcome
-from parallelrun_core.progress import Progress
-from parallelrun_core.states import JobState
 from parallelrun_core.store.keys import JobKeys
 from parallelrun_core.store.leader_queue import LeaderQueue
 from parallelrun_core.store.registry import Registry
 from parallelrun_core.store.roles import Role
+from parallelrun_core.wire.failure import JobFailure
+from parallelrun_core.wire.outcome import Failure, Outcome
+from parallelrun_core.wire.progress import Progress
+from parallelrun_core.wire.states import JobState
 from tests.redis_server import SECRETS
 
 if TYPE_CHECKING:

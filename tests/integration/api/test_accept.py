@@ -11,8 +11,8 @@ from parallelrun_api.submission.checks import PathChecks
 from parallelrun_api.submission.submissions import Submissions
 from parallelrun_api.submission.upload import Upload
 from parallelrun_core.computes.catalog import ComputeCatalog
-from parallelrun_core.path_rule import Places
-from parallelrun_core.reading import read_job
+from parallelrun_core.intake.reading import read_job
+from parallelrun_core.storage.path_rule import Places
 from tests.integration.api.conftest import Site
 from tests.unit.core.factories import noted_syncs
 

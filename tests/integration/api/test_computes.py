@@ -12,9 +12,9 @@ import httpx
 import pytest
 
 from parallelrun_core.computes.catalog import ComputeCatalog
-from parallelrun_core.states import JobState
 from parallelrun_core.store.provisioning import ComputeStatus, NodeStatus, Provisioning
 from parallelrun_core.store.registry import Registry
+from parallelrun_core.wire.states import JobState
 from tests.integration.api.conftest import Site
 from tests.integration.api.server import Master
 

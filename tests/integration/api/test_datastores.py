@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from parallelrun_core.folder.job_folder import JobFolder
-from parallelrun_core.states import JobState
+from parallelrun_core.wire.states import JobState
 from tests.integration.api.conftest import Site
 from tests.integration.api.server import ApiServer, Master
 

@@ -25,12 +25,12 @@ from parallelrun_api.views.feeds import Feeds
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.records import JobRecord
 from parallelrun_core.ids import new_job_id
-from parallelrun_core.progress import Progress
-from parallelrun_core.states import JobState
 from parallelrun_core.store.connection import connect
 from parallelrun_core.store.event_stream import EventStreams
 from parallelrun_core.store.registry import Registry
-from parallelrun_core.words import visible
+from parallelrun_core.untrusted.sanitize import visible
+from parallelrun_core.wire.progress import Progress
+from parallelrun_core.wire.states import JobState
 from tests.integration.api.conftest import Site
 from tests.integration.api.server import ApiServer, Master
 from tests.redis_server import RedisServer

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 import httpx
 import pytest
 
-from parallelrun_core.failure import JobFailure
-from parallelrun_core.progress import Progress
-from parallelrun_core.states import JobState
 from parallelrun_core.store.registry import Registry
+from parallelrun_core.wire.failure import JobFailure
+from parallelrun_core.wire.progress import Progress
+from parallelrun_core.wire.states import JobState
 from tests.integration.api.conftest import Site
 from tests.integration.api.server import ApiServer, Master
 

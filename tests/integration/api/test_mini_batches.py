@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any
 import httpx
 import pytest
 
-from parallelrun_core import message
 from parallelrun_core.folder.job_folder import JobFolder
-from parallelrun_core.leasing import Reports
-from parallelrun_core.outcome import Use
-from parallelrun_core.states import JobState
 from parallelrun_core.store.agent_queue import AgentQueue
 from parallelrun_core.store.leader_queue import LeaderQueue
 from parallelrun_core.store.registry import Registry
 from parallelrun_core.store.seals import Seal
+from parallelrun_core.wire import message
+from parallelrun_core.wire.leasing import Reports
+from parallelrun_core.wire.outcome import Use
+from parallelrun_core.wire.states import JobState
 from tests.integration.api.server import RUN_FAILED, Master, outcome
 
 if TYPE_CHECKING:

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 import httpx
 import pytest
 
-from parallelrun_core.states import JobState, NodeState
 from parallelrun_core.store.connection import connect
 from parallelrun_core.store.nodes import NodeInfo, NodePressure, Nodes
 from parallelrun_core.store.registry import Registry
+from parallelrun_core.wire.states import JobState, NodeState
 from tests.integration.api.conftest import Site
 from tests.integration.api.server import ApiServer, Master
 from tests.redis_server import RedisServer

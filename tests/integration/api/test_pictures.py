@@ -10,12 +10,12 @@ import pytest
 
 from parallelrun_core.folder.decisions import DecisionWriter
 from parallelrun_core.folder.job_folder import JobFolder
-from parallelrun_core.folder.layout import Logs
 from parallelrun_core.folder.records import JobRecord, JobResult, Reopening
 from parallelrun_core.folder.term_log import open_term
-from parallelrun_core.outcome import Failure, encode_all
-from parallelrun_core.progress import Progress
-from parallelrun_core.states import JobState
+from parallelrun_core.layout import Logs
+from parallelrun_core.wire.outcome import Failure, encode_all
+from parallelrun_core.wire.progress import Progress
+from parallelrun_core.wire.states import JobState
 from tests.integration.api.conftest import Site
 from tests.integration.api.server import RUN_FAILED, ApiServer, Master, outcome
 from tests.unit.api.reports import REPORT

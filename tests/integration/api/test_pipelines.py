@@ -16,13 +16,13 @@ from parallelrun_api.routes.events import masked_data
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.records import JobRecord, JobResult, Parent
 from parallelrun_core.ids import job_id_from
-from parallelrun_core.launching import launch
-from parallelrun_core.masking import Mask
-from parallelrun_core.outcome import Failure
+from parallelrun_core.intake.launching import launch
 from parallelrun_core.pipelines.records import StepRecord, write_record
-from parallelrun_core.progress import Progress
-from parallelrun_core.states import JobState
 from parallelrun_core.store.event_stream import Event, EventId
+from parallelrun_core.wire.masking import Mask
+from parallelrun_core.wire.outcome import Failure
+from parallelrun_core.wire.progress import Progress
+from parallelrun_core.wire.states import JobState
 from tests.integration.api.conftest import ENTRY_SCRIPT, Site, footprint
 from tests.integration.api.server import Master
 from tests.unit.core.factories import outcome

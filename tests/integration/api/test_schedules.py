@@ -13,7 +13,7 @@ import httpx
 import pytest
 
 from parallelrun_core.folder.job_folder import JobFolder
-from parallelrun_core.prepared import JOB_ID
+from parallelrun_core.intake.prepared import JOB_ID
 from tests.integration.api.conftest import ENTRY_SCRIPT, Site, footprint
 
 pytestmark = pytest.mark.integration

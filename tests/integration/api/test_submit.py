@@ -18,10 +18,10 @@ import yaml
 from parallelrun import Client
 from parallelrun_api.submission.key_claims import KeyClaims
 from parallelrun_core.folder.job_folder import JobFolder
-from parallelrun_core.states import JobState
 from parallelrun_core.store import keys
 from parallelrun_core.store.registry import Registry
 from parallelrun_core.store.rq.entries import LEAD, queue
+from parallelrun_core.wire.states import JobState
 from tests.integration.api.conftest import ENTRY_SCRIPT, Site, footprint
 from tests.integration.api.server import ApiServer, Master
 

@@ -17,8 +17,8 @@ from parallelrun.embedded.cluster import reserve_port
 from parallelrun.errors import ParallelRunError
 from parallelrun.models.nodes import NodeCheck
 from parallelrun_core.checks.finding import Level, Place
-from parallelrun_core.states import NodeState
 from parallelrun_core.store.nodes import NodeInfo
+from parallelrun_core.wire.states import NodeState
 from tests.cluster import AOF, Cluster
 from tests.redis_server import RedisServer
 

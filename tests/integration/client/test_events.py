@@ -7,7 +7,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from parallelrun import Client, ConnectionFailed, NotFound, patience
+from parallelrun import Client, ConnectionFailed, NotFound
+from parallelrun import retry as patience
 from parallelrun.events import follow_events
 from parallelrun.transport import Transport
 from tests.integration.client.fake_api import COMPLETED, HANG_UP, JOB, Answer, FakeApi

@@ -7,8 +7,8 @@ from redis import Redis
 
 from parallelrun.embedded.redis_server import check_external
 from parallelrun.errors import ClusterFailed
-from parallelrun_core.states import NodeState
 from parallelrun_core.store.nodes import NodeInfo, Nodes
+from parallelrun_core.wire.states import NodeState
 from tests.redis_server import RedisServer
 
 pytestmark = pytest.mark.integration

@@ -7,7 +7,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from parallelrun import Client, ConnectionFailed, InvalidInput, NotFound, RetryPolicy, patience
+from parallelrun import Client, ConnectionFailed, InvalidInput, NotFound, RetryPolicy
+from parallelrun import retry as patience
 from parallelrun.outputs import Outputs
 from parallelrun.transport import Transport
 from tests.integration.client.fake_api import COMPLETED, HANG_UP, Answer, FakeApi, Request

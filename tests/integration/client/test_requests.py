@@ -23,8 +23,8 @@ from parallelrun import (
     Unauthorized,
     Unavailable,
     jobs,
-    patience,
 )
+from parallelrun import retry as patience
 from parallelrun.embedded.cluster import reserve_port
 from parallelrun.jobs import Jobs
 from parallelrun.transport import Transport

@@ -10,19 +10,19 @@ from typing import TYPE_CHECKING
 import msgspec
 import pytest
 
-from parallelrun_core.computes.built_images import BuiltImage
 from parallelrun_core.computes.document import read_definition
 from parallelrun_core.computes.launch import Launch, Shape
-from parallelrun_core.progress import Progress
-from parallelrun_core.states import JobState, NodeState
+from parallelrun_core.spec.built_images import BuiltImage
 from parallelrun_core.store.nodes import NodeInfo, Nodes
 from parallelrun_core.store.provisioning import ComputeStatus, Provisioning
+from parallelrun_core.wire.progress import Progress
+from parallelrun_core.wire.states import JobState, NodeState
 from parallelrun_master.compute_watch import why_missing
-from parallelrun_provisioner.engines.interface import EngineNode, ImageState, LaunchRefused, Standing, Surroundings
+from parallelrun_provisioner.engines.interface import EngineEnvironment, EngineNode, ImageState, LaunchRefused, Standing
 from parallelrun_provisioner.lease import LeaseKeeper
 from parallelrun_provisioner.policy.demand import Need
 from parallelrun_provisioner.policy.scaling import MISSING_S
-from parallelrun_provisioner.pool import Pool, Sight
+from parallelrun_provisioner.pool import ClusterSnapshot, Pool
 
 if TYPE_CHECKING:
     from redis import Redis
@@ -91,18 +91,18 @@ class Builder(FakeEngine):
         return {image: self.states.get(image, self.state) for image in wanted}
 
 
-class Life:
+class NodePhase:
     """One provisioner's life with a compute of at most two nodes, for which a job asks."""
 
     def __init__(
         self, redis: Redis, engine: FakeEngine, status: ComputeStatus | None = None, *, kind: str = "local",
-        is_over: bool = False, beside: Life | None = None,
+        is_over: bool = False, beside: NodePhase | None = None,
     ) -> None:  # fmt: skip
         self.redis = redis
         self.provisioning: Provisioning = beside.provisioning if beside else Provisioning(redis)
         self.nodes = Nodes(redis)
         compute = read_definition({"name": "cpus", "type": kind, "max_instances": 2, "idle_time_before_scale_down": 5})
-        around = Surroundings(cluster="c", root=Path("/nowhere"), redis_url="redis://x")
+        around = EngineEnvironment(cluster="c", root=Path("/nowhere"), redis_url="redis://x")
         self.pool = Pool(compute, engine, around, (self.provisioning, self.nodes), {}, is_over=is_over)
         self.pool.resume(status)
 
@@ -110,15 +110,15 @@ class Life:
         assert self.provisioning.lead()
         return self.act_on(self.sight(now), wanted=wanted, images=images)
 
-    def sight(self, now: float) -> Sight:
-        return Sight(
+    def sight(self, now: float) -> ClusterSnapshot:
+        return ClusterSnapshot(
             now=now,
             nodes={info.node: (info, is_alive) for info, is_alive in self.nodes.all()},
             leaving=frozenset(self.nodes.asked_to_leave()),
             launches=self.provisioning.launches(),
         )
 
-    def act_on(self, sight: Sight, *, wanted: int = 2, images: Sequence[str] = ("",)) -> ComputeStatus:
+    def act_on(self, sight: ClusterSnapshot, *, wanted: int = 2, images: Sequence[str] = ("",)) -> ComputeStatus:
         """A round of one that believes to be the one that acts."""
         progress = Progress(scheduled=100, listing_done=True)
         needs = [
@@ -146,14 +146,14 @@ def test_a_provisioner_that_dies_beside_a_launch_leaves_no_node_unknown(redis: R
     engine = FakeEngine()
     engine.dies = "before"
     with pytest.raises(Died):
-        Life(redis, engine).step(100.0)
+        NodePhase(redis, engine).step(100.0)
     redis.delete("parallelrun:provisioner")
     engine.dies = "after"
     with pytest.raises(Died):
-        Life(redis, engine).step(101.0)
+        NodePhase(redis, engine).step(101.0)
     redis.delete("parallelrun:provisioner")
     engine.dies = ""
-    last = Life(redis, engine)
+    last = NodePhase(redis, engine)
     assert last.step(102.0).launching == 2, "one that is there, and one that may be"
     assert len(engine.asked) == 1
     last.step(102.0 + MISSING_S)
@@ -163,7 +163,7 @@ def test_a_provisioner_that_dies_beside_a_launch_leaves_no_node_unknown(redis: R
 
 def test_only_the_one_that_acts_asks_for_nodes(redis: Redis) -> None:
     engine = FakeEngine()
-    first, second = Life(redis, engine), Life(redis, engine)
+    first, second = NodePhase(redis, engine), NodePhase(redis, engine)
     assert first.provisioning.lead()
     assert not second.provisioning.lead()
     before = first.sight(100.0)
@@ -178,7 +178,7 @@ def test_only_the_one_that_acts_asks_for_nodes(redis: Redis) -> None:
 
 def test_a_node_with_work_in_hand_stays_and_an_idle_one_is_asked_to_leave_first(redis: Redis) -> None:
     engine = FakeEngine()
-    life = Life(redis, engine)
+    life = NodePhase(redis, engine)
     life.step(100.0)
     come(redis, engine, in_hand=1)
     for second in range(101, 200, 3):
@@ -195,13 +195,13 @@ def test_a_node_with_work_in_hand_stays_and_an_idle_one_is_asked_to_leave_first(
 def test_a_refused_launch_is_told_and_pauses_which_the_next_provisioner_knows(redis: Redis) -> None:
     engine = FakeEngine()
     engine.refuses = "no room\nfor more"
-    life = Life(redis, engine)
+    life = NodePhase(redis, engine)
     life.step(100.0)
     told = life.step(101.0)
     assert (told.failures, told.why, told.next_attempt) == (2, "no room for more", 161.0)
     engine.refuses = ""
     life.provisioning.resign()
-    later = Life(redis, engine, told)
+    later = NodePhase(redis, engine, told)
     later.step(102.0)
     assert engine.asked == []
     later.step(161.0)
@@ -215,7 +215,7 @@ def test_a_refused_launch_is_told_and_pauses_which_the_next_provisioner_knows(re
 def test_a_job_whose_image_can_not_be_had_holds_up_no_other(redis: Redis) -> None:
     engine = FakeEngine()
     engine.refuses, engine.refused_image = "no such image", "missing"
-    life = Life(redis, engine)
+    life = NodePhase(redis, engine)
     for second in range(100, 110):
         told = life.step(float(second), images=("missing", ""))
     assert list(engine.images.values()) == ["", ""], "the other one has the room, too"
@@ -225,7 +225,7 @@ def test_a_job_whose_image_can_not_be_had_holds_up_no_other(redis: Redis) -> Non
 
 def test_a_build_holds_up_no_other_job_and_its_nodes_come_when_it_is_done(redis: Redis) -> None:
     engine, image = Builder(), BuiltImage("a" * 64, "Dockerfile").name
-    life = Life(redis, engine)
+    life = NodePhase(redis, engine)
     told = life.step(100.0, images=(image, "other", ""))
     assert engine.wanted == {image: ["job-build"]}
     assert sorted(engine.images.values()) == ["", "other"], "others have the room meanwhile"
@@ -242,7 +242,7 @@ def test_a_build_holds_up_no_other_job_and_its_nodes_come_when_it_is_done(redis:
 def test_an_image_that_can_not_be_built_is_asked_for_by_nobody_and_its_jobs_are_told(redis: Redis) -> None:
     engine, image = Builder(), BuiltImage("a" * 64, "Dockerfile").name
     engine.state = ImageState(failure="unknown instruction: FORM")
-    life = Life(redis, engine)
+    life = NodePhase(redis, engine)
     for second in range(100, 105):
         told = life.step(float(second), images=(image,))
     assert engine.asked == []
@@ -256,7 +256,7 @@ def test_a_thousand_images_that_wait_make_no_large_status_and_hide_no_failure(re
     engine.state = ImageState(said="waiting for the builds of other images", is_queued=True)
     engine.states[images[998]] = ImageState(said="Step 1/9")
     engine.states[images[999]] = ImageState(failure="no such base", failed_s=5.0)
-    told = Life(redis, engine).step(100.0, images=images)
+    told = NodePhase(redis, engine).step(100.0, images=images)
     assert list(told.builds)[:2] == [images[999], images[998]]
     assert told.builds[images[999]].failed_at == 95.0
     assert len(told.builds) + told.more_builds == 1000
@@ -269,7 +269,7 @@ def test_a_thousand_images_that_wait_make_no_large_status_and_hide_no_failure(re
 def test_what_is_sent_is_known_of_each_image_that_jobs_name(redis: Redis) -> None:
     engine = FakeEngine()
     engine.refuses, engine.refused_image = "it is not allowed", "refused"
-    life = Life(redis, engine)
+    life = NodePhase(redis, engine)
     told = life.step(100.0, images=("own", "refused"))
     assert told.plan == " --node cpus-000000000000 --compute cpus"
     assert told.plans == {"own": "own --node cpus-000000000000 --compute cpus", "refused": "it is not allowed"}
@@ -279,7 +279,7 @@ def test_what_is_sent_is_known_of_each_image_that_jobs_name(redis: Redis) -> Non
 
 def test_nodes_that_die_as_soon_as_they_have_come_are_not_replaced_as_fast(redis: Redis) -> None:
     engine = FakeEngine()
-    life = Life(redis, engine)
+    life = NodePhase(redis, engine)
     for second in range(100, 160):
         told = life.step(float(second), wanted=1)
         for each in [each for each, standing in engine.objects.items() if standing is Standing.RUNNING]:
@@ -293,7 +293,7 @@ def test_nodes_that_die_as_soon_as_they_have_come_are_not_replaced_as_fast(redis
 
 def test_a_node_whose_launch_redis_has_forgotten_is_still_of_its_image(redis: Redis) -> None:
     engine = FakeEngine()
-    life = Life(redis, engine)
+    life = NodePhase(redis, engine)
     life.step(100.0, images=("own",))
     redis.delete("parallelrun:launches")
     life.step(101.0, images=("own",))
@@ -307,7 +307,7 @@ def test_a_node_whose_launch_redis_has_forgotten_is_still_of_its_image(redis: Re
 
 def test_one_that_was_held_up_while_another_one_acted_ends_nothing(redis: Redis) -> None:
     engine = FakeEngine()
-    first, second = Life(redis, engine), Life(redis, engine)
+    first, second = NodePhase(redis, engine), NodePhase(redis, engine)
     first.step(100.0)
     assert len(engine.objects) == 2
     before = first.sight(101.0)
@@ -321,7 +321,7 @@ def test_one_that_was_held_up_while_another_one_acted_ends_nothing(redis: Redis)
 
 def test_an_engine_is_not_asked_at_each_round_while_a_node_waits_for_hours(redis: Redis) -> None:
     engine = FakeEngine()
-    life = Life(redis, engine)
+    life = NodePhase(redis, engine)
     for round_ in range(1200):
         life.step(100.0 + round_ / 2)
     assert engine.listings < 120
@@ -334,11 +334,11 @@ def test_an_engine_is_not_asked_at_each_round_while_a_node_waits_for_hours(redis
 
 def test_nodes_of_another_engine_are_given_back_and_are_not_those_of_the_new_one(redis: Redis) -> None:
     before, engine = FakeEngine(), FakeEngine()
-    first = Life(redis, before)
+    first = NodePhase(redis, before)
     first.step(100.0)
     come(redis, before, in_hand=0)
-    ending = Life(redis, before, is_over=True, beside=first)
-    life = Life(redis, engine, kind="slurm", beside=first)
+    ending = NodePhase(redis, before, is_over=True, beside=first)
+    life = NodePhase(redis, engine, kind="slurm", beside=first)
     for second in range(101, 110):
         ending.step(float(second), wanted=0)
         assert life.step(float(second)).launching == 2
@@ -348,7 +348,7 @@ def test_nodes_of_another_engine_are_given_back_and_are_not_those_of_the_new_one
 
 def test_how_many_workers_a_node_has_is_known_when_there_is_none(redis: Redis) -> None:
     engine = FakeEngine()
-    life = Life(redis, engine)
+    life = NodePhase(redis, engine)
     life.step(100.0)
     for each in engine.objects:
         info = NodeInfo(
@@ -360,13 +360,13 @@ def test_how_many_workers_a_node_has_is_known_when_there_is_none(redis: Redis) -
     for each in list(engine.objects):
         Nodes(redis).remove(each)
     engine.objects.clear()
-    later = Life(redis, engine, told, beside=life)
+    later = NodePhase(redis, engine, told, beside=life)
     assert later.step(200.0, wanted=0).slots == 16
 
 
 def test_all_nodes_are_given_back_whatever_they_do(redis: Redis) -> None:
     engine = FakeEngine()
-    life = Life(redis, engine)
+    life = NodePhase(redis, engine)
     life.step(100.0, wanted=1)
     come(redis, engine, in_hand=1)
     life.step(101.0)

@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 from parallelrun_core.folder.session_keys import SessionKey, read_key
 from parallelrun_core.ids import new_job_id, new_session
-from parallelrun_core.leasing import Delivery, Reports
-from parallelrun_core.message import encode_files
-from parallelrun_core.outcome import Outcome, encode
-from parallelrun_core.states import JobState
 from parallelrun_core.store.agent_queue import AgentQueue
 from parallelrun_core.store.keys import JobKeys
 from parallelrun_core.store.leader_queue import LeaderQueue, Published
 from parallelrun_core.store.outcome_stream import StreamEntry
 from parallelrun_core.store.registry import Registry
 from parallelrun_core.store.seals import Seal, Seals
+from parallelrun_core.wire.leasing import Delivery, Reports
+from parallelrun_core.wire.message import encode_files
+from parallelrun_core.wire.outcome import Outcome, encode
+from parallelrun_core.wire.states import JobState
 from tests.unit.core.factories import failed, outcome
 
 if TYPE_CHECKING:

@@ -27,13 +27,13 @@ from parallelrun_core.folder.decisions import DecisionWriter, LostRows
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.manifest import ManifestWriter
 from parallelrun_core.folder.records import JobRecord, JobResult, Reopening
-from parallelrun_core.progress import Progress
 from parallelrun_core.spec import JobSpec
-from parallelrun_core.states import JobState
 from parallelrun_core.store.concatenation_lock import renew_concatenation
 from parallelrun_core.store.outcome_stream import Concatenated
 from parallelrun_core.store.registry import Registry
-from parallelrun_master.led_job import LedJob
+from parallelrun_core.wire.progress import Progress
+from parallelrun_core.wire.states import JobState
+from parallelrun_master.job_context import JobContext
 from parallelrun_master.output_requests import OutputRequests
 from tests.integration.queue.job_on_redis import JobOnRedis, message
 from tests.unit.core.factories import names_in, outcome
@@ -130,12 +130,12 @@ def test_an_output_that_the_job_has_ended_with_before_is_replaced(job: Job) -> N
     assert job.output.read_bytes() == ROWS
 
 
-def led(job: Job, reopening: Reopening | None = None) -> LedJob:
+def led(job: Job, reopening: Reopening | None = None) -> JobContext:
     """What its leader has to do with outputs."""
     leaders: Any = SimpleNamespace(queue=job.on_redis.leader, folder=job.folder, reopening=reopening, damage=[])
     leaders.damaged = leaders.damage.append
-    leaders.restore_generation = partial(LedJob.restore_generation, leaders)
-    return cast(LedJob, leaders)
+    leaders.restore_generation = partial(JobContext.restore_generation, leaders)
+    return cast(JobContext, leaders)
 
 
 def test_what_is_made_of_an_earlier_generation_is_not_the_output_of_the_next(job: Job) -> None:

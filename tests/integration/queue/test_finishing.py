@@ -13,13 +13,13 @@ import pytest
 from parallelrun_core.folder.decisions import read_decisions
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.records import JobResult, Reopening
-from parallelrun_core.progress import Progress
-from parallelrun_core.states import JobState
 from parallelrun_core.store.concatenation_lock import acquire_concatenation, release_concatenation
 from parallelrun_core.store.leader_queue import LeaderQueue
 from parallelrun_core.store.outcome_stream import MAX_ENTRIES, Concatenated, report_concatenated
 from parallelrun_core.store.registry import Registry
 from parallelrun_core.store.rq.entries import CONCATENATE, queue
+from parallelrun_core.wire.progress import Progress
+from parallelrun_core.wire.states import JobState
 from parallelrun_master import finishing
 from parallelrun_master import leader as leading
 from parallelrun_master.finishing import Finishing

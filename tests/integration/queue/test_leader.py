@@ -17,11 +17,11 @@ from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.manifest import ManifestWriter
 from parallelrun_core.folder.records import JobResult, Reopening, Resumed
 from parallelrun_core.folder.schema import encode
-from parallelrun_core.message import encode_files
-from parallelrun_core.progress import Progress
-from parallelrun_core.reopening import reopen
-from parallelrun_core.states import JobState
+from parallelrun_core.intake.reopening import reopen
 from parallelrun_core.store.leader_queue import LeaderQueue
+from parallelrun_core.wire.message import encode_files
+from parallelrun_core.wire.progress import Progress
+from parallelrun_core.wire.states import JobState
 from parallelrun_master import leader as leader_module
 from parallelrun_master import leadership, scheduling
 from parallelrun_master.policy.stages import Stage

@@ -15,24 +15,24 @@ import pytest
 from redis.exceptions import ConnectionError
 
 from parallelrun_api.submission.reopening import Reopenings
-from parallelrun_core.failure import JobFailure
 from parallelrun_core.folder.decisions import Decided, DecisionWriter, read_decisions
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.manifest import ManifestWriter
 from parallelrun_core.folder.records import JobResult, Reopening
 from parallelrun_core.ids import new_job_id
-from parallelrun_core.message import encode_files
-from parallelrun_core.outcome import Outcome
-from parallelrun_core.progress import Progress
-from parallelrun_core.reopening import reopen
-from parallelrun_core.states import JobState, NodeState
+from parallelrun_core.intake.reopening import reopen
 from parallelrun_core.store.keys import ACTIVE_JOBS
 from parallelrun_core.store.nodes import NodeInfo, Nodes
 from parallelrun_core.store.registry import Registry
+from parallelrun_core.wire.failure import JobFailure
+from parallelrun_core.wire.message import encode_files
+from parallelrun_core.wire.outcome import Outcome
+from parallelrun_core.wire.progress import Progress
+from parallelrun_core.wire.states import JobState, NodeState
 from parallelrun_master import leadership, ledger
 from parallelrun_master import main as main_module
+from parallelrun_master.job_context import JobContext
 from parallelrun_master.leadership import Leadership
-from parallelrun_master.led_job import LedJob
 from parallelrun_master.ledger import Ledger
 from parallelrun_master.main import Master
 from parallelrun_master.policy import window
@@ -192,7 +192,7 @@ def test_what_is_finalized_is_durable_though_redis_was_set_back_at_the_last_mome
     """The books are full and not synced yet when Redis is restarted, and it has nothing to tell any more."""
     job = led(3)
     on_redis, agent, durable = job.on_redis, job.on_redis.agent(), list[list[int]]()
-    tick, move, record, recorded = Leadership.tick, LedJob.move, Ledger.record, list[Outcome]()
+    tick, move, record, recorded = Leadership.tick, JobContext.move, Ledger.record, list[Outcome]()
 
     def recording(books: Ledger, outcomes: list[Outcome], *encoded: Any) -> Any:
         recorded.extend(outcomes)
@@ -204,7 +204,7 @@ def test_what_is_finalized_is_durable_though_redis_was_set_back_at_the_last_mome
             raise ConnectionError("restarted")
         return tick(led_by, now)
 
-    def moved(job_led: LedJob, to: JobState, failure: JobFailure | None = None) -> None:
+    def moved(job_led: JobContext, to: JobState, failure: JobFailure | None = None) -> None:
         if to is JobState.FINALIZING:
             durable.append([each.mini_batch for each in read_decisions(job.folder.path)])
         move(job_led, to, failure)
@@ -212,7 +212,7 @@ def test_what_is_finalized_is_durable_though_redis_was_set_back_at_the_last_mome
     monkeypatch.setattr(ledger, "_SYNC_EVERY_S", 1e9)  # not unless it must be
     monkeypatch.setattr(Ledger, "record", recording)
     monkeypatch.setattr(Leadership, "tick", set_back)
-    monkeypatch.setattr(LedJob, "move", moved)
+    monkeypatch.setattr(JobContext, "move", moved)
     thread = threading.Thread(target=job.leader().run)
     thread.start()
     until = time.monotonic() + 30

@@ -9,11 +9,11 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from parallelrun_core.states import JobState
 from parallelrun_core.storage.interface import Page, Version
 from parallelrun_core.storage.objects import ObjectStorage
 from parallelrun_core.storage.objects.asking import asking
 from parallelrun_core.storage.objects.trouble import StoreAway
+from parallelrun_core.wire.states import JobState
 from parallelrun_master.policy.stages import Stage
 from tests.integration.queue.led_job import PATIENCE_S, Led, wait_until
 

@@ -13,9 +13,9 @@ import pytest
 
 from parallelrun_core.folder.decisions import DecisionWriter
 from parallelrun_core.folder.manifest import ManifestWriter
-from parallelrun_core.message import encode_files
-from parallelrun_core.states import JobState
 from parallelrun_core.store.outcome_stream import Concatenated, report_concatenated
+from parallelrun_core.wire.message import encode_files
+from parallelrun_core.wire.states import JobState
 from parallelrun_master import leader as leader_module
 from parallelrun_master.policy import concatenation, setbacks
 from parallelrun_master.policy.stages import Stage

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
 from parallelrun_core.errors import Fenced
-from parallelrun_core.leasing import Delivery, Reports
 from parallelrun_core.store.leader_queue import LeaderQueue
+from parallelrun_core.wire.leasing import Delivery, Reports
 from tests.integration.queue.job_on_redis import LONG_MS, JobOnRedis, Session, decided, message, retried, returned
 
 if TYPE_CHECKING:

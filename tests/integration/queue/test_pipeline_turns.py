@@ -13,28 +13,28 @@ import pytest
 from redis.exceptions import ConnectionError as RedisGone
 
 from parallelrun_api.submission.reopening import Reopenings
-from parallelrun_core.cancelling import cancel
 from parallelrun_core.errors import Conflict
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.records import JobRecord, JobResult, Reopening
 from parallelrun_core.ids import new_job_id
-from parallelrun_core.launching import launch
-from parallelrun_core.masking import Mask
+from parallelrun_core.intake.cancelling import cancel
+from parallelrun_core.intake.launching import launch
+from parallelrun_core.intake.reopening import let_go_on, reopen
 from parallelrun_core.pipelines.records import read_records
-from parallelrun_core.progress import Progress
-from parallelrun_core.reopening import let_go_on, reopen
 from parallelrun_core.service import failpoints
 from parallelrun_core.spec import PipelineSpec
-from parallelrun_core.states import JobState
 from parallelrun_core.store.keys import ACTIVE_JOBS, JobKeys
 from parallelrun_core.store.leader_queue import LeaderQueue
 from parallelrun_core.store.registry import Registry
 from parallelrun_core.store.rq.entries import LEAD, queue
 from parallelrun_core.store.rq.wake import waiting_for_leader
 from parallelrun_core.store.turns import wake, wakes
+from parallelrun_core.wire.masking import Mask
+from parallelrun_core.wire.progress import Progress
+from parallelrun_core.wire.states import JobState
 from parallelrun_master.leadership import Leadership
 from parallelrun_master.main import Master
-from parallelrun_master.pipelines.led import LedPipeline
+from parallelrun_master.pipelines.pipeline_run import PipelineRun
 from parallelrun_master.pipelines.turn import PATROL_MS, PipelineTurn
 from parallelrun_master.settings import MasterSettings
 
@@ -269,7 +269,7 @@ def test_a_step_that_can_only_go_on_soon_is_tried_again_also_after_a_wake(redis:
     reopen(registry, folder, Reopening(generation=1, at=3.0, retry_failed=True))
     leadership = Leadership(redis, folder, MasterSettings(root=tmp_path), Mask({}))
     assert leadership.acquire()
-    led = LedPipeline(redis, folder, folder.record(), leadership, tracing=None)
+    led = PipelineRun(redis, folder, folder.record(), leadership, tracing=None)
     for _ in range(2):
         assert not led.step()
         assert led.is_pending, "its job is still being cleaned up"
@@ -383,7 +383,7 @@ def test_setbacks_of_a_pipeline_add_up_only_while_nothing_else_happens(redis: Re
         assert registry.state(folder.job_id) is JobState.PROCESSING
         redis.delete(JobKeys(folder.job_id).leader)
         with (
-            patch.object(LedPipeline, "_show", side_effect=ValueError("a bug")),
+            patch.object(PipelineRun, "_show", side_effect=ValueError("a bug")),
             pytest.raises(ValueError, match="bug"),
         ):
             take_turn(redis, folder)

@@ -10,11 +10,11 @@ import pytest
 from redis.exceptions import ConnectionError
 
 from parallelrun_core.errors import Fenced
-from parallelrun_core.states import JobState
 from parallelrun_core.store import fast_path
 from parallelrun_core.store.connection import ServerUnable, connect
 from parallelrun_core.store.fast_path import Ask, Command
 from parallelrun_core.store.leader_queue import LeaderQueue, Published
+from parallelrun_core.wire.states import JobState
 from parallelrun_master.policy.window import MAX_MESSAGES
 from tests.integration.queue.job_on_redis import JobOnRedis, message, successor
 

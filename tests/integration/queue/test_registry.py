@@ -7,13 +7,13 @@ import threading
 import pytest
 
 from parallelrun_core.errors import Conflict, NotFound, ParallelRunError
-from parallelrun_core.failure import JobFailure
 from parallelrun_core.ids import new_job_id
-from parallelrun_core.states import ALLOWED_FROM, TERMINAL, JobState, NodeState
 from parallelrun_core.store import keys
 from parallelrun_core.store.connection import connect, without_password
 from parallelrun_core.store.nodes import NodeInfo, Nodes
 from parallelrun_core.store.registry import Registry
+from parallelrun_core.wire.failure import JobFailure
+from parallelrun_core.wire.states import ALLOWED_FROM, TERMINAL, JobState, NodeState
 from tests.integration.queue.job_on_redis import JobOnRedis
 
 pytestmark = pytest.mark.integration

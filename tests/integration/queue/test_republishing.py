@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from parallelrun_core.errors import Fenced
-from parallelrun_core.leasing import Reports
-from parallelrun_core.states import JobState
+from parallelrun_core.wire.leasing import Reports
+from parallelrun_core.wire.states import JobState
 from tests.integration.queue.job_on_redis import JobOnRedis, decided, message
 
 if TYPE_CHECKING:

@@ -7,9 +7,6 @@ from dataclasses import replace
 import pytest
 
 from parallelrun_core.errors import Fenced
-from parallelrun_core.outcome import Failure
-from parallelrun_core.phases import InitFailure, Phase
-from parallelrun_core.states import JobState
 from parallelrun_core.store.outcome_stream import (
     Concatenated,
     report_concatenated,
@@ -17,6 +14,9 @@ from parallelrun_core.store.outcome_stream import (
     report_phases,
     report_preparing,
 )
+from parallelrun_core.wire.outcome import Failure
+from parallelrun_core.wire.phases import InitFailure, Phase
+from parallelrun_core.wire.states import JobState
 from tests.integration.queue.job_on_redis import JobOnRedis, decided, successor
 
 pytestmark = pytest.mark.integration

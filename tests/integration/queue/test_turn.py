@@ -10,9 +10,9 @@ import msgspec
 import pytest
 from redis.exceptions import ResponseError
 
-from parallelrun_core.leasing import MAX_REPORTS, Delivery, Mode, Reports
-from parallelrun_core.outcome import Status, decode_list, encode
-from parallelrun_core.states import JobState
+from parallelrun_core.wire.leasing import MAX_REPORTS, Delivery, Mode, Reports
+from parallelrun_core.wire.outcome import Status, decode_list, encode
+from parallelrun_core.wire.states import JobState
 from tests.integration.queue.job_on_redis import JobOnRedis, Session, decided, message, retried, returned
 from tests.unit.core.factories import failed
 

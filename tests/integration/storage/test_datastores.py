@@ -12,7 +12,7 @@ import pytest
 
 from parallelrun.doctor import stores
 from parallelrun_core.checks.finding import Place
-from parallelrun_core.datastores import here
+from parallelrun_core.datastores import registry as here
 from parallelrun_core.datastores.catalog import datastore_catalog
 from parallelrun_core.datastores.document import read_definition
 from parallelrun_core.errors import Conflict

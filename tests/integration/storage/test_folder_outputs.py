@@ -9,8 +9,8 @@ import pytest
 
 from parallelrun import Client
 from parallelrun_core.folder.decisions import read_decisions
-from parallelrun_core.states import JobState
 from parallelrun_core.storage.objects import ObjectStorage
+from parallelrun_core.wire.states import JobState
 from tests.cluster import Cluster
 from tests.integration.storage.conftest import Bucket, Store
 from tests.integration.test_reopen import submit

@@ -14,8 +14,8 @@ import pytest
 from parallelrun_core.folder.decisions import read_decisions
 from parallelrun_core.folder.manifest import read_manifest
 from parallelrun_core.folder.records import JobResult
-from parallelrun_core.outcome import Outcome
-from parallelrun_core.states import JobState
+from parallelrun_core.wire.outcome import Outcome
+from parallelrun_core.wire.states import JobState
 from tests.cluster import Cluster
 from tests.integration.storage.conftest import Bucket, Store
 from tests.integration.test_disk_full import SmallDisk

@@ -15,11 +15,11 @@ import pytest
 
 from parallelrun.embedded.cluster import reserve_port
 from parallelrun_core.folder.storage_report import fields_of
-from parallelrun_core.states import JobState
 from parallelrun_core.storage.objects import ObjectStorage, clients
 from parallelrun_core.storage.objects.meters import reading, since
 from parallelrun_core.storage.objects.trouble import Throttled
 from parallelrun_core.storage.objects.uploads import s3
+from parallelrun_core.wire.states import JobState
 from tests.cluster import Cluster
 from tests.integration.storage.conftest import Bucket, Store
 from tests.object_servers import Moto, ObjectServer

@@ -21,15 +21,15 @@ from parallelrun_agent.workers.gpus import GpuPool
 from parallelrun_agent.workers.orphans import Orphans
 from parallelrun_core.code import snapshots
 from parallelrun_core.folder.job_folder import JobFolder
-from parallelrun_core.folder.layout import code_store
 from parallelrun_core.folder.records import JobRecord, Reopening
-from parallelrun_core.leasing import MAX_REPORTS, Mode, Reports, Turn
-from parallelrun_core.message import encode_files
-from parallelrun_core.outcome import Outcome
-from parallelrun_core.phases import InitFailure
+from parallelrun_core.layout import code_store
 from parallelrun_core.spec import JobSpec
-from parallelrun_core.states import JobState
 from parallelrun_core.store.agent_queue import AgentQueue
+from parallelrun_core.wire.leasing import MAX_REPORTS, Mode, Reports, Turn
+from parallelrun_core.wire.message import encode_files
+from parallelrun_core.wire.outcome import Outcome
+from parallelrun_core.wire.phases import InitFailure
+from parallelrun_core.wire.states import JobState
 from tests.integration.queue.job_on_redis import JobOnRedis
 from tests.unit.agent.factories import machine
 

@@ -24,10 +24,10 @@ from parallelrun_core.adviser.what_if import curve_of
 from parallelrun_core.errors import Conflict, InvalidInput
 from parallelrun_core.folder.decisions import NAME
 from parallelrun_core.folder.job_folder import JobFolder
-from parallelrun_core.folder.layout import RETRIES
 from parallelrun_core.folder.records import JobRecord
 from parallelrun_core.folder.term_log import open_term
-from parallelrun_core.outcome import encode_all
+from parallelrun_core.layout import RETRIES
+from parallelrun_core.wire.outcome import encode_all
 from tests.unit.adviser.jobs import went
 from tests.unit.core.factories import outcome
 

@@ -13,12 +13,12 @@ from parallelrun_core.adviser.evidence import Evidence
 from parallelrun_core.adviser.reading.evidence import evidence_of
 from parallelrun_core.folder.decisions import DecisionWriter
 from parallelrun_core.folder.job_folder import JobFolder
-from parallelrun_core.folder.layout import RETRIES
 from parallelrun_core.folder.records import JobRecord, JobResult, Reopening
 from parallelrun_core.folder.term_log import open_term
-from parallelrun_core.outcome import Failure, Use, encode_all
-from parallelrun_core.progress import Progress
-from parallelrun_core.states import JobState
+from parallelrun_core.layout import RETRIES
+from parallelrun_core.wire.outcome import Failure, Use, encode_all
+from parallelrun_core.wire.progress import Progress
+from parallelrun_core.wire.states import JobState
 from tests.unit.core.factories import outcome
 
 BEGUN = 1_800_000_000.0

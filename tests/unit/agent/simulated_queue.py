@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Callable
 
 from parallelrun_agent.policy.commands import NextTurn
-from parallelrun_core.leasing import Delivery, Turn
-from parallelrun_core.states import JobState
+from parallelrun_core.wire.leasing import Delivery, Turn
+from parallelrun_core.wire.states import JobState
 from tests.unit.agent.factories import LEASE_S, MAX_TRY
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from parallelrun_agent.workers.error_files import ErrorFiles
-from parallelrun_core.masking import Mask
-from parallelrun_core.outcome import Failure
+from parallelrun_core.wire.masking import Mask
+from parallelrun_core.wire.outcome import Failure
 from tests.unit.core.factories import failed
 
 

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from parallelrun_agent.staging import flushed
+from parallelrun_agent.staging import crash_recovery as flushed
 from parallelrun_agent.staging.cache import StageCache
-from parallelrun_agent.staging.flushed import NONE, doubt_of, end_doubt
+from parallelrun_agent.staging.crash_recovery import NONE, doubt_of, end_doubt
 from parallelrun_core.storage.interface import Version
 from tests.twins.sabotage import expect_failure
 

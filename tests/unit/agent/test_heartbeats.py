@@ -11,8 +11,8 @@ import pytest
 
 from parallelrun_agent.heartbeats import Heartbeats
 from parallelrun_agent.settings import AgentSettings
-from parallelrun_core.states import NodeState
 from parallelrun_core.store.nodes import Asked, NodeInfo, Nodes
+from parallelrun_core.wire.states import NodeState
 
 BUSY = SimpleNamespace(in_flight=["mini-batch"], is_through_init=True)
 IDLE = SimpleNamespace(in_flight=[], is_through_init=True)

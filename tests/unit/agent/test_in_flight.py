@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from parallelrun_agent.policy.in_flight import SLOW_HEAD_S, Assignment, InFlight
-from parallelrun_core.leasing import Delivery
+from parallelrun_core.wire.leasing import Delivery
 
 
 def assignment(mini_batch: int, *, tries: int = 0, lost: int = 0) -> Assignment:

@@ -6,7 +6,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from parallelrun_agent.policy.lease_clock import LeaseClock
-from parallelrun_core.leasing import RENEW_AFTER
+from parallelrun_core.wire.leasing import RENEW_AFTER
 
 seconds = st.floats(0, 1e5)
 

@@ -24,9 +24,9 @@ from parallelrun_agent.policy.job_machine import JobMachine
 from parallelrun_agent.policy.look_ahead import TURN_S
 from parallelrun_agent.policy.outcomes import Answer, Exit
 from parallelrun_agent.policy.worker import NEVER, KillReason, Worker
-from parallelrun_core.leasing import MAX_REPORTS, Delivery, Reports, Turn
-from parallelrun_core.outcome import Failure
-from parallelrun_core.states import JobState
+from parallelrun_core.wire.leasing import MAX_REPORTS, Delivery, Reports, Turn
+from parallelrun_core.wire.outcome import Failure
+from parallelrun_core.wire.states import JobState
 from tests.unit.agent.factories import RUN_S, UNCHARGED, machine
 from tests.unit.core.factories import outcome
 

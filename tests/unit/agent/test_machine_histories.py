@@ -22,8 +22,8 @@ from parallelrun_agent.policy.commands import (
 from parallelrun_agent.policy.in_flight import SLOW_HEAD_S
 from parallelrun_agent.policy.outcomes import Answer, Exit
 from parallelrun_agent.policy.worker import Worker
-from parallelrun_core.outcome import Failure, Outcome, encode
-from parallelrun_core.states import JobState
+from parallelrun_core.wire.outcome import Failure, Outcome, encode
+from parallelrun_core.wire.states import JobState
 from tests.unit.agent.factories import MAX_TRY, RUN_S, SLOTS, UNCHARGED, machine
 from tests.unit.agent.simulated_queue import SimulatedQueue
 

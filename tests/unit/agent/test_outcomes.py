@@ -15,12 +15,12 @@ from parallelrun_agent.policy.in_flight import Assignment
 from parallelrun_agent.policy.outcomes import Answer, Exit, OutcomeBuilder, cause_of_death
 from parallelrun_agent.policy.worker import KillReason
 from parallelrun_agent.workers.answers import parse_answer, parse_failure
-from parallelrun_core.data_warnings import DataWarning
 from parallelrun_core.errors import ParallelRunError
-from parallelrun_core.leasing import Delivery
-from parallelrun_core.masking import Mask
-from parallelrun_core.outcome import Failure, Outcome, Use, decode_list, encode, encode_list
 from parallelrun_core.spec import JobSpec
+from parallelrun_core.wire.data_warnings import DataWarning
+from parallelrun_core.wire.leasing import Delivery
+from parallelrun_core.wire.masking import Mask
+from parallelrun_core.wire.outcome import Failure, Outcome, Use, decode_list, encode, encode_list
 from parallelrun_worker import frames
 
 WORKER: Any = SimpleNamespace(process="process000", part_name="s.process000")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from parallelrun_agent.uploading.places import OutputPlaces
+from parallelrun_agent.workers.output_places import OutputPlaces
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.storage.objects.address import address_of

@@ -16,11 +16,11 @@ from parallelrun_agent.staging import side_inputs, side_objects
 from parallelrun_agent.staging.cache import StageCache
 from parallelrun_agent.staging.side_inputs import SideInputs
 from parallelrun_agent.staging.tree import JobTree
-from parallelrun_core.outcome import Failure
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.storage.interface import Page, Replaced, Version
 from parallelrun_core.storage.objects import ObjectStorage
 from parallelrun_core.storage.objects.trouble import Missing, NotAllowed, StoreAway
+from parallelrun_core.wire.outcome import Failure
 
 MODEL = "s3://b/model"
 

@@ -12,7 +12,7 @@ import pytest
 
 from parallelrun_agent.stacks import answering
 from parallelrun_agent.stacks.answering import StackAnswers
-from parallelrun_core.folder.layout import Logs
+from parallelrun_core.layout import Logs
 from parallelrun_core.store.nodes import StacksRequest
 
 

@@ -10,7 +10,7 @@ from parallelrun_agent.policy.commands import Command
 from parallelrun_agent.policy.look_ahead import LookAhead
 from parallelrun_agent.policy.staged_deliveries import StagedDeliveries
 from parallelrun_agent.policy.worker import Worker
-from parallelrun_core.leasing import Delivery
+from parallelrun_core.wire.leasing import Delivery
 
 
 @pytest.fixture

@@ -8,9 +8,9 @@ from parallelrun_agent.policy.commands import Commit, DropRest, ReportRestLost, 
 from parallelrun_agent.policy.outcomes import Answer, Exit, OutcomeBuilder
 from parallelrun_agent.policy.uploading_machine import UploadingJobMachine
 from parallelrun_agent.policy.worker import Worker
-from parallelrun_core.outcome import Failure
 from parallelrun_core.spec import JobSpec
-from parallelrun_core.states import JobState
+from parallelrun_core.wire.outcome import Failure
+from parallelrun_core.wire.states import JobState
 from tests.unit.agent.factories import MAX_TRY
 from tests.unit.agent.test_machine import delivery, lease, ready, take
 

@@ -27,8 +27,8 @@ from parallelrun_core.errors import NotFound
 from parallelrun_core.folder import unreadable
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.records import JobRecord
-from parallelrun_core.states import JobState
 from parallelrun_core.store.registry import ActiveJob, Registry
+from parallelrun_core.wire.states import JobState
 from tests.unit.core.factories import open_descriptors
 
 

@@ -16,8 +16,8 @@ from parallelrun_api.settings import ApiSettings
 from parallelrun_core.folder.decisions import DecisionWriter
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.records import JobRecord, JobResult
-from parallelrun_core.progress import Progress
-from parallelrun_core.states import JobState
+from parallelrun_core.wire.progress import Progress
+from parallelrun_core.wire.states import JobState
 from parallelrun_master.reports.advice import lines_of_advice
 from tests.unit.core.factories import outcome
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from parallelrun_api.submission.checks import PathChecks
 from parallelrun_core.errors import InvalidInput
-from parallelrun_core.path_rule import Places
 from parallelrun_core.spec import JobSpec
+from parallelrun_core.storage.path_rule import Places
 
 
 def checked(tmp_path: Path, **fields: Any) -> list[str]:

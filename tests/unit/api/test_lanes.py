@@ -9,8 +9,8 @@ from typing import Any, TypeVar
 
 import pytest
 
+from parallelrun_api.http.concurrency import ConcurrencyLimiter
 from parallelrun_api.http.errors import TooManyReads
-from parallelrun_api.http.lanes import Lane
 
 T = TypeVar("T")
 
@@ -47,7 +47,7 @@ async def until_begun(reads: Reads, count: int) -> None:
 
 def test_a_few_at_a_time_and_no_more_than_may_wait() -> None:
     async def story() -> None:
-        reads, lane = Reads(), Lane(at_once=2, waiting=3)
+        reads, lane = Reads(), ConcurrencyLimiter(at_once=2, waiting=3)
         tasks = [asyncio.create_task(lane.run(number, reads)) for number in range(5)]
         await until_begun(reads, 2)
         with pytest.raises(TooManyReads):
@@ -62,7 +62,7 @@ def test_a_few_at_a_time_and_no_more_than_may_wait() -> None:
 
 def test_an_answer_is_shared_unless_it_was_begun_before() -> None:
     async def story() -> None:
-        reads, lane = Reads(), Lane(at_once=1, waiting=1)
+        reads, lane = Reads(), ConcurrencyLimiter(at_once=1, waiting=1)
         first = asyncio.create_task(lane.run("same", reads))
         await until_begun(reads, 1)
         others = [asyncio.create_task(lane.run("same", reads)) for _ in range(40)]
@@ -76,7 +76,7 @@ def test_an_answer_is_shared_unless_it_was_begun_before() -> None:
 
 def test_who_goes_away_takes_nothing_from_the_others() -> None:
     async def story() -> None:
-        reads, lane = Reads(), Lane(at_once=1, waiting=1)
+        reads, lane = Reads(), ConcurrencyLimiter(at_once=1, waiting=1)
         busy = asyncio.create_task(lane.run("busy", reads))
         await until_begun(reads, 1)
         gone, patient = (asyncio.create_task(lane.run("same", reads)) for _ in range(2))
@@ -93,7 +93,7 @@ def test_an_error_is_that_of_all_who_wait_for_it() -> None:
         raise LookupError("no such list")
 
     async def story() -> None:
-        lane = Lane(at_once=1, waiting=1)
+        lane = ConcurrencyLimiter(at_once=1, waiting=1)
         results = await asyncio.gather(*(lane.run("same", fail) for _ in range(3)), return_exceptions=True)
         assert [type(result) for result in results] == [LookupError] * 3
 

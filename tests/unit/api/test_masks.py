@@ -7,8 +7,8 @@ import json
 import pytest
 
 from parallelrun_api.routes.events import masked_data
-from parallelrun_core.masking import Mask, masked_spec
 from parallelrun_core.store.event_stream import Event, EventId
+from parallelrun_core.wire.masking import Mask, masked_spec
 
 SPEC = {"name": "n", "environment_variables": {"A": "long secret", "B": "1", "C": "long secret, too"}}
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from parallelrun_api.submission.notes import notes_on_size
-from parallelrun_core.states import NodeState
 from parallelrun_core.store.nodes import NodeInfo
+from parallelrun_core.wire.states import NodeState
 
 
 def node(name: str, slots: int, **fields: Any) -> NodeInfo:

@@ -16,9 +16,9 @@ from parallelrun_api.context import build_context
 from parallelrun_api.http.token import Token
 from parallelrun_api.settings import ApiSettings
 from parallelrun_core.adviser import advice
-from parallelrun_core.failure import JobFailure
-from parallelrun_core.outcome import Failure
-from parallelrun_core.progress import Progress
+from parallelrun_core.wire.failure import JobFailure
+from parallelrun_core.wire.outcome import Failure
+from parallelrun_core.wire.progress import Progress
 
 ROOT = Path(__file__).parents[3]
 

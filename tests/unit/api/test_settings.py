@@ -11,8 +11,8 @@ from pydantic import SecretStr
 
 from parallelrun_api.http.token import Token, load_token
 from parallelrun_api.settings import ApiSettings
-from parallelrun_core.path_rule import EVERYWHERE, Places
 from parallelrun_core.service.state_folder import state_folder
+from parallelrun_core.storage.path_rule import EVERYWHERE, Places
 
 
 @pytest.mark.parametrize(

@@ -9,5 +9,5 @@ import sys
 def test_the_face_for_azures_client_is_imported_by_the_first_request_to_it() -> None:
     code = "import sys, parallelrun_api.main; print(*sorted(sys.modules))"
     modules = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
-    assert "parallelrun_api.azure.door" in modules
+    assert "parallelrun_api.azure.auth" in modules
     assert not {"parallelrun_api.azure.routes", "parallelrun_api.azure.jobs"}.intersection(modules)

@@ -12,9 +12,9 @@ from parallelrun_core.errors import Conflict, InvalidInput
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.records import JobRecord, JobResult
 from parallelrun_core.mltable.plan import plan_inputs, save_plans
-from parallelrun_core.progress import Progress
 from parallelrun_core.spec import JobSpec
-from parallelrun_core.states import JobState
+from parallelrun_core.wire.progress import Progress
+from parallelrun_core.wire.states import JobState
 
 EARLIER = "job_00000000000000000000"
 GOOD: dict[str, Any] = {"entry_script": "main.py", "inputs": {"data": {"path": "/data"}, "n": 3}, "mini_batch_size": 5}

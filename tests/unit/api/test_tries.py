@@ -28,7 +28,7 @@ from parallelrun_core.folder.decisions import DecisionWriter
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.record_log import RecordReader
 from parallelrun_core.folder.records import JobRecord
-from parallelrun_core.outcome import Outcome
+from parallelrun_core.wire.outcome import Outcome
 
 BEGIN = 1_763_700_000.0
 COUNT = 3000

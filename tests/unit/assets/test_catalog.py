@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from parallelrun_core.asset_names import UnknownAsset, UnknownVersion
 from parallelrun_core.assets.catalog import About, Catalog
-from parallelrun_core.assets.names import UnknownAsset, UnknownVersion
 from parallelrun_core.errors import Conflict, InvalidInput
 
 IMAGES = {"type": "uri_folder", "path": "/data/images"}

@@ -11,7 +11,7 @@ from parallelrun_api.azure.blobs.listing import Asked, blocks_of
 from parallelrun_api.azure.blobs.names import checked_blob, checked_container
 from parallelrun_api.azure.blobs.store import BlobStore, OverQuota
 from parallelrun_core.errors import Conflict, InvalidInput, NotFound, UnsafePath
-from parallelrun_core.path_rule import PathRule, Places
+from parallelrun_core.storage.path_rule import PathRule, Places
 
 CONTAINER = "azureml-blobstore"
 
@@ -159,8 +159,10 @@ def test_what_was_given_up_is_removed_after_a_day(tmp_path: Path) -> None:
 
 
 def test_a_list_of_blocks_is_read_and_nothing_in_it_is_expanded() -> None:
-    body = b"<?xml version='1.0'?><BlockList><Latest>YQ==</Latest><Committed> Yg== </Committed><X>no</X></BlockList>"
-    bomb = b'<!DOCTYPE l [<!ENTITY a "aaaaaaaaaa">]><BlockList><Latest>&a;</Latest></BlockList>'
+    body = (
+        b"<?xml version='1.0'?><BlockList><LruCache>YQ==</LruCache><Committed> Yg== </Committed><X>no</X></BlockList>"
+    )
+    bomb = b'<!DOCTYPE l [<!ENTITY a "aaaaaaaaaa">]><BlockList><LruCache>&a;</LruCache></BlockList>'
 
     assert blocks_of(body) == ["YQ==", "Yg=="]
     for broken in (bomb, b"<BlockList>", b"", b"\xff"):

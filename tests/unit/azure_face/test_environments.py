@@ -9,15 +9,15 @@ from typing import Any, cast
 import pytest
 
 from parallelrun_api.assets.shelf import Shelf as Assets
+from parallelrun_api.azure.asset_store import Shelf
 from parallelrun_api.azure.blobs.names import UPLOADS
 from parallelrun_api.azure.blobs.store import BlobStore
 from parallelrun_api.azure.catalog import FaceAssets
 from parallelrun_api.azure.face import Face
-from parallelrun_api.azure.shelf import Shelf
-from parallelrun_core.assets.names import stored_code
+from parallelrun_core.asset_names import stored_code
 from parallelrun_core.errors import InvalidInput
-from parallelrun_core.folder.layout import code_store
-from parallelrun_core.path_rule import Places
+from parallelrun_core.layout import code_store
+from parallelrun_core.storage.path_rule import Places
 
 URI = "azureml://datastores/workspaceblobstore/paths/LocalUpload/1/docker"
 

@@ -9,8 +9,8 @@ import pytest
 from starlette.requests import Request
 
 from parallelrun_api.azure import assets, endpoints, schedules
+from parallelrun_api.http.concurrency import ConcurrencyLimiter
 from parallelrun_api.http.errors import TooManyReads
-from parallelrun_api.http.lanes import Lane
 
 LISTS: list[tuple[Callable[..., Coroutine[Any, Any, Any]], dict[str, str]]] = [
     (assets.list_names, {"kind": "data"}),
@@ -25,7 +25,7 @@ LISTS: list[tuple[Callable[..., Coroutine[Any, Any, Any]], dict[str, str]]] = [
 def test_a_list_is_read_in_the_lane_of_lists(
     route: Callable[..., Coroutine[Any, Any, Any]], names: dict[str, str]
 ) -> None:
-    full = Lane(at_once=1, waiting=-1)
+    full = ConcurrencyLimiter(at_once=1, waiting=-1)
     face = SimpleNamespace(context=SimpleNamespace(job_lists=full, endpoints=SimpleNamespace(all=list)))
     request = Request({"type": "http", "method": "GET", "path": "/azure/x", "query_string": b"", "headers": []})
 

@@ -18,7 +18,7 @@ from parallelrun.progress.live import LiveDisplay
 from parallelrun.progress.plain import PlainDisplay
 from parallelrun.progress.speed import Speed
 from parallelrun.progress.text import chosen_size, clean, clock, describe, done_of, duration, rate, size
-from parallelrun_core.progress import Progress
+from parallelrun_core.wire.progress import Progress
 
 
 @given(st.text(max_size=200))

@@ -15,8 +15,8 @@ from parallelrun.embedded.services import Layout
 from parallelrun.errors import InvalidInput
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.records import JobResult
-from parallelrun_core.progress import Progress
-from parallelrun_core.states import JobState
+from parallelrun_core.wire.progress import Progress
+from parallelrun_core.wire.states import JobState
 
 JOB_ID = "job_01kav3x8n2h7q5m9c4t6"
 

@@ -7,7 +7,7 @@ import pytest
 
 from parallelrun.embedded.redis_server import RedisServer
 from parallelrun.embedded.services import Layout, cluster_services, node_names, redis_service
-from parallelrun_core.path_rule import EVERYWHERE
+from parallelrun_core.storage.path_rule import EVERYWHERE
 from parallelrun_core.store.roles import Role
 
 

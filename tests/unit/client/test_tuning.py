@@ -15,7 +15,7 @@ from parallelrun.tuning.tuning import result, tune
 from parallelrun_core.adviser.evidence import Settings
 from parallelrun_core.adviser.trial import Trial
 from parallelrun_core.errors import InvalidInput
-from parallelrun_core.reading import Reading, read_job
+from parallelrun_core.intake.reading import Reading, read_job
 from parallelrun_core.spec import JobSpec
 from tests.unit.adviser.jobs import went
 

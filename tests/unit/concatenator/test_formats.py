@@ -26,8 +26,8 @@ from parallelrun_concatenator.merge import merge
 from parallelrun_concatenator.segments import SegmentTable
 from parallelrun_core.errors import CorruptLog
 from parallelrun_core.folder.decisions import DecisionWriter, read_outcomes
-from parallelrun_core.row_format import row_format
 from parallelrun_core.spec import JobSpec
+from parallelrun_core.wire.row_format import row_format
 from parallelrun_worker.rows import renderer
 from tests.unit.core.factories import names_in, outcome
 

@@ -23,7 +23,7 @@ from parallelrun_core.errors import Conflict, CorruptLog
 from parallelrun_core.folder.decisions import NAME as DECISIONS
 from parallelrun_core.folder.decisions import DecisionWriter
 from parallelrun_core.folder.term_log import open_term
-from parallelrun_core.outcome import Outcome, encode, encode_list
+from parallelrun_core.wire.outcome import Outcome, encode, encode_list
 from tests.unit.core.factories import failed, names_in, open_descriptors, outcome
 
 

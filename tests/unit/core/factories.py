@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from parallelrun_core.outcome import Failure, Outcome
+from parallelrun_core.wire.outcome import Failure, Outcome
 
 
 def outcome(mini_batch: int = 0, **fields: Any) -> Outcome:

@@ -15,8 +15,8 @@ from parallelrun_core.code.docker_ignore import DockerIgnore
 from parallelrun_core.code.folder import code_files
 from parallelrun_core.code.snapshots import snapshot_zip
 from parallelrun_core.errors import InvalidInput
-from parallelrun_core.path_rule import PathRule, Places
 from parallelrun_core.spec import JobSpec
+from parallelrun_core.storage.path_rule import PathRule, Places
 
 
 def context(folder: Path, **files: str) -> Path:

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from parallelrun_core.errors import InvalidInput
-from parallelrun_core.reading import Reading, read_job
+from parallelrun_core.intake.reading import Reading, read_job
 from parallelrun_core.spec import PipelineSpec
 
 JOB: dict[str, Any] = {

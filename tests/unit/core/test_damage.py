@@ -20,8 +20,8 @@ from parallelrun_core.folder.manifest import ManifestWriter, last_closing, read_
 from parallelrun_core.folder.record_log import RecordWriter, read_records
 from parallelrun_core.folder.schema import decode, encode
 from parallelrun_core.folder.term_log import check_whole, file_of, open_term, read_term_log, spans
-from parallelrun_core.message import encode_files
-from parallelrun_core.outcome import Outcome, Place
+from parallelrun_core.wire.message import encode_files
+from parallelrun_core.wire.outcome import Outcome, Place
 from parallelrun_master.retry_log import RetryLog
 from tests.unit.core.factories import failed, outcome
 

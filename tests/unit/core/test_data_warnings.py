@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from parallelrun_agent.workers.answers import parse_warnings
-from parallelrun_core.data_warnings import DataWarning, WarningTotals
 from parallelrun_core.errors import CorruptLog
 from parallelrun_core.folder.decisions import Decided
-from parallelrun_core.masking import Mask
+from parallelrun_core.wire.data_warnings import DataWarning, WarningTotals
+from parallelrun_core.wire.masking import Mask
 from parallelrun_worker import data_warnings, frames
 from tests.unit.core.factories import failed, outcome
 

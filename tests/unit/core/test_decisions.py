@@ -19,7 +19,7 @@ from parallelrun_core.folder.decisions import (
     read_places,
 )
 from parallelrun_core.folder.term_log import read_term_log
-from parallelrun_core.outcome import Outcome, Place, encode, encode_list
+from parallelrun_core.wire.outcome import Outcome, Place, encode, encode_list
 from tests.unit.core.factories import failed, outcome
 
 some = st.builds(

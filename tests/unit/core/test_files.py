@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from parallelrun_core.folder.files import link_or_copy, replace_file, write_once
+from parallelrun_core.durable_files import link_or_copy, replace_file, write_once
 from tests.unit.core.factories import names_in, noted_syncs
 
 

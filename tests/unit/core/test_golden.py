@@ -17,8 +17,8 @@ from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.manifest import read_closing, read_manifest
 from parallelrun_core.folder.record_log import RecordWriter, read_records
 from parallelrun_core.folder.term_log import Header, file_of, read_term_log
-from parallelrun_core.message import decode, paths_of
-from parallelrun_core.outcome import decode_list
+from parallelrun_core.wire.message import decode, paths_of
+from parallelrun_core.wire.outcome import decode_list
 from tests.golden.build import SESSION, rows
 from tests.golden.opened import RELEASES, opened
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from parallelrun_core.folder.job_folder import JobFolder
-from parallelrun_core.folder.layout import job_ids
 from parallelrun_core.folder.records import JobRecord, JobResult, Reopening
 from parallelrun_core.ids import new_job_id
-from parallelrun_core.progress import Progress
-from parallelrun_core.states import JobState
+from parallelrun_core.layout import job_ids
+from parallelrun_core.wire.progress import Progress
+from parallelrun_core.wire.states import JobState
 
 
 def result(state: JobState) -> JobResult:

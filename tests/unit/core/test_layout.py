@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from parallelrun_core.folder.job_folder import JobFolder, recorded_jobs
-from parallelrun_core.folder.layout import Layout, job_ids
 from parallelrun_core.folder.records import JobRecord
 from parallelrun_core.ids import new_job_id
+from parallelrun_core.layout import Layout, job_ids
 
 
 def test_jobs_are_those_with_a_record_the_oldest_first(tmp_path: Path) -> None:

@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from parallelrun_core import message
 from parallelrun_core.folder import manifest, term_log
 from parallelrun_core.folder.manifest import (
     Closing,
@@ -22,6 +21,7 @@ from parallelrun_core.folder.manifest import (
     resolve,
 )
 from parallelrun_core.folder.record_log import RecordWriter
+from parallelrun_core.wire import message
 
 
 def raw(number: int) -> bytes:

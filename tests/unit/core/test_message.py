@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from parallelrun_core import message
 from parallelrun_core.errors import CorruptLog
-from parallelrun_core.message import (
+from parallelrun_core.wire import message
+from parallelrun_core.wire.message import (
     FILES,
     FILES_ZSTD,
     MAX_MESSAGE_BYTES,
@@ -105,7 +105,7 @@ def test_a_payload_that_cannot_be_unpacked_is_told_as_such(payload: bytes) -> No
 
 
 def test_a_message_that_unpacks_to_more_than_the_limit_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("parallelrun_core.message._MAX_DECODED_BYTES", 10_000)
+    monkeypatch.setattr("parallelrun_core.wire.message._MAX_DECODED_BYTES", 10_000)
     bomb = decode(encode_files([(b"/f", [b"a" * 200] * 1000)], 1000))
     with pytest.raises(CorruptLog):
         paths_of(bomb)

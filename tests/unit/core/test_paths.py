@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from parallelrun_core.errors import NotFound, UnsafePath
-from parallelrun_core.paths import open_beneath, relative_parts, within
+from parallelrun_core.untrusted.paths import open_beneath, relative_parts, within
 from tests.unit.core.factories import open_descriptors
 
 EVIL = [

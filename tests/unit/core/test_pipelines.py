@@ -13,9 +13,9 @@ from parallelrun_core.folder.records import JobRecord, JobResult, Parent, Reopen
 from parallelrun_core.ids import job_id_from, new_job_id
 from parallelrun_core.pipelines.records import Action, StepRecord, read_records, write_record
 from parallelrun_core.pipelines.standing import standings
-from parallelrun_core.progress import Progress
 from parallelrun_core.spec import PipelineSpec
-from parallelrun_core.states import JobState, StepState
+from parallelrun_core.wire.progress import Progress
+from parallelrun_core.wire.states import JobState, StepState
 
 COMMAND: dict[str, Any] = {"type": "command", "job": {"command": "true"}}
 

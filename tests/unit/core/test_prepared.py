@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from parallelrun_core.folder.records import JobRecord
-from parallelrun_core.prepared import JOB_ID, TRIGGER_TIME, job_of
+from parallelrun_core.intake.prepared import JOB_ID, TRIGGER_TIME, job_of
 
 
 def test_what_each_job_has_for_itself_is_filled_in_wherever_it_stands() -> None:

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from parallelrun_core.errors import InvalidInput, Problem
-from parallelrun_core.reading import read_job
+from parallelrun_core.intake.reading import read_job
 from parallelrun_core.spec.conda import python_of, requirements_of
 from tests.conformance.documents import COMPONENT, CONFIG, PIPELINE, changed
 

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from parallelrun_agent.environments.job_python import Recipe
 from parallelrun_core.folder.records import JobRecord
-from parallelrun_core.path_rule import Places
-from parallelrun_core.prepared import named
+from parallelrun_core.intake.prepared import named
 from parallelrun_core.spec import Environment
 from parallelrun_core.spec.requirements import checked_index_url, parse_requirement
+from parallelrun_core.storage.path_rule import Places
 
 ZEROS = "0" * 64
 COMMIT = "a" * 40

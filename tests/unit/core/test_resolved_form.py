@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from parallelrun_core.errors import InvalidInput
-from parallelrun_core.reading import read_job
+from parallelrun_core.intake.reading import read_job
 
 MAKE = {"type": "command", "job": {"command": "ls", "outputs": {"made": {}}}, "outputs_to": {"made": "all"}}
 USE = {

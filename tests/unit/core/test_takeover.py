@@ -20,8 +20,8 @@ from parallelrun_core.folder.job_folder import JobFolder, abandoned
 from parallelrun_core.folder.manifest import ManifestWriter, read_closing, read_manifest
 from parallelrun_core.folder.records import JobRecord
 from parallelrun_core.folder.takeover import lost_rows, take_over
-from parallelrun_core.message import encode_files
-from parallelrun_core.outcome import Outcome
+from parallelrun_core.wire.message import encode_files
+from parallelrun_core.wire.outcome import Outcome
 from tests.unit.core.factories import failed, names_in, outcome
 
 MINI_BATCHES = 6

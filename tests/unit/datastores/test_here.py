@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from parallelrun_core.datastores import here
+from parallelrun_core.datastores import registry as here
 from parallelrun_core.datastores.catalog import DatastoreCatalog, datastore_catalog
 from parallelrun_core.datastores.credentials import AccountKey, Keys, Sas, ServiceAccount, ServicePrincipal
 from parallelrun_core.datastores.document import read_definition

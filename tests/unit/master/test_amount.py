@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from parallelrun_core.message import Piece
+from parallelrun_core.wire.message import Piece
 from parallelrun_master.planning.amount import TableAmount
 
 LATER = "whose rows are counted as they are read"

@@ -13,7 +13,6 @@ from pathlib import Path
 import pytest
 
 from parallelrun_core.folder.manifest import read_manifest
-from parallelrun_core.message import decode, files_of
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.storage.interface import Page, Version
 from parallelrun_core.storage.leftovers import Names
@@ -21,6 +20,7 @@ from parallelrun_core.storage.local import LocalStorage
 from parallelrun_core.storage.objects import ObjectStorage, clients
 from parallelrun_core.storage.objects.asking import asking
 from parallelrun_core.storage.objects.trouble import StoreAway
+from parallelrun_core.wire.message import decode, files_of
 from parallelrun_master.planning.apart import Apart, Hung
 from parallelrun_master.scheduling import Scheduler, StoreTrouble
 

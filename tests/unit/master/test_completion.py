@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from parallelrun_core.failure import JobFailure
-from parallelrun_core.outcome import Failure
-from parallelrun_core.phases import InitFailure
-from parallelrun_core.progress import Progress
-from parallelrun_core.states import JobState
+from parallelrun_core.wire.failure import JobFailure
+from parallelrun_core.wire.outcome import Failure
+from parallelrun_core.wire.phases import InitFailure
+from parallelrun_core.wire.progress import Progress
+from parallelrun_core.wire.states import JobState
 from parallelrun_master.policy.completion import Completion
 from parallelrun_master.policy.error_groups import ErrorGroups
 from tests.unit.master.factories import spec

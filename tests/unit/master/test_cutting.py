@@ -8,8 +8,8 @@ from collections import Counter
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from parallelrun_core.message import decode, groups_of, paths_of
 from parallelrun_core.storage.interface import Page
+from parallelrun_core.wire.message import decode, groups_of, paths_of
 from parallelrun_master.planning.cutting import cut, without_known
 from parallelrun_master.planning.seen_files import SeenFiles
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from parallelrun_core.outcome import Failure
+from parallelrun_core.wire.outcome import Failure
 from parallelrun_master.policy.error_groups import ErrorGroup, ErrorGroups, files_of
 from parallelrun_master.retry_log import RetryLog, shortened
 from tests.unit.core.factories import failed, outcome

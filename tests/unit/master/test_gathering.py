@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parallelrun_core.progress import Progress
+from parallelrun_core.wire.progress import Progress
 from parallelrun_master.policy.gathering import Gathering
 
 

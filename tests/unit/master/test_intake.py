@@ -9,11 +9,11 @@ from typing import Any, cast
 from parallelrun_core.folder.decisions import read_decisions
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.record_log import RecordWriter
-from parallelrun_core.outcome import Failure, Outcome, encode_all
-from parallelrun_core.phases import InitFailure
 from parallelrun_core.store.outcome_stream import StreamEntry
+from parallelrun_core.wire.outcome import Failure, Outcome, encode_all
+from parallelrun_core.wire.phases import InitFailure
 from parallelrun_master.intake import Intake
-from parallelrun_master.led_job import LedJob
+from parallelrun_master.job_context import JobContext
 from tests.twins.sabotage import nothing
 from tests.unit.core.factories import failed, outcome
 from tests.unit.master import factories
@@ -38,7 +38,7 @@ class Job:
         )
         nodes: Any = SimpleNamespace(has_prepared=nothing, slots={})
         window: Any = SimpleNamespace(decided=nothing)
-        self._intake = Intake(cast(LedJob, led), window, completion, None, nodes)
+        self._intake = Intake(cast(JobContext, led), window, completion, None, nodes)
 
     def add(self, *outcomes: Outcome, **fields: Any) -> None:
         """Something comes in."""

@@ -14,10 +14,10 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from parallelrun_core.errors import Fenced
 from parallelrun_core.folder.decisions import read_decisions
-from parallelrun_core.outcome import Outcome
-from parallelrun_core.states import JobState
 from parallelrun_core.store.outcome_stream import StreamEntry
 from parallelrun_core.store.seals import Seals
+from parallelrun_core.wire.outcome import Outcome
+from parallelrun_core.wire.states import JobState
 from parallelrun_master.ledger import Ledger
 from parallelrun_master.policy.completion import Completion
 from parallelrun_master.policy.window import Window

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import msgspec
 
-from parallelrun_core.data_warnings import DataWarning
 from parallelrun_core.folder.decisions import Decided
-from parallelrun_core.masking import Mask
+from parallelrun_core.wire.data_warnings import DataWarning
+from parallelrun_core.wire.masking import Mask
 from parallelrun_master.job_warnings import JobWarnings
 from tests.unit.core.factories import outcome
 

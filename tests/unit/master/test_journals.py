@@ -9,7 +9,7 @@ from typing import Any
 from parallelrun_core.folder.decisions import Decided
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.record_log import RecordWriter
-from parallelrun_core.outcome import Outcome, encode_all
+from parallelrun_core.wire.outcome import Outcome, encode_all
 from parallelrun_master.journals import finished
 from tests.unit.core.factories import failed, outcome
 

@@ -10,9 +10,9 @@ from parallelrun_core.folder import decisions
 from parallelrun_core.folder.decisions import DecisionWriter, read_decisions, read_outcomes
 from parallelrun_core.folder.record_log import RecordWriter
 from parallelrun_core.folder.term_log import open_term
-from parallelrun_core.outcome import Outcome, encode, encode_list
 from parallelrun_core.store.outcome_stream import StreamEntry
 from parallelrun_core.store.seals import Seals
+from parallelrun_core.wire.outcome import Outcome, encode, encode_list
 from parallelrun_master.ledger import Ledger
 from tests.unit.core.factories import failed, outcome
 from tests.unit.master import factories

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from parallelrun_core.spec.pipeline import PipelineSpec, StepOutput
-from parallelrun_core.states import JobState, StepState
+from parallelrun_core.wire.states import JobState, StepState
 from parallelrun_master.policy.next_steps import Next, next_steps
 
 W, R, C = StepState.WAITING, StepState.RUNNING, StepState.COMPLETED

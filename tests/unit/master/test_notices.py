@@ -11,20 +11,20 @@ from typing import Any, cast
 
 import pytest
 
-from parallelrun_core.failure import JobFailure
 from parallelrun_core.folder.job_folder import JobFolder
-from parallelrun_core.folder.layout import notices_of
 from parallelrun_core.folder.records import JobRecord, JobResult
 from parallelrun_core.ids import new_job_id
-from parallelrun_core.progress import Progress
+from parallelrun_core.layout import notices_of
 from parallelrun_core.spec.notify import checked_url
-from parallelrun_core.states import JobState
+from parallelrun_core.wire.failure import JobFailure
+from parallelrun_core.wire.progress import Progress
+from parallelrun_core.wire.states import JobState
 from parallelrun_master.notices import delivery, sending
 from parallelrun_master.notices.delivery import Delivery, Order
 from parallelrun_master.notices.message import KeyUnusable, headers, key_of
 from parallelrun_master.notices.sending import NotDelivered, post
-from parallelrun_master.owed.notes import attempts_of, owe, owed, taken
-from parallelrun_master.owed.watch import Watch
+from parallelrun_master.outbox.entries import attempts_of, owe, owed, taken
+from parallelrun_master.outbox.watch import Watch
 from parallelrun_master.policy.notices import GIVE_UP_S, Allowed, key_file, pause_s, refusal
 from tests.webhook import KEY, Receiver
 

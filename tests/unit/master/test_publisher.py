@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from parallelrun_core.folder.decisions import Decided
 from parallelrun_core.folder.manifest import ManifestWriter, read_manifest, resolve
-from parallelrun_core.message import MAX_MESSAGE_BYTES, REFERENCE, decode, encode_files
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.store.leader_queue import LeaderQueue, Published
+from parallelrun_core.wire.message import MAX_MESSAGE_BYTES, REFERENCE, decode, encode_files
 from parallelrun_master import handover as handover_module
 from parallelrun_master import publisher as publisher_module
 from parallelrun_master.handover import Handover

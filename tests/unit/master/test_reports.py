@@ -9,15 +9,15 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from parallelrun_core.failure import JobFailure
 from parallelrun_core.folder.engine_log import EngineLog
 from parallelrun_core.folder.records import JobResult
-from parallelrun_core.masking import Mask
-from parallelrun_core.outcome import Failure
-from parallelrun_core.phases import Phase
-from parallelrun_core.progress import Progress
 from parallelrun_core.spec import JobSpec
-from parallelrun_core.states import JobState
+from parallelrun_core.wire.failure import JobFailure
+from parallelrun_core.wire.masking import Mask
+from parallelrun_core.wire.outcome import Failure
+from parallelrun_core.wire.phases import Phase
+from parallelrun_core.wire.progress import Progress
+from parallelrun_core.wire.states import JobState
 from parallelrun_master.planning.amount import TableAmount
 from parallelrun_master.policy.error_groups import ErrorGroups
 from parallelrun_master.reports.overview import Overview

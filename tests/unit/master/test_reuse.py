@@ -15,10 +15,10 @@ from parallelrun_core.ids import new_job_id
 from parallelrun_core.pipelines.finished import finished_with
 from parallelrun_core.pipelines.records import StepRecord
 from parallelrun_core.pipelines.standing import Standing
-from parallelrun_core.progress import Progress
 from parallelrun_core.spec import PipelineSpec
-from parallelrun_core.states import JobState, StepState
-from parallelrun_master.pipelines import contents
+from parallelrun_core.wire.progress import Progress
+from parallelrun_core.wire.states import JobState, StepState
+from parallelrun_master.pipelines import fingerprints as contents
 from parallelrun_master.pipelines.reuse import finished_before, key_of, offer
 
 

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from parallelrun_core.folder.manifest import Closing, ManifestWriter, read_closing
-from parallelrun_core.message import encode_files
 from parallelrun_core.spec import JobSpec
+from parallelrun_core.wire.message import encode_files
 from parallelrun_master import scheduling
 from parallelrun_master.planning import input_cuts, text_cutting
 from parallelrun_master.planning.input_cuts import InputCuts

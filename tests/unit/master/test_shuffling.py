@@ -15,11 +15,11 @@ import msgspec
 import pytest
 
 from parallelrun_core.errors import Fenced, InvalidInput
-from parallelrun_core.message import Piece
 from parallelrun_core.mltable import plan as plans
 from parallelrun_core.mltable.plan import InputPlan, plan_input
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.spec.fields import Input
+from parallelrun_core.wire.message import Piece
 from parallelrun_master.planning.input_cuts import InputCuts, Known
 from parallelrun_master.planning.shuffling import Shuffle, ShuffleFailed, discard, read_groups, rows_of
 from parallelrun_worker.tables.table import Table

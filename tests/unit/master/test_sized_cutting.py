@@ -15,11 +15,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from parallelrun_core.folder.manifest import read_manifest
-from parallelrun_core.message import decode, paths_of
-from parallelrun_core.outcome import ErrorCategory, Failure, Outcome
-from parallelrun_core.progress import Progress
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.storage.interface import Page
+from parallelrun_core.wire.message import decode, paths_of
+from parallelrun_core.wire.outcome import ErrorCategory, Failure, Outcome
+from parallelrun_core.wire.progress import Progress
 from parallelrun_master.planning.cutting import Cut
 from parallelrun_master.planning.sized_cutting import cut_in_sizes
 from parallelrun_master.scheduling import Scheduler

@@ -8,12 +8,12 @@ import pytest
 
 from parallelrun_core.folder.decisions import Decided
 from parallelrun_core.folder.manifest import ManifestWriter
-from parallelrun_core.message import Described, encode_described, join_groups
 from parallelrun_core.mltable.document import load_mltable
 from parallelrun_core.storage.interface import Version
 from parallelrun_core.storage.objects import ObjectStorage
 from parallelrun_core.storage.objects.trouble import Missing, StoreAway
 from parallelrun_core.storage.versions import packed
+from parallelrun_core.wire.message import Described, encode_described, join_groups
 from parallelrun_master.planning.changed_inputs import changed_inputs
 
 

@@ -8,9 +8,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from parallelrun_core.outcome import Failure
-from parallelrun_core.progress import Progress
 from parallelrun_core.spec import JobSpec
+from parallelrun_core.wire.outcome import Failure
+from parallelrun_core.wire.progress import Progress
 from parallelrun_master.policy.error_groups import ErrorGroups, with_cause
 from parallelrun_master.policy.thresholds import nothing_returned, over_threshold
 from tests.unit.core.factories import failed

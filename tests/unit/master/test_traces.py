@@ -12,20 +12,20 @@ import pytest
 
 from parallelrun_core.adviser.evidence import DONE, FAILED, RETRY, columns
 from parallelrun_core.errors import NewerSchema
-from parallelrun_core.failure import JobFailure
 from parallelrun_core.folder.decisions import DecisionWriter
 from parallelrun_core.folder.job_folder import JobFolder
-from parallelrun_core.folder.layout import RETRIES, Logs, traces_of
 from parallelrun_core.folder.records import JobRecord, JobResult, Parent, Reopening
 from parallelrun_core.folder.term_log import open_term
 from parallelrun_core.ids import new_job_id
-from parallelrun_core.outcome import Failure, encode_all
-from parallelrun_core.progress import Progress
-from parallelrun_core.states import JobState
+from parallelrun_core.layout import RETRIES, Logs, traces_of
 from parallelrun_core.tracing.sampling import Sampler
 from parallelrun_core.tracing.switch import Tracing
-from parallelrun_master.owed.notes import attempts_of, owe, owed
-from parallelrun_master.owed.whom import owed_in
+from parallelrun_core.wire.failure import JobFailure
+from parallelrun_core.wire.outcome import Failure, encode_all
+from parallelrun_core.wire.progress import Progress
+from parallelrun_core.wire.states import JobState
+from parallelrun_master.outbox.destinations import owed_in
+from parallelrun_master.outbox.entries import attempts_of, owe, owed
 from parallelrun_master.policy.notices import GIVE_UP_S
 from parallelrun_master.policy.traced_tries import chosen
 from parallelrun_master.traces.delivery import Delivery, Order

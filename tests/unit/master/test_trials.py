@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from parallelrun_core.outcome import ErrorCategory, Failure, Outcome
 from parallelrun_core.spec import JobSpec
+from parallelrun_core.wire.outcome import ErrorCategory, Failure, Outcome
 from parallelrun_master.policy.trials import MOST_TRIALS, Trials
 from parallelrun_master.sizing import Sizing
 from tests.unit.core.factories import outcome

@@ -12,12 +12,12 @@ from parallelrun_core.errors import NotFound
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.records import JobRecord
 from parallelrun_core.ids import new_job_id
-from parallelrun_core.path_rule import Places
 from parallelrun_core.pipelines.records import StepRecord
 from parallelrun_core.pipelines.standing import Standing
 from parallelrun_core.spec.pipeline import StepOutput
-from parallelrun_core.states import StepState
-from parallelrun_master.pipelines.truths import truth_of
+from parallelrun_core.storage.path_rule import Places
+from parallelrun_core.wire.states import StepState
+from parallelrun_master.pipelines.condition_values import truth_of
 
 
 @pytest.fixture

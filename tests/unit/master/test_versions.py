@@ -9,10 +9,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parallelrun_core.message import Described, decode, described_of, described_paths, encode_described, join_groups
 from parallelrun_core.storage.interface import Page, Version
 from parallelrun_core.storage.leftovers import Names
 from parallelrun_core.storage.versions import packed, unpacked
+from parallelrun_core.wire.message import (
+    Described,
+    decode,
+    described_of,
+    described_paths,
+    encode_described,
+    join_groups,
+)
 from parallelrun_master.planning.cutting import cut, without_known
 from parallelrun_master.planning.seen_files import SeenFiles
 from parallelrun_master.planning.versions import Versions

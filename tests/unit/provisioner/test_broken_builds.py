@@ -16,13 +16,13 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from parallelrun_core.code.context import snapshot_context
-from parallelrun_core.computes.built_images import BuiltImage
 from parallelrun_core.computes.kinds.docker import Compute
-from parallelrun_core.folder.layout import code_store, jobs_of
+from parallelrun_core.layout import code_store, jobs_of
+from parallelrun_core.spec.built_images import BuiltImage
 from parallelrun_provisioner.engines.docker import Engine
 from parallelrun_provisioner.engines.docker.building import builds
 from parallelrun_provisioner.engines.docker.settings import DockerSettings
-from parallelrun_provisioner.engines.interface import ImageState, Surroundings
+from parallelrun_provisioner.engines.interface import EngineEnvironment, ImageState
 
 STEP = {"stream": "Step 1/1 : FROM base\n"}
 
@@ -99,7 +99,7 @@ class Asked:
         self.log = jobs_of(root) / "job" / "logs" / "sys" / "image.txt"
         self._snapshot = snapshot
         self._image = BuiltImage(snapshot, "Dockerfile").name
-        around = Surroundings(cluster="c1", root=root, redis_url="redis://x")
+        around = EngineEnvironment(cluster="c1", root=root, redis_url="redis://x")
         compute = Compute.model_validate({"type": "docker", "name": "pool"})
         self.engine = Engine(compute, around, DockerSettings(builds=True, kit="/kit", **settings))
 

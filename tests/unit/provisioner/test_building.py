@@ -10,18 +10,18 @@ from pathlib import Path
 
 import pytest
 
-from parallelrun_core.computes.built_images import BuiltImage
 from parallelrun_core.computes.kinds.docker import Compute
 from parallelrun_core.computes.launch import Launch, Shape, launch_id
+from parallelrun_core.spec.built_images import BuiltImage
 from parallelrun_provisioner.engines.docker.building import Builds
 from parallelrun_provisioner.engines.docker.building.log import MOST_BYTES, BuildLog
 from parallelrun_provisioner.engines.docker.building.sent import parameters, tag_of, tar_of
 from parallelrun_provisioner.engines.docker.container import container
 from parallelrun_provisioner.engines.docker.settings import DockerSettings
-from parallelrun_provisioner.engines.interface import LaunchRefused, Surroundings
+from parallelrun_provisioner.engines.interface import EngineEnvironment, LaunchRefused
 
 IMAGE = BuiltImage("a" * 64, "docker/Dockerfile")
-AROUND = Surroundings(cluster="c1", root=Path("/nowhere"), redis_url="redis://x")
+AROUND = EngineEnvironment(cluster="c1", root=Path("/nowhere"), redis_url="redis://x")
 
 
 def docker(**fields: object) -> Compute:

@@ -16,7 +16,7 @@ from parallelrun_core.computes.launch import Launch, Shape, launch_id
 from parallelrun_provisioner.engines.docker import Engine
 from parallelrun_provisioner.engines.docker.container import container
 from parallelrun_provisioner.engines.docker.settings import DockerSettings
-from parallelrun_provisioner.engines.interface import LaunchRefused, Surroundings
+from parallelrun_provisioner.engines.interface import EngineEnvironment, LaunchRefused
 from parallelrun_provisioner.engines.swarm.service import service
 
 ROOT = Path(__file__).parents[3]
@@ -34,7 +34,7 @@ LAUNCH = Launch(
     arguments=("--node", "pool-0123456789ab"),
     environment={"PARALLELRUN_ROOT": "/data"},
 )
-SURROUNDINGS = Surroundings(cluster="c1", root=Path("/data"), redis_url="redis://redis:6379/0")
+SURROUNDINGS = EngineEnvironment(cluster="c1", root=Path("/data"), redis_url="redis://redis:6379/0")
 
 
 def docker(**fields: Any) -> DockerCompute:
@@ -106,7 +106,7 @@ def test_the_operator_says_what_a_node_sees_and_the_password_is_a_file() -> None
 
 
 def test_the_password_of_redis_is_nowhere_in_a_plan() -> None:
-    engine = Engine(docker(), Surroundings(**{**vars(SURROUNDINGS), "agent_secret": "swordfish"}), SETTINGS)
+    engine = Engine(docker(), EngineEnvironment(**{**vars(SURROUNDINGS), "agent_secret": "swordfish"}), SETTINGS)
 
     plan = engine.plan(LAUNCH)
 
@@ -120,7 +120,7 @@ def test_the_password_of_redis_is_nowhere_in_a_plan() -> None:
 
 def test_agents_without_their_password_are_not_launched() -> None:
     settings = SETTINGS.model_copy(update={"redis_secret": ""})
-    engine = Engine(docker(), Surroundings(**{**vars(SURROUNDINGS), "agent_secret": "swordfish"}), settings)
+    engine = Engine(docker(), EngineEnvironment(**{**vars(SURROUNDINGS), "agent_secret": "swordfish"}), settings)
 
     with pytest.raises(LaunchRefused, match="PARALLELRUN_DOCKER_REDIS_SECRET"):
         engine.launch(LAUNCH)

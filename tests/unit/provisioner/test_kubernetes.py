@@ -17,7 +17,7 @@ from pydantic import ValidationError
 
 from parallelrun_core.computes.kinds.kubernetes import Compute
 from parallelrun_core.computes.launch import Launch, Shape
-from parallelrun_provisioner.engines.interface import EngineError, LaunchRefused, Standing, Surroundings
+from parallelrun_provisioner.engines.interface import EngineEnvironment, EngineError, LaunchRefused, Standing
 from parallelrun_provisioner.engines.kubernetes import Engine
 from parallelrun_provisioner.engines.kubernetes.access import from_file
 from parallelrun_provisioner.engines.kubernetes.listing import node_of
@@ -25,7 +25,7 @@ from parallelrun_provisioner.engines.kubernetes.settings import KubernetesSettin
 
 ID = "cpu-0123456789ab"
 OTHER_ID = "cpu-ba9876543210"
-AROUND = Surroundings(cluster="c1", root=Path("/data"), redis_url="redis://redis:6379/0")
+AROUND = EngineEnvironment(cluster="c1", root=Path("/data"), redis_url="redis://redis:6379/0")
 
 
 def compute(**fields: object) -> Compute:

@@ -11,39 +11,48 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from parallelrun_core.computes.launch import Shape
-from parallelrun_core.progress import Progress
-from parallelrun_core.states import JobState
-from parallelrun_provisioner.policy.backoff import PAUSES_S, Backoff
+from parallelrun_core.wire.progress import Progress
+from parallelrun_core.wire.states import JobState
+from parallelrun_provisioner.policy.circuit_breaker import PAUSES_S, CircuitBreaker
 from parallelrun_provisioner.policy.demand import Need, demand_of, nodes_for
 from parallelrun_provisioner.policy.pace import LONGEST_S, list_after_s
-from parallelrun_provisioner.policy.scaling import LOST_S, MISSING_S, MOST_STARTING, Life, Limits, Moves, Node, moves
+from parallelrun_provisioner.policy.scaling import (
+    LOST_S,
+    MISSING_S,
+    MOST_STARTING,
+    Limits,
+    Node,
+    NodePhase,
+    ScalingActions,
+    moves,
+)
 from parallelrun_provisioner.policy.trial import PROOF_S, Verdict, verdict
 
 PLAIN = Shape()
 
 
-def node(number: int, life: Life, since: float = 0.0, **more: object) -> Node:
+def node(number: int, life: NodePhase, since: float = 0.0, **more: object) -> Node:
     return Node(id=f"n-{number}", life=life, since=since, **more)  # type: ignore[arg-type]
 
 
-def decided(wanted: int, nodes: list[Node], now: float = 100.0, *, least: int = 0, most: int = 10) -> Moves:
+def decided(wanted: int, nodes: list[Node], now: float = 100.0, *, least: int = 0, most: int = 10) -> ScalingActions:
     limits = Limits(least=least, most=most, idle_s=10.0)
     return moves({PLAIN: wanted} if wanted else {}, limits, nodes, now, paused={})
 
 
 def test_what_is_missing_is_asked_for_and_no_more_than_there_may_be() -> None:
-    ready = [node(number, Life.READY) for number in range(3)]
+    ready = [node(number, NodePhase.READY) for number in range(3)]
     assert len(decided(5, ready).launch) == 2
     assert len(decided(50, ready).launch) == 7
-    lost = [node(number, Life.LOST, 99.0) for number in range(4)]
+    lost = [node(number, NodePhase.LOST, 99.0) for number in range(4)]
     assert len(decided(50, [*ready, *lost]).launch) == 3, "a lost one may be there still"
     assert len(decided(0, [], least=2).launch) == 2
 
 
 def test_only_nodes_that_were_idle_for_long_are_asked_to_leave_the_longest_first() -> None:
     nodes = [
-        node(0, Life.READY), node(1, Life.READY, idle_since=85.0), node(2, Life.READY, idle_since=80.0),
-        node(3, Life.READY, idle_since=95.0),
+        node(0, NodePhase.READY), node(1, NodePhase.READY, idle_since=85.0), node(2, NodePhase.READY, idle_since=80.0),
+        node(3, NodePhase.READY, idle_since=95.0),
     ]  # fmt: skip
     assert decided(1, nodes).drain == ("n-2", "n-1")
     assert decided(1, nodes, least=3).drain == ("n-2",)
@@ -51,31 +60,32 @@ def test_only_nodes_that_were_idle_for_long_are_asked_to_leave_the_longest_first
 
 
 def test_what_has_not_started_is_withdrawn_first_the_latest_of_it() -> None:
-    nodes = [node(0, Life.PENDING, 1.0), node(1, Life.PENDING, 2.0), node(2, Life.STARTING, 3.0)]
+    nodes = [node(0, NodePhase.PENDING, 1.0), node(1, NodePhase.PENDING, 2.0), node(2, NodePhase.STARTING, 3.0)]
     assert decided(2, nodes).withdraw == ("n-1",)
     assert decided(0, nodes).withdraw == ("n-0", "n-1")
 
 
 def test_what_is_over_is_removed_and_what_never_came_has_failed() -> None:
     nodes = [
-        node(0, Life.ENDED, 100.0), node(1, Life.LEFT, 0.0), node(2, Life.LOST, 100.0 - LOST_S / 2),
-        node(3, Life.STARTING, -1000.0), node(4, Life.ASKED, 0.0), node(5, Life.ASKED, 99.0),
+        node(0, NodePhase.ENDED, 100.0), node(1, NodePhase.LEFT, 0.0), node(2, NodePhase.LOST, 100.0 - LOST_S / 2),
+        node(3, NodePhase.STARTING, -1000.0), node(4, NodePhase.ASKED, 0.0), node(5, NodePhase.ASKED, 99.0),
     ]  # fmt: skip
     done = decided(0, nodes)
     assert (done.remove, done.failed, done.forget) == (("n-0", "n-1", "n-3"), ("n-3",), ("n-4",))
 
 
 def test_a_node_that_ends_soon_is_replaced_before_it_does() -> None:
-    assert len(decided(1, [node(0, Life.READY, ends_at=130.0)]).launch) == 1
-    assert decided(1, [node(0, Life.READY, ends_at=1000.0)]).launch == ()
+    assert len(decided(1, [node(0, NodePhase.READY, ends_at=130.0)]).launch) == 1
+    assert decided(1, [node(0, NodePhase.READY, ends_at=1000.0)]).launch == ()
 
 
 @pytest.mark.parametrize(
-    "life, idle_since", [(Life.PENDING, None), (Life.STARTING, None), (Life.READY, None), (Life.READY, 0.0)]
+    "life, idle_since",
+    [(NodePhase.PENDING, None), (NodePhase.STARTING, None), (NodePhase.READY, None), (NodePhase.READY, 0.0)],
 )
-def test_who_takes_the_place_of_a_node_that_ends_soon_stays(life: Life, idle_since: float | None) -> None:
-    ends_soon = node(0, Life.READY, ends_at=130.0)
-    assert decided(1, [ends_soon, node(1, life, idle_since=idle_since)]) == Moves(wanted=1)
+def test_who_takes_the_place_of_a_node_that_ends_soon_stays(life: NodePhase, idle_since: float | None) -> None:
+    ends_soon = node(0, NodePhase.READY, ends_at=130.0)
+    assert decided(1, [ends_soon, node(1, life, idle_since=idle_since)]) == ScalingActions(wanted=1)
     idle = replace(ends_soon, idle_since=0.0)
     assert decided(1, [idle, node(1, life, idle_since=idle_since)]).drain == ("n-0",), "it is needed no more"
 
@@ -86,20 +96,22 @@ def test_a_shape_that_can_not_be_had_leaves_its_room_to_others() -> None:
     resting = moves(demand, limits, [], 100.0, paused={broken: 0})
     assert (resting.launch, resting.wanted) == ((PLAIN,) * 3, 4)
     assert moves(demand, limits, [], 100.0, paused={broken: 1}).launch == (broken, PLAIN, PLAIN, PLAIN)
-    one = [node(0, Life.READY, shape=broken, idle_since=0.0)]
+    one = [node(0, NodePhase.READY, shape=broken, idle_since=0.0)]
     assert decided(0, one).drain == ("n-0",)
     assert moves({broken: 1}, limits, one, 100.0, paused={broken: 0}).drain == (), "what there is of it stays"
 
 
 def test_warm_nodes_stay_while_a_job_waits_for_its_image() -> None:
     unbuilt, limits = Shape(image="unbuilt"), Limits(least=2, most=2, idle_s=10.0)
-    warm = [node(number, Life.READY, idle_since=0.0) for number in range(2)]
-    assert moves({unbuilt: 1}, limits, warm, 100.0, paused={unbuilt: 0}) == Moves(wanted=2)
+    warm = [node(number, NodePhase.READY, idle_since=0.0) for number in range(2)]
+    assert moves({unbuilt: 1}, limits, warm, 100.0, paused={unbuilt: 0}) == ScalingActions(wanted=2)
     assert moves({unbuilt: 1}, limits, [], 100.0, paused={unbuilt: 0}).launch == (PLAIN, PLAIN)
     tried = moves({unbuilt: 1}, limits, warm, 100.0, paused={unbuilt: 1})
     assert len(tried.drain) == 1, "there is room for what is tried, and the other one stays"
     of_it = [replace(each, shape=unbuilt) for each in warm]
-    assert moves({unbuilt: 1}, limits, of_it, 100.0, paused={unbuilt: 0}) == Moves(wanted=2), "what is there is kept"
+    assert moves({unbuilt: 1}, limits, of_it, 100.0, paused={unbuilt: 0}) == ScalingActions(wanted=2), (
+        "what is there is kept"
+    )
 
 
 @given(
@@ -113,7 +125,7 @@ def test_what_can_not_be_had_never_ends_what_is_kept(
 ) -> None:
     demand, is_plain_wanted, tries = wishes
     other, limits = Shape(image="other"), Limits(least=least, most=least + more, idle_s=10.0)
-    nodes = [node(number, Life.READY, idle_since=0.0) for number in range(min(there, limits.most))]
+    nodes = [node(number, NodePhase.READY, idle_since=0.0) for number in range(min(there, limits.most))]
     wanted = {other: demand, **({PLAIN: 1} if is_plain_wanted else {})}
     done = moves(wanted, limits, nodes, 100.0, paused={other: tries})
     assert len(nodes) - len(done.drain) + done.launch.count(PLAIN) >= least - tries
@@ -123,19 +135,20 @@ def test_what_can_not_be_had_never_ends_what_is_kept(
 @pytest.mark.parametrize(
     "life, known, expected",
     [
-        (Life.STARTING, {"is_over": True}, Verdict.FAILURE), (Life.READY, {"lived_s": 5.0}, Verdict.OPEN),
-        (Life.READY, {"has_work": True}, Verdict.SUCCESS), (Life.READY, {"lived_s": PROOF_S}, Verdict.SUCCESS),
-        (Life.ENDED, {"is_over": True, "lived_s": 5.0}, Verdict.FAILURE),
-        (Life.LOST, {"is_over": True, "lived_s": 5.0}, Verdict.FAILURE),
-        (Life.ENDED, {"is_over": True, "lived_s": PROOF_S}, Verdict.SUCCESS),
-        (Life.ENDED, {"is_over": True, "was_taken": True}, Verdict.NOTHING),
-        (Life.ENDED, {"is_over": True, "is_asked": True}, Verdict.NOTHING),
-        (Life.LEAVING, {"is_asked": True, "lived_s": 1.0}, Verdict.SUCCESS),
-        (Life.LEAVING, {"lived_s": 1.0}, Verdict.OPEN),
+        (NodePhase.STARTING, {"is_over": True}, Verdict.FAILURE), (NodePhase.READY, {"lived_s": 5.0}, Verdict.OPEN),
+        (NodePhase.READY, {"has_work": True}, Verdict.SUCCESS),
+        (NodePhase.READY, {"lived_s": PROOF_S}, Verdict.SUCCESS),
+        (NodePhase.ENDED, {"is_over": True, "lived_s": 5.0}, Verdict.FAILURE),
+        (NodePhase.LOST, {"is_over": True, "lived_s": 5.0}, Verdict.FAILURE),
+        (NodePhase.ENDED, {"is_over": True, "lived_s": PROOF_S}, Verdict.SUCCESS),
+        (NodePhase.ENDED, {"is_over": True, "was_taken": True}, Verdict.NOTHING),
+        (NodePhase.ENDED, {"is_over": True, "is_asked": True}, Verdict.NOTHING),
+        (NodePhase.LEAVING, {"is_asked": True, "lived_s": 1.0}, Verdict.SUCCESS),
+        (NodePhase.LEAVING, {"lived_s": 1.0}, Verdict.OPEN),
     ],
 )  # fmt: skip
 def test_a_launch_was_a_success_when_its_node_was_good_for_something(
-    life: Life, known: dict[str, Any], expected: Verdict
+    life: NodePhase, known: dict[str, Any], expected: Verdict
 ) -> None:
     given = {"lived_s": 0.0, "has_work": False, "is_asked": False, "is_over": False, "was_taken": False, **known}
     assert verdict(life, **given) is expected
@@ -151,7 +164,7 @@ def test_an_engine_is_asked_less_often_when_nothing_changes_or_it_is_slow() -> N
 
 def test_idle_nodes_of_another_shape_make_room_at_once() -> None:
     other = Shape(image="other")
-    nodes = [node(0, Life.READY, idle_since=99.0), node(1, Life.READY, shape=other)]
+    nodes = [node(0, NodePhase.READY, idle_since=99.0), node(1, NodePhase.READY, shape=other)]
     done = moves({other: 2}, Limits(least=0, most=2, idle_s=60.0), nodes, 100.0, paused={})
     assert (done.launch, done.drain) == ((), ("n-0",))
     shared = moves({PLAIN: 9, other: 1}, Limits(least=0, most=4, idle_s=60.0), [], 100.0, paused={})
@@ -178,7 +191,7 @@ def test_a_job_needs_no_more_nodes_than_it_can_keep_busy(
 
 
 def test_pauses_grow_with_failures_that_are_not_of_one_attempt() -> None:
-    backoff = Backoff()
+    backoff = CircuitBreaker()
     assert backoff.launches(0.0, most=7) == 7
     for number, pause_s in enumerate([*PAUSES_S, PAUSES_S[-1]]):
         now = 10_000.0 * (number + 1)
@@ -209,7 +222,7 @@ class World:
     idle_s: float = 0.0
     node_s: float = 0.0
 
-    def step(self, wanted: int, busy: int) -> Moves:
+    def step(self, wanted: int, busy: int) -> ScalingActions:
         """One second.
 
         Args:
@@ -220,47 +233,47 @@ class World:
         for each, at in list(self.until.items()):
             if self.now >= at:
                 self._next(each)
-        ready = [node for node in self.nodes.values() if node.life is Life.READY]
+        ready = [node for node in self.nodes.values() if node.life is NodePhase.READY]
         ready.sort(key=lambda node: node.since)
         for number, one in enumerate(ready):
             idle_since = None if number < busy else one.idle_since if one.idle_since is not None else self.now
             if idle_since != one.idle_since:
                 self.nodes[one.id] = replace(one, idle_since=idle_since)
             if self.dies and self.chance.random() < self.dies:
-                self._become(one.id, Life.ENDED)
+                self._become(one.id, NodePhase.ENDED)
         self.node_s += len(ready)
         self.idle_s += max(0, len(ready) - busy)
         done = moves({PLAIN: wanted}, self.limits, list(self.nodes.values()), self.now, paused={})
         self._carry_out(done)
         return done
 
-    def _carry_out(self, done: Moves) -> None:
+    def _carry_out(self, done: ScalingActions) -> None:
         assert not [each for each in done.drain if self.nodes[each].idle_since is None], "it has work in hand"
         for each in done.drain:
-            self._become(each, Life.LEAVING, self.chance.uniform(0.5, 2))
+            self._become(each, NodePhase.LEAVING, self.chance.uniform(0.5, 2))
         for each in (*done.remove, *done.withdraw, *done.forget):
             self.nodes.pop(each)
             self.until.pop(each, None)
         for shape in done.launch:
             self.asked += 1
             each = f"n-{self.asked}"
-            self.nodes[each] = Node(id=each, life=Life.PENDING, since=self.now, shape=shape)
+            self.nodes[each] = Node(id=each, life=NodePhase.PENDING, since=self.now, shape=shape)
             self.until[each] = self.now + self.chance.uniform(*self.start_s)
-        there = [node for node in self.nodes.values() if node.life is not Life.ENDED]
+        there = [node for node in self.nodes.values() if node.life is not NodePhase.ENDED]
         assert len(there) <= self.limits.most
 
     def _next(self, each: str) -> None:
         del self.until[each]
-        failed = self.nodes[each].life is Life.PENDING and self.chance.random() < self.fails
-        to = {Life.PENDING: Life.ENDED if failed else Life.READY, Life.LEAVING: Life.ENDED}
+        failed = self.nodes[each].life is NodePhase.PENDING and self.chance.random() < self.fails
+        to = {NodePhase.PENDING: NodePhase.ENDED if failed else NodePhase.READY, NodePhase.LEAVING: NodePhase.ENDED}
         self._become(each, to[self.nodes[each].life])
 
-    def _become(self, each: str, life: Life, lasts_s: float = 0.0) -> None:
+    def _become(self, each: str, life: NodePhase, lasts_s: float = 0.0) -> None:
         self.nodes[each] = replace(self.nodes[each], life=life, since=self.now, idle_since=None)
         if lasts_s:
             self.until[each] = self.now + lasts_s
 
-    def count(self, life: Life) -> int:
+    def count(self, life: NodePhase) -> int:
         return sum(node.life is life for node in self.nodes.values())
 
 
@@ -284,12 +297,12 @@ def test_a_compute_keeps_its_limits_whatever_jobs_want_and_comes_to_rest(
     asked = world.asked
     for _ in range(30):
         world.step(5, 5)
-        assert world.count(Life.READY) >= expected, "never below what is wanted"
-        assert world.count(Life.READY) + world.count(Life.LEAVING) <= limits.most
+        assert world.count(NodePhase.READY) >= expected, "never below what is wanted"
+        assert world.count(NodePhase.READY) + world.count(NodePhase.LEAVING) <= limits.most
     assert world.asked == asked, "nothing is asked for and given back again and again"
     for _ in range(120):
         world.step(0, 0)
-    assert world.count(Life.READY) == len(world.nodes) == least
+    assert world.count(NodePhase.READY) == len(world.nodes) == least
 
 
 def test_a_thousand_nodes_come_and_go_with_little_idle_time() -> None:
@@ -301,6 +314,6 @@ def test_a_thousand_nodes_come_and_go_with_little_idle_time() -> None:
             assert len(done.launch) <= MOST_STARTING
         for _ in range(110):
             world.step(0, 0)
-    assert world.count(Life.READY) == 0
+    assert world.count(NodePhase.READY) == 0
     assert world.asked <= 3 * 1000
     assert world.idle_s / world.node_s <= 0.02

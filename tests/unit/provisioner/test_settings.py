@@ -33,9 +33,9 @@ def test_a_url_with_a_password_is_told_to_no_engine(tmp_path: Path, url: str) ->
         ProvisionerSettings.from_command_line([*flags, "--node-redis-url", url])
     own = ProvisionerSettings.from_command_line([*flags, "--redis-url", url])
     with pytest.raises(InvalidInput, match="--redis-secret-file") as refused:
-        own.surroundings("c1")
+        own.engine_environment("c1")
     assert "hush" not in f"{at_start.value} {refused.value}"
     nodes = ProvisionerSettings.from_command_line(
         [*flags, "--redis-url", url, "--node-redis-url", "rediss://login:6380/0"]
     )
-    assert nodes.surroundings("c1").redis_url == "rediss://login:6380/0"
+    assert nodes.engine_environment("c1").redis_url == "rediss://login:6380/0"

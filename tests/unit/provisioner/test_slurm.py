@@ -15,7 +15,7 @@ from pydantic import ValidationError
 
 from parallelrun_core.computes.kinds.slurm import Compute, walltime_s
 from parallelrun_core.computes.launch import Launch
-from parallelrun_provisioner.engines.interface import EngineError, LaunchRefused, Standing, Surroundings
+from parallelrun_provisioner.engines.interface import EngineEnvironment, EngineError, LaunchRefused, Standing
 from parallelrun_provisioner.engines.slurm import Engine
 from parallelrun_provisioner.engines.slurm.listing import jobs_in, nodes_of
 from parallelrun_provisioner.engines.slurm.words import may_pass, wait_in_words
@@ -45,7 +45,7 @@ class Slurm:
         monkeypatch.setenv("HOME", str(folder))
 
     def engine(self, *, secret: str = "", **fields: object) -> Engine:
-        around = Surroundings(
+        around = EngineEnvironment(
             cluster="c1", root=self.folder / "root", redis_url="rediss://login:6380/0", agent_secret=secret
         )
         return Engine(compute(**fields), around)
@@ -147,7 +147,7 @@ class TestSending:
 
     @given(st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=30))
     def test_no_word_of_the_script_is_more_than_a_word(self, word: str) -> None:
-        around = Surroundings(cluster="c1", root=Path("/r"), redis_url="redis://h/0")
+        around = EngineEnvironment(cluster="c1", root=Path("/r"), redis_url="redis://h/0")
         launch = Launch(id=ID, compute="cpu", arguments=(word,), environment={"PARALLELRUN_A": word})
         script = (
             Engine(compute().model_copy(update={"python": "/bin/printf"}), around)
@@ -162,7 +162,7 @@ class TestSending:
         hostile = "a b'\"$(id)`id`;\n#END"
         (tmp_path / "python").write_text('#!/bin/sh\nshift 4; printf "%s" "$1$PARALLELRUN_A"\n')
         (tmp_path / "python").chmod(0o755)
-        around = Surroundings(cluster="c1", root=tmp_path, redis_url="redis://h/0")
+        around = EngineEnvironment(cluster="c1", root=tmp_path, redis_url="redis://h/0")
         launch = Launch(id=ID, compute="cpu", arguments=(hostile,), environment={"PARALLELRUN_A": hostile})
         script = Engine(compute(python=str(tmp_path / "python")), around).plan(launch).partition("<<'END'\n")[2][:-4]
         done = subprocess.run(["sh"], input=script, capture_output=True, text=True, check=True)
@@ -199,7 +199,7 @@ class TestSending:
 
     def test_says_that_there_is_no_slurm(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         monkeypatch.setenv("PATH", str(tmp_path))
-        around = Surroundings(cluster="c1", root=tmp_path, redis_url="redis://h/0")
+        around = EngineEnvironment(cluster="c1", root=tmp_path, redis_url="redis://h/0")
         with pytest.raises(EngineError, match=r"squeue can't be run: .* PATH"):
             Engine(compute(), around).nodes()
 

@@ -7,10 +7,10 @@ import os
 from collections.abc import Iterator, Sequence
 from typing import BinaryIO
 
-from parallelrun_core.path_rule import PathRule
 from parallelrun_core.storage.globs import START, Pattern, split_pattern
 from parallelrun_core.storage.interface import NewFile, Page, Trouble, Version
 from parallelrun_core.storage.leftovers import Names
+from parallelrun_core.storage.path_rule import PathRule
 
 _SCHEME = "memory://"
 

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from parallelrun_core.datastores import here
+from parallelrun_core.datastores import registry as here
 from parallelrun_core.datastores.catalog import datastore_catalog
 from parallelrun_core.datastores.document import read_definition
 from parallelrun_core.errors import UnsafePath
-from parallelrun_core.path_rule import EVERYWHERE, PathRule, Places
 from parallelrun_core.storage.objects.allowed import is_below, refusal
+from parallelrun_core.storage.path_rule import EVERYWHERE, PathRule, Places
 from parallelrun_core.storage.stores import storage_of
 
 ROOTS = ["/data", "s3://bucket/team", "gs://", "https://h.example/public", "abfss://c@acc.dfs.core.windows.net"]

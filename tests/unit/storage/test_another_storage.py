@@ -16,11 +16,11 @@ from parallelrun_api.submission.checks import PathChecks
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.folder.decisions import Decided
 from parallelrun_core.folder.manifest import ManifestWriter, read_manifest
-from parallelrun_core.message import Piece, decode, described_of, files_of
-from parallelrun_core.path_rule import Places
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.storage import stores, supported
 from parallelrun_core.storage.interface import Storage
+from parallelrun_core.storage.path_rule import Places
+from parallelrun_core.wire.message import Piece, decode, described_of, files_of
 from parallelrun_master.planning.changed_inputs import changed_inputs
 from parallelrun_master.planning.input_cuts import InputCuts, known_in
 from tests.unit.storage.memory import MemoryStorage

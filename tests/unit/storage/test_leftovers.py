@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from parallelrun_core.intake.reading import read_job
 from parallelrun_core.mltable.plan import plan_input
-from parallelrun_core.reading import read_job
 from parallelrun_core.spec.fields import Input
 from parallelrun_core.storage.leftovers import is_hidden, is_litter
 from parallelrun_master.planning.leftover_warnings import leftover_warnings

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from parallelrun_core.errors import InvalidInput
-from parallelrun_core.folder.layout import INPUTS
+from parallelrun_core.layout import INPUTS
 from parallelrun_core.mltable.formats import read_steps, step_for
 from parallelrun_core.mltable.formats.delimited import Read as Delimited
 from parallelrun_core.mltable.plan import as_json, load_plans, plan_input

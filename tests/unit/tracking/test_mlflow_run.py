@@ -12,8 +12,8 @@ import yaml
 
 from parallelrun_core.errors import ParallelRunError
 from parallelrun_core.folder.job_folder import JobFolder
-from parallelrun_core.states import JobState
 from parallelrun_core.tracking.mlflow_run import begin_run, checked_uri, end_run, variables_of
+from parallelrun_core.wire.states import JobState
 from tests.unit.tracking.tracking_server import tracking_server
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from parallelrun_core.errors import CorruptLog
-from parallelrun_core.folder.layout import Layout
+from parallelrun_core.layout import Layout
 from parallelrun_core.mltable.plan import load_plans, plan_inputs, save_plans
 from parallelrun_core.spec import JobSpec
 from parallelrun_worker.checked_json import read

@@ -25,9 +25,9 @@ from parallelrun_agent.environments.cache import InUse, check_cache
 from parallelrun_agent.environments.image_python import ImagePython
 from parallelrun_agent.users.places import advice, let_through
 from parallelrun_agent.users.worker_user import SAME_USER, WorkerUser
-from parallelrun_core.outcome import Failure
 from parallelrun_core.service import children
 from parallelrun_core.service.telemetry import logger
+from parallelrun_core.wire.outcome import Failure
 
 if TYPE_CHECKING:
     from parallelrun_agent.loop import EventLoop
@@ -62,7 +62,7 @@ class Recipe:
 
     @classmethod
     def of(cls, environment: Environment, image: ImagePython | None = None) -> Recipe:
-        """What a job asks for, upon what the node's image has.
+        """Return what a job asks for, upon what the node's image has.
 
         Raises:
             ValueError: it asks for what is no longer installed; only a job of an earlier release does.
@@ -80,7 +80,7 @@ class Recipe:
         )
 
     def folder(self, cache: Path) -> Path:
-        """Where it is, or is to be."""
+        """Return where it is, or is to be."""
         more: list[object] = [self.image] if self.image else []
         more += [self.indexes] if self.indexes else []
         text = json.dumps([self.python, self.requirements, self.worker, *more]).encode()
@@ -160,13 +160,13 @@ class JobPython:
         return self._process is None and self.failure is None
 
     def variables(self, inherited: dict[str, str]) -> dict[str, str]:
-        """What an activated environment sets."""
+        """Return what an activated environment sets."""
         if self._folder is None:
             return {}
         return {"VIRTUAL_ENV": str(self._folder), "PATH": f"{self._folder / 'bin'}:{inherited.get('PATH', '')}"}
 
     def is_due(self, now: float) -> bool:
-        """Whether it is time to report that it is still being built, so that the job isn't taken for stuck."""
+        """Return whether it is time to report that it is still being built, so that the job isn't taken for stuck."""
         return self._process is not None and now >= self._report_at
 
     def reported(self, now: float) -> None:

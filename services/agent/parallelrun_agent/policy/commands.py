@@ -6,8 +6,8 @@ import msgspec
 
 from parallelrun_agent.policy.in_flight import Assignment
 from parallelrun_agent.policy.worker import Worker
-from parallelrun_core.leasing import Mode, Reports
-from parallelrun_core.outcome import Failure, Outcome
+from parallelrun_core.wire.leasing import Mode, Reports
+from parallelrun_core.wire.outcome import Failure, Outcome
 
 
 class NextTurn(msgspec.Struct, frozen=True):

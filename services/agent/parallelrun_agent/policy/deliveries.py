@@ -14,8 +14,8 @@ from parallelrun_agent.policy.commands import Deliver
 from parallelrun_agent.policy.in_flight import Assignment
 from parallelrun_agent.policy.look_ahead import LookAhead
 from parallelrun_agent.policy.worker import NEVER, Worker
-from parallelrun_core.leasing import Delivery, Reports
-from parallelrun_core.outcome import Outcome
+from parallelrun_core.wire.leasing import Delivery, Reports
+from parallelrun_core.wire.outcome import Outcome
 
 _REPORT_WITHIN_S = 0.1
 _RUNS = 2

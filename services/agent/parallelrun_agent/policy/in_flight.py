@@ -13,8 +13,8 @@ from typing import Final
 
 import msgspec
 
-from parallelrun_core.data_warnings import DataWarning
-from parallelrun_core.leasing import Delivery
+from parallelrun_core.wire.data_warnings import DataWarning
+from parallelrun_core.wire.leasing import Delivery
 
 SLOW_HEAD_S: Final = 0.1
 """A head that runs for longer than this was not expected to: what waits for it is taken back."""

@@ -19,11 +19,11 @@ from parallelrun_agent.policy.outcomes import CONFUSED, Answer, Exit, OutcomeBui
 from parallelrun_agent.policy.staged_deliveries import StagedDeliveries
 from parallelrun_agent.policy.worker import NEVER, NOBODYS_FAULT, Worker
 from parallelrun_agent.policy.worker_pool import WorkerPool
-from parallelrun_core.data_warnings import DataWarning
-from parallelrun_core.leasing import Mode, Turn
-from parallelrun_core.outcome import Failure, Outcome, Use
 from parallelrun_core.spec import JobSpec
-from parallelrun_core.states import JobState
+from parallelrun_core.wire.data_warnings import DataWarning
+from parallelrun_core.wire.leasing import Mode, Turn
+from parallelrun_core.wire.outcome import Failure, Outcome, Use
+from parallelrun_core.wire.states import JobState
 
 _TURNS_PER_LEASE = 4
 

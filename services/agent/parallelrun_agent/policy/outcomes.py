@@ -10,8 +10,8 @@ import msgspec
 from parallelrun_agent.details import detail_of
 from parallelrun_agent.policy.in_flight import Assignment
 from parallelrun_agent.policy.worker import KillReason, Worker
-from parallelrun_core.outcome import ErrorCategory, Failure, Outcome, Status, Use
 from parallelrun_core.spec import JobSpec
+from parallelrun_core.wire.outcome import ErrorCategory, Failure, Outcome, Status, Use
 
 CONFUSED = (
     "The worker was ended because its answers can't be trusted: something in the process, the entry script or a "

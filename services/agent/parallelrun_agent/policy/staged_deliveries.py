@@ -18,7 +18,7 @@ from parallelrun_agent.policy.deliveries import Deliveries
 from parallelrun_agent.policy.in_flight import Assignment
 from parallelrun_agent.policy.look_ahead import LookAhead
 from parallelrun_agent.policy.worker import Worker
-from parallelrun_core.leasing import Delivery, Reports
+from parallelrun_core.wire.leasing import Delivery, Reports
 
 _AT_FIRST: Final = 2
 """Ahead of each worker while nobody knows how long run() takes: it may be hours, and nodes may be about to come."""

@@ -15,7 +15,7 @@ from parallelrun_agent.policy.in_flight import Assignment
 from parallelrun_agent.policy.job_machine import JobMachine
 from parallelrun_agent.policy.outcomes import Answer, Exit
 from parallelrun_agent.policy.worker import Worker
-from parallelrun_core.outcome import Failure, Outcome
+from parallelrun_core.wire.outcome import Failure, Outcome
 
 _AHEAD: Final = 2
 """For each worker, uploads may be behind by so many times what it has in flight."""

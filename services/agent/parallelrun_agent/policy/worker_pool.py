@@ -7,8 +7,8 @@ from collections import deque
 from parallelrun_agent.policy.commands import Command, DumpStacks, End, Kill, ReportInitFailure, TakeBack
 from parallelrun_agent.policy.in_flight import SLOW_HEAD_S
 from parallelrun_agent.policy.worker import KillReason, Worker
-from parallelrun_core.outcome import Failure
 from parallelrun_core.service.pacing import Backoff
+from parallelrun_core.wire.outcome import Failure
 
 _INIT_FAILURES_PER_WORKER = 3  # after that many, a node stops trying (reference §3.7)
 _FIRST_SPAWN_PAUSE_S = 0.1

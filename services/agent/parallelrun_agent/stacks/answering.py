@@ -11,8 +11,8 @@ from contextlib import suppress
 from parallelrun_agent.stacks.dumps import AskedWorker, stacks_of
 from parallelrun_agent.users.worker_user import WorkerUser
 from parallelrun_agent.workers.worker_process import WorkerProcess
-from parallelrun_core.folder.layout import Logs
 from parallelrun_core.folder.stacks import MOST_WORKERS, NodeStacks, write_stacks
+from parallelrun_core.layout import Logs
 from parallelrun_core.service.telemetry import logger
 from parallelrun_core.store.nodes import StacksRequest
 

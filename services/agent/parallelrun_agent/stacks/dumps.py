@@ -12,9 +12,9 @@ from typing import Final
 
 from parallelrun_agent.node.cgroups import PROC, read
 from parallelrun_agent.node.proc import Stat, stat_of
-from parallelrun_agent.stacks.memory import StackMemory
 from parallelrun_agent.stacks.text import threads_of
 from parallelrun_agent.users.worker_user import WorkerUser
+from parallelrun_agent.workers.stack_memory import StackMemory
 from parallelrun_core.folder.stacks import ThreadStack, WorkerStacks
 from parallelrun_worker import frames
 

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from typing import Final
 
 from parallelrun_core.folder.disk_trouble import is_disk_trouble
-from parallelrun_core.outcome import Failure
 from parallelrun_core.storage.interface import Replaced
+from parallelrun_core.wire.outcome import Failure
 
 _IN_THE_WAY: Final = frozenset({errno.EEXIST, errno.ENOTDIR, errno.ENOTEMPTY})
 _NEEDS_ITS_NAME: Final = (

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from parallelrun_agent.staging.cache import StageCache
-from parallelrun_agent.staging.growing import GrowingPart, complete
 from parallelrun_agent.staging.new_object import NewObject
+from parallelrun_agent.staging.partial_file import GrowingPart, complete
 from parallelrun_agent.staging.parts import Part
 from parallelrun_agent.staging.room import NoRoom
 from parallelrun_core.folder.disk_trouble import is_full

@@ -12,12 +12,12 @@ from parallelrun_agent.staging.parts import Part, parts_of
 from parallelrun_agent.staging.staged import StagedFile
 from parallelrun_agent.staging.tree import JobTree
 from parallelrun_agent.workers.payloads import decoded, payload_of
-from parallelrun_core import message
 from parallelrun_core.errors import CorruptLog
-from parallelrun_core.message import Described, Message
 from parallelrun_core.mltable.plan import InputPlan
 from parallelrun_core.storage.interface import Version
 from parallelrun_core.storage.versions import unpacked
+from parallelrun_core.wire import message
+from parallelrun_core.wire.message import Described, Message
 from parallelrun_worker import frames
 
 

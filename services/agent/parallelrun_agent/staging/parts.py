@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from parallelrun_core.message import Piece
 from parallelrun_core.mltable.read_step import Text
+from parallelrun_core.wire.message import Piece
 
 _HEAD: Final = 4 << 10
 """What is fetched of a file's beginning, at first: it tells the encoding, and has the header."""

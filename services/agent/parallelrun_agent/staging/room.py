@@ -16,7 +16,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from parallelrun_agent.staging.flushed import Doubt, doubt_of, end_doubt
+from parallelrun_agent.staging.crash_recovery import Doubt, doubt_of, end_doubt
 from parallelrun_agent.staging.shards import SHARDS, Entry, Shards
 from parallelrun_core.service.telemetry import logger
 

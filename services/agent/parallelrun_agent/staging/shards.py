@@ -15,7 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from parallelrun_agent.staging.flushed import Doubt
+from parallelrun_agent.staging.crash_recovery import Doubt
 
 SHARDS: Final = 256
 _NEW: Final = ".new-"

@@ -14,11 +14,11 @@ from parallelrun_agent.staging.fetching import fetch
 from parallelrun_agent.staging.room import NoRoom
 from parallelrun_agent.staging.side_objects import SideObject, SideObjects
 from parallelrun_agent.staging.tree import JobTree
-from parallelrun_core.outcome import Failure
 from parallelrun_core.service.telemetry import logger
 from parallelrun_core.storage.interface import Replaced
 from parallelrun_core.storage.objects.environment import NoCredentials
 from parallelrun_core.storage.objects.trouble import StoreAway, StoreError
+from parallelrun_core.wire.outcome import Failure
 
 log = logger()
 

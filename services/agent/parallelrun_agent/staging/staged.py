@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from parallelrun_agent.staging.parts import Part
-from parallelrun_core.outcome import Failure
 from parallelrun_core.storage.interface import Version
+from parallelrun_core.wire.outcome import Failure
 
 
 class StagedFile(NamedTuple):

@@ -25,9 +25,9 @@ from parallelrun_agent.staging.cache import StageCache
 from parallelrun_agent.staging.fetching import SMALL_BYTES, bring, take
 from parallelrun_agent.staging.room import NoRoom
 from parallelrun_agent.staging.staged import Staged, StagedFile
-from parallelrun_core.outcome import Failure
 from parallelrun_core.storage.objects.meters import asked_again
 from parallelrun_core.storage.objects.trouble import StoreAway
+from parallelrun_core.wire.outcome import Failure
 
 _PAUSE_S: Final = 1.0
 _LONGEST_PAUSE_S: Final = 8.0

@@ -17,7 +17,7 @@ from parallelrun_agent.staging.stager import Stager
 from parallelrun_agent.staging.tree import JobTree
 from parallelrun_core.errors import ParallelRunError
 from parallelrun_core.mltable.plan import InputPlan
-from parallelrun_core.outcome import Failure
+from parallelrun_core.wire.outcome import Failure
 
 Events = AbstractContextManager[JobMachine]
 

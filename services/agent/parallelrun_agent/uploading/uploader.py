@@ -20,10 +20,10 @@ from pathlib import Path
 from typing import BinaryIO, Final, NamedTuple, cast
 
 from parallelrun_agent.users.worker_user import WorkerUser
-from parallelrun_core.outcome import Failure
 from parallelrun_core.service.pacing import Backoff
 from parallelrun_core.storage.objects.meters import asked_again
 from parallelrun_core.storage.stores import storage_of
+from parallelrun_core.wire.outcome import Failure
 
 THREADS: Final = 8
 """Files that are uploaded at the same time, each of them in up to three parts."""

@@ -6,11 +6,11 @@ import os
 from contextlib import AbstractContextManager
 from typing import cast
 
-from parallelrun_agent.leader_reports import LeaderReports
 from parallelrun_agent.loop import EventLoop
 from parallelrun_agent.policy.job_machine import JobMachine
 from parallelrun_agent.policy.uploading_machine import UploadingJobMachine
 from parallelrun_agent.uploading.uploader import Uploaded, Uploader
+from parallelrun_agent.workers.leader_reports import LeaderReports
 from parallelrun_agent.workers.plans import PlanMaker
 from parallelrun_agent.workers.processes import WorkerProcesses
 from parallelrun_core.service.telemetry import logger

@@ -12,7 +12,7 @@ from typing import Final
 from parallelrun_agent.users.rights import NotPossible
 from parallelrun_agent.users.worker_user import WorkerUser
 from parallelrun_core.folder.job_folder import JobFolder
-from parallelrun_core.folder.layout import PRIVATE_FOLDER, Logs, code_store, jobs_of, make_store
+from parallelrun_core.layout import PRIVATE_FOLDER, Logs, code_store, jobs_of, make_store
 
 _WAY_THROUGH: Final = 0o111
 _GATE: Final = 0o710

@@ -9,10 +9,10 @@ from typing import Final
 import msgspec
 
 from parallelrun_agent.policy.outcomes import Answer
-from parallelrun_core.data_warnings import DataWarning
 from parallelrun_core.errors import CorruptLog
-from parallelrun_core.masking import Mask
-from parallelrun_core.outcome import ErrorCategory, Failure, Use
+from parallelrun_core.wire.data_warnings import DataWarning
+from parallelrun_core.wire.masking import Mask
+from parallelrun_core.wire.outcome import ErrorCategory, Failure, Use
 from parallelrun_worker import frames
 
 _result_of: Final = frames.RESULT.unpack_from

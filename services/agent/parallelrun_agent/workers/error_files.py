@@ -6,10 +6,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from parallelrun_core.folder.engine_log import EngineLog
-from parallelrun_core.folder.layout import Logs
-from parallelrun_core.masking import Mask
-from parallelrun_core.outcome import Failure, Outcome
-from parallelrun_core.words import indented
+from parallelrun_core.layout import Logs
+from parallelrun_core.untrusted.sanitize import indented
+from parallelrun_core.wire.masking import Mask
+from parallelrun_core.wire.outcome import Failure, Outcome
 
 _MAX_BYTES = 16 << 20
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Final
 
 from parallelrun_core.code.stored import DamagedCode, check_snapshot
-from parallelrun_core.outcome import Failure
 from parallelrun_core.service.telemetry import logger
+from parallelrun_core.wire.outcome import Failure
 
 log = logger()
 

@@ -13,9 +13,9 @@ from parallelrun_agent.settings import AgentSettings
 from parallelrun_agent.users.worker_user import WorkerUser
 from parallelrun_core.errors import ParallelRunError
 from parallelrun_core.folder.job_folder import JobFolder
-from parallelrun_core.paths import open_beneath
 from parallelrun_core.service.telemetry import logger
 from parallelrun_core.tracking.mlflow_folder import FILES, PARTS, is_plain
+from parallelrun_core.untrusted.paths import open_beneath
 
 log = logger()
 

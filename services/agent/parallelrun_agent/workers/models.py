@@ -14,8 +14,8 @@ from parallelrun_agent.users.worker_user import WorkerUser
 from parallelrun_core.assets.catalog import Catalog
 from parallelrun_core.errors import ParallelRunError
 from parallelrun_core.folder.job_folder import JobFolder
-from parallelrun_core.folder.layout import asset_store
 from parallelrun_core.folder.records import JobRecord
+from parallelrun_core.layout import asset_store
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.spec.fields import ValueInput
 from parallelrun_core.storage.location import is_url

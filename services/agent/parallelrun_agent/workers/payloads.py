@@ -10,9 +10,9 @@ import json
 import os
 from pathlib import Path
 
-from parallelrun_core import message
 from parallelrun_core.folder.manifest import resolve
-from parallelrun_core.message import Message
+from parallelrun_core.wire import message
+from parallelrun_core.wire.message import Message
 from parallelrun_worker import frames
 
 

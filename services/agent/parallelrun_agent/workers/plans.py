@@ -12,26 +12,26 @@ from typing import Any
 
 from parallelrun_agent.environments.job_python import JobPython
 from parallelrun_agent.settings import AgentSettings
-from parallelrun_agent.uploading.places import OutputPlaces, WorkerOutputs
 from parallelrun_agent.users.places import make_output
 from parallelrun_agent.users.worker_user import SAME_USER, WorkerUser
 from parallelrun_agent.workers.gpus import GpuPool
 from parallelrun_agent.workers.local_folder import throw_away
 from parallelrun_agent.workers.models import model_folder, view_of_script
+from parallelrun_agent.workers.output_places import OutputPlaces, WorkerOutputs
 from parallelrun_agent.workers.secrets import secret_values
 from parallelrun_agent.workers.survivors import MARK, mark
 from parallelrun_core.folder.job_folder import JobFolder
-from parallelrun_core.folder.layout import Logs
 from parallelrun_core.folder.records import JobRecord
 from parallelrun_core.folder.unreadable import UNREADABLE
-from parallelrun_core.masking import Mask
-from parallelrun_core.row_format import row_format
+from parallelrun_core.layout import Logs
 from parallelrun_core.service.children import without_installers_secrets
 from parallelrun_core.service.telemetry import logger
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.spec.arguments import engine_arguments, input_arguments
 from parallelrun_core.spec.command import command_variables
 from parallelrun_core.tracing.of_job import variables_of
+from parallelrun_core.wire.masking import Mask
+from parallelrun_core.wire.row_format import row_format
 from parallelrun_worker.frames import WorkerConfig
 
 log = logger()

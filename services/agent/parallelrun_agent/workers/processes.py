@@ -14,21 +14,21 @@ from functools import partial
 from typing import Final
 
 from parallelrun_agent.committer import Committer
-from parallelrun_agent.leader_reports import LeaderReports
 from parallelrun_agent.node.memory import OomWatch
 from parallelrun_agent.node_context import NodeContext
 from parallelrun_agent.policy.job_machine import JobMachine
 from parallelrun_agent.policy.outcomes import Exit
 from parallelrun_agent.policy.worker import Worker
 from parallelrun_agent.workers.answers import parse_answer, parse_failure, parse_warnings
+from parallelrun_agent.workers.leader_reports import LeaderReports
 from parallelrun_agent.workers.plans import PlanMaker
 from parallelrun_agent.workers.secrets import SecretMissing
 from parallelrun_agent.workers.worker_process import NotAFrame, WorkerProcess
 from parallelrun_core.errors import CorruptLog
 from parallelrun_core.folder.disk_trouble import is_disk_trouble
-from parallelrun_core.outcome import Failure
 from parallelrun_core.service.pacing import Every
 from parallelrun_core.service.telemetry import logger
+from parallelrun_core.wire.outcome import Failure
 from parallelrun_worker import frames
 
 log = logger()

@@ -21,13 +21,13 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
-from parallelrun_agent.stacks.memory import StackMemory
 from parallelrun_agent.users.places import share_file
 from parallelrun_agent.workers.capped_log import CappedLog
 from parallelrun_agent.workers.delivery_ring import DeliveryRing
 from parallelrun_agent.workers.plans import WorkerPlan
-from parallelrun_core.folder.files import sync_folder
-from parallelrun_core.folder.layout import PRIVATE_FILE
+from parallelrun_agent.workers.stack_memory import StackMemory
+from parallelrun_core.durable_files import sync_folder
+from parallelrun_core.layout import PRIVATE_FILE
 from parallelrun_worker import frames
 
 _READ_BYTES = 1 << 16

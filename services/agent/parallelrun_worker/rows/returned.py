@@ -50,7 +50,9 @@ def kind_of(returned: object) -> str:
 
 
 def has_no_text(value: object) -> bool:
-    """Whether the text of a value is but its type and its address, as that of a generator or of a plain object."""
+    """Return whether the text of a value is but its type and its address, as that of a generator or
+    of a plain object.
+    """
     kind = type(value)
     return kind.__name__ in _NO_TEXTS or (kind.__str__ is object.__str__ and kind.__repr__ is object.__repr__)
 

@@ -47,7 +47,7 @@ def type_of(kind: Kind, words: Words, *, is_strict: bool) -> Any:
 
 
 def _are_words_of(kind: Kind, words: Words, *, is_strict: bool) -> bool:
-    """Whether all words that Arrow's parser takes for truth values are, and mean the same in this column."""
+    """Return whether all words that Arrow's parser takes for truth values are, and mean the same in this column."""
     if is_strict and words[0] == TRUE_WORDS and not ("odd" in kind or "declared" in kind):
         return False
     meant = words_of(kind)
@@ -55,7 +55,9 @@ def _are_words_of(kind: Kind, words: Words, *, is_strict: bool) -> bool:
 
 
 def may_be_inexact(column: Any) -> bool:
-    """Whether a column of floats has a number that a float doesn't have exactly, or that is too large for one."""
+    """Return whether a column of floats has a number that a float doesn't have exactly, or that is
+    too large for one.
+    """
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -179,7 +181,7 @@ def _with_others(numbers: Any, places: Any, others: list[Any], kind: Kind) -> An
 
 
 def _may_begin_oddly(texts: Any) -> bool:
-    """Whether a number begins with a zero or a sign, but for -1 to -9…; or with a blank."""
+    """Return whether a number begins with a zero or a sign, but for -1 to -9…; or with a blank."""
     import numpy as np
 
     for chunk in texts.chunks:
@@ -205,7 +207,7 @@ def _are_exact_in_float(numbers: Any) -> bool:
 
 
 def _may_be_hexadecimal(texts: Any) -> bool:
-    """Whether there is a letter: `0x1F` is a number for Arrow, but not in a table."""
+    """Return whether there is a letter: `0x1F` is a number for Arrow, but not in a table."""
     import numpy as np
 
     buffers = [chunk.buffers()[2] for chunk in texts.chunks]

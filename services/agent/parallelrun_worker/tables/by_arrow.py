@@ -110,7 +110,7 @@ def _parsed(data: bytes, schema: Schema, grammar: Grammar, *, is_strict: bool) -
 
 
 def _is_sound(data: bytes, table: Any, grammar: Grammar) -> bool:
-    """Whether no quoted field has taken in too much: what follows its line, or all to the end."""
+    """Return whether no quoted field has taken in too much: what follows its line, or all to the end."""
     import pyarrow as pa
 
     quote = b'"'

@@ -90,7 +90,7 @@ def _parsed(text: bytes, delimiter: str, width: int, texts: set[int], raw: set[i
 
 
 def _may_have_odd_numbers(data: bytes, grammar: Grammar) -> bool:
-    """Whether a field may begin with a zero that another digit follows, or with a plus, or be -0."""
+    """Return whether a field may begin with a zero that another digit follows, or with a plus, or be -0."""
     import numpy as np
 
     text = np.frombuffer(data, dtype=np.uint8)
@@ -103,7 +103,7 @@ def _may_have_odd_numbers(data: bytes, grammar: Grammar) -> bool:
 
 
 def _fits(column: Any, kind: Kind, *, is_strict: bool) -> bool:
-    """Whether the type that pandas has inferred for a column is the wanted one, or nearly."""
+    """Return whether the type that pandas has inferred for a column is the wanted one, or nearly."""
     code = column.dtype.kind
     if is_strict and kind["kind"] == "int":
         return bool(code == "i")  # of floats, nothing tells how they were written

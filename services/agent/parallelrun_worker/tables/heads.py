@@ -76,7 +76,7 @@ def _with_header(
 
 
 def _bytes_of(text: str, line: bytes, encoding: Encoding) -> int:
-    """How many bytes the beginning of a line takes that ends with a line end."""
+    """Return how many bytes the beginning of a line takes that ends with a line end."""
     if encoding.width > 1:
         return len(text.encode(encoding.name))
     ends = re.finditer(rb"[\r\n]", line)

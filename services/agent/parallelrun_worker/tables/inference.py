@@ -126,7 +126,7 @@ def _is_exact(word: str) -> bool:
 
 
 def _are_in_range(words: list[str]) -> bool:
-    """Whether all years are those of 64-bit nanoseconds."""
+    """Return whether all years are those of 64-bit nanoseconds."""
     years = [int(year) for word in words for year in _YEAR.findall(word)[:1]]
     return all(year in _YEARS for year in years)
 

@@ -13,7 +13,7 @@ _BATCH_ROWS = 1 << 16
 
 
 def source_of(path: str, opener: Open) -> Any:
-    """What Arrow reads a file from, in a `with` statement: by itself, unless files are opened in another way."""
+    """Return what Arrow reads a file from, in a `with` statement: by itself, unless files are opened in another way."""
     return nullcontext(path) if opener is open else opener(path, "rb")
 
 
@@ -75,7 +75,7 @@ def to_frame(table: Any, *, is_exact: bool = False) -> Any:
 
 
 def _would_be_rounded(column: Any) -> bool:
-    """Whether a column has nulls, and whole numbers that a float may not have exactly."""
+    """Return whether a column has nulls, and whole numbers that a float may not have exactly."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -137,11 +137,9 @@ class ArrowRecords(Records):
         return int(self._rows.num_rows)
 
     def frame(self, wanted: list[int] | None = None) -> Any:
-        """See the base."""
         return self._to_frame(self._rows if wanted is None else self._rows.take(wanted))
 
     def stored(self, wanted: list[int], keys: list[bytes]) -> tuple[list[bytes], list[bytes]]:
-        """See the base; rows of one key come as one."""
         order = sorted(range(len(keys)), key=keys.__getitem__)
         rows = self._rows.take([wanted[at] for at in order])
         each: list[bytes] = []

@@ -28,14 +28,14 @@ class Schema:
         self._places: dict[str, int] | None = None
 
     def kind_of(self, name: str) -> Kind:
-        """What a column is read as; text if the first rows didn't have it."""
+        """Return what a column is read as; text if the first rows didn't have it."""
         if self._places is None:
             self._places = {name: place for place, name in enumerate(self.names)}
         place = self._places.get(name)
         return STRING if place is None else self.kinds[place]
 
     def has_order_of(self, names: list[str]) -> bool:
-        """Whether these names are its columns, in this order. No header names those of longer rows."""
+        """Return whether these names are its columns, in this order. No header names those of longer rows."""
         count = len(names)
         return self.names[:count] == names and all(
             name.startswith(_NAMELESS) and name[len(_NAMELESS) :].isdecimal() for name in self.names[count:]
@@ -107,7 +107,7 @@ def frozen(path: str) -> Schema | None:
 
 
 def _of_workers(path: str) -> str:
-    """Where it is when workers are other users than their agent, who can't write to the job folder itself."""
+    """Return where it is when workers are other users than their agent, who can't write to the job folder itself."""
     return os.path.join(os.path.dirname(path), "schemas", os.path.basename(path))
 
 

@@ -119,7 +119,7 @@ class Table:
 
 
 def salt_of(piece: Piece) -> list[int]:
-    """What distinguishes a piece from others, for random numbers."""
+    """Return what distinguishes a piece from others, for random numbers."""
     salt = [zlib.crc32(os.fsencode(piece[0])), piece[1]]
     return [*salt, piece[5]] if piece[5:] and piece[5] else salt
 

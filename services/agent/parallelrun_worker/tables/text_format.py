@@ -39,7 +39,7 @@ class TextFormat(TableFormat):
 
     @abstractmethod
     def inferred(self) -> Schema:
-        """What the first rows look like.
+        """Return what the first rows look like.
 
         Raises:
             OSError, ValueError: the first files can't be read.
@@ -70,7 +70,7 @@ class TextFormat(TableFormat):
         """Text in UTF-8, without a header, as a DataFrame."""
 
     def head(self, path: str, file: BinaryIO) -> FileHead:
-        """What is before the rows of a file."""
+        """Return what is before the rows of a file."""
         return FileHead([], 0, "")
 
     def schema(self) -> Schema:
@@ -127,7 +127,6 @@ class TextFormat(TableFormat):
         """Some records of a file in UTF-8, with newlines at their ends instead of carriage returns alone."""
 
     def frame(self, piece: Piece) -> Any:
-        """See the base."""
         text = self.text(piece)
         with self._placing(piece[0], text):
             return self.frame_of(text, piece[0])
@@ -137,7 +136,7 @@ class TextFormat(TableFormat):
         return self.frame_of_stored(text.data, path, text.head.header)
 
     def values(self) -> Values | None:
-        """How values are read that are odd for their column; None: as earlier releases did."""
+        """Return how values are read that are odd for their column; None: as earlier releases did."""
         if not self.options.get("has_exact_integers"):
             return None
         return Values(self.options["on_mismatch"], is_exact=self.options["inference"] == "exact")
@@ -161,7 +160,6 @@ class TextFormat(TableFormat):
         return place_of(row)
 
     def records(self, piece: Piece) -> Records:
-        """See the base."""
         text = self.text(piece)
         with self._placing(piece[0], text):
             return TextRecords(self, self.split(text), piece[0], text.head.header)
@@ -258,7 +256,6 @@ class TextRecords(Records):
         return len(self._lines)
 
     def frame(self, wanted: list[int] | None = None) -> Any:
-        """See the base."""
         lines = self._lines if wanted is None else [self._lines[at] for at in wanted]
         frame = self._owner.frame_of_stored(b"".join(lines), self._path, self.header)
         if len(frame) != len(lines):
@@ -266,5 +263,4 @@ class TextRecords(Records):
         return frame
 
     def stored(self, wanted: list[int], keys: list[bytes]) -> tuple[list[bytes], list[bytes]]:
-        """See the base."""
         return keys, [self._lines[at] for at in wanted]

@@ -33,7 +33,7 @@ def together(frames: Sequence[Any]) -> Any:
 
 
 def _is_large(frame: Any, name: str) -> bool:
-    """Whether a column has whole numbers that a float may not have exactly."""
+    """Return whether a column has whole numbers that a float may not have exactly."""
     if name not in frame.columns or getattr(frame[name], "ndim", 0) != 1:
         return False
     column = frame[name]

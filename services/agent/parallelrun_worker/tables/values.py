@@ -162,7 +162,7 @@ class ColumnValues:
         return self.settled(value, rule, row, text) if rule else value
 
     def settled(self, value: Any, rule: str, row: int, text: str) -> Any:
-        """What an odd value becomes.
+        """Return what an odd value becomes.
 
         Args:
             value: what would stand for it; None: nothing would.
@@ -276,12 +276,12 @@ def _of_parsed(kind: Kind, values: Sequence[Any], *, has_others: bool) -> Any:
 
 
 def _is_long_number(value: Any) -> bool:
-    """Whether it is the text of a number that has more digits than Python makes one of."""
+    """Return whether it is the text of a number that has more digits than Python makes one of."""
     return type(value) is str and len(value) > MOST_DIGITS and _INT.fullmatch(value) is not None
 
 
 def _is_exact(value: Any) -> bool:
-    """Whether a number, or null, is exact in a float."""
+    """Return whether a number, or null, is exact in a float."""
     return type(value) is not int or -EXACT_IN_FLOAT <= value <= EXACT_IN_FLOAT or _is_float(value)
 
 

@@ -12,12 +12,12 @@ from fastapi import APIRouter, Request, Response
 from starlette.convertors import StringConvertor, register_url_convertor
 
 from parallelrun_api.azure.answers import FaceRoute, answer
+from parallelrun_api.azure.asset_store import ANONYMOUS, DEFAULT, KINDS, LATEST
 from parallelrun_api.azure.blobs.names import container_of
 from parallelrun_api.azure.bodies import read_body
 from parallelrun_api.azure.catalog import FaceAssets
 from parallelrun_api.azure.face import WORKSPACE, Face, FaceOf, scope_of
 from parallelrun_api.azure.ids import without_prefix
-from parallelrun_api.azure.shelf import ANONYMOUS, DEFAULT, KINDS, LATEST
 from parallelrun_api.azure.workspace import blob_url, signature_of
 from parallelrun_core.errors import InvalidInput, NotFound
 
@@ -86,7 +86,9 @@ async def put_version(kind: str, name: str, version: str, request: Request, face
 
 @router.post(_VERSION + "/startPendingUpload", name="hand_out_signature")
 async def start_upload(kind: str, name: str, version: str, request: Request, face: FaceOf) -> Response:
-    """Where the content of a version is to be uploaded: a container of its own, to read only once there is one."""
+    """Return where the content of a version is to be uploaded: a container of its own, to read only
+    once there is one.
+    """
     container = container_of(kind, name, version)
     uri = blob_url(request, container)
     rights = "r" if await run_sync(face.blobs.is_closed, container) else "rw"

@@ -15,11 +15,11 @@ from parallelrun_api.azure.blobs.names import container_of
 from parallelrun_api.azure.documents import component_document
 from parallelrun_api.azure.ids import version_of
 from parallelrun_api.azure.resolving import FaceNames
+from parallelrun_core.asset_names import code_called, stored_code
 from parallelrun_core.assets.contents import keep_code, keep_context
-from parallelrun_core.assets.names import code_called, stored_code
 from parallelrun_core.azure.scope import Budget
 from parallelrun_core.errors import InvalidInput, NotFound
-from parallelrun_core.path_rule import PathRule
+from parallelrun_core.storage.path_rule import PathRule
 from parallelrun_core.storage.stores import storage_of
 
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ class FaceAssets:
         return {**content, "build": {**build, "path": self._kept(build["path"], build["dockerfile_path"])}}
 
     def _kept(self, path: str, dockerfile: str = "") -> str:
-        """What a component calls a folder of code, or of a Dockerfile, which is copied."""
+        """Return what a component calls a folder of code, or of a Dockerfile, which is copied."""
         self._check_code(path)
         settings = self._face.context.settings
         root, folder, rule = settings.root, Path(path), PathRule(settings.root, settings.places)
@@ -165,8 +165,8 @@ class FaceAssets:
 
 
 def _is_curated(kind: str, name: str) -> bool:
-    """Whether this is an environment of Azure ML's own, which every workspace has: a job that names one that nobody
-    here knows is run by the nodes' own Python."""
+    """Return whether this is an environment of Azure ML's own, which every workspace has: a job that names one that
+    nobody here knows is run by the nodes' own Python."""
     return kind == "environments" and name.lower().startswith("azureml-")
 
 

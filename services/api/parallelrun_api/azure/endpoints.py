@@ -14,8 +14,8 @@ from parallelrun_api.azure.deployments import data_given, deployment_document
 from parallelrun_api.azure.face import WORKSPACE, Face, FaceOf, own_url, scope_of
 from parallelrun_api.azure.job_answers import status_of
 from parallelrun_api.azure.masking import check_not_masked, masked
+from parallelrun_api.azure.payload_store import Sent
 from parallelrun_api.azure.resolving import FaceNames
-from parallelrun_api.azure.sent import Sent
 from parallelrun_api.endpoints.accepting import Endpoints
 from parallelrun_api.submission.checks import PathChecks
 from parallelrun_core.errors import InvalidInput
@@ -133,7 +133,7 @@ def _sent_in(document: object) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
 
 
 def _accepting(face: Face) -> Endpoints:
-    """What accepts deployments and data that name what only this face knows."""
+    """Return what accepts deployments and data that name what only this face knows."""
     context, settings = face.context, face.context.settings
     checks = PathChecks(root=settings.root, places=settings.places)
     names = FaceNames(face)

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Final, cast
 
 from fastapi import Depends, Request
 
-from parallelrun_api.azure.door import PREFIX
+from parallelrun_api.azure.auth import PREFIX
 
 if TYPE_CHECKING:
+    from parallelrun_api.azure.asset_store import Shelf
     from parallelrun_api.azure.blobs.store import BlobStore
     from parallelrun_api.azure.names import Names
-    from parallelrun_api.azure.shelf import Shelf
     from parallelrun_api.context import Context
     from parallelrun_api.http.token import Token
 

@@ -10,11 +10,11 @@ from anyio.to_thread import run_sync
 from fastapi import APIRouter, Request, Response
 
 from parallelrun_api.azure.answers import FaceRoute, answer
+from parallelrun_api.azure.auth import PREFIX
 from parallelrun_api.azure.blobs.names import ARTIFACTS, EXECUTION_LOG, OF_LOGS, OF_OUTPUTS
 from parallelrun_api.azure.blobs.places import logs_by_name
 from parallelrun_api.azure.bodies import read_body
 from parallelrun_api.azure.children import children_of
-from parallelrun_api.azure.door import PREFIX
 from parallelrun_api.azure.face import WORKSPACE, Face, FaceOf, scope_of
 from parallelrun_api.azure.job_answers import job_answer, services, status_of
 from parallelrun_api.azure.jobs import change

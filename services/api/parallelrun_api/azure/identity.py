@@ -9,7 +9,7 @@ from fastapi import APIRouter, Request, Response
 
 from parallelrun_api.azure import credentials
 from parallelrun_api.azure.answers import FaceRoute, answer
-from parallelrun_api.azure.door import AUDIENCES, PREFIX
+from parallelrun_api.azure.auth import AUDIENCES, PREFIX
 from parallelrun_api.azure.face import FaceOf
 from parallelrun_core.errors import InvalidInput, Unauthorized
 

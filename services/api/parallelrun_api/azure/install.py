@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from anyio.to_thread import run_sync
 from starlette.routing import BaseRoute, Match, NoMatchFound
 
-from parallelrun_api.azure.door import BLOBS, PREFIX, AzureDoor
+from parallelrun_api.azure.auth import BLOBS, PREFIX, AzureDoor
 
 if TYPE_CHECKING:
     from fastapi import APIRouter, FastAPI

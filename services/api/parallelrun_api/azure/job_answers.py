@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from parallelrun_api.azure.face import own_url, scope_of
 from parallelrun_api.azure.masking import masked
-from parallelrun_core.states import JobState
+from parallelrun_core.wire.states import JobState
 
 if TYPE_CHECKING:
     from fastapi import Request

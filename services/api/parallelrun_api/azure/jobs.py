@@ -22,7 +22,7 @@ from parallelrun_api.http.paging import clamped, decode_token, encode_token
 from parallelrun_api.submission.upload import Upload
 from parallelrun_api.views.jobs import Wanted
 from parallelrun_core.errors import InvalidInput
-from parallelrun_core.reading import read_job
+from parallelrun_core.intake.reading import read_job
 
 router = APIRouter(prefix=WORKSPACE, include_in_schema=False, route_class=FaceRoute)
 
@@ -98,7 +98,7 @@ async def list_jobs(request: Request, face: FaceOf) -> Response:
 
 
 def _has_tag(answer_fields: dict[str, Any], tag: str) -> bool:
-    """Whether a job has a tag, given as its name, or as `name=value`."""
+    """Return whether a job has a tag, given as its name, or as `name=value`."""
     name, equals, value = tag.partition("=")
     tags = answer_fields["properties"]["tags"]
     return not tag or (name in tags and (not equals or tags[name] == value))

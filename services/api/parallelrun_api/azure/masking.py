@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from parallelrun_core.errors import InvalidInput
-from parallelrun_core.masking import MASK
+from parallelrun_core.wire.masking import MASK
 
 _VARIABLES: Final = ("environmentVariables", "environment_variables")
 

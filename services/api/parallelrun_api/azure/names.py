@@ -11,10 +11,10 @@ import re
 from pathlib import Path
 from typing import Any, Final
 
+from parallelrun_core.durable_files import replace_file, sync_file, sync_folder, write_once
 from parallelrun_core.errors import Conflict, InvalidInput, NotFound
-from parallelrun_core.folder.files import replace_file, sync_file, sync_folder, write_once
-from parallelrun_core.folder.layout import PRIVATE_FILE, PRIVATE_FOLDER
 from parallelrun_core.ids import is_job_id
+from parallelrun_core.layout import PRIVATE_FILE, PRIVATE_FOLDER
 
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,254}")
 

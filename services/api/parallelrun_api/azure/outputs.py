@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from parallelrun_api.views.files import ServedFolder
 from parallelrun_core.errors import NotFound
-from parallelrun_core.folder.layout import jobs_of
-from parallelrun_core.path_rule import PathRule, resolve
+from parallelrun_core.layout import jobs_of
 from parallelrun_core.pipelines.outputs import job_of_output, output_path
 from parallelrun_core.spec.expressions import only_expression, reference, same_name
 from parallelrun_core.storage.location import is_url
+from parallelrun_core.storage.path_rule import PathRule, resolve
 
 if TYPE_CHECKING:
     from parallelrun_api.azure.face import Face
@@ -78,7 +78,7 @@ def output_place(face: Face, name: str, output: str) -> str:
 
 
 def _has_only_rows(record: JobRecord) -> bool:
-    """Whether a job has no output with a name, but a file of rows."""
+    """Return whether a job has no output with a name, but a file of rows."""
     if record.is_pipeline or record.spec.get("outputs"):
         return False
     return record.job_spec().writes_rows
@@ -105,7 +105,7 @@ def _served(face: Face, place: str) -> ServedFolder:
 
 
 def _aliases(face: Face, job_id: str, name: str, *, is_pipeline: bool) -> dict[str, str] | None:
-    """What a pipeline's outputs are called in its only step; None: the outputs have their own names.
+    """Return what a pipeline's outputs are called in its only step; None: the outputs have their own names.
 
     A pipeline of one parallel step is one job here, whose outputs are called as in the step.
     """

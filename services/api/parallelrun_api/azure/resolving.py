@@ -6,17 +6,17 @@ import os
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote, urlsplit
 
+from parallelrun_api.azure.asset_store import ANONYMOUS
+from parallelrun_api.azure.auth import BLOBS
 from parallelrun_api.azure.blobs.names import OF_UPLOADS, UPLOADS, checked_blob, checked_container
 from parallelrun_api.azure.documents import component_document
-from parallelrun_api.azure.door import BLOBS
 from parallelrun_api.azure.ids import version_of
 from parallelrun_api.azure.outputs import output_place
-from parallelrun_api.azure.shelf import ANONYMOUS
 from parallelrun_api.azure.workspace import ACCOUNT
-from parallelrun_core.assets.names import Asset, Names, job_output_in
+from parallelrun_core.asset_names import Asset, Names, job_output_in
 from parallelrun_core.assets.site import DEFAULT_DATASTORE
-from parallelrun_core.computes.built_images import DOCKERFILE
 from parallelrun_core.errors import NotFound
+from parallelrun_core.spec.built_images import DOCKERFILE
 from parallelrun_core.storage.location import datastore_of, location_of
 
 if TYPE_CHECKING:
@@ -77,12 +77,12 @@ class FaceNames:
         return self._others.place(text)
 
     def uploaded(self, path: str) -> str:
-        """Where a path is that the client has uploaded to the default datastore."""
+        """Return where a path is that the client has uploaded to the default datastore."""
         path = path.rstrip("/")
         return str(self._blobs.file(UPLOADS, checked_blob(path)) if path else self._blobs.folder / UPLOADS)
 
     def content(self, kind: str, properties: dict[str, Any]) -> dict[str, Any]:
-        """What an asset that the client has sent is, as documents have it."""
+        """Return what an asset that the client has sent is, as documents have it."""
         match kind:
             case "codes":
                 return {"path": self.place(str(properties.get("codeUri", "")))}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fastapi import APIRouter, Request, Response
 
 from parallelrun_api.azure.answers import FaceRoute, NotSupported
-from parallelrun_api.azure.door import PREFIX
+from parallelrun_api.azure.auth import PREFIX
 
 router = APIRouter(prefix=PREFIX, include_in_schema=False, route_class=FaceRoute)
 
@@ -19,7 +19,7 @@ async def refuse(path: str, request: Request) -> Response:
 
 
 def _named(path: str) -> str:
-    """What a path is about: what is in the workspace, or what a provider has, or else its last part."""
+    """Return what a path is about: what is in the workspace, or what a provider has, or else its last part."""
     inside = path.partition("/workspaces/")[2].partition("/")[2]
     provided = path.partition("/providers/")[2].split("/")[1:2]
     return (inside.split("/")[0] if inside else next(iter(provided), path.rstrip("/").rpartition("/")[2]))[:60]

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 from fastapi import APIRouter
 
 from parallelrun_api.azure import assets, endpoints, history, identity, jobs, rest, schedules, workspace
+from parallelrun_api.azure.asset_store import Shelf
 from parallelrun_api.azure.blobs import routes as blobs
 from parallelrun_api.azure.blobs.store import BlobStore
 from parallelrun_api.azure.face import Face
 from parallelrun_api.azure.names import Names
-from parallelrun_api.azure.shelf import Shelf
 
 if TYPE_CHECKING:
     from fastapi import FastAPI

@@ -13,8 +13,8 @@ from parallelrun_api.azure.bodies import read_body
 from parallelrun_api.azure.documents import document_of
 from parallelrun_api.azure.face import WORKSPACE, Face, FaceOf, scope_of
 from parallelrun_api.azure.masking import check_not_masked, masked
+from parallelrun_api.azure.payload_store import Sent
 from parallelrun_api.azure.resolving import FaceNames
-from parallelrun_api.azure.sent import Sent
 from parallelrun_api.schedules.accepting import Schedules
 from parallelrun_api.submission.checks import PathChecks
 from parallelrun_api.views.shown import rfc3339
@@ -133,7 +133,7 @@ def _put(face: Face, name: str, sent: dict[str, Any]) -> Revision:
 
 
 def _meant(sent: Mapping[str, Any]) -> dict[str, Any]:
-    """What a schedule is, without whether it is enabled and what the client adds to what it got."""
+    """Return what a schedule is, without whether it is enabled and what the client adds to what it got."""
     job = dict((sent.get("action") or {}).get("jobDefinition") or {})
     work = {key: job.get(key) for key in ("jobs", "inputs", "outputs", "command", "codeId", "sourceJobId")}
     return {"trigger": _trigger(sent.get("trigger") or {}), "job": work, "labels": sent.get("displayName")}
@@ -148,7 +148,7 @@ def _with_job_id(face: Face, document: dict[str, Any]) -> dict[str, Any]:
 
 
 def _accepting(face: Face) -> Schedules:
-    """What accepts schedules, with jobs that name what only this face knows."""
+    """Return what accepts schedules, with jobs that name what only this face knows."""
     context, settings = face.context, face.context.settings
     checks = PathChecks(root=settings.root, places=settings.places)
     names = FaceNames(face)
@@ -171,7 +171,7 @@ def _answer_of(face: Face, scope: str, name: str, revision: Revision) -> dict[st
 
 
 def _like_sent(revision: Revision) -> dict[str, Any]:
-    """What a client might have sent for a schedule that was defined in another way."""
+    """Return what a client might have sent for a schedule that was defined in another way."""
     trigger_fields = revision.trigger
     trigger = {
         theirs: trigger_fields[ours]

@@ -10,9 +10,9 @@ from fastapi import APIRouter, Request, Response
 
 from parallelrun_api.azure import credentials
 from parallelrun_api.azure.answers import FaceRoute, NotSupported, answer
+from parallelrun_api.azure.auth import BLOBS, PREFIX
 from parallelrun_api.azure.blobs.names import ARTIFACTS, UPLOADS
 from parallelrun_api.azure.bodies import read_body
-from parallelrun_api.azure.door import BLOBS, PREFIX
 from parallelrun_api.azure.face import WORKSPACE, Face, FaceOf, own_url, scope_of
 from parallelrun_core.errors import NotFound
 
@@ -74,7 +74,7 @@ def _workspace(name: str, scope: str, properties: dict[str, Any]) -> dict[str, A
 
 @router.get(f"{PREFIX}/discovery")
 async def discovery(request: Request) -> Response:
-    """Where each part of the service is: here."""
+    """Return where each part of the service is: here."""
     url = own_url(request)
     parts = ("api", "mfe", "catalog", "pipelines", "studio", "history", "experimentation", "modelmanagement")
     return answer(dict.fromkeys(parts, url))
@@ -102,7 +102,7 @@ async def get_datastore(name: str, request: Request, face: FaceOf) -> Response:
 
 @router.post(WORKSPACE + "/datastores/{name}/listSecrets", name="hand_out_signature")
 async def list_secrets(name: str, request: Request, face: FaceOf) -> Response:
-    """What its container can be used with, for some hours: a signature."""
+    """Return what its container can be used with, for some hours: a signature."""
     if name not in BUILT_IN:
         raise NotSupported("The API has no credentials of other stores: nodes have them (docs/storage.md).")
     rights = "rw" if name == "workspaceblobstore" else "r"
@@ -160,7 +160,7 @@ async def list_computes(request: Request, face: FaceOf) -> Response:
 
 @router.get(WORKSPACE + "/computes/{name}")
 async def get_compute(name: str, request: Request, face: FaceOf) -> Response:
-    """One of them; while there are none, the nodes, by whatever name."""
+    """Return one of them; while there are none, the nodes, by whatever name."""
     return answer(await run_sync(_compute, face, request, name))
 
 

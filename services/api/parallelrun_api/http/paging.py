@@ -11,7 +11,7 @@ from fastapi import Query
 from starlette.responses import Response
 
 from parallelrun_api.http.answers import encoded_answer
-from parallelrun_api.http.lanes import Lane
+from parallelrun_api.http.concurrency import ConcurrencyLimiter
 from parallelrun_core.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def clamped(limit: int) -> int:
 
 
 async def page_answer(
-    lane: Lane,
+    lane: ConcurrencyLimiter,
     model: type[BaseModel],
     query: tuple[str, *tuple[Hashable, ...]],
     read: Callable[[str, int], tuple[list[Any], str | None]],

@@ -15,7 +15,7 @@ from parallelrun_api.models import Problem, ProblemEntry
 from parallelrun_core.errors import NotFound, ParallelRunError, Unauthorized, Unavailable
 from parallelrun_core.folder.disk_trouble import may_pass
 from parallelrun_core.store.connection import CONNECTION_ERRORS, RedisError
-from parallelrun_core.words import visible
+from parallelrun_core.untrusted.sanitize import visible
 
 if TYPE_CHECKING:
     from fastapi import FastAPI

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from parallelrun_api.http.named_tokens import ONLY_ONE, NamedTokens
-from parallelrun_core.folder.files import write_once
+from parallelrun_core.durable_files import write_once
 from parallelrun_core.service import telemetry
 from parallelrun_core.service.state_folder import state_folder
 

@@ -7,7 +7,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from parallelrun_api.models.answer import JOB_ID_EXAMPLE, TIME_EXAMPLE, Answer, Time
-from parallelrun_core.states import JobState, StepState
+from parallelrun_core.wire.states import JobState, StepState
 
 
 class Progress(Answer):

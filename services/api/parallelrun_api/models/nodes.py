@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from parallelrun_api.models.answer import Answer, Time
-from parallelrun_core.states import NodeState
+from parallelrun_core.wire.states import NodeState
 
 
 class Finding(Answer):

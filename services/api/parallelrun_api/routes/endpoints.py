@@ -24,7 +24,7 @@ from parallelrun_api.submission.upload import (
 )
 from parallelrun_api.views.shown import etag
 from parallelrun_core.endpoints.records import NAME_PATTERN
-from parallelrun_core.folder.layout import code_store
+from parallelrun_core.layout import code_store
 
 router = APIRouter(prefix="/v1", tags=["batch endpoints"])
 

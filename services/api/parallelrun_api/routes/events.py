@@ -16,9 +16,9 @@ from starlette.responses import StreamingResponse
 from parallelrun_api.context import Context, Ctx
 from parallelrun_api.models import Job
 from parallelrun_api.routes.responses import JobId, content, problems
-from parallelrun_core.masking import Mask
 from parallelrun_core.service.pacing import Every
 from parallelrun_core.store.event_stream import Event, EventId
+from parallelrun_core.wire.masking import Mask
 
 router = APIRouter(prefix="/v1", tags=["jobs"])
 

@@ -16,8 +16,8 @@ from parallelrun_api.routes.responses import FilePath, JobId, content, problems
 from parallelrun_api.views.downloads import BYTES, TEXT, Wanted, download
 from parallelrun_api.views.files import ServedFolder, ServedFolders, page, page_begin
 from parallelrun_api.views.outputs import ServedOutputs
-from parallelrun_core.path_rule import PathRule
 from parallelrun_core.service import telemetry
+from parallelrun_core.storage.path_rule import PathRule
 
 log = telemetry.logger()
 router = APIRouter(prefix="/v1", tags=["files"])

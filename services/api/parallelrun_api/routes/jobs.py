@@ -19,9 +19,9 @@ from parallelrun_api.submission.idempotency import checked_key
 from parallelrun_api.submission.upload import FORM_TYPE, JSON_TYPE, YAML_TYPES, read_upload
 from parallelrun_api.views.jobs import Wanted
 from parallelrun_api.views.shown import etag, matches
-from parallelrun_core.folder.layout import code_store
 from parallelrun_core.ids import JOB_ID
-from parallelrun_core.states import JobState
+from parallelrun_core.layout import code_store
+from parallelrun_core.wire.states import JobState
 
 router = APIRouter(prefix="/v1", tags=["jobs"])
 

@@ -13,7 +13,7 @@ from parallelrun_api.models import MiniBatchPage, MiniBatchTries
 from parallelrun_api.routes.responses import JobId, problems
 from parallelrun_api.views.mini_batches import Order, Page, Part, Status, decided, ready, running
 from parallelrun_core.errors import Conflict, InvalidInput, NotFound
-from parallelrun_core.masking import Mask
+from parallelrun_core.wire.masking import Mask
 
 if TYPE_CHECKING:
     from parallelrun_core.folder.records import JobRecord

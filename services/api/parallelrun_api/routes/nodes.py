@@ -15,11 +15,11 @@ from parallelrun_api.models.answer import Asked
 from parallelrun_api.routes.responses import problems
 from parallelrun_api.views.shown import rfc3339
 from parallelrun_core.checks.stores import refusals
-from parallelrun_core.path_rule import PathRule
 from parallelrun_core.problems import Problems
 from parallelrun_core.spec.fields import MAX_PATH
-from parallelrun_core.states import NodeState
+from parallelrun_core.storage.path_rule import PathRule
 from parallelrun_core.store.nodes import MOST_PATHS, CheckAnswer, NodeInfo
+from parallelrun_core.wire.states import NodeState
 
 router = APIRouter(prefix="/v1", tags=["nodes"])
 

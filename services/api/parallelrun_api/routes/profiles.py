@@ -13,7 +13,7 @@ from parallelrun_api.models import Profile, ProfileCall, ProfiledFunction, Profi
 from parallelrun_api.routes.responses import JobId, problems
 from parallelrun_api.views.files import ServedFolder
 from parallelrun_core.folder.job_folder import JobFolder
-from parallelrun_core.masking import Mask
+from parallelrun_core.wire.masking import Mask
 
 if TYPE_CHECKING:
     from parallelrun_api.profiles.reading import Profiles

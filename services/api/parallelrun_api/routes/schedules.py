@@ -18,7 +18,7 @@ from parallelrun_api.schedules.models import FirePage, Schedule, SchedulePage
 from parallelrun_api.submission.forms import CODE
 from parallelrun_api.submission.idempotency import checked_key
 from parallelrun_api.submission.upload import FORM_TYPE, JSON_TYPE, YAML_TYPES, read_document_and_files
-from parallelrun_core.folder.layout import code_store
+from parallelrun_core.layout import code_store
 from parallelrun_core.schedules.records import NAME_PATTERN
 
 router = APIRouter(prefix="/v1", tags=["schedules"])

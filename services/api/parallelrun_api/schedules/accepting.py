@@ -19,8 +19,8 @@ from parallelrun_core.errors import InvalidInput, NotFound
 from parallelrun_core.folder.job_folder import JobFolder, job_folder
 from parallelrun_core.folder.records import JobRecord
 from parallelrun_core.ids import new_job_id
-from parallelrun_core.output_claims import claim_of
-from parallelrun_core.prepared import JOB_ID, TRIGGER_TIME, job_of
+from parallelrun_core.intake.output_claims import claim_of
+from parallelrun_core.intake.prepared import JOB_ID, TRIGGER_TIME, job_of
 from parallelrun_core.problems import Problems
 from parallelrun_core.schedules.document import ScheduleReading, read_schedule
 from parallelrun_core.schedules.policy import Outcome
@@ -33,7 +33,7 @@ from parallelrun_core.store.registry import BETWEEN_OUTPUTS
 
 if TYPE_CHECKING:
     from parallelrun_api.submission.submissions import Submissions
-    from parallelrun_core.assets.names import Names
+    from parallelrun_core.asset_names import Names
     from parallelrun_core.store.registry import Registry
 
 log = telemetry.logger()

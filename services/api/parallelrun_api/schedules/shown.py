@@ -9,10 +9,10 @@ from typing import Final
 from parallelrun_api.schedules import models
 from parallelrun_api.views.shown import rfc3339, type_of
 from parallelrun_core.errors import CorruptLog, NewerSchema, NotFound
-from parallelrun_core.masking import Mask, masked_spec
 from parallelrun_core.schedules.records import Fire, Revision, moment, shown
 from parallelrun_core.schedules.store import ScheduleStore
 from parallelrun_core.service import telemetry
+from parallelrun_core.wire.masking import Mask, masked_spec
 
 log = telemetry.logger()
 

@@ -89,7 +89,9 @@ class Pages:
         return {_ROOT: _file(_ROOT, _NOT_BUILT), **files}
 
     def serves(self, scope: Scope, headers: Mapping[bytes, bytes]) -> bool:
-        """Whether this request is for a file of the page, or for its address, or made by a person who opens one."""
+        """Return whether this request is for a file of the page, or for its address, or made by a
+        person who opens one.
+        """
         path, is_person = scope["path"], b"text/html" in headers.get(b"accept", b"")
         if is_person and scope["method"] in ("GET", "HEAD") and _SHOWN.fullmatch(path):
             return True

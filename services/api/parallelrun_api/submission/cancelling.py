@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from parallelrun_core.cancelling import cancel
 from parallelrun_core.folder.job_folder import job_folder
+from parallelrun_core.intake.cancelling import cancel
 from parallelrun_core.service import telemetry
 
 if TYPE_CHECKING:

@@ -8,15 +8,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from parallelrun_core.assets.names import stored_code
+from parallelrun_core.asset_names import stored_code
 from parallelrun_core.errors import Problem
 from parallelrun_core.mltable.plan import plan_inputs
-from parallelrun_core.path_rule import PathRule, Places
 from parallelrun_core.problems import Problems
 from parallelrun_core.spec import Input, JobSpec
 from parallelrun_core.spec.requirements import host_of
 from parallelrun_core.storage.interface import Trouble
 from parallelrun_core.storage.location import is_url
+from parallelrun_core.storage.path_rule import PathRule, Places
 from parallelrun_core.storage.stores import storage_of
 
 _PACKAGE_HOSTS: Final = (
@@ -36,7 +36,7 @@ class PathChecks:
     """Where all paths of jobs must be."""
 
     def rule(self) -> PathRule:
-        """What a job that is submitted now may use."""
+        """Return what a job that is submitted now may use."""
         return PathRule(self.root, self.places)
 
     def check(self, spec: JobSpec, *, has_zip: bool) -> None:

@@ -14,7 +14,7 @@ from python_multipart.multipart import MultipartParser, parse_options_header
 
 from parallelrun_api.http.errors import BodyTooLarge
 from parallelrun_core.errors import InvalidInput
-from parallelrun_core.folder.layout import make_store
+from parallelrun_core.layout import make_store
 
 SPEC: Final = "spec"
 CODE: Final = "code"

@@ -6,10 +6,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from parallelrun_core.azure.findings import Note
-from parallelrun_core.computes import images, names
+from parallelrun_core.computes import images
 from parallelrun_core.computes.catalog import ComputeCatalog
 from parallelrun_core.computes.images import has_image
 from parallelrun_core.computes.selection import computes_in
+from parallelrun_core.spec import compute_names as names
 from parallelrun_core.store.nodes import NodeInfo, Nodes, fewer_workers
 
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Final
 from anyio.to_thread import run_sync
 
 from parallelrun_core.folder.job_folder import abandoned
-from parallelrun_core.folder.layout import code_store
 from parallelrun_core.folder.unreadable import UNREADABLE, SkippedJobs
+from parallelrun_core.layout import code_store
 from parallelrun_core.service import telemetry
 from parallelrun_core.service.pacing import Backoff
 from parallelrun_core.store.connection import RedisError

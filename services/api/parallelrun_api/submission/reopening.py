@@ -11,20 +11,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from parallelrun_api.submission.output_claims import check_nobody_else_writes
-from parallelrun_core.cancelling import cancel
 from parallelrun_core.computes.catalog import ComputeCatalog
 from parallelrun_core.computes.selection import computes_in
 from parallelrun_core.errors import Conflict, InvalidInput, Unavailable
 from parallelrun_core.folder.decisions import read_decisions
 from parallelrun_core.folder.job_folder import JobFolder, job_folder
 from parallelrun_core.folder.records import JobRecord, JobResult, Reopening
+from parallelrun_core.intake.cancelling import cancel
+from parallelrun_core.intake.reopening import next_generation, reopen
 from parallelrun_core.pipelines.standing import can_be_retried, standings
-from parallelrun_core.reopening import next_generation, reopen
 from parallelrun_core.service import telemetry
-from parallelrun_core.states import JobState
 from parallelrun_core.storage.location import is_url
 from parallelrun_core.storage.stores import storage_of
 from parallelrun_core.store.registry import Registry
+from parallelrun_core.wire.states import JobState
 
 if TYPE_CHECKING:
     from parallelrun_core.store.connection import Redis

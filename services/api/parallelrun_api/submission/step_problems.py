@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from parallelrun_core.errors import Conflict, InvalidInput, Problem
-from parallelrun_core.reading import Reading
+from parallelrun_core.intake.reading import Reading
 
 Names = tuple[str, ...]
 """Of a step, after those of the pipelines that it is in."""

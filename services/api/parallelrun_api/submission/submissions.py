@@ -38,14 +38,14 @@ from parallelrun_api.submission.takeover import check_earlier_pipeline, earlier_
 from parallelrun_api.submission.upload import Upload
 from parallelrun_core.computes.catalog import ComputeCatalog
 from parallelrun_core.computes.selection import Selection
+from parallelrun_core.durable_files import sync_folder
 from parallelrun_core.errors import Conflict, InvalidInput, NotFound
-from parallelrun_core.folder.files import sync_folder
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.records import JobRecord
 from parallelrun_core.folder.takeover import take_over
 from parallelrun_core.ids import new_job_id
-from parallelrun_core.launching import register
-from parallelrun_core.prepared import job_of
+from parallelrun_core.intake.launching import register
+from parallelrun_core.intake.prepared import job_of
 from parallelrun_core.service import failpoints, telemetry
 from parallelrun_core.spec import JobSpec, PipelineSpec
 from parallelrun_core.spec.pipeline_steps import leaf_steps, with_steps
@@ -55,7 +55,7 @@ from parallelrun_core.store.registry import Registry
 from parallelrun_core.tracing.context import SpanContext
 
 if TYPE_CHECKING:
-    from parallelrun_core.reading import Reading
+    from parallelrun_core.intake.reading import Reading
     from parallelrun_core.store.connection import Redis
 
 log = telemetry.logger()

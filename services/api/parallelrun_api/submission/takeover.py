@@ -15,10 +15,10 @@ from parallelrun_core.errors import Conflict, InvalidInput, NotFound, Problem
 from parallelrun_core.folder.job_folder import JobFolder, job_folder
 from parallelrun_core.folder.records import JobRecord
 from parallelrun_core.mltable.plan import InputPlan, load_plans, plan_inputs
-from parallelrun_core.path_rule import PathRule
-from parallelrun_core.row_format import row_format
 from parallelrun_core.spec import Input, JobSpec
 from parallelrun_core.storage.location import is_url
+from parallelrun_core.storage.path_rule import PathRule
+from parallelrun_core.wire.row_format import row_format
 
 _POINTER: Final = "/resume_from"
 _MOST: Final = 200

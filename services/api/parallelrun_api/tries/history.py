@@ -21,8 +21,8 @@ from parallelrun_api.tries.summary import DONE, FAILED, LOST, RETRIED, Summary
 from parallelrun_api.tries.worker_phases import FollowedReport, WorkerPhase
 from parallelrun_core.errors import Conflict
 from parallelrun_core.folder.decisions import NAME as DECISIONS
-from parallelrun_core.folder.layout import Logs
-from parallelrun_core.outcome import Outcome, decode_list
+from parallelrun_core.layout import Logs
+from parallelrun_core.wire.outcome import Outcome, decode_list
 
 if TYPE_CHECKING:
     from parallelrun_core.folder.job_folder import JobFolder

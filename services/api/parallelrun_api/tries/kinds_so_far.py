@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from parallelrun_core.error_kinds import Kind, kind_of, place_of
+from parallelrun_core.wire.error_kinds import Kind, kind_of, place_of
 
 if TYPE_CHECKING:
-    from parallelrun_core.outcome import Failure, Outcome
+    from parallelrun_core.wire.outcome import Failure, Outcome
 
 MOST_KINDS: Final = 200
 _MOST_SAMPLES: Final = 10

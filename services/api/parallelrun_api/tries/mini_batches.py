@@ -14,9 +14,9 @@ from parallelrun_api.tries.history import History, Place
 from parallelrun_api.tries.summary import DONE, FAILED, LOST, RETRIED
 from parallelrun_api.tries.timeline import clock_of
 from parallelrun_api.views.mini_batches import Page, Part, mini_batch_of
-from parallelrun_core.folder.layout import Logs
-from parallelrun_core.masking import Mask
-from parallelrun_core.outcome import Outcome, decode_list, encode_list
+from parallelrun_core.layout import Logs
+from parallelrun_core.wire.masking import Mask
+from parallelrun_core.wire.outcome import Outcome, decode_list, encode_list
 
 if TYPE_CHECKING:
     from parallelrun_api.tries.columns import Array

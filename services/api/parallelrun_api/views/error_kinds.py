@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from parallelrun_api.models import KindOfError, KindsOfErrors
-from parallelrun_core.masking import Mask
+from parallelrun_core.wire.masking import Mask
 
 if TYPE_CHECKING:
     from parallelrun_api.tries.history import History

@@ -19,9 +19,9 @@ from typing import Final
 from anyio.to_thread import run_sync
 
 from parallelrun_core.service.pacing import Backoff
-from parallelrun_core.states import JobState
 from parallelrun_core.store.connection import RedisError
 from parallelrun_core.store.event_stream import BEGINNING, Event, EventId, EventStreams
+from parallelrun_core.wire.states import JobState
 
 WAIT_S: Final = 10.0
 """How long a feed waits for events at a time."""

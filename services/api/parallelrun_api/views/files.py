@@ -21,7 +21,7 @@ from parallelrun_api.models import FileEntry, FileList, OutputElsewhere
 from parallelrun_api.views.folder_names import FolderNames
 from parallelrun_api.views.shown import rfc3339
 from parallelrun_core.errors import NotFound, UnsafePath
-from parallelrun_core.paths import open_beneath, relative_parts
+from parallelrun_core.untrusted.paths import open_beneath, relative_parts
 
 MAX_FILES: Final = 10_000
 MAX_TAIL_LINES: Final = 100_000

@@ -13,15 +13,15 @@ from parallelrun_api.views.pipelines import Pipelines
 from parallelrun_api.views.shown import job_of
 from parallelrun_core.errors import CorruptLog, NewerSchema, NotFound
 from parallelrun_core.folder.job_folder import JobFolder, job_folder
-from parallelrun_core.folder.layout import job_ids
 from parallelrun_core.folder.records import JobRecord, JobResult
 from parallelrun_core.folder.unreadable import SkippedJobs
 from parallelrun_core.ids import is_from
-from parallelrun_core.latest import Latest
-from parallelrun_core.masking import masked_spec
-from parallelrun_core.states import JobState
+from parallelrun_core.layout import job_ids
+from parallelrun_core.lru_cache import LruCache
 from parallelrun_core.store.connection import CONNECTION_ERRORS
 from parallelrun_core.store.registry import JobStatus
+from parallelrun_core.wire.masking import masked_spec
+from parallelrun_core.wire.states import JobState
 
 if TYPE_CHECKING:
     from parallelrun_core.store.registry import Registry
@@ -58,9 +58,9 @@ class Jobs:
         self.root = root
         self._registry = registry
         self._pipelines = Pipelines(root, registry)
-        self._steps = Latest[str](_STEPS)
+        self._steps = LruCache[str](_STEPS)
         """From the id of a job that is a step to that of its pipeline."""
-        self._ended = Latest[tuple[JobStatus, models.Job]](_ENDED)
+        self._ended = LruCache[tuple[JobStatus, models.Job]](_ENDED)
         """As they were shown last, each with the status of that time: one that is reopened gets another."""
         self._skipped = SkippedJobs(root)
 

@@ -12,7 +12,7 @@ from parallelrun_api.http.paging import decode_token, encode_token
 from parallelrun_api.models import LogLine, LogLines
 from parallelrun_api.views.files import ServedFolder
 from parallelrun_core.errors import InvalidInput, NotFound, UnsafePath
-from parallelrun_core.words import visible
+from parallelrun_core.untrusted.sanitize import visible
 
 MAX_TEXT: Final = 200
 _MOST_BYTES: Final = 64 << 20

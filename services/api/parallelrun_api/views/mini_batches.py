@@ -13,8 +13,8 @@ from parallelrun_core.folder.damage import FRAME, Damage
 from parallelrun_core.folder.decisions import NAME
 from parallelrun_core.folder.record_log import RecordReader
 from parallelrun_core.folder.term_log import Span, file_of, spans
-from parallelrun_core.masking import Mask
-from parallelrun_core.outcome import Outcome, decode_list
+from parallelrun_core.wire.masking import Mask
+from parallelrun_core.wire.outcome import Outcome, decode_list
 
 if TYPE_CHECKING:
     from pathlib import Path

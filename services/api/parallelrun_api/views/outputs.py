@@ -14,13 +14,13 @@ from parallelrun_api.views.folder_names import FolderNames
 from parallelrun_core.errors import NotFound
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.records import JobRecord
-from parallelrun_core.path_rule import PathRule, resolve
 from parallelrun_core.pipelines.outputs import maker_of
 from parallelrun_core.pipelines.standing import standings
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.spec.pipeline_steps import last_steps
-from parallelrun_core.states import StepState
 from parallelrun_core.storage.location import is_url
+from parallelrun_core.storage.path_rule import PathRule, resolve
+from parallelrun_core.wire.states import StepState
 
 
 @dataclass

@@ -17,14 +17,14 @@ from parallelrun_api.views.shown import progress_of, rfc3339
 from parallelrun_core.errors import NotFound
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.records import JobRecord, JobResult
-from parallelrun_core.latest import Latest
-from parallelrun_core.masking import Mask, masked_spec
+from parallelrun_core.lru_cache import LruCache
 from parallelrun_core.pipelines.outputs import output_path
 from parallelrun_core.pipelines.records import StepRecord, by_step, read_record, record_names
 from parallelrun_core.pipelines.standing import Standing, end_of, standings
 from parallelrun_core.spec import PipelineSpec
-from parallelrun_core.states import JobState, StepState
 from parallelrun_core.store.registry import JobStatus, Registry
+from parallelrun_core.wire.masking import Mask, masked_spec
+from parallelrun_core.wire.states import JobState, StepState
 
 _PIPELINES: Final = 64
 """Of which what was submitted is remembered."""
@@ -78,8 +78,8 @@ class Pipelines:
     def __init__(self, root: Path, registry: Registry) -> None:
         self._root = root
         self._registry = registry
-        self._submitted = Latest[Submitted](_PIPELINES)
-        self._ends = Latest[_End](_ENDS)
+        self._submitted = LruCache[Submitted](_PIPELINES)
+        self._ends = LruCache[_End](_ENDS)
 
     def submitted(self, folder: JobFolder) -> Submitted | None:
         """Return what was submitted, if it is remembered and the job is still there."""

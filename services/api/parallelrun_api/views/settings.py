@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from parallelrun_api.models import EffectiveSetting, EffectiveSettings
 from parallelrun_core.described import descriptions
-from parallelrun_core.masking import masked_spec
 from parallelrun_core.spec import JobSpec, PipelineSpec
+from parallelrun_core.wire.masking import masked_spec
 
 if TYPE_CHECKING:
     from pydantic.fields import FieldInfo

@@ -9,14 +9,14 @@ from zlib import crc32
 import msgspec
 
 from parallelrun_api import models
-from parallelrun_core.masking import Mask, masked_spec
-from parallelrun_core.progress import Progress
-from parallelrun_core.states import JobState
+from parallelrun_core.wire.masking import Mask, masked_spec
+from parallelrun_core.wire.progress import Progress
+from parallelrun_core.wire.states import JobState
 
 if TYPE_CHECKING:
-    from parallelrun_core.failure import JobFailure
     from parallelrun_core.folder.records import JobRecord, JobResult
     from parallelrun_core.store.registry import JobStatus
+    from parallelrun_core.wire.failure import JobFailure
 
 
 def job_of(

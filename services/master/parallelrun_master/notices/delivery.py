@@ -18,15 +18,15 @@ import msgspec
 
 from parallelrun_core.datastores.secret_files import SecretUnusable, read_secret_file
 from parallelrun_core.errors import ParallelRunError
-from parallelrun_core.folder.layout import Logs, notices_of
+from parallelrun_core.layout import Logs, notices_of
 from parallelrun_core.service import telemetry
 from parallelrun_core.service.process import die_with_parent
 from parallelrun_core.spec.notify import Notify
 from parallelrun_core.spec.secrets import OF_NOTICES
-from parallelrun_core.words import visible
+from parallelrun_core.untrusted.sanitize import visible
 from parallelrun_master.notices.message import KeyUnusable, body, headers, key_of, notice_id
 from parallelrun_master.notices.sending import NotDelivered, post
-from parallelrun_master.owed.ends import Clock, End, due_end
+from parallelrun_master.outbox.delivery import Clock, End, due_end
 from parallelrun_master.policy.notices import Allowed, key_file
 
 if TYPE_CHECKING:

@@ -9,17 +9,17 @@ from typing import Final
 import msgspec
 
 from parallelrun_core.errors import Conflict, NotFound
-from parallelrun_core.failure import JobFailure
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.metrics import last_values
 from parallelrun_core.folder.records import JobResult
 from parallelrun_core.pipelines.standing import Standing
-from parallelrun_core.progress import Progress
 from parallelrun_core.service import failpoints
-from parallelrun_core.states import JobState, StepState
 from parallelrun_core.store.leader_queue import LeaderQueue
 from parallelrun_core.store.registry import Registry
-from parallelrun_master.owed.notes import owe
+from parallelrun_core.wire.failure import JobFailure
+from parallelrun_core.wire.progress import Progress
+from parallelrun_core.wire.states import JobState, StepState
+from parallelrun_master.outbox.entries import owe
 from parallelrun_master.pipelines.reports import PipelineReports
 from parallelrun_master.policy.failed_steps import EndedStep, failure_of
 

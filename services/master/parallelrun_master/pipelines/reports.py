@@ -10,8 +10,8 @@ from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.records import JobResult
 from parallelrun_core.pipelines.standing import Standing
 from parallelrun_core.spec.pipeline import PipelineSpec
-from parallelrun_core.states import StepState
-from parallelrun_core.words import in_one_line
+from parallelrun_core.untrusted.sanitize import in_one_line
+from parallelrun_core.wire.states import StepState
 from parallelrun_master.reports.files import replace_text
 from parallelrun_master.reports.overview import Overview
 from parallelrun_master.reports.result import how_it_ended, why_it_failed

@@ -21,9 +21,9 @@ from parallelrun_core.pipelines.outputs import job_of_output, maker_of
 from parallelrun_core.pipelines.standing import Standing
 from parallelrun_core.spec.fields import Input
 from parallelrun_core.spec.pipeline import Step, StepInput
-from parallelrun_core.states import JobState
 from parallelrun_core.storage.stores import storage_of
-from parallelrun_master.pipelines.contents import Unknown, content_of, content_of_outputs
+from parallelrun_core.wire.states import JobState
+from parallelrun_master.pipelines.fingerprints import Unknown, content_of, content_of_outputs
 
 _MOST_S: Final = 20.0
 """How long jobs are compared that have made the outputs of one step: a turn is short."""

@@ -13,23 +13,23 @@ from parallelrun_core.errors import Conflict, InvalidInput, NotFound
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.records import JobRecord, Parent, Reopening
 from parallelrun_core.ids import job_id_from
-from parallelrun_core.launching import launch, register
-from parallelrun_core.path_rule import Places
+from parallelrun_core.intake.launching import launch, register
+from parallelrun_core.intake.reopening import let_go_on, reopen
 from parallelrun_core.pipelines.outputs import SkippedOutput, job_of_output, output_path
 from parallelrun_core.pipelines.records import Action, StepRecord, write_record
 from parallelrun_core.pipelines.standing import Standing, is_upon
-from parallelrun_core.reopening import let_go_on, reopen
 from parallelrun_core.service import failpoints
 from parallelrun_core.spec import JobSpec, PipelineSpec
 from parallelrun_core.spec.fields import Input
 from parallelrun_core.spec.pipeline import Step, StepInput, StepOutput
 from parallelrun_core.spec.pipeline_steps import with_places
-from parallelrun_core.states import JobState
+from parallelrun_core.storage.path_rule import Places
 from parallelrun_core.storage.stores import storage_of
 from parallelrun_core.store.registry import Registry
 from parallelrun_core.store.rq.wake import ask_for_leader
+from parallelrun_core.wire.states import JobState
+from parallelrun_master.pipelines.condition_values import truth_of
 from parallelrun_master.pipelines.reuse import finished_before, key_of
-from parallelrun_master.pipelines.truths import truth_of
 from parallelrun_master.policy.next_steps import Skip
 
 if TYPE_CHECKING:

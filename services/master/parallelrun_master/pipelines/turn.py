@@ -11,15 +11,15 @@ from parallelrun_core.errors import CorruptLog, Fenced, NewerSchema
 from parallelrun_core.folder.disk_trouble import is_full, may_pass
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.records import JobRecord
-from parallelrun_core.masking import Mask
 from parallelrun_core.service import failpoints
 from parallelrun_core.store.connection import CONNECTION_ERRORS
 from parallelrun_core.store.turns import wake, wakes
-from parallelrun_master.last_resort import end_damaged
+from parallelrun_core.wire.masking import Mask
 from parallelrun_master.leadership import Leadership
-from parallelrun_master.pipelines.led import LedPipeline
+from parallelrun_master.pipelines.pipeline_run import PipelineRun
 from parallelrun_master.planning.apart import where_is
 from parallelrun_master.policy.setbacks import CRASH, FULL, HANG, TROUBLE, Setback
+from parallelrun_master.unreadable_job import fail_unreadable_job
 
 if TYPE_CHECKING:
     from parallelrun_core.store.connection import Redis
@@ -81,7 +81,7 @@ class PipelineTurn:
             leadership.resign()
         except CorruptLog as error:
             leadership.log.error("job_damaged", reason=str(error))
-            end_damaged(self._redis, self._folder, str(error), term=leadership.term)
+            fail_unreadable_job(self._redis, self._folder, str(error), term=leadership.term)
             leadership.resign()
         except CONNECTION_ERRORS:
             raise  # the next turn continues
@@ -95,7 +95,7 @@ class PipelineTurn:
 
     def _go_on(self) -> bool:
         """Do what can be done; returns whether the pipeline waits now. Otherwise, it has ended, or another goes on."""
-        led = LedPipeline(self._redis, self._folder, self._record, self._leadership, tracing=self._settings.tracing())
+        led = PipelineRun(self._redis, self._folder, self._record, self._leadership, tracing=self._settings.tracing())
         while not self._leadership.is_resigning:
             wake_count = wakes(self._redis, self._folder.job_id)
             if led.step():

@@ -9,11 +9,11 @@ from pathlib import Path
 from parallelrun_core.folder.decisions import Decided
 from parallelrun_core.folder.manifest import NAME, read_manifest
 from parallelrun_core.folder.term_log import file_of
-from parallelrun_core.message import FileVersion, decode, files_of, listed_versions
 from parallelrun_core.storage.location import joined
 from parallelrun_core.storage.objects.trouble import StoreAway
 from parallelrun_core.storage.stores import storage_of
 from parallelrun_core.storage.versions import packed
+from parallelrun_core.wire.message import FileVersion, decode, files_of, listed_versions
 
 _MOST = 10
 _MOST_ASKED = 2000

@@ -21,7 +21,7 @@ import msgspec
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.mltable.plan import InputPlan
 from parallelrun_core.mltable.steps import Filter, KeepColumns
-from parallelrun_core.path_rule import PathRule
+from parallelrun_core.storage.path_rule import PathRule
 from parallelrun_master.planning.file_server import FileServer
 from parallelrun_master.planning.formats import format_of
 

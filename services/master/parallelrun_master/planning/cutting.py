@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from parallelrun_core.message import encode_files
 from parallelrun_core.storage.interface import Page
+from parallelrun_core.wire.message import encode_files
 from parallelrun_master.planning.seen_files import SeenFiles
 
 

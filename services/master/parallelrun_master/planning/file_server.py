@@ -15,12 +15,12 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import BinaryIO, Final
 
-from parallelrun_core.message import FileVersion
-from parallelrun_core.path_rule import PathRule
 from parallelrun_core.storage.interface import Replaced
+from parallelrun_core.storage.path_rule import PathRule
 from parallelrun_core.storage.ranges import read_at, size_of
 from parallelrun_core.storage.stores import storage_of
 from parallelrun_core.storage.versions import unpacked
+from parallelrun_core.wire.message import FileVersion
 
 _MOST_OPEN: Final = 2
 """Each may have some MiB that were fetched ahead. Children read one file after the other."""

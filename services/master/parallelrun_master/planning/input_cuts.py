@@ -10,10 +10,18 @@ from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 
-from parallelrun_core.data_warnings import DataWarning
-from parallelrun_core.folder.layout import Layout
 from parallelrun_core.folder.manifest import read_manifest
-from parallelrun_core.message import (
+from parallelrun_core.layout import Layout
+from parallelrun_core.mltable.partition_format import match_partition
+from parallelrun_core.mltable.plan import InputPlan, load_plans, plan_inputs, save_plans
+from parallelrun_core.spec import JobSpec
+from parallelrun_core.spec.fields import MiniBatchSize
+from parallelrun_core.storage.interface import Page
+from parallelrun_core.storage.location import is_url
+from parallelrun_core.storage.path_rule import PathRule
+from parallelrun_core.storage.stores import storage_of
+from parallelrun_core.wire.data_warnings import DataWarning
+from parallelrun_core.wire.message import (
     Described,
     Piece,
     decode,
@@ -25,14 +33,6 @@ from parallelrun_core.message import (
     join_groups,
     split_groups,
 )
-from parallelrun_core.mltable.partition_format import match_partition
-from parallelrun_core.mltable.plan import InputPlan, load_plans, plan_inputs, save_plans
-from parallelrun_core.path_rule import PathRule
-from parallelrun_core.spec import JobSpec
-from parallelrun_core.spec.fields import MiniBatchSize
-from parallelrun_core.storage.interface import Page
-from parallelrun_core.storage.location import is_url
-from parallelrun_core.storage.stores import storage_of
 from parallelrun_master.planning.amount import TableAmount
 from parallelrun_master.planning.column_check import check_columns, freeze_columns
 from parallelrun_master.planning.cutting import Cut, Encode, by_keys, cut, without_known

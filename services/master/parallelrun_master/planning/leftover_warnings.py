@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from parallelrun_core.data_warnings import DataWarning
 from parallelrun_core.mltable.plan import InputPlan
 from parallelrun_core.storage.leftovers import Leftovers, Names
+from parallelrun_core.wire.data_warnings import DataWarning
 
 SKIPPED: Final = "skipped"
 _MARKER: Final = "folder_marker"

@@ -9,12 +9,12 @@ from typing import Final
 from parallelrun_core.errors import ParallelRunError
 from parallelrun_core.folder.manifest import NAME, read_manifest
 from parallelrun_core.folder.term_log import file_of
-from parallelrun_core.message import decode, files_of
 from parallelrun_core.mltable.plan import load_plans
-from parallelrun_core.path_rule import PathRule
 from parallelrun_core.storage.location import is_url
+from parallelrun_core.storage.path_rule import PathRule
 from parallelrun_core.storage.stores import storage_of
-from parallelrun_core.words import visible
+from parallelrun_core.untrusted.sanitize import visible
+from parallelrun_core.wire.message import decode, files_of
 from parallelrun_master.planning.sources import Sources, paths_in
 
 _MOST_NAMED: Final = 5

@@ -18,13 +18,13 @@ from typing import Any, Final
 
 import msgspec
 
-from parallelrun_core.data_warnings import DataWarning
 from parallelrun_core.errors import ParallelRunError
-from parallelrun_core.folder.layout import Layout
-from parallelrun_core.message import Piece, decode, described_of, files_of, is_described
+from parallelrun_core.layout import Layout
 from parallelrun_core.mltable.plan import InputPlan, load_plans
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.spec.fields import Input
+from parallelrun_core.wire.data_warnings import DataWarning
+from parallelrun_core.wire.message import Piece, decode, described_of, files_of, is_described
 from parallelrun_master.planning.column_check import ask_worker
 from parallelrun_master.planning.guessed_read import guessed_read
 from parallelrun_master.planning.input_cuts import InputCuts, Known

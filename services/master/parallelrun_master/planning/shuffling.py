@@ -18,13 +18,13 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+from parallelrun_core.durable_files import sync_folder
 from parallelrun_core.errors import Fenced, InvalidInput
-from parallelrun_core.folder.files import sync_folder
-from parallelrun_core.folder.layout import Layout
-from parallelrun_core.message import Piece
+from parallelrun_core.layout import Layout
 from parallelrun_core.mltable.plan import InputPlan
-from parallelrun_core.path_rule import PathRule
 from parallelrun_core.service import failpoints
+from parallelrun_core.storage.path_rule import PathRule
+from parallelrun_core.wire.message import Piece
 from parallelrun_master.planning.column_check import bounded_record
 from parallelrun_master.planning.file_server import FileServer
 from parallelrun_master.planning.formats import format_of

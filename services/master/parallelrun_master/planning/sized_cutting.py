@@ -6,8 +6,8 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from typing import Protocol
 
-from parallelrun_core.message import encode_files
 from parallelrun_core.storage.interface import Page
+from parallelrun_core.wire.message import encode_files
 from parallelrun_master.planning.cutting import Cut, Encode
 
 

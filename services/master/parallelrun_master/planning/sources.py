@@ -9,10 +9,10 @@ from itertools import chain
 from parallelrun_core.errors import UnsafePath
 from parallelrun_core.mltable.document import Source
 from parallelrun_core.mltable.plan import InputPlan
-from parallelrun_core.path_rule import PathRule
 from parallelrun_core.storage.interface import Listing, Page
 from parallelrun_core.storage.leftovers import Leftovers
 from parallelrun_core.storage.location import is_url
+from parallelrun_core.storage.path_rule import PathRule
 from parallelrun_core.storage.stores import storage_of
 from parallelrun_master.planning.formats import format_of
 from parallelrun_master.planning.versions import Versions

@@ -11,10 +11,10 @@ from contextlib import contextmanager
 
 import msgspec
 
-from parallelrun_core.message import Piece, Remote
 from parallelrun_core.mltable.plan import InputPlan
-from parallelrun_core.path_rule import PathRule
 from parallelrun_core.spec.fields import MiniBatchSize
+from parallelrun_core.storage.path_rule import PathRule
+from parallelrun_core.wire.message import Piece, Remote
 from parallelrun_master.planning.formats import format_of
 from parallelrun_master.planning.table_format import DamagedFile, RowWindow
 from parallelrun_master.planning.versions import Versions

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from typing import BinaryIO, ClassVar
 
 from parallelrun_core.errors import InvalidInput
-from parallelrun_core.message import FileVersion, Piece
 from parallelrun_core.mltable.plan import InputPlan
-from parallelrun_core.path_rule import PathRule
 from parallelrun_core.spec.fields import MiniBatchSize
+from parallelrun_core.storage.path_rule import PathRule
 from parallelrun_core.storage.stores import storage_of
 from parallelrun_core.storage.versions import unpacked
+from parallelrun_core.wire.message import FileVersion, Piece
 
 
 class DamagedFile(InvalidInput):

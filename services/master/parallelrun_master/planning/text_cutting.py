@@ -11,12 +11,12 @@ from collections.abc import Iterable, Iterator
 from io import BytesIO
 from typing import BinaryIO
 
-from parallelrun_core.message import Piece, Remote
 from parallelrun_core.mltable.plan import InputPlan
-from parallelrun_core.path_rule import PathRule
 from parallelrun_core.spec.fields import MiniBatchSize
+from parallelrun_core.storage.path_rule import PathRule
 from parallelrun_core.storage.ranges import read_at, size_of
 from parallelrun_core.storage.stores import storage_of
+from parallelrun_core.wire.message import Piece, Remote
 from parallelrun_master.planning.record_bits import Offsets
 from parallelrun_master.planning.record_scan import TextForm, record_starts
 from parallelrun_master.planning.table_format import DamagedFile, RowWindow, TableFormat

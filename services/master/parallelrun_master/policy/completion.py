@@ -5,11 +5,11 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from parallelrun_core.failure import JobFailure
-from parallelrun_core.phases import InitFailure
-from parallelrun_core.progress import Progress
 from parallelrun_core.spec import JobSpec
-from parallelrun_core.states import JobState
+from parallelrun_core.wire.failure import JobFailure
+from parallelrun_core.wire.phases import InitFailure
+from parallelrun_core.wire.progress import Progress
+from parallelrun_core.wire.states import JobState
 from parallelrun_master.policy.error_groups import ErrorGroups
 from parallelrun_master.policy.init_watch import InitWatch
 from parallelrun_master.policy.stall_watch import StallWatch, Workforce

@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from parallelrun_core.error_kinds import Kind, kind_of
-from parallelrun_core.failure import ErrorCount, JobFailure
-from parallelrun_core.masking import Mask
-from parallelrun_core.outcome import Failure, Outcome
-from parallelrun_core.phases import Phase
-from parallelrun_core.words import visible
+from parallelrun_core.untrusted.sanitize import visible
+from parallelrun_core.wire.error_kinds import Kind, kind_of
+from parallelrun_core.wire.failure import ErrorCount, JobFailure
+from parallelrun_core.wire.masking import Mask
+from parallelrun_core.wire.outcome import Failure, Outcome
+from parallelrun_core.wire.phases import Phase
 
 _MAX_SAMPLES = 3
 _MAX_GROUPS = 1000

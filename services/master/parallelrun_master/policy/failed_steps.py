@@ -5,8 +5,8 @@ from __future__ import annotations
 from math import inf
 from typing import Final, NamedTuple
 
-from parallelrun_core.failure import JobFailure
-from parallelrun_core.states import StepState
+from parallelrun_core.wire.failure import JobFailure
+from parallelrun_core.wire.states import StepState
 
 CODE: Final = "STEP_FAILED"
 _HINT: Final = (

@@ -6,7 +6,7 @@ much is left to do, nobody waits for a single outcome. Near the end, the end of 
 
 from __future__ import annotations
 
-from parallelrun_core.progress import Progress
+from parallelrun_core.wire.progress import Progress
 
 _LEAST_S = 0.01
 _MOST_S = 0.1

@@ -6,8 +6,8 @@ import re
 from typing import Final
 
 from parallelrun_core.mltable.formats import step_for
-from parallelrun_core.progress import Progress
 from parallelrun_core.spec import Input, JobSpec
+from parallelrun_core.wire.progress import Progress
 from parallelrun_master.policy.error_groups import ErrorGroup
 
 MIGHT_HAVE_FAILED = (

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from parallelrun_core.spec.pipeline import Condition, PipelineSpec, StepOutput
-from parallelrun_core.states import JobState, StepState
+from parallelrun_core.wire.states import JobState, StepState
 
 
 @dataclass(frozen=True, slots=True)

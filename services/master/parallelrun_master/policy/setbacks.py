@@ -10,9 +10,9 @@ from __future__ import annotations
 from math import inf
 from typing import Final, NamedTuple
 
-from parallelrun_core.failure import JobFailure
-from parallelrun_core.leader_lease import LONGEST_PAUSE_MS
 from parallelrun_core.service.pacing import Backoff
+from parallelrun_core.wire.failure import JobFailure
+from parallelrun_core.wire.leader_lease import LONGEST_PAUSE_MS
 
 _FIRST_PAUSE_S: Final = 1.0
 LONGEST_PAUSE_S: Final = LONGEST_PAUSE_MS / 1000

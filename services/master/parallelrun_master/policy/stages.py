@@ -16,7 +16,7 @@
 
 Each stage from `recovering` on may also be the last one: `resigned`, `set back`, `fenced` or `cut off`.
 
-These are the stages of a process that leads, or wants to. The job has states of its own (`core/states.py`), which
+These are the stages of a process that leads, or wants to. The job has states of its own (`core/wire/states.py`), which
 outlive it: a leader reads there what to do next.
 """
 

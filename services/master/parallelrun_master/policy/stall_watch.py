@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from parallelrun_core.failure import JobFailure
 from parallelrun_core.spec import JobSpec
+from parallelrun_core.wire.failure import JobFailure
 
 _SPARE_S: Final = 600.0
 _FIRST: Final = "first_task_creation_timeout"

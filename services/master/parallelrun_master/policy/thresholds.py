@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from parallelrun_core.failure import JobFailure
-from parallelrun_core.progress import Progress
 from parallelrun_core.spec import JobSpec
+from parallelrun_core.wire.failure import JobFailure
+from parallelrun_core.wire.progress import Progress
 from parallelrun_master.policy.error_groups import ErrorGroups, with_cause
 from parallelrun_master.policy.hints import SHORT_RETURNS, what_to_do
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from parallelrun_core.data_warnings import WarningTotals
 from parallelrun_core.folder.engine_log import EngineLog
 from parallelrun_core.folder.job_folder import JobFolder
-from parallelrun_core.folder.layout import Logs
 from parallelrun_core.folder.records import JobResult
 from parallelrun_core.folder.storage_report import StorageReport
-from parallelrun_core.masking import Mask
-from parallelrun_core.progress import Progress
+from parallelrun_core.layout import Logs
 from parallelrun_core.service.pacing import Every
 from parallelrun_core.spec import JobSpec
+from parallelrun_core.wire.data_warnings import WarningTotals
+from parallelrun_core.wire.masking import Mask
+from parallelrun_core.wire.progress import Progress
 from parallelrun_master.policy.error_groups import ErrorGroups
 from parallelrun_master.reports.files import replace_text
 from parallelrun_master.reports.overview import EVERY_S, Overview

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from operator import itemgetter
 from typing import NamedTuple
 
-from parallelrun_core.outcome import Use
+from parallelrun_core.wire.outcome import Use
 
 _MB = 1 << 20
 _MAX_KNOWN = 1000

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from parallelrun_core.errors import ParallelRunError
 from parallelrun_core.folder.decisions import read_decisions
-from parallelrun_core.folder.layout import Logs
-from parallelrun_core.progress import Progress
+from parallelrun_core.layout import Logs
+from parallelrun_core.wire.progress import Progress
 
 
 def lines_of_command(logs: Path, progress: Progress) -> list[str]:

@@ -8,8 +8,8 @@ from __future__ import annotations
 from contextlib import suppress
 from pathlib import Path
 
-from parallelrun_core.folder.files import replace_file
-from parallelrun_core.words import visible
+from parallelrun_core.durable_files import replace_file
+from parallelrun_core.untrusted.sanitize import visible
 
 
 def replace_text(path: Path, text: str) -> None:

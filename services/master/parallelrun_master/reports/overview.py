@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from pathlib import Path
 
-from parallelrun_core.folder.layout import Logs
-from parallelrun_core.progress import Progress
+from parallelrun_core.layout import Logs
+from parallelrun_core.wire.progress import Progress
 from parallelrun_master.reports.files import append_text
 
 EVERY_S = 10.0

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from parallelrun_core.error_kinds import place_of
-from parallelrun_core.failure import JobFailure
-from parallelrun_core.folder.layout import Logs
 from parallelrun_core.folder.records import JobResult
-from parallelrun_core.progress import Progress
+from parallelrun_core.layout import Logs
 from parallelrun_core.spec import JobSpec
-from parallelrun_core.states import JobState
-from parallelrun_core.words import in_one_line, indented, visible
+from parallelrun_core.untrusted.sanitize import in_one_line, indented, visible
+from parallelrun_core.wire.error_kinds import place_of
+from parallelrun_core.wire.failure import JobFailure
+from parallelrun_core.wire.progress import Progress
+from parallelrun_core.wire.states import JobState
 from parallelrun_master.policy.error_groups import ErrorGroup, ErrorGroups
 from parallelrun_master.policy.hints import MIGHT_HAVE_FAILED, SHORT_RETURNS, what_is_lost, what_to_do
 from parallelrun_master.reports.command import lines_of_command

@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from parallelrun_core.folder.layout import Logs
+from parallelrun_core.layout import Logs
 from parallelrun_master.reports.columns import cells_of
 from parallelrun_master.reports.files import replace_text
 

@@ -16,12 +16,12 @@ from contextlib import suppress
 from pathlib import Path
 
 from parallelrun_core.folder.disk_trouble import is_disk_trouble
-from parallelrun_core.folder.layout import Logs
-from parallelrun_core.masking import Mask
-from parallelrun_core.outcome import ErrorCategory, Failure, Outcome, Use
-from parallelrun_core.phases import Phase
+from parallelrun_core.layout import Logs
 from parallelrun_core.service.telemetry import logger
-from parallelrun_core.words import csv_cell
+from parallelrun_core.untrusted.sanitize import csv_cell
+from parallelrun_core.wire.masking import Mask
+from parallelrun_core.wire.outcome import ErrorCategory, Failure, Outcome, Use
+from parallelrun_core.wire.phases import Phase
 from parallelrun_master.reports.columns import (
     HEADER,
     LOADING_AND_TRY,

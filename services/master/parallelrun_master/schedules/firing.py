@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Final
 
 from parallelrun_core.errors import ParallelRunError
 from parallelrun_core.folder.job_folder import JobFolder
-from parallelrun_core.launching import launch
-from parallelrun_core.prepared import TRIGGER_TIME, job_of
+from parallelrun_core.intake.launching import launch
+from parallelrun_core.intake.prepared import TRIGGER_TIME, job_of
 from parallelrun_core.schedules.occurrences import Occurrences, next_of
 from parallelrun_core.schedules.policy import Outcome, decide
 from parallelrun_core.schedules.records import Fire, Revision, moment, shown, stamp

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from parallelrun_core.errors import CorruptLog, NotFound, ParallelRunError
-from parallelrun_core.folder.layout import traces_of
-from parallelrun_core.masking import Mask
+from parallelrun_core.layout import traces_of
 from parallelrun_core.service import telemetry
 from parallelrun_core.service.process import die_with_parent
 from parallelrun_core.tracing.of_job import span_of
 from parallelrun_core.tracing.sampling import Sampler
-from parallelrun_master.owed.ends import Clock, End, due_end
+from parallelrun_core.wire.masking import Mask
+from parallelrun_master.outbox.delivery import Clock, End, due_end
 
 if TYPE_CHECKING:
     from parallelrun_master.settings import MasterSettings
@@ -72,7 +72,7 @@ class Delivery:
 
     def _send(self, end: End) -> None:
         from parallelrun_master.traces.exporting import NotSent
-        from parallelrun_master.traces.story import story_of
+        from parallelrun_master.traces.job_trace import story_of
 
         job_id, again_s = end.folder.job_id, end.begin_attempt()
         try:

@@ -8,7 +8,7 @@ from typing import Final
 
 from parallelrun_core.adviser.evidence import DONE, FAILED, RETRY, Evidence, Init
 from parallelrun_core.folder.records import JobRecord, JobResult
-from parallelrun_core.states import JobState
+from parallelrun_core.wire.states import JobState
 from parallelrun_master.policy.traced_tries import chosen
 
 JOB: Final = ""

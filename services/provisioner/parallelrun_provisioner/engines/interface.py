@@ -12,7 +12,7 @@ from parallelrun_core.computes.launch import Launch
 
 
 @dataclass(frozen=True, kw_only=True)
-class Surroundings:
+class EngineEnvironment:
     """The settings of the cluster that an engine starts nodes for."""
 
     cluster: str
@@ -77,7 +77,7 @@ class LaunchRefused(EngineError):
 
 
 class Engine(Protocol):
-    """An engine, for one compute, made as `Engine(compute, surroundings)`.
+    """An engine, for one compute, made as `Engine(compute, engine_environment)`.
 
     Calls block, for seconds at most, and may come from one thread only.
     """

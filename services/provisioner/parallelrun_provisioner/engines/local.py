@@ -21,9 +21,9 @@ from typing import Final
 
 from parallelrun_core.computes.kinds.local import Compute
 from parallelrun_core.computes.launch import Launch
-from parallelrun_core.folder.layout import PRIVATE_FILE, PRIVATE_FOLDER
-from parallelrun_core.words import in_one_line
-from parallelrun_provisioner.engines.interface import EngineNode, LaunchRefused, Standing, Surroundings
+from parallelrun_core.layout import PRIVATE_FILE, PRIVATE_FOLDER
+from parallelrun_core.untrusted.sanitize import in_one_line
+from parallelrun_provisioner.engines.interface import EngineEnvironment, EngineNode, LaunchRefused, Standing
 
 _PATIENCE_S: Final = 60.0
 """How long an agent may take to end after SIGTERM."""
@@ -41,10 +41,10 @@ _SCRIPT: Final = 'echo $$ >"$0" && exec "$@"'
 class Engine:
     """Agents on this machine."""
 
-    def __init__(self, compute: Compute, surroundings: Surroundings) -> None:
+    def __init__(self, compute: Compute, engine_environment: EngineEnvironment) -> None:
         self._compute = compute
-        self._around = surroundings
-        self._folder = surroundings.root / "nodes" / compute.name
+        self._around = engine_environment
+        self._folder = engine_environment.root / "nodes" / compute.name
         self._children: dict[str, subprocess.Popen[bytes]] = {}
         """Those that this provisioner has started: it must see them end."""
         self._told_at: dict[str, float] = {}

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from parallelrun_core.computes.built_images import built_image_of
 from parallelrun_core.computes.launch import Shape
-from parallelrun_core.progress import Progress
-from parallelrun_core.states import JobState
+from parallelrun_core.spec.built_images import built_image_of
+from parallelrun_core.wire.progress import Progress
+from parallelrun_core.wire.states import JobState
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -30,7 +30,7 @@ MOST_STARTING: Final = 100
 """Nodes that are on their way at the same time, so that a mistake costs a hundred launches and not a thousand."""
 
 
-class Life(StrEnum):
+class NodePhase(StrEnum):
     """The phase of a node's life, by what engine and Redis say."""
 
     ASKED = "asked"
@@ -55,7 +55,7 @@ class Node:
     """A node, as it stands. Times are in seconds, of one clock."""
 
     id: str
-    life: Life
+    life: NodePhase
     since: float
     """Time when that began, as far as is known."""
     shape: Shape = field(default_factory=Shape)
@@ -74,7 +74,7 @@ class Limits:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Moves:
+class ScalingActions:
     """The actions that bring a compute closer to its demand."""
 
     launch: tuple[Shape, ...] = ()
@@ -90,21 +90,21 @@ class Moves:
     wanted: int = 0
 
 
-_SUPPLY: Final = frozenset({Life.ASKED, Life.PENDING, Life.STARTING, Life.READY})
+_SUPPLY: Final = frozenset({NodePhase.ASKED, NodePhase.PENDING, NodePhase.STARTING, NodePhase.READY})
 
 
 def moves(
     demand: Mapping[Shape, int], limits: Limits, nodes: Sequence[Node], now: float, *, paused: Mapping[Shape, int]
-) -> Moves:
+) -> ScalingActions:
     """Return what brings a compute closer to what its jobs ask for.
 
     Args:
         demand: nodes of each shape that jobs can keep busy.
         paused: shapes of which launches have failed, and how many may be asked for now. Others have the room.
     """
-    forget = tuple(node.id for node in nodes if node.life is Life.ASKED and now - node.since > MISSING_S)
+    forget = tuple(node.id for node in nodes if node.life is NodePhase.ASKED and now - node.since > MISSING_S)
     remove, failed = _over(nodes, now)
-    alive = [node for node in nodes if node.life is not Life.ENDED and node.id not in forget]
+    alive = [node for node in nodes if node.life is not NodePhase.ENDED and node.id not in forget]
     supply = [node for node in alive if node.life in _SUPPLY and node.id not in remove]
     lasting = [node for node in supply if _lasts(node, now)]
     had = _most_of_each(supply, paused)
@@ -112,7 +112,7 @@ def moves(
     launch: list[Shape] = []
     drain: list[str] = []
     withdraw: list[str] = []
-    starting = sum(node.life is not Life.READY for node in supply)
+    starting = sum(node.life is not NodePhase.READY for node in supply)
     room = min(limits.most - len(alive), MOST_STARTING - starting)
     for shape in _shapes(targets, supply):
         count = targets.get(shape, 0)
@@ -122,27 +122,27 @@ def moves(
         launch += [shape] * max(0, missing)
         # What ends soon makes nobody superfluous who is there in its place.
         if (surplus := len(stay) - count) > 0:
-            early = sorted((node for node in stay if node.life is Life.PENDING), key=_age)[-surplus:]
+            early = sorted((node for node in stay if node.life is NodePhase.PENDING), key=_age)[-surplus:]
             withdraw += [node.id for node in early]
             drain += [node.id for node in _idle(stay, limits, now)[: surplus - len(early)]]
         drain += [node.id for node in _idle(end_soon, limits, now)[: max(0, len(stay) + len(end_soon) - count)]]
     hoped = {shape: min(count, had.get(shape, count)) for shape, count in targets.items()}
     drain += _in_the_way(hoped, lasting, {*drain, *withdraw}, limits.most - len(alive))
-    return Moves(
+    return ScalingActions(
         launch=tuple(launch), drain=tuple(drain), withdraw=tuple(withdraw), remove=remove, failed=failed, forget=forget,
         wanted=sum(_wanted(demand, limits, {}).values()),
     )  # fmt: skip
 
 
-def releases(nodes: Iterable[Node], *, by_force: bool) -> Moves:
+def releases(nodes: Iterable[Node], *, by_force: bool) -> ScalingActions:
     """Return what gives back all nodes, those with work in hand as well.
 
     Args:
         by_force: end those that were asked to leave, too: an agent that is told to end gives back what it has.
     """
-    patient = frozenset({Life.READY, Life.LEAVING, Life.LEFT})
-    return Moves(
-        drain=tuple(node.id for node in nodes if node.life is Life.READY),
+    patient = frozenset({NodePhase.READY, NodePhase.LEAVING, NodePhase.LEFT})
+    return ScalingActions(
+        drain=tuple(node.id for node in nodes if node.life is NodePhase.READY),
         remove=tuple(node.id for node in nodes if by_force or node.life not in patient),
     )
 
@@ -184,9 +184,9 @@ def _shapes(targets: Mapping[Shape, int], supply: Iterable[Node]) -> list[Shape]
 
 def _over(nodes: Iterable[Node], now: float) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The nodes of which the rest is to be removed, and those of them that have failed to come."""
-    longest = {Life.ENDED: -1.0, Life.LEFT: LEFT_S, Life.LOST: LOST_S, Life.STARTING: START_S}
+    longest = {NodePhase.ENDED: -1.0, NodePhase.LEFT: LEFT_S, NodePhase.LOST: LOST_S, NodePhase.STARTING: START_S}
     over = [node for node in nodes if node.life in longest and now - node.since > longest[node.life]]
-    return tuple(node.id for node in over), tuple(node.id for node in over if node.life is Life.STARTING)
+    return tuple(node.id for node in over), tuple(node.id for node in over if node.life is NodePhase.STARTING)
 
 
 def _lasts(node: Node, now: float) -> bool:
@@ -199,7 +199,7 @@ def _age(node: Node) -> float:
 
 def _idle(nodes: Iterable[Node], limits: Limits, now: float) -> list[Node]:
     """Return the nodes that have been idle for long enough, the longest first."""
-    idle = [(node.idle_since, node) for node in nodes if node.life is Life.READY and node.idle_since is not None]
+    idle = [(node.idle_since, node) for node in nodes if node.life is NodePhase.READY and node.idle_since is not None]
     return [node for since, node in sorted(idle, key=lambda each: each[0]) if now - since >= limits.idle_s]
 
 
@@ -214,7 +214,7 @@ def _in_the_way(targets: Mapping[Shape, int], supply: Sequence[Node], going: Col
     spare: list[str] = []
     for shape in _shapes({}, supply):
         mine = [node for node in supply if node.shape == shape]
-        idle = [node.id for node in mine if node.life is Life.READY and node.idle_since is not None]
+        idle = [node.id for node in mine if node.life is NodePhase.READY and node.idle_since is not None]
         surplus = max(0, len(mine) - targets.get(shape, 0))
         spare += [each for each in idle if each not in going][:surplus]
     return spare[: max(0, lacking - free - len(going))]

@@ -5,11 +5,11 @@ from __future__ import annotations
 from enum import Enum, auto
 from typing import Final
 
-from parallelrun_provisioner.policy.scaling import Life
+from parallelrun_provisioner.policy.scaling import NodePhase
 
 PROOF_S: Final = 60.0
 """A node that has lived for so long was worth its launch, even if nobody has had work for it."""
-_HAS_COME: Final = frozenset({Life.READY, Life.LEAVING, Life.LEFT})
+_HAS_COME: Final = frozenset({NodePhase.READY, NodePhase.LEAVING, NodePhase.LEFT})
 
 
 class Verdict(Enum):
@@ -23,7 +23,9 @@ class Verdict(Enum):
     """Nothing, for ever: its node went because somebody wanted that."""
 
 
-def verdict(life: Life, *, lived_s: float, has_work: bool, is_asked: bool, is_over: bool, was_taken: bool) -> Verdict:
+def verdict(
+    life: NodePhase, *, lived_s: float, has_work: bool, is_asked: bool, is_over: bool, was_taken: bool
+) -> Verdict:
     """Return whether a launch was a success, by how its node stands.
 
     A node that ends by itself soon after it has come is a failure, like one that never came: otherwise such nodes would
@@ -36,7 +38,7 @@ def verdict(life: Life, *, lived_s: float, has_work: bool, is_asked: bool, is_ov
         is_over: it has ended, or is to be removed.
         was_taken: its engine has taken it away.
     """
-    if lived_s >= PROOF_S or (life is Life.READY and has_work) or (life in _HAS_COME and is_asked):
+    if lived_s >= PROOF_S or (life is NodePhase.READY and has_work) or (life in _HAS_COME and is_asked):
         return Verdict.SUCCESS
     if not is_over:
         return Verdict.OPEN

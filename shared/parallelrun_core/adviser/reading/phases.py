@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from parallelrun_core.adviser.evidence import Init
-from parallelrun_core.folder.layout import Logs
+from parallelrun_core.layout import Logs
 
 _ENDED = b"ENTRY_SCRIPT_INIT_"
 _MOST_BYTES = 64 << 10

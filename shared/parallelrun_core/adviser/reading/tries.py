@@ -11,8 +11,8 @@ import numpy as np
 from parallelrun_core.adviser.evidence import DONE, FAILED, RETRY, Ints, Sample, Tries
 from parallelrun_core.adviser.reading.stretches import MOST_BYTES, Parts, parts_of, records_in
 from parallelrun_core.folder.decisions import NAME
-from parallelrun_core.folder.layout import RETRIES
-from parallelrun_core.outcome import Outcome, decode_list
+from parallelrun_core.layout import RETRIES
+from parallelrun_core.wire.outcome import Outcome, decode_list
 
 _STATUS = {"done": DONE, "failed": FAILED, "retry": RETRY}
 _CLOCKS_S = 5.0

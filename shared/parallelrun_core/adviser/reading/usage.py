@@ -11,7 +11,7 @@ from math import isfinite
 from pathlib import Path
 
 from parallelrun_core.adviser.evidence import NodeUse
-from parallelrun_core.folder.layout import Logs
+from parallelrun_core.layout import Logs
 
 _MB = 1 << 20
 _MOST_NODES = 2000

@@ -15,7 +15,7 @@ from parallelrun_core.azure.v1 import named_inputs, read_v1
 from parallelrun_core.azure.v2_command import CommandReader
 from parallelrun_core.azure.v2_reader import V2Reader
 from parallelrun_core.azure.v2_step import StepReader
-from parallelrun_core.own_form import read_own
+from parallelrun_core.intake.own_form import read_own
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.spec.expressions import is_expression
 from parallelrun_core.spec.fields import Input

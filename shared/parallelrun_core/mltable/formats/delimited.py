@@ -45,7 +45,6 @@ class Read(TypedText, tag="read_delimited"):
 
     @property
     def text(self) -> Text:
-        """See the base."""
         return Text(
             self.encoding, self.support_multi_line, True, self.unpacked_limit, self.delimiter,
             self.header != "no_header", self.skip_lines, self.comment,
@@ -53,7 +52,6 @@ class Read(TypedText, tag="read_delimited"):
 
     @classmethod
     def parse(cls, options: object, at: At) -> Read:
-        """See the base."""
         given = options_of(options, at, _OPTIONS)
         delimiter = given.get("delimiter", ",")
         if not isinstance(delimiter, str) or not 1 <= len(delimiter) <= 2 or set(delimiter) & set('"\r\n\0'):

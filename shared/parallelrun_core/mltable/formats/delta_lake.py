@@ -10,7 +10,7 @@ from parallelrun_core.problems import At
 
 
 class Read(ReadStep, tag="read_delta_lake"):
-    """One version, by its number or as of a time."""
+    """A version, by its number or as of a time."""
 
     libraries = ("pandas", "pyarrow")
     finds_root = True
@@ -27,7 +27,6 @@ class Read(ReadStep, tag="read_delta_lake"):
 
     @classmethod
     def parse(cls, options: object, at: At) -> Read:
-        """See the base."""
         given = options_of(options, at, ("timestamp_as_of", "version_as_of", "include_path_column"))
         version, timestamp = given.get("version_as_of"), given.get("timestamp_as_of")
         if (version is None) == (timestamp is None):
@@ -42,6 +41,5 @@ class Read(ReadStep, tag="read_delta_lake"):
         )
 
     def as_written(self) -> Read:
-        """See the base."""
         version = self.version if self.timestamp is None else None
         return msgspec.structs.replace(self, version=version, columns=[], partitions={}, schema="")

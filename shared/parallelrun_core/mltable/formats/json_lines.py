@@ -20,12 +20,10 @@ class Read(TypedText, tag="read_json_lines"):
 
     @property
     def text(self) -> Text:
-        """See the base."""
         return Text(self.encoding, unpacked_limit=self.unpacked_limit)
 
     @classmethod
     def parse(cls, options: object, at: At) -> Read:
-        """See the base."""
         given = options_of(
             options, at, ("invalid_lines", "encoding", "include_path_column", "unpacked_limit", *TYPED_TEXT, *IGNORED)
         )

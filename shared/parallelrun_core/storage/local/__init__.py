@@ -9,13 +9,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import BinaryIO
 
-from parallelrun_core.folder.files import sync_folder
-from parallelrun_core.path_rule import PathRule
+from parallelrun_core.durable_files import sync_folder
 from parallelrun_core.storage.globs import split_existing
 from parallelrun_core.storage.interface import Replaced, Trouble, Version
 from parallelrun_core.storage.local.checks import input_trouble, output_trouble, place_trouble
 from parallelrun_core.storage.local.listing import LocalListing
 from parallelrun_core.storage.local.new_file import LocalNewFile, unfinished
+from parallelrun_core.storage.path_rule import PathRule
 
 
 class LocalStorage:

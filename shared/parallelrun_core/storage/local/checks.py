@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Final
 
 from parallelrun_core.errors import UnsafePath
-from parallelrun_core.path_rule import PathRule
 from parallelrun_core.storage.globs import START, Pattern, as_literal, split_existing
 from parallelrun_core.storage.interface import Trouble
 from parallelrun_core.storage.local.listing import opened_folder, parted
+from parallelrun_core.storage.path_rule import PathRule
 
 _MAX_FOLDERS: Final = 100_000
 _MAX_ENTRIES: Final = 1_000_000

@@ -20,10 +20,10 @@ from itertools import islice
 from typing import Final
 
 from parallelrun_core.errors import InvalidInput
-from parallelrun_core.path_rule import PathRule
 from parallelrun_core.storage.globs import START, Pattern, States, split_existing
 from parallelrun_core.storage.interface import Page
 from parallelrun_core.storage.leftovers import Names
+from parallelrun_core.storage.path_rule import PathRule
 
 SORTED_UP_TO: Final = 50_000
 _PAGE: Final = 1000

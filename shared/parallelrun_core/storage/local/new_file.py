@@ -8,10 +8,10 @@ from collections.abc import Container
 from pathlib import Path
 from typing import Final
 
-from parallelrun_core.folder.files import sync_folder
-from parallelrun_core.path_rule import PathRule
+from parallelrun_core.durable_files import sync_folder
 from parallelrun_core.storage.local.direct import DirectFile
 from parallelrun_core.storage.local.publishing import publish
+from parallelrun_core.storage.path_rule import PathRule
 
 _MARK: Final = ".merging-"
 

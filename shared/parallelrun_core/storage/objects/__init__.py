@@ -26,18 +26,18 @@ import posixpath
 from collections.abc import Sequence
 from typing import BinaryIO, cast
 
-from parallelrun_core.path_rule import PathRule
 from parallelrun_core.storage.interface import NewFile, Trouble, Version
 from parallelrun_core.storage.objects import uploads
 from parallelrun_core.storage.objects.address import address_of, split
-from parallelrun_core.storage.objects.ahead import StreamedObject
 from parallelrun_core.storage.objects.allowed import check, refusal
 from parallelrun_core.storage.objects.clients import client_of
 from parallelrun_core.storage.objects.copying import copy, whole
 from parallelrun_core.storage.objects.listing import ObjectListing, single
 from parallelrun_core.storage.objects.meters import metered
+from parallelrun_core.storage.objects.read_ahead import StreamedObject
 from parallelrun_core.storage.objects.reading import ObjectFile
 from parallelrun_core.storage.objects.trouble import Missing, in_plain_words
+from parallelrun_core.storage.path_rule import PathRule
 
 
 class ObjectStorage:

@@ -44,14 +44,14 @@ class Address(NamedTuple):
 
     @property
     def is_web(self) -> bool:
-        """Whether it is one file of a web server, which can't be listed or written to."""
+        """Return whether it is one file of a web server, which can't be listed or written to."""
         return self.store.partition(":")[0] in _WEB and not is_azure_host(
             self.store.partition("//")[2].partition("/")[0]
         )
 
 
 def is_azure_host(host: str) -> bool:
-    """Whether a web address is that of an account of Azure Storage."""
+    """Return whether a web address is that of an account of Azure Storage."""
     return _AZURE_HOST.fullmatch(host) is not None
 
 
@@ -71,7 +71,7 @@ def schemes_like(scheme: str) -> frozenset[str]:
 
 @lru_cache(maxsize=4096)
 def address_of(url: str) -> Address:
-    """Where the object of a URL is.
+    """Return where the object of a URL is.
 
     Raises:
         ValueError: it names no bucket, or a key that no object can have.

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from parallelrun_core.datastores import here
+from parallelrun_core.datastores import registry as here
 from parallelrun_core.errors import NotFound, UnsafePath
-from parallelrun_core.path_rule import PathRule
 from parallelrun_core.storage.interface import Trouble
 from parallelrun_core.storage.location import datastore_of
 from parallelrun_core.storage.objects.address import address_of, schemes_like
+from parallelrun_core.storage.path_rule import PathRule
 
 _AS = "s3://bucket/prefix"
 _CLOUDS = (".core.windows.net", ".core.chinacloudapi.cn", ".core.usgovcloudapi.net")

@@ -14,7 +14,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
-from parallelrun_core.datastores.here import Known, known
+from parallelrun_core.datastores.registry import Known, known
 from parallelrun_core.storage.location import datastore_of
 from parallelrun_core.storage.objects import datastores, environment
 from parallelrun_core.storage.url_flaws import LOOPBACK

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from parallelrun_core.datastores.credentials import Found
     from parallelrun_core.datastores.definition import AzureDatastore
-    from parallelrun_core.datastores.here import Known
+    from parallelrun_core.datastores.registry import Known
 
 _TOKEN_S: Final = 20
 _SCOPE: Final = "https://storage.azure.com/.default"

@@ -13,7 +13,7 @@ import urllib.request
 from functools import cache
 from typing import Final
 
-from parallelrun_core.datastores.here import known
+from parallelrun_core.datastores.registry import known
 from parallelrun_core.storage.location import datastore_of
 from parallelrun_core.storage.objects.trouble import NOT_A_STORE, StoreError
 

@@ -48,7 +48,7 @@ class Kind:
     """A label, as RQ's tools show it; it is compared, and never imported."""
 
 
-LEAD: Final = Kind("jobs", "parallelrun_master.lead.lead")
+LEAD: Final = Kind("jobs", "parallelrun_master.leader_process.lead")
 """One entry starts one leader."""
 CONCATENATE: Final = Kind("concatenate", "parallelrun_concatenator.concatenate.concatenate")
 """One entry puts one job's output together."""

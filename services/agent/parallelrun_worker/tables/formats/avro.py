@@ -40,21 +40,17 @@ class Format(TableFormat):
         self._headers: dict[str, bytes] = {}
 
     def names(self) -> list[str]:
-        """See the base."""
         return list(self._kinds)
 
     def frame(self, piece: Piece) -> Any:
-        """See the base."""
         with _explaining():
             return self.frame_of(_own(piece, chain.from_iterable(self._blocks(piece))))
 
     def records(self, piece: Piece) -> Records:
-        """See the base."""
         with _explaining():
             return AvroRecords(self, _own(piece, chain.from_iterable(map(self._encoded, self._blocks(piece)))))
 
     def frame_of_stored(self, data: bytes, path: str, header: list[str | None]) -> Any:
-        """See the base."""
         return self.frame_of([row for row, _ in self._decoded(data)])
 
     def frame_of(self, rows: list[Row]) -> Any:
@@ -119,12 +115,10 @@ class AvroRecords(Records):
         return len(self._rows)
 
     def frame(self, wanted: list[int] | None = None) -> Any:
-        """See the base."""
         rows = self._rows if wanted is None else [self._rows[at] for at in wanted]
         return self._owner.frame_of([row for row, _ in rows])
 
     def stored(self, wanted: list[int], keys: list[bytes]) -> tuple[list[bytes], list[bytes]]:
-        """See the base."""
         return keys, [self._rows[at][1] for at in wanted]
 
 

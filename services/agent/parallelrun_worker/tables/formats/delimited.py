@@ -44,20 +44,17 @@ class Format(TextFormat):
         return Grammar(delimiter, multi_line=self.options["support_multi_line"])
 
     def split(self, text: Text) -> list[bytes]:
-        """See the base."""
         if text.head.delimiter == self._grammar.delimiter:
             return split_records(text.data, self._grammar)
         return requoted_records(text.data, self._grammar_of(text.head.delimiter), self._grammar)
 
     def frame_of(self, text: Text, path: str) -> Any:
-        """See the base."""
         frame = self._frame(text.data, path, text.head.header, self._grammar_of(text.head.delimiter))
         if text.head.header and self.options["header"] == "all_files_same_headers":
             warn_of_header(self.warnings, path, text.head.header, self.schema(), len(frame), by_name=self._by_name)
         return frame
 
     def frame_of_stored(self, data: bytes, path: str, header: Record) -> Any:
-        """See the base."""
         return self._frame(data, path, header, self._grammar)
 
     def _frame(self, data: bytes, path: str, header: Record, grammar: Grammar) -> Any:
@@ -75,7 +72,6 @@ class Format(TextFormat):
         return frame
 
     def head(self, path: str, file: BinaryIO) -> FileHead:
-        """See the base."""
         if path not in self._heads:
             if len(self._heads) > _MOST_HEADERS:
                 self._heads.clear()
@@ -89,7 +85,6 @@ class Format(TextFormat):
         return mode != "no_header" and (mode != "from_first_file" or path == self._first_with_text())
 
     def lines(self, data: bytes, encoding: Encoding, file: BinaryIO, head: FileHead) -> bytes:
-        """See the base."""
         grammar = self._grammar_of(head.delimiter)
         if has_lone_returns(data):
             is_counted = not encoding.has_returns
@@ -102,7 +97,6 @@ class Format(TextFormat):
         return known if known is not None else next((path for path in self.sample if os.stat(path).st_size > 3), "")
 
     def names(self) -> list[str]:
-        """See the base."""
         names = list(self.inferred().names)
         if self._by_name:
             for sampled in self.sampled():
@@ -110,7 +104,6 @@ class Format(TextFormat):
         return names
 
     def inferred(self) -> Schema:
-        """See the base."""
         most = self.options["sample_size"]
         names: list[str] = []
         found: list[tuple[list[str], list[Record]]] = []

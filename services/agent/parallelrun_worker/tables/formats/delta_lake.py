@@ -25,19 +25,15 @@ class Format(TableFormat):
     needs_source = True
 
     def names(self) -> list[str]:
-        """See the base."""
         return list(self.options["columns"])
 
     def frame(self, piece: Piece) -> Any:
-        """See the base."""
         return self._whole(read_rows(piece, None, self.open), piece[0])
 
     def records(self, piece: Piece) -> Records:
-        """See the base."""
         return ArrowRecords(read_rows(piece, None, self.open), lambda rows: self._whole(rows, piece[0]))
 
     def frame_of_stored(self, data: bytes, path: str, header: list[str | None]) -> Any:
-        """See the base."""
         return self._whole(read_streams(data), path)
 
     def _whole(self, rows: Any, path: str) -> Any:

@@ -35,19 +35,15 @@ class Format(TextFormat):
         self._drop_invalid = self.options["invalid_lines"] == "drop"
 
     def names(self) -> list[str]:
-        """See the base."""
         return self.inferred().names
 
     def lines(self, data: bytes, encoding: Encoding, file: BinaryIO, head: FileHead) -> bytes:
-        """See the base: no value has a carriage return that is not written as an escape."""
         return _LONE_RETURN.sub(b"\n", data) if has_lone_returns(data) else data
 
     def split(self, text: Text) -> list[bytes]:
-        """See the base."""
         return [f"{line}\n".encode() for line, _ in _lines(text.data, drop_invalid=self._drop_invalid)]
 
     def frame_of_stored(self, data: bytes, path: str, header: Record) -> Any:
-        """See the base."""
         schema = self.schema()
         values = self.values()
         frame = _frame_of([each for _, each in _lines(data, drop_invalid=self._drop_invalid)], schema, values)
@@ -55,7 +51,6 @@ class Format(TextFormat):
         return frame
 
     def inferred(self) -> Schema:
-        """See the base."""
         return _infer(list(self._first_objects()))
 
     def _first_objects(self) -> Iterator[dict[str, Any]]:

@@ -11,19 +11,15 @@ class Format(TableFormat):
     """Of the columns, only those are read that the first steps leave."""
 
     def names(self) -> list[str]:
-        """See the base."""
         return [name for path in self.plan["sample"] for name in names_of(path, self.open)]
 
     def frame(self, piece: Piece) -> Any:
-        """See the base."""
         return self._frame_of(read_rows(piece, self._columns(piece[0]), self.open))
 
     def records(self, piece: Piece) -> Records:
-        """See the base."""
         return ArrowRecords(read_rows(piece, self._columns(piece[0]), self.open), self._frame_of)
 
     def frame_of_stored(self, data: bytes, path: str, header: list[str | None]) -> Any:
-        """See the base."""
         return self._frame_of(read_streams(data))
 
     def _frame_of(self, rows: Any) -> Any:

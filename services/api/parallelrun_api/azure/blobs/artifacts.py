@@ -11,7 +11,7 @@ from heapq import merge
 from typing import TYPE_CHECKING, Final
 
 from parallelrun_api.views.files import ServedFolder
-from parallelrun_core.folder.layout import OUTPUTS
+from parallelrun_core.layout import OUTPUTS
 
 if TYPE_CHECKING:
     from parallelrun_api.azure.face import Face

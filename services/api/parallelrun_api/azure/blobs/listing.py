@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from parallelrun_api.models import FileEntry
 
 _MOST: Final = 5000
-_BLOCK_KINDS: Final = frozenset({"Latest", "Uncommitted", "Committed"})
+_BLOCK_KINDS: Final = frozenset({"LruCache", "Uncommitted", "Committed"})
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ import re
 from typing import Final
 
 from parallelrun_core.errors import InvalidInput, UnsafePath
-from parallelrun_core.paths import relative_parts
+from parallelrun_core.untrusted.paths import relative_parts
 
 UPLOADS: Final = "azureml-blobstore"
 """The container of the default datastore: what clients upload, the outputs of jobs, and what is the users' own."""

@@ -12,11 +12,11 @@ from anyio.to_thread import run_sync
 from fastapi import APIRouter, Request, Response
 
 from parallelrun_api.azure.answers import FaceRoute, NotSupported
+from parallelrun_api.azure.auth import BLOBS
 from parallelrun_api.azure.blobs import listing
 from parallelrun_api.azure.blobs.names import OF_OUTPUTS, OF_VERSIONS, UPLOADS, checked_blob, checked_container
 from parallelrun_api.azure.blobs.places import open_blob
 from parallelrun_api.azure.blobs.store import MAX_BODY_BYTES, check_is_file
-from parallelrun_api.azure.door import BLOBS
 from parallelrun_api.azure.face import Face, FaceOf
 from parallelrun_api.http.errors import BodyTooLarge, Forbidden, HttpError
 from parallelrun_api.views.downloads import BYTES, Wanted, download

@@ -19,11 +19,11 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Final
 
+from parallelrun_core.durable_files import replace_file, sync_file, sync_folder
 from parallelrun_core.errors import Conflict, InvalidInput, NotFound
-from parallelrun_core.folder.files import replace_file, sync_file, sync_folder
-from parallelrun_core.folder.layout import PRIVATE_FILE, PRIVATE_FOLDER, make_store, uploads_of
-from parallelrun_core.paths import open_beneath
+from parallelrun_core.layout import PRIVATE_FILE, PRIVATE_FOLDER, make_store, uploads_of
 from parallelrun_core.service import telemetry
+from parallelrun_core.untrusted.paths import open_beneath
 
 log = telemetry.logger()
 

@@ -10,11 +10,11 @@ from typing import Any, BinaryIO, Final
 import msgspec
 
 from parallelrun_core.errors import InvalidInput
-from parallelrun_core.message import FileVersion, Piece, Remote
 from parallelrun_core.mltable.formats.avro import Read
 from parallelrun_core.mltable.plan import InputPlan
-from parallelrun_core.path_rule import PathRule
+from parallelrun_core.storage.path_rule import PathRule
 from parallelrun_core.storage.stores import storage_of
+from parallelrun_core.wire.message import FileVersion, Piece, Remote
 from parallelrun_master.planning.avro_blocks import Block, Header, blocks_of, read_header
 from parallelrun_master.planning.table_format import DamagedFile, TableFormat
 

@@ -6,8 +6,8 @@ from typing import BinaryIO, Final
 
 from parallelrun_core.mltable.formats.delimited import Read
 from parallelrun_core.mltable.plan import InputPlan
-from parallelrun_core.path_rule import PathRule
 from parallelrun_core.spec.fields import MiniBatchSize
+from parallelrun_core.storage.path_rule import PathRule
 from parallelrun_core.storage.ranges import size_of
 from parallelrun_core.storage.stores import storage_of
 from parallelrun_master.planning.record_scan import TextForm, form_of

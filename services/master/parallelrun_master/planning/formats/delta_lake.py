@@ -20,8 +20,8 @@ import msgspec
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.mltable.formats.delta_lake import Read
 from parallelrun_core.mltable.plan import InputPlan
-from parallelrun_core.path_rule import PathRule
 from parallelrun_core.storage.location import is_url
+from parallelrun_core.storage.path_rule import PathRule
 from parallelrun_core.storage.stores import storage_of
 from parallelrun_master.planning.formats import delta_log, parquet
 

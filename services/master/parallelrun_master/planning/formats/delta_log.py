@@ -16,9 +16,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from parallelrun_core.path_rule import PathRule
 from parallelrun_core.storage.interface import Storage, Version
 from parallelrun_core.storage.objects.asking import asking
+from parallelrun_core.storage.path_rule import PathRule
 from parallelrun_core.storage.stores import storage_of
 
 LOG: Final = "_delta_log"

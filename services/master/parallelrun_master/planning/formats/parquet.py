@@ -8,9 +8,9 @@ from itertools import pairwise
 from typing import Any, Final
 
 from parallelrun_core.errors import InvalidInput, UnsafePath
-from parallelrun_core.message import Piece, Remote
 from parallelrun_core.storage.interface import Replaced
 from parallelrun_core.storage.objects.trouble import StoreError
+from parallelrun_core.wire.message import Piece, Remote
 from parallelrun_master.planning.parquet_extents import compressed, extents_of, row_groups
 from parallelrun_master.planning.table_format import DamagedFile, TableFormat
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from typing import Any, Final
 
-from parallelrun_core.words import in_one_line
+from parallelrun_core.untrusted.sanitize import in_one_line
 from parallelrun_provisioner.engines.interface import EngineError, LaunchRefused
 
 _TIMEOUT_S: Final = 20

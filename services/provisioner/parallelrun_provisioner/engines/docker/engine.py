@@ -18,12 +18,12 @@ from parallelrun_provisioner.engines.docker.fetching import Fetches
 from parallelrun_provisioner.engines.docker.kit import fill
 from parallelrun_provisioner.engines.docker.settings import DockerSettings, words
 from parallelrun_provisioner.engines.interface import (
+    EngineEnvironment,
     EngineError,
     EngineNode,
     ImageState,
     LaunchRefused,
     Standing,
-    Surroundings,
 )
 
 _STANDING: Final = {"running": Standing.RUNNING, "paused": Standing.RUNNING, "restarting": Standing.PENDING}
@@ -35,13 +35,15 @@ _KILLED: Final = 137
 class Engine:
     """The nodes of one compute on the Engine that `DOCKER_HOST` names."""
 
-    def __init__(self, compute: Compute, surroundings: Surroundings, settings: DockerSettings | None = None) -> None:
+    def __init__(
+        self, compute: Compute, engine_environment: EngineEnvironment, settings: DockerSettings | None = None
+    ) -> None:
         self._compute = compute
-        self._surroundings = surroundings
+        self._surroundings = engine_environment
         self._settings = settings or DockerSettings()
         self._connection = Connection()
         self._fetches = Fetches(self._settings.login(compute.registry))
-        self._builds = Builds(compute, self._settings, surroundings)
+        self._builds = Builds(compute, self._settings, engine_environment)
         self._waiting: dict[str, tuple[Launch, str]] = {}
         """Launches whose image is on its way, by their ids."""
         self._kill_at: dict[str, float] = {}

@@ -10,7 +10,7 @@ from contextlib import suppress
 from typing import Any
 
 from parallelrun_core.service.telemetry import logger
-from parallelrun_provisioner.engines.brought_along import KIT
+from parallelrun_provisioner.engines.agent_kit import KIT
 from parallelrun_provisioner.engines.docker.container import kit_volume
 
 log = logger()

@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 import httpx
 
-from parallelrun_core.words import in_one_line
+from parallelrun_core.untrusted.sanitize import in_one_line
 from parallelrun_provisioner.engines.interface import EngineError, LaunchRefused
 from parallelrun_provisioner.engines.kubernetes.access import Access
 

@@ -9,7 +9,7 @@ import yaml
 
 from parallelrun_core.computes.kinds.kubernetes import Compute
 from parallelrun_core.computes.launch import Launch, compute_of
-from parallelrun_provisioner.engines.interface import EngineNode, LaunchRefused, Surroundings
+from parallelrun_provisioner.engines.interface import EngineEnvironment, EngineNode, LaunchRefused
 from parallelrun_provisioner.engines.kubernetes.access import from_file, mounted
 from parallelrun_provisioner.engines.kubernetes.api import Api
 from parallelrun_provisioner.engines.kubernetes.listing import node_of
@@ -21,10 +21,10 @@ class Engine:
     """An engine whose nodes are Pods of the cluster in which the provisioner runs, or that its settings name."""
 
     def __init__(
-        self, compute: Compute, surroundings: Surroundings, settings: KubernetesSettings | None = None
+        self, compute: Compute, engine_environment: EngineEnvironment, settings: KubernetesSettings | None = None
     ) -> None:
         self._compute = compute
-        self._around = surroundings
+        self._around = engine_environment
         self._settings = settings or KubernetesSettings()
         self._known: Api | None = None
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from parallelrun_core.words import in_one_line
+from parallelrun_core.untrusted.sanitize import in_one_line
 from parallelrun_provisioner.engines.interface import EngineNode, Standing
 from parallelrun_provisioner.engines.kubernetes.pod import IMAGE
 

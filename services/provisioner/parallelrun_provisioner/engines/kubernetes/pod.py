@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from parallelrun_core.computes.kinds.kubernetes import Compute, Placement
 from parallelrun_core.computes.launch import Launch
-from parallelrun_provisioner.engines.brought_along import KIT, PROGRAM
+from parallelrun_provisioner.engines.agent_kit import KIT, PROGRAM
 from parallelrun_provisioner.engines.interface import LaunchRefused
 from parallelrun_provisioner.engines.kubernetes.settings import KubernetesSettings, words
 

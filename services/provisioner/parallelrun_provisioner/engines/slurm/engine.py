@@ -13,10 +13,16 @@ from typing import Final
 
 from parallelrun_core.computes.kinds.slurm import Compute
 from parallelrun_core.computes.launch import Launch
-from parallelrun_core.folder.files import replace_file
-from parallelrun_core.folder.layout import PRIVATE_FILE, PRIVATE_FOLDER
-from parallelrun_core.words import in_one_line
-from parallelrun_provisioner.engines.interface import EngineError, EngineNode, LaunchRefused, Standing, Surroundings
+from parallelrun_core.durable_files import replace_file
+from parallelrun_core.layout import PRIVATE_FILE, PRIVATE_FOLDER
+from parallelrun_core.untrusted.sanitize import in_one_line
+from parallelrun_provisioner.engines.interface import (
+    EngineEnvironment,
+    EngineError,
+    EngineNode,
+    LaunchRefused,
+    Standing,
+)
 from parallelrun_provisioner.engines.slurm import batch
 from parallelrun_provisioner.engines.slurm.commands import CommandFailed, run
 from parallelrun_provisioner.engines.slurm.listing import FORMAT, TIMES, Job, jobs_in, nodes_of
@@ -32,11 +38,11 @@ _LOGS_KEPT_S: Final = 7 * 86_400.0
 class Engine:
     """An engine whose nodes are batch jobs: by sbatch, squeue and scancel, as the user that the provisioner is."""
 
-    def __init__(self, compute: Compute, surroundings: Surroundings) -> None:
+    def __init__(self, compute: Compute, engine_environment: EngineEnvironment) -> None:
         self._compute = compute
-        self._around = surroundings
-        self._mark = batch.mark(surroundings.cluster, compute.name)
-        self._folder = surroundings.root / "nodes" / compute.name
+        self._around = engine_environment
+        self._mark = batch.mark(engine_environment.cluster, compute.name)
+        self._folder = engine_environment.root / "nodes" / compute.name
         self._told_at: dict[int, float] = {}
         """When a job was told to end, for as long as it is there."""
         self._logs: dict[str, str] = {}

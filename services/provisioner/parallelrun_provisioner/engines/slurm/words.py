@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from parallelrun_core.words import in_one_line
+from parallelrun_core.untrusted.sanitize import in_one_line
 
 _WAITS: Final[tuple[tuple[str, str], ...]] = (
     (r"None|Resources|NodesBusy", "waits until enough of the cluster is free"),

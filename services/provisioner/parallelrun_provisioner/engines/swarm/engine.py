@@ -14,7 +14,7 @@ from parallelrun_provisioner.engines.docker.client import Connection, post, shor
 from parallelrun_provisioner.engines.docker.container import CLUSTER, COMPUTE, IMAGE, LAUNCH
 from parallelrun_provisioner.engines.docker.fetching import read_login
 from parallelrun_provisioner.engines.docker.settings import DockerSettings
-from parallelrun_provisioner.engines.interface import EngineNode, LaunchRefused, Standing, Surroundings
+from parallelrun_provisioner.engines.interface import EngineEnvironment, EngineNode, LaunchRefused, Standing
 from parallelrun_provisioner.engines.swarm.service import service
 
 _ENDED: Final = frozenset({"complete", "failed", "rejected", "shutdown", "orphaned", "remove"})
@@ -25,9 +25,11 @@ _TAKEN: Final = frozenset({"shutdown", "orphaned", "remove"})
 class Engine:
     """The nodes of one compute on the swarm of which the Engine that `DOCKER_HOST` names is a manager."""
 
-    def __init__(self, compute: Compute, surroundings: Surroundings, settings: DockerSettings | None = None) -> None:
+    def __init__(
+        self, compute: Compute, engine_environment: EngineEnvironment, settings: DockerSettings | None = None
+    ) -> None:
         self._compute = compute
-        self._surroundings = surroundings
+        self._surroundings = engine_environment
         self._settings = settings or DockerSettings()
         self._connection = Connection()
 

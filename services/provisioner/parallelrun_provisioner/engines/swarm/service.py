@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from parallelrun_core.computes.kinds.swarm import Compute
 from parallelrun_core.computes.launch import Launch
-from parallelrun_provisioner.engines.brought_along import KIT
+from parallelrun_provisioner.engines.agent_kit import KIT
 from parallelrun_provisioner.engines.docker.container import (
     CAPABILITIES,
     environment,

@@ -22,7 +22,8 @@ from parallelrun_core.storage.objects.address import address_of
 from parallelrun_core.storage.objects.clients import client_of
 from parallelrun_core.storage.objects.meters import metered
 from parallelrun_core.storage.objects.trouble import in_plain_words
-from parallelrun_core.storage.objects.uploads import beside, multipart, s3
+from parallelrun_core.storage.objects.uploads import copy_then_rename as beside
+from parallelrun_core.storage.objects.uploads import multipart, s3
 from parallelrun_core.storage.objects.uploads.parts import MAX_PARTS, requests_for
 
 _PART_BYTES: Final = 8 << 20

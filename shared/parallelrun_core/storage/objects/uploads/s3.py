@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 
 from parallelrun_core.datastores.credentials import Keys
 from parallelrun_core.datastores.definition import S3Datastore
-from parallelrun_core.datastores.here import Known, known
+from parallelrun_core.datastores.registry import Known, known
 from parallelrun_core.storage.location import datastore_of
 from parallelrun_core.storage.objects.address import Address
 from parallelrun_core.storage.objects.clients import StoresMissing

@@ -7,14 +7,14 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from parallelrun_core.computes.built_images import BuiltImage, built_image_of
 from parallelrun_core.computes.containers import Containers
 from parallelrun_core.folder.job_folder import JobFolder
-from parallelrun_core.folder.layout import Logs, code_store
+from parallelrun_core.layout import Logs, code_store
+from parallelrun_core.spec.built_images import BuiltImage, built_image_of
 from parallelrun_provisioner.engines.docker.building.building import Building
 from parallelrun_provisioner.engines.docker.building.sent import BUILT, parameters, tag_of
 from parallelrun_provisioner.engines.docker.settings import DockerSettings
-from parallelrun_provisioner.engines.interface import ImageState, Surroundings
+from parallelrun_provisioner.engines.interface import EngineEnvironment, ImageState
 
 MOST_AT_ONCE: Final = 2
 AGAIN_S: Final = 60.0
@@ -26,7 +26,7 @@ _TRIES: Final = 3
 class Builds:
     """The builds for the jobs of one compute. For one thread; none of its calls waits for a build."""
 
-    def __init__(self, compute: Containers, settings: DockerSettings, around: Surroundings) -> None:
+    def __init__(self, compute: Containers, settings: DockerSettings, around: EngineEnvironment) -> None:
         self._compute = compute
         self._settings = settings
         self._around = around

@@ -11,7 +11,7 @@ from threading import Lock, Thread
 from typing import Final
 
 from parallelrun_core.errors import ParallelRunError
-from parallelrun_core.paths import open_beneath
+from parallelrun_core.untrusted.paths import open_beneath
 
 MOST_BYTES: Final = 4 << 20
 _CUT: Final = "\n… cut off here\n"

@@ -11,8 +11,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final
 
-from parallelrun_core.computes.built_images import BuiltImage
 from parallelrun_core.computes.containers import Containers
+from parallelrun_core.spec.built_images import BuiltImage
 from parallelrun_provisioner.engines.docker.container import CLUSTER
 from parallelrun_provisioner.engines.docker.settings import DockerSettings
 

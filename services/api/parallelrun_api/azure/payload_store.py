@@ -1,0 +1,41 @@
+"""Payloads of clients by name, so that they get them back as they were: a file for each, replaced whole."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, Final
+
+from parallelrun_api.azure.names import checked_name
+from parallelrun_core.durable_files import replace_file, sync_file, sync_folder
+from parallelrun_core.layout import PRIVATE_FILE, PRIVATE_FOLDER
+
+
+class Sent:
+    """A kind of things. Safe to share between threads and processes; the last writer wins."""
+
+    def __init__(self, root: Path, kind: str) -> None:
+        self._folder: Final = root / "azure" / kind
+
+    def put(self, name: str, value: dict[str, Any]) -> None:
+        """Remember what was sent, durably."""
+        self._folder.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
+        path = self._file(name)
+        replace_file(path, json.dumps(value).encode(), mode=PRIVATE_FILE)
+        sync_file(path)
+        sync_folder(self._folder)
+
+    def get(self, name: str) -> dict[str, Any]:
+        """Return what was sent; empty if nothing was."""
+        try:
+            value = json.loads(self._file(name).read_bytes())
+        except (FileNotFoundError, ValueError):
+            return {}
+        return value if isinstance(value, dict) else {}
+
+    def remove(self, name: str) -> None:
+        """Forget it."""
+        self._file(name).unlink(missing_ok=True)
+
+    def _file(self, name: str) -> Path:
+        return self._folder / f"{checked_name(name)}.json"

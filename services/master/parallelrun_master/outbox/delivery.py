@@ -1,0 +1,97 @@
+"""An entry of the outbox, as the process has it that sees to it."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from parallelrun_core.errors import NotFound, ParallelRunError
+from parallelrun_core.folder.job_folder import JobFolder
+from parallelrun_core.folder.records import JobRecord, JobResult
+from parallelrun_core.folder.schema import decode
+from parallelrun_core.service.telemetry import logger
+from parallelrun_master.outbox.entries import OutboxEntry, job_of, taken
+from parallelrun_master.policy.notices import LONGEST_PAUSE_S, pause_s
+
+_UNTIL_ENDED_S: Final = 2.0
+
+
+class Clock:
+    """Redis' clock, in a process that doesn't know Redis.
+
+    Args:
+        now: its time when this is created.
+    """
+
+    def __init__(self, now: float) -> None:
+        self._now, self._began = now, time.monotonic()
+
+    def __call__(self) -> float:
+        return self._now + time.monotonic() - self._began
+
+
+@dataclass(frozen=True)
+class End:
+    """The end of one generation of a job."""
+
+    folder: JobFolder
+    record: JobRecord
+    result: JobResult
+    generation: int
+    owed: OutboxEntry
+    clock: Callable[[], float]
+
+    def begin_attempt(self) -> float | None:
+        """Count an attempt, durably, before it is made: what we die of must not come again at once.
+
+        Returns:
+            After how many seconds the next one is due; None: there is none.
+        """
+        attempts = self.owed.attempts
+        attempts.count += 1
+        attempts.first_at = attempts.first_at or self.clock()
+        again_s = pause_s(attempts.count, self.clock() - attempts.first_at, secrets.randbelow(1000) / 1000)
+        self.put_off(again_s or LONGEST_PAUSE_S)
+        return again_s
+
+    def put_off(self, seconds: float) -> None:
+        """Put the entry off until it is due again."""
+        self.owed.attempts.next_at = self.clock() + seconds
+        self.owed.note()
+
+
+@contextmanager
+def due_end(root: Path, notes: Path, name: str, clock: Callable[[], float]) -> Iterator[End | None]:
+    """The end with this name, for as long as this lasts; None: it isn't due, or not recorded yet, or can't be read, or
+    another process has it, or its job is gone.
+    """
+    job = job_of(name)
+    with taken(notes, name) as owed:
+        if owed is None or job is None or owed.attempts.next_at > clock():
+            yield None
+            return
+        job_id, generation = job
+        folder = JobFolder(root, job_id)
+        try:
+            record = folder.record()
+            path = folder.layout.result(generation)
+            result = decode(path.read_bytes(), JobResult, path)
+        except NotFound:
+            owed.settle()
+            yield None
+        except FileNotFoundError:  # it is about to be recorded, or its leader has died before
+            owed.attempts.next_at = clock() + _UNTIL_ENDED_S
+            owed.note()
+            yield None
+        except (ParallelRunError, OSError) as error:  # of a newer release, or the volume may give it back
+            logger().warning("end_unreadable", job_id=job_id, reason=str(error))
+            owed.attempts.next_at = clock() + LONGEST_PAUSE_S
+            owed.note()
+            yield None
+        else:
+            yield End(folder, record, result, generation, owed, clock)

@@ -1,0 +1,93 @@
+"""Values of conditions: a truth value in a file that an earlier step has written."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Mapping
+from typing import Final
+
+from parallelrun_core.errors import InvalidInput, NotFound, UnsafePath
+from parallelrun_core.folder.disk_trouble import may_pass
+from parallelrun_core.folder.job_folder import JobFolder
+from parallelrun_core.pipelines.outputs import maker_of
+from parallelrun_core.pipelines.standing import Standing
+from parallelrun_core.spec.pipeline import PipelineSpec, StepOutput
+from parallelrun_core.storage.path_rule import PathRule
+from parallelrun_core.storage.stores import storage_of
+from parallelrun_core.wire.states import StepState
+
+_MOST_BYTES: Final = 64
+_TRUTHS: Final = {"true": True, "false": False}
+
+
+def truths(folder: JobFolder, spec: PipelineSpec, by_step: Mapping[str, Standing]) -> dict[StepOutput, bool]:
+    """The values that conditions of waiting steps need, as far as the steps that make them have completed.
+
+    One that can't be read is left out: the step that asks for it finds out why (`truth_of`).
+    """
+    values: dict[StepOutput, bool] = {}
+    for name, standing in by_step.items():
+        if standing.state is not StepState.WAITING:
+            continue
+        for condition in spec.steps[name].conditions:
+            of = condition.of
+            if isinstance(of, StepOutput) and of not in values and by_step[of.step].state is StepState.COMPLETED:
+                try:
+                    values[of] = truth_of(folder, of, by_step)
+                except (InvalidInput, NotFound):
+                    continue
+    return values
+
+
+def truth_of(folder: JobFolder, of: StepOutput, by_step: Mapping[str, Standing]) -> bool:
+    """The value in an output of a step that has completed.
+
+    Raises:
+        InvalidInput, NotFound: there is none, or it can't be read, as the message says.
+        OSError: it can't be read for now.
+    """
+    maker, name = maker_of(JobFolder(folder.root, by_step[of.step].job_id), of.output)
+    record = maker.record()
+    path, subject = maker.output_paths(record.job_spec())[name], f"the output {of.output!r} of the step {of.step!r}"
+    try:
+        text = _text(path, maker.path_rule(record)).decode(errors="replace").strip()
+    except (FileNotFoundError, IsADirectoryError, UnsafePath) as error:
+        raise NotFound(f"{subject} is no file: {path}") from error
+    except OSError as error:
+        if may_pass(error):
+            raise
+        raise NotFound(f"{subject} can't be read: {error.strerror or error}: {path}") from error
+    if (value := _TRUTHS.get(text.lower())) is None:
+        raise InvalidInput.at("", f"{subject} is neither true nor false: {path}")
+    return value
+
+
+def _text(path: str, rule: PathRule | None) -> bytes:
+    """The beginning of a file. What a worker has put there may be anything: a pipe would wait for a writer."""
+    storage = storage_of(path)
+    if not storage.is_near:
+        with storage.open(path, rule) as file:
+            return file.read(_MOST_BYTES)
+    path = _only_file(path, rule)
+    fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        if rule is not None:
+            rule.check_opened(fd, os.fsencode(path))
+        if not stat.S_ISREG(os.fstat(fd).st_mode):
+            raise OSError(errno.EINVAL, "it is no ordinary file")
+        return os.read(fd, _MOST_BYTES)
+    finally:
+        os.close(fd)
+
+
+def _only_file(path: str, rule: PathRule | None) -> str:
+    """The path, or, if it is a folder with one file, that file."""
+    storage = storage_of(path)
+    if not storage.is_folder(path):
+        return path
+    files = [folder + b"/" + name for folder, names in storage.files(path, rule=rule) for name in names]
+    if len(files) != 1:
+        raise NotFound(f"{path} holds {len(files)} files, and not the one that is true or false")
+    return os.fsdecode(files[0])

@@ -1,0 +1,84 @@
+"""Our own form of a job: the fields of `JobSpec`, as docs/job-spec.md has them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from parallelrun_core.asset_names import MODEL_TYPES
+from parallelrun_core.azure.draft import Draft
+from parallelrun_core.azure.environment import note_image, read_build, read_conda_file, read_environment
+from parallelrun_core.azure.findings import Findings, Location
+from parallelrun_core.azure.named import named_code, named_environment, named_input
+from parallelrun_core.mltable.own_options import with_own_options
+from parallelrun_core.spec.data_defaults import OWN
+
+
+def read_own(document: Mapping[str, Any], location: Location, findings: Findings) -> Draft:
+    """A job spec, with the content of the file that its environment names."""
+    draft = Draft(dict(document), default=location.pointer, data_defaults=OWN)
+    if findings.names is not None:
+        _put_named(draft, location, findings)
+    _put_table_options(draft.fields)
+    environment = draft.fields.get("environment")
+    if isinstance(environment, dict):
+        if isinstance(environment.get("conda_file"), str):
+            where = location.below("environment", "conda_file")
+            inlined = read_conda_file(environment["conda_file"], where, findings)
+            environment = {**environment, "conda_file": inlined}
+        if environment.get("build"):
+            where = location.below("environment", "build")
+            environment = {**environment, "build": read_build(environment["build"], where, findings) or None}
+        draft.fields["environment"] = environment
+        if environment.get("image"):
+            note_image(location.at("environment", "image"), findings)
+    return draft
+
+
+def _put_table_options(fields: dict[str, Any]) -> None:
+    """Say in each read step what it does where our own form differs from an MLTable file, unless that is said."""
+    inputs = fields.get("inputs")
+    if not isinstance(inputs, dict):
+        return
+    fields["inputs"] = {
+        name: {**given, "transformations": [with_own_options(step) for step in given["transformations"]]}
+        if isinstance(given, dict) and isinstance(given.get("transformations"), list | tuple)
+        else given
+        for name, given in inputs.items()
+    }
+
+
+def _put_named(draft: Draft, location: Location, findings: Findings) -> None:
+    """Put what names of assets stand for in their place."""
+    fields = draft.fields
+    if isinstance(fields.get("inputs"), str):
+        fields["inputs"] = {"data": fields["inputs"]}
+    if isinstance(fields.get("inputs"), dict):
+        fields["inputs"] = {
+            name: _named_input(given, location.below("inputs", name), findings)
+            for name, given in fields["inputs"].items()
+        }
+    if isinstance(fields.get("environment"), str):
+        named = named_environment(fields["environment"], location.below("environment"), findings)
+        if named is not None:
+            where = location.below("environment")
+            fields["environment"], variables = read_environment(named, where, findings)
+            if variables and isinstance(given := fields.get("environment_variables", {}), dict):
+                fields["environment_variables"] = {**variables, **given}
+    if isinstance(fields.get("code"), str):
+        fields["code"] = named_code(fields["code"], location.below("code"), findings) or fields["code"]
+
+
+def _named_input(given: object, location: Location, findings: Findings) -> object:
+    """An input of our own form, with the path that stands for its name."""
+    fields = {"path": given} if isinstance(given, str) else given
+    if not isinstance(fields, dict) or not isinstance(fields.get("path"), str):
+        return given
+    path = findings.place(fields["path"])
+    kind = fields.get("model") or fields.get("type")
+    named = named_input(path, str(kind) if kind else None, location, findings)
+    if not named:
+        return given if path == fields["path"] else {**fields, "path": path}
+    own = named["type"] if named["type"] not in MODEL_TYPES else ""
+    named["type"] = fields.get("type") or own or "uri_folder"
+    return {**fields, **named}

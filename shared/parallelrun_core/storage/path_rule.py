@@ -1,0 +1,215 @@
+"""The one rule that says which files and folders a job may read or write, wherever links lead.
+
+What a path leads to must be below an allowed folder, and must not be among the cluster's own files: those of its root
+folder, and other folders that the operator has closed. Four things there are open, all the same, and need not be below
+an allowed folder: a job writes to its own `outputs`, reads those of other jobs, to continue their work, reads the files
+of assets and what clients have uploaded, and reads and writes the default datastore. Where the workers of each job are
+a user of their own, the other jobs are only those of its pipeline.
+
+A path is checked as the system would open it: after the expansion of patterns, and with every link followed. What a
+service opens itself is checked once more when it is open (`check_opened`): a link that was put there in between changes
+nothing then. Workers open their inputs by themselves and with their own rights, which is all the protection that files
+have from them.
+
+Allowed places may also be URLs of object stores, and stand for all that begins with them. What a URL leads to is
+not the rule's to say: `storage/objects/allowed.py` compares them.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import msgspec
+
+from parallelrun_core.errors import UnsafePath
+from parallelrun_core.ids import JOB_ID
+from parallelrun_core.layout import OUTPUTS, asset_files, blobstore_of, jobs_of, uploads_of
+from parallelrun_core.storage.globs import Pattern
+from parallelrun_core.storage.location import is_url
+
+EVERYWHERE: Final = ("/", "s3://", "gs://", "az://", "abfss://", "https://", "http://")
+"""What the owner of a machine may use there: every folder, and every store."""
+_MOST_LINKS: Final = 40
+"""As many as the system itself follows."""
+_NO_LINK: Final = frozenset({errno.EINVAL, errno.ENOENT, errno.ENOTDIR, errno.EACCES})
+_NOTHING: Final = b"(?!)"
+_IN_THE_FOLDER: Final = "leave this field out to have the output in the job's folder"
+_OF_OTHERS: Final = "of ParallelRun's own files, a job can read the outputs of other jobs: the folder jobs/ID/outputs"
+
+
+_APART: Final = (
+    "jobs are users of their own here, which can't read the outputs in another job's folder: give that job an output "
+    "with a path below an allowed folder"
+)
+
+
+class Places(msgspec.Struct, kw_only=True, frozen=True):
+    """What the rule was when a job was accepted. It holds as long as the job runs."""
+
+    roots: list[str]
+    """The allowed folders, and URLs of stores."""
+    closed: list[str] = []
+    """Folders of the cluster beside its root."""
+    are_jobs_apart: bool = False
+    """Workers can't read what is in the folders of other jobs, so naming it would only fail later."""
+    jobs: list[str] = []
+    """Jobs whose outputs they can read nevertheless: steps of the same pipeline, whose workers are the same user."""
+    package_hosts: list[str] = []
+    """Hosts from which nodes take packages that jobs name by a URL, or by an index of their own; `*`: any."""
+
+
+class Refusal(NamedTuple):
+    """Why a path may not be used, and what to do."""
+
+    message: str
+    hint: str
+
+
+class PathRule:
+    """Decides about paths. Links in the names of the folders are followed once, when it is created.
+
+    Args:
+        root: the cluster's root folder.
+        job: the id of the job whose `outputs` may be written to; empty: of none.
+    """
+
+    def __init__(self, root: Path, places: Places, job: str = "") -> None:
+        self.package_hosts: Final = places.package_hosts
+        self._named = places.roots
+        self._are_jobs_apart = places.are_jobs_apart
+        self._closed = _prefixes([str(root), *places.closed])
+        (jobs,) = map(re.escape, _prefixes([str(jobs_of(root))]))
+        self.urls: Final = [each for each in places.roots if is_url(each)]
+        """Those of stores which may be used, with all that begins with them."""
+        folders = [each for each in places.roots if not is_url(each)]
+        closed, allowed = (b"|".join(map(re.escape, each)) for each in (self._closed, _prefixes(folders)))
+        outside = b"(?!%b)(?:%b)" % (closed, allowed or _NOTHING)
+        files = b"|".join(map(re.escape, _prefixes([str(asset_files(root)), str(uploads_of(root))])))
+        outside += b"|" + b"|".join(map(re.escape, _prefixes([str(blobstore_of(root))])))
+        given = b"%b|(?:%b)[^./][^/]*/" % (outside, files)
+        known = "|".join(map(re.escape, filter(None, [job, *places.jobs])))
+        others = known if places.are_jobs_apart else JOB_ID
+        read = b"%b|%b(?:%b)/%b/" % (given, jobs, others.encode(), OUTPUTS.encode()) if others else given
+        written = b"%b|%b%b/%b/" % (outside, jobs, job.encode(), OUTPUTS.encode()) if job else outside
+        self.readable: Final = os.fsdecode(read)
+        """What the paths of the files match that may be read, without links and with a slash at their end."""
+        self._written = written
+
+    # Each job has a rule, and many ask it for one of the two, or for none.
+
+    @cached_property
+    def _may_read(self) -> re.Pattern[bytes]:
+        return re.compile(os.fsencode(self.readable))
+
+    @cached_property
+    def _may_write(self) -> re.Pattern[bytes]:
+        return re.compile(self._written)
+
+    def is_open(self, real: bytes, *, is_written: bool = False) -> bool:
+        """Return whether a path that has no links may be used."""
+        allowed = self._may_write if is_written else self._may_read
+        return allowed.match(real + b"/") is not None
+
+    def holds_closed(self, real: bytes, pattern: Sequence[str] = ()) -> bool:
+        """Return whether files of the cluster are below this folder, where they would be listed.
+
+        Args:
+            pattern: only what matches these names, with their wildcards, is listed.
+        """
+        path = b"/" if real == b"/" else real + b"/"
+        below = [closed[len(path) : -1] for closed in self._closed if closed.startswith(path) and closed != path]
+        matcher = Pattern(pattern) if pattern else None
+        return any(matcher is None or matcher.is_possible_below(os.fsdecode(each).split("/")) for each in below)
+
+    def refusal(self, path: str, *, pattern: Sequence[str] | None = None, is_written: bool = False) -> Refusal | None:
+        """Why a path may not be used; None if it may.
+
+        Args:
+            pattern: the names below this path, with their wildcards, of the files that will be listed: none for all of
+                them; None if it isn't listed.
+
+        Raises:
+            OSError, ValueError: it is no path that could be opened.
+        """
+        real = resolve(os.fsencode(path))
+        if not self.is_open(real, is_written=is_written):
+            return self._refusal(os.fsencode(path), real, is_written=is_written)
+        if pattern is not None and self.holds_closed(real, pattern):
+            message = f"{path!r} also holds ParallelRun's own files"
+            return Refusal(message, "name the folders beside them, or keep the data apart")
+        return None
+
+    def _refusal(self, path: bytes, real: bytes, *, is_written: bool) -> Refusal:
+        shown, target = os.fsdecode(path), os.fsdecode(real)
+        leads = "" if os.path.normpath(shown) == target else f": it leads to {target!r}"
+        if (real + b"/").startswith(self._closed):
+            hint = _IN_THE_FOLDER if is_written else _APART if self._are_jobs_apart else _OF_OTHERS
+            return Refusal(f"{shown!r} is among ParallelRun's own files{leads}", hint)
+        message = f"{shown!r} is outside of the folders that jobs may use{leads}"
+        return Refusal(message, f"allowed_roots: {':'.join(self._named)}")
+
+    def check(self, path: bytes, *, is_written: bool = False) -> None:
+        """Make sure that a path may be used.
+
+        Raises:
+            UnsafePath: it may not.
+            OSError: it is no path that could be opened.
+        """
+        self._check(path, resolve(path), is_written=is_written)
+
+    def check_opened(self, fd: int, path: bytes, *, is_written: bool = False) -> None:
+        """Make sure that what was opened by a path may be used, whatever that path leads to by now.
+
+        Raises:
+            UnsafePath: it may not.
+        """
+        self._check(path, os.readlink(b"/proc/self/fd/%d" % fd), is_written=is_written)
+
+    def _check(self, path: bytes, real: bytes, *, is_written: bool) -> None:
+        if not self.is_open(real, is_written=is_written):
+            raise UnsafePath.at("", *self._refusal(path, real, is_written=is_written))
+
+
+def resolve(path: bytes) -> bytes:
+    """An absolute path with every link followed, also one that leads to what is not there (yet).
+
+    `os.path.realpath` takes what it can't ask about, because its name has become too long, for a name without links.
+
+    Raises:
+        OSError: there are too many links, or what they lead to has too long a name.
+        ValueError: the path has a NUL.
+    """
+    here, links = b"", 0
+    rest = path.split(b"/")[::-1]
+    while rest:
+        name = rest.pop()
+        if name in (b"", b"."):
+            continue
+        if name == b"..":
+            here = here.rpartition(b"/")[0]
+            continue
+        here += b"/" + name
+        try:
+            target = os.readlink(here)
+        except OSError as error:
+            if error.errno not in _NO_LINK:
+                raise
+            continue
+        links += 1
+        if links > _MOST_LINKS:
+            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), os.fsdecode(path))
+        here = b"" if target.startswith(b"/") else here.rpartition(b"/")[0]
+        rest += target.split(b"/")[::-1]
+    return here or b"/"
+
+
+def _prefixes(folders: Iterable[str]) -> tuple[bytes, ...]:
+    """Return what the paths of these folders, and of all below them, begin with, once a slash is put at their end."""
+    real = [resolve(os.fsencode(folder)) for folder in folders]
+    return tuple(each if each == b"/" else each + b"/" for each in real)

@@ -1,0 +1,1 @@
+"""Wire types: what services tell each other, on Redis and in job folders."""

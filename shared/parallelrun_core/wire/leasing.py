@@ -1,0 +1,77 @@
+"""Leasing: what a turn of an agent says and brings, and the limits of a job's queue. Plain data: nothing here knows
+Redis."""
+
+from __future__ import annotations
+
+from typing import Final, Literal
+
+import msgspec
+
+from parallelrun_core.wire.states import JobState
+
+LEASE_S: Final = 8.0
+"""How long a silent agent keeps its mini-batches, unless the setting `lease_seconds` says otherwise."""
+MAX_REPORTS: Final = 1000
+"""Reports of one kind that fit in a turn: Lua can't unpack much more in one command."""
+MAX_LEASES: Final = 1000
+"""Mini-batches that one turn leases at most, for the same reason."""
+RENEW_AFTER: Final = 1 / 50
+"""The part of a lease after which a turn renews it: quick turns need not write each time, and agents stop trusting a
+lease long before its last fiftieth."""
+
+Mode = Literal["join", "stay", "leave"]
+"""What a turn does with the session of its node."""
+
+
+class Delivery(msgspec.Struct, frozen=True, gc=False):
+    """A mini-batch handed to this agent, under one token."""
+
+    mini_batch: int
+    token: str
+    tries: int
+    """Tries that failed before this delivery."""
+    lost: int
+    """Earlier deliveries that were lost with their node."""
+    message: bytes
+
+    @property
+    def is_suspect(self) -> bool:
+        """True if it may have killed a worker or a node before, so nothing should be queued behind it."""
+        return self.tries > 0 or self.lost > 0
+
+
+class Reports(msgspec.Struct):
+    """The reports of an agent's next turn: encoded outcomes by id and token; of retries, also the tries charged."""
+
+    decided: list[tuple[int, str, bytes]] = []
+    retries: list[tuple[int, str, bytes, int]] = []
+    returns: list[tuple[int, str]] = []
+
+    def __len__(self) -> int:
+        return len(self.decided) + len(self.retries) + len(self.returns)
+
+    def tokens(self) -> list[str]:
+        """The tokens of the deliveries that these reports end."""
+        tokens = [report[1] for report in self.decided]
+        tokens += [report[1] for report in self.retries]
+        tokens += [token for _, token in self.returns]
+        return tokens
+
+    def split(self, limit: int = MAX_REPORTS) -> tuple[Reports, Reports]:
+        """The reports that fit in one turn, and the rest."""
+        now = Reports(self.decided[:limit], self.retries[:limit], self.returns[:limit])
+        return now, Reports(self.decided[limit:], self.retries[limit:], self.returns[limit:])
+
+
+class Turn(msgspec.Struct, frozen=True):
+    """The result of a turn."""
+
+    state: JobState | None
+    """The job's state; None when Redis doesn't know the job, or only another generation of it."""
+    lost: bool = False
+    """This session has been given up: its mini-batches belong to others now."""
+    ready: int = 0
+    """Mini-batches that are left to lease."""
+    refused: int = 0
+    """Reports that came too late: their lease had passed to another session, or the job had ended."""
+    deliveries: tuple[Delivery, ...] = ()

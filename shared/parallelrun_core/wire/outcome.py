@@ -1,0 +1,148 @@
+"""The outcome of one try of a mini-batch: the record that goes unchanged from the agent to the decision log.
+
+The agent encodes it once; the same bytes are journaled as a *candidate*, committed on Redis, and
+copied by the leader into the decision log as the *decision*. It is a JSON array, in field order.
+"""
+
+from __future__ import annotations
+
+from typing import Final, Literal
+
+import msgspec
+
+from parallelrun_core.wire.data_warnings import DataWarning
+
+Status = Literal["done", "failed", "retry", "lost"]
+
+ErrorCategory = Literal[
+    "RUN_EXCEPTION",
+    "RUN_TIMEOUT",
+    "BAD_RETURN",
+    "SIGNAL",
+    "OOM_KILLED",
+    "GPU_OUT_OF_MEMORY",
+    "EXITED",
+    "INIT_EXCEPTION",
+    "INIT_DIED",
+    "ENVIRONMENT_FAILED",
+    "CODE_DAMAGED",
+    "INIT_TIMEOUT",
+    "LOAD_TIMEOUT",
+    "NODE_LOST",
+    "INPUT_UNREADABLE",
+    "INPUT_CHANGED",
+    "OUTPUT_UNWRITABLE",
+]
+
+
+class Failure(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """Why a try failed, in words for the user. Why the job failed, if it did, is a `JobFailure`."""
+
+    category: ErrorCategory
+    message: str
+    traceback: str = ""
+
+
+class Use(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """Resources that a try used, in the order in which its worker says them (`Use` in `worker/frames.py`).
+
+    A new field is the last one, with a default: it is missing in what earlier releases wrote, and ignored by them.
+    docs/logs.md says how each is measured.
+    """
+
+    peak_bytes: int = 0
+    """The most memory that the worker had; 0: unknown."""
+    read_bytes: int = -1
+    """Bytes that the worker read by system calls; -1: unknown."""
+    minor_faults: int = -1
+    """Pages of memory that it was given without reading a disk; -1: unknown, as in the next three."""
+    major_faults: int = -1
+    """Pages that had to be read from a disk first."""
+    voluntary_switches: int = -1
+    """Times that a thread of it waited: for a disk, a lock, another process."""
+    involuntary_switches: int = -1
+    """Times that a thread of it had to leave its CPU to others."""
+
+
+class Place(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """The place of a try's rows: the first fields of its outcome. Who needs no others saves time by reading these."""
+
+    mini_batch: int
+    generation: int
+    status: Status
+    token: str
+    tries: int
+    """Number of tries the mini-batch has had, this one included (its dequeue count)."""
+    node: str
+    process: str
+    part: str
+    """Name of the part file below `parts/`; empty when no rows were written."""
+    offset: int
+    length: int
+    crc: int
+    items: int
+    rows: int
+    """Number of rows `run()` returned: the items that succeeded."""
+
+
+class Outcome(Place, array_like=True, frozen=True, gc=False):
+    """The end of one try: `done` and `failed` are decisions; after `retry` another try follows. Only in a decision log:
+    `lost`, for a decision whose rows the disk has lost; the other fields are those of that decision.
+
+    Flat, and in this order for ever: journals and decision logs hold the fields without their names. A new field is the
+    last one, with a default.
+    """
+
+    started: float
+    """Time when the agent handed it over, seconds since the epoch on the node's clock."""
+    elapsed_s: float
+    run_s: float
+    process_s: float
+    failure: Failure | None = None
+    load_s: float = 0.0
+    """Seconds that reading or copying the data took, before run()."""
+    line_breaks: int = 0
+    """Line breaks inside rows of text: each makes one row look like two."""
+    detail: str = ""
+    """Details of a failed try: JSON with the first of the mini-batch's files."""
+    shortened: int = 0
+    """Rows of text with an array whose text leaves out values."""
+    use: Use = Use()
+    warnings: list[DataWarning] = []
+    """About the data of the mini-batch, as this try has read and written them."""
+
+    @property
+    def failed_items(self) -> int:
+        """A failed mini-batch fails all its items; a short return fails the missing ones (reference §3.5).
+
+        One that couldn't be read, so that its rows are unknown, counts as one item: thresholds must see it.
+        """
+        return max(1, self.items) if self.status == "failed" else max(0, self.items - self.rows)
+
+
+_encoder: Final = msgspec.json.Encoder()
+_list_decoder: Final = msgspec.json.Decoder(list[Outcome])
+_place_decoder: Final = msgspec.json.Decoder(list[Place])
+
+
+def encode(outcome: Outcome) -> bytes:
+    return _encoder.encode(outcome)
+
+
+def encode_all(outcomes: list[Outcome]) -> bytes:
+    """Encode outcomes as one JSON array."""
+    return _encoder.encode(outcomes)
+
+
+def encode_list(encoded: list[bytes]) -> bytes:
+    """Join encoded outcomes to one JSON array."""
+    return b"[" + b",".join(encoded) + b"]"
+
+
+def decode_list(raw: bytes) -> list[Outcome]:
+    return _list_decoder.decode(raw)
+
+
+def decode_places(raw: bytes) -> list[Place]:
+    """The first fields of the outcomes that `decode_list` returns."""
+    return _place_decoder.decode(raw)
