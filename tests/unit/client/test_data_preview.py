@@ -97,7 +97,7 @@ def test_init_with_a_place_writes_the_options_that_it_found(tmp_path: Path, data
     spec = read_job_file(tmp_path / "job" / "job.yml").job
     (given,) = (given for _, given in spec.data_inputs())
     assert Path(given.path).resolve() == data.resolve()
-    own = {"on_mismatch": "keep", "inference": "exact"}  # those of our own form
+    own = {"on_mismatch": "keep", "inference": "exact", "columns_by": "name"}  # those of our own form
     assert given.transformations == ({"read_delimited": {**own, "delimiter": ";"}},)
 
 
