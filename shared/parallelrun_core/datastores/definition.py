@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 from typing import Annotated, Any, Final, Literal
-from urllib.parse import urlsplit
 
-from pydantic import Field, StrictBool, TypeAdapter, field_validator
+from pydantic import Field, StrictBool, TypeAdapter, ValidationInfo, field_validator
 
 from parallelrun_core.spec.fields import Strict
+from parallelrun_core.storage.canonical import canonical_origin, check_key
 
 NAME_PATTERN: Final = r"^[A-Za-z0-9_][A-Za-z0-9_-]{0,127}$"
 SECRET_PATTERN: Final = r"^[A-Za-z0-9_][A-Za-z0-9._-]*(/[A-Za-z0-9_][A-Za-z0-9._-]*)*$"  # noqa: S105 - a pattern
@@ -44,10 +44,7 @@ class _Definition(Strict):
     @field_validator("prefix")
     @classmethod
     def _is_a_folder(cls, value: str) -> str:
-        if value.strip("/") and any(part in ("", ".", "..") for part in value.strip("/").split("/")):
-            raise ValueError("must not have an empty name, '.' or '..' in it")
-        if any(ord(char) < 32 for char in value):
-            raise ValueError("must not have control characters")
+        check_key(value.strip("/"))
         return value.strip("/")
 
     @property
@@ -107,11 +104,16 @@ class _AzureDefinition(_Definition):
 
     @field_validator("endpoint")
     @classmethod
-    def _is_a_server(cls, value: str) -> str:
+    def _is_a_server(cls, value: str, info: ValidationInfo) -> str:
         if "/" not in value and value:
             if not _SUFFIX.fullmatch(value):
                 raise ValueError(f"must be like {_SUFFIX_OF_AZURE}, or the URL of a server")
             return value
+        # An emulator has all accounts on one server, each below its name.
+        account = f"/{info.data.get('account_name', '')}"
+        server = value.rstrip("/")
+        if len(account) > 1 and server.endswith(account):
+            return _server(server.removesuffix(account)) + account
         return _server(value) or _SUFFIX_OF_AZURE
 
     @property
@@ -169,18 +171,9 @@ ANY: Final[TypeAdapter[Any]] = TypeAdapter(Annotated[Datastore, Field(discrimina
 
 
 def _server(url: str) -> str:
-    """The URL of a server without a '/' at its end.
+    """The URL of a server without a '/' at its end; empty if none is given.
 
     Raises:
         ValueError: it isn't one, or has more in it than it takes to reach the server.
     """
-    if not url:
-        return ""
-    try:
-        parts = urlsplit(url)
-        is_whole = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        is_whole = False
-    if not is_whole or "@" in parts.netloc or parts.query or parts.fragment or any(ord(char) <= 32 for char in url):
-        raise ValueError("must be the URL of a server, such as https://minio.example.com:9000, and nothing else")
-    return url.rstrip("/")
+    return canonical_origin(url) if url else ""

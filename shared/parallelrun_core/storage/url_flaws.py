@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
-_URL: Final = re.compile(r"([a-z][a-z0-9+.-]*):/+([^/]*)/?(.*)", re.IGNORECASE | re.DOTALL)
+from parallelrun_core.storage.canonical import canonical
+
 _WEB: Final = frozenset({"http", "https"})
 _CONTAINER_FIRST: Final = frozenset({"abfs", "abfss", "wasb", "wasbs", "adl"})
 _SECRET: Final = re.compile(r"sig|.*(signature|token|credential|secret|password|api-?_?key).*|key")
@@ -16,19 +17,19 @@ NO_PASSWORDS: Final = "a URL with a user name or a password in it is not taken: 
 
 def flaw_of(url: str) -> str:
     """Return what is wrong with a URL, and what to do; empty if nothing is. No secret is in it."""
-    parts = _URL.fullmatch(url)
-    if parts is None:
-        return f"{url[:200]!r} is not a URL"
-    scheme, host, rest = parts[1].lower(), parts[2], parts[3]
+    try:
+        scheme, host, _, query = canonical(url)
+    except ValueError as error:
+        return str(error)
     if not host:
         return f"{url[:200]!r} names no {'server' if scheme in _WEB else 'bucket or container'}"
     if "@" in host and scheme not in _CONTAINER_FIRST:
         return NO_PASSWORDS
-    return _flaw_on_the_web(url, scheme, host, rest) if scheme in _WEB else ""
+    return _flaw_on_the_web(url, scheme, host, query) if scheme in _WEB else ""
 
 
-def _flaw_on_the_web(url: str, scheme: str, host: str, rest: str) -> str:
-    names = {name.partition("=")[0].lower() for name in rest.partition("?")[2].split("&")}
+def _flaw_on_the_web(url: str, scheme: str, host: str, query: str) -> str:
+    names = {name.partition("=")[0].lower() for name in query.removeprefix("?").split("&")}
     if any(_SECRET.fullmatch(name) for name in names):
         return (
             f"{url.partition('?')[0][:200]!r} has a signature or a token behind it, which would be kept with the job: "

@@ -168,7 +168,46 @@ def _publish_elsewhere(target: Target) -> str:
     return ""
 
 
+_ESCAPES = (
+    "https://127.0.0.1/allowed/../x", "https://127.0.0.1/allowed/%2e%2e/x", "https://127.0.0.1/allowed/%252e%252e/x",
+    "https://127.0.0.1/allowed/..%5cx", "https://127.0.0.1/allowed//x", "s3://bucket/allowed/../x",
+    "s3://bucket/allowed/%2e%2e/x", "azureml://datastores/PLACE/paths/../x",
+    "azureml://datastores/PLACE/paths/a/%2e%2e/x",
+)  # fmt: skip
+
+
+def _by_spelling(target: Target) -> str:
+    """Name a place as a server would read it, and not as it is compared with what is allowed."""
+    with HttpUser(target.url, target.token) as user:
+        for url in _ESCAPES:
+            answer = user.post(
+                {"entry_script": "entry.py", "inputs": {"data": url}}, zip_of({"entry.py": "def run(b): ..."})
+            )
+            if answer.status_code == 202:
+                user.client.post(f"/v1/jobs/{answer.json()['id']}/cancel")
+                return f"{url} was accepted"
+    return ""
+
+
+def _by_endpoint(target: Target) -> str:
+    """Define a datastore whose server has a path, or whose folder leads out of its bucket."""
+    odd = (
+        {"endpoint": "https://127.0.0.1/a/%2e%2e"},
+        {"endpoint": "https://127.0.0.1/a"},
+        {"prefix": "a/%2e%2e/%2e%2e"},
+    )
+    with HttpUser(target.url, target.token) as user:
+        for fields in odd:
+            answer = user.client.put("/v1/datastores/attacker", json={"type": "s3", "bucket": "bucket", **fields})
+            if answer.is_success:
+                user.client.delete("/v1/datastores/attacker")
+                return f"{fields} was accepted"
+    return ""
+
+
 ATTACKS: list[Attack] = [
+    Attack("spellings of an input's URL that lead out of its folder", _by_spelling),
+    Attack("a datastore whose endpoint or prefix leads elsewhere", _by_endpoint),
     Attack("the cluster's own files as the output folder", partial(_as_output, "")),
     Attack("the cluster's own files as a named output file", partial(_as_output, "uri_file")),
     Attack("the cluster's own files as a named output folder", partial(_as_output, "uri_folder")),

@@ -49,7 +49,7 @@ def services(
     cluster = Cluster(api=True, token=token, agent_flags=agent_flags, without=without, redis_options=options)
     cluster.environments["api"]["PARALLELRUN_ALLOWED_ROOTS"] = str(cluster.home)
     for node in cluster.nodes:
-        cluster.environments[node].update(INSTALLERS_SECRETS)
+        cluster.environments.setdefault(node, {}).update(INSTALLERS_SECRETS)
     fill(cluster.home / "inputs")
     if services_uid:
         _hand_over(cluster, services_uid)

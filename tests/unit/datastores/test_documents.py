@@ -43,7 +43,7 @@ def test_azure_mls_own_documents_are_read_as_they_are() -> None:
         (GCS, "gs://our-images"),
         (GCS | {"endpoint": "https://g.example.com"}, "https://g.example.com/our-images"),
         (BLOB | {"prefix": "x"}, "abfss://images@ouraccount.dfs.core.windows.net/x"),
-        (BLOB | {"endpoint": "http://127.0.0.1:10000/acc"}, "http://127.0.0.1:10000/acc/images"),
+        (BLOB | {"endpoint": "http://127.0.0.1:10000/ouraccount/"}, "http://127.0.0.1:10000/ouraccount/images"),
     ],
 )
 def test_a_definition_says_which_url_it_stands_for(document: dict[str, Any], root: str) -> None:

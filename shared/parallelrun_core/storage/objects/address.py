@@ -9,8 +9,8 @@
     https://ANYWHERE/PATH                                one file of a web server
     azureml://datastores/NAME/paths/KEY                  below the folder that the definition of the datastore names
 
-A key is text as the store has it: nothing in it is unquoted, and `//`, `.` and `..` in it are names like any other,
-which no library here can ask for. Only the path of an `https:` URL is quoted, as in a browser.
+A key is text as the store has it: nothing in it is unquoted. `//`, `.` and `..` in it, in any spelling, are refused by
+`storage/canonical.py`. Only the path of an `https:` URL is quoted, as in a browser.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 from urllib.parse import unquote
 
+from parallelrun_core.storage.canonical import canonical, check_key
 from parallelrun_core.storage.globs import has_wildcard, split_pattern
 from parallelrun_core.storage.location import datastore_of, in_datastore
 from parallelrun_core.storage.url_flaws import NO_PASSWORDS
@@ -79,10 +80,8 @@ def address_of(url: str) -> Address:
     if name := datastore_of(url):
         store = in_datastore(name, "").rstrip("/")
         return Address(store, _checked(url, url.removeprefix(store)))
-    parts = _URL.fullmatch(url)
-    if parts is None:
-        raise ValueError(f"{url[:200]!r} is not a URL")
-    scheme, host, rest = parts[1].lower(), parts[2], parts[3]
+    scheme, host, path, query = canonical(url)
+    rest = path + query
     scheme = _ALIASES.get(scheme, scheme)
     if scheme in _WEB:
         return _of_web(url, scheme, host, rest)
@@ -120,6 +119,5 @@ def _checked(url: str, key: str) -> str:
     key = key.strip("/")
     if len(key.encode(errors="surrogateescape")) > MAX_KEY_BYTES:
         raise ValueError(f"{url[:200]!r}… is longer than the {MAX_KEY_BYTES:,} bytes that a key may have")
-    if any(part in ("", ".", "..") for part in key.split("/")) and key:
-        raise ValueError(f"{url[:200]!r} has an empty name, '.' or '..' in it, which can't be asked for in a store")
+    check_key(key, url)
     return key

@@ -1,0 +1,125 @@
+"""The one reading of a URL, and of a path in a store, before it is compared with what is allowed.
+
+Servers and proxies resolve what a comparison of texts doesn't see: `..`, also as `%2e%2e` or encoded twice, `\\` for
+`/`, parameters behind `;`, and characters that only look like dots. Whatever could lead out of a folder in one of these
+ways is refused here, and never rewritten: then all who read it later read the same.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from typing import Final, NamedTuple
+
+_URL: Final = re.compile(r"([a-z][a-z0-9+.-]*):/+([^/?#]*)(?:/([^?]*))?(\?.*)?", re.IGNORECASE | re.DOTALL)
+_WEB: Final = {"http": ":80", "https": ":443"}
+_WEB_HOST: Final = re.compile(r"(\[[0-9a-f:.]+\]|[a-z0-9_]([a-z0-9_.-]*[a-z0-9_])?)(:[0-9]{1,5})?", re.IGNORECASE)
+_NAME_OF_STORE: Final = re.compile(r"[^\s\\%\x00-\x1f\x7f]*")
+_HARMLESS: Final = re.compile(r"[A-Za-z0-9_=,+@~ -]+(?:[./][A-Za-z0-9_=,+@~ -]+)*")
+_ENCODED: Final = re.compile(r"(?:%[0-9A-Fa-f]{2})+")
+_SEPARATORS: Final = re.compile(r"[/\\]")
+_MOST_ENCODINGS: Final = 8
+_LAST_PORT: Final = 65535
+
+
+class UrlParts(NamedTuple):
+    """A URL, in one spelling for all that name the same server."""
+
+    scheme: str
+    host: str
+    """Of a web server in lower case, without the port that the scheme stands for."""
+    path: str
+    """As it came, without the '/' in front."""
+    query: str
+    """With its '?'; empty if there is none. Only web servers have one: in a store, it is part of a key."""
+
+
+def canonical(url: str) -> UrlParts:
+    """The parts of a URL that leads nowhere but where it says.
+
+    Raises:
+        ValueError: it is no URL, or a server could read another one in it.
+    """
+    parts = _URL.fullmatch(url)
+    if parts is None:
+        raise ValueError(f"{_without_secrets(url)!r} is not a URL")
+    scheme, host, path, query = parts[1].lower(), parts[2], parts[3] or "", parts[4] or ""
+    if scheme not in _WEB:
+        if not _NAME_OF_STORE.fullmatch(host):
+            raise ValueError(f"{_without_secrets(url)!r} has a character in the name of its store that no name has")
+        check_key(path + query, url)
+        return UrlParts(scheme, host, path + query, "")
+    check_key(path.removesuffix("/"), url)
+    return UrlParts(scheme, _web_host(url, scheme, host), path, query)
+
+
+def _web_host(url: str, scheme: str, host: str) -> str:
+    if not host or "@" in host:  # callers say what is wrong with these
+        return host
+    parts = _WEB_HOST.fullmatch(host)
+    if parts is None or int((parts[3] or ":0")[1:]) > _LAST_PORT:
+        raise ValueError(f"{_without_secrets(url)!r} names no server")
+    return host.lower().removesuffix(_WEB[scheme])
+
+
+def canonical_origin(url: str) -> str:
+    """The URL of a server, and nothing behind it.
+
+    Raises:
+        ValueError: it is none, or has more in it than it takes to reach the server.
+    """
+    try:
+        parts = canonical(url)
+        is_origin = parts.scheme in _WEB and bool(parts.host) and "@" not in parts.host and not parts.path + parts.query
+    except ValueError:
+        is_origin = False
+    if not is_origin:
+        raise ValueError("must be the URL of a server, such as https://minio.example.com:9000, and nothing else")
+    return f"{parts.scheme}://{parts.host}"
+
+
+def check_key(path: str, url: str = "") -> None:
+    """Make sure that a path below a server or in a store names what it says.
+
+    Args:
+        url: what it is part of, for the message.
+
+    Raises:
+        ValueError: it has an empty name, or something that a server may take for `.` or `..`, in it.
+    """
+    if not path or _HARMLESS.fullmatch(path):
+        return
+    if "" in path.split("/") or not _DOTS.isdisjoint(_names(path)):
+        raise ValueError(
+            f"{_without_secrets(url or path)!r} has an empty name, '.' or '..' in it, which can't be asked for in a "
+            "store; it may also be encoded (%2e)"
+        )
+    if any(ord(char) < 32 or ord(char) == 127 for char in path):
+        raise ValueError(f"{_without_secrets(url or path)!r} has a control character in it")
+
+
+_DOTS: Final = frozenset({".", ".."})
+
+
+def _names(path: str) -> set[str]:
+    """The names that any server could see in a path, however often it decodes it."""
+    names: set[str] = set()
+    for _ in range(_MOST_ENCODINGS):
+        plain = unicodedata.normalize("NFKC", path)
+        for text in (path, plain):
+            names.update(name.partition(";")[0].strip() for name in _SEPARATORS.split(text))
+        decoded = _decoded(plain)
+        if decoded == plain:
+            return names
+        path = decoded
+    return {".."}  # nobody encodes a name so often but to hide it
+
+
+def _decoded(text: str) -> str:
+    """The text without one encoding, as `urllib.parse.unquote` has it, which rules that do no I/O may not import."""
+    return _ENCODED.sub(lambda encoded: bytes.fromhex(encoded[0].replace("%", "")).decode(errors="replace"), text)
+
+
+def _without_secrets(url: str) -> str:
+    """The URL for a message: without a user, a password or a signature."""
+    return re.sub(r"//[^/?#]*@", "//…@", url.partition("?")[0])[:200]
