@@ -23,7 +23,7 @@ Definition = Mapping[str, Any] | str | Path
 
 
 class AnyAssets(Protocol):
-    """What a server has of one type, and what runs on this machine have."""
+    """The assets of one type, on a server or on this machine."""
 
     def create(
         self, definition: Definition, *, name: str = "", changes: Mapping[str, Any] = {}, upload: bool = True
@@ -91,7 +91,7 @@ class Assets:
         return list(self._pages(_path(self._kind), archived))
 
     def get(self, name: str, version: str = "", *, label: str = "") -> Asset:
-        """One version: this one, or that with a label, by default `latest`. Raises NotFound."""
+        """Return one version: this one, or that with a label, by default `latest`. Raises NotFound."""
         path = _path(self._kind, name, "versions", version)
         if not version:
             path = _path(self._kind, name, "labels", label or "latest")

@@ -169,7 +169,7 @@ class BatchDeployments:
         return msgspec.structs.replace(created, notes=notes_on(deployment.reading, created.notes))
 
     def list(self, endpoint_name: str) -> list[BatchDeployment]:
-        """Those of an endpoint, by name. Raises NotFound."""
+        """Return the deployments of an endpoint, by name. Raises NotFound."""
         return list(pages(self._transport, f"{_path(endpoint_name)}/deployments", BatchDeployment))
 
     def get(self, name: str, endpoint_name: str) -> BatchDeployment:

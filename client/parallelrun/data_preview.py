@@ -1,4 +1,5 @@
-"""What `run()` would get of data, found out on this machine by the code that leaders and workers have for it."""
+"""The preview of data: what `run()` would get, found out on this machine by the code that leaders and workers have for
+it."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ _TABLE_FILE: Final = "MLTable"
 
 
 class InputPreview(msgspec.Struct, kw_only=True, frozen=True):
-    """What is known of one input before anything runs."""
+    """The preview of one input before anything runs."""
 
     name: str
     path: str

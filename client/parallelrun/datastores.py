@@ -16,7 +16,7 @@ _PATH = "/v1/datastores"
 
 
 class AnyDatastores(Protocol):
-    """What a server has, and what runs on this machine have."""
+    """The datastores of a server or of this machine."""
 
     def create(self, definition: Mapping[str, Any] | str | Path) -> Datastore: ...
 

@@ -182,7 +182,7 @@ class Jobs:
         return as_model(answer, Profile)
 
     def stacks(self, job_id: str, *, node: str = "", process: str = "", timeout_s: float = 20.0) -> Stacks:
-        """In which line each worker of a running job is, also one that hangs.
+        """Return the line in which each worker of a running job is, also one that hangs.
 
         Args:
             node, process: only those of this node, or this worker; empty: all of them.

@@ -60,7 +60,7 @@ class Layout:
 
     @property
     def schemas(self) -> Iterator[Path]:
-        """Those that are there."""
+        """Return the schemas that exist."""
         yield from self.path.glob("schema.*.json")
         yield from self.schemas_of_workers.glob("schema.*.json")
 
@@ -75,7 +75,7 @@ class Layout:
 
     @property
     def all_warnings(self) -> Iterator[Path]:
-        """Those of all terms that have found something."""
+        """Return the warnings of all terms that have found something."""
         return self.path.glob("warnings.*.json")
 
     @property
@@ -109,7 +109,7 @@ class Layout:
 
     @property
     def folders(self) -> tuple[Path, ...]:
-        """Those that a job has from its beginning."""
+        """The folders that a job has from its beginning."""
         return self.parts, self.journals, self.outputs, self.logs
 
     def result(self, generation: int) -> Path:
@@ -117,7 +117,7 @@ class Layout:
 
     @property
     def results(self) -> Iterator[Path]:
-        """Those that are there."""
+        """Return the results that exist."""
         return (self.path / name for name in self._names() if _RESULT.fullmatch(name))
 
     def reopening(self, generation: int) -> Path:
@@ -313,7 +313,7 @@ def notices_of(root: Path) -> Path:
 
 
 def traces_of(root: Path) -> Path:
-    """The same for traces of jobs that have ended, and are not sent yet."""
+    """Return the folder of the traces of jobs that have ended, and are not sent yet."""
     return root / "traces"
 
 

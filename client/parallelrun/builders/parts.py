@@ -52,7 +52,7 @@ class Input:
     """The steps of an MLTable, without an MLTable file."""
 
     def as_named_input(self, name: str) -> Self:
-        """The same input with this name."""
+        """Return this input with this name."""
         return replace(self, name=name)
 
     def fields(self) -> dict[str, Any]:
@@ -69,7 +69,7 @@ class Output:
     mode: str | None = None
     description: str | None = None
     name: str | None = None
-    """It would be registered under this name in Azure ML; here it is noted, as `version` is."""
+    """The name under which Azure ML would register it; here it is noted, as `version` is."""
     version: str | None = None
 
     def fields(self) -> dict[str, Any]:

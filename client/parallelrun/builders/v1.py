@@ -21,7 +21,7 @@ _MAY_BE_PARAMETERS: Final = frozenset({
 
 @dataclass(slots=True)
 class ParallelRunConfig:
-    """How a step runs. Positional arguments come in the order of v1.
+    """The configuration of a step. Positional arguments come in the order of v1.
 
     Raises:
         InvalidInput: a field is wrong; also raised when a step is created from a configuration that was changed since.

@@ -118,7 +118,7 @@ class Pipeline:
         continue_on_step_failure: bool = False,
         regenerate_outputs: bool = False,
     ) -> Self:
-        """The same pipeline with what v1 gives when it submits one.
+        """Return the pipeline with what v1 gives when it submits one.
 
         Args:
             pipeline_parameters: values in place of the defaults of its `PipelineParameter`s.

@@ -1,4 +1,4 @@
-"""What the steps of v1 have in common: inputs and outputs that other steps make or read, and arguments with them."""
+"""The base of the steps of v1: inputs and outputs that other steps make or read, and arguments with them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class PipelineParameter:
 
 @dataclass(frozen=True)
 class Surroundings:
-    """What a step is described in."""
+    """The pipeline around a step that is described."""
 
     place_of: Callable[[StepData], str]
     """The path of what another step writes, or the expression for it. Raises InvalidInput if no step writes it."""
@@ -53,7 +53,7 @@ Given = Input | StepData | StepDataInput | str | Path
 
 @dataclass(slots=True)
 class Wires:
-    """What a step reads and writes, by name.
+    """The data that a step reads and writes, by name.
 
     Args:
         outputs: what it writes, apart from what its arguments name.

@@ -1,4 +1,4 @@
-"""What a shell completes besides commands, options and files: names that a server knows.
+"""Completion in shells of more than commands, options and files: names that a server knows.
 
 A shell waits for the answer, so a server has a moment to give it; what can't be had is not offered, without a word.
 """

@@ -15,7 +15,7 @@ from parallelrun_core.service.state_folder import state_folder
 
 
 class OwnDatastores:
-    """As `parallelrun.datastores.Datastores`, without a server.
+    """The datastores of this user: as `parallelrun.datastores.Datastores`, without a server.
 
     Raises:
         RuntimeError: the user has no home folder.

@@ -1,4 +1,5 @@
-"""What a run here reads and writes in object stores, asked for before it begins: all credentials are here, too."""
+"""The object stores that a run on this machine reads and writes, asked for before it begins: all credentials are here,
+too."""
 
 from __future__ import annotations
 

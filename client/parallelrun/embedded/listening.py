@@ -1,4 +1,4 @@
-"""Where nodes on other machines reach the Redis server of an embedded cluster: by TLS, with passwords that stay.
+"""The listener for nodes on other machines: the Redis server of an embedded cluster, by TLS, with passwords that stay.
 
 The certificate is the cluster's own, made once for a host: nodes trust this one file, which is on the volume that they
 share with the cluster.
@@ -34,11 +34,11 @@ class Listener:
     host: str
     port: int
     folder: Path
-    """Of certificate and key; accessible only to this user."""
+    """The folder of certificate and key; accessible only to this user."""
 
     @classmethod
     def parse(cls, text: str, folder: Path) -> Self:
-        """From HOST, HOST:PORT or [ADDRESS]:PORT.
+        """Parse HOST, HOST:PORT or [ADDRESS]:PORT.
 
         Raises:
             ClusterFailed: it is none of these, or an address that no other machine can reach this one by.

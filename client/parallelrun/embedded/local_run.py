@@ -1,4 +1,4 @@
-"""One run on this machine: cluster up, job in, progress, cluster down, results in their place."""
+"""A run on this machine: cluster up, job in, progress, cluster down, results in their place."""
 
 from __future__ import annotations
 
@@ -60,11 +60,11 @@ class RunResult:
     output: Path | None = None
     """The file with its rows, if there are any."""
     outputs: Mapping[str, Path] = field(default_factory=dict)
-    """What the script itself has written, by the names of the outputs."""
+    """The outputs that the script itself has written, by their names."""
     output_url: str = ""
     """The object with its rows, if these are in an object store."""
     output_urls: Mapping[str, str] = field(default_factory=dict)
-    """The same as `outputs`, of those that are in object stores."""
+    """The URLs of the outputs that are in object stores."""
     registered: tuple[str, ...] = ()
     """The assets that outputs have become, as jobs name them."""
     working_data: Path | None = None
@@ -81,13 +81,13 @@ class RunResult:
 
 @dataclass(frozen=True, kw_only=True)
 class RunEnd:
-    """How a run has ended: its job has completed, failed or was canceled."""
+    """The end of a run: its job has completed, failed or was canceled."""
 
     result: RunResult
     interrupt: KeyboardInterrupt | None = None
-    """What interrupted the job, if anything did."""
+    """The interrupt that ended the job, if any did."""
     resume_hint: str = ""
-    """How to run only the rest; empty if the job has completed, or nothing of it is done."""
+    """The command that runs only the rest; empty if the job has completed, or nothing of it is done."""
 
     def completed(self) -> RunResult:
         """The result of a job that has completed.
@@ -109,7 +109,7 @@ class RunEnd:
 
 @dataclass(frozen=True, kw_only=True)
 class RunOptions:
-    """How a job is run on this machine."""
+    """The options of a run on this machine."""
 
     folder: str | Path | None = None
     """For its outputs and logs; by default the job's own, else `NAME-TIME` in the current folder."""

@@ -1,4 +1,4 @@
-"""Where a run of a pipeline on this machine writes, and how it puts there what its steps have made.
+"""The places where a run of a pipeline on this machine writes, and how it puts there what its steps have made.
 
 DIR/<output>/      each output of the pipeline
 DIR/<step>/        what a last step has made, of which nothing is such an output

@@ -40,7 +40,7 @@ class RedisServer:
     acl: Path | None = None
     """The file with its users; without it, everybody who reaches the socket may do anything."""
     listener: Listener | None = None
-    """Where it listens, too."""
+    """The listener for other machines, too."""
     login: tuple[str, str] | None = None
     """A user and password that it accepts: needed to see whether it is ready, if it has users."""
 

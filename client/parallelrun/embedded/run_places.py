@@ -1,4 +1,5 @@
-"""Where a run on this machine writes: checked and claimed before it starts, filled when its job has completed."""
+"""The places where a run on this machine writes: checked and claimed before it starts, filled when its job has
+completed."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ _RELEASE_S: Final = 45.0
 
 @dataclass(frozen=True, kw_only=True)
 class Layout:
-    """Where an embedded cluster keeps everything, below one folder."""
+    """The paths of an embedded cluster, below one folder."""
 
     home: Path
 

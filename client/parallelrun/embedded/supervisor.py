@@ -45,7 +45,7 @@ class Service:
     stage: int = 0
     """Services of a lower stage have ended before those of a higher one are stopped."""
     stop_s: float = 15.0
-    """How long it may take to end after SIGTERM."""
+    """Seconds that it may take to end after SIGTERM."""
     fds: tuple[int, ...] = ()
     """Open files that it inherits."""
     nice: int = 0

@@ -1,4 +1,4 @@
-"""What users define once, for many jobs: assets, datastores, schedules and batch endpoints."""
+"""Definitions that users make once, for many jobs: assets, datastores, schedules and batch endpoints."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ class Datastore(msgspec.Struct, kw_only=True, frozen=True):
     location: str = ""
     """The URL that paths in it begin from."""
     access: str = ""
-    """Where credentials come from: `node`, `secret` (a file in the nodes' folders of secrets), or `anonymous`."""
+    """The source of credentials: `node`, `secret` (a file in the nodes' folders of secrets), or `anonymous`."""
     definition: dict[str, Any] = {}
-    """As it was given; there is no secret in it."""
+    """The fields as they were defined; there is no secret in them."""
 
 
 class Asset(msgspec.Struct, kw_only=True, frozen=True):
@@ -29,7 +29,7 @@ class Asset(msgspec.Struct, kw_only=True, frozen=True):
     name: str
     version: str
     id: str = ""
-    """How a job's document names it: `azureml:NAME:VERSION`."""
+    """The name by which a job's document refers to it: `azureml:NAME:VERSION`."""
     created: str | None = None
     description: str = ""
     tags: dict[str, str] = {}
@@ -37,7 +37,7 @@ class Asset(msgspec.Struct, kw_only=True, frozen=True):
     archived: bool = False
     """Hidden from lists and from `latest`."""
     content: dict[str, Any] = {}
-    """What it is, which never changes. `path`, if there is one, is where its files are."""
+    """The content, which never changes. `path`, if there is one, is where its files are."""
 
     @property
     def path(self) -> str:
@@ -46,7 +46,7 @@ class Asset(msgspec.Struct, kw_only=True, frozen=True):
 
 
 class Fire(msgspec.Struct, kw_only=True, frozen=True):
-    """What became of a time at which a schedule was due."""
+    """The outcome of a time at which a schedule was due."""
 
     due: str
     """RFC 3339, UTC; so are the other times."""
@@ -80,9 +80,9 @@ class Schedule(msgspec.Struct, kw_only=True, frozen=True):
     next: list[str] = []
     """Time when it is due next, up to five times; none while it is disabled, or when it has ended."""
     last: Fire | None = None
-    """What became of the last time."""
+    """The outcome of the last time."""
     job: dict[str, Any] = {}
-    """What its jobs are: `name`, `type`, `notes`, `spec`."""
+    """The job that it makes: `name`, `type`, `notes`, `spec`."""
 
 
 class BatchEndpoint(msgspec.Struct, kw_only=True, frozen=True):
@@ -109,7 +109,8 @@ class BatchDeployment(msgspec.Struct, kw_only=True, frozen=True):
     description: str = ""
     tags: dict[str, str] = {}
     inputs: dict[str, dict[str, Any]] = {}
-    """Of a pipeline, what an invocation gives: `type`, and `default` if there is one. A model takes any data."""
+    """The inputs of a pipeline that an invocation gives: `type`, and `default` if there is one. A model takes any data.
+    """
     created: str | None = None
     modified: str | None = None
     notes: list[str] = []

@@ -38,7 +38,7 @@ class Step(msgspec.Struct, kw_only=True, frozen=True):
     state: str = "waiting"
     """waiting, running, completed, failed, canceled or skipped."""
     reused: bool = False
-    """It has not run: `job` is an earlier one, which did the same, and whose outputs are taken."""
+    """True if it has not run: `job` is an earlier one, which did the same, and whose outputs are taken."""
     needs: list[str] = []
     """The steps that must have ended before it can begin."""
     job: str | None = None
@@ -52,7 +52,7 @@ class Step(msgspec.Struct, kw_only=True, frozen=True):
 
 
 class StepOf(msgspec.Struct, kw_only=True, frozen=True):
-    """Which step of which pipeline a job is."""
+    """The pipeline and the step that a job is of."""
 
     job: str
     step: str
@@ -94,11 +94,11 @@ class Job(msgspec.Struct, kw_only=True, frozen=True):
     """Once it has ended: the last value of each metric that its script has logged."""
     spec: dict[str, Any] = {}
     steps: list[Step] = []
-    """Of a pipeline, in an order in which they can run. Empty in a list of jobs."""
+    """The steps of a pipeline, in an order in which they can run. Empty in a list of jobs."""
     outputs: list[NamedOutput] = []
-    """Of a pipeline. Empty in a list of jobs."""
+    """The outputs of a pipeline. Empty in a list of jobs."""
     notes: list[str] = []
-    """What in the submitted document has no effect here, or works differently than in Azure ML."""
+    """Notes on what in the submitted document has no effect here, or works differently than in Azure ML."""
     links: dict[str, Any] = {}
 
     @property
@@ -124,7 +124,7 @@ class Job(msgspec.Struct, kw_only=True, frozen=True):
         return self._repr_mimebundle_()["text/html"]
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
-        """The same, with text for front ends that show no HTML."""
+        """Return the card, with text for front ends that show no HTML."""
         # By its name: what draws jobs is built upon them, and is loaded in notebooks only.
         bundle: dict[str, str] = import_module("parallelrun.notebook.widget").bundle_of(self)
         return bundle
@@ -169,7 +169,7 @@ class MetricPoint(msgspec.Struct, kw_only=True, frozen=True):
 
 
 class Metric(msgspec.Struct, kw_only=True, frozen=True):
-    """What the entry script of a job has logged under one name."""
+    """The values that the entry script of a job has logged under one name."""
 
     name: str
     count: int = 0

@@ -8,7 +8,7 @@ import msgspec
 
 
 class Finding(msgspec.Struct, kw_only=True, frozen=True):
-    """What a node has found out about itself."""
+    """A finding of a node about itself."""
 
     level: str
     """ok; warn, if it could be better; bad, if it is to be mended."""
@@ -34,10 +34,10 @@ class NodePressure(msgspec.Struct, kw_only=True, frozen=True):
 
 
 class NodeGpu(msgspec.Struct, kw_only=True, frozen=True):
-    """One GPU of a node, or a part of one (MIG)."""
+    """A GPU of a node, or a part of one (MIG)."""
 
     device: str
-    """As CUDA_VISIBLE_DEVICES names it."""
+    """The GPU's name as CUDA_VISIBLE_DEVICES has it."""
     name: str = ""
     utilization: float | None = None
     """The part of the time, 0 to 1, in which something ran on it lately."""
@@ -66,7 +66,7 @@ class Node(msgspec.Struct, kw_only=True, frozen=True):
     disk_free_bytes: int = 0
     """Free where its workers have their working folders."""
     clock_ahead_s: float = 0.0
-    """How far its clock is ahead of Redis'."""
+    """Seconds that its clock is ahead of Redis'."""
     compute: str = ""
     """The compute that it belongs to; empty: none."""
     ends_at: str | None = None
@@ -74,7 +74,7 @@ class Node(msgspec.Struct, kw_only=True, frozen=True):
     pressure: NodePressure | None = None
     """None: its kernel doesn't measure it."""
     gpus: list[NodeGpu] = []
-    """Those that workers get, if they can be measured there."""
+    """The GPUs that workers get, if they can be measured there."""
     check: NodeCheck | None = None
     """Its answer to the last `check`, for a minute."""
 
@@ -95,7 +95,7 @@ class ComputeNode(msgspec.Struct, kw_only=True, frozen=True):
 
 
 class ComputeStatus(msgspec.Struct, kw_only=True, frozen=True):
-    """How a compute stands, as the provisioner says."""
+    """The status of a compute, by the provisioner that acts."""
 
     at: str
     """Time when it said so."""
@@ -108,14 +108,14 @@ class ComputeStatus(msgspec.Struct, kw_only=True, frozen=True):
     failures: int = 0
     """Launches that have failed in a row."""
     why: str = ""
-    """What the engine said of the last one."""
+    """The engine's message about the last failure."""
     next_attempt: str | None = None
     """Time when it is asked again."""
     nodes: list[ComputeNode] = []
     plan: str = ""
     """Exactly what is sent to the engine for a node."""
     plans: dict[str, str] = {}
-    """The same for nodes of images that jobs name, by the image."""
+    """The plans for nodes of images that jobs name, by the image."""
 
 
 class Compute(msgspec.Struct, kw_only=True, frozen=True):
@@ -129,6 +129,6 @@ class Compute(msgspec.Struct, kw_only=True, frozen=True):
     is_default: bool = False
     """True if it runs the jobs that name no compute."""
     definition: dict[str, Any] = {}
-    """As it was given, without what is the same as by default."""
+    """The fields as they were defined, without those that are as by default."""
     status: ComputeStatus | None = None
     """None: no provisioner has said anything of it."""

@@ -1,4 +1,4 @@
-"""What is below a cell of a notebook while it runs, kept up to date."""
+"""The output below a cell of a notebook while it runs, kept up to date."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ def drawn(
 
 
 def drawn_job(job: Job, *, items_per_s: float | None = None, left_s: float | None = None) -> Markup:
-    """The same of a job as a server has told it, with why it failed."""
+    """Draw a job as a server has told it, with why it failed."""
     notes = [headline(job)] if job.has_ended else []
     if job.failure:
         notes += failure_lines(job.failure, log_hint=str, traceback=False)
@@ -64,7 +64,7 @@ def bundle_of(job: Job) -> dict[str, str]:
 
 
 def text_of(job: Job) -> str:
-    """The same where there is no HTML."""
+    """Return the text that is shown where there is no HTML."""
     title = f"{clean(job.name)} ({job.id})" if job.name else job.id
     if job.has_ended:
         return f"{title}: {headline(job)}"

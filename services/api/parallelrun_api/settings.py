@@ -113,7 +113,7 @@ class ApiSettings(SealsComputes):
 
     @property
     def operator_names(self) -> frozenset[str]:
-        """Those in `operators`."""
+        """The names in `operators`."""
         return frozenset(name.strip() for name in self.operators.split(",") if name.strip())
 
     @property

@@ -1,4 +1,4 @@
-"""Which type each column of a Parquet file gets, if every mini-batch has the types of its own values.
+"""Types of the columns of a Parquet file, if every mini-batch has the types of its own values.
 
 All schemas are checked first: a column gets the type that fits every mini-batch (integers and floats become floats,
 nulls become anything), or is text if there is no such type, or Parquet lacks it (a struct without fields). If such a

@@ -1,4 +1,4 @@
-"""What a concatenator runs for a job that is finished: put its output together, and notify its leader."""
+"""The concatenation of a finished job: its output is put together, and its leader notified."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ _BLOCKS = 3
 
 
 class Merged(NamedTuple):
-    """What was written."""
+    """The output that was written."""
 
     length: int
     sha256: str

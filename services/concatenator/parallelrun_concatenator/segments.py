@@ -1,4 +1,4 @@
-"""Which bytes of which part file make the output, in mini-batch order."""
+"""Segments: the bytes of part files that make the output, in mini-batch order."""
 
 from __future__ import annotations
 

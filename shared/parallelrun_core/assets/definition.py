@@ -1,4 +1,4 @@
-"""What an asset is, by type: the fields of its document, as Azure ML's YAML has them, and its content, which is kept.
+"""Definitions of assets by type: the fields of a document, as Azure ML's YAML has them, and the content, which is kept.
 
     data          type, path
     model         type, path, flavors

@@ -46,7 +46,7 @@ _IMAGES: Final = "images"
 
 @dataclass(frozen=True)
 class Site:
-    """What a site file says."""
+    """The content of a site file."""
 
     file: Path | None = None
     datastores: Mapping[str, str] = field(default_factory=dict)
@@ -130,7 +130,7 @@ def site_file(folder: Path | None = None, environment: Mapping[str, str] = os.en
 
 
 class SiteNow:
-    """What a site file says, as it is now. Safe to share between threads.
+    """The content of a site file as it is now. Safe to share between threads.
 
     Args:
         find: the file that counts; None if there is none.

@@ -82,18 +82,18 @@ class PipelineScope:
     """None for one that is optional and not given."""
     outputs: Mapping[str, Fields] = field(default_factory=dict)
     origins: dict[str, str] = field(default_factory=dict)
-    """From the pointer of an input of the step to that of the pipeline's input that it is bound to."""
+    """Pointers of the step's inputs, each with that of the pipeline's input that it is bound to."""
     inputs_at: str = "/inputs"
     """The pointer of the pipeline's inputs."""
     outputs_at: str = "/outputs"
     """The pointer of its outputs."""
     depth: int = 0
-    """In how many other pipelines this one is."""
+    """Number of other pipelines that this one is in."""
     budget: Budget = field(default_factory=Budget)
-    """One for all pipelines of a document."""
+    """The budget of a document, one for all of its pipelines."""
     steps: Mapping[str, Mapping[str, str]] | None = None
     """The type of each output of each step; None: the step is the only one."""
     later: dict[str, Later] = field(default_factory=dict)
     """By name, the inputs of the step that have a stand-in for their path."""
     outputs_to: dict[str, str] = field(default_factory=dict)
-    """From the name of an output of the step to that of the pipeline's output which it is."""
+    """Names of the step's outputs, each with that of the pipeline's output which it is."""

@@ -45,13 +45,13 @@ _ALONE: Final = {
 
 
 class Limits(Part):
-    """How long the command may run."""
+    """The limits of a command: how long it may run."""
 
     timeout: Annotated[StrictInt, Field(gt=0, le=MAX_SECONDS)] | None = None
 
 
 class Distribution(Part):
-    """How many processes run the command. Here, it is one."""
+    """The distribution of a command: how many processes run it. Here, it is one."""
 
     type: Literal["pytorch", "mpi", "tensorflow", "ray"]
     process_count_per_instance: StrictInt | None = None
@@ -160,7 +160,7 @@ class CommandReader(V2Reader):
                 self.findings.wrong(where.at("transformations"), message)
 
     def _mark_artifacts(self) -> None:
-        """Of a command, the output of this name is what it writes to `outputs` of its working folder."""
+        """Mark the output of this name as what a command writes to `outputs` of its working folder."""
         name = same_name(ARTIFACTS, self._outputs)
         if name is not None and self._outputs[name].get("type") == "uri_folder":
             self._outputs[name] = {**self._outputs[name], "has_artifacts": True}

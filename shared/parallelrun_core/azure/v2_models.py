@@ -165,7 +165,7 @@ class GivenInput(Part):
     mode: Literal["ro_mount", "download", "direct", "eval_mount", "eval_download"] | None = None
     path_on_compute: StrictStr | None = None
     datastore: StrictStr | None = None
-    """Where Azure ML's client uploads a local path to."""
+    """The datastore that Azure ML's client uploads a local path to."""
     transformations: list[Any] | None = None
     """An addition to Azure ML's fields: the steps of an MLTable, inline."""
     hidden_files: Literal["skip", "read"] | None = None

@@ -1,4 +1,4 @@
-"""What all readers of one step have in common, whatever it runs (reference §1.3, §2.1)."""
+"""The base of all readers of one step, whatever it runs (reference §1.3, §2.1)."""
 
 from __future__ import annotations
 

@@ -94,7 +94,7 @@ class StepReader(V2Reader):
         self.draft.put("input_data", names, pointer)
 
     def _put_cut(self, settings: Parallel, locations: Mapping[str, Location]) -> None:
-        """How the inputs are cut: if both are set, the keys win (reference §0)."""
+        """Put how the inputs are cut: if both are set, the keys win (reference §0)."""
         keys = locations["partition_keys"].at("partition_keys")
         if settings.partition_keys and settings.mini_batch_size is not None:
             self.findings.note(keys, "the inputs are cut by partition_keys; mini_batch_size is not used")

@@ -1,4 +1,4 @@
-"""What a Dockerfile may not name: URLs for `ADD`, which the Engine fetches itself, from the network of its machine.
+"""The check of Dockerfiles: no URLs for `ADD`, which the Engine fetches itself, from the network of its machine.
 
 Which lines are one depends on the escape character, and on the release of the builder. So a Dockerfile is read in each
 of these ways, and refused if it is wrong in any.

@@ -1,4 +1,5 @@
-"""What a datastore is: a bucket or container, where its server is, and which file on the nodes has its credentials.
+"""Definitions of datastores: a bucket or container, where its server is, and which file on the nodes has its
+credentials.
 
 The fields of `azure_blob` and `azure_data_lake_gen2` are those of Azure ML's YAML, with a prefix and an address of a
 server added; `s3` and `gcs` are ours.
@@ -25,7 +26,8 @@ _MAX: Final = 1024
 
 
 class Credentials(Strict):
-    """Where a node finds them; without this, they are what the node itself has: its environment, its role."""
+    """The place where a node finds the credentials; without this, they are what the node itself has: its environment,
+    its role."""
 
     secret: str = Field(min_length=1, max_length=_MAX, pattern=SECRET_PATTERN)
     """A file below the folder of secrets on the nodes (`PARALLELRUN_SECRETS_DIR`)."""
@@ -100,7 +102,7 @@ class GcsDatastore(_Definition):
 class _AzureDefinition(_Definition):
     account_name: str = Field(pattern=_ACCOUNT_PATTERN, examples=["mystorageaccount"])
     endpoint: str = Field(default=_SUFFIX_OF_AZURE, max_length=_MAX, examples=["core.windows.net"])
-    """What the names of its servers end with, or the URL of a server."""
+    """The end of its servers' names, or the URL of a server."""
 
     @field_validator("endpoint")
     @classmethod

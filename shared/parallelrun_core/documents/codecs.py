@@ -1,4 +1,4 @@
-"""How values become the bytes of documents, and back."""
+"""Codecs: how values become the bytes of documents, and back."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a place for documents must be able to do: a folder today, a bucket with conditional writes as well."""
+"""The interface of a store of documents: a folder today, a bucket with conditional writes as well."""
 
 from __future__ import annotations
 

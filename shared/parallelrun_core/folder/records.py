@@ -23,13 +23,13 @@ Spec = TypeVar("Spec", JobSpec, PipelineSpec)
 
 
 class Resumed(msgspec.Struct, kw_only=True, frozen=True):
-    """What a job has taken over from an earlier one."""
+    """The work that a job has taken over from an earlier one."""
 
     job_id: str
     mini_batches: int
     rows: int
     bytes: int
-    """Of rows, as they are in the part files."""
+    """Bytes of rows, as they are in the part files."""
     listed: float = 0.0
     """Time when the list of its inputs was complete, in seconds since the epoch; 0: by an earlier release."""
 
@@ -54,15 +54,15 @@ class JobRecord(msgspec.Struct, kw_only=True, frozen=True):
     """Name of the snapshot below `code/`: its sha256."""
     spec: dict[str, Any]
     notes: list[str] = []
-    """What ParallelRun does not do of the submitted document, or not as Azure ML does."""
+    """Notes on what ParallelRun does not do of the submitted document, or not as Azure ML does."""
     resumed: Resumed | None = None
     places: Places | None = None
-    """Where its paths may be; None if an earlier release has accepted it."""
+    """The places where its paths may be; None if an earlier release has accepted it."""
     parent: Parent | None = None
     """The pipeline of which it is a step; None: somebody has submitted it."""
     origins: dict[str, str] | None = None
-    """From each setting that was given to where, in the document that was submitted: a JSON pointer. None if an earlier
-    release has accepted it."""
+    """The settings that were given, each with its JSON pointer into the submitted document. None if an earlier release
+    has accepted it. None if an earlier release has accepted it."""
     traceparent: str = ""
     """The span of whoever has submitted it, as the header `traceparent` has it; that of a step is with its pipeline."""
 
@@ -116,7 +116,7 @@ class JobResult(msgspec.Struct, kw_only=True, frozen=True):
     order: str = ""
     """`sorted`, or `listing` when a folder was too large to be sorted."""
     warnings: list[str] = []
-    """What a user should know about the output, though the job has completed."""
+    """Warnings about the output, though the job has completed."""
     failure: JobFailure | None = None
     metrics: dict[str, bool | int | float | str | None] = {}
     """The last value of each metric that was logged, up to a number of them (metrics.py)."""

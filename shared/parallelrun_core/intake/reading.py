@@ -1,4 +1,4 @@
-"""From any document that describes a job or a pipeline to its spec, with notes for its submitter.
+"""Reading: any document that describes a job or a pipeline becomes its spec, with notes for its submitter.
 
 There are three forms: our own (`JobSpec`, docs/job-spec.md), v2 documents of Azure ML, and v1's
 `parallel_run_config`; docs/compatibility.md says what becomes of each of their fields. Pipelines are v2 documents
@@ -37,13 +37,13 @@ class Reading:
     spec: JobSpec | PipelineSpec
     notes: tuple[Note, ...] = ()
     origins: Mapping[str, str] = field(default_factory=dict)
-    """From a field of the spec to where in the document its value came from."""
+    """The fields of the spec, each with the place in the document that its value came from."""
     default: str = ""
     """The origin of all other fields."""
     located: Callable[[Problem], Problem] = lambda problem: problem
     """Adds file and line to a problem of the document."""
     steps: Mapping[str, Reading] = field(default_factory=dict)
-    """Of a pipeline, each step, without the inputs that other steps make: as far as it can be checked by now."""
+    """The steps of a pipeline, each without the inputs that other steps make: as far as it can be checked by now."""
 
     @property
     def job(self) -> JobSpec:

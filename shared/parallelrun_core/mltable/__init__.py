@@ -1,4 +1,4 @@
-"""How an input is read: as a list of files or as a table, by an MLTable file or the same steps in the job itself.
+"""Reading of inputs: as a list of files or as a table, by an MLTable file or the same steps in the job itself.
 
 document.py          an MLTable file: its paths and steps
 formats/             the kinds of tables, each with its read step; read_step.py is what they have in common

@@ -1,4 +1,4 @@
-"""Which columns a step means, and the types that columns are converted to."""
+"""Selections of columns that steps mean, and the types that columns are converted to."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ def selected(names: list[str], selection: Selection) -> list[str]:
 
 
 class ColumnType(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What the values of a column are to be."""
+    """The type that the values of a column are converted to."""
 
     kind: Kind
     formats: list[str] = []
-    """Of a datetime: the forms that its values may have, as for strptime."""
+    """The forms that the values of a datetime may have, as for strptime."""
     date_constant: str | None = None
-    """Of a datetime: the day of values that are times alone."""
+    """The day of datetime values that are times alone."""
     true_values: list[str] = []
     false_values: list[str] = []
     mismatch_as: Literal["error", "true", "false"] = "error"

@@ -36,7 +36,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class MLTable:
-    """What an MLTable file says."""
+    """The content of an MLTable file."""
 
     file: str
     sources: list[Source]

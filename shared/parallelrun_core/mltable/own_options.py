@@ -1,4 +1,4 @@
-"""What read steps do in jobs of our own form, where that differs from what they do in an MLTable file."""
+"""Options of read steps in jobs of our own form, where they differ from those in an MLTable file."""
 
 from __future__ import annotations
 

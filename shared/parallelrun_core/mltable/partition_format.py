@@ -30,7 +30,7 @@ class PartitionFormat(msgspec.Struct, frozen=True, kw_only=True):
     date_format: str = ""
     """The date's format, as for strptime."""
     starts_above: bool = False
-    """It begins with a fixed folder name, which may be that of a folder above the table's own."""
+    """True if it begins with a fixed folder name, which may be that of a folder above the table's own."""
 
 
 class _Part(NamedTuple):

@@ -1,4 +1,5 @@
-"""How each input of a job is cut and read, in one record: created when the job begins, and frozen in the job folder.
+"""The plan of an input: how it is cut and read, in one record, created when the job begins and frozen in the job
+folder.
 
 The master cuts by it and the workers read by it, so a change of an MLTable file while its job runs has no effect.
 `inputs.json` is a list of these records, in the order of `input_data`; it is JSON because a worker has only the
@@ -68,12 +69,13 @@ class InputPlan(msgspec.Struct, kw_only=True):
     root: str = ""
     """The folder below which partition formats are matched: that of the MLTable file, or the input itself."""
     sources: list[Source] = []
-    """What to list, in order; empty: the input's path itself, which may be a glob pattern."""
+    """The paths to list, in order; empty: the input's path itself, which may be a glob pattern."""
     path: str = ""
     left_out: str = ""
     """A file that is not data: the MLTable itself."""
     hidden_files: str = ""
-    """As of `spec.fields.Input`; empty: an earlier release has made the plan, and left nothing out."""
+    """The handling of hidden files, as in `spec.fields.Input`; empty: an earlier release has made the plan, and left
+    nothing out."""
     litter_files: str = ""
     """Likewise."""
     read: ReadStep | None = None
@@ -86,20 +88,20 @@ class InputPlan(msgspec.Struct, kw_only=True):
     keys: list[str] = []
     """The job's partition_keys."""
     is_shuffled: bool = False
-    """Not all keys are parts of the paths: the rows are grouped by them before anything is cut."""
+    """True if not all keys are parts of the paths: the rows are grouped by them before anything is cut."""
     sample: list[str] = []
     """The first files, from which the types of a text table are inferred."""
     first_with_text: str | None = None
-    """Of the sample, the first one that isn't empty, or an empty string; None: who reads them finds it out."""
+    """The first file of the sample that isn't empty, or an empty string; None: who reads them finds it out."""
     libraries: list[str] = []
-    """What the workers must be able to import for it."""
+    """The libraries that the workers must be able to import for it."""
     rows_wanted: tuple[int, int | None] | None = None
     """The first row and the end of the rows that `skip` and `take` leave; None: all, or the reader counts them."""
     tail: int | None = None
-    """From which of the steps on the rows of all files must be together, since one of them counts rows that are known
+    """The first step before which the rows of all files must be together, since one of them counts rows that are known
     only once they are read; the number of steps if there is none."""
     keeping: list[int] = []
-    """Which of the steps keep every row."""
+    """The steps that keep every row, by their positions."""
 
     @property
     def is_table(self) -> bool:

@@ -1,4 +1,4 @@
-"""What all read steps have in common: the base of the class `Read` in each module of `formats`."""
+"""The base of the class `Read` in each module of `formats`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ UNPACKED_LIMIT: Final = 64 << 20
 
 
 class Text(NamedTuple):
-    """How the files of a table are read that are text."""
+    """The reading of a table's files that are text."""
 
     encoding: str
     multi_line: bool = False
@@ -46,9 +46,9 @@ class ReadStep(msgspec.Struct, kw_only=True, tag_field="step"):
     """A step that makes a table of files, with all of its options. The tag of a subclass is the step's name."""
 
     suffixes: ClassVar[tuple[str, ...]] = ()
-    """How the names of such files usually end; only for hints."""
+    """The usual endings of such files' names; only for hints."""
     libraries: ClassVar[tuple[str, ...]] = ("pandas",)
-    """What a worker must be able to import."""
+    """The libraries that a worker must be able to import."""
     has_fixed_columns: ClassVar[bool] = True
     """The columns of the first files are those of all rows."""
     finds_root: ClassVar[bool] = False
@@ -70,7 +70,7 @@ class ReadStep(msgspec.Struct, kw_only=True, tag_field="step"):
 
     @classmethod
     def name(cls) -> str:
-        """As it is written in a file."""
+        """The name of the step in a file."""
         return str(cls.__struct_config__.tag)
 
     @classmethod
@@ -87,7 +87,7 @@ class TypedText(ReadStep, kw_only=True):
     """Options of read steps of texts whose types are inferred from the first rows."""
 
     on_mismatch: str = "null"
-    """What becomes of a value that doesn't fit its column: `keep` (it stays a text), `null`, or `error`."""
+    """The handling of a value that doesn't fit its column: `keep` (it stays a text), `null`, or `error`."""
     inference: str = "azure"
     """`exact`: a column has a type only if its first values, written back, are what stands in the file. `azure`: as
     Azure ML infers types; 007 is 7, and a column of 0 and 1 has truth values."""

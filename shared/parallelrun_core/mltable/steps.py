@@ -25,7 +25,7 @@ class Step(msgspec.Struct, kw_only=True, tag_field="step"):
     keeps_rows: ClassVar[bool] = False
     """Each row before it is one after it."""
     counts_rows: ClassVar[bool] = False
-    """It keeps rows by their place; one that does neither, by their content."""
+    """True if it keeps rows by their place; one that does neither, by their content."""
 
     @classmethod
     def parse(cls, options: object, at: At) -> Self:
@@ -34,7 +34,7 @@ class Step(msgspec.Struct, kw_only=True, tag_field="step"):
 
     @classmethod
     def name(cls) -> str:
-        """As it is written in a file."""
+        """The name of the step in a file."""
         return str(cls.__struct_config__.tag)
 
     def as_written(self) -> Step:

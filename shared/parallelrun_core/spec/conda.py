@@ -1,4 +1,4 @@
-"""From a conda environment to equivalent requirements with packages of PyPI."""
+"""Conda environments as requirements with packages of PyPI that are equivalent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a document of each form wants its data read where it says nothing: put into the job spec when it is read.
+"""Defaults of reading data for each form of document: put into the job spec when it is read.
 
 From then on nothing asks which form a job came in. A spec of an earlier release lacks these fields, and keeps what its
 jobs had.

@@ -92,7 +92,7 @@ class Packages(Strict):
         return named
 
     def urls_elsewhere(self, hosts: Sequence[str]) -> dict[str, str]:
-        """Those of `package_urls` on other hosts than these; `*` stands for any host."""
+        """Return those of `package_urls` on other hosts than these; `*` stands for any host."""
         return {
             url: field for url, field in self.package_urls.items() if "*" not in hosts and host_of(url) not in hosts
         }
@@ -114,7 +114,7 @@ class Environment(Packages):
     image: str = Field(default="", max_length=MAX_PATH)
     """The container image of the job's nodes, on a compute that has nodes of any image; elsewhere it has no effect."""
     build: Build | None = None
-    """The same, built of a Dockerfile, on a compute that builds images; not together with `image`."""
+    """The Dockerfile of which the image is built, on a compute that builds images; not together with `image`."""
 
     @field_validator("build")
     @classmethod
@@ -124,7 +124,7 @@ class Environment(Packages):
         return value
 
     def relative_to(self, folder: Path) -> Self:
-        """The same with the path of what an image is built of made absolute."""
+        """Return the environment with the path of what an image is built of made absolute."""
         if self.build is None or stored_code(self.build.path):
             return self
         path = absolute_path(self.build.path, folder)

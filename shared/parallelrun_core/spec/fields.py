@@ -91,11 +91,11 @@ class Input(Strict):
     transformations: tuple[str | dict[str, Any], ...] = ()
     """Steps as in an MLTable file; with a read step, the files are a table."""
     hidden_files: Literal["", "skip", "read"] = ""
-    """What a table does with files whose names, or folders, begin with `_` or `.`; empty: as `read`, in a job of an
+    """The handling of a table's files whose names, or folders, begin with `_` or `.`; empty: as `read`, in a job of an
     earlier release."""
     litter_files: Literal["", "skip", "warn", "read"] = ""
-    """What is done with files that are known not to be data, such as `.DS_Store`; `warn`: they are read, and counted in
-    a warning. Empty: as `read`, in a job of an earlier release."""
+    """The handling of files that are known not to be data, such as `.DS_Store`; `warn`: they are read, and counted in a
+    warning. Empty: as `read`, in a job of an earlier release."""
     asset: str = Field(default="", max_length=1024)
     """The name of the data or model that this is, `azureml:NAME:VERSION`, as it was when the job was submitted."""
     model: Literal["", "custom_model", "mlflow_model", "triton_model"] = ""
@@ -170,7 +170,7 @@ class OutputAsset(Strict):
     version: str = Field(default="", pattern=rf"{NAME_PATTERN}|^$")
     """Time when empty, the number after the highest one."""
     type: Literal["uri_folder", "uri_file", "mltable", "custom_model", "mlflow_model", "triton_model"] = "uri_folder"
-    """That of the data or of the model that it becomes."""
+    """The type of the data or of the model that it becomes."""
 
 
 class Output(Strict):
@@ -184,7 +184,7 @@ class Output(Strict):
     asset: OutputAsset | None = None
     """The data or model that it becomes when the job has completed."""
     has_artifacts: bool = False
-    """Of a command: what it writes to `outputs` of its working folder is in this folder, below `outputs`."""
+    """True if what a command writes to `outputs` of its working folder is in this folder, below `outputs`."""
 
     @field_validator("path")
     @classmethod
@@ -259,7 +259,7 @@ def size_meant(text: str) -> str:
 
 
 def _mini_batch_size(value: Any) -> int | str | None:
-    """The same size in its plainest form: a number where possible."""
+    """Return a size in its plainest form: a number where possible."""
     if value is not None and not isinstance(value, int | float | str):
         raise ValueError(_SIZE_FORMS)
     size = MiniBatchSize.parse(value)  # type: ignore[arg-type]  # a float is refused there, with the reason

@@ -72,7 +72,8 @@ class JobSpec(Strict):
     environment_variables: dict[str, str] = Field(default_factory=dict)
     """The environment variables of the workers, masked in whatever ParallelRun reports; `${{secrets.X}}` works."""
     secrets: dict[str, Secret] = Field(default_factory=dict)
-    """Where a node finds each: `{env: NAME}` or `{file: PATH}`. They become environment variables of the workers."""
+    """The secrets, each with the place where a node finds it: `{env: NAME}` or `{file: PATH}`. They become environment
+    variables of the workers."""
     environment: Environment = Environment()
     """The Python of the workers, built from a conda file or requirements; the agent's own when empty."""
 
@@ -85,7 +86,8 @@ class JobSpec(Strict):
     mini_batch_size: MiniBatchSizeField = None
     """Files for each `run()`, or `auto`: 10 s of them. Of a table, `500kb` or `rows:500`. Not set: 10 or 1 MiB."""
     partition_keys: tuple[str, ...] = ()
-    """One mini-batch for each combination of the values of these keys; not together with `mini_batch_size`."""
+    """The partition keys: there is a mini-batch for each combination of their values; not together with
+    `mini_batch_size`."""
 
     outputs: dict[str, Output] = Field(default_factory=dict)
     """Folders and files that the script writes itself, by name; a plain string is short for `{path: …}`."""
@@ -94,7 +96,7 @@ class JobSpec(Strict):
     append_row_file_name: str = Field(default="parallel_run_step.txt", min_length=1, max_length=255)
     """Name of the output file."""
     append_row_to: str = ""
-    """One of `outputs`: that file, or `append_row_file_name` in that folder, gets the rows; `output` when empty."""
+    """The output that gets the rows: that file, or `append_row_file_name` in that folder; `output` when empty."""
     append_row_separator: str = Field(default=" ", min_length=1, max_length=1)
     """Between the columns of a DataFrame."""
     append_row_dataframe_header: bool = False
@@ -136,7 +138,8 @@ class JobSpec(Strict):
     """The job fails when a greater percentage of its mini-batches has failed; checked once all are scheduled."""
 
     speculative_execution: bool = False
-    """At the job's tail, start a second delivery of a mini-batch that takes unusually long; the first result counts."""
+    """True if, at the job's tail, a second delivery is started of a mini-batch that takes unusually long; the first
+    result counts."""
     look_ahead: bool = True
     """Hand a worker several mini-batches at once while they are short."""
     logging_level: Literal["DEBUG", "INFO", "WARNING"] = "INFO"
@@ -154,7 +157,7 @@ class JobSpec(Strict):
     push_metrics_to_parent: bool = False
     """Passes metrics to the job of a pipeline; has no effect on a job by itself."""
     notify: Notify | None = None
-    """Who is told when the job has ended: `{url: …, secret: NAME}`; a plain string is short for `{url: …}`."""
+    """The URL that is told when the job has ended: `{url: …, secret: NAME}`; a plain string is short for `{url: …}`."""
     resume_from: str = Field(default="", max_length=128)
     """Id of a job that has ended: its finished mini-batches are taken over, and only the rest is run."""
 
@@ -404,7 +407,7 @@ class JobSpec(Strict):
         return {**secrets, **{name: with_secrets(text, secrets, secrets.__getitem__) for name, text in given}}
 
     def relative_to(self, folder: Path) -> Self:
-        """The same job with paths relative to `folder`, that of the job file, made absolute."""
+        """Return the job with paths relative to `folder`, that of the job file, made absolute."""
         return self.model_copy(
             update={
                 "code": _absolute(folder, self.code),

@@ -71,7 +71,7 @@ class PipelineInput(_LaterInput):
 
 
 class Condition(_Deferred):
-    """Which steps run depends on a truth value, which is known when the step `of` has completed."""
+    """A condition: which steps run depends on a truth value, which is known when the step `of` has completed."""
 
     of: StepOutput | bool
     """An output that is a file with `true` or `false` in it, in any letter case; or the value itself."""
@@ -88,7 +88,7 @@ class Step(_Deferred):
     inputs_from: dict[str, StepInput | PipelineInput] = Field(default_factory=dict)
     """Inputs of the job that are outputs of other steps, or inputs of the pipeline that were such outputs."""
     outputs_to: dict[str, str] = Field(default_factory=dict)
-    """From the name of an output of the job to that of the pipeline's output which it is."""
+    """Names of the job's outputs, each with that of the pipeline's output which it is."""
     after: tuple[StepName, ...] = ()
     """Steps that must have completed, though no data of theirs is needed."""
     conditions: tuple[Condition, ...] = ()
@@ -153,13 +153,14 @@ class PipelineSpec(_Deferred):
     """For people: what the job belongs to."""
 
     inputs: dict[str, AnyInput] = Field(default_factory=dict)
-    """Those of the pipeline; the steps' own ones have their values already."""
+    """The inputs of the pipeline; the steps' own ones have their values already."""
     outputs: dict[str, PipelineOutput] = Field(default_factory=dict)
     """By name; each is an output of a step."""
     steps: dict[StepName, Step] = Field(min_length=1, max_length=MAX_STEPS)
 
     notify: Notify | None = None
-    """Who is told when the pipeline has ended: `{url: …, secret: NAME}`; a plain string is short for `{url: …}`."""
+    """The URL that is told when the pipeline has ended: `{url: …, secret: NAME}`; a plain string is short for `{url:
+    …}`."""
 
     continue_on_step_failure: bool = True
     """After a step has failed, start others that don't need it; otherwise, none. (Reference §2.1: true.)"""

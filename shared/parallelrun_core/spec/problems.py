@@ -1,4 +1,4 @@
-"""From pydantic's errors to problems, in words that need no knowledge of Python."""
+"""Problems of a spec: translates pydantic's errors to words that need no knowledge of Python."""
 
 from __future__ import annotations
 

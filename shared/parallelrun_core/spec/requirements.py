@@ -49,7 +49,7 @@ class ParsedRequirement:
     text: str
     """A line of a requirements file, made of what was read."""
     url: str = ""
-    """Where the package itself is, when the requirement says so."""
+    """The URL of the package itself, when the requirement has one."""
     is_locked: bool = False
     """Its content is known by a hash."""
 

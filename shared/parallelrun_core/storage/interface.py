@@ -1,4 +1,4 @@
-"""What a storage does for the checkers, planners and readers of users' data. `local/` is the one that is there.
+"""The interface of a storage, for the checkers, planners and readers of users' data. `local/` is the one that is there.
 
 A path is that of a location (`location.py`): a local path, or a URL. In a stream of many it is bytes, as the operating
 system has it and as messages and manifest keep it.
@@ -17,7 +17,7 @@ Page = tuple[bytes, list[bytes]]
 
 
 class Version(NamedTuple):
-    """What tells one content of a file from another."""
+    """The version of a file: tells one content of it from another."""
 
     size_bytes: int
     modified: float
@@ -52,8 +52,8 @@ class Listing(Protocol):
 
     @property
     def versions(self) -> Sequence[Version] | None:
-        """Those of the page that was yielded last, in the order of its names; None if asking for them would cost a
-        call for each file."""
+        """The versions of the page that was yielded last, in the order of its names; None if asking for them would cost
+        a call for each file."""
         ...
 
     @property

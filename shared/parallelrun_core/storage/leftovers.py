@@ -45,7 +45,7 @@ def is_litter(name: bytes, siblings: Iterable[bytes]) -> bool:
 
 @dataclass(slots=True)
 class Names:
-    """How many files there are of a sort, and the first of their names."""
+    """The number of files of a sort, and the first of their names."""
 
     count: int = 0
     first: list[str] = field(default_factory=list)

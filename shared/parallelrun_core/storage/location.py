@@ -1,4 +1,5 @@
-"""What may be written where a path may stand: a local path in any of its spellings, or a URL of some storage.
+"""Locations: what may be written where a path may stand, that is a local path in any of its spellings, or a URL of some
+storage.
 
     /data/x, data/x, ~/x                    a local path
     file:data/x, file:///data/x             the same; `file://` may also precede a relative path, as in MLTable files
@@ -46,14 +47,14 @@ _OF_DATASTORES: Final = "azureml://datastores/"
 
 
 class Location(NamedTuple):
-    """Where data are."""
+    """A location of data."""
 
     kind: str
     """`local`, or the kind of storage."""
     path: str
     """A local path, relative or absolute; otherwise the URL, in one form for each datastore."""
     called: str = "a local path"
-    """What people call this kind of storage."""
+    """The name that people have for this kind of storage."""
 
 
 def location_of(text: str) -> Location:

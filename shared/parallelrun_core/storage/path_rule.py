@@ -50,7 +50,7 @@ _APART: Final = (
 
 
 class Places(msgspec.Struct, kw_only=True, frozen=True):
-    """What the rule was when a job was accepted. It holds as long as the job runs."""
+    """The rule of the time when a job was accepted. It holds as long as the job runs."""
 
     roots: list[str]
     """The allowed folders, and URLs of stores."""

@@ -12,6 +12,6 @@ def size_of(file: BinaryIO) -> int:
 
 
 def read_at(file: BinaryIO, start: int, size: int) -> bytes:
-    """At most so many bytes from there on; fewer only at the end of the file."""
+    """Return at most so many bytes from there on; fewer only at the end of the file."""
     file.seek(start)
     return file.read(size)

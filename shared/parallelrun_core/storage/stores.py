@@ -1,4 +1,4 @@
-"""Which storage a location belongs to."""
+"""The storage that a location belongs to."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which locations are supported, and the paths that stand for them. Nothing is opened here."""
+"""Supported locations, and the paths that stand for them. Nothing is opened here."""
 
 from __future__ import annotations
 

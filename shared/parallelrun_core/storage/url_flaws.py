@@ -1,4 +1,4 @@
-"""What no URL of a job may be: one that names nothing, or that has in it what must not be kept with a job."""
+"""Flaws of URLs that no job may have: one that names nothing, or that has in it what must not be kept with a job."""
 
 from __future__ import annotations
 

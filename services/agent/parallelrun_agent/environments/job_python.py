@@ -45,7 +45,7 @@ _REPORT_EVERY_S: Final = 20.0
 
 @dataclass(frozen=True)
 class Recipe:
-    """What an environment is made of. Its hash names the folder that it is in."""
+    """The recipe of an environment. Its hash names the folder that it is in."""
 
     python: str
     """The version that is asked for, or the agent's interpreter."""
@@ -56,7 +56,7 @@ class Recipe:
     packages: tuple[str, ...] = ()
     """The folders of an image's packages, which are found after those that are installed."""
     image: str = ""
-    """What the image's Python and packages are, in a hash."""
+    """A hash of the image's Python and packages."""
     indexes: tuple[str, ...] = ()
     """Arguments of the installer that say where packages are."""
 
@@ -170,7 +170,7 @@ class JobPython:
         return self._process is not None and now >= self._report_at
 
     def reported(self, now: float) -> None:
-        """That was reported."""
+        """Record that the failure was reported."""
         self._report_at = now + _REPORT_EVERY_S
 
     def close(self) -> None:

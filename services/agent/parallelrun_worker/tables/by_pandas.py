@@ -163,7 +163,7 @@ def _checked(data: bytes, grammar: Grammar) -> tuple[bytes, str]:
 
 
 def quotes_checked(data: bytes, mark: bytes, *, multi_line: bool) -> bytes:
-    """The same bytes, with empty quoted fields marked, if every quote is where the grammar allows it.
+    """Return the bytes with empty quoted fields marked, if every quote is where the grammar allows it.
 
     In such text each quote with an even number, counted from 0, opens a field or is the second of two that stand for
     one; the next one closes what it has opened.

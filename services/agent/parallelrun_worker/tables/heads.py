@@ -1,4 +1,4 @@
-"""What is before the rows of a file of delimited text: lines that are no records, and the header."""
+"""The head of a file of delimited text: lines that are no records, and the header."""
 
 import re
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ _SEPARATOR = re.compile(r'"?sep=([^\r\n"])"?')
 
 
 class HeadRules(NamedTuple):
-    """What a table's settings say about the beginnings of its files."""
+    """The rules of a table for the beginnings of its files."""
 
     delimiter: str
     multi_line: bool
@@ -31,9 +31,9 @@ class FileHead(NamedTuple):
     header: Record
     """Fields of the header; none if there isn't one."""
     start: int
-    """Where the rows begin."""
+    """The position where the rows begin."""
     delimiter: str
-    """Of this file."""
+    """The delimiter of this file."""
 
 
 def read_head(read_some: ReadSome, encoding: Encoding, rules: HeadRules) -> FileHead:

@@ -1,4 +1,4 @@
-"""What type a column has, from its first values: as Azure ML infers it (reference §4.3), or without a loss.
+"""Inference of a column's type from its first values: as Azure ML infers it (reference §4.3), or without a loss.
 
 A kind is JSON: `{"kind": "int"}`, or a date with the forms that its values may have. What doesn't fit later becomes
 null, or is kept, so what is decided here holds for the whole table. `odd`: the values are not what stands in the
@@ -69,7 +69,9 @@ def infer_kind(values: list[str | None]) -> Kind:
 
 
 def infer_as_azure(values: list[str | None]) -> Kind:
-    """The same kind as `infer_kind`, but for whole numbers, which may have any size; and why its values are odd."""
+    """Return the kind as `infer_kind` does, but for whole numbers, which may have any size; and why
+    its values are odd.
+    """
     kind = infer_kind(values)
     words = [value.strip() for value in values if value]
     match kind["kind"]:

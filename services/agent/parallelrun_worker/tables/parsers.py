@@ -36,7 +36,7 @@ def read_delimited(
 def read_exactly(
     text: str, schema: Schema, grammar: Grammar, *, empty_as_string: bool, values: Values | None = None
 ) -> Any:
-    """The same by the grammar, whatever the text is like."""
+    """Read text by the grammar, whatever it is like."""
     import pandas as pd
 
     rows = list(grammar.records(text))

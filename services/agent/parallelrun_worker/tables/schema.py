@@ -42,7 +42,7 @@ class Schema:
         )
 
     def widened(self, columns: int) -> "Schema":
-        """The same with names for so many columns; those after the known ones are text."""
+        """Return the schema with names for so many columns; those after the known ones are text."""
         names = list(self.names)
         taken = set(names)
         while len(names) < columns:

@@ -1,4 +1,4 @@
-"""One input that is a table: from the pieces of a mini-batch to its DataFrame."""
+"""An input that is a table: from the pieces of a mini-batch to its DataFrame."""
 
 import json
 import os

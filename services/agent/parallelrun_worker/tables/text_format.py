@@ -1,4 +1,4 @@
-"""What the kinds of tables have in common that are text: ranges of bytes, encodings, and a schema that is inferred."""
+"""The base of the kinds of tables that are text: ranges of bytes, encodings, and a schema that is inferred."""
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
@@ -74,7 +74,7 @@ class TextFormat(TableFormat):
         return FileHead([], 0, "")
 
     def schema(self) -> Schema:
-        """The same for all workers, and for as long as the job runs."""
+        """Return the schema: the same for all workers, and for as long as the job runs."""
         if self._frozen is None:
             self._frozen = frozen(self._path) or freeze(self._path, self.inferred())
         return self._frozen
@@ -209,7 +209,7 @@ class TextFormat(TableFormat):
 
 
 class Sampled(NamedTuple):
-    """One of the first files, whose rows types are inferred from."""
+    """A file of the sample, from whose rows types are inferred."""
 
     file: BinaryIO
     """Open until the next one is asked for."""
@@ -234,13 +234,13 @@ class Text(NamedTuple):
     """The records of one piece."""
 
     data: bytes
-    """In UTF-8."""
+    """The records in UTF-8."""
     encoding: Encoding
-    """Of the file."""
+    """The encoding of the file."""
     start: int
-    """Where they begin in the file."""
+    """The position in the file where they begin."""
     head: FileHead
-    """Of the file."""
+    """The head of the file."""
 
 
 class TextRecords(Records):

@@ -43,10 +43,10 @@ class Found(NamedTuple):
     rule: str
     """Why they are odd: `mismatch`, `leading_zero`, …"""
     row: int
-    """Of the first, counted from 0 in what was read."""
+    """The row of the first value, counted from 0 in what was read."""
     text: str
     became: str
-    """What the first was read as, in words."""
+    """The value that the first one was read as, in words."""
     times: int
 
 
@@ -80,7 +80,7 @@ class BadValue(ValueError):
 
 
 class Values:
-    """How odd values are read, and those that were found in one piece of a table.
+    """The rules for odd values, and the odd ones in one piece of a table.
 
     Args:
         on_mismatch: `keep`, `null` or `error`.

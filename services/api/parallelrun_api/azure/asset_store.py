@@ -61,7 +61,7 @@ class Shelf:
         return self.get(kind, name, version)
 
     def get(self, kind: str, name: str, version: str) -> dict[str, Any]:
-        """One version: `created`, in seconds since the epoch, and `properties`.
+        """Return one version: `created`, in seconds since the epoch, and `properties`.
 
         Raises:
             NotFound: there is none.

@@ -69,7 +69,7 @@ async def list_versions(kind: str, name: str, request: Request, face: FaceOf) ->
 
 @router.get(_VERSION)
 async def get_version(kind: str, name: str, version: str, request: Request, face: FaceOf) -> Response:
-    """One version."""
+    """Return one version."""
     return answer(await run_sync(_shown, face, scope_of(request), kind, name, version))
 
 

@@ -61,7 +61,7 @@ class FaceAssets:
             self._assets.set_archived(SHARED[kind], name, version, is_archived=properties["isArchived"])
 
     def get(self, kind: str, name: str, version: str) -> dict[str, Any]:
-        """One version: `version`, `created` in seconds since the epoch, and `properties`.
+        """Return one version: `version`, `created` in seconds since the epoch, and `properties`.
 
         Raises:
             NotFound: there is none.

@@ -40,7 +40,7 @@ async def list_endpoints(request: Request, face: FaceOf) -> Response:
 
 @router.get(_ENDPOINT)
 async def get_endpoint(name: str, request: Request, face: FaceOf) -> Response:
-    """One batch endpoint."""
+    """Return one batch endpoint."""
     return answer(_endpoint_answer(request, await run_sync(face.context.endpoints.get, name)))
 
 
@@ -77,7 +77,7 @@ async def list_deployments(name: str, request: Request, face: FaceOf) -> Respons
 
 @router.get(_DEPLOYMENT)
 async def get_deployment(name: str, deployment: str, request: Request, face: FaceOf) -> Response:
-    """One deployment."""
+    """Return one deployment."""
     batch_deployment = await run_sync(face.context.endpoints.deployment, name, deployment)
     return answer(await run_sync(_deployment_answer, face, request, batch_deployment))
 

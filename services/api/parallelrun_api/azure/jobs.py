@@ -55,7 +55,7 @@ async def put_job(name: str, request: Request, face: FaceOf) -> Response:
 
 @router.get("/jobs/{name}")
 async def get_job(name: str, request: Request, face: FaceOf) -> Response:
-    """One job."""
+    """Return one job."""
     job_id = await run_sync(face.names.job_id, name)
     job = await run_sync(face.context.jobs.get, job_id)
     return answer(job_answer(face, request, job, name=name))

@@ -1,4 +1,4 @@
-"""What the ids and URIs in a client's documents stand for: assets that were sent before, and uploads."""
+"""Resolution of the ids and URIs in a client's documents: assets that were sent before, and uploads."""
 
 from __future__ import annotations
 

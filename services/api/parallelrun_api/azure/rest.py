@@ -1,4 +1,4 @@
-"""What no other route of this face answers: it is refused in words, as the service would refuse it."""
+"""Refusals, in words, of what no other route of this face answers, as the service would refuse it."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ async def put_schedule(name: str, request: Request, face: FaceOf) -> Response:
 
 @router.get("/schedules/{name}")
 async def get_schedule(name: str, request: Request, face: FaceOf) -> Response:
-    """One schedule."""
+    """Return one schedule."""
     revision = await run_sync(face.context.schedules.store.get, name)
     return answer(await run_sync(_answer_of, face, scope_of(request), name, revision))
 

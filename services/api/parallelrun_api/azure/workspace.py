@@ -96,7 +96,7 @@ async def list_datastores(request: Request, face: FaceOf) -> Response:
 
 @router.get(WORKSPACE + "/datastores/{name}")
 async def get_datastore(name: str, request: Request, face: FaceOf) -> Response:
-    """One datastore."""
+    """Return one datastore."""
     return answer(await run_sync(_datastore, face, request, name))
 
 
@@ -153,8 +153,8 @@ def _datastore(face: Face, request: Request, name: str) -> dict[str, Any]:
 
 @router.get(WORKSPACE + "/computes")
 async def list_computes(request: Request, face: FaceOf) -> Response:
-    """Those that are defined; while there are none, the nodes as one compute: a client that names another one gets the
-    same."""
+    """Return the computes that are defined; while there are none, the nodes as one compute: a client that names another
+    one gets the same."""
     return answer({"value": await run_sync(_computes, face, request)})
 
 
@@ -246,7 +246,7 @@ def _defined_compute(face: Face, request: Request, name: str) -> dict[str, Any]:
 
 
 class _Scale(NamedTuple):
-    """How large a compute is, and of what."""
+    """The scale of a compute."""
 
     least: int
     most: int

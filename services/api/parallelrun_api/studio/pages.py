@@ -76,7 +76,7 @@ class Pages:
     """
 
     path_format = "page"
-    """What these requests have in common, in logs and metrics."""
+    """The name that these requests share in logs and metrics."""
     name = "page"
 
     def __init__(self, folder: Path = STATIC) -> None:

@@ -33,7 +33,7 @@ class PathChecks:
     root: Path
     """The folder that the services share."""
     places: Places
-    """Where all paths of jobs must be."""
+    """The places where all paths of jobs must be."""
 
     def rule(self) -> PathRule:
         """Return what a job that is submitted now may use."""

@@ -48,7 +48,7 @@ def check_output_is_free(folder: JobFolder, spec: JobSpec, registry: Registry) -
 def check_outputs_are_free(
     folder: JobFolder, steps: list[LeafStep], registry: Registry, problems: StepProblems
 ) -> None:
-    """The same for a new pipeline and all its steps, which must not name one file twice either.
+    """Check the outputs of a new pipeline and of all its steps, which must not name one file twice either.
 
     Args:
         problems: gathers what is wrong.

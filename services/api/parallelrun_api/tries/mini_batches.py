@@ -34,7 +34,7 @@ _parts: Final = msgspec.json.Decoder(list[msgspec.Raw])
 
 
 def page(history: History, part: Part, status: Literal["done", "failed"] | None, page_request: Page) -> MiniBatchPage:
-    """One page of the decided mini-batches.
+    """Return one page of the decided mini-batches.
 
     Raises:
         InvalidInput: the token is not one of this list.

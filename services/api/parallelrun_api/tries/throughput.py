@@ -95,7 +95,8 @@ def _difference(later: float | None, earlier: float | None) -> float | None:
 
 
 def _quantiles(history: History) -> list[float | None]:
-    """Of the tries that succeeded: the least and the most of all, the others of as many as can be sorted at once."""
+    """Return the quantiles of the tries that succeeded: the least and the most of all, the others of as many as can be
+    sorted at once."""
     tries, totals = history.tries, history.summary.totals
     some = slice(None, None, max(1, tries.count // _MOST_SORTED))
     run_s = tries["run_s"][some][tries["is_own"][some] & (tries["status"][some] == DONE)]

@@ -41,7 +41,7 @@ class FollowedReport:
         self._columns: list[int] = []
 
     def new(self, may_go_on: Callable[[], bool]) -> Iterator[WorkerPhase]:
-        """Those that were not yet returned, a block of the file at a time for as long as `may_go_on()`."""
+        """Yield the phases that were not yet returned, a block of the file at a time for as long as `may_go_on()`."""
         try:
             file = self._path.open("rb", buffering=0)
         except OSError:

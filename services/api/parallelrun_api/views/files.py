@@ -165,7 +165,7 @@ class ServedFolders:
 
 
 def page(served: ServedFolder | ServedFolders, after: str) -> FileList:
-    """One page of files: those after the path with which the page before it ended."""
+    """Return one page of files: those after the path with which the page before it ended."""
     entries = list(islice(served.files(after), MAX_FILES + 1))
     more = len(entries) > MAX_FILES
     token = encode_token(_LIST, entries[MAX_FILES - 1].path) if more else None

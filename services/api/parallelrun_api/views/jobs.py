@@ -124,7 +124,7 @@ class Jobs:
             return None, error
 
     def _statuses(self, job_ids: Sequence[str]) -> tuple[dict[str, JobStatus], Exception | None]:
-        """The same of many jobs, in one round trip."""
+        """Return the statuses of many jobs, in one round trip."""
         try:
             return self._registry.statuses(job_ids), None
         except CONNECTION_ERRORS as error:

@@ -40,9 +40,9 @@ class Submitted:
     decisions: dict[str, StepRecord] = field(default_factory=dict)
     """The decisions about its steps, by the names of their records."""
     paths: dict[str, str] = field(default_factory=dict)
-    """Of its outputs, as far as they are known, with the job that made each."""
+    """The paths of its outputs, as far as they are known, with the job that made each."""
     steps: dict[str, tuple[Any, models.PipelineStep]] = field(default_factory=dict)
-    """As they were shown last, each with what that was made of."""
+    """The steps as they were shown last, each with what that was made of."""
 
     @cached_property
     def spec(self) -> PipelineSpec:

@@ -41,7 +41,7 @@ class TextForm(NamedTuple):
     """NumPy's name for one character."""
     width: int
     start: int
-    """Where the first record begins."""
+    """The position where the first record begins."""
     delimiter: bytes
     multi_line: bool
     grammar: Grammar | None

@@ -16,7 +16,7 @@ class Read(ReadStep, tag="read_avro"):
     libraries = ("pandas", "fastavro")
 
     schema: str = ""
-    """From the beginning of the job on: that of the first file, as JSON."""
+    """The schema of the first file as JSON, from the beginning of the job on."""
 
     @classmethod
     def parse(cls, options: object, at: At) -> Read:

@@ -36,12 +36,12 @@ class Read(TypedText, tag="read_delimited"):
     """Types of some columns, by name."""
     unpacked_limit: int = UNPACKED_LIMIT
     columns_by: str = "position"
-    """With `all_files_same_headers`: values belong to the columns that the header of their own file names (`name`), or
-    to those of the first file (`position`)."""
+    """The columns that values belong to with `all_files_same_headers`: those that the header of their own file names
+    (`name`), or those of the first file (`position`)."""
     skip_lines: int = 0
     """So many lines at the beginning of each file are no records, and no header."""
     comment: str = ""
-    """What lines begin with that are no records; empty: none are comments."""
+    """The beginning of lines that are no records; empty: none are comments."""
 
     @property
     def text(self) -> Text:

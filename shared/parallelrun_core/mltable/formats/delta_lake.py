@@ -16,14 +16,14 @@ class Read(ReadStep, tag="read_delta_lake"):
     finds_root = True
 
     version: int | None
-    """From the beginning of the job on that which is read."""
+    """The version that is read, from the beginning of the job on."""
     timestamp: str | None
     columns: list[str] = msgspec.field(default_factory=list)
-    """From the beginning of the job on: names of all columns."""
+    """The names of all columns, from the beginning of the job on."""
     partitions: dict[str, str] = msgspec.field(default_factory=dict)
-    """As well: names and types of the columns whose values are in the paths of files."""
+    """The names and types of the columns whose values are in the paths of files, from the beginning of the job on."""
     schema: str = ""
-    """As well: Arrow's schema of all columns, in base 64; empty in jobs of older releases."""
+    """Arrow's schema of all columns, in base 64, from the beginning of the job on; empty in jobs of older releases."""
 
     @classmethod
     def parse(cls, options: object, at: At) -> Read:

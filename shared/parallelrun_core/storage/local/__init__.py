@@ -19,7 +19,7 @@ from parallelrun_core.storage.path_rule import PathRule
 
 
 class LocalStorage:
-    """See `interface.Storage`."""
+    """The storage of local files, as `interface.Storage` describes it."""
 
     is_near = True
 

@@ -1,4 +1,4 @@
-"""Whether a job can use a path, found out when it is submitted: quickly, with the rules by which files are listed."""
+"""Checks that a job can use a path, made when it is submitted: quickly, with the rules by which files are listed."""
 
 from __future__ import annotations
 

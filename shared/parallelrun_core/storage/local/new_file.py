@@ -22,7 +22,7 @@ def unfinished_prefix(owner: str) -> str:
 
 
 class LocalNewFile(DirectFile):
-    """See `interface.NewFile`."""
+    """A local file on its way, as `interface.NewFile` describes it."""
 
     def __init__(self, target: Path, owner: str, rule: PathRule | None = None) -> None:
         target.parent.mkdir(parents=True, exist_ok=True)

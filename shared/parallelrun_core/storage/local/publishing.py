@@ -1,4 +1,4 @@
-"""How an output gets its name: whole, in one step, and without replacing anything of others."""
+"""Publishing of outputs: each gets its name whole, in one step, and without replacing anything of others."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ from parallelrun_core.storage.path_rule import PathRule
 
 
 class ObjectStorage:
-    """See `interface.Storage`."""
+    """The storage of objects, as `interface.Storage` describes it."""
 
     is_near = False
 

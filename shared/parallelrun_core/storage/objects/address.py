@@ -1,4 +1,4 @@
-"""Where an object is: the store that has it, and its key there. Nothing is opened here.
+"""Addresses of objects: the store that has one, and its key there. Nothing is opened here.
 
     s3://BUCKET/KEY
     gs://BUCKET/KEY

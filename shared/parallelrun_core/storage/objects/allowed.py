@@ -1,4 +1,4 @@
-"""Whether a URL of a store is among those that jobs may use."""
+"""The check that a URL of a store is among those that jobs may use."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _HOW = f"PARALLELRUN_ALLOWED_ROOTS of the API has no URL: add one there, such as
 
 
 def _of_datastore(name: str, url: str, rule: PathRule) -> Trouble | None:
-    """The same for a path in a datastore: what it stands for counts."""
+    """Return the trouble with a path in a datastore: what it stands for counts."""
     catalog = here.catalog()
     if catalog is None:
         return Trouble(f"{url[:200]!r}: no datastores are known here", "submit the job to a cluster that has them")

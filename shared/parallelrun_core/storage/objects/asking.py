@@ -1,4 +1,4 @@
-"""Which threads wait for a store: each request of theirs ends in time, which nobody promises of a file system."""
+"""Threads that wait for a store: each request of theirs ends in time, which nobody promises of a file system."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Whether an endpoint that somebody has named is that of a store: a console's port answers everything with a page.
+"""The check that an endpoint that somebody has named is that of a store: a console's port answers everything with a
+page.
 
 A store's library takes such a page for an object, or for an empty folder. So the endpoint is asked once, without
 credentials, for what a store answers in XML or JSON, be it a refusal.

@@ -1,4 +1,4 @@
-"""What this machine has for stores that no datastore describes, where the library doesn't look by itself.
+"""Settings of this machine for stores that no datastore describes, where the library doesn't look by itself.
 
 It knows most variables of the stores' own tools, and the roles of machines and containers. Of what else these tools
 know, this adds profiles and `~/.aws`, by botocore, and the names that Azure's command line has for its variables.
@@ -123,5 +123,5 @@ def google_options() -> GCSConfig:
 
 
 def at_google_server(url: str) -> GCSConfig:
-    """Of a server that wants no credentials."""
+    """Return the settings for a server of Google's protocol that wants no credentials."""
     return {"service_account_key": json.dumps({**_NOBODY, "gcs_base_url": url.rstrip("/")})}

@@ -126,7 +126,7 @@ class ObjectListing:
         self._last = keys[-1]
 
     def _chosen(self, address: Address, folder: str, metas: Sequence[ObjectMeta]) -> Sequence[ObjectMeta]:
-        """Those that the pattern matches."""
+        """Return the entries that the pattern matches."""
         if self._pattern is None:
             return metas
         states = START
@@ -174,7 +174,8 @@ def single(url: str, address: Address) -> Version | None:
 
 
 def _files_of(store: str, page: Sequence[ObjectMeta]) -> Sequence[ObjectMeta]:
-    """Those that are files: consoles create an empty `folder/` for a folder, and the library leaves out the '/'.
+    """Return the entries that are files: consoles create an empty `folder/` for a folder, and the library leaves out
+    the '/'.
 
     Each empty object takes a request, so these are made together.
     """
@@ -188,7 +189,7 @@ def _files_of(store: str, page: Sequence[ObjectMeta]) -> Sequence[ObjectMeta]:
 
 
 def _ahead(pages: Iterator[Sequence[ObjectMeta]]) -> Iterator[Sequence[ObjectMeta]]:
-    """The same pages, fetched by a thread of its own while earlier ones are read."""
+    """Yield the pages, fetched by a thread of its own while earlier ones are read."""
     first = next(pages, None)
     if first is None:
         return

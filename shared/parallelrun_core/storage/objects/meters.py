@@ -31,15 +31,15 @@ _ANSWERS: Final = (Missing, Taken)
 
 
 class Asked(NamedTuple):
-    """What was asked of one store by one operation, since some time."""
+    """The requests to one store by one operation, since some time."""
 
     requests: int = 0
     bytes: int = 0
-    """Of objects: received, or sent."""
+    """Bytes of objects: received, or sent."""
     failures: int = 0
     """Calls that failed in the end; that an object isn't there, or is, is an answer."""
     throttled: int = 0
-    """Of those, the ones to which the store said that it has too much to do."""
+    """Requests among them to which the store said that it has too much to do."""
     retries: int = 0
     seconds: float = 0.0
     """All calls took, together."""

@@ -26,7 +26,8 @@ class _Block(NamedTuple):
 
 
 class StreamedObject(io.RawIOBase):
-    """See `ObjectFile`, which it closes. It keeps the last two blocks: who looks for records steps back a little.
+    """An `ObjectFile` that is read ahead; closes the file. It keeps the last two blocks: who looks for records steps
+    back a little.
 
     A short jump forward counts as reading on, and what was jumped over is not fetched.
     """

@@ -1,4 +1,4 @@
-"""What a store answers, as the errors that files have: whoever reads users' data knows those."""
+"""Answers of stores as the errors that files have: whoever reads users' data knows those."""
 
 from __future__ import annotations
 
@@ -46,11 +46,11 @@ class StoreError(OSError):
 
 
 class StoreAway(StoreError):
-    """It didn't answer in time, or had too much to do: it may be asked again later."""
+    """Raised when a store didn't answer in time, or had too much to do: it may be asked again later."""
 
 
 class Throttled(StoreAway):
-    """It said that it has too much to do."""
+    """Raised when a store said that it has too much to do."""
 
 
 class Missing(StoreError, FileNotFoundError):

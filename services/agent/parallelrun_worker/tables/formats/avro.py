@@ -123,7 +123,7 @@ class AvroRecords(Records):
 
 
 def _own(piece: Piece, rows: Iterable[Any]) -> list[Any]:
-    """Those of a range's rows that belong to a piece."""
+    """Return those of a range's rows that belong to a piece."""
     left_out, count = piece[5:7] or (0, -1)
     own = list(islice(rows, left_out, None if count < 0 else left_out + count))
     if len(own) < count:

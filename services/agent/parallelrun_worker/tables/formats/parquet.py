@@ -8,7 +8,7 @@ from parallelrun_worker.tables.table_format import Piece, Records, TableFormat
 
 
 class Format(TableFormat):
-    """Of the columns, only those are read that the first steps leave."""
+    """The reader of Parquet files: of the columns, only those are read that the first steps leave."""
 
     def names(self) -> list[str]:
         return [name for path in self.plan["sample"] for name in names_of(path, self.open)]

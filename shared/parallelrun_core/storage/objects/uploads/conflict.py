@@ -1,4 +1,4 @@
-"""What is told when an object of somebody else has the name that a job wants."""
+"""Conflicts of names: an object of somebody else has the name that a job wants."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ _AT_ONCE: Final = 2
 
 
 class ObjectBeside:
-    """See `interface.NewFile`."""
+    """An object on its way under another name, as `interface.NewFile` describes it."""
 
     def __init__(self, url: str, address: Address, owner: str) -> None:
         import obstore

@@ -45,11 +45,11 @@ class _There(NamedTuple):
     tag: str
     owner: str
     upload: str
-    """Which upload it is of, by the mark that each one of ours sets."""
+    """The upload that it is of, by the mark that each one of ours sets."""
 
 
 class MultipartObject:
-    """See `interface.NewFile`.
+    """An object on its way in parts, as `interface.NewFile` describes it.
 
     Raises:
         Conflict: an object of somebody else has that name; it is better known before all is uploaded.

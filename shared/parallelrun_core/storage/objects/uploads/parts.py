@@ -13,10 +13,10 @@ MAX_PARTS: Final = 10_000
 
 
 class Size(NamedTuple):
-    """How large parts are."""
+    """The size of parts."""
 
     until: int
-    """Those up to this number."""
+    """The last part number that has this size."""
     part_bytes: int
     at_once: int
     """So many are on their way, while one more is filled."""

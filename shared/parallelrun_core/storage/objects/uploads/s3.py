@@ -22,7 +22,7 @@ _OF_DATASTORES: Final[dict[str, tuple[Known, Any]]] = {}
 
 
 class S3Place(NamedTuple):
-    """Where an object is."""
+    """The place of an object in S3."""
 
     client: Any
     where: dict[str, str]
