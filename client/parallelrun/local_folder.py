@@ -9,7 +9,7 @@ from parallelrun_core.storage.location import LOCAL, location_of
 from parallelrun_core.storage.supported import supported_path
 
 
-def local_folder(given: str | Path, option: str) -> Path:
+def local_folder(path_text: str | Path, option: str) -> Path:
     """The folder.
 
     Args:
@@ -18,13 +18,15 @@ def local_folder(given: str | Path, option: str) -> Path:
     Raises:
         InvalidInput: it names no folder here.
     """
-    location = location_of(str(given))
+    location = location_of(str(path_text))
     if location.kind != LOCAL:
-        raise InvalidInput.at(option, f"{str(given)!r} refers to {location.called}", "name a folder of this machine")
+        raise InvalidInput.at(
+            option, f"{str(path_text)!r} refers to {location.called}", "name a folder of this machine"
+        )
     return Path(location.path)
 
 
-def place_for_results(given: str | Path, option: str) -> str:
+def place_for_results(path_text: str | Path, option: str) -> str:
     """The path of a folder here, or the URL of one in an object store.
 
     Args:
@@ -34,6 +36,6 @@ def place_for_results(given: str | Path, option: str) -> str:
         InvalidInput: it is on a kind of storage that isn't supported.
     """
     try:
-        return supported_path(str(given), is_written=True)
+        return supported_path(str(path_text), is_written=True)
     except ValueError as error:
         raise InvalidInput.at(option, str(error)) from error

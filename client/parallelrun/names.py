@@ -65,14 +65,14 @@ def _of_server(opened: Callable[[], AbstractContextManager[Transport]], folder: 
     from parallelrun.assets import Assets
     from parallelrun_core.assets.site import SiteNow, site_file
 
-    own = SiteNow(lambda: site_file(folder))
+    own_site = SiteNow(lambda: site_file(folder))
     theirs: list[Site] = []
 
     def site() -> Site:
         if not theirs:
             with opened() as transport:
                 theirs.append(_site_of(transport))
-        return own().over(theirs[0])
+        return own_site().over(theirs[0])
 
     def known(kind: str, reference: Reference) -> names.Asset:
         with opened() as transport:
@@ -86,7 +86,7 @@ def _of_server(opened: Callable[[], AbstractContextManager[Transport]], folder: 
         with opened() as transport:
             return _output_of(transport, job_id, name)
 
-    return Resolver(known, site, keep_code=keep, output_of=output_of, own_site=own)
+    return Resolver(known, site, keep_code=keep, output_of=output_of, own_site=own_site)
 
 
 def _site_of(transport: Transport) -> Site:

@@ -36,12 +36,12 @@ def main() -> int:
         listener = reserve_port(0)
         listener.listen()
         listener.setblocking(False)
-        own = listener.getsockname()[1]
+        own_port = listener.getsockname()[1]
         certificate = Certificate(folder.parent)
         front = Front(host, int(port), certificate.chain)
-        state = RunningFront(port=own, pid=os.getpid(), bundle=str(certificate.bundle))
+        state = RunningFront(port=own_port, pid=os.getpid(), bundle=str(certificate.bundle))
         replace_file(state_of(folder), msgspec.json.encode(state), mode=0o600)
-        answer.write(str(own))
+        answer.write(str(own_port))
     asyncio.run(_until_stopped(front, listener))
     state_of(folder).unlink(missing_ok=True)
     lock.release()

@@ -143,20 +143,20 @@ def parallel_run_function(
     )
 
 
-def _given(declared: Any, given: Any) -> Any:
+def _given(declared: Any, argument: Any) -> Any:
     """A declared input with the value that the job is called with."""
     if not isinstance(declared, Input):
-        return given
-    if isinstance(given, Input):
-        return replace(declared, **given.fields())
-    is_value = declared.type in _LITERALS or (declared.type is None and not isinstance(given, str | Path))
-    return replace(declared, default=given) if is_value else replace(declared, path=str(given))
+        return argument
+    if isinstance(argument, Input):
+        return replace(declared, **argument.fields())
+    is_value = declared.type in _LITERALS or (declared.type is None and not isinstance(argument, str | Path))
+    return replace(declared, default=argument) if is_value else replace(declared, path=str(argument))
 
 
-def _declaration(given: Any) -> Any:
-    if not isinstance(given, Input):
-        return {"type": _type_of(given), "default": given}
-    return {name: value for name, value in given.fields().items() if name != "name"}
+def _declaration(port: Any) -> Any:
+    if not isinstance(port, Input):
+        return {"type": _type_of(port), "default": port}
+    return {name: value for name, value in port.fields().items() if name != "name"}
 
 
 def _type_of(value: object) -> str:

@@ -64,10 +64,14 @@ def show(name: Name, form: FormatOption = Format.TABLE, url: Url = "", token: To
     from parallelrun.cli.output import show_one
 
     with connect(url, token) as client:
-        shown = client.computes.get(name)
-    lines: list[tuple[str, object]] = [("name", shown.name), ("type", shown.type), ("limits", _range(shown))]
-    lines += [(field, value) for field, value in shown.definition.items() if field not in _SHOWN]
-    show_one(shown, form, name=shown.name, lines=[*lines, *_standing(shown)])
+        definition = client.computes.get(name)
+    lines: list[tuple[str, object]] = [
+        ("name", definition.name),
+        ("type", definition.type),
+        ("limits", _range(definition)),
+    ]
+    lines += [(field, value) for field, value in definition.definition.items() if field not in _SHOWN]
+    show_one(definition, form, name=definition.name, lines=[*lines, *_standing(definition)])
 
 
 @compute.command()

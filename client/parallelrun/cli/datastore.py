@@ -70,9 +70,14 @@ def show(name: Name, form: FormatOption = Format.TABLE, local: Local = False, ur
     from parallelrun.cli.output import show_one
 
     with _datastores(url, token, local=local) as (place, _):
-        shown = place.get(name)
-    lines = [("name", shown.name), ("type", shown.type), ("location", shown.location), ("credentials", shown.access)]
-    show_one(shown, form, name=shown.name, lines=[*lines, *_details(shown.definition)])
+        definition = place.get(name)
+    lines = [
+        ("name", definition.name),
+        ("type", definition.type),
+        ("location", definition.location),
+        ("credentials", definition.access),
+    ]
+    show_one(definition, form, name=definition.name, lines=[*lines, *_details(definition.definition)])
 
 
 @datastore.command()

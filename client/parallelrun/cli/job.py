@@ -204,31 +204,31 @@ def show(job_id: JobId, form: FormatOption = Format.TABLE, url: Url = "", token:
     from parallelrun.summary import hints, summary
 
     with connect(url, token) as client:
-        shown = client.jobs.get(job_id)
+        answer = client.jobs.get(job_id)
 
     def log_hint(log: str) -> str:
-        return f"parallelrun job logs {shown.id} {log}"
+        return f"parallelrun job logs {answer.id} {log}"
 
     lines = [
-        ("id", shown.id),
-        ("name", shown.name),
-        ("type", shown.type),
-        ("step of", f"{shown.parent.job} ({shown.parent.step})" if shown.parent else ""),
-        ("state", shown.state),
-        ("steps", "\n".join(f"{step.name}: {describe_step(step)}{_of_job(step)}" for step in shown.steps)),
-        ("progress", describe(shown.state, shown.progress, items_per_s=None, left_s=None).partition(": ")[2]),
-        ("mini-batch size", chosen_size(shown.progress)),
-        ("submitted", shown.submitted),
-        ("started", shown.started),
-        ("ended", shown.ended),
-        ("output", shown.output.path if shown.output else ""),
-        ("outputs", "\n".join(f"{each.name}: {each.path}" for each in shown.outputs if each.path)),
-        ("metrics", "\n".join(f"{name}: {value}" for name, value in shown.metrics.items())),
-        ("notes", "\n".join(shown.notes)),
-        ("hints", "\n".join(hints(shown, log_hint=log_hint, retry=f"parallelrun job retry {shown.id}"))),
-        ("failure", "\n".join(summary(shown, log_hint=log_hint)) if shown.failure else ""),
+        ("id", answer.id),
+        ("name", answer.name),
+        ("type", answer.type),
+        ("step of", f"{answer.parent.job} ({answer.parent.step})" if answer.parent else ""),
+        ("state", answer.state),
+        ("steps", "\n".join(f"{step.name}: {describe_step(step)}{_of_job(step)}" for step in answer.steps)),
+        ("progress", describe(answer.state, answer.progress, items_per_s=None, left_s=None).partition(": ")[2]),
+        ("mini-batch size", chosen_size(answer.progress)),
+        ("submitted", answer.submitted),
+        ("started", answer.started),
+        ("ended", answer.ended),
+        ("output", answer.output.path if answer.output else ""),
+        ("outputs", "\n".join(f"{each.name}: {each.path}" for each in answer.outputs if each.path)),
+        ("metrics", "\n".join(f"{name}: {value}" for name, value in answer.metrics.items())),
+        ("notes", "\n".join(answer.notes)),
+        ("hints", "\n".join(hints(answer, log_hint=log_hint, retry=f"parallelrun job retry {answer.id}"))),
+        ("failure", "\n".join(summary(answer, log_hint=log_hint)) if answer.failure else ""),
     ]
-    show_one(shown, form, name=shown.id, lines=lines)
+    show_one(answer, form, name=answer.id, lines=lines)
 
 
 def _of_job(step: Step) -> str:

@@ -69,8 +69,10 @@ def run_command(
     say_notes(reading.notes)
     for path, each in reading.jobs():
         if (count := each.job.instance_count or 0) > nodes:
-            what = f"step {path}" if path else "the job"
-            say(f"note: {what} asks for {count} nodes, and this run has {nodes}; --nodes {count} starts as many here")
+            subject = f"step {path}" if path else "the job"
+            say(
+                f"note: {subject} asks for {count} nodes, and this run has {nodes}; --nodes {count} starts as many here"
+            )
     if reading.spec.notify is not None:
         say("note: nobody is notified: the cluster of `parallelrun run` ends with its job; `job create` does notify")
     try:

@@ -72,21 +72,21 @@ def show(
     from parallelrun.cli.output import show_one
 
     with connect(url, token) as client:
-        shown = client.schedules.get(name)
+        definition = client.schedules.get(name)
         fires = list(client.schedules.history(name, limit=history)) if history and form is Format.TABLE else []
     lines = [
-        ("name", shown.name),
-        ("description", shown.description),
-        ("enabled", "yes" if shown.enabled else "no"),
-        ("trigger", _trigger(shown)),
-        ("missed runs", shown.missed_runs),
-        ("overlap", "allowed" if shown.allow_overlap else "not allowed"),
-        ("job", f"{shown.job.get('name', '')} ({shown.job.get('type', '')})"),
-        ("next", "\n".join(shown.next)),
+        ("name", definition.name),
+        ("description", definition.description),
+        ("enabled", "yes" if definition.enabled else "no"),
+        ("trigger", _trigger(definition)),
+        ("missed runs", definition.missed_runs),
+        ("overlap", "allowed" if definition.allow_overlap else "not allowed"),
+        ("job", f"{definition.job.get('name', '')} ({definition.job.get('type', '')})"),
+        ("next", "\n".join(definition.next)),
         ("last", "\n".join(map(_told, fires))),
-        ("notes", "\n".join(shown.job.get("notes", []))),
+        ("notes", "\n".join(definition.job.get("notes", []))),
     ]
-    show_one(shown, form, name=shown.name, lines=lines)
+    show_one(definition, form, name=definition.name, lines=lines)
 
 
 @schedule.command()

@@ -28,7 +28,7 @@ _ACTIVITIES: Final = (("run", "█", "green"), ("load", "▓", "cyan"), ("init",
 
 
 def screen(
-    shown: Snapshot, *, lasted: str, items_per_s: float | None, left_s: float | None, height: int
+    snapshot: Snapshot, *, lasted: str, items_per_s: float | None, left_s: float | None, height: int
 ) -> RenderableType:
     """Everything about a job, as far as there is room.
 
@@ -36,21 +36,21 @@ def screen(
         lasted: for how long the job has run.
         height: the lines of the terminal.
     """
-    job = shown.job
+    job = snapshot.job
     title = f"{clean(job.name or job.id)}  {job.id}  "
     head = Text(title, style="bold", no_wrap=True).append(job.state, _STYLES.get(job.state, "bold cyan"))
     head.append(f"  {lasted}", "dim")
-    parts: list[RenderableType] = [head, *_progress(shown, items_per_s, left_s)]
-    if shown.throughput.mini_batches:
-        parts.append(_curve(shown.throughput))
-    parts += _steps(shown)
-    if shown.nodes:
-        parts += [Text(), _nodes(shown.nodes)]
-    room = height - _FIXED_LINES - min(len(shown.nodes), _NODES) - min(len(shown.errors.items), _ERRORS)
-    if shown.workers.lanes:
-        parts += [Text(), _workers(shown.workers, max(room, 3))]
-    if shown.errors.items:
-        parts += [Text(), _errors(shown.errors)]
+    parts: list[RenderableType] = [head, *_progress(snapshot, items_per_s, left_s)]
+    if snapshot.throughput.mini_batches:
+        parts.append(_curve(snapshot.throughput))
+    parts += _steps(snapshot)
+    if snapshot.nodes:
+        parts += [Text(), _nodes(snapshot.nodes)]
+    room = height - _FIXED_LINES - min(len(snapshot.nodes), _NODES) - min(len(snapshot.errors.items), _ERRORS)
+    if snapshot.workers.lanes:
+        parts += [Text(), _workers(snapshot.workers, max(room, 3))]
+    if snapshot.errors.items:
+        parts += [Text(), _errors(snapshot.errors)]
     return Group(*parts)
 
 
@@ -73,8 +73,8 @@ def strip(lane: Lane, bucket_s: float) -> Text:
     return text
 
 
-def _progress(shown: Snapshot, items_per_s: float | None, left_s: float | None) -> Iterator[RenderableType]:
-    job, progress = shown.job, shown.job.progress
+def _progress(snapshot: Snapshot, items_per_s: float | None, left_s: float | None) -> Iterator[RenderableType]:
+    job, progress = snapshot.job, snapshot.job.progress
     if job.is_pipeline or not progress.scheduled:
         return
     bar = Table.grid(padding=(0, 1))
@@ -96,8 +96,8 @@ def _curve(throughput: Throughput) -> Text:
     return text.append(f"  at most {rate(per_s)}/s" if per_s is not None else "", "dim")
 
 
-def _steps(shown: Snapshot) -> Iterator[RenderableType]:
-    steps, others = most_urgent(shown.job.steps, _STEPS)
+def _steps(snapshot: Snapshot) -> Iterator[RenderableType]:
+    steps, others = most_urgent(snapshot.job.steps, _STEPS)
     for step in steps:
         yield Text(f"{clean(step.name)}: {describe_step(step)}", _STYLES.get(step.state, ""), no_wrap=True)
     if others:

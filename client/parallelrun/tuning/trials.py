@@ -48,7 +48,7 @@ def spec_of_trial(spec: JobSpec, processes: int, changes: Mapping[str, str]) -> 
     """
     if spec.command or spec.rank_mini_batch_count:
         raise InvalidInput.at("", "only a job with mini-batches of data can be tuned; this one has none")
-    own = spec.model_copy(
+    trial_spec = spec.model_copy(
         update={
             "output": "",
             "outputs": {name: Output(type=each.type, file_name=each.file_name) for name, each in spec.outputs.items()},
@@ -60,7 +60,7 @@ def spec_of_trial(spec: JobSpec, processes: int, changes: Mapping[str, str]) -> 
             **({"mini_batch_size": _FIRST_SIZE} if spec.size.is_auto else {}),
         }
     )
-    document = own.model_dump(mode="json", exclude_defaults=True)
+    document = trial_spec.model_dump(mode="json", exclude_defaults=True)
     for name, value in changes.items():
         set_field(document, f"{name}={value}")
     return JobSpec.parse(document)
@@ -84,8 +84,10 @@ def tried(client: Client, root: Path, spec: JobSpec, changes: Mapping[str, str],
         raise JobFailed(ended, logs=job_folder(root, job.id).logs)
     evidence = evidence_of(job_folder(root, job.id))
     if not len(evidence.tries):
-        what = f"no mini-batch was done in {_MOST_TIMES * seconds:g} s"
-        raise InvalidInput.at("mini_batch_size", what, "give trials more time (--trial), or make mini-batches smaller")
+        message = f"no mini-batch was done in {_MOST_TIMES * seconds:g} s"
+        raise InvalidInput.at(
+            "mini_batch_size", message, "give trials more time (--trial), or make mini-batches smaller"
+        )
     return Tried(changes, Trial(evidence, ended.progress.scheduled), ended.progress.listing_done)
 
 

@@ -68,7 +68,7 @@ class Heartbeats:
         """Send one."""
         settings, state, jobs = self._settings, self._state(), self._jobs
         answer = self._checks.answer
-        asked = self._nodes.beat(
+        requests = self._nodes.beat(
             NodeInfo(
                 node=settings.node,
                 session=self._session,
@@ -97,12 +97,12 @@ class Heartbeats:
             ),
             lease_ms=settings.lease_ms,
         )
-        if asked.check is not None:
-            self._checks.ask(asked.check)
-        for request in asked.stacks:
+        if requests.check is not None:
+            self._checks.ask(requests.check)
+        for request in requests.stacks:
             if request.job_id in jobs:
                 jobs[request.job_id].show_stacks(request)
-        self.is_asked_to_leave = asked.leave
+        self.is_asked_to_leave = requests.leave
         self._reported_state, self._reported_check = state, answer
 
     def leave(self) -> None:

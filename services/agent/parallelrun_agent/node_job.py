@@ -71,14 +71,14 @@ class NodeJob:
         self._redis = redis
         self._settings = settings
         self._node = node
-        asked = spec.max_concurrency_per_instance or 0
-        self.slots_beyond = max(0, min(asked, settings.most_slots) - settings.slots)
+        requested = spec.max_concurrency_per_instance or 0
+        self.slots_beyond = max(0, min(requested, settings.most_slots) - settings.slots)
         """Workers that it may have here beyond the slots, as it asks for them and the operator allows it."""
         self._generation = folder.generation()
         self._python = JobPython(
             spec.environment,
             cache=settings.cache_folder,
-            kept=settings.environments_kept,
+            max_environments=settings.environments_kept,
             log_file=Logs(folder.logs).of_node(settings.node) / "environment.txt",
             loop=node.loop,
             orphans=node.orphans,
@@ -205,9 +205,9 @@ class NodeJob:
     def reassert(self) -> None:
         """Redis was away and may have forgotten: report what this session holds."""
         if self._view.joined:
-            held = self._view.deliveries.held
-            returned = self._driver.session.queue.reassert(held)
-            log.info("leases_reasserted", job_id=self.job_id, held=len(held), returned=returned)
+            deliveries = self._view.deliveries.held
+            returned = self._driver.session.queue.reassert(deliveries)
+            log.info("leases_reasserted", job_id=self.job_id, held=len(deliveries), returned=returned)
 
     # Workers, time, and ends
 

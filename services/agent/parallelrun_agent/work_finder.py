@@ -99,15 +99,15 @@ class WorkFinder:
                 job = self._join(job_id, now)
             if job is None or ready <= 0:
                 continue
-            wanted = job.wanted_workers(now)
-            if 0 < wanted > ending and free + job.slots_beyond <= 0:
+            wanted_workers = job.wanted_workers(now)
+            if 0 < wanted_workers > ending and free + job.slots_beyond <= 0:
                 ending += self._make_room(job, now)  # the slot is free once that worker has ended
             room = free + job.slots_beyond
-            while wanted > 0 and room > 0:
+            while wanted_workers > 0 and room > 0:
                 job.spawn()
                 free -= 1
                 room -= 1
-                wanted -= 1
+                wanted_workers -= 1
         self._poll_at = now + self._interval_s(now)  # sooner than it was, if there is work now
 
     def _join(self, job_id: str, now: float) -> NodeJob | None:

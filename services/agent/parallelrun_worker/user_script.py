@@ -14,14 +14,14 @@ from parallelrun_worker.mini_batch import MiniBatch
 class Context:
     """The optional second argument of run(): describes the mini-batch."""
 
-    def __init__(self, mini_batch: int, found: MiniBatch, job_id: str) -> None:
+    def __init__(self, mini_batch: int, batch: MiniBatch, job_id: str) -> None:
         self.minibatch_index = mini_batch
         """Its id; of a mini-batch without data, its rank."""
-        self.partition_key_value = found.partition_key_value
+        self.partition_key_value = batch.partition_key_value
         """The values of the job's partition_keys, in their order; empty without keys."""
-        self.dataset = found.dataset
+        self.dataset = batch.dataset
         """Where its rows or files come from; None for a plain list of files."""
-        self.global_row_index_lower_bound = found.first_row
+        self.global_row_index_lower_bound = batch.first_row
         """Index of its first row in the whole input; None when rows were not counted."""
         self.idempotency_key = f"{job_id}:{mini_batch}"
         """The same for every try of this mini-batch: for scripts that write to other places themselves."""
@@ -61,11 +61,11 @@ class UserScript:
         self.init = partial(call, self.init) if self.init else None
         self.shutdown = partial(call, self.shutdown) if self.shutdown else None
 
-    def run(self, mini_batch: int, found: MiniBatch) -> object:
+    def run(self, mini_batch: int, batch: MiniBatch) -> object:
         """Call the user's run(), with the context if it has a parameter for it."""
         if self._takes_context:
-            return self._run(found.value, Context(mini_batch, found, self._job_id))
-        return self._run(found.value)
+            return self._run(batch.value, Context(mini_batch, batch, self._job_id))
+        return self._run(batch.value)
 
 
 def _import(name: str) -> Any:

@@ -100,8 +100,8 @@ class ApiSettings(SealsComputes):
     @property
     def places(self) -> Places:
         """Return where the paths of jobs may be."""
-        given = [each for each in _BETWEEN_ROOTS.split(self.allowed_roots) if each]
-        roots = [each if is_url(each) else str(Path(each).absolute()) for each in given]
+        entries = [each for each in _BETWEEN_ROOTS.split(self.allowed_roots) if each]
+        roots = [each if is_url(each) else str(Path(each).absolute()) for each in entries]
         roots = roots or (list(EVERYWHERE) if self.is_loopback else [str(self.root)])
         hosts = [each.strip().lower() for each in self.package_hosts.split(",") if each.strip()]
         return Places(
@@ -126,8 +126,8 @@ class ApiSettings(SealsComputes):
         named = {name.strip().lower() for name in self.allowed_hosts.split(",") if name.strip()}
         if not named and not self.is_loopback:
             return frozenset()
-        own = f"[{self.host}]" if ":" in self.host else self.host
-        return frozenset(named | {"localhost", "127.0.0.1", "[::1]"} | ({own} if self.is_loopback else set()))
+        own_host = f"[{self.host}]" if ":" in self.host else self.host
+        return frozenset(named | {"localhost", "127.0.0.1", "[::1]"} | ({own_host} if self.is_loopback else set()))
 
 
 def _folders(text: str) -> list[str]:

@@ -74,38 +74,38 @@ class Finishing:
             return None  # the next leader continues, or Redis has forgotten that far back
         if not job.spec.writes_rows:
             return Concatenated("", 0, "")
-        made = self._wait_for_output()
-        if made is not None:
+        output = self._wait_for_output()
+        if output is not None:
             progress = job.ledger.progress
-            progress.bytes_concatenated = progress.bytes_to_concatenate = made.length
-        return made
+            progress.bytes_concatenated = progress.bytes_to_concatenate = output.length
+        return output
 
-    def can_mend(self, made: Concatenated) -> bool:
+    def can_mend(self, output: Concatenated) -> bool:
         """Return whether what keeps the output from being made can be made again, in a term that begins with reading
         all.
 
         Not for ever: a disk that loses the same rows again and again loses the job.
         """
-        if not (made.lost or made.lacks_decisions):
+        if not (output.lost or output.lacks_decisions):
             return False
         job = self._job
-        job.reports.say(f"Damaged: {made.problem}.")
-        job.log.error("damaged", what=made.problem, lost=len(made.lost))
-        if max((job.ledger.times_lost[each.mini_batch] for each in made.lost), default=0) >= _MOST_LOSSES:
+        job.reports.say(f"Damaged: {output.problem}.")
+        job.log.error("damaged", what=output.problem, lost=len(output.lost))
+        if max((job.ledger.times_lost[each.mini_batch] for each in output.lost), default=0) >= _MOST_LOSSES:
             return False
-        if made.lacks_decisions and job.queue.count_setback("decisions_damaged") > _MOST_LOSSES:
+        if output.lacks_decisions and job.queue.count_setback("decisions_damaged") > _MOST_LOSSES:
             return False
         job.ledger.sync_and_trim(time.monotonic(), at_once=True)  # the next term must not take this for its own output
         return True
 
-    def conclude_with(self, made: Concatenated) -> JobResult:
+    def conclude_with(self, output: Concatenated) -> JobResult:
         """Record that the job has completed with this output, or has failed for want of one."""
-        if made.problem:
-            self._job.move(JobState.FAILED, JobFailure(code="CONCATENATION_FAILED", summary=made.problem))
+        if output.problem:
+            self._job.move(JobState.FAILED, JobFailure(code="CONCATENATION_FAILED", summary=output.problem))
             return self.conclude(JobState.FAILED)
-        return self.conclude(JobState.COMPLETED, made)
+        return self.conclude(JobState.COMPLETED, output)
 
-    def conclude(self, state: JobState, made: Concatenated | None = None) -> JobResult:
+    def conclude(self, state: JobState, output: Concatenated | None = None) -> JobResult:
         """Record how the job ended: first in the folder, then on Redis."""
         job, ledger = self._job, self._job.ledger
         self._read_rest()  # Redis has accepted it, so it isn't run again when the job is resumed
@@ -115,7 +115,7 @@ class Finishing:
         closing = last_closing(job.folder.path)
         about_data = job.warnings.totals()
         job.reports.write_warnings(about_data)
-        about_output = [*self._warnings(made), *self._register_outputs()] if made else []
+        about_output = [*self._warnings(output), *self._register_outputs()] if output else []
         failpoints.reach("finish.before_result")
         result = JobResult(
             job_id=job.job_id,
@@ -123,9 +123,9 @@ class Finishing:
             started=status.started,
             ended=job.registry.now(),
             progress=ledger.progress,
-            output=made.path if made else "",
-            output_bytes=made.length if made else 0,
-            output_sha256=made.sha256 if made else "",
+            output=output.path if output else "",
+            output_bytes=output.length if output else 0,
+            output_sha256=output.sha256 if output else "",
             order=closing.order if closing else "",
             warnings=[*about_output, *(f"{remark}." for remark in job.remarks), *about_data.summary()],
             failure=status.failure,
@@ -214,8 +214,8 @@ class Finishing:
         with suppress(*CONNECTION_ERRORS):
             nodes = ", ".join(sorted({session.rpartition("-")[0] for session in job.queue.sessions()}))
             if nodes and not self._leadership.is_resigning:
-                what = f"What workers on {nodes} have written in the end may be missing in the store"
-                self._left_behind = [f"{what}: after {most_s:g} s, it was still not all there."]
+                event = f"What workers on {nodes} have written in the end may be missing in the store"
+                self._left_behind = [f"{event}: after {most_s:g} s, it was still not all there."]
                 job.reports.say(self._left_behind[0])
 
     def _register_outputs(self) -> list[str]:
@@ -227,14 +227,14 @@ class Finishing:
 
         paths = job.folder.output_paths(job.spec)
         generation = job.queue.generation
-        made, refused = register_outputs(job.folder.root, job.job_id, job.spec.outputs, paths, generation)
-        for asset in made:
+        assets, refused = register_outputs(job.folder.root, job.job_id, job.spec.outputs, paths, generation)
+        for asset in assets:
             job.reports.say(f"The output {asset.content['made_by']['output']!r} is registered as {asset.id}.")
         return refused
 
-    def _warnings(self, made: Concatenated) -> list[str]:
+    def _warnings(self, output: Concatenated) -> list[str]:
         decided = self._job.ledger.decided
-        about_output = [*made.notes, *self._left_behind, *_about_text(decided), *_not_written(self._job)]
+        about_output = [*output.notes, *self._left_behind, *_about_text(decided), *_not_written(self._job)]
         return [*_about_failures(self._job.ledger), *about_output, *self._job.damage]
 
     def _wait_for_agents(self, most_s: float) -> None:
@@ -251,20 +251,20 @@ class Finishing:
 
     def _wait_for_output(self) -> Concatenated | None:
         """Ask for the output until a concatenator has made it, or that is hopeless; None when interrupted."""
-        job, made = self._job, self._requests.made
-        while made is None and not self._leadership.is_resigning:
+        job, output = self._job, self._requests.made
+        while output is None and not self._leadership.is_resigning:
             try:
                 now = time.monotonic()
                 status = job.registry.status(job.job_id)
                 if status.state is not JobState.FINALIZING:
                     return None
                 job.reports.refresh_concatenation(status.progress, now)
-                made = self._requests.step(now)
-                if made is None:
+                output = self._requests.step(now)
+                if output is None:
                     self._read()
             except CONNECTION_ERRORS as error:
                 job.wait_for_redis(error)
-        return made
+        return output
 
 
 def _about_failures(ledger: Ledger) -> list[str]:

@@ -96,11 +96,11 @@ class JobContext:
             Fenced: another term has begun.
         """
         missing = self.ledger.progress.scheduled - self.ledger.progress.decided
-        what = f"{missing:,} mini-batches have no decision any more; the job goes back to processing"
+        message = f"{missing:,} mini-batches have no decision any more; the job goes back to processing"
         if self.damage:  # the reason was said
-            self.reports.say(f"{what}.")
+            self.reports.say(f"{message}.")
         else:
-            self.damaged(what)
+            self.damaged(message)
         self.move(JobState.PROCESSING)
 
     def move(self, to: JobState, failure: JobFailure | None = None) -> None:
@@ -133,13 +133,13 @@ class JobContext:
             self.queue.show({"progress": text}, event=("progress", text))
             self._shown = text
 
-    def damaged(self, what: str, **fields: object) -> None:
+    def damaged(self, message: str, **fields: object) -> None:
         """Say that something was damaged, wherever somebody may look: logs, events, and the job's result."""
-        self.log.error("damaged", what=what, **fields)
-        self.reports.say(f"Damaged: {what}.")
+        self.log.error("damaged", what=message, **fields)
+        self.reports.say(f"Damaged: {message}.")
         if len(self.damage) < _MOST_DAMAGE:
-            self.damage.append(f"{what[:1].upper()}{what[1:]}.")
-        error = {"category": "DAMAGED", "message": what, "traceback": "", "count": 1}
+            self.damage.append(f"{message[:1].upper()}{message[1:]}.")
+        error = {"category": "DAMAGED", "message": message, "traceback": "", "count": 1}
         self.queue.announce("error", msgspec.json.encode(error))
 
     def restore_generation(self) -> None:

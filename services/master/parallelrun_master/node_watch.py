@@ -110,8 +110,8 @@ class NodeWatch:
         self.alive = min(len(nodes), spec.instance_count or len(nodes))
         self.own_workers = sum(self._workers_on(info) for info in mine)
         self.slots = max(1, self.own_workers)
-        if (asked := spec.max_concurrency_per_instance) and not self.cut:
-            self.cut = fewer_workers(asked, mine)
+        if (requested := spec.max_concurrency_per_instance) and not self.cut:
+            self.cut = fewer_workers(requested, mine)
         self.workers = sum(self._workers_on(info) for info in nodes)
         self.started = sum(info.workers.get(self._queue.job_id, 0) for info in nodes)
         full = [info for info in nodes if info.state is NodeState.DISK_FULL]

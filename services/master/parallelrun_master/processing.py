@@ -238,9 +238,9 @@ class Processing:
         progress, queue = self._ledger.progress, self._job.queue
         stragglers = speculation.stragglers(queue.leases(), now, decided=progress.decided, total=progress.scheduled)
         if stragglers:
-            made = queue.speculate(stragglers)
+            count = queue.speculate(stragglers)
             numbers = [number for number, _ in stragglers]
-            self._job.log.info("stragglers_given_out_again", mini_batches=numbers, made=made)
+            self._job.log.info("stragglers_given_out_again", mini_batches=numbers, made=count)
 
     def _compare_listing(self, until: float) -> None:
         """Say what has changed in the inputs since they were listed, if that is known until then (monotonic)."""

@@ -84,8 +84,8 @@ class Watchdog:
         queue, last_seen = self._job.queue, self._job.ledger.last_seen
         decided = self._job.ledger.decided
         some, self._rest = [each for each in self._rest[:_MOST] if each not in decided], self._rest[_MOST:]
-        known, _, _ = queue.whereabouts()
-        messages = dict(self._messages([each for each in some if each not in known]))
+        on_redis, _, _ = queue.whereabouts()
+        messages = dict(self._messages([each for each in some if each not in on_redis]))
         for first in range(0, len(some), _AT_ONCE):
             queue.republish(last_seen, [(each, messages.get(each, b"")) for each in some[first : first + _AT_ONCE]])
 

@@ -118,8 +118,8 @@ class NamedEnvironment(_Document):
         return document
 
     def content(self) -> dict[str, Any]:
-        kept = {"image", "build", "environment_variables", *_OF_PACKAGES}
-        return self.model_dump(mode="json", include=kept, exclude_defaults=True)
+        field_names = {"image", "build", "environment_variables", *_OF_PACKAGES}
+        return self.model_dump(mode="json", include=field_names, exclude_defaults=True)
 
 
 class Component(_Document):

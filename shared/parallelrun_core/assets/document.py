@@ -78,10 +78,10 @@ def read_asset(
     fields = {str(key): value for key, value in document.items() if key not in _NO_EFFECT}
     for field, expected in (("name", name), ("version", version)):
         if expected:
-            there = fields.setdefault(field, expected)
-            if str(there) != expected:
+            document_value = fields.setdefault(field, expected)
+            if str(document_value) != expected:
                 raise InvalidInput.at(
-                    f"/{field}", f"it is {there!r}, and not {expected!r}", "leave it out, or change it"
+                    f"/{field}", f"it is {document_value!r}, and not {expected!r}", "leave it out, or change it"
                 )
     if kind == "component":
         fields = _component(fields, _Inlining(folder, keep_code))

@@ -41,7 +41,7 @@ class Resolver:
 
     def __init__(
         self,
-        known: Callable[[str, Reference], Asset],
+        lookup: Callable[[str, Reference], Asset],
         site: Callable[[], Site],
         *,
         keep_code: KeepCode,
@@ -49,7 +49,7 @@ class Resolver:
         output_of: Callable[[str, str], str] | None = None,
         own_site: Callable[[], Site] | None = None,
     ) -> None:
-        self._known = known
+        self._known = lookup
         self._site = site
         self._keep_code = keep_code
         self._code_at = code_at
@@ -86,11 +86,11 @@ class Resolver:
         wrong."""
         if snapshot := stored_code(text):
             return self._code_at(snapshot)
-        if self._output_of is not None and (made := job_output_in(text)) is not None:
-            return made.within(self._output_of(made.job, made.output))
+        if self._output_of is not None and (job_output := job_output_in(text)) is not None:
+            return job_output.within(self._output_of(job_output.job, job_output.output))
         return self._site().place(text) if ":" in text else text
 
-    def _standing_in(self, kind: str, asked: Reference, value: Any) -> Asset:
+    def _standing_in(self, kind: str, reference: Reference, value: Any) -> Asset:
         """The asset that the site file names, or one that it describes by itself."""
         from parallelrun_core.assets.document import read_asset, read_asset_file
 
@@ -101,11 +101,11 @@ class Resolver:
             content = {"path": value}
         elif isinstance(value, dict):
             content = read_asset(
-                kind, value, folder=self._site().folder, keep_code=self._keep_code, name=asked.name
+                kind, value, folder=self._site().folder, keep_code=self._keep_code, name=reference.name
             ).content
         else:
-            content = read_asset_file(kind, Path(value), keep_code=self._keep_code, name=asked.name).content
-        return Asset(type=kind, name=asked.name, version=asked.version or asked.label, content=content)
+            content = read_asset_file(kind, Path(value), keep_code=self._keep_code, name=reference.name).content
+        return Asset(type=kind, name=reference.name, version=reference.version or reference.label, content=content)
 
 
 class Lazily:
@@ -142,8 +142,8 @@ def names_in(catalog: Catalog, site: Callable[[], Site], *, code_at: Callable[[s
     def keep(folder: Path, dockerfile: str) -> str:
         from parallelrun_core.assets.contents import keep_code, keep_context
 
-        kept = keep_context(catalog.root, folder, dockerfile) if dockerfile else keep_code(catalog.root, folder)
-        return code_called(kept)
+        snapshot = keep_context(catalog.root, folder, dockerfile) if dockerfile else keep_code(catalog.root, folder)
+        return code_called(snapshot)
 
     def output_of(job_id: str, name: str) -> str:
         from parallelrun_core.folder.job_folder import JobFolder

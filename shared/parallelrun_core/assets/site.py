@@ -150,8 +150,8 @@ class SiteNow:
         except OSError:
             return read_site(file)
         stamp = (file, status.st_mtime_ns, status.st_size, status.st_ino)
-        known, site = self._read
-        if stamp != known:
+        last_stamp, site = self._read
+        if stamp != last_stamp:
             site = read_site(file)
             self._read = (stamp, site)
         return site
@@ -208,8 +208,8 @@ def _stand_in(kind: str, value: object, at: At, folder: Path) -> Any:
     if isinstance(value, dict) and kind == "environment":
         return value
     if not isinstance(value, str) or not value:
-        what = "an asset of here, or a file" + (", or the environment itself" if kind == "environment" else "")
-        at.wrong(f"must be {what}")
+        expected = "an asset of here, or a file" + (", or the environment itself" if kind == "environment" else "")
+        at.wrong(f"must be {expected}")
         return None
     reference = reference_of(value)
     if reference is not None:
@@ -222,12 +222,12 @@ def _stand_in(kind: str, value: object, at: At, folder: Path) -> Any:
     return location
 
 
-def _fits(named: Reference, asked: Reference) -> bool:
-    if not fnmatchcase(asked.name, named.name) or not fnmatchcase(asked.registry, named.registry):
+def _fits(named: Reference, reference: Reference) -> bool:
+    if not fnmatchcase(reference.name, named.name) or not fnmatchcase(reference.registry, named.registry):
         return False
     if named.version:
-        return fnmatchcase(asked.version or asked.label, named.version)
-    return named.label in (LATEST, asked.label)
+        return fnmatchcase(reference.version or reference.label, named.version)
+    return named.label in (LATEST, reference.label)
 
 
 def _joined(folder: str, path: str) -> str:

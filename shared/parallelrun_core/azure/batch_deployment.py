@@ -263,8 +263,8 @@ def _put_data(deployment: Deployment, location: Location, draft: Draft, findings
     """The data of an invocation, the model, and the folder of the output."""
     where = location.below("inputs")
     raw = {name: {"path": each} if isinstance(each, str) else each for name, each in (deployment.inputs or {}).items()}
-    given = bindings.pipeline_inputs(raw, where, findings)
-    data = {name: fields for name, fields in given.items() if fields is not None}
+    raw_inputs = bindings.pipeline_inputs(raw, where, findings)
+    data = {name: fields for name, fields in raw_inputs.items() if fields is not None}
     if not raw:
         hint = "--input DATA, or --set inputs.data.path=DATA"
         findings.wrong(where.pointer, "a deployment has no data of its own", hint)

@@ -78,7 +78,7 @@ def step_inputs(
         declared: what its component declares; None when it has no component.
     """
     inputs = _declared(raw, declared, scope, location, "input")
-    found = {}
+    resolved = {}
     for name in inputs if declared is None else declared:
         key = same_name(name, inputs)
         value = inputs[key] if key else None
@@ -86,8 +86,8 @@ def step_inputs(
         if fields is not None:
             later = fields.pop(LATER, None)
             scope.later |= {name: later} if later else {}
-            found[name] = fields
-    return found
+            resolved[name] = fields
+    return resolved
 
 
 def declarations(raw: Mapping[str, Any], location: Location, findings: Findings) -> dict[str, GivenInput]:

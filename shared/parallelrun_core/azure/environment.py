@@ -51,7 +51,9 @@ def read_environment(value: Any, location: Location, findings: Findings) -> tupl
     if value.get("conda_file"):
         environment["conda_file"] = read_conda_file(value["conda_file"], location.below("conda_file"), findings)
     environment |= {field: value[field] for field in _AS_THEY_ARE if value.get(field)}
-    return {name: found for name, found in environment.items() if found}, value.get("environment_variables") or {}
+    return {name: field_value for name, field_value in environment.items() if field_value}, value.get(
+        "environment_variables"
+    ) or {}
 
 
 def stand_in_for_image(image: object, location: Location, findings: Findings) -> dict[str, Any] | None:
@@ -143,6 +145,6 @@ def _named(name: str, location: Location, findings: Findings) -> tuple[Any, Loca
             f"as in azureml:{name}@latest, or a mapping",
         )
         return None, location
-    found = read_file(name, location, findings)
+    environment = read_file(name, location, findings)
     beside = Path(location.absolute(name)).parent if location.folder is not None else None
-    return found, Location(location.pointer, beside)
+    return environment, Location(location.pointer, beside)

@@ -29,9 +29,9 @@ def invoked(
     changed = {**document, "inputs": {**(document.get("inputs") or {}), **inputs}}
     if outputs:
         changed["outputs"] = {**(document.get("outputs") or {}), **outputs}
-    given = dict(overrides or {})
-    if "instance_count" in given:
-        changed["resources"] = {**(document.get("resources") or {}), "instance_count": given.pop("instance_count")}
-    if given:
-        changed["settings"] = {**(document.get("settings") or {}), **given}
+    settings = dict(overrides or {})
+    if "instance_count" in settings:
+        changed["resources"] = {**(document.get("resources") or {}), "instance_count": settings.pop("instance_count")}
+    if settings:
+        changed["settings"] = {**(document.get("settings") or {}), **settings}
     return changed

@@ -127,16 +127,16 @@ class V2Reader(ABC):
     ) -> dict[str, Any]:
         """A step or component with the values of the inputs that these fields, and those of these groups, are bound
         to."""
-        found = dict(raw)
+        bound = dict(raw)
         for name in fields:
-            if name in found:
-                found[name] = self._bound_value(name, found[name], location)
+            if name in bound:
+                bound[name] = self._bound_value(name, bound[name], location)
         for group in groups:
-            if isinstance(found.get(group), dict):
-                found[group] = {
-                    name: self._bound_value(name, value, location.below(group)) for name, value in found[group].items()
+            if isinstance(bound.get(group), dict):
+                bound[group] = {
+                    name: self._bound_value(name, value, location.below(group)) for name, value in bound[group].items()
                 }
-        return found
+        return bound
 
     def _bound_value(self, name: str, value: Any, location: Location) -> Any:
         """A setting with the value of the input that it is bound to; of one that is a number, its text is read."""

@@ -41,10 +41,10 @@ def _put_table_options(fields: dict[str, Any]) -> None:
     if not isinstance(inputs, dict):
         return
     fields["inputs"] = {
-        name: {**given, "transformations": [with_own_options(step) for step in given["transformations"]]}
-        if isinstance(given, dict) and isinstance(given.get("transformations"), list | tuple)
-        else given
-        for name, given in inputs.items()
+        name: {**entry, "transformations": [with_own_options(step) for step in entry["transformations"]]}
+        if isinstance(entry, dict) and isinstance(entry.get("transformations"), list | tuple)
+        else entry
+        for name, entry in inputs.items()
     }
 
 
@@ -55,30 +55,30 @@ def _put_named(draft: Draft, location: Location, findings: Findings) -> None:
         fields["inputs"] = {"data": fields["inputs"]}
     if isinstance(fields.get("inputs"), dict):
         fields["inputs"] = {
-            name: _named_input(given, location.below("inputs", name), findings)
-            for name, given in fields["inputs"].items()
+            name: _named_input(entry, location.below("inputs", name), findings)
+            for name, entry in fields["inputs"].items()
         }
     if isinstance(fields.get("environment"), str):
         named = named_environment(fields["environment"], location.below("environment"), findings)
         if named is not None:
             where = location.below("environment")
             fields["environment"], variables = read_environment(named, where, findings)
-            if variables and isinstance(given := fields.get("environment_variables", {}), dict):
-                fields["environment_variables"] = {**variables, **given}
+            if variables and isinstance(entry := fields.get("environment_variables", {}), dict):
+                fields["environment_variables"] = {**variables, **entry}
     if isinstance(fields.get("code"), str):
         fields["code"] = named_code(fields["code"], location.below("code"), findings) or fields["code"]
 
 
-def _named_input(given: object, location: Location, findings: Findings) -> object:
+def _named_input(entry: object, location: Location, findings: Findings) -> object:
     """An input of our own form, with the path that stands for its name."""
-    fields = {"path": given} if isinstance(given, str) else given
+    fields = {"path": entry} if isinstance(entry, str) else entry
     if not isinstance(fields, dict) or not isinstance(fields.get("path"), str):
-        return given
+        return entry
     path = findings.place(fields["path"])
     kind = fields.get("model") or fields.get("type")
     named = named_input(path, str(kind) if kind else None, location, findings)
     if not named:
-        return given if path == fields["path"] else {**fields, "path": path}
-    own = named["type"] if named["type"] not in MODEL_TYPES else ""
-    named["type"] = fields.get("type") or own or "uri_folder"
+        return entry if path == fields["path"] else {**fields, "path": path}
+    asset_type = named["type"] if named["type"] not in MODEL_TYPES else ""
+    named["type"] = fields.get("type") or asset_type or "uri_folder"
     return {**fields, **named}

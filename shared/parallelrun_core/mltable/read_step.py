@@ -33,12 +33,12 @@ TYPED_TEXT: Final = ("on_mismatch", "inference")
 
 def typed_text(options: dict[str, Any], at: At) -> dict[str, Any]:
     """The options of `TypedText`. A YAML file's `on_mismatch: null` is no text."""
-    given: dict[str, Any] = {
+    checked: dict[str, Any] = {
         name: "null" if options[name] is None else options[name] for name in TYPED_TEXT if name in options
     }
     return {
-        "on_mismatch": one_of(given, "on_mismatch", ("keep", "null", "error"), "null", at),
-        "inference": one_of(given, "inference", ("exact", "azure"), "azure", at),
+        "on_mismatch": one_of(checked, "on_mismatch", ("keep", "null", "error"), "null", at),
+        "inference": one_of(checked, "inference", ("exact", "azure"), "azure", at),
     }
 
 

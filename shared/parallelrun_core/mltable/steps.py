@@ -179,11 +179,11 @@ def _check_order(steps: list[AnyStep], at: At) -> None:
             at.below(number).wrong(f"{step.name()} applies to the rows of a table", hint)
 
 
-def _step(given: object, parsers: dict[str, Any], at: At) -> AnyStep | None:
-    if isinstance(given, str):
-        name, options = given, None
-    elif isinstance(given, dict) and len(given) == 1:
-        name, options = next(iter(given.items()))
+def _step(entry: object, parsers: dict[str, Any], at: At) -> AnyStep | None:
+    if isinstance(entry, str):
+        name, options = entry, None
+    elif isinstance(entry, dict) and len(entry) == 1:
+        name, options = next(iter(entry.items()))
     else:
         at.wrong("a step is a name, or a mapping with one key: its name")
         return None

@@ -38,9 +38,9 @@ def python_of(conda: Mapping[str, Any]) -> str:
         ValueError: it can't be read.
     """
     for entry in _entries(conda):
-        found = _PACKAGE.fullmatch(entry.strip()) if isinstance(entry, str) else None
-        if found is not None and found["name"].lower() == "python":
-            version = _version("python", found["version"] or "")
+        match = _PACKAGE.fullmatch(entry.strip()) if isinstance(entry, str) else None
+        if match is not None and match["name"].lower() == "python":
+            version = _version("python", match["version"] or "")
             plain = version.removeprefix("==").removesuffix(".*")
             return plain if _PYTHON.fullmatch(plain) else version
     return ""
@@ -48,14 +48,14 @@ def python_of(conda: Mapping[str, Any]) -> str:
 
 def is_too_old(version: str) -> bool:
     """Return whether this version of Python is too old for the workers."""
-    found = re.match(r"3\.(\d+)", version) if _PYTHON.fullmatch(version) else None
-    return version == "2" or version.startswith("2.") or (found is not None and int(found[1]) < OLDEST_PYTHON)
+    match = re.match(r"3\.(\d+)", version) if _PYTHON.fullmatch(version) else None
+    return version == "2" or version.startswith("2.") or (match is not None and int(match[1]) < OLDEST_PYTHON)
 
 
 def may_be_newer(version: str) -> bool:
     """Return whether this may mean a newer version of Python, with syntax of its own, than the one that runs this."""
-    found = re.match(r"3\.(\d+)", version) if _PYTHON.fullmatch(version) else None
-    return bool(version) if found is None else int(found[1]) > sys.version_info.minor
+    match = re.match(r"3\.(\d+)", version) if _PYTHON.fullmatch(version) else None
+    return bool(version) if match is None else int(match[1]) > sys.version_info.minor
 
 
 def requirements_of(conda: Mapping[str, Any]) -> list[str]:
@@ -112,17 +112,17 @@ def _entries(conda: Mapping[str, Any]) -> Iterator[Any]:
 
 
 def _requirement(entry: str) -> list[str]:
-    found = _PACKAGE.fullmatch(entry.strip())
-    if found is None:
+    match = _PACKAGE.fullmatch(entry.strip())
+    if match is None:
         raise ValueError(f"{entry!r} is not a package")
-    name = found["name"].lower()
+    name = match["name"].lower()
     if name in _NOT_NEEDED or name == "python":
         return []
     if name in _ONLY_CONDA or (name.startswith(_ONLY_CONDA_PREFIXES) and name not in _LIBRARIES_ON_PYPI):
         raise ValueError(
             f"the conda package {name!r} is not on PyPI; the environment is built with packages from there only"
         )
-    return [parse_requirement(_OTHER_NAMES.get(name, name) + _version(name, found["version"] or "")).text]
+    return [parse_requirement(_OTHER_NAMES.get(name, name) + _version(name, match["version"] or "")).text]
 
 
 def _version(name: str, text: str) -> str:

@@ -63,8 +63,8 @@ class Packages(Strict):
     @property
     def python(self) -> str:
         """The required version of Python; empty: any, also when it is one that the workers can't run in."""
-        asked = python_of(self.conda_file)
-        return "" if is_too_old(asked) else asked
+        version = python_of(self.conda_file)
+        return "" if is_too_old(version) else version
 
     @property
     def requirements(self) -> list[str]:

@@ -129,14 +129,14 @@ class ValueInput(Strict):
         return without_nul(value) if isinstance(value, str) else value
 
 
-def _kind(given: object) -> str:
-    return "value" if isinstance(given, ValueInput) or (isinstance(given, dict) and "value" in given) else "input"
+def _kind(entry: object) -> str:
+    return "value" if isinstance(entry, ValueInput) or (isinstance(entry, dict) and "value" in entry) else "input"
 
 
 AnyInput = Annotated[Annotated[Input, Tag("input")] | Annotated[ValueInput, Tag("value")], Discriminator(_kind)]
 
 
-def by_name(value: object, what: str) -> object:
+def by_name(value: object, noun: str) -> object:
     """A mapping, if its keys can be used in `${{inputs.NAME}}`, which ignores letter case.
 
     Raises:
@@ -144,23 +144,23 @@ def by_name(value: object, what: str) -> object:
     """
     if not isinstance(value, dict):
         return value
-    seen: set[str] = set()
+    lower_names: set[str] = set()
     for name in value:
         if not NAME.fullmatch(str(name)):
             raise ValueError(
-                f"{name!r} is not a valid {what} name: use letters, digits and '_', not starting with a digit"
+                f"{name!r} is not a valid {noun} name: use letters, digits and '_', not starting with a digit"
             )
-        if str(name).lower() in seen:
+        if str(name).lower() in lower_names:
             raise ValueError(f"{name!r} comes twice: names are compared without letter case")
-        seen.add(str(name).lower())
+        lower_names.add(str(name).lower())
     return value
 
 
-def plain_input(given: object) -> object:
+def plain_input(entry: object) -> object:
     """An input that a plain string or value is short for."""
-    if isinstance(given, str):
-        return {"path": given}
-    return {"value": given} if isinstance(given, bool | int | float) else given
+    if isinstance(entry, str):
+        return {"path": entry}
+    return {"value": entry} if isinstance(entry, bool | int | float) else entry
 
 
 class OutputAsset(Strict):

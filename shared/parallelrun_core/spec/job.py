@@ -72,8 +72,7 @@ class JobSpec(Strict):
     environment_variables: dict[str, str] = Field(default_factory=dict)
     """The environment variables of the workers, masked in whatever ParallelRun reports; `${{secrets.X}}` works."""
     secrets: dict[str, Secret] = Field(default_factory=dict)
-    """The secrets, each with the place where a node finds it: `{env: NAME}` or `{file: PATH}`. They become environment
-    variables of the workers."""
+    """The place where a node finds each: `{env: NAME}` or `{file: PATH}`. They become variables of the workers."""
     environment: Environment = Environment()
     """The Python of the workers, built from a conda file or requirements; the agent's own when empty."""
 
@@ -86,8 +85,7 @@ class JobSpec(Strict):
     mini_batch_size: MiniBatchSizeField = None
     """Files for each `run()`, or `auto`: 10 s of them. Of a table, `500kb` or `rows:500`. Not set: 10 or 1 MiB."""
     partition_keys: tuple[str, ...] = ()
-    """The partition keys: there is a mini-batch for each combination of their values; not together with
-    `mini_batch_size`."""
+    """The keys of which each combination of values is a mini-batch; not together with `mini_batch_size`."""
 
     outputs: dict[str, Output] = Field(default_factory=dict)
     """Folders and files that the script writes itself, by name; a plain string is short for `{path: …}`."""
@@ -138,8 +136,7 @@ class JobSpec(Strict):
     """The job fails when a greater percentage of its mini-batches has failed; checked once all are scheduled."""
 
     speculative_execution: bool = False
-    """True if, at the job's tail, a second delivery is started of a mini-batch that takes unusually long; the first
-    result counts."""
+    """True: at the job's tail, a mini-batch that takes unusually long is delivered twice; the first result counts."""
     look_ahead: bool = True
     """Hand a worker several mini-batches at once while they are short."""
     logging_level: Literal["DEBUG", "INFO", "WARNING"] = "INFO"
@@ -202,7 +199,7 @@ class JobSpec(Strict):
         if isinstance(value, str):
             value = {"data": value}
         value = by_name(value, "input")
-        return {name: plain_input(given) for name, given in value.items()} if isinstance(value, dict) else value
+        return {name: plain_input(entry) for name, entry in value.items()} if isinstance(value, dict) else value
 
     @field_validator("outputs", mode="before")
     @classmethod
@@ -211,8 +208,8 @@ class JobSpec(Strict):
         if not isinstance(value, dict):
             return value
         return {
-            name: {"path": given} if isinstance(given, str) else {} if given is None else given
-            for name, given in value.items()
+            name: {"path": entry} if isinstance(entry, str) else {} if entry is None else entry
+            for name, entry in value.items()
         }
 
     @field_validator("secrets", mode="before")
@@ -306,7 +303,7 @@ class JobSpec(Strict):
         return self
 
     def _check_input_data(self) -> None:
-        paths = [name for name, given in self.inputs.items() if isinstance(given, Input)]
+        paths = [name for name, job_input in self.inputs.items() if isinstance(job_input, Input)]
         names = ", ".join(paths)
         if not self.input_data and self.rank_mini_batch_count == 0:
             if len(paths) != 1:
@@ -329,14 +326,14 @@ class JobSpec(Strict):
             raise at("partition_keys", "keys must be non-empty and distinct")
 
     def _check_outputs(self) -> None:
-        taken = (
+        used_names = (
             {self.append_row_file_name: "append_row_file_name"} if self.writes_rows and not self.append_row_to else {}
         )
-        for name, given in self.outputs.items():
-            file_name = "" if given.path else given.file_name or name
-            if file_name in taken:
-                raise at(f"outputs/{name}", f"{file_name!r} is also the name of {taken[file_name]}")
-            taken |= {file_name: f"the output {name}"} if file_name else {}
+        for name, output in self.outputs.items():
+            file_name = "" if output.path else output.file_name or name
+            if file_name in used_names:
+                raise at(f"outputs/{name}", f"{file_name!r} is also the name of {used_names[file_name]}")
+            used_names |= {file_name: f"the output {name}"} if file_name else {}
 
     def _check_secrets(self) -> None:
         if both := self.secrets.keys() & self.environment_variables.keys():
@@ -368,15 +365,15 @@ class JobSpec(Strict):
         """The inputs that are cut into mini-batches, in order; none when mini-batches carry no data."""
         if self.rank_mini_batch_count:
             return []
-        return [(name, given) for name in self.input_data if isinstance(given := self.inputs[name], Input)]
+        return [(name, job_input) for name in self.input_data if isinstance(job_input := self.inputs[name], Input)]
 
     def input_paths(self) -> Iterator[tuple[str, Input]]:
         """Every input that has a path."""
-        return ((name, given) for name, given in self.inputs.items() if isinstance(given, Input))
+        return ((name, job_input) for name, job_input in self.inputs.items() if isinstance(job_input, Input))
 
     def data_paths(self) -> list[str]:
         """The paths that are cut into mini-batches, in order."""
-        return [given.path for _, given in self.data_inputs()]
+        return [job_input.path for _, job_input in self.data_inputs()]
 
     def argv(self, outputs: Mapping[str, str] | None = None, secrets: Mapping[str, str] | None = None) -> list[str]:
         """The user's own arguments, split as a shell would, with the values of all expressions.
@@ -403,8 +400,8 @@ class JobSpec(Strict):
 
     def variables(self, secrets: Mapping[str, str]) -> dict[str, str]:
         """The environment variables that the job asks for, with the values of its secrets, which are among them."""
-        given = self.environment_variables.items()
-        return {**secrets, **{name: with_secrets(text, secrets, secrets.__getitem__) for name, text in given}}
+        items = self.environment_variables.items()
+        return {**secrets, **{name: with_secrets(text, secrets, secrets.__getitem__) for name, text in items}}
 
     def relative_to(self, folder: Path) -> Self:
         """Return the job with paths relative to `folder`, that of the job file, made absolute."""
@@ -413,14 +410,14 @@ class JobSpec(Strict):
                 "code": _absolute(folder, self.code),
                 "environment": self.environment.relative_to(folder),
                 "output": _absolute(folder, self.output),
-                "inputs": self.inputs | {name: _moved(folder, given) for name, given in self.input_paths()},
-                "outputs": {name: _moved(folder, given) for name, given in self.outputs.items()},
+                "inputs": self.inputs | {name: _moved(folder, output) for name, output in self.input_paths()},
+                "outputs": {name: _moved(folder, output) for name, output in self.outputs.items()},
             }
         )
 
 
-def _moved(folder: Path, given: Moved) -> Moved:
-    return given.model_copy(update={"path": _absolute(folder, given.path)})
+def _moved(folder: Path, movable: Moved) -> Moved:
+    return movable.model_copy(update={"path": _absolute(folder, movable.path)})
 
 
 def _absolute(folder: Path, path: str) -> str:

@@ -45,17 +45,19 @@ def problem_of(model: type[BaseModel], details: Any) -> Problem:
         return Problem(pointer=pointer, message="unknown field", hint=f"did you mean {close[0]!r}?" if close else "")
     if details["type"] == "missing":
         return Problem(pointer=pointer, message="this field is required", hint=details.get("ctx", {}).get("hint", ""))
-    message, given, hint = _message(details), details.get("input"), ""
-    if isinstance(given, str | int | float | bool) and where and where[0] != "environment_variables":
-        message += "" if "://" in str(given) else f", not {given!r}"  # a URL is named by its check, or has a secret
-        meant = size_meant(str(given)) if where[-1] == "mini_batch_size" else ""
-        hint = f"did you mean {meant!r}?" if meant else ""
+    message, wrong_value, hint = _message(details), details.get("input"), ""
+    if isinstance(wrong_value, str | int | float | bool) and where and where[0] != "environment_variables":
+        message += (
+            "" if "://" in str(wrong_value) else f", not {wrong_value!r}"
+        )  # a URL is named by its check, or has a secret
+        suggestion = size_meant(str(wrong_value)) if where[-1] == "mini_batch_size" else ""
+        hint = f"did you mean {suggestion!r}?" if suggestion else ""
     return Problem(pointer=pointer, message=message, hint=hint)
 
 
 def _message(details: Any) -> str:
-    name, _, what = str(details["type"]).partition("_")
-    if name in _EXPECTED and what in _WRONG_TYPE:
+    name, _, reason = str(details["type"]).partition("_")
+    if name in _EXPECTED and reason in _WRONG_TYPE:
         return f"must be {_EXPECTED[name]}"
     if details["type"] == "string_pattern_mismatch":  # the job's name has the one pattern that there is
         return "a name has 1 to 128 letters, digits, spaces and . _ -, and begins with a letter or digit"

@@ -64,22 +64,22 @@ def parse_requirement(line: object) -> ParsedRequirement:
     if text.startswith("-"):
         raise ValueError(f"{text!r}: {_why_no_option(text)}")
     hashes = _HASHES.search(text)
-    digests = [_digest(found) for found in _HASH.findall(hashes[0])] if hashes else []
+    digests = [_digest(digest) for digest in _HASH.findall(hashes[0])] if hashes else []
     if hashes:
         text = text[: hashes.start()]
     if _with_password(text):
         raise ValueError("a URL with a password; put it into the node's own configuration of pip or uv")
     try:
-        given = Requirement(_named(text))
+        parsed = Requirement(_named(text))
     except InvalidRequirement as error:
         raise ValueError(f"{text!r} is not a requirement: {_why_not(text) or _ADVICE}") from error
-    for name in (given.name, *given.extras):
+    for name in (parsed.name, *parsed.extras):
         if not _NAME.fullmatch(canonicalize_name(name)):
             raise ValueError(f"{text!r} is not a requirement: {name!r} is not the name of a package")
-    for each in given.specifier:
+    for each in parsed.specifier:
         _check_version(text, each.operator, each.version)
-    url = _package_url(given.url, digests) if given.url else ""
-    return ParsedRequirement(_written(given, url, digests), url, bool(digests) or "#sha" in url)
+    url = _package_url(parsed.url, digests) if parsed.url else ""
+    return ParsedRequirement(_written(parsed, url, digests), url, bool(digests) or "#sha" in url)
 
 
 def requirement_lines(lines: Iterable[object]) -> Iterator[object]:
@@ -223,16 +223,16 @@ def _package_url(url: str, digests: list[str]) -> str:
         if below and (not _SUBFOLDER.fullmatch(below) or ".." in below.split("/")):
             raise ValueError(f"{below!r} is not a folder below a repository")
         return f"{_GIT}{plain}" + (f"#subdirectory={below}" if below else "")
-    found = [f"{name}:{value}" for name, value in fragment.items() if name.startswith("sha")] + digests
-    if not found:
+    hashes = [f"{name}:{value}" for name, value in fragment.items() if name.startswith("sha")] + digests
+    if not hashes:
         raise ValueError(f"{url!r} must name the hash of the file, as in https://HOST/PATH#sha256=…")
-    return f"{_https(url.partition('#')[0])}#{_digest(found[0]).replace(':', '=', 1)}"
+    return f"{_https(url.partition('#')[0])}#{_digest(hashes[0]).replace(':', '=', 1)}"
 
 
-def _written(given: Requirement, url: str, digests: list[str]) -> str:
+def _written(requirement: Requirement, url: str, digests: list[str]) -> str:
     """A line of a requirements file. The name is in the form in which none looks like that of a file."""
-    extras = f"[{','.join(sorted(map(canonicalize_name, given.extras)))}]" if given.extras else ""
-    where = f" @ {url}" if url else str(given.specifier)
-    marker = f" ; {given.marker}" if given.marker else ""
+    extras = f"[{','.join(sorted(map(canonicalize_name, requirement.extras)))}]" if requirement.extras else ""
+    where = f" @ {url}" if url else str(requirement.specifier)
+    marker = f" ; {requirement.marker}" if requirement.marker else ""
     hashes = "" if url else "".join(f" --hash={digest}" for digest in digests)
-    return f"{canonicalize_name(given.name)}{extras}{where}{marker}{hashes}"
+    return f"{canonicalize_name(requirement.name)}{extras}{where}{marker}{hashes}"

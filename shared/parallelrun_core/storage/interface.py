@@ -97,11 +97,11 @@ class NewFile(Protocol):
         """
         ...
 
-    def publish(self, own: Container[str]) -> None:
+    def publish(self, own_hashes: Container[str]) -> None:
         """Give it its name: whole, in one step, durably, and without replacing anything of others.
 
         Args:
-            own: the sha256 of each content that may be replaced.
+            own_hashes: the sha256 of each content that may be replaced.
 
         Raises:
             Conflict: something else has that name.
@@ -250,7 +250,7 @@ class Storage(Protocol):
         """
         ...
 
-    def replace(self, made: str, target: str) -> None:
+    def replace(self, source: str, target: str) -> None:
         """Give a file the name of another one beside it, which it replaces in one step, durably.
 
         Raises:

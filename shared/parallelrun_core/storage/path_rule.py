@@ -93,8 +93,8 @@ class PathRule:
         files = b"|".join(map(re.escape, _prefixes([str(asset_files(root)), str(uploads_of(root))])))
         outside += b"|" + b"|".join(map(re.escape, _prefixes([str(blobstore_of(root))])))
         given = b"%b|(?:%b)[^./][^/]*/" % (outside, files)
-        known = "|".join(map(re.escape, filter(None, [job, *places.jobs])))
-        others = known if places.are_jobs_apart else JOB_ID
+        job_pattern = "|".join(map(re.escape, filter(None, [job, *places.jobs])))
+        others = job_pattern if places.are_jobs_apart else JOB_ID
         read = b"%b|%b(?:%b)/%b/" % (given, jobs, others.encode(), OUTPUTS.encode()) if others else given
         written = b"%b|%b%b/%b/" % (outside, jobs, job.encode(), OUTPUTS.encode()) if job else outside
         self.readable: Final = os.fsdecode(read)
@@ -146,12 +146,12 @@ class PathRule:
         return None
 
     def _refusal(self, path: bytes, real: bytes, *, is_written: bool) -> Refusal:
-        shown, target = os.fsdecode(path), os.fsdecode(real)
-        leads = "" if os.path.normpath(shown) == target else f": it leads to {target!r}"
+        path_text, target = os.fsdecode(path), os.fsdecode(real)
+        leads = "" if os.path.normpath(path_text) == target else f": it leads to {target!r}"
         if (real + b"/").startswith(self._closed):
             hint = _IN_THE_FOLDER if is_written else _APART if self._are_jobs_apart else _OF_OTHERS
-            return Refusal(f"{shown!r} is among ParallelRun's own files{leads}", hint)
-        message = f"{shown!r} is outside of the folders that jobs may use{leads}"
+            return Refusal(f"{path_text!r} is among ParallelRun's own files{leads}", hint)
+        message = f"{path_text!r} is outside of the folders that jobs may use{leads}"
         return Refusal(message, f"allowed_roots: {':'.join(self._named)}")
 
     def check(self, path: bytes, *, is_written: bool = False) -> None:

@@ -135,30 +135,31 @@ class NodeInfo(msgspec.Struct, kw_only=True, frozen=True):
     clock_ahead_s: float = 0.0
     """Seconds that its clock is ahead of Redis', as the reader of the list finds out."""
 
-    def workers_of(self, asked: int | None, workers_per_gpu: int | None = None) -> int:
+    def workers_of(self, requested: int | None, workers_per_gpu: int | None = None) -> int:
         """The number of workers that a job may have there (reference §1.1).
 
         Args:
-            asked: its `max_concurrency_per_instance`.
+            requested: its `max_concurrency_per_instance`.
             workers_per_gpu: of the job.
         """
         by_default = self.gpu_count * (workers_per_gpu or 0) or 1 if self.gpu_count else self.slots
-        return min(max(self.slots, self.most_slots if asked else 0), asked or by_default)
+        return min(max(self.slots, self.most_slots if requested else 0), requested or by_default)
 
 
-def fewer_workers(asked: int, nodes: Iterable[NodeInfo]) -> str:
+def fewer_workers(requested: int, nodes: Iterable[NodeInfo]) -> str:
     """The words for a job that asks for more workers than nodes have slots; empty: all of them have enough.
 
     Args:
-        asked: its `max_concurrency_per_instance`.
+        requested: its `max_concurrency_per_instance`.
     """
-    most = {info.workers_of(asked) for info in nodes}
-    if not most or min(most) >= asked:
+    most = {info.workers_of(requested) for info in nodes}
+    if not most or min(most) >= requested:
         return ""
     slots = f"{min(most):,}" if len(most) == 1 else f"{min(most):,} to {max(most):,}"
     return (
-        f"max_concurrency_per_instance asks for {asked:,} workers on each node, and nodes have {slots} slots, so "
-        f"no more run there at a time (parallelrun-agent --slots N, or --most-slots {asked} for jobs that ask for it)"
+        f"max_concurrency_per_instance asks for {requested:,} workers on each node, and nodes have {slots} slots, so "
+        "no more run there at a time "
+        f"(parallelrun-agent --slots N, or --most-slots {requested} for jobs that ask for it)"
     )
 
 

@@ -62,9 +62,9 @@ def begin_run(
         return run_id, path
     if not uri.startswith(("http:", "https:")):
         return "", None
-    known = _recorded(folder)
-    if known is not None and known.uri == uri:
-        return known.run_id, None
+    earlier_run = _recorded(folder)
+    if earlier_run is not None and earlier_run.uri == uri:
+        return earlier_run.run_id, None
     server = MlflowServer(uri, environment)
     run_id = server.run_of(job_id, experiment, name)
     recorded = _record(folder, TrackedRun(uri=uri, run_id=run_id))

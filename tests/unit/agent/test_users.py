@@ -189,7 +189,7 @@ def test_environments_that_the_jobs_user_can_not_reach_are_told_before_one_is_bu
     environment, loop = Environment(pip=("x",)), EventLoop()
     with closing(
         JobPython(
-            environment, cache=home / "cache", kept=1, log_file=place / "log", loop=loop, orphans=Orphans(),
+            environment, cache=home / "cache", max_environments=1, log_file=place / "log", loop=loop, orphans=Orphans(),
             changed=lambda: None, user=JOB,
         )
     ) as python:  # fmt: skip

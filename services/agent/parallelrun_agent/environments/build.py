@@ -168,9 +168,9 @@ def _cause(output: str) -> str:
 def _environment() -> dict[str, str]:
     """The agent's own, with pip's configuration where uv has none: uv doesn't read pip's files."""
     environment = {**os.environ, "NO_COLOR": "1", "UV_NO_PROGRESS": "1"}
-    asked = subprocess.run([sys.executable, "-m", "pip", "config", "list"], stdin=subprocess.DEVNULL,
+    completed = subprocess.run([sys.executable, "-m", "pip", "config", "list"], stdin=subprocess.DEVNULL,
                            capture_output=True, check=False, text=True)  # fmt: skip
-    for line in asked.stdout.splitlines():
+    for line in completed.stdout.splitlines():
         name, _, value = line.partition("=")
         variable = _FROM_PIP.get(name.rpartition(".")[2])
         if variable and variable not in os.environ:
@@ -196,8 +196,8 @@ def _link_packages(folder: Path, packages: Sequence[str]) -> None:
     """
     if packages:
         line = f"import site; list(map(site.addsitedir, {list(packages)!r}))\n"
-        for own in folder.glob("lib/python*/site-packages"):
-            (own / "_image.pth").write_text(line)
+        for site_packages in folder.glob("lib/python*/site-packages"):
+            (site_packages / "_image.pth").write_text(line)
 
 
 if __name__ == "__main__":

@@ -108,7 +108,7 @@ class JobPython:
         environment: Environment,
         *,
         cache: Path,
-        kept: int,
+        max_environments: int,
         log_file: Path,
         loop: EventLoop,
         orphans: Orphans,
@@ -125,7 +125,7 @@ class JobPython:
         self._changed = changed
         self._folder: Path | None = None
         self._process: subprocess.Popen[bytes] | None = None
-        self._request = {"kept": kept, "compile": user.is_other, "may_build": may_build_packages}
+        self._request = {"kept": max_environments, "compile": user.is_other, "may_build": may_build_packages}
         self._use: InUse | None = None
         self._report_at = 0.0
         if environment.is_own or image:
@@ -148,8 +148,8 @@ class JobPython:
                     for above in (cache, self._folder.parent):
                         let_through(above)
                     if not user.can(above, os.X_OK):
-                        what = f"{above} is closed to the job's user {user.uid}, one of --worker-uids"
-                        self.failure = _not_built(f"{what}: {advice(above, user)} with --cache-dir")
+                        reason = f"{above} is closed to the job's user {user.uid}, one of --worker-uids"
+                        self.failure = _not_built(f"{reason}: {advice(above, user)} with --cache-dir")
                         return
                 if not (self._folder / READY).exists():
                     self._build(recipe)
@@ -184,11 +184,11 @@ class JobPython:
         self._log_file.parent.mkdir(parents=True, exist_ok=True)
         request = json.dumps({"folder": str(self._folder), **self._request, **vars(recipe)})
         command = [sys.executable, "-P", "-m", "parallelrun_agent.environments.build"]
-        with self._log_file.open("ab") as file, tempfile.TemporaryFile() as given:
-            given.write(request.encode())
-            given.seek(0)
+        with self._log_file.open("ab") as file, tempfile.TemporaryFile() as request_file:
+            request_file.write(request.encode())
+            request_file.seek(0)
             self._process = subprocess.Popen(
-                command, stdin=given, stdout=file, stderr=file, start_new_session=True, umask=_READABLE,
+                command, stdin=request_file, stdout=file, stderr=file, start_new_session=True, umask=_READABLE,
                 env=children.variables_for(children.Child.INSTALLER, os.environ),
             )  # fmt: skip
         self._orphans.worker_started(self._process.pid)

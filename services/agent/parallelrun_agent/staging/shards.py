@@ -64,7 +64,7 @@ class Shards:
 
         What a dead agent was fetching, and what is in doubt, is removed.
         """
-        seen = []
+        looked_at = []
         with os.scandir(self._shards[shard]) as entries:
             for entry in entries:
                 is_new = entry.name.startswith(_NEW)
@@ -75,8 +75,8 @@ class Shards:
                     if not is_new and doubt.covers(status.st_mtime):
                         os.unlink(entry.path)
                         continue
-                    seen.append(Entry(status.st_ctime, status.st_size, entry.path, is_new or status.st_nlink > 1))
-        return seen
+                    looked_at.append(Entry(status.st_ctime, status.st_size, entry.path, is_new or status.st_nlink > 1))
+        return looked_at
 
     def remove_others(self) -> None:
         """Remove files that are in no shard: no agent of this release has put them there."""

@@ -30,11 +30,11 @@ class ReturnedColumns:
         if self._first is None:
             self._first = self._frozen(names)
         if names != self._first:
-            what = f"run() returned the columns {_some(names)} where others had {_some(self._first)}, by place"
+            event = f"run() returned the columns {_some(names)} where others had {_some(self._first)}, by place"
             remedy = (
                 "append_row_dataframe_header: true, or an output file .jsonl or .parquet, puts them together by name"
             )
-            self._warnings.add(DataWarning("returned_columns", "", "", what, remedy, 1, "frame"))
+            self._warnings.add(DataWarning("returned_columns", "", "", event, remedy, 1, "frame"))
 
     def _frozen(self, names: list[str]) -> list[str]:
         from parallelrun_worker.tables.schema import Schema, freeze, frozen

@@ -50,8 +50,10 @@ def _are_words_of(kind: Kind, words: Words, *, is_strict: bool) -> bool:
     """Return whether all words that Arrow's parser takes for truth values are, and mean the same in this column."""
     if is_strict and words[0] == TRUE_WORDS and not ("odd" in kind or "declared" in kind):
         return False
-    meant = words_of(kind)
-    return all(meant.get(word) is True for word in words[0]) and all(meant.get(word) is False for word in words[1])
+    truth_by_word = words_of(kind)
+    return all(truth_by_word.get(word) is True for word in words[0]) and all(
+        truth_by_word.get(word) is False for word in words[1]
+    )
 
 
 def may_be_inexact(column: Any) -> bool:
@@ -165,8 +167,8 @@ def _with_others(numbers: Any, places: Any, others: list[Any], kind: Kind) -> An
 
     read = numbers.to_numpy(zero_copy_only=False)
     is_float = kind["kind"] == "float"
-    wanted = float if is_float else int
-    if all(type(other) is wanted for other in others) and (is_float or numbers.null_count == len(places)):
+    number_type = float if is_float else int
+    if all(type(other) is number_type for other in others) and (is_float or numbers.null_count == len(places)):
         read = numbers.fill_null(0).to_numpy(zero_copy_only=False).copy() if not is_float else read.copy()
         try:
             read[places] = np.array(others, dtype=read.dtype)
@@ -245,10 +247,10 @@ def _bools(texts: Any, kind: Kind, values: ColumnValues | None) -> Any:
     at = pc.index_in(texts, value_set=pa.array(list(words), pa.string()))
     if not at.null_count:
         return np.array(list(words.values()), dtype=bool)[at.to_numpy(zero_copy_only=False)]
-    known = at.is_valid().to_numpy()
+    is_valid = at.is_valid().to_numpy()
     read = np.full(len(texts), None, dtype=object)
-    read[known] = np.array(list(words.values()), dtype=object)[at.drop_null().to_numpy(zero_copy_only=False)]
-    unfit = np.flatnonzero(~known & texts.is_valid().to_numpy())
+    read[is_valid] = np.array(list(words.values()), dtype=object)[at.drop_null().to_numpy(zero_copy_only=False)]
+    unfit = np.flatnonzero(~is_valid & texts.is_valid().to_numpy())
     if values is not None:
         read[unfit] = np.array(values.read(texts.take(unfit).to_pylist(), unfit.tolist()), dtype=object)
     else:

@@ -17,19 +17,21 @@ def warn_of_header(
     names = header_names(header)
     if not rows or schema.has_order_of(names):
         return
-    own, known = set(names), set(schema.names)
-    missing = [name for name in schema.names if name not in own and not _WITHOUT_NAME.fullmatch(name)]
-    others = [name for name in names if name not in known]
+    header_set, schema_names = set(names), set(schema.names)
+    missing = [name for name in schema.names if name not in header_set and not _WITHOUT_NAME.fullmatch(name)]
+    others = [name for name in names if name not in schema_names]
     if by_name and not missing and not others:
         return
     if by_name:
         parts = [f"lacks {_listed(missing)}, which are null there"] if missing else []
         parts += [f"has {_listed(others)}, which the first files have not"] if others else []
-        what, remedy = f"its header {' and '.join(parts)}", "header: no_header, if its first line is a row"
+        event, remedy = f"its header {' and '.join(parts)}", "header: no_header, if its first line is a row"
     else:
-        what = f"its header is {_listed(names)}, and its values were read as {_listed(schema.names)}, by their position"
+        event = (
+            f"its header is {_listed(names)}, and its values were read as {_listed(schema.names)}, by their position"
+        )
         remedy = "columns_by: name"
-    warnings.add(DataWarning("header", path, "", what, remedy, rows, "row"))
+    warnings.add(DataWarning("header", path, "", event, remedy, rows, "row"))
 
 
 def _listed(names: list[str]) -> str:

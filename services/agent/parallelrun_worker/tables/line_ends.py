@@ -104,9 +104,9 @@ def without_comments(data: bytes, comment: str, grammar: Grammar) -> bytes:
         return data
     if not grammar.multi_line or b'"' not in data:
         return b"".join(line for line in re.split(rb"(?<=\n)", data) if not line.startswith(mark))
-    text, kept, start = data.decode(), [], 0
+    text, parts, start = data.decode(), [], 0
     for end in grammar.ends(text, r"\n|\Z"):
         if not text.startswith(comment, start):
-            kept.append(text[start:end])
+            parts.append(text[start:end])
         start = end
-    return "".join(kept).encode()
+    return "".join(parts).encode()

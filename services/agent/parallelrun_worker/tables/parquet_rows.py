@@ -136,12 +136,12 @@ class ArrowRecords(Records):
     def __len__(self) -> int:
         return int(self._rows.num_rows)
 
-    def frame(self, wanted: list[int] | None = None) -> Any:
-        return self._to_frame(self._rows if wanted is None else self._rows.take(wanted))
+    def frame(self, indices: list[int] | None = None) -> Any:
+        return self._to_frame(self._rows if indices is None else self._rows.take(indices))
 
-    def stored(self, wanted: list[int], keys: list[bytes]) -> tuple[list[bytes], list[bytes]]:
+    def stored(self, indices: list[int], keys: list[bytes]) -> tuple[list[bytes], list[bytes]]:
         order = sorted(range(len(keys)), key=keys.__getitem__)
-        rows = self._rows.take([wanted[at] for at in order])
+        rows = self._rows.take([indices[at] for at in order])
         each: list[bytes] = []
         streams: list[bytes] = []
         start = 0

@@ -44,27 +44,28 @@ class Schema:
     def widened(self, columns: int) -> "Schema":
         """Return the schema with names for so many columns; those after the known ones are text."""
         names = list(self.names)
-        taken = set(names)
+        used_names = set(names)
         while len(names) < columns:
-            names.append(_fresh(f"{_NAMELESS}{len(names) + 1}", taken))
+            names.append(_fresh(f"{_NAMELESS}{len(names) + 1}", used_names))
         return Schema(names, self.kinds + [STRING] * (columns - len(self.kinds)))
 
 
-def _fresh(name: str, taken: set[str]) -> str:
+def _fresh(name: str, used_names: set[str]) -> str:
     """A name that is not taken yet, and is from now on."""
     fresh, number = name, 0
-    while fresh in taken:
+    while fresh in used_names:
         number += 1
         fresh = f"{name}_{number}"
-    taken.add(fresh)
+    used_names.add(fresh)
     return fresh
 
 
 def header_names(header: Record) -> list[str]:
     """Names of columns from a header: without blanks around them, none twice, none empty."""
-    taken: set[str] = set()
+    used_names: set[str] = set()
     return [
-        _fresh((field or "").strip() or f"{_NAMELESS}{number}", taken) for number, field in enumerate(header, start=1)
+        _fresh((field or "").strip() or f"{_NAMELESS}{number}", used_names)
+        for number, field in enumerate(header, start=1)
     ]
 
 

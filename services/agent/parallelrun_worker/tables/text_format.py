@@ -143,9 +143,9 @@ class TextFormat(TableFormat):
 
     def warn(self, values: Values | None, path: str) -> None:
         """Warn of the odd values that were not kept."""
-        for found in values.found.values() if values is not None else ():
-            place = self._place_of(found.row, (path, found.column, found.rule))
-            self.warnings.add(warning_of(found, path, *place))
+        for odd_value in values.found.values() if values is not None else ():
+            place = self._place_of(odd_value.row, (path, odd_value.column, odd_value.rule))
+            self.warnings.add(warning_of(odd_value, path, *place))
 
     def _place_of(self, row: int, key: tuple[str, str, str]) -> tuple[int, int]:
         """Line and byte of a row; 0 and -1 where an earlier part of the file has been warned of: that has the first."""
@@ -255,12 +255,12 @@ class TextRecords(Records):
     def __len__(self) -> int:
         return len(self._lines)
 
-    def frame(self, wanted: list[int] | None = None) -> Any:
-        lines = self._lines if wanted is None else [self._lines[at] for at in wanted]
+    def frame(self, indices: list[int] | None = None) -> Any:
+        lines = self._lines if indices is None else [self._lines[at] for at in indices]
         frame = self._owner.frame_of_stored(b"".join(lines), self._path, self.header)
         if len(frame) != len(lines):
             raise ValueError(f"{len(lines)} records were read as {len(frame)} rows")
         return frame
 
-    def stored(self, wanted: list[int], keys: list[bytes]) -> tuple[list[bytes], list[bytes]]:
-        return keys, [self._lines[at] for at in wanted]
+    def stored(self, indices: list[int], keys: list[bytes]) -> tuple[list[bytes], list[bytes]]:
+        return keys, [self._lines[at] for at in indices]

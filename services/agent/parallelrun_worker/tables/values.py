@@ -50,17 +50,19 @@ class Found(NamedTuple):
     times: int
 
 
-def warning_of(found: Found, file: str, line: int = 0, offset: int = -1) -> DataWarning:
+def warning_of(odd_value: Found, file: str, line: int = 0, offset: int = -1) -> DataWarning:
     """The warning that tells of such values, and how to have them otherwise."""
-    what = f"{_shortened(found.text)!r} {found.became}"
-    return DataWarning(found.rule, file, found.column, what, _remedy(found), found.times, "value", line, offset)
+    event = f"{_shortened(odd_value.text)!r} {odd_value.became}"
+    return DataWarning(
+        odd_value.rule, file, odd_value.column, event, _remedy(odd_value), odd_value.times, "value", line, offset
+    )
 
 
-def _remedy(found: Found) -> str:
-    if found.rule == _MISFIT:
+def _remedy(odd_value: Found) -> str:
+    if odd_value.rule == _MISFIT:
         return "on_mismatch: keep, an option of the read step, would keep such values, and error refuse them"
-    kind = "{datetime: {formats: ['%d/%m/%Y']}}" if found.rule == "ambiguous_day" else "string"
-    override = f"{{columns: {json.dumps(found.column)}, column_type: {kind}}}"
+    kind = "{datetime: {formats: ['%d/%m/%Y']}}" if odd_value.rule == "ambiguous_day" else "string"
+    override = f"{{columns: {json.dumps(odd_value.column)}, column_type: {kind}}}"
     return (
         f"to keep what stands there: infer_column_types: {{column_type_overrides: [{override}]}}, or inference: exact, "
         "options of the read step"
@@ -92,12 +94,12 @@ class Values:
         self.is_exact = is_exact
         self.found: dict[tuple[str, str], Found] = {}
 
-    def note(self, found: Found) -> None:
+    def note(self, odd_value: Found) -> None:
         """Note some odd values; of the same column and rule, the first stays."""
-        earlier = self.found.get(found[:2])
-        times = found.times + (earlier.times if earlier else 0)
-        first = earlier if earlier is not None and earlier.row <= found.row else found
-        self.found[found[:2]] = first._replace(times=times)
+        earlier = self.found.get(odd_value[:2])
+        times = odd_value.times + (earlier.times if earlier else 0)
+        first = earlier if earlier is not None and earlier.row <= odd_value.row else odd_value
+        self.found[odd_value[:2]] = first._replace(times=times)
 
     def of_column(self, name: str, kind: Kind) -> "ColumnValues":
         """The values of one column."""

@@ -116,13 +116,13 @@ async def invoke(name: str, request: Request, face: FaceOf) -> Response:
     await run_sync(lambda: face.names.change(job_id, is_batch=True))
     await context.registrar.register(job_id)
     job = await run_sync(context.jobs.submitted, job_id)
-    made = {
+    job_fields = {
         "id": f"{scope_of(request)}/jobs/{job_id}",
         "name": job_id,
         "type": "Microsoft.MachineLearningServices/workspaces/batchEndpoints/jobs",
         "properties": {"status": status_of(job), "name": job_id},
     }
-    return answer(made, 201)
+    return answer(job_fields, 201)
 
 
 def _sent_in(document: object) -> tuple[Mapping[str, Any], Mapping[str, Any]]:

@@ -114,8 +114,8 @@ def _trigger(sent: Mapping[str, Any]) -> dict[str, Any]:
         fields |= {ours: sent[theirs] for theirs, ours in _RECURRING.items() if sent.get(theirs)}
         fields["frequency"] = str(fields.get("frequency", "")).lower()
         pattern = sent.get("schedule")
-        given = pattern if isinstance(pattern, Mapping) else {}
-        times = {ours: given[theirs] for theirs, ours in _PATTERN.items() if given.get(theirs)}
+        pattern_fields = pattern if isinstance(pattern, Mapping) else {}
+        times = {ours: pattern_fields[theirs] for theirs, ours in _PATTERN.items() if pattern_fields.get(theirs)}
         if times:
             fields["schedule"] = times
     return fields

@@ -35,8 +35,8 @@ async def search_logs(
 ) -> Response:
     """The lines of a job's logs that have a text, each with its number and the byte at which it begins. A page searches
     64 MiB, and no longer than half a second; so it may have no line, and still not be the last."""
-    wanted = Search(text=text, is_any_case=any_case, within=path, limit=clamped(limit))
-    key = (search_logs, job_id, wanted, page_token)
+    query = Search(text=text, is_any_case=any_case, within=path, limit=clamped(limit))
+    key = (search_logs, job_id, query, page_token)
     return encoded_answer(
-        await context.pictures.run(key, lambda: search(logs_of(context, job_id), wanted, page_token).model_dump_json())
+        await context.pictures.run(key, lambda: search(logs_of(context, job_id), query, page_token).model_dump_json())
     )

@@ -64,17 +64,17 @@ def show_session(request: Request, sessions: Ours) -> Response:
         **problems(400, 403),
     },
 )
-def sign_in(request: Request, sessions: Ours, shown: SignIn) -> Response:
+def sign_in(request: Request, sessions: Ours, credentials: SignIn) -> Response:
     """Sign a browser in: the answer sets a cookie that stands for the token for twelve hours, and that no script can
     read. A request with the cookie that changes something needs the header `X-ParallelRun-Page`, with any value."""
     name, until = "", None
     if sessions.token.is_needed:
-        if shown.code:
-            name, until = sessions.redeemed(shown.code) or ("", None)
+        if credentials.code:
+            name, until = sessions.redeemed(credentials.code) or ("", None)
         else:
-            name = sessions.token.name_of(shown.token.strip().encode()) or ""
+            name = sessions.token.name_of(credentials.token.strip().encode()) or ""
         if not name:
-            refusal = "This link was used already, or is too old: get another one." if shown.code else ""
+            refusal = "This link was used already, or is too old: get another one." if credentials.code else ""
             raise Unauthorized(refusal or "This is not a token of this server.")
     request.scope["state"]["token_name"] = name
     session, cookie = sessions.new_cookie(name, _headers(request), until)

@@ -50,25 +50,25 @@ class PathChecks:
         Problems([*code, *_inputs(rule, spec), *_outputs(rule, spec), *_packages(rule, spec)]).check()
         _check_tables(rule, spec)
 
-    def check_step(self, known: JobSpec, *, has_zip: bool) -> None:
+    def check_step(self, step_spec: JobSpec, *, has_zip: bool) -> None:
         """Make sure of the same for a step of a pipeline, as far as paths are known yet: what other steps make is
         checked when it is there.
 
         Args:
-            known: its spec without the inputs that other steps make.
+            step_spec: its spec without the inputs that other steps make.
             has_zip: a zip was sent with the pipeline; a relative path of code is a folder in it.
 
         Raises:
             InvalidInput: with one problem for each wrong path.
         """
         rule = self.rule()
-        problems = Problems([*_inputs(rule, known), *_outputs(rule, known), *_packages(rule, known)])
-        if not (has_zip and known.code and not os.path.isabs(known.code)):
-            problems.problems += _code(rule, known.code, has_zip=False, is_needed=not known.command)
-        if known.resume_from:
+        problems = Problems([*_inputs(rule, step_spec), *_outputs(rule, step_spec), *_packages(rule, step_spec)])
+        if not (has_zip and step_spec.code and not os.path.isabs(step_spec.code)):
+            problems.problems += _code(rule, step_spec.code, has_zip=False, is_needed=not step_spec.command)
+        if step_spec.resume_from:
             problems.wrong("/resume_from", _NO_TAKEOVER, _REUSED)
         problems.check()
-        _check_tables(rule, known)
+        _check_tables(rule, step_spec)
 
 
 def _code(rule: PathRule, code: str, *, has_zip: bool, is_needed: bool) -> Iterator[Problem]:
@@ -90,11 +90,11 @@ def _code(rule: PathRule, code: str, *, has_zip: bool, is_needed: bool) -> Itera
 
 def _inputs(rule: PathRule, spec: JobSpec) -> Iterator[Problem]:
     listed = {name for name, _ in spec.data_inputs()}
-    for name, given in spec.input_paths():
+    for name, job_input in spec.input_paths():
         pointer = f"/inputs/{name}/path"
-        fixed, pattern = storage_of(given.path).split(given.path)
+        fixed, pattern = storage_of(job_input.path).split(job_input.path)
         problem = _place(rule, pointer, fixed, pattern if name in listed else None)
-        if problem := problem or _content(rule, pointer, given):
+        if problem := problem or _content(rule, pointer, job_input):
             yield problem
 
 
@@ -121,11 +121,11 @@ def _check_tables(rule: PathRule, spec: JobSpec) -> None:
 def _outputs(rule: PathRule, spec: JobSpec) -> Iterator[Problem]:
     if spec.output and (problem := _output(rule, "/output", spec.output)):
         yield problem
-    for name, given in spec.outputs.items():
-        is_file = given.type == "uri_file"
-        if given.path and (problem := _output(rule, f"/outputs/{name}/path", given.path, is_file=is_file)):
+    for name, output in spec.outputs.items():
+        is_file = output.type == "uri_file"
+        if output.path and (problem := _output(rule, f"/outputs/{name}/path", output.path, is_file=is_file)):
             yield problem
-        elif is_file and not (spec.command or name == spec.append_row_to) and is_url(given.path or spec.output):
+        elif is_file and not (spec.command or name == spec.append_row_to) and is_url(output.path or spec.output):
             message = "a file that several workers write can't be in an object store, which has no appending"
             hint = "type: uri_folder, where the script writes a file for each mini-batch"
             yield Problem(pointer=f"/outputs/{name}/type", message=message, hint=hint)
@@ -149,10 +149,12 @@ def _place(rule: PathRule, pointer: str, path: str, pattern: Sequence[str] | Non
     return _problem(pointer, storage_of(path).place_trouble(path, rule, pattern=pattern))
 
 
-def _content(rule: PathRule, pointer: str, given: Input) -> Problem | None:
+def _content(rule: PathRule, pointer: str, job_input: Input) -> Problem | None:
     """The problem with the files of an input, if any."""
-    is_one_file = given.type == "uri_file"
-    return _problem(pointer, storage_of(given.path).input_trouble(given.path, is_one_file=is_one_file, rule=rule))
+    is_one_file = job_input.type == "uri_file"
+    return _problem(
+        pointer, storage_of(job_input.path).input_trouble(job_input.path, is_one_file=is_one_file, rule=rule)
+    )
 
 
 def _problem(pointer: str, trouble: Trouble | None) -> Problem | None:

@@ -49,8 +49,8 @@ class KeyLocks:
             return
         try:
             async with asyncio.timeout(self._patience_s):
-                while held := self._held.get(key):
-                    await held.wait()
+                while unlocked := self._held.get(key):
+                    await unlocked.wait()
         except TimeoutError as error:
             raise KeyInFlight("The first request with this Idempotency-Key is still in progress.") from error
         released = self._held[key] = asyncio.Event()

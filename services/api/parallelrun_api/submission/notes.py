@@ -59,9 +59,13 @@ def _jobs_in(spec: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, Map
 def _on_size(
     path: str, job: Mapping[str, Any], computes: ComputeCatalog, alive: list[NodeInfo]
 ) -> Iterator[tuple[str, str]]:
-    asked, count, name = job.get("max_concurrency_per_instance"), job.get("instance_count"), job.get("compute") or ""
+    requested, count, name = (
+        job.get("max_concurrency_per_instance"),
+        job.get("instance_count"),
+        job.get("compute") or "",
+    )
     mine = [info for info in alive if info.compute == name]
-    if asked and (note := fewer_workers(asked, mine)):
+    if requested and (note := fewer_workers(requested, mine)):
         yield f"{path}/max_concurrency_per_instance", note
     if not count:
         return

@@ -115,9 +115,9 @@ class Submissions:
             prepared = self._prepare(job_id, upload)
         except (InvalidInput, Conflict):
             # Another server may have been faster, and what keeps this job out is that very job, or its output.
-            made = self._keys.job_of(key, upload.sha256, now=now)
-            if made is not None and self._is_accepted(made):
-                return made
+            earlier_id = self._keys.job_of(key, upload.sha256, now=now)
+            if earlier_id is not None and self._is_accepted(earlier_id):
+                return earlier_id
             raise
         job_id = self._keys.claim(key, upload.sha256, job_id, now=now)
         failpoints.reach("key.claimed")
@@ -219,8 +219,8 @@ class Submissions:
             if is_alone and prepared.earlier is None:
                 folder.create(record)
             else:
-                taken = partial(take_over, prepared.earlier) if prepared.earlier is not None else None
-                record = folder.create_with(record, taken)
+                take_over_into = partial(take_over, prepared.earlier) if prepared.earlier is not None else None
+                record = folder.create_with(record, take_over_into)
         except FileExistsError:
             return  # the same upload, under the same key, was faster
         except BaseException:

@@ -90,13 +90,13 @@ def tries_of(history: History, number: int) -> list[MiniBatchTry]:
     records = _Records(history)
     rows = np.flatnonzero(history.tries["mini_batch"] == number)
     rows = rows[np.argsort(history.tries["begin"][rows], kind="stable")][-MOST_TRIES:]
-    shown = []
+    items = []
     for row in rows.tolist():
         outcome = records.outcome(row)
         if outcome is None:
             continue
         begin = float(history.tries["begin"][row])
-        shown.append(
+        items.append(
             MiniBatchTry(
                 **mini_batch_of(outcome, records.mask).model_dump(),
                 outcome=_OUTCOMES[int(history.tries["status"][row])],
@@ -105,7 +105,7 @@ def tries_of(history: History, number: int) -> list[MiniBatchTry]:
                 logs=_logs(history, outcome),
             )
         )
-    return shown
+    return items
 
 
 class _Records:

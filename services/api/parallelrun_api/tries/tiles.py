@@ -48,9 +48,9 @@ def tiles(
     else:
         sums = _summed(history, first, size, -(-(end - first) // size))
     bounds = np.arange(first, end, size)
-    held = np.fromiter((each for each in running if first <= each < end), "i8")
-    held = held[history.decided_by.range(first, end)[held - first] < 0]
-    in_buckets = np.bincount((held - first) // size, minlength=len(bounds))
+    in_flight = np.fromiter((each for each in running if first <= each < end), "i8")
+    in_flight = in_flight[history.decided_by.range(first, end)[in_flight - first] < 0]
+    in_buckets = np.bincount((in_flight - first) // size, minlength=len(bounds))
     undecided = np.minimum(bounds + size, end) - bounds - sums["completed"] - sums["failed"]
     return Tiles(
         first=first,

@@ -62,11 +62,11 @@ def clock_of(history: History) -> Clock:
 def lives_of(history: History) -> dict[Worker, tuple[float, float]]:
     """Return when each worker began its first `init()` or try for the job, and ended its last one: seconds since the
     epoch."""
-    known = history.summary.lives
+    lives_by_lane = history.summary.lives
     lives = {
-        worker: (float(known[lane, 0]), float(known[lane, 1]))
+        worker: (float(lives_by_lane[lane, 0]), float(lives_by_lane[lane, 1]))
         for worker, lane in history.workers.items()
-        if lane < len(known) and np.isfinite(known[lane, 0])
+        if lane < len(lives_by_lane) and np.isfinite(lives_by_lane[lane, 0])
     }
     for phase in history.phases:
         worker, end = Worker(phase.node, phase.process), phase.begin + phase.seconds
@@ -179,10 +179,10 @@ class _View:
 
     def _of_cells(self, workers: list[Worker]) -> tuple[Array, ...]:
         """Return the parts of workers' time by the cells of time that the window has."""
-        grid, known = self._history.summary.grid, self._history.workers
+        grid, workers_with_lane = self._history.summary.grid, self._history.workers
         # Those that only had an init() have no lane: they get that of somebody else, times nothing.
-        lanes = np.array([known.get(worker, 0) for worker in workers], "i8")
-        has_lane = np.array([worker in known for worker in workers], "i8")
+        lanes = np.array([workers_with_lane.get(worker, 0) for worker in workers], "i8")
+        has_lane = np.array([worker in workers_with_lane for worker in workers], "i8")
         edges = self._start + np.linspace(*self._window, self._buckets + 1)
         return (
             grid.seconds("busy", lanes, edges) * has_lane[:, None],

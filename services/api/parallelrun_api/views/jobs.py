@@ -163,10 +163,10 @@ class Jobs:
         self, job_id: str, job_filter: Wanted, status: JobStatus | None, away: Exception | None
     ) -> models.Job | None:
         folder = self.folder(job_id)
-        known = self._ended.get(job_id)
+        cached = self._ended.get(job_id)
         try:
-            if known is not None and known[0] is status and folder.has_record:
-                job = known[1]
+            if cached is not None and cached[0] is status and folder.has_record:
+                job = cached[1]
                 return job if job_filter.takes(job.parent.job if job.parent else "", job.state) else None
             return self._listed(folder, job_filter, status, away)
         except NotFound:
@@ -176,13 +176,13 @@ class Jobs:
             return None
 
     def _listed(
-        self, folder: JobFolder, wanted: Wanted, status: JobStatus | None, away: Exception | None
+        self, folder: JobFolder, job_filter: Wanted, status: JobStatus | None, away: Exception | None
     ) -> models.Job | None:
         record = self._record(folder)
         parent = record.parent.job_id if record.parent is not None else ""
         if parent:
             self._steps.put(folder.job_id, parent)
-        if not wanted.takes(parent):
+        if not job_filter.takes(parent):
             return None
         result = folder.result()  # after the status: a job that ends between the two is then seen as ended
         if result is None and away is not None:
@@ -191,7 +191,7 @@ class Jobs:
         job = job_of(record, status, result, spec=masked_spec(spec) if record.is_pipeline else None)
         if result is not None and status is not None and status.state.is_terminal:
             self._ended.put(folder.job_id, (status, job))
-        return job if wanted.takes(parent, job.state) else None
+        return job if job_filter.takes(parent, job.state) else None
 
     def has_ended(self, job_id: str) -> bool:
         """Return whether the job's result is recorded: nothing about it will change, unless it is reopened."""

@@ -43,20 +43,20 @@ class _Position:
     line: int = 1
 
 
-def search(served: ServedFolder, wanted: Search, token: str) -> LogLines:
+def search(served: ServedFolder, query: Search, token: str) -> LogLines:
     """The lines of one page.
 
     Raises:
         InvalidInput: the token is not of this list.
     """
-    run = _Run(served, wanted)
+    run = _Run(served, query)
     items: list[LogLine] = []
     for line in run.lines(_position(token)):
         items.append(line)
-        if len(items) == wanted.limit:
+        if len(items) == query.limit:
             # What follows the line may be in it, too: the next page begins with the line after it.
             break
-    next_page = run.next if run.is_broken_off or len(items) == wanted.limit else None
+    next_page = run.next if run.is_broken_off or len(items) == query.limit else None
     return LogLines(
         items=items,
         searched_bytes=run.searched_bytes,
@@ -67,10 +67,10 @@ def search(served: ServedFolder, wanted: Search, token: str) -> LogLines:
 class _Run:
     """A page of a search."""
 
-    def __init__(self, served: ServedFolder, wanted: Search) -> None:
+    def __init__(self, served: ServedFolder, query: Search) -> None:
         self._served = served
-        self._wanted = wanted
-        self._needle = self._folded(wanted.text.encode())
+        self._wanted = query
+        self._needle = self._folded(query.text.encode())
         self._until = time.monotonic() + _MOST_S
         self.searched_bytes = 0
         self.is_broken_off = False

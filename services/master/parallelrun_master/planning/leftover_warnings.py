@@ -34,5 +34,5 @@ def leftover_warnings(plan: InputPlan, leftovers: Iterable[Leftovers]) -> Iterat
             yield _warning(_HALF_WRITTEN, each, each.half_written, "read although the name ends in .tmp", remedy)
 
 
-def _warning(kind: str, leftovers: Leftovers, names: Names, what: str, remedy: str) -> DataWarning:
-    return DataWarning(kind, leftovers.folder, "", f"{what}: {names}", remedy, names.count, "file")
+def _warning(kind: str, leftovers: Leftovers, names: Names, event: str, remedy: str) -> DataWarning:
+    return DataWarning(kind, leftovers.folder, "", f"{event}: {names}", remedy, names.count, "file")

@@ -66,7 +66,9 @@ def _is_changed(path: bytes, listed: float) -> bool:
 def _in_words(news: list[tuple[bytes, str]]) -> str:
     if not news:
         return ""
-    named = [f"{visible(os.fsdecode(os.path.basename(path)), lines=False)} {what}" for path, what in news[:_MOST_NAMED]]
+    named = [
+        f"{visible(os.fsdecode(os.path.basename(path)), lines=False)} {event}" for path, event in news[:_MOST_NAMED]
+    ]
     if len(news) > _MOST_NAMED:
         named.append(f"and {len(news) - _MOST_NAMED:,} more")
     files = "1 file is" if len(news) == 1 else f"{len(news):,} files are"

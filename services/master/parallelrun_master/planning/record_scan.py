@@ -66,17 +66,17 @@ def form_of(file: BinaryIO, encoding: str, rules: HeadRules | None = None) -> Te
         return read_at(file, at, size)
 
     try:
-        own = sniffed(read_some, encoding)
-        unit = _UNITS.get(own.name, "u1")
+        file_encoding = sniffed(read_some, encoding)
+        unit = _UNITS.get(file_encoding.name, "u1")
         if rules is None:
-            return TextForm(unit, own.width, own.bom, b",", False, None, None, "")
-        head = read_head(read_some, own, rules)
+            return TextForm(unit, file_encoding.width, file_encoding.bom, b",", False, None, None, "")
+        head = read_head(read_some, file_encoding, rules)
     except (NotText, OtherEncoding) as error:
         raise DamagedFile(str(error)) from error
     grammar = Grammar(head.delimiter, multi_line=rules.multi_line)
-    fields = None if own.has_returns else first_width(read_some, own, grammar)
-    mark = head.delimiter.encode(own.name, "replace")
-    return TextForm(unit, own.width, head.start, mark, rules.multi_line, grammar, fields, rules.comment)
+    fields = None if file_encoding.has_returns else first_width(read_some, file_encoding, grammar)
+    mark = head.delimiter.encode(file_encoding.name, "replace")
+    return TextForm(unit, file_encoding.width, head.start, mark, rules.multi_line, grammar, fields, rules.comment)
 
 
 def record_starts(file: BinaryIO, form: TextForm) -> Iterator[Offsets]:

@@ -49,9 +49,9 @@ class Sources:
             OSError: something that is named, or a folder in it, can't be read.
             InvalidInput: a table that lists its own files can't be read, or the rule refuses a file.
         """
-        own = format_of(self._plan.kind).files(self._plan, self._rule) if self._plan.is_table else None
-        if own is not None:
-            for path in own:
+        table_files = format_of(self._plan.kind).files(self._plan, self._rule) if self._plan.is_table else None
+        if table_files is not None:
+            for path in table_files:
                 if self._rule is not None:
                     self._check(path, self._rule)
                 folder, name = os.path.split(path)

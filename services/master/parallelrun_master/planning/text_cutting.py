@@ -111,31 +111,31 @@ class RecordCutter:
 
     def add(self, starts: Offsets) -> Iterator[Piece]:
         """The pieces whose ends are known, now that records are known to begin here."""
-        wanted = self._window.next(len(starts))
-        for rank in self._cuts(starts, wanted):
+        row_range = self._window.next(len(starts))
+        for rank in self._cuts(starts, row_range):
             begin = starts[rank]
             if self._begin is not None:
                 yield self._piece(begin)
             self._begin = begin
             self._row = self._window.seen + rank - self._window.first
-        if self._begin is not None and self._end is None and wanted.stop < len(starts):
-            self._end = starts[wanted.stop]
+        if self._begin is not None and self._end is None and row_range.stop < len(starts):
+            self._end = starts[row_range.stop]
         self._window.seen += len(starts)
 
-    def _cuts(self, starts: Offsets, wanted: range) -> Iterable[int]:
+    def _cuts(self, starts: Offsets, row_range: range) -> Iterable[int]:
         """Return which of these begin a piece."""
         if self._rows is not None:
             first = -self._counted % self._rows
-            self._counted += len(wanted)
-            return wanted[first :: self._rows]
-        return self._cuts_by_bytes(starts, wanted)
+            self._counted += len(row_range)
+            return row_range[first :: self._rows]
+        return self._cuts_by_bytes(starts, row_range)
 
-    def _cuts_by_bytes(self, starts: Offsets, wanted: range) -> Iterator[int]:
+    def _cuts_by_bytes(self, starts: Offsets, row_range: range) -> Iterator[int]:
         """The first one after each multiple of the size."""
-        rank = wanted.start
+        rank = row_range.start
         if self._begin is not None:
             rank = max(rank, starts.before((self._begin // self._size + 1) * self._size))
-        while rank < wanted.stop:
+        while rank < row_range.stop:
             yield rank
             rank = starts.before((starts[rank] // self._size + 1) * self._size)
 

@@ -256,8 +256,8 @@ def _outputs(
                 findings.wrong(raw[name].location.at("outputs", output), message, "an output has one origin")
             of.setdefault(key, StepOutput(step=name, output=output))
     fields = {}
-    for key, given in scope.outputs.items():
-        fields[key] = {**given, "of": of[key].model_dump()} if key in of else given
+    for key, output_fields in scope.outputs.items():
+        fields[key] = {**output_fields, "of": of[key].model_dump()} if key in of else output_fields
         if key not in of:
             findings.note(f"{scope.outputs_at}/{key}", "no step writes this output")
     return fields

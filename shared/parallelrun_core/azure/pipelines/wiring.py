@@ -68,8 +68,8 @@ def raw_steps(jobs: Mapping[Any, Any], location: Location, scope: PipelineScope)
     """
     findings = scope.findings
     steps: dict[str, RawStep] = {}
-    given = {name: step for name, step in jobs.items() if step is not None}
-    for name, fields in given.items():
+    present = {name: step for name, step in jobs.items() if step is not None}
+    for name, fields in present.items():
         where = location.below(name)
         if not isinstance(name, str) or not _NAME.fullmatch(name):
             findings.wrong(where.pointer, "the name of a step has letters, digits, '_' and '-', 128 at most")
@@ -77,14 +77,14 @@ def raw_steps(jobs: Mapping[Any, Any], location: Location, scope: PipelineScope)
             findings.wrong(where.pointer, f"it is the same as {first!r}: names are compared without letter case")
         else:
             try:
-                steps[name] = _raw_step(name, fields, where, list(given), findings)
+                steps[name] = _raw_step(name, fields, where, list(present), findings)
                 if steps[name].component_at is not None:
                     scope.budget.take_text(steps[name].component, where.at("component"))
             except TooLarge:
                 raise
             except InvalidInput as error:
                 findings.problems += error.problems
-    if not given:
+    if not present:
         findings.wrong(location.pointer, "there is no step", "a pipeline needs one")
     return steps
 
@@ -147,8 +147,11 @@ def output_types(step: RawStep, parents: Mapping[str, Mapping[str, Any]]) -> dic
     types = {}
     for name in names:
         key = same_name(str(name), outputs)
-        said = [_type(declared.get(name), parents), _type(outputs.get(key), parents) if key is not None else ""]
-        kind = next(filter(None, said), "uri_folder")
+        declared_types = [
+            _type(declared.get(name), parents),
+            _type(outputs.get(key), parents) if key is not None else "",
+        ]
+        kind = next(filter(None, declared_types), "uri_folder")
         types[str(name)] = "uri_folder" if kind in MODEL_TYPES else kind
     return types
 

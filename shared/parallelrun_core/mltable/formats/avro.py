@@ -20,8 +20,8 @@ class Read(ReadStep, tag="read_avro"):
 
     @classmethod
     def parse(cls, options: object, at: At) -> Read:
-        given = options_of(options, at, ("include_path_column", *IGNORED))
-        return cls(include_path_column=flag(given, "include_path_column", at), has_exact_integers=True)
+        checked = options_of(options, at, ("include_path_column", *IGNORED))
+        return cls(include_path_column=flag(checked, "include_path_column", at), has_exact_integers=True)
 
     def as_written(self) -> Read:
         return msgspec.structs.replace(self, schema="")

@@ -52,24 +52,24 @@ class Read(TypedText, tag="read_delimited"):
 
     @classmethod
     def parse(cls, options: object, at: At) -> Read:
-        given = options_of(options, at, _OPTIONS)
-        delimiter = given.get("delimiter", ",")
+        checked = options_of(options, at, _OPTIONS)
+        delimiter = checked.get("delimiter", ",")
         if not isinstance(delimiter, str) or not 1 <= len(delimiter) <= 2 or set(delimiter) & set('"\r\n\0'):
             at.below("delimiter").wrong(f"must be one or two characters, not {delimiter!r}")
         return cls(
             delimiter=delimiter,
-            header=one_of(given, "header", _HEADERS, _HEADERS[0], at),
-            support_multi_line=flag(given, "support_multi_line", at),
-            empty_as_string=flag(given, "empty_as_string", at),
-            include_path_column=flag(given, "include_path_column", at),
-            encoding=encoding(given, at),
-            columns_by=one_of(given, "columns_by", ("name", "position"), "position", at),
-            skip_lines=_lines_skipped(given, at),
-            comment=_comment(given, delimiter, at),
-            unpacked_limit=size_in_bytes(given, "unpacked_limit", UNPACKED_LIMIT, at),
+            header=one_of(checked, "header", _HEADERS, _HEADERS[0], at),
+            support_multi_line=flag(checked, "support_multi_line", at),
+            empty_as_string=flag(checked, "empty_as_string", at),
+            include_path_column=flag(checked, "include_path_column", at),
+            encoding=encoding(checked, at),
+            columns_by=one_of(checked, "columns_by", ("name", "position"), "position", at),
+            skip_lines=_lines_skipped(checked, at),
+            comment=_comment(checked, delimiter, at),
+            unpacked_limit=size_in_bytes(checked, "unpacked_limit", UNPACKED_LIMIT, at),
             has_exact_integers=True,
-            **typed_text(given, at),
-            **_inference(given.get("infer_column_types", True), at.below("infer_column_types")),
+            **typed_text(checked, at),
+            **_inference(checked.get("infer_column_types", True), at.below("infer_column_types")),
         )
 
 
@@ -91,10 +91,10 @@ def _comment(options: dict[str, Any], delimiter: object, at: At) -> str:
     return mark
 
 
-def _inference(given: object, at: At) -> dict[str, Any]:
-    if isinstance(given, bool):
-        return {"infer": given, "sample_size": 200, "overrides": {}}
-    options = options_of(given, at, ("sample_size", "column_type_overrides"))
+def _inference(setting: object, at: At) -> dict[str, Any]:
+    if isinstance(setting, bool):
+        return {"infer": setting, "sample_size": 200, "overrides": {}}
+    options = options_of(setting, at, ("sample_size", "column_type_overrides"))
     size = options.get("sample_size", 100)
     if at.below("sample_size").is_of(size, int, "a number of rows") and not 1 <= size <= _MOST_SAMPLED:
         at.below("sample_size").wrong(f"must be 1 to {_MOST_SAMPLED:,} rows, not {size}")

@@ -27,8 +27,8 @@ class Read(ReadStep, tag="read_delta_lake"):
 
     @classmethod
     def parse(cls, options: object, at: At) -> Read:
-        given = options_of(options, at, ("timestamp_as_of", "version_as_of", "include_path_column"))
-        version, timestamp = given.get("version_as_of"), given.get("timestamp_as_of")
+        checked = options_of(options, at, ("timestamp_as_of", "version_as_of", "include_path_column"))
+        version, timestamp = checked.get("version_as_of"), checked.get("timestamp_as_of")
         if (version is None) == (timestamp is None):
             at.wrong("must have either version_as_of or timestamp_as_of")
         if version is not None:
@@ -36,7 +36,7 @@ class Read(ReadStep, tag="read_delta_lake"):
         return cls(
             version=version,
             timestamp=str(timestamp) if timestamp is not None else None,
-            include_path_column=flag(given, "include_path_column", at),
+            include_path_column=flag(checked, "include_path_column", at),
             has_exact_integers=True,
         )
 

@@ -24,14 +24,14 @@ class Read(TypedText, tag="read_json_lines"):
 
     @classmethod
     def parse(cls, options: object, at: At) -> Read:
-        given = options_of(
+        checked = options_of(
             options, at, ("invalid_lines", "encoding", "include_path_column", "unpacked_limit", *TYPED_TEXT, *IGNORED)
         )
         return cls(
-            invalid_lines=one_of(given, "invalid_lines", ("error", "drop"), "error", at),
-            encoding=encoding(given, at),
-            unpacked_limit=size_in_bytes(given, "unpacked_limit", UNPACKED_LIMIT, at),
-            include_path_column=flag(given, "include_path_column", at),
+            invalid_lines=one_of(checked, "invalid_lines", ("error", "drop"), "error", at),
+            encoding=encoding(checked, at),
+            unpacked_limit=size_in_bytes(checked, "unpacked_limit", UNPACKED_LIMIT, at),
+            include_path_column=flag(checked, "include_path_column", at),
             has_exact_integers=True,
-            **typed_text(given, at),
+            **typed_text(checked, at),
         )

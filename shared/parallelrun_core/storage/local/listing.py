@@ -88,14 +88,14 @@ class LocalListing:
             with opened_folder(folder, self._rule) as (at, here), os.scandir(at) as scan:
                 if here in above:
                     return  # a link that leads back to a folder above it
-                wanted = self._sorted_up_to + 1
-                while some := list(islice(scan, wanted)):
+                page_size = self._sorted_up_to + 1
+                while some := list(islice(scan, page_size)):
                     names, more = parted(folder, some, pattern, states, self._rule)
                     folders += more
                     is_large = is_large or len(some) > self._sorted_up_to
                     if not is_large:
                         break
-                    wanted = self._page
+                    page_size = self._page
                     if names:
                         yield folder, names
         except (FileNotFoundError, NotADirectoryError):

@@ -69,13 +69,13 @@ def markers_in(store: str, page: Sequence[ObjectMeta], empty: Sequence[str], *, 
     """
     above = {key[:at] for meta in page for key in [meta["path"]] for at in _slashes(key)}
     last = page[-1]["path"]
-    found = {key for key in empty if key.endswith(_OF_HADOOP) or key in above}
-    unknown = [key for key in empty if key not in found and not (is_sorted and last >= key + _BEHIND_SLASH)]
+    marker_keys = {key for key in empty if key.endswith(_OF_HADOOP) or key in above}
+    unknown = [key for key in empty if key not in marker_keys and not (is_sorted and last >= key + _BEHIND_SLASH)]
     if unknown:
         with ThreadPoolExecutor(min(_ASKED_AT_ONCE, len(unknown)), "markers") as pool:
             answers = pool.map(lambda key: has_keys_below(f"{store}/{key}", Address(store, key)), unknown)
-            found |= {key for key, is_above in zip(unknown, answers, strict=True) if is_above}
-    return found
+            marker_keys |= {key for key, is_above in zip(unknown, answers, strict=True) if is_above}
+    return marker_keys
 
 
 def _slashes(key: str) -> list[int]:

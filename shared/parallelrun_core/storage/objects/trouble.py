@@ -99,19 +99,19 @@ class in_plain_words:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        told = _told(error, self._url) if error is not None else None
-        if told is not None:
+        translated = _told(error, self._url) if error is not None else None
+        if translated is not None:
             try:
-                raise told from error
+                raise translated from error
             finally:
-                del told  # or it would keep this frame, and that of whoever asked, until the next collection
+                del translated  # or it would keep this frame, and that of whoever asked, until the next collection
 
 
 def _told(error: BaseException, url: str) -> OSError | None:
     """Return what a store's error is here; None if it is none of a store."""
     from obstore.exceptions import BaseError
 
-    kind = next((told for kinds, told in _by_kind() if isinstance(error, kinds)), None)
+    kind = next((error_type for kinds, error_type in _by_kind() if isinstance(error, kinds)), None)
     text = str(error)
     if isinstance(error, BaseError) and (key := _NO_PATH.search(text)):
         return StoreError(errno.EINVAL, _key_without_path(key[1]), url)
@@ -157,9 +157,9 @@ def _by_kind() -> tuple[tuple[tuple[type[BaseException], ...], type[OSError]], .
 
 def _unreachable(text: str) -> str:
     """Return what is to be said of a server that didn't answer; empty if it did."""
-    if _STATUS.search(text) or (given := _NO_ANSWER.search(text)) is None:
+    if _STATUS.search(text) or (match := _NO_ANSWER.search(text)) is None:
         return ""
-    return f"{given[1]} can't be reached ({given[2][:_MAX_WORDS]}): is it the right endpoint, and up?"
+    return f"{match[1]} can't be reached ({match[2][:_MAX_WORDS]}): is it the right endpoint, and up?"
 
 
 def _words(error: BaseException, otherwise: str = "") -> str:
@@ -170,8 +170,8 @@ def _words(error: BaseException, otherwise: str = "") -> str:
     """
     text = str(error)
     status = _STATUS.search(text)
-    said = dict(reversed(_WORDS.findall(text)))  # the first of each counts
-    if not said:
+    facts = dict(reversed(_WORDS.findall(text)))  # the first of each counts
+    if not facts:
         return otherwise or text.partition("\n")[0][:_MAX_WORDS]
-    words = ": ".join(said[name] for name in ("Code", "Message") if name in said)
+    words = ": ".join(facts[name] for name in ("Code", "Message") if name in facts)
     return f"{words[:_MAX_WORDS]} (HTTP {status[1]})" if status else words[:_MAX_WORDS]

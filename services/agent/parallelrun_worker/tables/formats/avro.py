@@ -114,21 +114,21 @@ class AvroRecords(Records):
     def __len__(self) -> int:
         return len(self._rows)
 
-    def frame(self, wanted: list[int] | None = None) -> Any:
-        rows = self._rows if wanted is None else [self._rows[at] for at in wanted]
+    def frame(self, indices: list[int] | None = None) -> Any:
+        rows = self._rows if indices is None else [self._rows[at] for at in indices]
         return self._owner.frame_of([row for row, _ in rows])
 
-    def stored(self, wanted: list[int], keys: list[bytes]) -> tuple[list[bytes], list[bytes]]:
-        return keys, [self._rows[at][1] for at in wanted]
+    def stored(self, indices: list[int], keys: list[bytes]) -> tuple[list[bytes], list[bytes]]:
+        return keys, [self._rows[at][1] for at in indices]
 
 
 def _own(piece: Piece, rows: Iterable[Any]) -> list[Any]:
     """Return those of a range's rows that belong to a piece."""
     left_out, count = piece[5:7] or (0, -1)
-    own = list(islice(rows, left_out, None if count < 0 else left_out + count))
-    if len(own) < count:
+    own_rows = list(islice(rows, left_out, None if count < 0 else left_out + count))
+    if len(own_rows) < count:
         raise _Changed("it has fewer rows than when it was cut: it was changed while the job ran")
-    return own
+    return own_rows
 
 
 def _end_of(file: BinaryIO) -> int:

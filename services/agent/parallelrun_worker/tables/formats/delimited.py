@@ -93,8 +93,8 @@ class Format(TextFormat):
         return without_comments(data, self._rules.comment, grammar) if self._rules.comment else data
 
     def _first_with_text(self) -> str:
-        known: str | None = self.plan.get("first_with_text")
-        return known if known is not None else next((path for path in self.sample if os.stat(path).st_size > 3), "")
+        planned: str | None = self.plan.get("first_with_text")
+        return planned if planned is not None else next((path for path in self.sample if os.stat(path).st_size > 3), "")
 
     def names(self) -> list[str]:
         names = list(self.inferred().names)
@@ -106,23 +106,23 @@ class Format(TextFormat):
     def inferred(self) -> Schema:
         most = self.options["sample_size"]
         names: list[str] = []
-        found: list[tuple[list[str], list[Record]]] = []
+        samples: list[tuple[list[str], list[Record]]] = []
         count = 0
         for sampled in self.sampled():
             records = self._first_records(sampled, most - count)
-            own = header_names(sampled.head.header)
+            own_names = header_names(sampled.head.header)
             if self._differs:
-                own = Schema(own, []).widened(max([0, *map(len, records)])).names
+                own_names = Schema(own_names, []).widened(max([0, *map(len, records)])).names
             if self._by_name or not names:
-                names = list(dict.fromkeys([*names, *own]))
-            found.append((own if self._by_name else names, records))
+                names = list(dict.fromkeys([*names, *own_names]))
+            samples.append((own_names if self._by_name else names, records))
             count += len(records)
             if count >= most:
                 break
-        rows = [row for own, records in found for row in _in_order(records, own, names)]
+        rows = [row for own_names, records in samples for row in _in_order(records, own_names, names)]
         return infer_schema(names, rows, self.options)
 
-    def _first_records(self, sampled: Sampled, wanted: int) -> list[Record]:
+    def _first_records(self, sampled: Sampled, count: int) -> list[Record]:
         """The first records of a file, from its first `SAMPLE_BYTES`."""
         file, encoding = sampled.file, sampled.encoding
         start = max(sampled.head.start, encoding.bom)
@@ -133,25 +133,27 @@ class Format(TextFormat):
                 last = data.rfind(encoding.newline, 0, last)
             data = data[: last + encoding.width] if last >= 0 else data
         text = self.lines(as_utf8(data, encoding), encoding, file, sampled.head).decode(errors="replace")
-        return list(islice(self._grammar_of(sampled.head.delimiter).records(text), max(0, wanted)))
+        return list(islice(self._grammar_of(sampled.head.delimiter).records(text), max(0, count)))
 
 
-def _in_order(records: list[Record], own: list[str], names: list[str]) -> list[Record]:
+def _in_order(records: list[Record], own_names: list[str], names: list[str]) -> list[Record]:
     """Records of a file with its own columns, with the columns of all files; what follows them stays there."""
-    if own == names:
+    if own_names == names:
         return records
-    return [[named.get(name) for name in names] for named in (dict(zip(own, row, strict=False)) for row in records)]
+    return [
+        [named.get(name) for name in names] for named in (dict(zip(own_names, row, strict=False)) for row in records)
+    ]
 
 
 def _united(frame: Any, schema: Schema) -> Any:
     """A file with a header of its own, with the columns of all."""
     import pandas as pd
 
-    own, known = set(frame.columns), set(schema.names)
+    frame_names, schema_names = set(frame.columns), set(schema.names)
     missing = {
         name: convert(pd.Series([None] * len(frame), dtype=object), kind)
         for name, kind in zip(schema.names, schema.kinds, strict=True)
-        if name not in own
+        if name not in frame_names
     }
-    order = schema.names + [name for name in frame.columns if name not in known]
+    order = schema.names + [name for name in frame.columns if name not in schema_names]
     return pd.DataFrame({name: missing[name] if name in missing else frame[name] for name in order})

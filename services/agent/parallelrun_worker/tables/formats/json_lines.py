@@ -54,13 +54,13 @@ class Format(TextFormat):
         return _infer(list(self._first_objects()))
 
     def _first_objects(self) -> Iterator[dict[str, Any]]:
-        wanted = _SAMPLE_OBJECTS
+        count = _SAMPLE_OBJECTS
         for file, encoding, head in self.sampled():
             data = as_utf8(owned_bytes(file, 0, SAMPLE_BYTES, encoding, is_aligned=False), encoding)
-            objects = [each for _, each in _lines(self.lines(data, encoding, file, head), drop_invalid=True)[:wanted]]
+            objects = [each for _, each in _lines(self.lines(data, encoding, file, head), drop_invalid=True)[:count]]
             yield from objects
-            wanted -= len(objects)
-            if wanted <= 0:
+            count -= len(objects)
+            if count <= 0:
                 return
 
 
@@ -73,7 +73,7 @@ def _lines(data: bytes, *, drop_invalid: bool) -> list[tuple[str, dict[str, Any]
     """
     raw_decode = json.JSONDecoder(object_pairs_hook=_with_unique_names).raw_decode
     decode_long = json.JSONDecoder(object_pairs_hook=_with_unique_names, parse_int=_whole_number).raw_decode
-    found = []
+    lines = []
     for number, line in enumerate(_decoded(data, is_strict=not drop_invalid).split("\n")):
         if not line or line.isspace():
             continue
@@ -84,13 +84,13 @@ def _lines(data: bytes, *, drop_invalid: bool) -> list[tuple[str, dict[str, Any]
             problem = str(error)
         else:
             if type(value) is dict and (end == len(line) or not line[end:].strip(_BLANKS)):
-                found.append((line, value))
+                lines.append((line, value))
                 continue
             problem = "something follows its object" if type(value) is dict else "not an object"
         if not drop_invalid:
             hint = "invalid_lines: drop would leave it out"
             raise BadLine(number, f"it is not a JSON object ({problem}): {line[:80]!r}; {hint}")
-    return found
+    return lines
 
 
 def _whole_number(digits: str) -> int | str:

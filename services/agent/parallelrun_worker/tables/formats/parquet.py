@@ -28,9 +28,9 @@ class Format(TableFormat):
     def _columns(self, path: str) -> list[str] | None:
         """The columns of a file that the first steps leave; None: all."""
         names = names_of(path, self.open)
-        left = Names(names)
+        remaining = Names(names)
         for step in self.plan["steps"]:
             if step["step"] not in ("keep_columns", "drop_columns"):
                 break
-            left.columns = columns_left(left, step)
-        return None if len(left.columns) == len(names) or not left.columns else left.columns
+            remaining.columns = columns_left(remaining, step)
+        return None if len(remaining.columns) == len(names) or not remaining.columns else remaining.columns

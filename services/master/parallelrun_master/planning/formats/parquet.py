@@ -26,9 +26,9 @@ class Format(TableFormat):
         footer = self._footer(path)
         groups = [(group.num_rows, compressed(group)) for group in row_groups(footer)]
         total = sum(rows for rows, _ in groups)
-        wanted = self.window.next(total)
-        for start, end in self._ranges(groups, wanted):
-            low, high = max(start, wanted.start), min(end, wanted.stop)
+        row_range = self.window.next(total)
+        for start, end in self._ranges(groups, row_range):
+            low, high = max(start, row_range.start), min(end, row_range.stop)
             if low < high:
                 first = self.window.seen + low - self.window.first
                 yield Piece(path, low, high, is_aligned=True, first_row=first, remote=self._remote(footer, low, high))
@@ -71,10 +71,10 @@ class Format(TableFormat):
                 raise
             raise DamagedFile(f"{os.fsdecode(path)}: not a Parquet file: {error}") from error
 
-    def _ranges(self, groups: list[tuple[int, int]], wanted: range) -> Iterator[tuple[int, int]]:
+    def _ranges(self, groups: list[tuple[int, int]], row_range: range) -> Iterator[tuple[int, int]]:
         """Ranges of rows of one file: large row groups are cut, small ones are combined."""
         if self.size_rows is not None:
-            for start in wanted[:: self.size_rows]:
+            for start in row_range[:: self.size_rows]:
                 yield start, start + self.size_rows
             return
         first, gathered, gathered_bytes = 0, 0, 0

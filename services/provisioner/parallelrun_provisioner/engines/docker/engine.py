@@ -140,8 +140,10 @@ class Engine:
         for launch, image in list(self._waiting.values()):
             fetch = self._fetches.of(image)
             if fetch is None or fetch.ended_at is None:
-                said = f"fetching {image}: {fetch.said}" if fetch else ""
-                yield EngineNode(launch_id=launch.id, standing=Standing.PENDING, image=launch.shape.image, words=said)
+                progress_words = f"fetching {image}: {fetch.said}" if fetch else ""
+                yield EngineNode(
+                    launch_id=launch.id, standing=Standing.PENDING, image=launch.shape.image, words=progress_words
+                )
                 continue
             words = fetch.failure
             if not words:
