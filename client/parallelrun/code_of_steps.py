@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from parallelrun_core.asset_names import stored_code
 from parallelrun_core.errors import UnsafePath
+from parallelrun_core.names.assets import stored_code
 from parallelrun_core.spec.pipeline_steps import with_steps
 from parallelrun_core.untrusted.paths import relative_parts
 

@@ -7,14 +7,14 @@ from contextlib import AbstractContextManager, closing, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from parallelrun_core.asset_names import Names
 from parallelrun_core.assets.resolving import Lazily, Resolver
+from parallelrun_core.names.assets import Names
 
 if TYPE_CHECKING:
     from parallelrun.transport import Transport
-    from parallelrun_core import asset_names as names
-    from parallelrun_core.asset_names import Reference
     from parallelrun_core.assets.site import Site
+    from parallelrun_core.names import assets as names
+    from parallelrun_core.names.assets import Reference
 
 _NOT_THERE = 404
 
@@ -123,7 +123,7 @@ def _asked(transport: Transport, kind: str, text: str) -> names.Asset:
     from parallelrun.errors import NotFound
     from parallelrun.models import Asset
     from parallelrun.resource import as_model
-    from parallelrun_core import asset_names as names
+    from parallelrun_core.names import assets as names
 
     try:
         answer = transport.request("GET", f"/v1/assets/{kind}:resolve", params={"name": text}, idempotent=True)

@@ -9,8 +9,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from parallelrun_core.asset_names import stored_code
 from parallelrun_core.computes.images import CONDITIONAL
+from parallelrun_core.names.assets import stored_code
+from parallelrun_core.names.built_images import DOCKERFILE
 
 if TYPE_CHECKING:
     from parallelrun_core.intake.reading import Reading
@@ -64,8 +65,6 @@ def with_contexts_sent(document: dict[str, Any], send: Callable[[Path, str], str
     build = environment.get("build")
     if not build or stored_code(build["path"]) or not Path(build["path"]).is_dir():
         return document
-    from parallelrun_core.spec.built_images import DOCKERFILE  # the spec's package takes long to import
-
     sent = send(Path(build["path"]), build.get("dockerfile_path") or DOCKERFILE)
     return {**document, "environment": {**environment, "build": {**build, "path": sent}}}
 

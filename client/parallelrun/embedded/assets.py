@@ -9,8 +9,6 @@ from typing import Any
 
 from parallelrun.assets import Definition, read_definition
 from parallelrun.models import Asset
-from parallelrun_core.asset_names import LATEST, code_called
-from parallelrun_core.asset_names import Asset as Known
 from parallelrun_core.assets.catalog import Catalog
 from parallelrun_core.assets.contents import keep_code, keep_context, keep_copy
 from parallelrun_core.assets.document import pinned
@@ -18,6 +16,8 @@ from parallelrun_core.assets.registering import add_made
 from parallelrun_core.assets.resolving import names_in
 from parallelrun_core.assets.site import Site
 from parallelrun_core.errors import ParallelRunError
+from parallelrun_core.names.assets import LATEST, code_called
+from parallelrun_core.names.assets import Asset as Known
 from parallelrun_core.service.state_folder import state_folder
 from parallelrun_core.storage.location import is_url
 

@@ -22,15 +22,6 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
-from parallelrun_core.asset_names import (
-    LATEST,
-    NAME_PATTERN,
-    TYPES,
-    Asset,
-    UnknownAsset,
-    UnknownVersion,
-    code_called,
-)
 from parallelrun_core.assets.contents import contents_of
 from parallelrun_core.documents.codecs import RecordCodec
 from parallelrun_core.documents.collection import Documents, names_hint
@@ -39,6 +30,15 @@ from parallelrun_core.documents.store import DocumentMissing
 from parallelrun_core.errors import Conflict, InvalidInput
 from parallelrun_core.folder.schema import SCHEMA
 from parallelrun_core.layout import asset_store
+from parallelrun_core.names.assets import (
+    LATEST,
+    NAME_PATTERN,
+    TYPES,
+    Asset,
+    UnknownAsset,
+    UnknownVersion,
+    code_called,
+)
 
 _NAME: Final = re.compile(NAME_PATTERN)
 _VERSIONS: Final = "versions"

@@ -16,7 +16,7 @@ from typing import Any, Final, Literal
 
 from pydantic import Field, StrictStr, field_validator, model_validator
 
-from parallelrun_core.asset_names import NAME_PATTERN
+from parallelrun_core.names.assets import NAME_PATTERN
 from parallelrun_core.spec.environment import Packages
 from parallelrun_core.spec.fields import MAX_PATH, Strict, checked_path
 

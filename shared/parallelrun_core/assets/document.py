@@ -11,11 +11,11 @@ from typing import Any, Final
 
 from pydantic import ValidationError
 
-from parallelrun_core.asset_names import Names, UnknownAsset, reference_of, stored_code
 from parallelrun_core.assets.catalog import About
 from parallelrun_core.assets.definition import OF_TYPE
 from parallelrun_core.errors import InvalidInput, Problem
-from parallelrun_core.spec.built_images import DOCKERFILE
+from parallelrun_core.names.assets import Names, UnknownAsset, reference_of, stored_code
+from parallelrun_core.names.built_images import DOCKERFILE
 from parallelrun_core.spec.document import load_document
 from parallelrun_core.spec.problems import problem_of
 from parallelrun_core.storage.location import LOCAL, location_of

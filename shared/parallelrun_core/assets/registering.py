@@ -9,11 +9,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
-from parallelrun_core.asset_names import MODEL_TYPES, Asset
 from parallelrun_core.assets.catalog import Catalog
 from parallelrun_core.documents.store import DocumentExists
 from parallelrun_core.errors import Conflict, ParallelRunError
 from parallelrun_core.folder.disk_trouble import may_pass
+from parallelrun_core.names.assets import MODEL_TYPES, Asset
 from parallelrun_core.spec.fields import Output
 from parallelrun_core.storage.location import is_url
 

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from parallelrun_core.asset_names import (
+from parallelrun_core.errors import InvalidInput, NotFound
+from parallelrun_core.names.assets import (
     Asset,
     Names,
     Reference,
@@ -16,7 +17,6 @@ from parallelrun_core.asset_names import (
     reference_of,
     stored_code,
 )
-from parallelrun_core.errors import InvalidInput, NotFound
 
 if TYPE_CHECKING:
     from parallelrun_core.assets.catalog import Catalog

@@ -25,8 +25,8 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, Final
 
-from parallelrun_core.asset_names import LATEST, Reference, reference_of
 from parallelrun_core.errors import InvalidInput, Problem
+from parallelrun_core.names.assets import LATEST, Reference, reference_of
 from parallelrun_core.problems import At, Problems
 from parallelrun_core.spec.document import load_document
 from parallelrun_core.spec.lines import line_of, lines_of

@@ -11,13 +11,13 @@ from collections.abc import Mapping
 from difflib import get_close_matches
 from typing import Any, Final
 
-from parallelrun_core.asset_names import NAME_PATTERN
 from parallelrun_core.azure.findings import Findings, Location, quoted
 from parallelrun_core.azure.literals import read_literal
 from parallelrun_core.azure.named import named_input
 from parallelrun_core.azure.scope import LATER, STAND_IN, Fields, Later, PipelineScope
 from parallelrun_core.azure.v2_models import LITERAL_TYPES, MODEL_TYPES, GivenInput, GivenOutput
 from parallelrun_core.errors import InvalidInput, NotFound
+from parallelrun_core.names.assets import NAME_PATTERN
 from parallelrun_core.spec.data_defaults import LEFTOVERS
 from parallelrun_core.spec.expressions import (
     is_expression,

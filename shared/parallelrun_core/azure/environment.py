@@ -7,11 +7,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
-from parallelrun_core.asset_names import UnknownAsset, stored_code
 from parallelrun_core.azure.findings import Findings, Location
 from parallelrun_core.azure.named import named_environment
 from parallelrun_core.computes.images import BUILD_NOTE, NOTE, OWN_PYTHON
 from parallelrun_core.errors import InvalidInput
+from parallelrun_core.names.assets import UnknownAsset, stored_code
 from parallelrun_core.spec.conda import OLDEST_PYTHON, is_too_old, python_of
 from parallelrun_core.spec.document import load_document
 from parallelrun_core.storage.location import LOCAL, location_of

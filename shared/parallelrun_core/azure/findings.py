@@ -10,8 +10,8 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from parallelrun_core.asset_names import Names
 from parallelrun_core.errors import InvalidInput, Problem
+from parallelrun_core.names.assets import Names
 from parallelrun_core.problems import Problems
 from parallelrun_core.spec.problems import problem_of
 from parallelrun_core.storage.supported import absolute_path

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from parallelrun_core.asset_names import (
+from parallelrun_core.azure.findings import Findings, Location
+from parallelrun_core.errors import InvalidInput
+from parallelrun_core.names.assets import (
     MODEL_TYPES,
     Asset,
     Names,
@@ -13,8 +15,6 @@ from parallelrun_core.asset_names import (
     reference_of,
     stored_code,
 )
-from parallelrun_core.azure.findings import Findings, Location
-from parallelrun_core.errors import InvalidInput
 
 
 def named_input(text: str, kind: str | None, location: Location, findings: Findings) -> dict[str, Any] | None:

@@ -27,7 +27,7 @@ from parallelrun_core.azure.forms import CONFIG
 from parallelrun_core.azure.named import named_input
 from parallelrun_core.azure.part import Part
 from parallelrun_core.errors import InvalidInput
-from parallelrun_core.spec.compute_names import NOTE
+from parallelrun_core.names.computes import NOTE
 from parallelrun_core.spec.data_defaults import LEFTOVERS
 from parallelrun_core.spec.expressions import bound_name
 from parallelrun_core.spec.fields import MiniBatchSize, checked_file_name, checked_path

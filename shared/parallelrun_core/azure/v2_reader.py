@@ -15,7 +15,7 @@ from parallelrun_core.azure.findings import Findings, Location, as_mapping
 from parallelrun_core.azure.named import named_code
 from parallelrun_core.azure.scope import Fields, PipelineScope
 from parallelrun_core.azure.v2_models import Identity, Resources
-from parallelrun_core.spec.compute_names import NOTE
+from parallelrun_core.names.computes import NOTE
 from parallelrun_core.spec.expressions import same_name
 
 HINTS: Final = {

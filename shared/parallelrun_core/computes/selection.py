@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from parallelrun_core.computes.catalog import ComputeCatalog
 from parallelrun_core.errors import InvalidInput
-from parallelrun_core.spec.compute_names import plain_name
+from parallelrun_core.names.computes import plain_name
 
 if TYPE_CHECKING:
     from parallelrun_core.spec import JobSpec

@@ -14,12 +14,12 @@ from typing import Any, Final
 
 from pydantic import Field, ValidationError
 
-from parallelrun_core.asset_names import Names
 from parallelrun_core.azure.forms import is_of_pipeline
 from parallelrun_core.azure.invocation import DATA, invoked
 from parallelrun_core.endpoints.records import NAME_PATTERN, PLACE, Slot
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.intake.reading import Reading, read_job
+from parallelrun_core.names.assets import Names
 from parallelrun_core.spec.document import load_document
 from parallelrun_core.spec.fields import Strict
 from parallelrun_core.spec.pipeline_steps import later_path

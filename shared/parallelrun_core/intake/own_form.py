@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from parallelrun_core.asset_names import MODEL_TYPES
 from parallelrun_core.azure.draft import Draft
 from parallelrun_core.azure.environment import note_image, read_build, read_conda_file, read_environment
 from parallelrun_core.azure.findings import Findings, Location
 from parallelrun_core.azure.named import named_code, named_environment, named_input
 from parallelrun_core.mltable.own_options import with_own_options
+from parallelrun_core.names.assets import MODEL_TYPES
 from parallelrun_core.spec.data_defaults import OWN
 
 

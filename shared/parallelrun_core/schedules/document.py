@@ -21,10 +21,10 @@ from typing import Any, Final, Literal
 
 from pydantic import Field, ValidationError
 
-from parallelrun_core.asset_names import Names
 from parallelrun_core.errors import InvalidInput, Problem
 from parallelrun_core.intake.prepared import JOB_ID, TRIGGER_TIME
 from parallelrun_core.intake.reading import Reading, read_job
+from parallelrun_core.names.assets import Names
 from parallelrun_core.schedules.records import NAME_PATTERN
 from parallelrun_core.schedules.trigger import Trigger, read_trigger
 from parallelrun_core.spec.document import load_document

@@ -16,8 +16,8 @@ from pydantic import (
     model_validator,
 )
 
-from parallelrun_core.asset_names import NAME_PATTERN
 from parallelrun_core.described import Described
+from parallelrun_core.names.assets import NAME_PATTERN
 from parallelrun_core.storage.location import datastore_of
 from parallelrun_core.storage.supported import supported_path
 

@@ -21,10 +21,10 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from parallelrun_core.asset_names import stored_code
 from parallelrun_core.errors import InvalidInput
+from parallelrun_core.names.assets import stored_code
+from parallelrun_core.names.computes import plain_name
 from parallelrun_core.spec import command as commands
-from parallelrun_core.spec.compute_names import plain_name
 from parallelrun_core.spec.environment import Environment
 from parallelrun_core.spec.expressions import bound_name, same_name
 from parallelrun_core.spec.fields import (

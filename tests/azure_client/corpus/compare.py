@@ -10,9 +10,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
-from parallelrun_core.asset_names import stored_code
 from parallelrun_core.ids import JOB_ID
 from parallelrun_core.layout import code_store
+from parallelrun_core.names.assets import stored_code
 from parallelrun_core.spec.fields import MiniBatchSize
 
 _JOB_ID: Final = re.compile(JOB_ID)

@@ -12,7 +12,7 @@ import pytest
 
 from parallelrun_core.computes.document import read_definition
 from parallelrun_core.computes.launch import Launch, Shape
-from parallelrun_core.spec.built_images import BuiltImage
+from parallelrun_core.names.built_images import BuiltImage
 from parallelrun_core.store.nodes import NodeInfo, Nodes
 from parallelrun_core.store.provisioning import ComputeStatus, Provisioning
 from parallelrun_core.wire.progress import Progress

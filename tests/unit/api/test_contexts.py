@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from parallelrun_api.submission.contexts import with_context_stored
-from parallelrun_core.asset_names import stored_code
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.layout import code_store
+from parallelrun_core.names.assets import stored_code
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.storage.path_rule import PathRule, Places
 

@@ -22,8 +22,8 @@ from parallelrun_api.http import errors as http_errors
 from parallelrun_api.http.token import Token
 from parallelrun_api.settings import ApiSettings
 from parallelrun_core import errors
-from parallelrun_core.asset_names import UnknownAsset, UnknownVersion
 from parallelrun_core.azure.scope import TooLarge
+from parallelrun_core.names.assets import UnknownAsset, UnknownVersion
 from parallelrun_core.pipelines.outputs import SkippedOutput
 from parallelrun_core.store.connection import ServerUnable
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from parallelrun_core.asset_names import UnknownAsset, UnknownVersion
 from parallelrun_core.assets.catalog import About, Catalog
 from parallelrun_core.errors import Conflict, InvalidInput
+from parallelrun_core.names.assets import UnknownAsset, UnknownVersion
 
 IMAGES = {"type": "uri_folder", "path": "/data/images"}
 OTHER = {"type": "uri_folder", "path": "/data/others"}

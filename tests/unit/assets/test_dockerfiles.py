@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from parallelrun_core.asset_names import code_called, stored_code
 from parallelrun_core.assets.catalog import Catalog
 from parallelrun_core.assets.contents import keep_code, keep_context
 from parallelrun_core.assets.document import read_asset, read_asset_file
@@ -15,6 +14,7 @@ from parallelrun_core.assets.site import Site
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.intake.reading import read_job
 from parallelrun_core.layout import code_store
+from parallelrun_core.names.assets import code_called, stored_code
 from parallelrun_core.spec.environment import Build
 
 JOB = {"code": "src", "entry_script": "e.py", "inputs": "data"}

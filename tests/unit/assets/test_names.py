@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from parallelrun_core.asset_names import Reference, reference_of, stored_code
+from parallelrun_core.names.assets import Reference, reference_of, stored_code
 
 IN_WORKSPACE = "subscriptions/s/resourceGroups/g/providers/Microsoft.MachineLearningServices/workspaces/w"
 

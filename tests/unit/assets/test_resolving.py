@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 from parallelrun.spec_file import read_job_file
-from parallelrun_core.asset_names import Asset
 from parallelrun_core.assets.catalog import Catalog
 from parallelrun_core.assets.document import pinned
 from parallelrun_core.assets.resolving import names_in
 from parallelrun_core.assets.site import Site, read_site
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.intake.reading import read_job
+from parallelrun_core.names.assets import Asset
 from parallelrun_core.spec import Input, JobSpec
 from parallelrun_core.spec.pipeline_steps import MAX_STEPS_READ
 

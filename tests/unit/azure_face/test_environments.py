@@ -14,9 +14,9 @@ from parallelrun_api.azure.blobs.names import UPLOADS
 from parallelrun_api.azure.blobs.store import BlobStore
 from parallelrun_api.azure.catalog import FaceAssets
 from parallelrun_api.azure.face import Face
-from parallelrun_core.asset_names import stored_code
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.layout import code_store
+from parallelrun_core.names.assets import stored_code
 from parallelrun_core.storage.path_rule import Places
 
 URI = "azureml://datastores/workspaceblobstore/paths/LocalUpload/1/docker"

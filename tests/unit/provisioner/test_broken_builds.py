@@ -18,7 +18,7 @@ import pytest
 from parallelrun_core.code.context import snapshot_context
 from parallelrun_core.computes.kinds.docker import Compute
 from parallelrun_core.layout import code_store, jobs_of
-from parallelrun_core.spec.built_images import BuiltImage
+from parallelrun_core.names.built_images import BuiltImage
 from parallelrun_provisioner.engines.docker import Engine
 from parallelrun_provisioner.engines.docker.building import builds
 from parallelrun_provisioner.engines.docker.settings import DockerSettings

@@ -7,7 +7,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from parallelrun_api.models.answer import Answer
-from parallelrun_core.asset_names import NAME_PATTERN
+from parallelrun_core.names.assets import NAME_PATTERN
 
 Kind = Literal["data", "model", "environment", "component", "code"]
 

@@ -10,8 +10,6 @@ from pathlib import Path
 from typing import IO, Any, Final
 
 from parallelrun_api.assets.models import Asset, AssetLabels, SitePlaces
-from parallelrun_core import asset_names as names
-from parallelrun_core.asset_names import LATEST
 from parallelrun_core.assets.catalog import Catalog
 from parallelrun_core.assets.contents import keep_code, keep_zip
 from parallelrun_core.assets.document import NewAsset, pinned, read_asset
@@ -20,6 +18,8 @@ from parallelrun_core.assets.site import DEFAULT_DATASTORE, Site, SiteNow
 from parallelrun_core.datastores.catalog import datastore_catalog
 from parallelrun_core.errors import CorruptLog, InvalidInput
 from parallelrun_core.layout import blobstore_of
+from parallelrun_core.names import assets as names
+from parallelrun_core.names.assets import LATEST
 from parallelrun_core.service import telemetry
 from parallelrun_core.storage.location import is_url
 from parallelrun_core.storage.path_rule import PathRule, Places

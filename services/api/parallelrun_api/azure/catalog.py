@@ -15,10 +15,10 @@ from parallelrun_api.azure.blobs.names import container_of
 from parallelrun_api.azure.documents import component_document
 from parallelrun_api.azure.ids import version_of
 from parallelrun_api.azure.resolving import FaceNames
-from parallelrun_core.asset_names import code_called, stored_code
 from parallelrun_core.assets.contents import keep_code, keep_context
 from parallelrun_core.azure.scope import Budget
 from parallelrun_core.errors import InvalidInput, NotFound
+from parallelrun_core.names.assets import code_called, stored_code
 from parallelrun_core.storage.path_rule import PathRule
 from parallelrun_core.storage.stores import storage_of
 

@@ -13,10 +13,10 @@ from parallelrun_api.azure.documents import component_document
 from parallelrun_api.azure.ids import version_of
 from parallelrun_api.azure.outputs import output_place
 from parallelrun_api.azure.workspace import ACCOUNT
-from parallelrun_core.asset_names import Asset, Names, job_output_in
 from parallelrun_core.assets.site import DEFAULT_DATASTORE
 from parallelrun_core.errors import NotFound
-from parallelrun_core.spec.built_images import DOCKERFILE
+from parallelrun_core.names.assets import Asset, Names, job_output_in
+from parallelrun_core.names.built_images import DOCKERFILE
 from parallelrun_core.storage.location import datastore_of, location_of
 
 if TYPE_CHECKING:

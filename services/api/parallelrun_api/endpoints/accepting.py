@@ -18,7 +18,6 @@ from parallelrun_api.submission.code import store_code, store_steps_code
 from parallelrun_api.submission.step_problems import StepProblems
 from parallelrun_api.submission.upload import Upload
 from parallelrun_api.views.shown import rfc3339
-from parallelrun_core.asset_names import code_called
 from parallelrun_core.azure.findings import Note
 from parallelrun_core.endpoints.document import DeploymentReading, checked_name, read_deployment, read_endpoint
 from parallelrun_core.endpoints.invoking import job_document, read_invocation
@@ -26,6 +25,7 @@ from parallelrun_core.endpoints.records import Deployment, Endpoint, Slot
 from parallelrun_core.endpoints.store import EndpointStore
 from parallelrun_core.errors import CorruptLog, InvalidInput, NewerSchema, NotFound
 from parallelrun_core.intake.reading import Reading, read_job
+from parallelrun_core.names.assets import code_called
 from parallelrun_core.service import telemetry
 from parallelrun_core.spec import JobSpec, PipelineSpec
 from parallelrun_core.spec.pipeline_steps import known_part, leaf_steps, with_steps
@@ -33,7 +33,7 @@ from parallelrun_core.wire.masking import masked_spec
 
 if TYPE_CHECKING:
     from parallelrun_api.submission.submissions import Submissions
-    from parallelrun_core.asset_names import Names
+    from parallelrun_core.names.assets import Names
 
 log = telemetry.logger()
 

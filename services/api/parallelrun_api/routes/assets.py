@@ -14,8 +14,8 @@ from parallelrun_api.http.answers import json_answer
 from parallelrun_api.http.paging import DEFAULT_LIMIT, Limit, PageToken, page_answer
 from parallelrun_api.routes.responses import problems
 from parallelrun_api.submission.upload import FORM_TYPE, JSON_TYPE, YAML_TYPES, read_document_and_files
-from parallelrun_core.asset_names import NAME_PATTERN
 from parallelrun_core.layout import asset_files
+from parallelrun_core.names.assets import NAME_PATTERN
 
 router = APIRouter(prefix="/v1", tags=["assets"])
 

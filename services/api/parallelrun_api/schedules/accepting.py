@@ -33,7 +33,7 @@ from parallelrun_core.store.registry import BETWEEN_OUTPUTS
 
 if TYPE_CHECKING:
     from parallelrun_api.submission.submissions import Submissions
-    from parallelrun_core.asset_names import Names
+    from parallelrun_core.names.assets import Names
     from parallelrun_core.store.registry import Registry
 
 log = telemetry.logger()

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from parallelrun_core.asset_names import stored_code
 from parallelrun_core.errors import Problem
 from parallelrun_core.mltable.plan import plan_inputs
+from parallelrun_core.names.assets import stored_code
 from parallelrun_core.problems import Problems
 from parallelrun_core.spec import Input, JobSpec
 from parallelrun_core.spec.requirements import host_of

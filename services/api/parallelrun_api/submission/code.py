@@ -16,13 +16,13 @@ from pathlib import Path
 from typing import IO
 
 from parallelrun_api.submission.step_problems import Names, StepProblems
-from parallelrun_core.asset_names import stored_code
 from parallelrun_core.code.entry_script_check import check_entry_script
 from parallelrun_core.code.snapshots import snapshot_folder, snapshot_nothing, snapshot_zip
 from parallelrun_core.code.stored import add_snapshot, list_of
 from parallelrun_core.durable_files import sync_file, sync_folder, sync_tree
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.layout import code_store, make_store
+from parallelrun_core.names.assets import stored_code
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.spec.pipeline_steps import LeafStep
 from parallelrun_core.storage.path_rule import PathRule

@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from parallelrun_core.asset_names import code_called, stored_code
 from parallelrun_core.assets.contents import keep_context
 from parallelrun_core.code.context import CONTEXT, without_dockerfile
 from parallelrun_core.code.dockerfile_check import check_dockerfile
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.layout import code_store
+from parallelrun_core.names.assets import code_called, stored_code
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.storage.path_rule import PathRule
 from parallelrun_core.storage.stores import storage_of

@@ -10,7 +10,7 @@ from parallelrun_core.computes import images
 from parallelrun_core.computes.catalog import ComputeCatalog
 from parallelrun_core.computes.images import has_image
 from parallelrun_core.computes.selection import computes_in
-from parallelrun_core.spec import compute_names as names
+from parallelrun_core.names import computes as names
 from parallelrun_core.store.nodes import NodeInfo, Nodes, fewer_workers
 
 

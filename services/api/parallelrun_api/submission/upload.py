@@ -13,8 +13,8 @@ from anyio.to_thread import run_sync
 
 from parallelrun_api.http.errors import BodyTooLarge, UnsupportedMediaType
 from parallelrun_api.submission.forms import CONTENT, SubmissionForm
-from parallelrun_core.asset_names import Names
 from parallelrun_core.intake.reading import Reading, read_job
+from parallelrun_core.names.assets import Names
 from parallelrun_core.spec import JobSpec, PipelineSpec, load_document, load_json
 
 if TYPE_CHECKING:
