@@ -321,7 +321,7 @@ def test_endless_output_fills_no_disk_holds_nobody_up_and_is_counted() -> None:
 def test_an_init_that_hangs_fails_the_job_for_lack_of_progress_and_shows_where() -> None:
     script = "import time\ndef init():\n    time.sleep(1000)\ndef run(mini_batch):\n    return mini_batch\n"
     with Cluster() as cluster:
-        job = cluster.submit(script, inputs=cluster.files(4), progress_update_timeout=3)
+        job = cluster.submit(script, inputs=cluster.files(4), first_task_creation_timeout=3)
         result = cluster.result(job)
         assert result.state is JobState.FAILED
         assert result.failure is not None
