@@ -79,7 +79,7 @@ def canonical_origin(url: str) -> str:
 
 
 def check_key(path: str, url: str = "") -> None:
-    """Make sure that a path below a server or in a store names what it says.
+    """Make sure that a path below a server or in a store names what it says; one that ends in `/` names a folder.
 
     Args:
         url: what it is part of, for the message.
@@ -89,7 +89,7 @@ def check_key(path: str, url: str = "") -> None:
     """
     if not path or _HARMLESS.fullmatch(path):
         return
-    if "" in path.split("/") or not _DOTS.isdisjoint(_names(path)):
+    if "" in path.removesuffix("/").split("/") or not _DOTS.isdisjoint(_names(path)):
         raise ValueError(
             f"{_without_secrets(url or path)!r} has an empty name, '.' or '..' in it, which can't be asked for in a "
             "store; it may also be encoded (%2e)"
