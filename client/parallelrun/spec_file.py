@@ -15,7 +15,7 @@ from typing import Any, Final, Protocol, runtime_checkable
 from parallelrun.names import NamesFor
 from parallelrun.spec_source import Source
 from parallelrun_core.code.entry_script_check import check_entry_script
-from parallelrun_core.datastores import registry as here
+from parallelrun_core.datastores import registry as datastore_registry
 from parallelrun_core.errors import InvalidInput, Problem
 from parallelrun_core.intake.reading import Reading, read_job
 from parallelrun_core.problems import Problems
@@ -186,7 +186,7 @@ def _trouble_with_code(spec: JobSpec) -> Sequence[Problem]:
 
 def _unknown_datastores(spec: JobSpec) -> list[Problem]:
     """Problems with datastores that this process would know if they were defined."""
-    catalog = here.catalog()
+    catalog = datastore_registry.catalog()
     paths = [(f"/inputs/{name}/path", output.path) for name, output in spec.input_paths()]
     paths += [(f"/outputs/{name}/path", output.path) for name, output in spec.outputs.items()]
     return [

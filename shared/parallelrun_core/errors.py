@@ -5,7 +5,7 @@
     │   └── UnsafePath          a path or an archive member leaves its allowed folder       422
     ├── Unauthorized            the bearer token is missing or wrong                        401
     ├── NotFound                no such job, log, output or node                            404
-    │   └── UnknownAsset        no such asset (assets/names.py)                             404
+    │   └── UnknownAsset        no such asset (names/assets.py)                             404
     │       └── UnknownVersion  it has no such version or label                             404
     ├── Conflict                the state of the job doesn't allow this                     409
     ├── Unavailable             Redis or the shared folder can't be reached right now       503

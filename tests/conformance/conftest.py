@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from parallelrun_core.datastores import registry as here
+from parallelrun_core.datastores import registry as datastore_registry
 
 
 @pytest.fixture(autouse=True)
 def _without_datastores(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(here, "_PLACES", [])
+    monkeypatch.setattr(datastore_registry, "_PLACES", [])

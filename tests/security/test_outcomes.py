@@ -23,8 +23,8 @@ from parallelrun_core.wire.leasing import Reports
 from parallelrun_core.wire.outcome import decode_list, encode, encode_list
 from parallelrun_core.wire.states import JobState
 from tests.cluster import Cluster
+from tests.integration.queue.job_context import PATIENCE_S, Led
 from tests.integration.queue.job_on_redis import LONG_MS, JobOnRedis, decided, returned
-from tests.integration.queue.led_job import PATIENCE_S, Led
 from tests.unit.core.factories import outcome
 from tests.unit.master import factories
 

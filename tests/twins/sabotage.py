@@ -380,7 +380,7 @@ MECHANISMS: Final[dict[str, tuple[Line | Step, ...]]] = {
     # What makes the job upon which a master has decided that was killed then.
     "fire.completed": (Step("parallelrun_master.schedules.firing:Firing._go_on", nothing),),
     # What makes the end of a job known to masters that still have to tell of it.
-    "notices.owed": (Step("parallelrun_master.finishing:owe", nothing),),
+    "notices.owed": (Step("parallelrun_master.finishing:enqueue", nothing),),
     # What keeps notices from addresses where only machines themselves have business.
     "notices.addresses": (Step("parallelrun_master.notices.sending:refusal", always("")),),
     # What makes the end of a job known to masters that still have to send its trace.

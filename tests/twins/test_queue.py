@@ -27,7 +27,7 @@ from parallelrun_master import main
 from parallelrun_master.finishing import Finishing
 from parallelrun_master.leadership import Leadership
 from parallelrun_master.output_requests import OutputRequests
-from tests.integration.queue import led_job
+from tests.integration.queue import job_context
 from tests.integration.queue import test_concatenating as concatenating
 from tests.integration.queue import test_finishing as finishing
 from tests.integration.queue import test_leader as leader
@@ -119,7 +119,9 @@ def test_a_leader_whom_nobody_renews_in_a_long_step_is_found(
     monkeypatch.setattr(leader, "PATIENCE_S", 0.3)
     with expect_failure():
         leader.test_a_leader_whose_step_takes_longer_than_its_lease_goes_on(
-            lambda files, **options: led_job.Led(redis, redis_url, tmp_path, files, **options), "recovery", monkeypatch
+            lambda files, **options: job_context.Led(redis, redis_url, tmp_path, files, **options),
+            "recovery",
+            monkeypatch,
         )
 
 
@@ -127,11 +129,11 @@ def test_a_leader_that_looks_at_redis_only_after_an_error_is_found(
     redis: Redis, redis_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Leadership, "check_server", nothing)
-    for module in (led_job, leader_and_redis):
+    for module in (job_context, leader_and_redis):
         monkeypatch.setattr(module, "PATIENCE_S", 3.0)
     with without("lead.watchdog"), expect_failure():  # which would notice it, some seconds later
         leader_and_redis.test_a_redis_that_was_set_back_to_before_the_job_began_is_told_again(
-            lambda files, **options: led_job.Led(redis, redis_url, tmp_path, files, **options),
+            lambda files, **options: job_context.Led(redis, redis_url, tmp_path, files, **options),
             JobState.PROCESSING, False, monkeypatch,
         )  # fmt: skip
 
@@ -142,7 +144,7 @@ def test_a_resume_of_which_only_redis_knows_is_found(
     monkeypatch.setattr(main, "is_forgotten", lambda registry, folder: registry.state(folder.job_id) is None)
     with expect_failure():
         leader_and_redis.test_a_resume_that_redis_has_forgotten_is_done_all_the_same(
-            lambda files, **options: led_job.Led(redis, redis_url, tmp_path, files, **options)
+            lambda files, **options: job_context.Led(redis, redis_url, tmp_path, files, **options)
         )
 
 
@@ -159,7 +161,7 @@ def test_an_end_that_leaves_committed_results_unread_is_found(
     monkeypatch.setattr(Finishing, "_read_rest", nothing)
     with expect_failure():
         finishing.test_what_was_committed_before_the_end_is_kept_also_by_the_next_leader(
-            lambda files, **options: led_job.Led(redis, redis_url, tmp_path, files, **options), JobState.CANCELED
+            lambda files, **options: job_context.Led(redis, redis_url, tmp_path, files, **options), JobState.CANCELED
         )
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from parallelrun.models import Datastore
-from parallelrun_core.datastores import registry as here
+from parallelrun_core.datastores import registry as datastore_registry
 from parallelrun_core.datastores.catalog import datastore_catalog
 from parallelrun_core.service.state_folder import state_folder
 
@@ -56,7 +56,7 @@ def use() -> None:
     """Let this process know them, with their secrets: it looks at outputs in stores before a run starts."""
     folder = os.environ.get("PARALLELRUN_SECRETS_DIR")
     with suppress(RuntimeError):
-        here.use(state_folder(), Path(folder).absolute() if folder else None)
+        datastore_registry.use(state_folder(), Path(folder).absolute() if folder else None)
 
 
 def give_to(root: Path) -> None:

@@ -8,7 +8,7 @@ import signal
 from parallelrun_agent.agent import Agent
 from parallelrun_agent.environments.image_python import NoPython
 from parallelrun_agent.settings import AgentSettings
-from parallelrun_core.datastores import registry as here
+from parallelrun_core.datastores import registry as datastore_registry
 from parallelrun_core.service import telemetry
 from parallelrun_core.service.health import serve_health
 from parallelrun_core.service.process import hide_memory
@@ -21,7 +21,7 @@ def main(argv: list[str] | None = None) -> None:
     hide_memory()
     settings = AgentSettings.from_command_line(argv)
     telemetry.configure("agent", log_format=settings.log_format)
-    here.use(settings.root, settings.secrets_dir)
+    datastore_registry.use(settings.root, settings.secrets_dir)
     if settings.run_as:
         _become(settings.run_as)
     wait_for_fit_redis(settings, most_s=settings.alone_seconds)

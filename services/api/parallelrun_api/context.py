@@ -33,7 +33,7 @@ from parallelrun_api.views.feeds import WAIT_S, Feeds
 from parallelrun_api.views.folder_names import FolderNames
 from parallelrun_api.views.jobs import Jobs
 from parallelrun_core.computes.catalog import ComputeCatalog
-from parallelrun_core.datastores import registry as here
+from parallelrun_core.datastores import registry as datastore_registry
 from parallelrun_core.store.connection import connect
 from parallelrun_core.store.event_stream import EventStreams
 from parallelrun_core.store.job_views import JobViews
@@ -111,7 +111,7 @@ class Context:
 def build_context(settings: ApiSettings) -> Context:
     """Put a server together; nothing is connected or written yet."""
     client = connect(settings.redis_login)
-    here.use(settings.root, None)  # it checks what datastores stand for, and has no credentials for them
+    datastore_registry.use(settings.root, None)  # it checks what datastores stand for, and has no credentials for them
     registry = Registry(client)
     nodes = Nodes(client)
     job_views = JobViews(client)

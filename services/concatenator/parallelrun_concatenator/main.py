@@ -6,7 +6,7 @@ from functools import partial
 
 from parallelrun_concatenator.concatenate import concatenate
 from parallelrun_concatenator.settings import ConcatenatorSettings
-from parallelrun_core.datastores import registry as here
+from parallelrun_core.datastores import registry as datastore_registry
 from parallelrun_core.service import telemetry
 from parallelrun_core.service.health import serve_health
 from parallelrun_core.service.process import StopSignal, hide_memory
@@ -22,7 +22,7 @@ def main(argv: list[str] | None = None) -> None:
     hide_memory()
     settings = ConcatenatorSettings.from_command_line(argv)
     telemetry.configure("concatenator", log_format=settings.log_format)
-    here.use(settings.root, settings.secrets_dir)  # RQ workers are forked from this process
+    datastore_registry.use(settings.root, settings.secrets_dir)  # RQ workers are forked from this process
     log = telemetry.logger()
     wait_for_fit_redis(settings)
     stop, storage = StopSignal(), StorageTotals()

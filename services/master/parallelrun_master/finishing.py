@@ -24,8 +24,8 @@ from parallelrun_core.wire.states import JobState
 from parallelrun_master.job_context import JobContext
 from parallelrun_master.ledger import Ledger
 from parallelrun_master.leftovers import Leftovers
-from parallelrun_master.outbox.destinations import owed_in
-from parallelrun_master.outbox.entries import owe
+from parallelrun_master.outbox.destinations import destinations_of
+from parallelrun_master.outbox.entries import enqueue
 from parallelrun_master.output_requests import OutputRequests
 from parallelrun_master.planning.shuffling import discard
 from parallelrun_master.policy.hints import what_is_lost
@@ -132,8 +132,8 @@ class Finishing:
             metrics=last_values(job.folder.logs),
         )
         job.reports.conclude(result, ledger.errors)
-        for notes in owed_in(job.folder, job.record, job.queue.generation, self._settings.tracing()):
-            owe(notes, job.job_id, job.queue.generation)
+        for notes in destinations_of(job.folder, job.record, job.queue.generation, self._settings.tracing()):
+            enqueue(notes, job.job_id, job.queue.generation)
         result = job.folder.conclude(result, generation=job.queue.generation)
         failpoints.reach("finish.after_result")
         if state is JobState.COMPLETED:

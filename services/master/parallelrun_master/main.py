@@ -13,7 +13,7 @@ from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
-from parallelrun_core.datastores import registry as here
+from parallelrun_core.datastores import registry as datastore_registry
 from parallelrun_core.errors import Conflict, CorruptLog, Fenced, NotFound
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.unreadable import UNREADABLE, SkippedJobs
@@ -171,7 +171,7 @@ def main(argv: list[str] | None = None) -> None:
     hide_memory()
     settings = MasterSettings.from_command_line(argv)
     telemetry.configure("master", log_format=settings.log_format)
-    here.use(settings.root, settings.secrets_dir)  # leaders are forked from this process
+    datastore_registry.use(settings.root, settings.secrets_dir)  # leaders are forked from this process
     warm_up()
     wait_for_fit_redis(settings)
     stop, storage = StopSignal(), StorageTotals()

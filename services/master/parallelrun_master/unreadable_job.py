@@ -15,8 +15,8 @@ from parallelrun_core.store.leader_queue import LeaderQueue
 from parallelrun_core.store.registry import Registry
 from parallelrun_core.store.turns import wake
 from parallelrun_core.wire.states import JobState
-from parallelrun_master.outbox.destinations import owed_in
-from parallelrun_master.outbox.entries import owe
+from parallelrun_master.outbox.destinations import destinations_of
+from parallelrun_master.outbox.entries import enqueue
 from parallelrun_master.policy.setbacks import damage
 
 if TYPE_CHECKING:
@@ -51,8 +51,8 @@ def fail_unreadable_job(redis: Redis, folder: JobFolder, why: str, *, term: int)
     queue, is_recorded = LeaderQueue(redis, job_id), False
     generation = max(folder.generation(), queue.published_generation())
     with suppress(*UNREADABLE):
-        for notes in owed_in(folder, folder.record(), generation, tracing=None):
-            owe(notes, job_id, generation)
+        for notes in destinations_of(folder, folder.record(), generation, tracing=None):
+            enqueue(notes, job_id, generation)
     with suppress(CorruptLog):  # there is a result, which can't be read
         is_recorded = folder.conclude(result, generation=generation) is result
     queue.show({"ended": repr(result.ended)}, event=("end", msgspec.json.encode(result.state)))

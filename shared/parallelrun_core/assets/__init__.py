@@ -1,6 +1,5 @@
 """Assets: names for data, models, environments, components and code, each in versions that never change.
 
-    names.py        what a document may write for an asset, and what it stands for; the seam to those who read documents
     definition.py   what an asset is, by type: the fields of its document
     document.py     from a user's document, and the files beside it, to an asset that is about to be made
     catalog.py      the assets below a root folder: versions, labels, archive
@@ -8,6 +7,8 @@
     site.py         the site file: names and places of other people's documents, and what stands for them here
     registering.py  outputs of a job that has completed become assets
     resolving.py    finds what a name stands for: in the site file, then in a catalog
+
+What a document may write for an asset is in `core/names/assets.py`: the seam to those who read documents.
 
 A job never refers to an asset: when it is submitted, what the name stands for is copied into its spec, with the
 version. So a job is the same whatever becomes of the asset.

@@ -2,10 +2,10 @@
 
     definition.py     what a datastore is: the fields of a definition, and the address that it stands for
     document.py       from a user's document to a definition; it has no place for a secret
-    catalog.py        the definitions of a cluster, as files below its root folder
+    catalog.py        the definitions of a cluster, as documents below its root folder
     secret_files.py   a file of the folder of secrets on a node
     credentials.py    what is in one that a datastore refers to
-    here.py           what this process knows of both, as it is now
+    registry.py       what this process knows of both, as it is now
 
 A job names `azureml://datastores/NAME/paths/PATH`, which stays so in its folder and in messages: so it always says
 which credentials are meant, and never has them. Only masters, agents and concatenators read secrets; API and workers

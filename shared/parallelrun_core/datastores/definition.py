@@ -13,7 +13,7 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import Field, StrictBool, TypeAdapter, ValidationInfo, field_validator
 
 from parallelrun_core.spec.fields import Strict
-from parallelrun_core.storage.canonical import canonical_origin, check_key
+from parallelrun_core.untrusted.canonical import canonical_origin, check_key
 
 NAME_PATTERN: Final = r"^[A-Za-z0-9_][A-Za-z0-9_-]{0,127}$"
 SECRET_PATTERN: Final = r"^[A-Za-z0-9_][A-Za-z0-9._-]*(/[A-Za-z0-9_][A-Za-z0-9._-]*)*$"  # noqa: S105 - a pattern

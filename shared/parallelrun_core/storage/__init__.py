@@ -3,6 +3,7 @@
     location.py     what may be written where a path may stand
     supported.py    what of that is supported, and the path that stands for it
     url_flaws.py    URLs that no job may have
+    path_rule.py    which paths and URLs a job may use
     globs.py        the one matcher of glob patterns
     interface.py    what a storage does: `Storage`, and what it hands out
     stores.py       which storage a location belongs to: a new kind is an entry here and in `supported.KINDS`

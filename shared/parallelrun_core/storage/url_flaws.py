@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from parallelrun_core.storage.canonical import canonical
+from parallelrun_core.untrusted.canonical import canonical
 
 _WEB: Final = frozenset({"http", "https"})
 _CONTAINER_FIRST: Final = frozenset({"abfs", "abfss", "wasb", "wasbs", "adl"})

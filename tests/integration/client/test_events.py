@@ -7,8 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from parallelrun import Client, ConnectionFailed, NotFound
-from parallelrun import retry as patience
+from parallelrun import Client, ConnectionFailed, NotFound, retry
 from parallelrun.events import follow_events
 from parallelrun.transport import Transport
 from tests.integration.client.fake_api import COMPLETED, HANG_UP, JOB, Answer, FakeApi
@@ -50,7 +49,7 @@ def test_the_time_that_the_caller_takes_is_no_silence_of_the_server(
     api: FakeApi, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = 0.0
-    monkeypatch.setattr(patience, "time", SimpleNamespace(monotonic=lambda: now))
+    monkeypatch.setattr(retry, "time", SimpleNamespace(monotonic=lambda: now))
     api.on("GET", PATH, BEGINNING, END)
     transport = Transport(api.url)
     seen = []

@@ -7,8 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from parallelrun import Client, ConnectionFailed, InvalidInput, NotFound, RetryPolicy
-from parallelrun import retry as patience
+from parallelrun import Client, ConnectionFailed, InvalidInput, NotFound, RetryPolicy, retry
 from parallelrun.outputs import Outputs
 from parallelrun.transport import Transport
 from tests.integration.client.fake_api import COMPLETED, HANG_UP, Answer, FakeApi, Request
@@ -187,7 +186,7 @@ def test_a_server_that_stays_away_is_given_up(api: FakeApi, tmp_path: Path, monk
         nonlocal now
         now += seconds
 
-    monkeypatch.setattr(patience, "time", SimpleNamespace(monotonic=lambda: now))
+    monkeypatch.setattr(retry, "time", SimpleNamespace(monotonic=lambda: now))
     api.on("GET", "/v1/jobs/job_1", Answer.of(COMPLETED))
     api.on("GET", "/v1/jobs/job_1/outputs", HANG_UP)
     transport = Transport(api.url, retry=RetryPolicy(attempts=1))

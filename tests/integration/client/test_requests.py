@@ -23,8 +23,8 @@ from parallelrun import (
     Unauthorized,
     Unavailable,
     jobs,
+    retry,
 )
-from parallelrun import retry as patience
 from parallelrun.embedded.cluster import reserve_port
 from parallelrun.jobs import Jobs
 from parallelrun.transport import Transport
@@ -345,7 +345,7 @@ def patient(api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Job
         now += seconds
 
     clock = SimpleNamespace(monotonic=lambda: now)
-    monkeypatch.setattr(patience, "time", clock)
+    monkeypatch.setattr(retry, "time", clock)
     monkeypatch.setattr(jobs, "time", clock)
     transport = Transport(api.url, retry=QUICK, sleep=sleep)
     yield Jobs(transport, sleep=sleep), lambda: now

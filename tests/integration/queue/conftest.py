@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.integration.queue.job_context import Led
 from tests.integration.queue.job_on_redis import JobOnRedis
-from tests.integration.queue.led_job import Led
 from tests.redis_server import RedisServer
 
 if TYPE_CHECKING:

@@ -29,7 +29,7 @@ from tests.integration.queue.job_on_redis import decided
 if TYPE_CHECKING:
     pass
 
-from tests.integration.queue.led_job import Led
+from tests.integration.queue.job_context import Led
 
 pytestmark = [
     pytest.mark.integration,

@@ -31,7 +31,7 @@ from parallelrun_master.publisher import Publisher
 if TYPE_CHECKING:
     pass
 
-from tests.integration.queue.led_job import PATIENCE_S, Led, wait_until
+from tests.integration.queue.job_context import PATIENCE_S, Led, wait_until
 
 pytestmark = [
     pytest.mark.integration,

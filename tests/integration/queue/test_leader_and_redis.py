@@ -44,7 +44,7 @@ from tests.unit.core.factories import outcome
 if TYPE_CHECKING:
     pass
 
-from tests.integration.queue.led_job import PATIENCE_S, Led, wait_until
+from tests.integration.queue.job_context import PATIENCE_S, Led, wait_until
 
 pytestmark = [
     pytest.mark.integration,

@@ -16,7 +16,7 @@ from parallelrun_core.storage.objects.asking import asking
 from parallelrun_core.storage.objects.trouble import StoreAway
 from parallelrun_core.wire.states import JobState
 from parallelrun_master.policy.stages import Stage
-from tests.integration.queue.led_job import PATIENCE_S, Led, wait_until
+from tests.integration.queue.job_context import PATIENCE_S, Led, wait_until
 
 pytestmark = [
     pytest.mark.integration,

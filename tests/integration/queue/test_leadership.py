@@ -11,8 +11,8 @@ from parallelrun_core.errors import Fenced
 from parallelrun_core.store.leader_queue import LeaderQueue
 from parallelrun_core.wire.leasing import Reports
 from parallelrun_core.wire.states import JobState
+from tests.integration.queue.job_context import wait_until
 from tests.integration.queue.job_on_redis import LONG_MS, JobOnRedis, decided, message, successor
-from tests.integration.queue.led_job import wait_until
 
 if TYPE_CHECKING:
     from redis import Redis

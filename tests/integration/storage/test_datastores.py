@@ -12,7 +12,7 @@ import pytest
 
 from parallelrun.doctor import stores
 from parallelrun_core.checks.finding import Place
-from parallelrun_core.datastores import registry as here
+from parallelrun_core.datastores import registry as datastore_registry
 from parallelrun_core.datastores.catalog import datastore_catalog
 from parallelrun_core.datastores.document import read_definition
 from parallelrun_core.errors import Conflict
@@ -40,7 +40,7 @@ class Node:
         self.secrets = home / "secrets"
         (self.secrets / "datastores").mkdir(parents=True)
         self.secrets.chmod(0o700)
-        here.use(home, self.secrets)
+        datastore_registry.use(home, self.secrets)
 
     def put_secret(self, key: str = KEY, secret: str = SECRET) -> None:
         text = f"access_key_id: {key}\nsecret_access_key: {secret}\n"
@@ -62,11 +62,11 @@ def node(tmp_path: Path, server: ObjectServer, bucket: Bucket, monkeypatch: pyte
         monkeypatch.delenv(name)
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
     monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.setattr(here, "_FRESH_S", 0)
+    monkeypatch.setattr(datastore_registry, "_FRESH_S", 0)
     node = Node(tmp_path, server)
     node.put_secret()
     yield node
-    here._PLACES.clear()
+    datastore_registry._PLACES.clear()
     clients.forget()
     s3.forget()
 
@@ -230,7 +230,7 @@ def test_datastores_of_azure_and_google_are_as_those_of_s3(
     (secrets / "datastores").mkdir(parents=True)
     secrets.chmod(0o700)
     (secrets / "datastores" / "key").write_text(f"account_key: {ACCOUNT_KEY}\n")
-    here.use(tmp_path, secrets)
+    datastore_registry.use(tmp_path, secrets)
     given: dict[str, object] = {"type": kind, "prefix": bucket.prefix}
     if kind == "gcs":
         given |= {"bucket": BUCKET, "endpoint": server.url, "anonymous": True}
@@ -249,4 +249,4 @@ def test_datastores_of_azure_and_google_are_as_those_of_s3(
         with pytest.raises(Conflict):
             written(f"{URL}/out.txt", b"of another", owner="job_b")
     finally:
-        here._PLACES.clear()
+        datastore_registry._PLACES.clear()

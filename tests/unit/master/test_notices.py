@@ -23,7 +23,7 @@ from parallelrun_master.notices import delivery, sending
 from parallelrun_master.notices.delivery import Delivery, Order
 from parallelrun_master.notices.message import KeyUnusable, headers, key_of
 from parallelrun_master.notices.sending import NotDelivered, post
-from parallelrun_master.outbox.entries import attempts_of, owe, owed, taken
+from parallelrun_master.outbox.entries import attempts_of, enqueue, owed, taken
 from parallelrun_master.outbox.watch import Watch
 from parallelrun_master.policy.notices import GIVE_UP_S, Allowed, key_file, pause_s, refusal
 from tests.webhook import KEY, Receiver
@@ -180,7 +180,7 @@ class Ended:
         self.folder = JobFolder(root, self.job_id)
         spec: dict[str, Any] = {"name": "words", "notify": {"url": url, **notify}}
         self.folder.create(JobRecord(job_id=self.job_id, submitted=1.0, code="", spec=spec))
-        owe(notices_of(root), self.job_id, 0)
+        enqueue(notices_of(root), self.job_id, 0)
         if is_recorded:
             self.record()
 

@@ -18,7 +18,7 @@ from parallelrun_core.pipelines.standing import Standing
 from parallelrun_core.spec import PipelineSpec
 from parallelrun_core.wire.progress import Progress
 from parallelrun_core.wire.states import JobState, StepState
-from parallelrun_master.pipelines import fingerprints as contents
+from parallelrun_master.pipelines import fingerprints
 from parallelrun_master.pipelines.reuse import finished_before, key_of, offer
 
 
@@ -96,7 +96,7 @@ def test_an_output_that_is_not_what_the_step_has_made_is_not_reused(
 
 def test_an_output_of_too_many_files_to_compare_is_not_reused(tmp_path: Path) -> None:
     made = Made(tmp_path)
-    with patch.object(contents, "_MOST_FILES", 1):
+    with patch.object(fingerprints, "_MOST_FILES", 1):
         made.offer()
     assert not made.is_reused()
 

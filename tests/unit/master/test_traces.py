@@ -24,8 +24,8 @@ from parallelrun_core.wire.failure import JobFailure
 from parallelrun_core.wire.outcome import Failure, encode_all
 from parallelrun_core.wire.progress import Progress
 from parallelrun_core.wire.states import JobState
-from parallelrun_master.outbox.destinations import owed_in
-from parallelrun_master.outbox.entries import attempts_of, owe, owed
+from parallelrun_master.outbox.destinations import destinations_of
+from parallelrun_master.outbox.entries import attempts_of, enqueue, owed
 from parallelrun_master.policy.notices import GIVE_UP_S
 from parallelrun_master.policy.traced_tries import chosen
 from parallelrun_master.traces.delivery import Delivery, Order
@@ -62,7 +62,7 @@ class Ended:
         if not spec.get("steps"):
             self._run(tries)
         failure = JobFailure(code="ERROR_THRESHOLD", summary=f"it said {SECRET}") if state is JobState.FAILED else None
-        owe(traces_of(root), self.folder.job_id, 0)
+        enqueue(traces_of(root), self.folder.job_id, 0)
         self.folder.conclude(
             JobResult(
                 job_id=self.folder.job_id, state=state, started=BEGUN + 1, ended=BEGUN + 60, failure=failure,
@@ -148,7 +148,7 @@ def test_a_trace_tells_how_the_job_went(tmp_path: Path, monkeypatch: pytest.Monk
 def test_a_trace_that_is_sent_twice_is_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     job = Ended(tmp_path)
     first = sent(job, monkeypatch)
-    owe(traces_of(tmp_path), job.folder.job_id, 0)
+    enqueue(traces_of(tmp_path), job.folder.job_id, 0)
     assert sent(job, monkeypatch) == first
 
 
@@ -313,7 +313,7 @@ def test_the_trace_of_a_step_is_owed_while_its_pipeline_cannot_be_read(
     step = Ended(tmp_path, parent=Parent(job_id=pipeline.folder.job_id, step="count", owner=pipeline.folder.job_id))
     record, sampler = step.folder.record(), Sampler(share=share)
     with cannot_be_read(str(pipeline.folder.layout.record), 1, OSError(EIO, "not now")):
-        assert owed_in(step.folder, record, 0, Tracing(sampler=sampler)) == [traces_of(tmp_path)]
+        assert destinations_of(step.folder, record, 0, Tracing(sampler=sampler)) == [traces_of(tmp_path)]
     with Collector() as collector:
         monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.url)
         step.deliver(sampler=sampler)

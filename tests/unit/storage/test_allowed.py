@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from parallelrun_core.datastores import registry as here
+from parallelrun_core.datastores import registry as datastore_registry
 from parallelrun_core.datastores.catalog import datastore_catalog
 from parallelrun_core.datastores.document import read_definition
 from parallelrun_core.errors import UnsafePath
@@ -77,7 +77,7 @@ def test_a_datastore_is_allowed_if_what_it_stands_for_is(tmp_path: Path) -> None
     catalog = datastore_catalog(tmp_path)
     catalog.define(read_definition({"type": "s3", "bucket": "ours", "prefix": "a/b"}, name="d"))
     catalog.define(read_definition({"type": "s3", "bucket": "ours", "endpoint": "http://10.0.0.1:9000"}, name="inside"))
-    here.use(tmp_path, None)
+    datastore_registry.use(tmp_path, None)
     path, inside = "azureml://datastores/d/paths/x", "azureml://datastores/inside/paths/x"
 
     def refused(url: str, *roots: str) -> str:
@@ -92,5 +92,5 @@ def test_a_datastore_is_allowed_if_what_it_stands_for_is(tmp_path: Path) -> None
     assert not refused(inside, "http://10.0.0.1:9000/ours")
     assert refused(inside, "http://10.0.0.1:9000/other")
     assert refused("azureml://datastores/other/paths/x", "s3://") == "there is no datastore 'other'"
-    here._PLACES.clear()
+    datastore_registry._PLACES.clear()
     assert "no datastores are known here" in refused(path, "s3://")

@@ -16,10 +16,10 @@ from parallelrun_core.datastores import registry
 from parallelrun_core.datastores.catalog import datastore_catalog
 from parallelrun_core.datastores.document import read_definition
 from parallelrun_core.errors import InvalidInput
-from parallelrun_core.storage import canonical
 from parallelrun_core.storage.objects.allowed import is_below, refusal
 from parallelrun_core.storage.path_rule import PathRule, Places
 from parallelrun_core.storage.supported import supported_path
+from parallelrun_core.untrusted import canonical
 from tests.twins.sabotage import expect_failure, nothing
 
 ROOT = "https://h.example/allowed"

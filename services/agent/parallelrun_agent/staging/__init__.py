@@ -13,8 +13,8 @@ cache.py          what was fetched once: on the node's disk, bounded, shared by 
 room.py           how much of the disk that takes, and what goes when something else needs the room
 shards.py         the folders that its files are spread over
 new_object.py     a file of it that is being filled
-flushed.py        what of it a crash of the machine may have left without its content
+crash_recovery.py what of it a crash of the machine may have left without its content
 fetching.py       one object, or a part of it, in exactly the version that was listed
 parts.py          which parts of a table's file a mini-batch needs
-growing.py        a part that ends only where the record does
+partial_file.py   a part that ends only where the record does
 """

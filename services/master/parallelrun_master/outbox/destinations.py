@@ -12,7 +12,7 @@ from parallelrun_core.tracing.of_job import span_of
 from parallelrun_core.tracing.switch import Tracing
 
 
-def owed_in(folder: JobFolder, record: JobRecord, generation: int, tracing: Tracing | None) -> list[Path]:
+def destinations_of(folder: JobFolder, record: JobRecord, generation: int, tracing: Tracing | None) -> list[Path]:
     """The folders of notes in which the end of this generation of a job belongs."""
     destinations = {
         notices_of(folder.root): bool(record.spec.get("notify")),

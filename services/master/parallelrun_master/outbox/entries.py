@@ -27,7 +27,7 @@ class Attempts(msgspec.Struct, kw_only=True):
     """Time when it is due."""
 
 
-def owe(notes: Path, job_id: str, generation: int) -> None:
+def enqueue(notes: Path, job_id: str, generation: int) -> None:
     """Owe the end of a job that is about to be recorded, durably.
 
     Before, and not after: a leader that dies in between leaves a note that waits for the end, and not an end of which

@@ -19,7 +19,7 @@ from parallelrun_core.store.registry import Registry
 from parallelrun_core.wire.failure import JobFailure
 from parallelrun_core.wire.progress import Progress
 from parallelrun_core.wire.states import JobState, StepState
-from parallelrun_master.outbox.entries import owe
+from parallelrun_master.outbox.entries import enqueue
 from parallelrun_master.pipelines.reports import PipelineReports
 from parallelrun_master.policy.failed_steps import EndedStep, failure_of
 
@@ -31,7 +31,7 @@ class Ending:
     """Concludes one pipeline, and retires it.
 
     Args:
-        owed_in: the folders of notes in which its end belongs.
+        destinations_of: the folders of notes in which its end belongs.
         check_turn: raises `Fenced` when the pipeline is no longer the caller's to lead.
     """
 
@@ -42,14 +42,14 @@ class Ending:
         registry: Registry,
         reports: PipelineReports,
         *,
-        owed_in: Sequence[Path],
+        destinations_of: Sequence[Path],
         check_turn: Callable[[], object],
     ) -> None:
         self._folder = folder
         self._queue = queue
         self._registry = registry
         self._reports = reports
-        self._owed_in = owed_in
+        self._owed_in = destinations_of
         self._check_turn = check_turn
 
     def conclude(self, state: JobState, by_step: Mapping[str, Standing]) -> None:
@@ -78,7 +78,7 @@ class Ending:
         self._check_turn()
         self._reports.conclude(result, by_step)
         for notes in self._owed_in:
-            owe(notes, job_id, self._queue.generation)
+            enqueue(notes, job_id, self._queue.generation)
         self._folder.conclude(result, generation=self._queue.generation)
         failpoints.reach("finish.after_result")
 

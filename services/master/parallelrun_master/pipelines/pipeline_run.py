@@ -17,7 +17,7 @@ from parallelrun_core.pipelines.standing import Standing, standings
 from parallelrun_core.store.registry import Registry
 from parallelrun_core.tracing.switch import Tracing
 from parallelrun_core.wire.states import JobState, StepState
-from parallelrun_master.outbox.destinations import owed_in
+from parallelrun_master.outbox.destinations import destinations_of
 from parallelrun_master.pipelines.condition_values import truths
 from parallelrun_master.pipelines.ending import Ending
 from parallelrun_master.pipelines.propagate import pass_on_from
@@ -59,7 +59,7 @@ class PipelineRun:
             self._queue,
             self._registry,
             self._reports,
-            owed_in=owed_in(folder, record, self._queue.generation, tracing),
+            destinations_of=destinations_of(folder, record, self._queue.generation, tracing),
             check_turn=self._check_turn,
         )
         self._has_checked = False

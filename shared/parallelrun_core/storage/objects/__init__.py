@@ -9,7 +9,7 @@
     parallel_listing.py   large folders of a store at the same time
     copying.py      an object that is copied to a local file
     reading.py      an object that is read in ranges
-    ahead.py        the same for small reads that follow each other
+    read_ahead.py   the same for small reads that follow each other
     asking.py       which threads wait for a store
     uploads/        new objects
     meters.py       what this process has asked of stores, and how long it took

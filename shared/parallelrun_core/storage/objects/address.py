@@ -10,7 +10,7 @@
     azureml://datastores/NAME/paths/KEY                  below the folder that the definition of the datastore names
 
 A key is text as the store has it: nothing in it is unquoted. `//`, `.` and `..` in it, in any spelling, are refused by
-`storage/canonical.py`. Only the path of an `https:` URL is quoted, as in a browser.
+`untrusted/canonical.py`. Only the path of an `https:` URL is quoted, as in a browser.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 from urllib.parse import unquote
 
-from parallelrun_core.storage.canonical import canonical, check_key
 from parallelrun_core.storage.globs import has_wildcard, split_pattern
 from parallelrun_core.storage.location import datastore_of, in_datastore
 from parallelrun_core.storage.url_flaws import NO_PASSWORDS
+from parallelrun_core.untrusted.canonical import canonical, check_key
 
 _URL: Final = re.compile(r"([a-z][a-z0-9+.-]*):/+([^/]*)/?(.*)", re.IGNORECASE | re.DOTALL)
 _AZURE_HOST: Final = re.compile(r"[a-z0-9-]+\.(blob|dfs)\.core\.[a-z.]+", re.IGNORECASE)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from parallelrun_core.datastores import registry as here
+from parallelrun_core.datastores import registry as datastore_registry
 from parallelrun_core.errors import NotFound, UnsafePath
 from parallelrun_core.storage.interface import Trouble
 from parallelrun_core.storage.location import datastore_of
@@ -35,7 +35,7 @@ _HOW = f"PARALLELRUN_ALLOWED_ROOTS of the API has no URL: add one there, such as
 
 def _of_datastore(name: str, url: str, rule: PathRule) -> Trouble | None:
     """Return the trouble with a path in a datastore: what it stands for counts."""
-    catalog = here.catalog()
+    catalog = datastore_registry.catalog()
     if catalog is None:
         return Trouble(f"{url[:200]!r}: no datastores are known here", "submit the job to a cluster that has them")
     try:

@@ -5,7 +5,8 @@ there are two ways here:
 
     multipart.py    S3: completing the upload itself names the condition. It is there under its name or not at all
     s3.py           the clients for it
-    beside.py       the others: uploaded under another name, then copied by the store itself if the name is free, which
+    copy_then_rename.py
+                    the others: uploaded under another name, then copied by the store itself if the name is free, which
                     costs it nothing within one account or bucket
 
 Both mark the object with the job that made it. So a job whose concatenation is repeated may replace its own earlier
@@ -22,8 +23,7 @@ from parallelrun_core.storage.objects.address import address_of
 from parallelrun_core.storage.objects.clients import client_of
 from parallelrun_core.storage.objects.meters import metered
 from parallelrun_core.storage.objects.trouble import in_plain_words
-from parallelrun_core.storage.objects.uploads import copy_then_rename as beside
-from parallelrun_core.storage.objects.uploads import multipart, s3
+from parallelrun_core.storage.objects.uploads import copy_then_rename, multipart, s3
 from parallelrun_core.storage.objects.uploads.parts import MAX_PARTS, requests_for
 
 _PART_BYTES: Final = 8 << 20
@@ -36,7 +36,7 @@ def create(url: str, owner: str) -> NewFile:
     if s3.is_s3(address):
         upload = multipart.MultipartObject(url, address, owner)
     else:
-        upload = beside.ObjectBeside(url, address, owner)
+        upload = copy_then_rename.ObjectBeside(url, address, owner)
     return upload
 
 
@@ -56,7 +56,7 @@ def put(url: str, file: BinaryIO, size_bytes: int) -> None:
 
 def replace(source_url: str, target: str) -> None:
     source, where = address_of(source_url), address_of(target)
-    way = multipart if s3.is_s3(source) else beside
+    way = multipart if s3.is_s3(source) else copy_then_rename
     way.replace(target, source, where)
 
 
@@ -64,7 +64,7 @@ def unfinished(url: str, owner: str) -> Sequence[str]:
     address = address_of(url)
     if s3.is_s3(address):
         return multipart.unfinished(address)
-    return beside.unfinished(address, owner)
+    return copy_then_rename.unfinished(address, owner)
 
 
 def discard(names: Sequence[str]) -> None:
@@ -72,4 +72,4 @@ def discard(names: Sequence[str]) -> None:
         if multipart.is_upload(name):
             multipart.abort(name)
         else:
-            beside.remove(name)
+            copy_then_rename.remove(name)

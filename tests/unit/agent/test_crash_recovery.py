@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from parallelrun_agent.staging import crash_recovery as flushed
+from parallelrun_agent.staging import crash_recovery
 from parallelrun_agent.staging.cache import StageCache
 from parallelrun_agent.staging.crash_recovery import NONE, doubt_of, end_doubt
 from parallelrun_core.storage.interface import Version
@@ -43,7 +43,7 @@ class Machine:
         while _now() <= before:
             time.sleep(0.001)
         self._boots += 1
-        self._monkeypatch.setattr(flushed, "_running", lambda boot=self._boots: f"boot {boot}")
+        self._monkeypatch.setattr(crash_recovery, "_running", lambda boot=self._boots: f"boot {boot}")
 
     def age(self, seconds: float) -> None:
         """As if all that was done here by now had been done earlier."""
@@ -117,7 +117,7 @@ def test_what_was_fetched_shortly_before_a_crash_is_not_believed(machine: Machin
 
 
 def test_a_cache_that_believes_all_that_is_there_is_found(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(flushed, "_UNSAFE_S", -1000.0)
+    monkeypatch.setattr(crash_recovery, "_UNSAFE_S", -1000.0)
     with expect_failure():
         test_what_was_fetched_shortly_before_a_crash_is_not_believed(machine)
 

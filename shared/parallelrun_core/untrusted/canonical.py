@@ -27,11 +27,11 @@ class UrlParts(NamedTuple):
 
     scheme: str
     host: str
-    """Of a web server in lower case, without the port that the scheme stands for."""
+    """The host: of a web server in lower case, without the port that the scheme stands for."""
     path: str
-    """As it came, without the '/' in front."""
+    """The path as it came, without the '/' in front."""
     query: str
-    """With its '?'; empty if there is none. Only web servers have one: in a store, it is part of a key."""
+    """The query with its '?'; empty if there is none. Only web servers have one: in a store, it is part of a key."""
 
 
 def canonical(url: str) -> UrlParts:

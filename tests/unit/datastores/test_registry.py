@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from parallelrun_core.datastores import registry as here
+from parallelrun_core.datastores import registry as datastore_registry
 from parallelrun_core.datastores.catalog import DatastoreCatalog, datastore_catalog
 from parallelrun_core.datastores.credentials import AccountKey, Keys, Sas, ServiceAccount, ServicePrincipal
 from parallelrun_core.datastores.document import read_definition
@@ -33,16 +33,18 @@ def secrets(tmp_path: Path) -> Path:
 
 @pytest.fixture(autouse=True)
 def told(tmp_path: Path, secrets: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[DatastoreCatalog]:
-    monkeypatch.setattr(here, "_FRESH_S", 0)
-    here.use(tmp_path, secrets)
+    monkeypatch.setattr(datastore_registry, "_FRESH_S", 0)
+    datastore_registry.use(tmp_path, secrets)
     yield datastore_catalog(tmp_path)
-    here._PLACES.clear()
+    datastore_registry._PLACES.clear()
 
 
-def known_with(told: DatastoreCatalog, secrets: Path, document: Mapping[str, object], content: str) -> here.Known:
+def known_with(
+    told: DatastoreCatalog, secrets: Path, document: Mapping[str, object], content: str
+) -> datastore_registry.Known:
     told.define(read_definition(dict(document), name="d"))
     (secrets / "datastores" / "key").write_text(content)
-    return here.known("d")
+    return datastore_registry.known("d")
 
 
 @pytest.mark.parametrize(
@@ -83,7 +85,9 @@ def test_a_service_accounts_file_is_used_as_google_has_written_it(told: Datastor
 def test_a_file_with_something_else_is_refused_without_a_word_of_it(
     told: DatastoreCatalog, secrets: Path, document: Mapping[str, object], content: str
 ) -> None:
-    with pytest.raises(here.DatastoreUnusable, match=r"datastore 'd': its secret 'key' .* it must have") as refused:
+    with pytest.raises(
+        datastore_registry.DatastoreUnusable, match=r"datastore 'd': its secret 'key' .* it must have"
+    ) as refused:
         known_with(told, secrets, document, content)
     assert CANARY not in f"{refused.value!r}{refused.value.__cause__!r}"
     assert refused.value.__suppress_context__
@@ -91,39 +95,39 @@ def test_a_file_with_something_else_is_refused_without_a_word_of_it(
 
 def test_what_is_changed_is_known_at_once_by_whoever_asks(told: DatastoreCatalog, secrets: Path) -> None:
     before = known_with(told, secrets, S3, KEYS)
-    assert here.known("d") is before
+    assert datastore_registry.known("d") is before
     after = known_with(told, secrets, S3, KEYS.replace(CANARY, "rotated"))
     assert after.credentials == Keys("a", "rotated")
     told.define(read_definition(S3 | {"bucket": "other"}, name="d"))
-    assert here.known("d").datastore.root == "s3://other"
+    assert datastore_registry.known("d").datastore.root == "s3://other"
     told.remove("d")
-    with pytest.raises(here.DatastoreUnusable, match="no datastore 'd'"):
-        here.known("d")
+    with pytest.raises(datastore_registry.DatastoreUnusable, match="no datastore 'd'"):
+        datastore_registry.known("d")
 
 
 def test_nothing_is_read_again_while_it_is_fresh(
     told: DatastoreCatalog, secrets: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     known_with(told, secrets, S3, KEYS)
-    monkeypatch.setattr(here, "_FRESH_S", 3600)
-    monkeypatch.setattr(here, "_stamp", None)
-    assert here.known("d").credentials == Keys("a", CANARY)
+    monkeypatch.setattr(datastore_registry, "_FRESH_S", 3600)
+    monkeypatch.setattr(datastore_registry, "_stamp", None)
+    assert datastore_registry.known("d").credentials == Keys("a", CANARY)
 
 
 def test_what_is_missing_is_said_with_what_to_do(told: DatastoreCatalog, secrets: Path, tmp_path: Path) -> None:
     told.define(read_definition(S3, name="images"))
-    with pytest.raises(here.DatastoreUnusable, match=r"put it into .*/secrets/datastores/key"):
-        here.known("images")
-    with pytest.raises(here.DatastoreUnusable, match="did you mean 'images'"):
-        here.known("image")
+    with pytest.raises(datastore_registry.DatastoreUnusable, match=r"put it into .*/secrets/datastores/key"):
+        datastore_registry.known("images")
+    with pytest.raises(datastore_registry.DatastoreUnusable, match="did you mean 'images'"):
+        datastore_registry.known("image")
     secrets.chmod(0o755)
-    with pytest.raises(here.DatastoreUnusable, match="chmod 700"):
-        here.known("images")
-    here.use(tmp_path, None)
-    with pytest.raises(here.DatastoreUnusable, match="PARALLELRUN_SECRETS_DIR"):
-        here.known("images")
+    with pytest.raises(datastore_registry.DatastoreUnusable, match="chmod 700"):
+        datastore_registry.known("images")
+    datastore_registry.use(tmp_path, None)
+    with pytest.raises(datastore_registry.DatastoreUnusable, match="PARALLELRUN_SECRETS_DIR"):
+        datastore_registry.known("images")
     told.define(read_definition(S3 | {"anonymous": True}, name="images"))
-    assert here.known("images").credentials is None
+    assert datastore_registry.known("images").credentials is None
 
 
 def test_definitions_are_files_for_the_services_alone(told: DatastoreCatalog, tmp_path: Path) -> None:
