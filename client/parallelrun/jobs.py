@@ -107,6 +107,7 @@ class Jobs:
         status: str | None = None,
         parent: str | None = None,
         steps: bool = False,
+        owner: str | None = None,
         limit: int | None = None,
     ) -> Iterator[Job]:
         """Jobs, newest first; pages are fetched as they are needed.
@@ -115,6 +116,7 @@ class Jobs:
             status: only jobs in this state.
             parent: only the jobs of the steps of this pipeline.
             steps: also jobs of steps; by default, only what was submitted is listed.
+            owner: only jobs of this person.
         """
         params = {"limit": str(min(limit or _PAGE, _PAGE))}
         if status:
@@ -123,6 +125,8 @@ class Jobs:
             params["parent"] = parent
         if steps:
             params["steps"] = "true"
+        if owner is not None:
+            params["owner"] = owner
         return islice(pages(self._transport, "/v1/jobs", Job, params), limit)
 
     def steps(self, job_id: str) -> dict[str, Step]:

@@ -25,10 +25,10 @@ from tests.unit.core import test_pipelines as steps
 def test_a_version_that_can_be_written_over_is_found(tmp_path: Path) -> None:
     write = Catalog._write
 
-    def write_anew(self: Catalog, kind: str, name: str, version: str, content: dict[str, Any]) -> bool:
+    def write_anew(self: Catalog, kind: str, name: str, version: str, *args: Any) -> bool:
         with suppress(NotFound):
             self._versions_as(_Version, kind, name).remove(version)
-        return write(self, kind, name, version, content)
+        return write(self, kind, name, version, *args)
 
     with patch.object(Catalog, "_write", write_anew), expect_failure():
         versions.test_a_version_never_changes(tmp_path)

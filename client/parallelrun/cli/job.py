@@ -108,6 +108,10 @@ def list_jobs(
     status: Annotated[str, typer.Option(help="Only jobs in this state.", autocompletion=job_states)] = "",
     parent: Annotated[str, typer.Option(metavar="ID", help="Only the jobs of the steps of this pipeline.")] = "",
     steps: Annotated[bool, typer.Option("--steps", help="Also jobs of steps of pipelines.")] = False,
+    owner: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Only jobs of this person: the name of a token.", show_default=False),
+    ] = None,
     limit: Annotated[int, typer.Option(min=1, help="The maximum number of jobs.")] = 50,
     form: FormatOption = Format.TABLE,
     url: Url = "",
@@ -118,14 +122,18 @@ def list_jobs(
     from parallelrun.progress.text import mini_batches
 
     with connect(url, token) as client:
+        jobs = list(
+            client.jobs.list(status=status or None, parent=parent or None, steps=steps, owner=owner, limit=limit)
+        )
         show_list(
-            client.jobs.list(status=status or None, parent=parent or None, steps=steps, limit=limit),
+            jobs,
             form,
             name=lambda each: each.id,
             columns=[
                 ("ID", lambda each: each.id),
                 ("NAME", lambda each: each.name),
                 ("TYPE", lambda each: each.type),
+                *([("OWNER", lambda each: each.owner)] if any(each.owner for each in jobs) else []),
                 ("STATE", lambda each: each.state),
                 ("MINI-BATCHES", lambda each: mini_batches(each.progress)),
                 ("FAILED", lambda each: each.progress.failed),
@@ -213,6 +221,7 @@ def show(job_id: JobId, form: FormatOption = Format.TABLE, url: Url = "", token:
         ("id", answer.id),
         ("name", answer.name),
         ("type", answer.type),
+        ("owner", answer.owner),
         ("step of", f"{answer.parent.job} ({answer.parent.step})" if answer.parent else ""),
         ("state", answer.state),
         ("steps", "\n".join(f"{step.name}: {describe_step(step)}{_of_job(step)}" for step in answer.steps)),

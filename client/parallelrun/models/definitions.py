@@ -28,6 +28,8 @@ class Asset(msgspec.Struct, kw_only=True, frozen=True):
     """data, model, environment, component or code."""
     name: str
     version: str
+    owner: str = ""
+    """The person who made it; empty: whoever runs the server."""
     id: str = ""
     """The name by which a job's document refers to it: `azureml:NAME:VERSION`."""
     created: str | None = None
@@ -66,6 +68,8 @@ class Schedule(msgspec.Struct, kw_only=True, frozen=True):
     """A schedule as it was when the server answered."""
 
     name: str
+    owner: str = ""
+    """The person whose it is, and whose its jobs are; empty: whoever runs the server."""
     enabled: bool = True
     trigger: dict[str, Any] = {}
     display_name: str = ""
@@ -89,6 +93,8 @@ class BatchEndpoint(msgspec.Struct, kw_only=True, frozen=True):
     """A batch endpoint as it was when the server answered."""
 
     name: str
+    owner: str = ""
+    """The person whose it is; empty: whoever runs the server."""
     display_name: str = ""
     description: str = ""
     tags: dict[str, str] = {}

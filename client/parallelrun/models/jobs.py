@@ -80,6 +80,8 @@ class Job(msgspec.Struct, kw_only=True, frozen=True):
     parent: StepOf | None = None
     """The pipeline of which it is a step, if it is one."""
     name: str = ""
+    owner: str = ""
+    """The person whose job it is: the name of a token. Empty: whoever runs the server."""
     version: int = 0
     submitted: str | None = None
     """RFC 3339, UTC; so are the other times."""

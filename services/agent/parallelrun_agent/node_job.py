@@ -66,7 +66,7 @@ class NodeJob:
         if not _is_for(record, settings):
             raise OtherCompute
         spec = record.job_spec()
-        user = settings.worker_user(record.owner)
+        user = settings.worker_user(record.outermost)
         share_job(folder, settings.node, user)
         self._redis = redis
         self._settings = settings

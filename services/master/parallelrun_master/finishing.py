@@ -226,8 +226,9 @@ class Finishing:
         from parallelrun_core.assets.registering import register_outputs
 
         paths = job.folder.output_paths(job.spec)
-        generation = job.queue.generation
-        assets, refused = register_outputs(job.folder.root, job.job_id, job.spec.outputs, paths, generation)
+        assets, refused = register_outputs(
+            job.folder.root, job.job_id, job.spec.outputs, paths, job.queue.generation, owner=job.record.owner
+        )
         for asset in assets:
             job.reports.say(f"The output {asset.content['made_by']['output']!r} is registered as {asset.id}.")
         return refused

@@ -58,6 +58,8 @@ class _Head(msgspec.Struct, kw_only=True, frozen=True):
     number: int
     """Its place among the versions of the asset, by when they were created."""
     created: float
+    owner: str = ""
+    """The person who made it."""
 
 
 class _Version(_Head, kw_only=True, frozen=True):
@@ -150,12 +152,20 @@ class Catalog:
         return {label: self._label(kind, name, label) for label in self._of(kind, name).child(_LABELS).names()}
 
     def add(
-        self, kind: str, name: str, content: dict[str, Any], *, version: str = "", about: About = NOTHING_SAID
+        self,
+        kind: str,
+        name: str,
+        content: dict[str, Any],
+        *,
+        version: str = "",
+        about: About = NOTHING_SAID,
+        owner: str = "",
     ) -> tuple[Asset, bool]:
         """Make a version, durably; returns it, and whether it is new.
 
         Args:
             version: its name; by default the number after the highest one.
+            owner: the person who makes it.
 
         Raises:
             InvalidInput: a name is no name.
@@ -164,7 +174,7 @@ class Catalog:
         checked_name(name, "name")
         for _ in range(_MOST_TRIES):
             chosen = checked_name(version, "version") if version else self.next_version(kind, name)
-            is_new = self._write(kind, name, chosen, content)
+            is_new = self._write(kind, name, chosen, content, owner)
             if not is_new and not version:
                 continue  # somebody else was faster, and has taken the number
             record = self._read(kind, name, chosen)
@@ -252,12 +262,13 @@ class Catalog:
         checked_type(kind)
         return self._versions_as(_Head, kind, name).names() if _NAME.fullmatch(name) else []
 
-    def _write(self, kind: str, name: str, version: str, content: dict[str, Any]) -> bool:
+    def _write(self, kind: str, name: str, version: str, content: dict[str, Any], owner: str) -> bool:
         versions = self._versions_as(_Version, kind, name)
         if version in versions:
             return False
         numbers = (self._read_as(_Head, kind, name, each).number for each in self._versions(kind, name))
-        record = _Version(number=max(numbers, default=0) + 1, created=time.time(), content=content)
+        number = max(numbers, default=0) + 1
+        record = _Version(number=number, created=time.time(), owner=owner, content=content)
         return versions.put_if_absent(version, record)
 
     def _read(self, kind: str, name: str, version: str) -> _Version:
@@ -282,6 +293,7 @@ class Catalog:
             version=version,
             content=content,
             created=record.created,
+            owner=record.owner,
             description=about.description,
             tags=about.tags,
             properties=about.properties,

@@ -21,13 +21,20 @@ _MOST_TRIES: Final = 1000
 
 
 def register_outputs(
-    root: Path, job_id: str, outputs: Mapping[str, Output], paths: Mapping[str, str], generation: int = 0
+    root: Path,
+    job_id: str,
+    outputs: Mapping[str, Output],
+    paths: Mapping[str, str],
+    generation: int = 0,
+    *,
+    owner: str = "",
 ) -> tuple[list[Asset], list[str]]:
     """Make assets of those outputs of a job that name one. Again, for the same generation, it makes nothing more.
 
     Args:
         paths: where each output is.
         generation: the one in which the job has completed: another one has made something else.
+        owner: the person whose job it is.
 
     Returns:
         The assets, and why others could not be made, for people.
@@ -49,7 +56,7 @@ def register_outputs(
         maker |= {"generation": generation} if generation else {}
         content = {"type": output.asset.type, "path": paths[name], "made_by": maker}
         try:
-            assets.append(add_made(Catalog(root), kind, output.asset.name, content))
+            assets.append(add_made(Catalog(root), kind, output.asset.name, content, owner=owner))
         except ParallelRunError as error:
             refused.append(f"{subject}: {error.message}")
         except OSError as error:
@@ -59,18 +66,21 @@ def register_outputs(
     return assets, refused
 
 
-def add_made(catalog: Catalog, kind: str, name: str, content: dict[str, Any]) -> Asset:
+def add_made(catalog: Catalog, kind: str, name: str, content: dict[str, Any], *, owner: str = "") -> Asset:
     """The version for an output: the one that its job asks for, else the one that was chosen for it first.
+
+    Args:
+        owner: the person whose job made it.
 
     Raises:
         Conflict: there is such a version with another content.
     """
     if version := content["made_by"].get("version"):
-        return catalog.add(kind, name, content, version=version)[0]
+        return catalog.add(kind, name, content, version=version, owner=owner)[0]
     for attempt in range(_MOST_TRIES):
         chosen = _chosen(catalog, kind, name, content, attempt)
         with suppress(Conflict):  # somebody else has made it since
-            return catalog.add(kind, name, content, version=chosen)[0]
+            return catalog.add(kind, name, content, version=chosen, owner=owner)[0]
     raise Conflict(f"Too many versions of {kind} {name!r} are being created.")
 
 

@@ -21,6 +21,8 @@ class Endpoint(msgspec.Struct, kw_only=True, frozen=True):
     made: float
     at: float
     """Time when it was last defined."""
+    owner: str = ""
+    """The person who made it; empty: nobody in particular."""
     default_deployment: str = ""
     """The one that is invoked when a request names none."""
     display_name: str = ""

@@ -62,9 +62,11 @@ class JobRecord(msgspec.Struct, kw_only=True, frozen=True):
     """The pipeline of which it is a step; None: somebody has submitted it."""
     origins: dict[str, str] | None = None
     """The settings that were given, each with its JSON pointer into the submitted document. None if an earlier release
-    has accepted it. None if an earlier release has accepted it."""
+    has accepted it."""
     traceparent: str = ""
     """The span of whoever has submitted it, as the header `traceparent` has it; that of a step is with its pipeline."""
+    owner: str = ""
+    """The person whose job it is: the name of a token. Empty: nobody's in particular."""
 
     @property
     def is_pipeline(self) -> bool:
@@ -72,8 +74,8 @@ class JobRecord(msgspec.Struct, kw_only=True, frozen=True):
         return self.spec.get("type") == "pipeline"
 
     @property
-    def owner(self) -> str:
-        """The job by whose id the user of its workers is chosen."""
+    def outermost(self) -> str:
+        """The job by whose id the user of its workers is chosen: the outermost pipeline, or the job itself."""
         return self.parent.owner if self.parent is not None else self.job_id
 
     def pipeline_spec(self) -> PipelineSpec:

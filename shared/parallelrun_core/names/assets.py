@@ -81,6 +81,8 @@ class Asset(msgspec.Struct, kw_only=True, frozen=True):
     """The content by type, which never changes; see `definition.py`. Its `path` is where the content is."""
     created: float = 0.0
     """Epoch seconds."""
+    owner: str = ""
+    """The person who made it; empty: nobody in particular."""
     description: str = ""
     tags: dict[str, str] = {}
     properties: dict[str, str] = {}

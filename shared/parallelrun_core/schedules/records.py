@@ -42,6 +42,11 @@ class Revision(msgspec.Struct, kw_only=True, frozen=True):
     job: JobRecord
     """The job that is made, without its id; all checks are done and its code is in the store."""
 
+    @property
+    def owner(self) -> str:
+        """The person whose schedule it is, and whose its jobs are; empty: nobody's in particular."""
+        return self.job.owner
+
     def due(self) -> Occurrences:
         """Return when it is due.
 

@@ -28,7 +28,7 @@ def span_of(folder: JobFolder, record: JobRecord, generation: int, sampler: Samp
         NotFound, NewerSchema, CorruptLog: the record of the pipeline to which it belongs can't be read.
     """
     submitted = SpanContext.parse(_submitted_with(folder, record))
-    trace_id = submitted.trace_id if submitted is not None else trace_id_of(record.owner)
+    trace_id = submitted.trace_id if submitted is not None else trace_id_of(record.outermost)
     is_kept = sampler.keeps(trace_id, submitted)
     parent = submitted
     if record.parent is not None:
@@ -54,7 +54,7 @@ def variables_of(folder: JobFolder, record: JobRecord, generation: int, tracing:
 
 def _submitted_with(folder: JobFolder, record: JobRecord) -> str:
     """The `traceparent` of the submission: that of a step came with the outermost pipeline."""
-    submitted = record if record.parent is None else JobFolder(folder.root, record.owner).record()
+    submitted = record if record.parent is None else JobFolder(folder.root, record.outermost).record()
     return submitted.traceparent
 
 

@@ -124,7 +124,7 @@ class PlanMaker:
         self._exit_s = settings.shutdown_seconds / (_HOLD_UPS + 1)
         self._code = folder.code(record)
         self._local = settings.local_folder / folder.job_id
-        self.user = self._user = settings.worker_user(record.owner)
+        self.user = self._user = settings.worker_user(record.outermost)
         """Who the workers are."""
         self.upload_timeout_s = spec.run_invocation_timeout if spec.command else spec.task_overhead_timeout
         """How long what a mini-batch has written may be on its way to a store."""

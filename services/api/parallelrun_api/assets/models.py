@@ -22,6 +22,8 @@ class Asset(Answer):
     """The name by which a job's document refers to it."""
     created: str = Field(examples=["2026-11-21T09:30:00.000Z"])
     """RFC 3339, UTC, milliseconds."""
+    owner: str = ""
+    """The person who made the version. Empty: whoever runs the server."""
     description: str = ""
     tags: dict[str, str] = Field(default={})
     properties: dict[str, str] = Field(default={})

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import IO, Any, Final
 
 from parallelrun_api.assets.models import Asset, AssetLabels, SitePlaces
+from parallelrun_api.people.person import CURRENT
 from parallelrun_core.assets.catalog import Catalog
 from parallelrun_core.assets.contents import keep_code, keep_zip
 from parallelrun_core.assets.document import NewAsset, pinned, read_asset
@@ -80,7 +81,10 @@ class Shelf:
                 raise InvalidInput.at(
                     "", f"files were sent, and a {kind} has none of its own", "send its document alone"
                 )
-        asset, is_new = self._catalog.add(kind, new.name, new.content, version=new.version, about=new.about)
+        owner = CURRENT.get().owner
+        asset, is_new = self._catalog.add(
+            kind, new.name, new.content, version=new.version, about=new.about, owner=owner
+        )
         return _shown(asset), is_new
 
     def page(self, kind: str, *, after: str, limit: int, with_archived: bool) -> tuple[list[Asset], str | None]:
@@ -184,6 +188,7 @@ def _shown(asset: names.Asset) -> Asset:
         version=asset.version,
         id=asset.id,
         created=created,
+        owner=asset.owner,
         description=asset.description,
         tags=asset.tags,
         properties=asset.properties,

@@ -13,6 +13,7 @@ from typing import IO, TYPE_CHECKING, Any
 import msgspec
 
 from parallelrun_api.endpoints import models
+from parallelrun_api.people.person import CURRENT
 from parallelrun_api.submission.checks import PathChecks
 from parallelrun_api.submission.code import store_code, store_steps_code
 from parallelrun_api.submission.step_problems import StepProblems
@@ -72,6 +73,7 @@ class Endpoints:
         endpoint = self._store.get(name)
         return models.BatchEndpoint(
             name=endpoint.name,
+            owner=endpoint.owner,
             display_name=endpoint.display_name,
             description=endpoint.description,
             tags=endpoint.tags,
@@ -96,6 +98,7 @@ class Endpoints:
         endpoint = Endpoint(
             name=name,
             made=last.made if last else now,
+            owner=last.owner if last else CURRENT.get().owner,
             at=now,
             default_deployment=default if default is not None else last.default_deployment if last else "",
             display_name=reading.display_name,

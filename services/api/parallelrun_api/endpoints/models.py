@@ -13,6 +13,8 @@ class BatchEndpoint(Answer):
     """A batch endpoint."""
 
     name: str = Field(examples=["iris"])
+    owner: str = ""
+    """The person whose endpoint it is; its jobs belong to those who invoke it. Empty: whoever runs the server."""
     display_name: str = ""
     description: str = ""
     tags: dict[str, str] = Field(default={})

@@ -14,12 +14,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
+from parallelrun_api.people.person import ONLY_ONE
 from parallelrun_core.service import telemetry
 
 log = telemetry.logger()
 
-ONLY_ONE: Final = "default"
-"""The name of the token that is set by itself, or that the server has made."""
 _CHECK_EVERY_S: Final = 1.0
 _LINE: Final = re.compile(r"([A-Za-z0-9][\w.@-]{0,63})\s+([!-~]+)", re.ASCII)
 _LEAST_CHARACTERS: Final = 16

@@ -7,7 +7,7 @@ could define one would have the rights of the provisioner.
 from __future__ import annotations
 
 from parallelrun_api.http.errors import NotAnOperator
-from parallelrun_api.http.named_tokens import ONLY_ONE
+from parallelrun_api.people.person import ONLY_ONE
 
 _NOBODY_ASKED = ""
 """The name of no token: the server requires none."""

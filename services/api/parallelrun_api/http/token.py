@@ -14,7 +14,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from parallelrun_api.http.named_tokens import ONLY_ONE, NamedTokens
+from parallelrun_api.http.named_tokens import NamedTokens
+from parallelrun_api.people.person import ONLY_ONE
 from parallelrun_core.durable_files import write_once
 from parallelrun_core.service import telemetry
 from parallelrun_core.service.state_folder import state_folder

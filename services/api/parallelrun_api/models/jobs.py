@@ -156,6 +156,8 @@ class Job(Answer):
     id: str = Field(examples=[JOB_ID_EXAMPLE])
     type: JobType
     name: str
+    owner: str = ""
+    """The person whose job it is: the name of a token. Empty: whoever runs the server."""
     state: JobState
     version: int
     """Grows with every change that a watcher may want to see; that of a pipeline not with the progress of its steps."""

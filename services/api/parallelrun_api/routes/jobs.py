@@ -141,10 +141,13 @@ async def list_jobs(
     status: Annotated[JobState | None, Query(description="Only jobs in this state.")] = None,
     parent: Annotated[str, Query(description="Only the steps of this pipeline.", pattern=f"^({JOB_ID})?$")] = "",
     steps: Annotated[bool, Query(description="Also jobs that are steps of pipelines.")] = False,
+    owner: Annotated[
+        str | None, Query(description="Only jobs of this person; empty: of whoever runs the server.")
+    ] = None,
 ) -> Response:
     """The newest jobs first, without those that are steps of pipelines. A page may hold fewer than asked for; the last
     one has no `next_page_token`."""
-    job_filter = Wanted(state=status, parent=parent, has_steps=steps)
+    job_filter = Wanted(state=status, parent=parent, has_steps=steps, owner=owner)
     return await page_answer(
         context.job_lists,
         JobPage,

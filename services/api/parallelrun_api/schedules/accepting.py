@@ -10,6 +10,7 @@ from typing import IO, TYPE_CHECKING, Any, Final
 
 import msgspec
 
+from parallelrun_api.people.person import CURRENT
 from parallelrun_api.submission.checks import PathChecks
 from parallelrun_api.submission.key_claims import KeyClaims
 from parallelrun_api.submission.upload import Upload
@@ -82,6 +83,7 @@ class Schedules:
         reading = read_schedule(document, created=moment(now), name=name, names=self._names)
         job = self._job(reading, code)
         last = self.store.of(name).revision()
+        job = msgspec.structs.replace(job, owner=last.owner) if last else job
         revision = Revision(
             number=last.number + 1 if last else 1,
             schedule_id=last.schedule_id if last else new_job_id(),
@@ -181,7 +183,13 @@ class Schedules:
                 raise InvalidInput.at(_LIKE, f"its compute {compute!r} was deleted", hint)
         changed = {key: value for key, value in changes.items() if key not in _WITHOUT_EFFECT and value is not None}
         prepared = msgspec.structs.replace(
-            record, job_id="", submitted=0, resumed=None, parent=None, places=self._checks.places
+            record,
+            job_id="",
+            submitted=0,
+            resumed=None,
+            parent=None,
+            places=self._checks.places,
+            owner=CURRENT.get().owner,
         )
         if record.is_pipeline:
             if set(changed) - set(_LABELS):

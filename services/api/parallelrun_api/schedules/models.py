@@ -42,6 +42,8 @@ class Schedule(Answer):
     """A schedule, as it is now."""
 
     name: str = Field(examples=["nightly"])
+    owner: str = ""
+    """The person whose schedule it is, and whose its jobs are. Empty: whoever runs the server."""
     display_name: str = ""
     description: str = ""
     tags: dict[str, str] = Field(default={})

@@ -31,6 +31,7 @@ def schedule(store: ScheduleStore, name: str, revision: Revision) -> models.Sche
     mask = Mask(spec)
     return models.Schedule(
         name=name,
+        owner=revision.owner,
         display_name=revision.display_name,
         description=revision.description,
         tags=revision.tags,

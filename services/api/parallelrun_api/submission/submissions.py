@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from parallelrun_api.people.person import CURRENT
 from parallelrun_api.submission.checks import PathChecks
 from parallelrun_api.submission.code import store_code, store_steps_code
 from parallelrun_api.submission.contexts import with_context_stored
@@ -259,6 +260,7 @@ class Submissions:
             notes=self.notes(upload.reading, prepared.spec),
             places=self._checks.places,
             origins=_origins(upload),
+            owner=CURRENT.get().owner,
         )
 
 

@@ -43,12 +43,14 @@ class Wanted:
     """Only the steps of this pipeline."""
     has_steps: bool = False
     """True if the list also has the jobs that are steps of pipelines."""
+    owner: str | None = None
+    """Only jobs of this person; None: of everybody."""
 
-    def takes(self, parent: str, state: JobState | None = None) -> bool:
-        """Return whether a job is one of them, by the pipeline of which it is a step, if any, and by its state, once
-        known."""
+    def takes(self, parent: str, owner: str, state: JobState | None = None) -> bool:
+        """Return whether a job is one of them, by the pipeline of which it is a step, if any, by its owner, and by its
+        state, once known."""
         is_there = parent == self.parent if self.parent else not parent or self.has_steps
-        return is_there and (state is None or self.state in (None, state))
+        return is_there and self.owner in (None, owner) and (state is None or self.state in (None, state))
 
 
 class Jobs:
@@ -167,7 +169,7 @@ class Jobs:
         try:
             if cached is not None and cached[0] is status and folder.has_record:
                 job = cached[1]
-                return job if job_filter.takes(job.parent.job if job.parent else "", job.state) else None
+                return job if job_filter.takes(job.parent.job if job.parent else "", job.owner, job.state) else None
             return self._listed(folder, job_filter, status, away)
         except NotFound:
             return None  # it is being created or deleted
@@ -182,7 +184,7 @@ class Jobs:
         parent = record.parent.job_id if record.parent is not None else ""
         if parent:
             self._steps.put(folder.job_id, parent)
-        if not job_filter.takes(parent):
+        if not job_filter.takes(parent, record.owner):
             return None
         result = folder.result()  # after the status: a job that ends between the two is then seen as ended
         if result is None and away is not None:
@@ -191,7 +193,7 @@ class Jobs:
         job = job_of(record, status, result, spec=masked_spec(spec) if record.is_pipeline else None)
         if result is not None and status is not None and status.state.is_terminal:
             self._ended.put(folder.job_id, (status, job))
-        return job if job_filter.takes(parent, job.state) else None
+        return job if job_filter.takes(parent, record.owner, job.state) else None
 
     def has_ended(self, job_id: str) -> bool:
         """Return whether the job's result is recorded: nothing about it will change, unless it is reopened."""

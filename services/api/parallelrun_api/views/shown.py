@@ -47,6 +47,7 @@ def job_of(
         type=type_of(record),
         parent=models.ParentStep(job=record.parent.job_id, step=record.parent.step) if record.parent else None,
         name=str(record.spec.get("name", "")),
+        owner=record.owner,
         state=result.state if result else status.state if status else JobState.QUEUED,
         version=status.version if status else 0,
         submitted=rfc3339(record.submitted),

@@ -90,7 +90,7 @@ def _is_whole(earlier: JobFolder, finished: FinishedStep, job: JobRecord) -> boo
     if result is None or result.state is not JobState.COMPLETED or earlier.generation() != finished.generation:
         return False
     paths = _outputs(earlier, record, result)
-    is_apart = job.places is not None and job.places.are_jobs_apart and record.owner != job.owner
+    is_apart = job.places is not None and job.places.are_jobs_apart and record.outermost != job.outermost
     if is_apart and any(job_of_output(earlier.root, path) for path in paths):
         return False  # workers of other users can't read it
     return finished.content == content_of_outputs(paths, earlier.path_rule(record))

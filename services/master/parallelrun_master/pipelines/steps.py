@@ -216,7 +216,8 @@ class Steps:
             spec=spec.model_dump(mode="json"),
             notes=[],
             places=_places(parent.places, self._folder, paths),
-            parent=Parent(job_id=parent.job_id, step=name, owner=parent.owner),
+            parent=Parent(job_id=parent.job_id, step=name, owner=parent.outermost),
+            owner=parent.owner,
         )
 
     def _paths(self, step: Step, by_step: Mapping[str, Standing]) -> dict[str, str]:

@@ -1,0 +1,4 @@
+"""The people of a cluster: who makes a request, by what token, and what is whose.
+
+person.py    the person of a request, and the scopes of their token
+"""

@@ -1,0 +1,54 @@
+"""The person of a request, and the scopes of their token."""
+
+from __future__ import annotations
+
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Final, Literal, get_args
+
+Scope = Literal["read", "submit", "admin"]
+"""See; submit jobs and change one's own things; change everything, and make tokens."""
+SCOPES: Final[tuple[Scope, ...]] = get_args(Scope)
+ONLY_ONE: Final = "default"
+"""The name of the token that is set by itself, or that the server has made."""
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """Whoever makes a request, by the token that it shows.
+
+    Args:
+        name: that of the token; empty: the server requires none.
+        scopes: those of the token.
+        sees_all: False where a person sees only what is their own.
+    """
+
+    name: str = ""
+    scopes: frozenset[Scope] = frozenset(SCOPES)
+    sees_all: bool = True
+
+    @property
+    def owner(self) -> str:
+        """The owner of what they make. Empty for the server's own token: then it belongs to whoever runs the server."""
+        return "" if self.name == ONLY_ONE else self.name
+
+    @property
+    def is_admin(self) -> bool:
+        return "admin" in self.scopes
+
+    def may_change(self, owner: str) -> bool:
+        """Return whether they may change what belongs to this owner."""
+        return self.is_admin or ("submit" in self.scopes and owner == self.owner)
+
+    def may_see(self, owner: str) -> bool:
+        """Return whether they may see what belongs to this owner."""
+        return self.is_admin or self.sees_all or owner == self.owner
+
+    @property
+    def only_owner(self) -> str | None:
+        """The one owner whose things they see; None: they see everybody's."""
+        return None if self.is_admin or self.sees_all else self.owner
+
+
+CURRENT: Final[ContextVar[Person]] = ContextVar("person", default=Person())  # noqa: B039 - frozen
+"""The person of the request that is being answered; outside of one, whoever runs the server."""
