@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from tests.acceptance.http_user import HttpUser
 from tests.cluster import Cluster
 from tests.security.attacks.paths import submit
+from tests.security.local_store import LocalStore
+from tests.security.target import give_secret
 
 
 class PathTarget:
@@ -14,13 +17,15 @@ class PathTarget:
 
     Args:
         cluster: one with an API, not started yet.
+        store: a server of which jobs may use a part.
     """
 
     name = "cluster"
     is_apart = False
     token = "right"
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: Cluster, store: LocalStore | None = None) -> None:
+        self.store = store
         self.url = cluster.api_url
         self.root = str(cluster.root)
         self.inputs = cluster.home / "inputs"
@@ -29,7 +34,13 @@ class PathTarget:
         (self.inputs / "one").mkdir(parents=True)
         (self.inputs / "one" / "file.txt").write_text("one small file\n")
         self.outputs.mkdir()
-        cluster.environments["api"] = {"PARALLELRUN_ALLOWED_ROOTS": f"{self.inputs}:{self.outputs}:{cluster.root}"}
+        roots = f"{self.inputs}:{self.outputs}:{cluster.root}"
+        if store is not None:
+            roots += f":{store.roots}"
+            give_secret(cluster.home / "secrets", os.getuid())
+            for name in ("master", "concatenator", *cluster.nodes):
+                cluster.environments[name] = {"PARALLELRUN_SECRETS_DIR": str(cluster.home / "secrets")}
+        cluster.environments["api"] = {"PARALLELRUN_ALLOWED_ROOTS": roots}
 
     def user(self) -> HttpUser:
         """A submitter."""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
 from tests.acceptance.http_user import HttpUser, zip_of
+from tests.security.local_store import LocalStore
 
 _JOB_S = 60.0
 INSTALLERS_SECRETS = {
@@ -14,6 +16,9 @@ INSTALLERS_SECRETS = {
     "UV_INDEX_INNER_PASSWORD": "canary-password",
 }
 """What an operator has given to the agents for their installers, where the target is ours to start."""
+SECRET_OF_STORE = "victim"
+"""The name of the secret for the bucket that jobs may read, in the folder of secrets of all services."""
+KEY_IN_STORE = "CANARYOFAKEY00000001"
 ONE = "one"
 """The folder below `inputs` with one small file."""
 
@@ -33,6 +38,7 @@ class HttpTarget:
     root: str
     inputs: Path
     inputs_there: str
+    store: LocalStore | None = None
 
     def rows_of(self, script: str, **settings: object) -> list[str]:
         """See `attack.Target`."""
@@ -48,6 +54,16 @@ class HttpTarget:
                 return []
             rows = user.client.get(f"/v1/jobs/{job['id']}/outputs/{Path(job['output']['path']).name}")
             return rows.text.splitlines() if rows.status_code == 200 else []
+
+
+def give_secret(folder: Path, uid: int) -> None:
+    """Create a folder of secrets with that of the store, for the services' user."""
+    file = folder / "datastores" / SECRET_OF_STORE
+    file.parent.mkdir(parents=True)
+    file.write_text(f"access_key_id: {KEY_IN_STORE}\nsecret_access_key: anything\n")
+    folder.chmod(0o700)
+    for path in (folder, file.parent, file):
+        os.chown(path, uid, uid)
 
 
 def fill(inputs: Path) -> None:

@@ -381,6 +381,8 @@ MECHANISMS: Final[dict[str, tuple[Line | Step, ...]]] = {
     "fire.completed": (Step("parallelrun_master.schedules.firing:Firing._go_on", nothing),),
     # What makes the end of a job known to masters that still have to tell of it.
     "notices.owed": (Step("parallelrun_master.finishing:enqueue", nothing),),
+    # That a secret goes to no other bucket than that of the datastore which has named it first.
+    "datastores.bound": (Step("parallelrun_core.datastores.bound_secrets:BoundSecrets.check", nothing),),
     # What keeps notices from addresses where only machines themselves have business.
     "notices.addresses": (Step("parallelrun_master.notices.sending:refusal", always("")),),
     # What makes the end of a job known to masters that still have to send its trace.

@@ -9,6 +9,7 @@ import pytest
 
 from parallelrun_core.datastores import document
 from parallelrun_core.storage.objects import allowed
+from tests.security import test_stores as stores
 from tests.twins.sabotage import always, expect_failure, nothing
 from tests.unit.datastores import test_documents as documents
 from tests.unit.storage import test_allowed as places
@@ -23,3 +24,10 @@ def test_documents_with_secrets_that_nobody_refuses_are_found(given: dict[str, o
 def test_datastores_that_may_lead_anywhere_are_found(tmp_path: Path) -> None:
     with patch.object(allowed, "is_below", always(True)), expect_failure():
         places.test_a_datastore_is_allowed_if_what_it_stands_for_is(tmp_path)
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize("name", [name for name in stores.BY_NAME if "secret" in name])
+def test_secrets_that_are_sent_wherever_a_datastore_says_are_found(name: str) -> None:
+    with expect_failure():
+        stores.check_attack(name, "datastores.bound")

@@ -10,6 +10,7 @@ from typing import Any
 
 from parallelrun.models import Datastore
 from parallelrun_core.datastores import registry as datastore_registry
+from parallelrun_core.datastores.bound_secrets import BoundSecrets
 from parallelrun_core.datastores.catalog import datastore_catalog
 from parallelrun_core.service.state_folder import state_folder
 
@@ -23,12 +24,14 @@ class OwnDatastores:
 
     def __init__(self) -> None:
         self._catalog = datastore_catalog(state_folder())
+        self._bound = BoundSecrets(state_folder())
 
     def create(self, definition: Mapping[str, Any] | str | Path) -> Datastore:
         """Define a datastore, or define it anew. Raises InvalidInput."""
         from parallelrun.datastores import read_document  # here, so that a run starts its services before that
 
         checked = read_document(definition)
+        self._bound.check(checked)
         self._catalog.define(checked)
         return self.get(checked.name)
 

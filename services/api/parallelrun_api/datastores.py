@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from parallelrun_core.datastores.bound_secrets import BoundSecrets
 from parallelrun_core.datastores.catalog import datastore_catalog
 from parallelrun_core.datastores.definition import Datastore
 from parallelrun_core.datastores.document import read_definition
@@ -25,6 +26,7 @@ class Datastores:
     def __init__(self, root: Path, places: Places, registry: Registry) -> None:
         self._root = root
         self._catalog = datastore_catalog(root)
+        self._bound = BoundSecrets(root)
         self._rule = PathRule(root, places)
         self._registry = registry
 
@@ -46,7 +48,8 @@ class Datastores:
         """Define a datastore, or define it anew, durably; returns it, and whether it is new.
 
         Raises:
-            InvalidInput: something is wrong with it, or what it stands for is outside of the places that jobs may use.
+            InvalidInput: something is wrong with it, what it stands for is outside of the places that jobs may use, or
+                its secret is for another bucket.
         """
         datastore = read_definition(document, name=name)
         if not is_below(datastore.root, self._rule.urls):
@@ -54,6 +57,7 @@ class Datastores:
             hint = f"allowed_roots: {':'.join(self._rule.urls) or 'no URLs'} (PARALLELRUN_ALLOWED_ROOTS of the API)"
             message = f"it stands for {datastore.root!r}, which is outside of the places that jobs may use"
             raise InvalidInput.at(field, message, hint)
+        self._bound.check(datastore)
         return datastore, self._catalog.define(datastore)
 
     def remove(self, name: str) -> None:

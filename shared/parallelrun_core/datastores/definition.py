@@ -50,13 +50,15 @@ class _Definition(Strict):
         return value.strip("/")
 
     @property
-    def root(self) -> str:
-        """The URL of all that this stands for, by which it is allowed or refused: that of the server, if it has one of
-        its own, with the bucket behind it."""
+    def place(self) -> str:
+        """The URL of the bucket or container: that of the server, if it has one of its own, with the bucket behind it.
+        Its secret is bound to it."""
         raise NotImplementedError
 
-    def _below(self, url: str) -> str:
-        return f"{url}/{self.prefix}" if self.prefix else url
+    @property
+    def root(self) -> str:
+        """The URL of all that this stands for, by which it is allowed or refused."""
+        return f"{self.place}/{self.prefix}" if self.prefix else self.place
 
 
 class S3Datastore(_Definition):
@@ -77,8 +79,8 @@ class S3Datastore(_Definition):
         return _server(value)
 
     @property
-    def root(self) -> str:
-        return self._below(f"{self.endpoint}/{self.bucket}" if self.endpoint else f"s3://{self.bucket}")
+    def place(self) -> str:
+        return f"{self.endpoint}/{self.bucket}" if self.endpoint else f"s3://{self.bucket}"
 
 
 class GcsDatastore(_Definition):
@@ -95,8 +97,8 @@ class GcsDatastore(_Definition):
         return _server(value)
 
     @property
-    def root(self) -> str:
-        return self._below(f"{self.endpoint}/{self.bucket}" if self.endpoint else f"gs://{self.bucket}")
+    def place(self) -> str:
+        return f"{self.endpoint}/{self.bucket}" if self.endpoint else f"gs://{self.bucket}"
 
 
 class _AzureDefinition(_Definition):
@@ -129,10 +131,10 @@ class _AzureDefinition(_Definition):
         return self.endpoint if "/" in self.endpoint else f"https://{self.account_name}.blob.{self.endpoint}"
 
     @property
-    def root(self) -> str:
+    def place(self) -> str:
         if "/" in self.endpoint:
-            return self._below(f"{self.endpoint}/{self.container}")
-        return self._below(f"abfss://{self.container}@{self.account_name}.dfs.{self.endpoint}")
+            return f"{self.endpoint}/{self.container}"
+        return f"abfss://{self.container}@{self.account_name}.dfs.{self.endpoint}"
 
 
 class AzureBlobDatastore(_AzureDefinition):

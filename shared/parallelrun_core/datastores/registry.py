@@ -12,6 +12,7 @@ import time
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from parallelrun_core.datastores.bound_secrets import BoundSecrets
 from parallelrun_core.datastores.catalog import DatastoreCatalog, datastore_catalog
 from parallelrun_core.datastores.credentials import Found, read_credentials
 from parallelrun_core.datastores.definition import Datastore
@@ -29,6 +30,7 @@ class DatastoreUnusable(OSError):
 
 class _Place(NamedTuple):
     catalog: DatastoreCatalog
+    bound: BoundSecrets
     secrets: Path | None
 
 
@@ -58,7 +60,7 @@ def use(root: Path, secrets_dir: Path | None) -> None:
         root: the cluster's root folder.
         secrets_dir: None: there are no secrets here.
     """
-    _PLACES[:] = [_Place(datastore_catalog(root), secrets_dir)]
+    _PLACES[:] = [_Place(datastore_catalog(root), BoundSecrets(root), secrets_dir)]
     _READ.clear()
 
 
@@ -100,6 +102,7 @@ def _read(place: _Place, name: str) -> Known:
             return Known(datastore, None)
         if place.secrets is None:
             raise SecretUnusable("give this service a folder of secrets (PARALLELRUN_SECRETS_DIR), and put it there")
+        place.bound.check(datastore)
         return Known(
             datastore,
             read_credentials(datastore, read_secret_file(place.secrets, f"{OF_DATASTORES}/{reference.secret}")),

@@ -15,7 +15,8 @@ from pathlib import Path
 import psutil
 
 from tests.security.as_user import command_for
-from tests.security.target import INSTALLERS_SECRETS, HttpTarget, fill
+from tests.security.local_store import LocalStore
+from tests.security.target import INSTALLERS_SECRETS, HttpTarget, fill, give_secret
 
 _UID = 64_123
 """Nobody's on any usual machine."""
@@ -29,19 +30,22 @@ def reach() -> Iterator[HttpTarget]:
     uid = os.getuid() or _UID
     try:
         fill(home / "inputs")
+        give_secret(home / "secrets", uid)
         os.chown(home, uid, uid)
         _command(uid, home, "up", "--port", "0", "--processes", "2", "--root", str(home / "cluster"))
         try:
             known = json.loads((home / "state" / "parallelrun" / "cluster.json").read_text())
-            yield HttpTarget(
-                name="embedded",
-                url=known["url"],
-                token=known["token"],
-                is_apart=False,
-                root=str(home / "cluster" / "data"),
-                inputs=home / "inputs",
-                inputs_there=str(home / "inputs"),
-            )
+            with LocalStore() as store:
+                yield HttpTarget(
+                    name="embedded",
+                    url=known["url"],
+                    token=known["token"],
+                    is_apart=False,
+                    root=str(home / "cluster" / "data"),
+                    inputs=home / "inputs",
+                    inputs_there=str(home / "inputs"),
+                    store=store,
+                )
         finally:
             _command(uid, home, "down")
     finally:
@@ -58,6 +62,7 @@ def _command(uid: int, home: Path, *arguments: str) -> None:
         env={
             **INSTALLERS_SECRETS,
             "PATH": os.environ["PATH"], "HOME": str(home), "XDG_STATE_HOME": str(home / "state"), "LANG": "C.UTF-8",
+            "PARALLELRUN_SECRETS_DIR": str(home / "secrets"),
         },
         capture_output=True, text=True, timeout=_COMMAND_S, check=False, stdin=subprocess.DEVNULL,
     )  # fmt: skip

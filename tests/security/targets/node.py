@@ -13,7 +13,8 @@ from contextlib import contextmanager
 
 from tests.cluster import Cluster
 from tests.security.as_user import command_for
-from tests.security.target import INSTALLERS_SECRETS, HttpTarget, Missing, fill
+from tests.security.local_store import LocalStore
+from tests.security.target import INSTALLERS_SECRETS, HttpTarget, Missing, fill, give_secret
 
 _SERVICES_UID = 64_124
 _WORKER_UIDS = "64200-64999"
@@ -47,22 +48,27 @@ def services(
     options = ("--unixsocketperm", "777") if services_uid else ()  # its folder lets nobody else through
     token = secrets.token_urlsafe(16)
     cluster = Cluster(api=True, token=token, agent_flags=agent_flags, without=without, redis_options=options)
-    cluster.environments["api"]["PARALLELRUN_ALLOWED_ROOTS"] = str(cluster.home)
+    give_secret(cluster.home / "secrets", services_uid or os.getuid())
+    for service in ("master", "concatenator", *cluster.nodes):
+        cluster.environments.setdefault(service, {})["PARALLELRUN_SECRETS_DIR"] = str(cluster.home / "secrets")
     for node in cluster.nodes:
-        cluster.environments.setdefault(node, {}).update(INSTALLERS_SECRETS)
+        cluster.environments[node].update(INSTALLERS_SECRETS)
     fill(cluster.home / "inputs")
     if services_uid:
         _hand_over(cluster, services_uid)
-    with cluster:
-        yield HttpTarget(
-            name=name,
-            url=cluster.api_url,
-            token=token,
-            is_apart=is_apart,
-            root=str(cluster.root),
-            inputs=cluster.home / "inputs",
-            inputs_there=str(cluster.home / "inputs"),
-        )
+    with LocalStore() as store:
+        cluster.environments["api"]["PARALLELRUN_ALLOWED_ROOTS"] = f"{cluster.home}:{store.roots}"
+        with cluster:
+            yield HttpTarget(
+                name=name,
+                url=cluster.api_url,
+                token=token,
+                is_apart=is_apart,
+                root=str(cluster.root),
+                inputs=cluster.home / "inputs",
+                inputs_there=str(cluster.home / "inputs"),
+                store=store,
+            )
 
 
 def _hand_over(cluster: Cluster, uid: int) -> None:

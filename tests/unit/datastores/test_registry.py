@@ -98,8 +98,8 @@ def test_what_is_changed_is_known_at_once_by_whoever_asks(told: DatastoreCatalog
     assert datastore_registry.known("d") is before
     after = known_with(told, secrets, S3, KEYS.replace(CANARY, "rotated"))
     assert after.credentials == Keys("a", "rotated")
-    told.define(read_definition(S3 | {"bucket": "other"}, name="d"))
-    assert datastore_registry.known("d").datastore.root == "s3://other"
+    told.define(read_definition(S3 | {"prefix": "2026"}, name="d"))
+    assert datastore_registry.known("d").datastore.root == "s3://abc/2026"
     told.remove("d")
     with pytest.raises(datastore_registry.DatastoreUnusable, match="no datastore 'd'"):
         datastore_registry.known("d")
