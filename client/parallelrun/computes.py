@@ -62,7 +62,7 @@ def read_document(definition: Mapping[str, Any] | str | Path) -> tuple[str, dict
     """
     from parallelrun_core.computes.catalog import definition_fields
     from parallelrun_core.computes.document import has_no_kind, read_definition
-    from parallelrun_core.spec.document import load_document
+    from parallelrun_core.untrusted.document import load_document
 
     document = dict(definition) if isinstance(definition, Mapping) else load_document(_text(Path(definition)))
     if isinstance(document, dict) and has_no_kind(document):

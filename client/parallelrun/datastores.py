@@ -74,7 +74,7 @@ def read_document(definition: Mapping[str, Any] | str | Path) -> Any:
         InvalidInput: it can't be read, or something is wrong with it. No secret in it is repeated.
     """
     from parallelrun_core.datastores.document import read_definition
-    from parallelrun_core.spec.document import load_document
+    from parallelrun_core.untrusted.document import load_document
 
     if isinstance(definition, Mapping):
         return read_definition(dict(definition))

@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from parallelrun.models import Job
-from parallelrun.summary import failure_lines
+from parallelrun.progress.summary import failure_lines
 from parallelrun_core import errors as core
 from parallelrun_core.errors import InvalidInput, ParallelRunError, Problem
 

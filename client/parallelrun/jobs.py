@@ -356,6 +356,6 @@ def _below_the_cell() -> Callable[[Job], None] | None:
     """Return what shows a job below the cell of the notebook in which this is; None: this is no notebook."""
     if "IPython" not in sys.modules:
         return None
-    from parallelrun.notebook.cell import Cell, is_in_notebook
+    from parallelrun.progress.cell import Cell, is_in_notebook
 
     return Cell().show_job if is_in_notebook() else None

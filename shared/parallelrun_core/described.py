@@ -14,7 +14,7 @@ from functools import cache
 from itertools import pairwise
 from typing import Any
 
-from pydantic import BaseModel, GetJsonSchemaHandler
+from pydantic import BaseModel, ConfigDict, GetJsonSchemaHandler
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
@@ -31,6 +31,12 @@ class Described(BaseModel):
             if field_schema is not None:
                 field_schema.setdefault("description", text)
         return schema
+
+
+class Strict(Described):
+    """A model that refuses unknown fields, and can't be changed."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True, defer_build=True)
 
 
 @cache

@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from typing import Any
+from typing import Any, Final
 
 from parallelrun_core.errors import InvalidInput, Problem
+
+_EXPECTED: Final = {
+    "bool": "true or false",
+    "dict": "a mapping",
+    "float": "a number",
+    "int": "a whole number",
+    "list": "a list",
+    "model": "a mapping",
+    "string": "a string",
+    "tuple": "a list",
+}
+"""By the beginning of pydantic's name for an error; its end says whether the type is wrong, or the content."""
+_WRONG_TYPE: Final = ("type", "parsing", "from_float", "attributes_type", "parsing_size")
 
 
 @dataclass
@@ -59,3 +72,43 @@ class At:
         if not fits:
             self.wrong(f"must be {type_name}, not {value!r}")
         return fits
+
+
+def location_of(details: Any) -> list[str]:
+    """The place of one of pydantic's errors; of a check of a whole model, that of the field which it names."""
+    field = details.get("ctx", {}).get("field", "")
+    return [str(part) for part in details["loc"] or (field.split("/") if field else ())]
+
+
+def explain(details: Any, where: list[str], known_fields: Iterable[str]) -> Problem:
+    """Return one of pydantic's errors in words that need no knowledge of Python.
+
+    Args:
+        where: its place in the document.
+        known_fields: those that may be there.
+    """
+    pointer = "/".join(["", *where]) if where else ""
+    hint = details.get("ctx", {}).get("hint", "")
+    if details["type"] == "extra_forbidden":
+        close = get_close_matches(where[-1], list(known_fields), n=1)
+        return Problem(pointer=pointer, message="unknown field", hint=f"did you mean {close[0]!r}?" if close else "")
+    if details["type"] == "missing":
+        return Problem(pointer=pointer, message="this field is required", hint=hint)
+    message, wrong_value = _message(details), details.get("input")
+    # A URL is named by its check, or has a secret; so may a variable.
+    is_shown = isinstance(wrong_value, str | int | float | bool) and "://" not in str(wrong_value)
+    if is_shown and where and where[0] != "environment_variables":
+        message += f", not {wrong_value!r}"
+    return Problem(pointer=pointer, message=message, hint=hint)
+
+
+def _message(details: Any) -> str:
+    name, _, reason = str(details["type"]).partition("_")
+    if name in _EXPECTED and reason in _WRONG_TYPE:
+        return f"must be {_EXPECTED[name]}"
+    if details["type"] == "string_pattern_mismatch":  # the job's name has the one pattern that there is
+        return "a name has 1 to 128 letters, digits, spaces and . _ -, and begins with a letter or digit"
+    message = str(details["msg"]).removeprefix("Value error, ").removeprefix("Input ").removeprefix("String ")
+    if message.startswith("should "):
+        message = message.replace("should", "must", 1)
+    return message[0].lower() + message[1:]

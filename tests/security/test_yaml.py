@@ -9,7 +9,7 @@ import yaml
 
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.spec import load_document
-from parallelrun_core.spec.bounded_yaml import MAX_DEPTH, MAX_VALUES, BoundedLoader
+from parallelrun_core.untrusted.bounded_yaml import MAX_DEPTH, MAX_VALUES, BoundedLoader
 
 MERGES = "a0: &a0 {k: v}\n" + "".join(f"a{i}: &a{i} {{<<: [*a{i - 1}, *a{i - 1}], x{i}: 1}}\n" for i in range(1, 26))
 WIDE_MERGES = (

@@ -16,8 +16,9 @@ from parallelrun_api.submission.key_claims import KeyClaims
 from parallelrun_concatenator.output import Leaving
 from parallelrun_concatenator.parts import Parts, Sink
 from parallelrun_concatenator.segments import Segment, SegmentTable
+from parallelrun_core.documents import schema
 from parallelrun_core.errors import CorruptLog
-from parallelrun_core.folder import decisions, schema, takeover, term_log
+from parallelrun_core.folder import decisions, takeover, term_log
 from parallelrun_core.folder.decisions import DecisionWriter, read_decisions
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.records import JobRecord

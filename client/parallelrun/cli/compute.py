@@ -118,7 +118,7 @@ def update(
     Without --set, nothing is changed, but tried again all the same.
     """
     from parallelrun.cli.output import show_change
-    from parallelrun_core.spec.document import set_field
+    from parallelrun_core.untrusted.document import set_field
 
     with connect(url, token) as client:
         definition = dict(client.computes.get(name).definition)

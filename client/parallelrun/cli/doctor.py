@@ -44,7 +44,7 @@ def doctor(
     """
     from parallelrun.cli.output import dump
     from parallelrun.doctor.checkup import checkup
-    from parallelrun_core.checks.finding import Level, Place
+    from parallelrun_core.wire.finding import Level, Place
 
     url, token = _server(url, token)
     place = Place(

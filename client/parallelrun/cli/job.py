@@ -208,8 +208,8 @@ def show(job_id: JobId, form: FormatOption = Format.TABLE, url: Url = "", token:
     """Show one job."""
     from parallelrun.cli.output import show_one
     from parallelrun.progress.steps import describe_step
+    from parallelrun.progress.summary import hints, summary
     from parallelrun.progress.text import chosen_size, describe
-    from parallelrun.summary import hints, summary
 
     with connect(url, token) as client:
         answer = client.jobs.get(job_id)
@@ -338,8 +338,8 @@ def _show_reopened(reopened: Job, form: Format) -> None:
 def follow_job(client: Client, job: Job) -> ExitCode:
     """Show how a job goes on until it ends; the exit code is the job's."""
     from parallelrun.cli.output import say, say_summary
+    from parallelrun.progress.summary import is_clean, summary
     from parallelrun.progress.watch import watch_on_stderr
-    from parallelrun.summary import is_clean, summary
 
     try:
         ended = watch_on_stderr(client, job)

@@ -112,7 +112,7 @@ def _watch(client: Client, watched: Job) -> ExitCode:
 
     from parallelrun.cli.output import say_summary
     from parallelrun.progress.speed import Speed
-    from parallelrun.summary import is_clean, summary
+    from parallelrun.progress.summary import is_clean, summary
     from parallelrun.top.snapshot import Snapshot, take_patiently
 
     console, speed = Console(highlight=False, markup=False, emoji=False), Speed()

@@ -101,7 +101,7 @@ def run_command(
 def _say_how_it_ended(end: RunEnd, reading: Reading) -> None:
     """Print how the job has ended."""
     from parallelrun.cli.output import say, say_summary
-    from parallelrun.summary import is_clean, summary
+    from parallelrun.progress.summary import is_clean, summary
 
     job, logs = end.result.job, end.result.logs
     lines = summary(job, log_hint=lambda log: f"{logs}/{log}", step_hint=lambda step: f"{logs}/{step.name}")

@@ -9,7 +9,7 @@ from typing import Final
 import msgspec
 
 from parallelrun_core.checks.bounded import LONGEST_S, findings
-from parallelrun_core.checks.finding import Level, Place
+from parallelrun_core.wire.finding import Level, Place
 
 SUBJECTS: Final = (
     "machine",

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from parallelrun.doctor.server import ANSWER_S
-from parallelrun_core.checks.finding import Check, Finding, Place, bad, ok, warn
+from parallelrun_core.wire.finding import Check, Finding, Place, bad, ok, warn
 
 if TYPE_CHECKING:
     from parallelrun.models import Compute

@@ -6,7 +6,7 @@ import subprocess
 from collections.abc import Iterator
 from typing import Final
 
-from parallelrun_core.checks.finding import Check, Finding, Place, ok, warn
+from parallelrun_core.wire.finding import Check, Finding, Place, ok, warn
 
 _ASK_S: Final = 3.0
 

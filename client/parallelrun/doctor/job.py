@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Final
 
 from parallelrun.errors import ClusterFailed
-from parallelrun_core.checks.finding import Check, Finding, Place, bad, ok, warn
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.intake.reading import Reading
 from parallelrun_core.mltable.plan import plan_inputs
@@ -19,6 +18,7 @@ from parallelrun_core.service.children import Child, variables_for
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.storage.location import is_url
 from parallelrun_core.storage.stores import storage_of
+from parallelrun_core.wire.finding import Check, Finding, Place, bad, ok, warn
 
 _COUNT_S: Final = 3.0
 _READ_S: Final = 4.0

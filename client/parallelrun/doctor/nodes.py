@@ -9,8 +9,8 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Final
 
 from parallelrun.doctor.server import ANSWER_S
-from parallelrun_core.checks.finding import Check, Finding, Level, Place, bad, ok, warn
 from parallelrun_core.errors import InvalidInput
+from parallelrun_core.wire.finding import Check, Finding, Level, Place, bad, ok, warn
 
 if TYPE_CHECKING:
     from parallelrun.models import Node

@@ -7,7 +7,7 @@ from typing import Final
 
 from parallelrun.embedded.redis_server import find_binary, version_of
 from parallelrun.errors import ClusterFailed
-from parallelrun_core.checks.finding import Check, Finding, Place, bad, ok, warn
+from parallelrun_core.wire.finding import Check, Finding, Place, bad, ok, warn
 
 _CLOCK_S: Final = 2.0
 _AS_IN: Final = "write it as in redis://:PASSWORD@HOST:6379/0, with %2F for a slash in the password"

@@ -7,7 +7,7 @@ import pwd
 from collections.abc import Iterator
 from typing import Final
 
-from parallelrun_core.checks.finding import Check, Finding, Place, warn
+from parallelrun_core.wire.finding import Check, Finding, Place, warn
 
 _APART: Final = "run only code that you would run yourself; for separation see SECURITY.md (nodes with worker users)"
 

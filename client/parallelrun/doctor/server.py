@@ -9,7 +9,7 @@ from email.utils import parsedate_to_datetime
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Final
 
-from parallelrun_core.checks.finding import Check, Finding, Place, bad, ok, warn
+from parallelrun_core.wire.finding import Check, Finding, Place, bad, ok, warn
 
 if TYPE_CHECKING:
     from parallelrun.transport import Transport

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from typing import Final
 
 from parallelrun.doctor.job import jobs_of, outputs_of
-from parallelrun_core.checks.finding import Check, Finding, Place
 from parallelrun_core.checks.stores import readable, writable
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.storage.location import is_url
 from parallelrun_core.storage.stores import storage_of
+from parallelrun_core.wire.finding import Check, Finding, Place
 
 
 def inputs(place: Place) -> Iterator[Finding]:

@@ -28,9 +28,9 @@ from parallelrun.errors import (
 )
 from parallelrun.models import Job
 from parallelrun.progress.display import Display
+from parallelrun.progress.summary import headline
 from parallelrun.progress.watch import watch
 from parallelrun.spec_file import check_paths
-from parallelrun.summary import headline
 from parallelrun_core.folder.job_folder import JobFolder, job_folder
 from parallelrun_core.intake.reading import Reading
 from parallelrun_core.layout import asset_store

@@ -128,7 +128,7 @@ class Job(msgspec.Struct, kw_only=True, frozen=True):
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
         """Return the card, with text for front ends that show no HTML."""
         # By its name: what draws jobs is built upon them, and is loaded in notebooks only.
-        bundle: dict[str, str] = import_module("parallelrun.notebook.widget").bundle_of(self)
+        bundle: dict[str, str] = import_module("parallelrun.progress.widget").bundle_of(self)
         return bundle
 
 

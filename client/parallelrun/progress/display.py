@@ -55,7 +55,7 @@ def display_on(stream: TextIO, *, title: str) -> Display:
 
         return LiveDisplay(stream, title=title)
     if "IPython" in sys.modules:
-        from parallelrun.notebook.cell import NotebookDisplay, is_in_notebook
+        from parallelrun.progress.cell import NotebookDisplay, is_in_notebook
 
         if is_in_notebook():
             return NotebookDisplay(title=title)

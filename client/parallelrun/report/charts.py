@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from parallelrun.pictures import Lane, Tiles, Timeline
-from parallelrun.report.markup import Markup, element, joined
+from parallelrun.progress.markup import Markup, element, joined
 from parallelrun.report.numbers import seconds
 
 _WIDTH: Final = 1000

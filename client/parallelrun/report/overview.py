@@ -5,11 +5,11 @@ from __future__ import annotations
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from parallelrun.progress.markup import Child, Markup, element
 from parallelrun.progress.steps import describe_step
+from parallelrun.progress.summary import headline, is_clean
 from parallelrun.report.facts import Facts
-from parallelrun.report.markup import Child, Markup, element
 from parallelrun.report.numbers import per_second, seconds, share
-from parallelrun.summary import headline, is_clean
 
 if TYPE_CHECKING:
     from parallelrun_core.adviser.advice import Finding

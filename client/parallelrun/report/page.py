@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from importlib.metadata import version
 
+from parallelrun.progress.markup import Markup, element, raw
 from parallelrun.report.facts import Facts
-from parallelrun.report.markup import Markup, element, raw
 from parallelrun.report.overview import advice, cause, figures, head, phases, steps
 from parallelrun.report.particulars import errors, heat_map, settings, slowest, throughput, timeline, usage
 from parallelrun.report.style import CSS

@@ -8,9 +8,9 @@ from datetime import datetime
 from itertools import groupby
 
 from parallelrun.pictures import KindOfError, Setting
+from parallelrun.progress.markup import Child, Markup, element
 from parallelrun.report import charts
 from parallelrun.report.facts import Facts, Usage
-from parallelrun.report.markup import Child, Markup, element
 from parallelrun.report.numbers import per_second, seconds
 from parallelrun.report.overview import card, table
 

@@ -9,8 +9,8 @@ from parallelrun_agent.agent import Agent
 from parallelrun_agent.environments.image_python import NoPython
 from parallelrun_agent.settings import AgentSettings
 from parallelrun_core.datastores import registry as datastore_registry
+from parallelrun_core.hosting.health import serve_health
 from parallelrun_core.service import telemetry
-from parallelrun_core.service.health import serve_health
 from parallelrun_core.service.process import hide_memory
 from parallelrun_core.store.connection import without_password
 from parallelrun_core.store.fitness import EXIT_ALONE, wait_for_fit_redis

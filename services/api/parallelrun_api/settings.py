@@ -10,7 +10,7 @@ from typing import ClassVar, Final
 from pydantic import Field, SecretStr, field_validator
 
 from parallelrun_core.code.snapshots import MAX_ZIP_BYTES
-from parallelrun_core.service.settings import SealsComputes
+from parallelrun_core.hosting.settings import SealsComputes
 from parallelrun_core.storage.location import is_url
 from parallelrun_core.storage.path_rule import EVERYWHERE, Places
 

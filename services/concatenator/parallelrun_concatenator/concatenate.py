@@ -18,21 +18,21 @@ from parallelrun_concatenator.merge import merge
 from parallelrun_concatenator.segments import LacksDecisions, SegmentTable
 from parallelrun_concatenator.settings import ConcatenatorSettings
 from parallelrun_core.errors import Fenced, ParallelRunError
-from parallelrun_core.folder.decisions import LostRows
 from parallelrun_core.folder.disk_trouble import is_full, may_pass
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.manifest import last_closing
 from parallelrun_core.folder.session_keys import SessionKey
 from parallelrun_core.folder.storage_report import StorageReport
 from parallelrun_core.ids import new_session
-from parallelrun_core.service.heartbeat import cpu_ms_of_others, heartbeat
 from parallelrun_core.service.telemetry import logger
 from parallelrun_core.store.concatenation_lock import acquire_concatenation, release_concatenation, renew_concatenation
 from parallelrun_core.store.connection import CONNECTION_ERRORS, connect
+from parallelrun_core.store.heartbeat import cpu_ms_of_others, heartbeat
 from parallelrun_core.store.leader_queue import LeaderQueue
 from parallelrun_core.store.outcome_stream import Concatenated, report_concatenated
 from parallelrun_core.store.registry import Registry
 from parallelrun_core.store.seals import Seal
+from parallelrun_core.wire.outcome import LostRows
 from parallelrun_core.wire.states import JobState
 
 if TYPE_CHECKING:

@@ -7,10 +7,10 @@ from functools import partial
 from parallelrun_concatenator.concatenate import concatenate
 from parallelrun_concatenator.settings import ConcatenatorSettings
 from parallelrun_core.datastores import registry as datastore_registry
+from parallelrun_core.hosting.health import serve_health
+from parallelrun_core.hosting.storage_totals import StorageTotals
 from parallelrun_core.service import telemetry
-from parallelrun_core.service.health import serve_health
 from parallelrun_core.service.process import StopSignal, hide_memory
-from parallelrun_core.service.storage_totals import StorageTotals
 from parallelrun_core.store.connection import without_password
 from parallelrun_core.store.fitness import wait_for_fit_redis
 from parallelrun_core.store.rq.entries import CONCATENATE

@@ -10,9 +10,10 @@ from struct import Struct
 import msgspec
 
 from parallelrun_core.errors import CorruptLog
-from parallelrun_core.folder.decisions import LostRows, first_wins, read_places
+from parallelrun_core.folder.decisions import first_wins, read_places
 from parallelrun_core.folder.intact import is_intact
 from parallelrun_core.folder.manifest import Closing
+from parallelrun_core.wire.outcome import LostRows
 
 _PLACE = Struct("=?QQIII")  # whether there is one, offset, length, crc, rows, number of the part
 _STEP_PLACES = 4096

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from parallelrun_core.service.settings import ReadsStores
+from parallelrun_core.hosting.settings import ReadsStores
 
 
 class ConcatenatorSettings(ReadsStores):

@@ -13,7 +13,6 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from parallelrun_core.errors import CorruptLog, Fenced, NewerSchema
-from parallelrun_core.folder.decisions import LostRows
 from parallelrun_core.folder.disk_trouble import is_full, may_pass
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.records import JobRecord, JobResult
@@ -22,6 +21,7 @@ from parallelrun_core.service import failpoints
 from parallelrun_core.service.pacing import Every
 from parallelrun_core.store.connection import CONNECTION_ERRORS
 from parallelrun_core.wire.masking import Mask
+from parallelrun_core.wire.outcome import LostRows
 from parallelrun_core.wire.states import JobState
 from parallelrun_master.finishing import Finishing
 from parallelrun_master.job_context import JobContext

@@ -19,10 +19,10 @@ from parallelrun_core.folder.manifest import NAME as MANIFEST
 from parallelrun_core.folder.records import JobResult
 from parallelrun_core.folder.term_log import terms
 from parallelrun_core.intake.reopening import knows_only_earlier_end, queue_again
-from parallelrun_core.service.heartbeat import heartbeat, own_cpu_clock
 from parallelrun_core.service.pacing import Every
 from parallelrun_core.service.telemetry import logger
 from parallelrun_core.store.connection import CONNECTION_ERRORS, ServerReplaced, server_run_id
+from parallelrun_core.store.heartbeat import heartbeat, own_cpu_clock
 from parallelrun_core.store.leader_queue import LeaderQueue
 from parallelrun_core.store.registry import Registry
 from parallelrun_core.wire.masking import Mask

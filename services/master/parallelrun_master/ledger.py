@@ -15,7 +15,7 @@ from pathlib import Path
 import msgspec
 
 from parallelrun_core.folder.damage import Damage
-from parallelrun_core.folder.decisions import DecisionWriter, LostRows
+from parallelrun_core.folder.decisions import DecisionWriter
 from parallelrun_core.folder.session_keys import read_key
 from parallelrun_core.layout import Layout
 from parallelrun_core.service import failpoints
@@ -23,7 +23,7 @@ from parallelrun_core.service.telemetry import logger
 from parallelrun_core.store.leader_queue import LeaderQueue
 from parallelrun_core.store.outcome_stream import StreamEntry
 from parallelrun_core.store.seals import Seals
-from parallelrun_core.wire.outcome import Outcome
+from parallelrun_core.wire.outcome import LostRows, Outcome
 from parallelrun_core.wire.phases import Phase
 from parallelrun_core.wire.progress import Progress
 from parallelrun_master.policy.error_groups import ErrorGroup, ErrorGroups

@@ -17,12 +17,12 @@ from parallelrun_core.datastores import registry as datastore_registry
 from parallelrun_core.errors import Conflict, CorruptLog, Fenced, NotFound
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.unreadable import UNREADABLE, SkippedJobs
+from parallelrun_core.hosting.health import serve_health
+from parallelrun_core.hosting.storage_totals import StorageTotals
 from parallelrun_core.intake.reopening import is_forgotten, queue_again
 from parallelrun_core.layout import job_ids, notices_of, schedules_of, traces_of
 from parallelrun_core.service import telemetry
-from parallelrun_core.service.health import serve_health
 from parallelrun_core.service.process import StopSignal, hide_memory
-from parallelrun_core.service.storage_totals import StorageTotals
 from parallelrun_core.store.connection import connect, server_run_id, without_password
 from parallelrun_core.store.fitness import wait_for_fit_redis
 from parallelrun_core.store.registry import Registry

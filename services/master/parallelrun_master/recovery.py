@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from parallelrun_core.errors import CorruptLog
-from parallelrun_core.folder.decisions import LostRows
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.manifest import Closing, last_closing, read_length
 from parallelrun_core.folder.records import JobRecord
+from parallelrun_core.wire.outcome import LostRows
 from parallelrun_master.job_context import JobContext
 from parallelrun_master.journals import recover_journals
 from parallelrun_master.leadership import Leadership

@@ -5,8 +5,8 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import Final
 
+from parallelrun_core.hosting.health import serve_health
 from parallelrun_core.service import telemetry
-from parallelrun_core.service.health import serve_health
 from parallelrun_core.service.pacing import Backoff
 from parallelrun_core.service.process import StopSignal, hide_memory
 from parallelrun_core.store.connection import CONNECTION_ERRORS, without_password

@@ -9,7 +9,7 @@ from pydantic import Field, SecretStr, field_validator
 
 from parallelrun_core.computes.kinds import MANUAL, kinds
 from parallelrun_core.errors import InvalidInput
-from parallelrun_core.service.settings import MOST_ALONE_S, SealsComputes, secret_of
+from parallelrun_core.hosting.settings import MOST_ALONE_S, SealsComputes, secret_of
 from parallelrun_core.store.credentials import has_login
 from parallelrun_provisioner.engines.interface import EngineEnvironment
 

@@ -26,9 +26,9 @@ from parallelrun_core.assets.contents import contents_of
 from parallelrun_core.documents.codecs import RecordCodec
 from parallelrun_core.documents.collection import Documents, names_hint
 from parallelrun_core.documents.file_store import FileStore
+from parallelrun_core.documents.schema import SCHEMA
 from parallelrun_core.documents.store import DocumentMissing
 from parallelrun_core.errors import Conflict, InvalidInput
-from parallelrun_core.folder.schema import SCHEMA
 from parallelrun_core.layout import asset_store
 from parallelrun_core.names.assets import (
     LATEST,

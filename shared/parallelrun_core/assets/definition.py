@@ -16,9 +16,10 @@ from typing import Any, Final, Literal
 
 from pydantic import Field, StrictStr, field_validator, model_validator
 
+from parallelrun_core.described import Strict
 from parallelrun_core.names.assets import NAME_PATTERN
 from parallelrun_core.spec.environment import Packages
-from parallelrun_core.spec.fields import MAX_PATH, Strict, checked_path
+from parallelrun_core.spec.fields import MAX_PATH, checked_path
 
 _Word = str | int | float
 _OF_PACKAGES: Final = tuple(Packages.model_fields)

@@ -16,10 +16,10 @@ from parallelrun_core.assets.definition import OF_TYPE
 from parallelrun_core.errors import InvalidInput, Problem
 from parallelrun_core.names.assets import Names, UnknownAsset, reference_of, stored_code
 from parallelrun_core.names.built_images import DOCKERFILE
-from parallelrun_core.spec.document import load_document
 from parallelrun_core.spec.problems import problem_of
 from parallelrun_core.storage.location import LOCAL, location_of
 from parallelrun_core.storage.supported import absolute_path
+from parallelrun_core.untrusted.document import load_document
 
 _OWN_FIELDS: Final = ("name", "version", "description", "tags", "properties")
 _NO_EFFECT: Final = frozenset({

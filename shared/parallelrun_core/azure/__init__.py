@@ -1,4 +1,4 @@
-"""The documents of the reference system, read into our job spec.
+"""Job documents, of the reference system and of our own form, read into our job spec.
 
 findings.py       problems and notes, gathered while a document is read
 draft.py          the job spec in the making
@@ -14,6 +14,7 @@ bindings.py       inputs and outputs of a pipeline and its step, and what they a
 literals.py       inputs that are numbers, strings or truth values
 environment.py    the Python of the workers that a document asks for
 batch_deployment.py   a batch deployment becomes a job, with the data of an invocation
+own_form.py       our own form of a job, as docs/job-spec.md has it
 v1.py             `parallel_run_config` with the arguments of a `ParallelRunStep`
 options.py        the engine's options among the user's program arguments
 """

@@ -13,8 +13,8 @@ from parallelrun_core.computes.images import BUILD_NOTE, NOTE, OWN_PYTHON
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.names.assets import UnknownAsset, stored_code
 from parallelrun_core.spec.conda import OLDEST_PYTHON, is_too_old, python_of
-from parallelrun_core.spec.document import load_document
 from parallelrun_core.storage.location import LOCAL, location_of
+from parallelrun_core.untrusted.document import load_document
 
 _FIELDS: Final = frozenset({
     "$schema", "name", "version", "description", "tags", "properties", "os_type", "image", "conda_file", "build",

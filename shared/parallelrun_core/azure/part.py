@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import ConfigDict
 
-from parallelrun_core.spec.fields import Strict
+from parallelrun_core.described import Strict
 
 
 class Part(Strict):

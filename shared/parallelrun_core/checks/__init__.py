@@ -1,6 +1,5 @@
 """Checks that `parallelrun doctor` makes on its own machine and on each node alike.
 
-finding.py   what a check says, and what it may look at
 bounded.py   runs a check for a bounded time
 machine.py   Python, CPUs, memory, limits
 kernel.py    what agents ask of the kernel

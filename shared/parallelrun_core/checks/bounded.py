@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from typing import Final
 
-from parallelrun_core.checks.finding import Check, Finding, Place, bad
+from parallelrun_core.wire.finding import Check, Finding, Place, bad
 
 LONGEST_S: Final = 5.0
 """How long a check may take."""

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from parallelrun_core.checks.finding import Check, Finding, Place, bad, ok, warn
+from parallelrun_core.wire.finding import Check, Finding, Place, bad, ok, warn
 
 _PR_GET_CHILD_SUBREAPER: Final = 37
 _NEWER: Final = "use Linux 5.3 or later, or a sandbox that lets this through"

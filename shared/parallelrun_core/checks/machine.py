@@ -12,7 +12,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Final
 
-from parallelrun_core.checks.finding import Check, Finding, Place, bad, ok, warn
+from parallelrun_core.wire.finding import Check, Finding, Place, bad, ok, warn
 
 _PYTHON: Final = (3, 11)
 _MEMORY_BYTES: Final = 1 << 30

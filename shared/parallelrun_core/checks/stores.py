@@ -8,13 +8,13 @@ import stat
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from parallelrun_core.checks.finding import Finding, bad, ok, warn
 from parallelrun_core.errors import Conflict, InvalidInput, Problem
 from parallelrun_core.storage.interface import Trouble
 from parallelrun_core.storage.location import is_url, location_of
 from parallelrun_core.storage.path_rule import PathRule
 from parallelrun_core.storage.stores import storage_of
 from parallelrun_core.storage.supported import supported_path
+from parallelrun_core.wire.finding import Finding, bad, ok, warn
 
 _HOW: Final = "docs/storage.md says what credentials are looked for, and what they must be allowed"
 _HOW_HERE: Final = "mount it there under this path, or mend what its users may do"

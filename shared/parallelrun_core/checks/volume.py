@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
 
-from parallelrun_core.checks.finding import Check, Finding, Place, bad, ok, warn
+from parallelrun_core.wire.finding import Check, Finding, Place, bad, ok, warn
 
 _LEAST_BYTES: Final = 100 << 20
 _SMALL_BYTES: Final = 2 << 30

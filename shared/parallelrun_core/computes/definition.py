@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, ClassVar, Final, Literal, Self
 from pydantic import Field, StrictBool, ValidationInfo, field_validator, model_validator
 
 from parallelrun_core.computes.launch import COMPUTE_NAME, Shape
-from parallelrun_core.spec.fields import Strict
+from parallelrun_core.described import Strict
 
 if TYPE_CHECKING:
     from parallelrun_core.spec.job import JobSpec

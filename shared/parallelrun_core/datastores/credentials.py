@@ -15,7 +15,7 @@ from typing import Any, Final
 from parallelrun_core.datastores.definition import Datastore, GcsDatastore, S3Datastore
 from parallelrun_core.datastores.secret_files import MAX_BYTES, SecretUnusable
 from parallelrun_core.errors import InvalidInput
-from parallelrun_core.spec.document import load_document
+from parallelrun_core.untrusted.document import load_document
 
 _PREFIX: Final = "aws_"
 _WANTED_S3: Final = "access_key_id and secret_access_key, and session_token if there is one"

@@ -12,11 +12,13 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field, StrictBool, TypeAdapter, ValidationInfo, field_validator
 
-from parallelrun_core.spec.fields import Strict
+from parallelrun_core.described import Strict
 from parallelrun_core.untrusted.canonical import canonical_origin, check_key
 
 NAME_PATTERN: Final = r"^[A-Za-z0-9_][A-Za-z0-9_-]{0,127}$"
 SECRET_PATTERN: Final = r"^[A-Za-z0-9_][A-Za-z0-9._-]*(/[A-Za-z0-9_][A-Za-z0-9._-]*)*$"  # noqa: S105 - a pattern
+OF_DATASTORES: Final = "datastores"
+"""The folder in the folder of secrets with the credentials of datastores."""
 _BUCKET_PATTERN: Final = r"^[A-Za-z0-9][A-Za-z0-9._-]{1,254}$"
 _CONTAINER_PATTERN: Final = r"^[a-z0-9$][a-z0-9-]{0,62}$"
 _ACCOUNT_PATTERN: Final = r"^[a-z0-9]{3,24}$"

@@ -15,7 +15,7 @@ from pydantic import BaseModel, ValidationError
 
 from parallelrun_core.datastores.definition import OF_TYPE, SECRET_PATTERN, Datastore
 from parallelrun_core.errors import InvalidInput, Problem
-from parallelrun_core.spec.problems import problem_of
+from parallelrun_core.problems import explain, location_of
 
 _IN_A_FILE: Final = (
     "put it into a file of the folder of secrets on each node (PARALLELRUN_SECRETS_DIR), and write "
@@ -72,7 +72,7 @@ def read_definition(document: object, *, name: str = "") -> Datastore:
 
 
 def _problem(model: type[BaseModel], details: Any) -> Problem:
-    problem = problem_of(model, details)
+    problem = explain(details, location_of(details), model.model_fields)
     form = _FORMS.get(problem.pointer.rpartition("/")[2], "letters, digits and '-'")
     return replace(problem, message=f"must be {form}") if details["type"] == "string_pattern_mismatch" else problem
 

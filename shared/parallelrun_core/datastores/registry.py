@@ -15,10 +15,9 @@ from typing import Final, NamedTuple
 from parallelrun_core.datastores.bound_secrets import BoundSecrets
 from parallelrun_core.datastores.catalog import DatastoreCatalog, datastore_catalog
 from parallelrun_core.datastores.credentials import Found, read_credentials
-from parallelrun_core.datastores.definition import Datastore
+from parallelrun_core.datastores.definition import OF_DATASTORES, Datastore
 from parallelrun_core.datastores.secret_files import SecretUnusable, read_secret_file
 from parallelrun_core.errors import ParallelRunError
-from parallelrun_core.spec.secrets import OF_DATASTORES
 
 _FRESH_S: Final = 2.0
 """How long what was read is used without asking whether it has changed."""

@@ -10,8 +10,8 @@ from typing import Any, Final, Generic, Protocol, TypeVar
 
 import msgspec
 
+from parallelrun_core.documents.schema import SCHEMA, decode, encode
 from parallelrun_core.errors import CorruptLog, NewerSchema
-from parallelrun_core.folder.schema import SCHEMA, decode, encode
 
 T = TypeVar("T")
 Record = TypeVar("Record", bound=msgspec.Struct)
@@ -42,7 +42,7 @@ class Codec(Protocol[T]):
 
 @dataclass(frozen=True)
 class RecordCodec(Generic[Record]):
-    """A struct as indented JSON with a version and a checksum (`folder/schema.py`)."""
+    """A struct as indented JSON with a version and a checksum (`schema.py`)."""
 
     type: type[Record]
 

@@ -16,14 +16,14 @@ from pydantic import Field, ValidationError
 
 from parallelrun_core.azure.forms import is_of_pipeline
 from parallelrun_core.azure.invocation import DATA, invoked
+from parallelrun_core.described import Strict
 from parallelrun_core.endpoints.records import NAME_PATTERN, PLACE, Slot
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.intake.reading import Reading, read_job
 from parallelrun_core.names.assets import Names
-from parallelrun_core.spec.document import load_document
-from parallelrun_core.spec.fields import Strict
 from parallelrun_core.spec.pipeline_steps import later_path
 from parallelrun_core.spec.problems import problem_of
+from parallelrun_core.untrusted.document import load_document
 
 _NAME: Final = "1 to 128 letters, digits, '_' and '-', not beginning with '-'"
 _DATA_TYPES: Final = ("uri_folder", "uri_file", "mltable")

@@ -8,10 +8,10 @@ from typing import Any, Final
 from pydantic import Field, ValidationError
 
 from parallelrun_core.azure.invocation import DATA, MODEL
+from parallelrun_core.described import Strict
 from parallelrun_core.endpoints.records import PLACE, Deployment
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.problems import Problems
-from parallelrun_core.spec.fields import Strict
 from parallelrun_core.spec.pipeline_steps import later_path
 from parallelrun_core.spec.problems import problem_of
 

@@ -6,7 +6,7 @@ from typing import Any, Final, Literal
 
 import msgspec
 
-from parallelrun_core.folder.schema import SCHEMA
+from parallelrun_core.documents.schema import SCHEMA
 
 NAME_PATTERN: Final = r"^[A-Za-z0-9_][A-Za-z0-9_-]{0,127}$"
 PLACE: Final = "__parallelrun_input_{}__"

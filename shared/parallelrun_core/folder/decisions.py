@@ -14,14 +14,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
-import msgspec
 from msgspec.structs import replace
 
+from parallelrun_core.documents.schema import LOST_DECISIONS, SCHEMA
 from parallelrun_core.folder.record_log import OnDamage, RecordWriter
-from parallelrun_core.folder.schema import LOST_DECISIONS, SCHEMA
 from parallelrun_core.folder.term_log import accept, latest_schema, open_term, read_term_log
 from parallelrun_core.wire.data_warnings import DataWarning, WarningTotals
-from parallelrun_core.wire.outcome import Outcome, Place, decode_list, decode_places, encode_all
+from parallelrun_core.wire.outcome import LostRows, Outcome, Place, decode_list, decode_places, encode_all
 
 NAME = "decisions"
 _STEP_BYTES = 4096
@@ -204,14 +203,6 @@ class Decided:
         self.items_failed -= self._failed_items.pop(mini_batch, 0)
         if mini_batch in self._failed_warnings:
             self.warnings.add(self._failed_warnings.pop(mini_batch), -1)
-
-
-class LostRows(msgspec.Struct, frozen=True, array_like=True):
-    """Rows of a decision that are gone, or not what was committed."""
-
-    mini_batch: int
-    part: str
-    offset: int
 
 
 class DecisionWriter:

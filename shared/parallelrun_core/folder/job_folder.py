@@ -33,10 +33,10 @@ from typing import Final
 
 import msgspec
 
+from parallelrun_core.documents.schema import decode, encode
 from parallelrun_core.durable_files import sync_folder, write_once
 from parallelrun_core.errors import Conflict, CorruptLog, NotFound
 from parallelrun_core.folder.records import CancelRequest, JobRecord, JobResult, Reopening, Resumed
-from parallelrun_core.folder.schema import decode, encode
 from parallelrun_core.ids import checked_job_id
 from parallelrun_core.layout import (
     PRIVATE_FILE,

@@ -10,8 +10,8 @@ from typing import Any, TypeVar
 import msgspec
 from pydantic import ValidationError
 
+from parallelrun_core.documents.schema import SCHEMA
 from parallelrun_core.errors import CorruptLog
-from parallelrun_core.folder.schema import SCHEMA
 from parallelrun_core.spec import JobSpec, PipelineSpec
 from parallelrun_core.spec.fields import STORED
 from parallelrun_core.storage.path_rule import Places

@@ -20,7 +20,7 @@ import msgspec
 
 from parallelrun_core.durable_files import link_or_copy, sync_file, sync_folder
 from parallelrun_core.errors import CorruptLog
-from parallelrun_core.folder.decisions import DecisionWriter, LostRows, read_decisions
+from parallelrun_core.folder.decisions import DecisionWriter, read_decisions
 from parallelrun_core.folder.intact import has_rows
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.manifest import NAME, ManifestWriter, read_closing, read_manifest
@@ -28,7 +28,7 @@ from parallelrun_core.folder.records import Resumed
 from parallelrun_core.folder.term_log import file_of, terms
 from parallelrun_core.layout import Layout
 from parallelrun_core.wire.message import decode
-from parallelrun_core.wire.outcome import Outcome
+from parallelrun_core.wire.outcome import LostRows, Outcome
 
 _TERM: Final = 1
 """No leader has led the new job yet: its first one draws a higher term, as after a failover."""

@@ -17,11 +17,11 @@ from pathlib import Path
 
 import msgspec
 
+from parallelrun_core.documents.schema import LOST_DECISIONS, SCHEMA, decode
 from parallelrun_core.durable_files import sync_file
 from parallelrun_core.errors import CorruptLog
 from parallelrun_core.folder.damage import FRAME, Damage
 from parallelrun_core.folder.record_log import OnDamage, RecordReader, RecordWriter, read_records
-from parallelrun_core.folder.schema import LOST_DECISIONS, SCHEMA, decode
 
 
 class Header(msgspec.Struct, frozen=True, kw_only=True):

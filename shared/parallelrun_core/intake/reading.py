@@ -17,9 +17,9 @@ from typing import Any, Final
 from parallelrun_core.azure.draft import Draft
 from parallelrun_core.azure.findings import Findings, Location, Note, relocated
 from parallelrun_core.azure.forms import is_deployment, is_of_pipeline, is_v1, is_v2, mistaken_for, with_its_type
+from parallelrun_core.azure.own_form import read_own
 from parallelrun_core.azure.pipelines.draft import PipelineDraft
 from parallelrun_core.errors import InvalidInput, ParallelRunError, Problem
-from parallelrun_core.intake.own_form import read_own
 from parallelrun_core.intake.resolved_form import is_resolved, read_resolved
 from parallelrun_core.names.assets import Names
 from parallelrun_core.spec import JobSpec, PipelineSpec

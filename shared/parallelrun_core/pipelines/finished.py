@@ -15,8 +15,8 @@ import msgspec
 from parallelrun_core.documents.codecs import RecordCodec
 from parallelrun_core.documents.collection import Documents
 from parallelrun_core.documents.file_store import FileStore
+from parallelrun_core.documents.schema import SCHEMA
 from parallelrun_core.errors import CorruptLog, NewerSchema, NotFound
-from parallelrun_core.folder.schema import SCHEMA
 from parallelrun_core.layout import finished_steps
 
 

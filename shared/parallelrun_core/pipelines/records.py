@@ -14,7 +14,7 @@ import msgspec
 from parallelrun_core.documents.codecs import RecordCodec
 from parallelrun_core.documents.collection import Documents
 from parallelrun_core.documents.file_store import FileStore
-from parallelrun_core.folder.schema import SCHEMA
+from parallelrun_core.documents.schema import SCHEMA
 
 if TYPE_CHECKING:
     from parallelrun_core.folder.job_folder import JobFolder

@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from parallelrun_core.documents.schema import decode
 from parallelrun_core.errors import CorruptLog
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.records import JobResult, Reopening
-from parallelrun_core.folder.schema import decode
 from parallelrun_core.pipelines.records import StepRecord, read_records
 from parallelrun_core.spec.pipeline import PipelineSpec, Step
 from parallelrun_core.wire.failure import JobFailure

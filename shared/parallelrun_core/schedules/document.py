@@ -21,15 +21,15 @@ from typing import Any, Final, Literal
 
 from pydantic import Field, ValidationError
 
+from parallelrun_core.described import Strict
 from parallelrun_core.errors import InvalidInput, Problem
 from parallelrun_core.intake.prepared import JOB_ID, TRIGGER_TIME
 from parallelrun_core.intake.reading import Reading, read_job
 from parallelrun_core.names.assets import Names
 from parallelrun_core.schedules.records import NAME_PATTERN
 from parallelrun_core.schedules.trigger import Trigger, read_trigger
-from parallelrun_core.spec.document import load_document
-from parallelrun_core.spec.fields import Strict
 from parallelrun_core.spec.problems import problem_of
+from parallelrun_core.untrusted.document import load_document
 
 _NAME: Final = "a name has 1 to 128 letters, digits, '_' and '-', and doesn't begin with '-'"
 _MACRO: Final = re.compile(r"\$\{\{\s*(name|creation_context\s*\.\s*trigger_time)\s*\}\}", re.IGNORECASE)

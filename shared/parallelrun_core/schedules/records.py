@@ -8,9 +8,9 @@ from typing import Any, Final
 import msgspec
 from pydantic import ValidationError
 
+from parallelrun_core.documents.schema import SCHEMA
 from parallelrun_core.errors import CorruptLog, InvalidInput
 from parallelrun_core.folder.records import JobRecord
-from parallelrun_core.folder.schema import SCHEMA
 from parallelrun_core.ids import job_id_at
 from parallelrun_core.schedules.occurrences import Occurrences
 from parallelrun_core.schedules.policy import Missed, Outcome

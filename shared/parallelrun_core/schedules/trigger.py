@@ -8,6 +8,7 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import BeforeValidator, Field, ValidationError
 
+from parallelrun_core.described import Strict
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.problems import Problems
 from parallelrun_core.schedules.cron import parse_cron
@@ -15,7 +16,6 @@ from parallelrun_core.schedules.occurrences import ByTheClock, ByTheTime, Occurr
 from parallelrun_core.schedules.recurrence import WEEK_DAYS, Recurrence
 from parallelrun_core.schedules.wall_clock import moment_of, wall_time
 from parallelrun_core.schedules.zones import zone_named
-from parallelrun_core.spec.fields import Strict
 from parallelrun_core.spec.problems import problem_of
 
 _LONGEST: Final = 10_000

@@ -1,1 +1,1 @@
-"""The frame of every service process: settings, logs, health, heartbeat, start and end."""
+"""What every process of ours rests on: logs, signals, pauses between tries, child processes, failpoints."""

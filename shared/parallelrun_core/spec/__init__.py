@@ -11,15 +11,14 @@ arguments.py       what the engine puts around it
 expressions.py     `${{…}}`, which refers to inputs and outputs by name
 conda.py           from a conda environment to requirements of PyPI
 requirements.py    requirements, read once and written anew; the URLs of indexes
-document.py        from YAML or JSON to plain data, and changes from a command line
 problems.py        from pydantic's errors to problems
 """
 
-from parallelrun_core.spec.document import load_document, load_json, set_field
 from parallelrun_core.spec.environment import Environment
 from parallelrun_core.spec.fields import Input
 from parallelrun_core.spec.job import JobSpec
 from parallelrun_core.spec.pipeline import PipelineSpec
+from parallelrun_core.untrusted.document import load_document, load_json, set_field
 
 __all__ = [
     "Environment",

@@ -8,15 +8,15 @@ from typing import Annotated, Any, Final, Literal, Self
 
 from pydantic import (
     BeforeValidator,
-    ConfigDict,
     Discriminator,
     Field,
     Tag,
     field_validator,
     model_validator,
 )
+from pydantic_core import PydanticCustomError
 
-from parallelrun_core.described import Described
+from parallelrun_core.described import Strict
 from parallelrun_core.names.assets import NAME_PATTERN
 from parallelrun_core.storage.location import datastore_of
 from parallelrun_core.storage.supported import supported_path
@@ -38,12 +38,6 @@ _LOOSE_SIZE: Final = re.compile(
 STORED: Final = "stored"
 """The context in which the record of a job is read: what was accepted by an earlier release is left as it was, for
 whoever uses it to refuse."""
-
-
-class Strict(Described):
-    """A model that refuses unknown fields, and can't be changed."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True, defer_build=True)
 
 
 def without_nul(value: str) -> str:
@@ -262,7 +256,12 @@ def _mini_batch_size(value: Any) -> int | str | None:
     """Return a size in its plainest form: a number where possible."""
     if value is not None and not isinstance(value, int | float | str):
         raise ValueError(_SIZE_FORMS)
-    size = MiniBatchSize.parse(value)  # type: ignore[arg-type]  # a float is refused there, with the reason
+    try:
+        size = MiniBatchSize.parse(value)  # type: ignore[arg-type]  # a float is refused there, with the reason
+    except ValueError as error:
+        suggestion = size_meant(str(value))
+        context = {"message": str(error), "hint": f"did you mean {suggestion!r}?" if suggestion else ""}
+        raise PydanticCustomError("mini_batch_size", "{message}", context) from None
     if size.unit == "rows":
         return f"rows:{size.number}"
     return value.lower() if isinstance(value, str) and not value.isdecimal() else size.number

@@ -21,6 +21,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
+from parallelrun_core.described import Strict
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.names.assets import stored_code
 from parallelrun_core.names.computes import plain_name
@@ -33,7 +34,6 @@ from parallelrun_core.spec.fields import (
     MiniBatchSize,
     MiniBatchSizeField,
     Output,
-    Strict,
     by_name,
     checked_file_name,
     checked_path,

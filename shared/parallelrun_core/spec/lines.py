@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import yaml
 
-from parallelrun_core.spec.bounded_yaml import BoundedLoader
+from parallelrun_core.untrusted.bounded_yaml import BoundedLoader
 
 
 def lines_of(text: str | bytes) -> dict[str, int]:

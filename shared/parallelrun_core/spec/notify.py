@@ -8,7 +8,7 @@ from typing import Final
 
 from pydantic import Field, field_validator
 
-from parallelrun_core.spec.fields import Strict
+from parallelrun_core.described import Strict
 
 _NAME: Final = r"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$"
 _PLAIN: Final = re.compile(r"[!-~]+")

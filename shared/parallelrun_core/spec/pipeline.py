@@ -12,8 +12,9 @@ from typing import Annotated, Any, Final, Literal, Self
 
 from pydantic import ConfigDict, Field, ValidationError, field_validator, model_validator
 
+from parallelrun_core.described import Strict
 from parallelrun_core.errors import InvalidInput
-from parallelrun_core.spec.fields import AnyInput, Output, Strict
+from parallelrun_core.spec.fields import AnyInput, Output
 from parallelrun_core.spec.job import JobSpec
 from parallelrun_core.spec.notify import Notify, plain_notify
 from parallelrun_core.spec.problems import at, problem_of

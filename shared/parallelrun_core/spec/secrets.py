@@ -8,14 +8,14 @@ from typing import Final
 
 from pydantic import Field, field_validator, model_validator
 
+from parallelrun_core.datastores.definition import OF_DATASTORES
+from parallelrun_core.described import Strict
 from parallelrun_core.spec.expressions import same_name
-from parallelrun_core.spec.fields import NAME, Strict
+from parallelrun_core.spec.fields import NAME
 
 _EXPRESSION: Final = re.compile(r"\$\{\{\s*secrets\s*\.\s*([^}]*?)\s*\}\}", re.IGNORECASE)
 _FILE: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*(/[A-Za-z0-9_][A-Za-z0-9._-]*)*")
 
-OF_DATASTORES: Final = "datastores"
-"""The folder in the folder of secrets with the credentials of datastores."""
 OF_NOTICES: Final = "webhooks"
 """The folder in the masters' folder of secrets with the keys that notices of the end of a job are signed with."""
 _NOT_FOR_JOBS: Final = {OF_DATASTORES: "datastores", OF_NOTICES: "notices"}

@@ -19,7 +19,7 @@ from parallelrun_core.store.roles import Role, scripts_of
 if TYPE_CHECKING:
     from redis import Redis
 
-    from parallelrun_core.service.settings import ServiceSettings
+    from parallelrun_core.hosting.settings import ServiceSettings
 
 log = logger()
 

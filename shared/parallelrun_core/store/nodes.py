@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 
-from parallelrun_core.checks.finding import Finding
 from parallelrun_core.errors import Unavailable
 from parallelrun_core.store import keys
 from parallelrun_core.store.scripts import script
+from parallelrun_core.wire.finding import Finding
 from parallelrun_core.wire.states import NodeState
 
 if TYPE_CHECKING:

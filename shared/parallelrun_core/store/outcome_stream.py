@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from parallelrun_core.folder.decisions import LostRows
 from parallelrun_core.store.keys import JobKeys
 from parallelrun_core.store.seals import Kind, Seal, Seals
-from parallelrun_core.wire.outcome import Outcome, decode_list
+from parallelrun_core.wire.outcome import LostRows, Outcome, decode_list
 from parallelrun_core.wire.phases import InitFailure, Phase
 
 if TYPE_CHECKING:

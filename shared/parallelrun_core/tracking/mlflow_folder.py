@@ -74,7 +74,7 @@ def end_in(root: Path, run_id: str, status: str) -> None:
         OSError: it can't be written.
         ParallelRunError: it is no plain file, or too large.
     """
-    from parallelrun_core.spec.document import load_document
+    from parallelrun_core.untrusted.document import load_document
 
     for path in root.glob(f"*/{run_id}/{META}"):
         fields = load_document(_content(root, path))
@@ -85,7 +85,7 @@ def end_in(root: Path, run_id: str, status: str) -> None:
 
 def _experiment_in(root: Path, name: str) -> str:
     """The id of an experiment: one that MLflow has made, or else ours."""
-    from parallelrun_core.spec.document import load_document
+    from parallelrun_core.untrusted.document import load_document
 
     new_id = str(int(sha256(name.encode()).hexdigest()[:15], 16)).rjust(18, "1")
     if not (root / new_id / META).exists():

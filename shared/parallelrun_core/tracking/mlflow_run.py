@@ -9,9 +9,9 @@ from urllib.parse import unquote, urlsplit
 
 import msgspec
 
+from parallelrun_core.documents.schema import SCHEMA, decode, encode
 from parallelrun_core.durable_files import write_once
 from parallelrun_core.folder.job_folder import JobFolder
-from parallelrun_core.folder.schema import SCHEMA, decode, encode
 from parallelrun_core.layout import PRIVATE_FILE
 from parallelrun_core.tracking.mlflow_folder import end_in, run_in
 from parallelrun_core.tracking.mlflow_server import MlflowServer

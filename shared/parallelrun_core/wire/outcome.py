@@ -146,3 +146,11 @@ def decode_list(raw: bytes) -> list[Outcome]:
 def decode_places(raw: bytes) -> list[Place]:
     """The first fields of the outcomes that `decode_list` returns."""
     return _place_decoder.decode(raw)
+
+
+class LostRows(msgspec.Struct, frozen=True, array_like=True):
+    """Rows of a decision that are gone, or not what was committed."""
+
+    mini_batch: int
+    part: str
+    offset: int

@@ -16,7 +16,7 @@ import yaml
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
-from parallelrun_core.service.storage_metrics import StorageCollector
+from parallelrun_core.hosting.storage_metrics import StorageCollector
 from parallelrun_core.storage.objects.meters import Asked
 from parallelrun_core.store.nodes import NodeInfo, NodePressure, Nodes
 from parallelrun_core.wire.states import NodeState

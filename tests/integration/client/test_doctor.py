@@ -16,8 +16,8 @@ from parallelrun.doctor.checkup import Reported, checkup
 from parallelrun.embedded.cluster import reserve_port
 from parallelrun.errors import ParallelRunError
 from parallelrun.models.nodes import NodeCheck
-from parallelrun_core.checks.finding import Level, Place
 from parallelrun_core.store.nodes import NodeInfo
+from parallelrun_core.wire.finding import Level, Place
 from parallelrun_core.wire.states import NodeState
 from tests.cluster import AOF, Cluster
 from tests.redis_server import RedisServer

@@ -23,7 +23,7 @@ from parallelrun_concatenator.concatenate import Concatenation, concatenate
 from parallelrun_concatenator.output import Merged, Output
 from parallelrun_concatenator.segments import SegmentTable
 from parallelrun_concatenator.settings import ConcatenatorSettings
-from parallelrun_core.folder.decisions import DecisionWriter, LostRows
+from parallelrun_core.folder.decisions import DecisionWriter
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.manifest import ManifestWriter
 from parallelrun_core.folder.records import JobRecord, JobResult, Reopening
@@ -31,6 +31,7 @@ from parallelrun_core.spec import JobSpec
 from parallelrun_core.store.concatenation_lock import renew_concatenation
 from parallelrun_core.store.outcome_stream import Concatenated
 from parallelrun_core.store.registry import Registry
+from parallelrun_core.wire.outcome import LostRows
 from parallelrun_core.wire.progress import Progress
 from parallelrun_core.wire.states import JobState
 from parallelrun_master.job_context import JobContext

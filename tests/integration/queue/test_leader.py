@@ -12,14 +12,15 @@ import msgspec
 import pytest
 from redis.exceptions import ConnectionError
 
-from parallelrun_core.folder.decisions import LostRows, read_decisions
+from parallelrun_core.documents.schema import encode
+from parallelrun_core.folder.decisions import read_decisions
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.manifest import ManifestWriter
 from parallelrun_core.folder.records import JobResult, Reopening, Resumed
-from parallelrun_core.folder.schema import encode
 from parallelrun_core.intake.reopening import reopen
 from parallelrun_core.store.leader_queue import LeaderQueue
 from parallelrun_core.wire.message import encode_files
+from parallelrun_core.wire.outcome import LostRows
 from parallelrun_core.wire.progress import Progress
 from parallelrun_core.wire.states import JobState
 from parallelrun_master import leader as leader_module

@@ -11,7 +11,6 @@ import deltalake
 import pytest
 
 from parallelrun.doctor import stores
-from parallelrun_core.checks.finding import Place
 from parallelrun_core.datastores import registry as datastore_registry
 from parallelrun_core.datastores.catalog import datastore_catalog
 from parallelrun_core.datastores.document import read_definition
@@ -20,6 +19,7 @@ from parallelrun_core.storage.objects import ObjectStorage, clients
 from parallelrun_core.storage.objects.environment import NoCredentials
 from parallelrun_core.storage.objects.trouble import NotAllowed
 from parallelrun_core.storage.objects.uploads import s3
+from parallelrun_core.wire.finding import Place
 from tests.integration.storage.conftest import Bucket, Store
 from tests.integration.storage.tables import Make, delta, seen
 from tests.object_servers import BUCKET, Azurite, GoogleStub, Moto, ObjectServer, SeaweedFS

@@ -11,9 +11,9 @@ import pytest
 
 from parallelrun_agent.node import checks
 from parallelrun_agent.node.checks import NodeChecks
-from parallelrun_core.checks.finding import Level
 from parallelrun_core.checks.stores import readable
 from parallelrun_core.store.nodes import CheckRequest
+from parallelrun_core.wire.finding import Level
 
 
 def test_requests_that_come_meanwhile_have_no_thread_of_their_own(

@@ -13,7 +13,7 @@ from parallelrun.cli import main
 from parallelrun.cli.exit_codes import ExitCode
 from parallelrun.doctor.job import rows
 from parallelrun.spec_file import read_job_file
-from parallelrun_core.checks.finding import Place
+from parallelrun_core.wire.finding import Place
 
 
 @pytest.fixture
@@ -101,7 +101,8 @@ def test_init_with_a_place_writes_the_options_that_it_found(tmp_path: Path, data
     assert given.transformations == ({"read_delimited": {**own, "delimiter": ";"}},)
 
 
-def test_doctor_says_what_the_columns_are_and_warns(data: Path) -> None:
+def test_doctor_says_what_the_columns_are_and_warns(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor_job, "_READ_S", 200.0)
     job = data.parent / "job.yml"
     step = '[{read_delimited: {delimiter: ";"}}]'
     job.write_text(f"entry_script: e.py\ninputs: {{rows: {{path: data, transformations: {step}}}}}\n")

@@ -19,7 +19,7 @@ from parallelrun.doctor.checkup import Reported, checkup
 from parallelrun.doctor.computes import finding_of
 from parallelrun.models import Compute, ComputeStatus
 from parallelrun_core.checks import volume
-from parallelrun_core.checks.finding import Finding, Level, Place, ok
+from parallelrun_core.wire.finding import Finding, Level, Place, ok
 
 SCRIPT = "def run(mini_batch):\n    return mini_batch\n"
 

@@ -10,7 +10,7 @@ import pytest
 from parallelrun import RunResult
 from parallelrun.cli.output import say_summary
 from parallelrun.models import Failure, Job
-from parallelrun.summary import headline, is_clean, summary
+from parallelrun.progress.summary import headline, is_clean, summary
 from parallelrun_core.wire.progress import Progress
 
 TIMES = {"started": "2026-11-21T09:30:00.000Z", "ended": "2026-11-21T09:30:03.200Z"}

@@ -12,16 +12,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from parallelrun_core.documents import schema
+from parallelrun_core.documents.schema import decode, encode
 from parallelrun_core.errors import CorruptLog, NewerSchema
-from parallelrun_core.folder import schema
 from parallelrun_core.folder.damage import FRAME, Damage
-from parallelrun_core.folder.decisions import Decided, DecisionWriter, LostRows, read_decisions, read_outcomes
+from parallelrun_core.folder.decisions import Decided, DecisionWriter, read_decisions, read_outcomes
 from parallelrun_core.folder.manifest import ManifestWriter, last_closing, read_closing
 from parallelrun_core.folder.record_log import RecordWriter, read_records
-from parallelrun_core.folder.schema import decode, encode
 from parallelrun_core.folder.term_log import check_whole, file_of, open_term, read_term_log, spans
 from parallelrun_core.wire.message import encode_files
-from parallelrun_core.wire.outcome import Outcome, Place
+from parallelrun_core.wire.outcome import LostRows, Outcome, Place
 from parallelrun_master.retry_log import RetryLog
 from tests.unit.core.factories import failed, outcome
 

@@ -12,7 +12,7 @@ import pytest
 import redis
 
 from parallelrun_core.errors import Fenced
-from parallelrun_core.service.heartbeat import cpu_ms_of_others, heartbeat, own_cpu_clock
+from parallelrun_core.store.heartbeat import cpu_ms_of_others, heartbeat, own_cpu_clock
 
 PATIENCE_S = 30.0
 HUNG_AFTER = 5

@@ -15,7 +15,7 @@ import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 
 from parallelrun_core.folder.storage_report import StorageReport, fields_of
-from parallelrun_core.service.storage_metrics import StorageCollector
+from parallelrun_core.hosting.storage_metrics import StorageCollector
 from parallelrun_core.storage.objects import meters
 from parallelrun_core.storage.objects.meters import BOUNDS, Asked, asked_again, metered, reading, since
 from parallelrun_core.storage.objects.trouble import Missing, StoreError, Throttled
@@ -168,7 +168,7 @@ def test_what_prometheus_sees(store: str) -> None:
 
 FORKS = """
 import os
-from parallelrun_core.service.storage_totals import StorageTotals
+from parallelrun_core.hosting.storage_totals import StorageTotals
 from parallelrun_core.storage.objects.meters import metered
 
 def ask(job_id):

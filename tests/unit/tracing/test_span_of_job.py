@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from parallelrun_core.folder.job_folder import JobFolder
+from parallelrun_core.folder.job_span import JobSpan, span_of, variables_of
 from parallelrun_core.folder.records import JobRecord, Parent, Reopening
 from parallelrun_core.ids import new_job_id
-from parallelrun_core.tracing.of_job import JobSpan, span_of, variables_of
 from parallelrun_core.tracing.sampling import Sampler
 from parallelrun_core.tracing.switch import Tracing
 

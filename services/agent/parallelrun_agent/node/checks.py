@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Final
 
 from parallelrun_core.checks.bounded import findings
-from parallelrun_core.checks.finding import Finding, Level, Place
 from parallelrun_core.store.nodes import CheckAnswer, CheckRequest
+from parallelrun_core.wire.finding import Finding, Level, Place
 
 _SUBJECTS: Final = ("machine", "kernel", "volume")
 _KEPT_S: Final = 60.0

@@ -21,6 +21,7 @@ from parallelrun_agent.workers.output_places import OutputPlaces, WorkerOutputs
 from parallelrun_agent.workers.secrets import secret_values
 from parallelrun_agent.workers.survivors import MARK, mark
 from parallelrun_core.folder.job_folder import JobFolder
+from parallelrun_core.folder.job_span import variables_of
 from parallelrun_core.folder.records import JobRecord
 from parallelrun_core.folder.unreadable import UNREADABLE
 from parallelrun_core.layout import Logs
@@ -29,7 +30,6 @@ from parallelrun_core.service.telemetry import logger
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.spec.arguments import engine_arguments, input_arguments
 from parallelrun_core.spec.command import command_variables
-from parallelrun_core.tracing.of_job import variables_of
 from parallelrun_core.wire.masking import Mask
 from parallelrun_core.wire.row_format import row_format
 from parallelrun_worker.frames import WorkerConfig

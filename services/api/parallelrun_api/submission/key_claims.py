@@ -23,8 +23,8 @@ from parallelrun_api.http.errors import KeyReused
 from parallelrun_core.documents.codecs import RecordCodec
 from parallelrun_core.documents.collection import Documents
 from parallelrun_core.documents.file_store import FileStore
+from parallelrun_core.documents.schema import SCHEMA
 from parallelrun_core.documents.store import DocumentMissing
-from parallelrun_core.folder.schema import SCHEMA
 from parallelrun_core.layout import key_claims
 from parallelrun_core.service import failpoints
 

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from parallelrun_core.documents.schema import decode
 from parallelrun_core.errors import NotFound, ParallelRunError
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.records import JobRecord, JobResult
-from parallelrun_core.folder.schema import decode
 from parallelrun_core.service.telemetry import logger
 from parallelrun_master.outbox.entries import OutboxEntry, job_of, taken
 from parallelrun_master.policy.notices import LONGEST_PAUSE_S, pause_s

@@ -6,9 +6,9 @@ from pathlib import Path
 
 from parallelrun_core.errors import CorruptLog, NewerSchema, NotFound
 from parallelrun_core.folder.job_folder import JobFolder
+from parallelrun_core.folder.job_span import span_of
 from parallelrun_core.folder.records import JobRecord
 from parallelrun_core.layout import notices_of, traces_of
-from parallelrun_core.tracing.of_job import span_of
 from parallelrun_core.tracing.switch import Tracing
 
 

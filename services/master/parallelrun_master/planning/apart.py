@@ -16,8 +16,8 @@ from concurrent.futures import Future, wait
 from pathlib import Path
 from typing import Any, Final, TypeVar, cast
 
-from parallelrun_core.service.heartbeat import own_cpu_clock
 from parallelrun_core.storage.objects.asking import asks_store
+from parallelrun_core.store.heartbeat import own_cpu_clock
 
 T = TypeVar("T")
 

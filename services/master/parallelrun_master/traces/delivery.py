@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from parallelrun_core.errors import CorruptLog, NotFound, ParallelRunError
+from parallelrun_core.folder.job_span import span_of
 from parallelrun_core.layout import traces_of
 from parallelrun_core.service import telemetry
 from parallelrun_core.service.process import die_with_parent
-from parallelrun_core.tracing.of_job import span_of
 from parallelrun_core.tracing.sampling import Sampler
 from parallelrun_core.wire.masking import Mask
 from parallelrun_master.outbox.delivery import Clock, End, due_end

@@ -25,8 +25,8 @@ from opentelemetry.trace import (
     set_span_in_context,
 )
 
+from parallelrun_core.folder.job_span import JobSpan
 from parallelrun_core.tracing.context import span_id_of
-from parallelrun_core.tracing.of_job import JobSpan
 from parallelrun_core.wire.masking import Mask
 from parallelrun_master.traces.spans import JOB, Span, Value
 

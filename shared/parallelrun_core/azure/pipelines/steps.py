@@ -9,13 +9,13 @@ from typing import Any, Final
 from parallelrun_core.azure import bindings
 from parallelrun_core.azure.draft import Draft
 from parallelrun_core.azure.findings import Findings, Location
+from parallelrun_core.azure.own_form import read_own
 from parallelrun_core.azure.pipelines.wiring import OWN, V1, RawStep
 from parallelrun_core.azure.scope import PipelineScope
 from parallelrun_core.azure.v1 import named_inputs, read_v1
 from parallelrun_core.azure.v2_command import CommandReader
 from parallelrun_core.azure.v2_reader import V2Reader
 from parallelrun_core.azure.v2_step import StepReader
-from parallelrun_core.intake.own_form import read_own
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.spec.expressions import is_expression
 from parallelrun_core.spec.fields import Input

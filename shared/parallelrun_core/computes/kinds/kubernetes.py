@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar, Final, Literal, Self
 from pydantic import AfterValidator, Field, model_validator
 
 from parallelrun_core.computes.containers import Containers
-from parallelrun_core.spec.fields import Strict
+from parallelrun_core.described import Strict
 
 _LABEL_VALUE: Final = r"^([A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?)?$"
 _LABEL_NAME: Final = re.compile(

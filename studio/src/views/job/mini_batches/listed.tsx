@@ -15,7 +15,7 @@ import { ask, place } from "../../../shell/router";
 import { bytes, count } from "../../../words/numbers";
 import { clock, duration } from "../../../words/times";
 import { linkToMiniBatch } from "../links";
-import type { Range } from "./mini_batches";
+import type { Range } from "./range";
 
 const PAGE = 25;
 const DECIDED = { "": "decided", failed: "failed", done: "done" };

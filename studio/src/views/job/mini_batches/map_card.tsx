@@ -17,7 +17,7 @@ import { Empty, Shown } from "../../../parts/notice";
 import { ask, place } from "../../../shell/router";
 import { count } from "../../../words/numbers";
 import { duration } from "../../../words/times";
-import type { Range } from "./mini_batches";
+import type { Range } from "./range";
 
 interface Props {
   job: Job;

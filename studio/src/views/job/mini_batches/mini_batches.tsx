@@ -6,11 +6,7 @@ import type { TabProps } from "../tab_props";
 import { Listed } from "./listed";
 import { MapCard } from "./map_card";
 import { OneMiniBatch } from "./one";
-
-export interface Range {
-  first: number;
-  end: number | undefined;
-}
+import type { Range } from "./range";
 
 export function MiniBatches({ job, live }: TabProps): JSX.Element {
   const { query } = place.value;

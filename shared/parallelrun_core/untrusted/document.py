@@ -10,7 +10,7 @@ from typing import Any, Final
 import yaml
 
 from parallelrun_core.errors import InvalidInput
-from parallelrun_core.spec.bounded_yaml import BoundedLoader
+from parallelrun_core.untrusted.bounded_yaml import BoundedLoader
 
 _MAX_DOCUMENT_BYTES: Final = 1 << 20
 _MAX_SHOWN: Final = 200

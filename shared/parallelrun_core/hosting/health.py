@@ -8,7 +8,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
 
-from parallelrun_core.service.storage_metrics import StorageCollector
+from parallelrun_core.hosting.storage_metrics import StorageCollector
 from parallelrun_core.storage.objects.meters import Reading, reading
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
+from parallelrun.progress.markup import Child, Markup, element
 from parallelrun.progress.steps import describe_step, most_urgent
+from parallelrun.progress.summary import failure_lines, headline
 from parallelrun.progress.text import clean, counts, describe, mini_batches, pace
-from parallelrun.report.markup import Child, Markup, element
-from parallelrun.summary import failure_lines, headline
 from parallelrun_core.wire.progress import Progress
 
 if TYPE_CHECKING:

@@ -9,9 +9,9 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, Self
 
-from parallelrun.notebook.widget import drawn, drawn_job, text_of
 from parallelrun.progress.speed import Speed
 from parallelrun.progress.text import describe
+from parallelrun.progress.widget import drawn, drawn_job, text_of
 from parallelrun_core.wire.progress import Progress
 
 if TYPE_CHECKING:
