@@ -7,7 +7,6 @@ import signal
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
 from typing import Final, cast
 
 import uvicorn
@@ -18,8 +17,8 @@ from parallelrun_api.context import Context, build_context
 from parallelrun_api.http.audit import Audit, AuditFile
 from parallelrun_api.http.connections import Connections
 from parallelrun_api.http.descriptors import raise_limit
+from parallelrun_api.http.protocol import MAX_HEAD_BYTES, protocol_for
 from parallelrun_api.http.token import Token, load_token
-from parallelrun_api.http.wire import BoundedHttp
 from parallelrun_api.settings import ApiSettings
 from parallelrun_core.assets.site import read_site
 from parallelrun_core.errors import InvalidInput
@@ -62,7 +61,8 @@ async def serve(settings: ApiSettings, token: Token, listener: socket.socket, au
     context = build_context(settings)
     config = uvicorn.Config(
         create_app(context, token, audit),
-        http=cast("type[asyncio.Protocol]", partial(BoundedHttp, connections=context.connections)),
+        http=cast("type[asyncio.Protocol]", protocol_for(context.connections)),
+        h11_max_incomplete_event_size=MAX_HEAD_BYTES,
         backlog=_ACCEPTED_AT_ONCE,
         # What it warns of is up to anybody who can connect.
         log_level="error",

@@ -11,6 +11,7 @@ import pytest
 
 from parallelrun.cli import main
 from parallelrun.cli.exit_codes import ExitCode
+from parallelrun.doctor import job as doctor_job
 from parallelrun.doctor.job import rows
 from parallelrun.spec_file import read_job_file
 from parallelrun_core.wire.finding import Place

@@ -12,8 +12,8 @@ import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 
 from parallelrun_api.http.connections import Connections, Moved
+from parallelrun_api.http.protocol import MAX_HEAD_BYTES
 
-MAX_HEAD_BYTES: Final = 32 << 10
 _FIRST_READ_BYTES: Final = 8 << 10
 """That are read at a time before a token was shown: of a body in chunks of one byte, 256 KiB take half a second, in
 which all others wait."""

@@ -1,0 +1,62 @@
+"""The private parts of uvicorn: when they look different, they are left alone, and the API serves without them."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Callable
+from functools import partial
+from types import SimpleNamespace
+
+import httpx
+import pytest
+import uvicorn
+from uvicorn.protocols.http import h11_impl
+
+from parallelrun_api.http import protocol
+from parallelrun_api.http.connections import ConnectionLimits, Connections
+from parallelrun_api.http.wire import BoundedHttp
+
+PARTS = {name: getattr(h11_impl, name) for name in ("FlowControl", "H11Protocol", "RequestResponseCycle")}
+
+
+class Different:
+    def __init__(self) -> None:
+        self.other = None
+
+
+def test_uvicorn_has_the_private_parts_that_are_used() -> None:
+    chosen = protocol.protocol_for(Connections(ConnectionLimits()))
+    assert isinstance(chosen, partial)
+    assert chosen.func is BoundedHttp
+
+
+@pytest.mark.parametrize("name", sorted(PARTS))
+def test_uvicorn_whose_private_parts_look_different_is_used_without_them(name: str) -> None:
+    assert protocol.has_private_parts(SimpleNamespace(**PARTS))
+    assert not protocol.has_private_parts(SimpleNamespace(**{**PARTS, name: Different}))
+    assert not protocol.has_private_parts(SimpleNamespace(**{**PARTS, name: None}))
+
+
+def test_uvicorn_without_the_module_serves_with_its_plain_protocol() -> None:
+    connections = Connections(ConnectionLimits())
+    assert protocol.protocol_for(connections, module="uvicorn.no_such_module") == protocol.PLAIN
+    assert asyncio.run(answer_of(protocol.protocol_for(connections, module="uvicorn.logging"))) == 200
+
+
+async def answer_of(http: Callable[..., asyncio.Protocol] | str) -> int:
+    """The status that a server with this protocol answers."""
+
+    async def app(scope: object, receive: object, send: object) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": []})  # type: ignore[operator]
+        await send({"type": "http.response.body", "body": b""})  # type: ignore[operator]
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        config = uvicorn.Config(app, http=http, lifespan="off", log_config=None, ws="none")  # type: ignore[arg-type]
+        server = uvicorn.Server(config)
+        serving = asyncio.create_task(server.serve(sockets=[listener]))
+        async with httpx.AsyncClient(trust_env=False) as client:
+            answer = await client.get(f"http://127.0.0.1:{listener.getsockname()[1]}")
+        server.should_exit = True
+        await serving
+    return answer.status_code
