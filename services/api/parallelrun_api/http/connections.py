@@ -15,6 +15,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, NamedTuple, Protocol
 
+MAX_HEAD_BYTES: Final = 32 << 10
+"""The longest head of a request."""
 LEAST_BYTES_PER_S: Final = 500
 """The slowest upload that counts as one."""
 _READERS_MAY_STALL: Final = 3

@@ -12,7 +12,6 @@ from typing import Final
 from parallelrun_api.http.connections import Connections
 from parallelrun_core.service.telemetry import logger
 
-MAX_HEAD_BYTES: Final = 32 << 10
 PLAIN: Final = "h11"
 """The plain protocol's name in uvicorn's configuration."""
 _ATTRIBUTES: Final = {

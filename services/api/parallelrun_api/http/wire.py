@@ -11,8 +11,7 @@ from typing import Any, Final, cast
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 
-from parallelrun_api.http.connections import Connections, Moved
-from parallelrun_api.http.protocol import MAX_HEAD_BYTES
+from parallelrun_api.http.connections import MAX_HEAD_BYTES, Connections, Moved
 
 _FIRST_READ_BYTES: Final = 8 << 10
 """That are read at a time before a token was shown: of a body in chunks of one byte, 256 KiB take half a second, in
