@@ -86,11 +86,42 @@ def test_a_job_whose_input_vanishes_while_it_runs_says_loudly_what_it_has_lost()
         lines = (one_worker.folder(job).logs / "job_result.txt").read_text().splitlines()
         (overview,) = one_worker.folder(job).logs.glob("job_progress_overview.*.txt")
         last = overview.read_text().splitlines()[-1]
-    lost = "97 of 100 items failed, with 97 of 100 mini-batches"
+    lost = "97 of 100 items failed (97 %): FileNotFoundError in entry.py:9"
     assert (result.state, result.progress.failed) == (JobState.COMPLETED, 97)
-    assert lines[0] == f"Job {job} has completed, BUT {lost}."
+    assert lines[0] == f"Job {job} has completed, but {lost}."
     assert result.warnings[0].startswith(f"{lost}; first: RUN_EXCEPTION: FileNotFoundError: ")
-    assert last.endswith(f"The job has completed, BUT {lost}.")
+    assert last.endswith(f"The job has completed, but {lost}.")
+
+
+EVERY_WAY = textwrap.dedent("""
+    import os, time
+    def run(mini_batch):
+        number = int(os.path.basename(mini_batch[0])[5:12]) // 3
+        if number == 0: raise ValueError("bad")
+        if number == 1: os._exit(4)
+        if number == 2: os.kill(os.getpid(), 11)
+        if number == 3: time.sleep(1000)
+        if number == 4: return None
+        if number == 5: return mini_batch[:1]
+        if number == 6: raise SystemExit
+        return mini_batch
+""")
+
+
+def test_the_items_of_every_way_to_fail_add_up(cluster: Cluster) -> None:
+    job = cluster.submit(
+        EVERY_WAY, inputs=cluster.files(30), mini_batch_size=3, run_max_try=1, run_invocation_timeout=3
+    )  # fmt: skip
+    result = cluster.result(job)
+    progress = result.progress
+    assert (result.state, progress.done, progress.failed) == (JobState.COMPLETED, 4, 6)
+    assert (progress.items_done, progress.items_failed, progress.items_short) == (10, 20, 2)
+    assert progress.items_done + progress.items_failed == progress.items_found == 30
+    assert sum(each.items for each in result.errors) == 15, "the five costliest of six kinds, three items each"
+    last = {row["Mini-batch Id"]: row for row in tries_of(cluster.folder(job).logs) if row["Failed"]}
+    assert sum(int(row["Succeeded"]) + int(row["Failed"]) for row in last.values()) == 30
+    text = (cluster.folder(job).logs / "job_result.txt").read_text()
+    assert text.startswith(f"Job {job} has completed, but 18 of 30 items failed (60 %): ")
 
 
 def test_the_same_error_of_many_files_is_one_in_the_result(cluster: Cluster) -> None:

@@ -3,6 +3,17 @@
 from __future__ import annotations
 
 from enum import IntEnum
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from parallelrun.models import Job
+
+StrictOption = Annotated[
+    bool,
+    typer.Option("--strict", help="Exit with 3 if anything raised, timed out, died or was skipped."),
+]
 
 
 class ExitCode(IntEnum):
@@ -23,6 +34,19 @@ class ExitCode(IntEnum):
     """Ctrl-C."""
     TERMINATED = 143
     """SIGTERM or SIGHUP."""
+
+
+def of_job(job: Job, *, strict: bool = False) -> ExitCode:
+    """The exit code for the end of a job.
+
+    Args:
+        strict: a job that has completed counts as failed if anything in it has failed or was skipped.
+    """
+    from parallelrun.progress.summary import is_flawless
+
+    if strict and job.state == "completed" and not is_flawless(job):
+        return ExitCode.JOB_FAILED
+    return of_state(job.state)
 
 
 def of_state(state: str) -> ExitCode:

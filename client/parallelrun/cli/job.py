@@ -9,7 +9,7 @@ import typer
 
 from parallelrun.cli.advise import advise
 from parallelrun.cli.completion import job_states, one_of
-from parallelrun.cli.exit_codes import ExitCode, of_state
+from parallelrun.cli.exit_codes import ExitCode, StrictOption, of_job
 from parallelrun.cli.job_files import JobId, download, logs
 from parallelrun.cli.job_insight import profile, stacks
 from parallelrun.cli.job_report import report
@@ -46,6 +46,7 @@ def create(
         str, typer.Option(metavar="NAME", help="The key that signs it: webhooks/HOST/NAME in the masters' secrets.")
     ] = "",
     stream: Annotated[bool, typer.Option("--stream", help="Follow the job until it ends.")] = False,
+    strict: StrictOption = False,
     idempotency_key: Annotated[
         str, typer.Option(metavar="KEY", help="Submitting again with the same key gives the same job.")
     ] = "",
@@ -74,7 +75,7 @@ def create(
         if spec.resume_from:
             say(_what_is_taken_over(created, spec.resume_from))
         if stream:
-            raise typer.Exit(follow_job(client, created))
+            raise typer.Exit(follow_job(client, created, strict=strict))
     say(f"open its page:    {address_of(client.url, created.id)}")
     say(f"follow it:        parallelrun job stream {created.id}")
     say(f"show its state:   parallelrun job show {created.id}")
@@ -246,10 +247,10 @@ def _of_job(step: Step) -> str:
 
 
 @job.command()
-def stream(job_id: JobId, url: Url = "", token: Token = "") -> None:
+def stream(job_id: JobId, *, strict: StrictOption = False, url: Url = "", token: Token = "") -> None:
     """Follow a job until it ends; the exit code is the job's. Ctrl-C stops following, not the job."""
     with connect(url, token) as client:
-        raise typer.Exit(follow_job(client, client.jobs.get(job_id)))
+        raise typer.Exit(follow_job(client, client.jobs.get(job_id), strict=strict))
 
 
 @job.command()
@@ -282,6 +283,7 @@ def resume(
     *,
     accept_changed_inputs: AcceptChanged = False,
     follow: FollowOption = False,
+    strict: StrictOption = False,
     form: FormatOption = Format.TABLE,
     url: Url = "",
     token: Token = "",
@@ -294,7 +296,7 @@ def resume(
         reopened = client.jobs.resume(job_id, accept_changed_inputs=accept_changed_inputs)
         _show_reopened(reopened, form)
         if follow:
-            raise typer.Exit(follow_job(client, reopened))
+            raise typer.Exit(follow_job(client, reopened, strict=strict))
 
 
 @job.command()
@@ -308,6 +310,7 @@ def retry(
     ] = "",
     accept_changed_inputs: AcceptChanged = False,
     follow: FollowOption = False,
+    strict: StrictOption = False,
     form: FormatOption = Format.TABLE,
     url: Url = "",
     token: Token = "",
@@ -324,7 +327,7 @@ def retry(
         reopened = client.jobs.retry(job_id, mini_batches=numbers, accept_changed_inputs=accept_changed_inputs)
         _show_reopened(reopened, form)
         if follow:
-            raise typer.Exit(follow_job(client, reopened))
+            raise typer.Exit(follow_job(client, reopened, strict=strict))
 
 
 def _show_reopened(reopened: Job, form: Format) -> None:
@@ -335,7 +338,7 @@ def _show_reopened(reopened: Job, form: Format) -> None:
     say(f"  parallelrun job create -f JOB.yml --resume-from {reopened.id}")
 
 
-def follow_job(client: Client, job: Job) -> ExitCode:
+def follow_job(client: Client, job: Job, *, strict: bool = False) -> ExitCode:
     """Show how a job goes on until it ends; the exit code is the job's."""
     from parallelrun.cli.output import say, say_summary
     from parallelrun.progress.summary import is_clean, summary
@@ -363,7 +366,7 @@ def follow_job(client: Client, job: Job) -> ExitCode:
         for output in ended.outputs:
             say(f"output {output.name}: {output.path}")
         say(f"fetch the outputs: parallelrun job download {job.id}")
-    return of_state(ended.state)
+    return of_job(ended, strict=strict)
 
 
 job.command()(logs)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from parallelrun.cli.exit_codes import ExitCode, of_state
+from parallelrun.cli.exit_codes import ExitCode, StrictOption, of_job
 from parallelrun.cli.interrupts import Terminated
 from parallelrun.cli.output import Format
 
@@ -53,6 +53,7 @@ def run_command(
         Path | None,
         typer.Option(metavar="DIR", help="Take over what the earlier run in DIR has finished, and run only the rest."),
     ] = None,
+    strict: StrictOption = False,
     form: Annotated[Format, typer.Option("--format", "-o", help="The form of what is printed.")] = Format.TABLE,
 ) -> None:
     """Run one job on this machine.
@@ -95,7 +96,7 @@ def run_command(
             say(note)
         raise
     _print_places(end.result, form)
-    raise typer.Exit(_exit_code(end))
+    raise typer.Exit(_exit_code(end, strict=strict))
 
 
 def _say_how_it_ended(end: RunEnd, reading: Reading) -> None:
@@ -161,7 +162,7 @@ def _dump(result: RunResult, form: Format) -> None:
     dump(data, form)
 
 
-def _exit_code(end: RunEnd) -> ExitCode:
+def _exit_code(end: RunEnd, *, strict: bool) -> ExitCode:
     if end.interrupt is not None:
         return ExitCode.TERMINATED if isinstance(end.interrupt, Terminated) else ExitCode.INTERRUPTED
-    return of_state(end.result.job.state)
+    return of_job(end.result.job, strict=strict)

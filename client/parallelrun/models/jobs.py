@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from parallelrun_core.wire.failure import JobFailure
+from parallelrun_core.wire.failure import ErrorCount, JobFailure
 from parallelrun_core.wire.progress import Progress
 from parallelrun_core.wire.states import TERMINAL
 
@@ -88,7 +88,13 @@ class Job(msgspec.Struct, kw_only=True, frozen=True):
     started: str | None = None
     ended: str | None = None
     progress: Progress = msgspec.field(default_factory=Progress)
+    summary: str = ""
+    """Once it has ended: how, in one sentence. Empty of a server of an earlier release."""
     failure: Failure | None = None
+    errors: list[ErrorCount] = []
+    """Once it has ended: the errors that have cost the most items."""
+    skipped: int = 0
+    """Once it has ended: files that were left out of the inputs, with a warning."""
     output: OutputFile | None = None
     warnings: list[str] = []
     """Warnings about the output of a job that completed."""

@@ -11,6 +11,7 @@ from parallelrun.models import Failure, Job, Step
 from parallelrun.progress.steps import describe_step
 from parallelrun.progress.text import clean, duration, mini_batches
 from parallelrun_core.adviser.duration import counted
+from parallelrun_core.wire.ending import how_completed, what_failed, what_is_short
 from parallelrun_core.wire.progress import Progress
 
 _TRACEBACK_CHARACTERS: Final = 8000
@@ -18,7 +19,7 @@ _MOST_STEPS: Final = 20
 
 
 def headline(job: Job) -> str:
-    """Return how a job has ended, in one line. If something has failed although it completed, that comes first."""
+    """Return how a job has ended, in one line. If something has failed although it completed, it says what, and why."""
     if job.state == "failed" and job.failure:
         return f"failed: {clean(job.failure.summary)}"
     if job.is_pipeline:
@@ -27,15 +28,23 @@ def headline(job: Job) -> str:
         ended = ": the command ended with exit code 0" if job.state == "completed" else ""
         return f"{job.state}{_took(job)}{ended}"
     progress = job.progress
+    if job.state == "completed" and not is_clean(job):
+        return f"completed{clean(how_completed(progress, job.errors))}"
+    made = what_is_short(progress) or f"{counted(progress.rows, 'row')}, {counted(progress.items_lost, 'item')} failed"
+    return f"{job.state}{_took(job)}: {_mini_batches(progress)}, {made}"
+
+
+def _mini_batches(progress: Progress) -> str:
     among = [f"{progress.resumed:,} taken over"] if progress.resumed else []
     among += [f"{progress.failed:,} failed"] if progress.failed else []
-    of_these = f" ({', '.join(among)})" if among else ""
-    done = f"{mini_batches(progress)} mini-batches{of_these}, {counted(progress.rows, 'row')}"
-    what_failed = _what_failed(progress)
-    if job.state == "completed" and what_failed:
-        took = _took(job)
-        return f"completed, BUT {what_failed}{took and ','}{took}: {done}"
-    return f"{job.state}{_took(job)}: {done}, {counted(progress.items_failed, 'item')} failed"
+    return f"{mini_batches(progress)} mini-batches" + (f" ({', '.join(among)})" if among else "")
+
+
+def _counts(job: Job) -> list[str]:
+    """Return a line with the counts of a completed job in which something has failed: its headline has none."""
+    if job.is_pipeline or job.spec.get("command") or job.state != "completed" or is_clean(job):
+        return []
+    return [f"{_took(job)[1:] or 'in all'}: {_mini_batches(job.progress)}, {counted(job.progress.rows, 'row')}"]
 
 
 def _pipeline_headline(job: Job) -> str:
@@ -44,8 +53,8 @@ def _pipeline_headline(job: Job) -> str:
     among = [f"{reused:,} reused"] if reused else []
     among += [f"{counts[state]:,} {state}" for state in ("failed", "canceled", "skipped", "waiting") if counts[state]]
     of_these = f" ({', '.join(among)})" if among else ""
-    what_failed = _what_failed(job.progress)
-    but = f", BUT {what_failed}," if job.state == "completed" and what_failed else ""
+    failed = what_failed(job.progress)
+    but = f", but {failed}," if job.state == "completed" and failed else ""
     return f"{job.state}{but}{_took(job)}: {counts['completed']:,}/{len(job.steps):,} steps{of_these}"
 
 
@@ -68,7 +77,16 @@ def _pipeline_hints(job: Job, *, log_hint: Callable[[str], str], retry: str) -> 
 
 def is_clean(job: Job) -> bool:
     """Return whether it has completed, and nothing has failed."""
-    return job.state == "completed" and not _what_failed(job.progress)
+    return job.state == "completed" and not what_failed(job.progress)
+
+
+def is_flawless(job: Job) -> bool:
+    """Return whether it has completed, and nothing has raised, timed out, died or been skipped with a warning.
+
+    Items for which run() only returned no row count where the job has a threshold that they count for.
+    """
+    short_counts = job.progress.items_short > 0 and int(job.spec.get("error_threshold", -1)) >= 0
+    return is_clean(job) and not job.skipped and not short_counts
 
 
 def summary(
@@ -86,7 +104,7 @@ def summary(
     if job.state == "failed" and job.failure:
         about_data = [f"warning: {clean(warning)}" for warning in job.warnings]
         return [headline(job), *failure_lines(job.failure, log_hint=log_hint), *about_data]
-    return [headline(job), *hints(job, log_hint=log_hint, retry=retry)]
+    return [headline(job), *_counts(job), *hints(job, log_hint=log_hint, retry=retry)]
 
 
 def hints(job: Job, *, log_hint: Callable[[str], str], retry: str) -> list[str]:
@@ -115,15 +133,6 @@ def failure_lines(failure: Failure, *, log_hint: Callable[[str], str], traceback
     if failure.hint:
         lines.append(f"hint: {clean(failure.hint)}")
     return lines
-
-
-def _what_failed(progress: Progress) -> str:
-    """Return what has failed, and of how many; empty if nothing has."""
-    if progress.items_failed:
-        items = max(progress.items_found, progress.items_done + progress.items_failed)
-        return f"{progress.items_failed:,} of {items:,} items failed"
-    # Of a table, the items of a mini-batch that can't be read are not known.
-    return f"{progress.failed:,} of {progress.decided:,} mini-batches failed" if progress.failed else ""
 
 
 def _took(job: Job) -> str:

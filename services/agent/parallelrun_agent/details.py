@@ -1,4 +1,4 @@
-"""A short description of a mini-batch, for the record of a failed try."""
+"""A short description of a mini-batch, and its number of items, for the record of a failed try."""
 
 from __future__ import annotations
 
@@ -23,3 +23,11 @@ def detail_of(mini_batch: int, raw: bytes) -> str:
     files = [path.decode("utf-8", "backslashreplace") for path in dict.fromkeys(paths)][:_MOST_FILES]
     described = {"id": mini_batch, "items": decoded.items, "files": files, **({"keys": keys} if keys else {})}
     return msgspec.json.encode(described).decode()
+
+
+def items_of(raw: bytes) -> int:
+    """The number of items that a message says its mini-batch has; 0: nobody has counted them, as of most tables."""
+    try:
+        return message.decode(raw).items
+    except ParallelRunError:
+        return 0

@@ -19,6 +19,7 @@ from parallelrun_core.storage.location import is_url
 from parallelrun_core.store.connection import CONNECTION_ERRORS
 from parallelrun_core.store.outcome_stream import Concatenated
 from parallelrun_core.store.turns import wake
+from parallelrun_core.wire.ending import what_failed
 from parallelrun_core.wire.failure import JobFailure
 from parallelrun_core.wire.states import JobState
 from parallelrun_master.job_context import JobContext
@@ -27,8 +28,8 @@ from parallelrun_master.leftovers import Leftovers
 from parallelrun_master.outbox.destinations import destinations_of
 from parallelrun_master.outbox.entries import enqueue
 from parallelrun_master.output_requests import OutputRequests
+from parallelrun_master.planning.leftover_warnings import SKIPPED
 from parallelrun_master.planning.shuffling import discard
-from parallelrun_master.policy.hints import what_is_lost
 
 if TYPE_CHECKING:
     from parallelrun_master.settings import MasterSettings
@@ -129,6 +130,8 @@ class Finishing:
             order=closing.order if closing else "",
             warnings=[*about_output, *(f"{remark}." for remark in job.remarks), *about_data.summary()],
             failure=status.failure,
+            errors=ledger.errors.costliest(),
+            skipped=sum(warning.times for warning in about_data if warning.kind == SKIPPED),
             metrics=last_values(job.folder.logs),
         )
         job.reports.conclude(result, ledger.errors)
@@ -270,11 +273,11 @@ class Finishing:
 
 def _about_failures(ledger: Ledger) -> list[str]:
     """A warning about what has failed, with the error that came first."""
-    lost, first = what_is_lost(ledger.progress), ledger.errors.first
-    if not lost:
+    failed, first = what_failed(ledger.progress, ledger.errors.costliest()), ledger.errors.first
+    if not failed:
         return []
     why = "" if first is None else f"; first: {first.category}: " + first.message.partition("\n")[0]
-    return [f"{lost}{why}"]
+    return [f"{failed}{why}"]
 
 
 def _not_written(job: JobContext) -> list[str]:

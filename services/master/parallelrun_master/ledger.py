@@ -64,6 +64,8 @@ class Ledger:
         lost: Sequence[LostRows] = (),
     ) -> None:
         self.progress = Progress()
+        self.items_listed = 0
+        """Items that the manifest's entries have, as far as these are counted."""
         self.errors = errors
         self._tries = tries
         self._queue = queue
@@ -95,6 +97,8 @@ class Ledger:
             self.times_lost[outcome.mini_batch] += 1
             self._picked_before[outcome.mini_batch] += outcome.tries
             return
+        if outcome.status == "done":
+            self.errors.take_out(outcome.mini_batch)
         if outcome.failure is not None:
             self.errors.add(outcome)
             if outcome.generation < self._generation and outcome.token:  # without a token it was given up, not tried
@@ -112,16 +116,18 @@ class Ledger:
 
     def reopen(self, generation: int, mini_batches: list[int] | None) -> None:
         """Let those that failed in an earlier generation (all of them, or these) be decided again."""
-        self.decided.reopen(generation, mini_batches)
+        for mini_batch in self.decided.reopen(generation, mini_batches):
+            self.errors.take_out(mini_batch)
         self._show_decided()
 
     def _show_decided(self) -> None:
         progress, decided = self.progress, self.decided
         progress.done, progress.failed, progress.rows = decided.done, decided.failed, decided.rows
         progress.items_done, progress.items_failed = decided.items_done, decided.items_failed
+        progress.items_short, progress.items_estimated = decided.items_short, decided.items_estimated
         progress.empty = decided.empty
         # How many rows a table has is known only when they have been read.
-        progress.items_scheduled = max(progress.items_scheduled, decided.items_done + decided.items_failed)
+        progress.items_scheduled = max(self.items_listed, decided.items_done + decided.items_failed)
 
     def read(self, *, block_ms: int | None) -> list[StreamEntry]:
         """Return what has come in since the last call; waits for something when `block_ms` is given.

@@ -175,6 +175,7 @@ class Processing:
                     f"{scheduler.tables.words(scheduler.items)} in {now - self._job.began:.2f} s."
                 )
         all_of_them = scheduler.closing is not None
+        self._ledger.items_listed = scheduler.items
         self._completion.scheduled(scheduler.mini_batches, scheduler.items, all_of_them=all_of_them)
         return has_more and not scheduler.must_wait
 

@@ -51,6 +51,8 @@ def recover(
     errors = ErrorGroups(reports.mask)
     ledger = Ledger(folder.path, queue, queue.term, reports.tries, errors, generation=queue.generation, lost=lost)
     leadership.durable_before = ledger.decided.count
+    if (size := record.job_spec().size).unit == "rows":
+        ledger.decided.typical_items = size.number or 1
     for each in reopenings:  # a retry that was interrupted is still to be done
         if each.retry_failed:
             ledger.reopen(each.generation, each.mini_batches)

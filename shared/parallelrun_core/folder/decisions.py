@@ -111,12 +111,19 @@ class Decided:
 
     def __init__(self) -> None:
         self._first = FirstWins()
-        self._failed_items: dict[int, int] = {}  # of each mini-batch that counts as failed
+        self._failed_items: dict[int, int] = {}
+        """Items of each mini-batch that counts as failed; 0: nobody has counted them."""
+        self._uncounted = 0
+        """Those of `_failed_items` with 0 items."""
+        self.typical_items = 1
+        """Items that a mini-batch is taken to have as long as those of none have been counted."""
         self.done = 0
         self.empty = 0
         """Those of `done` that have no items."""
         self.items_done = 0
-        self.items_failed = 0
+        self.items_short = 0
+        """Items of `done` for which run() returned no row."""
+        self._items_of_failed = 0
         self.rows = 0
         self.line_breaks = 0
         self.shortened = 0
@@ -149,6 +156,23 @@ class Decided:
         """Return how many mini-batches have failed."""
         return len(self._failed_items)
 
+    @property
+    def items_failed(self) -> int:
+        """Return how many items count as failed, those included whose number is estimated (reference §3.5)."""
+        return self._items_of_failed + self.items_short + self.items_estimated
+
+    @property
+    def items_estimated(self) -> int:
+        """Return how many items the mini-batches may have that failed before anybody had counted these.
+
+        Each is taken to have as many as the others have on average, and 1 at least: thresholds must see it.
+        """
+        if not self._uncounted:
+            return 0
+        counted = self.done - self.empty + self.failed - self._uncounted
+        items = self.items_done + self.items_short + self._items_of_failed
+        return self._uncounted * (max(1, round(items / counted)) if counted else self.typical_items)
+
     def accept(self, outcome: Outcome) -> bool:
         """Return whether this outcome is the decision of its mini-batch; if so, it is counted."""
         if not self._first.accept(outcome):
@@ -158,8 +182,9 @@ class Decided:
         if outcome.status == "done":
             self._count_done(outcome)
         else:
-            self._failed_items[outcome.mini_batch] = outcome.failed_items
-            self.items_failed += outcome.failed_items
+            self._failed_items[outcome.mini_batch] = outcome.items
+            self._items_of_failed += outcome.items
+            self._uncounted += not outcome.items
             if outcome.warnings:
                 self.warnings.add(outcome.warnings)
                 self._failed_warnings[outcome.mini_batch] = outcome.warnings
@@ -178,7 +203,7 @@ class Decided:
         self.rows += sign * rows
         if rows < items:
             self.items_done += sign * rows
-            self.items_failed += sign * (items - rows)
+            self.items_short += sign * (items - rows)
         else:
             self.items_done += sign * items
         # Hardly any mini-batch has something of these.
@@ -191,16 +216,21 @@ class Decided:
         if outcome.warnings:
             self.warnings.add(outcome.warnings, sign)
 
-    def reopen(self, generation: int, mini_batches: list[int] | None) -> None:
-        """Let those that failed in an earlier generation (all of them, or these) be decided again."""
+    def reopen(self, generation: int, mini_batches: list[int] | None) -> list[int]:
+        """Let those that failed in an earlier generation (all of them, or these) be decided again; returns them."""
         failed = self._failed_items.keys()
         chosen = failed if mini_batches is None else failed & set(mini_batches)
-        for mini_batch in self._first.reopen(chosen, generation):
+        reopened = self._first.reopen(chosen, generation)
+        for mini_batch in reopened:
             self._take_out(mini_batch)
+        return reopened
 
     def _take_out(self, mini_batch: int) -> None:
         """Take what was counted for a mini-batch's failure out of the totals."""
-        self.items_failed -= self._failed_items.pop(mini_batch, 0)
+        items = self._failed_items.pop(mini_batch, None)
+        if items is not None:
+            self._items_of_failed -= items
+            self._uncounted -= not items
         if mini_batch in self._failed_warnings:
             self.warnings.add(self._failed_warnings.pop(mini_batch), -1)
 

@@ -15,7 +15,7 @@ from parallelrun_core.errors import CorruptLog
 from parallelrun_core.spec import JobSpec, PipelineSpec
 from parallelrun_core.spec.fields import STORED
 from parallelrun_core.storage.path_rule import Places
-from parallelrun_core.wire.failure import JobFailure
+from parallelrun_core.wire.failure import ErrorCount, JobFailure
 from parallelrun_core.wire.progress import Progress
 from parallelrun_core.wire.states import JobState
 
@@ -120,6 +120,10 @@ class JobResult(msgspec.Struct, kw_only=True, frozen=True):
     warnings: list[str] = []
     """Warnings about the output, though the job has completed."""
     failure: JobFailure | None = None
+    errors: list[ErrorCount] = []
+    """The errors that have cost the most items, up to five; of an earlier release none."""
+    skipped: int = 0
+    """Files that were left out of the inputs, with a warning."""
     metrics: dict[str, bool | int | float | str | None] = {}
     """The last value of each metric that was logged, up to a number of them (metrics.py)."""
 

@@ -6,6 +6,7 @@ Messages name the file, the key or the value at which something happened, so eac
 from __future__ import annotations
 
 import re
+from typing import Final
 
 from parallelrun_core.wire.outcome import Failure
 
@@ -15,6 +16,19 @@ _FRAME = re.compile(r'^[ |]*File "([^"\n]+)", line (\d+)', re.MULTILINE)
 _TYPE = re.compile(r"[\w.]+(?=:|$)")
 _PARTICULARS = re.compile(r"""'[^'\n]*'|"[^"\n]*"|\S*/\S*|\d+""")
 _MAX_TEXT = 200
+_WORDS: Final[dict[str, str]] = {
+    "RUN_TIMEOUT": "run() took too long",
+    "LOAD_TIMEOUT": "loading the data took too long",
+    "OOM_KILLED": "the memory ran out",
+    "GPU_OUT_OF_MEMORY": "the memory of the GPU ran out",
+    "INPUT_UNREADABLE": "the input can't be read",
+    "INPUT_CHANGED": "the input has changed",
+    "OUTPUT_UNWRITABLE": "the output can't be written",
+    "NODE_LOST": "nodes were lost",
+    "EXITED": "the worker exited",
+    "SIGNAL": "the worker was killed",
+    "BAD_RETURN": "run() returned what is no list of rows",
+}
 
 
 def place_of(traceback: str) -> str:
@@ -45,3 +59,33 @@ def kind_of(failure: Failure) -> Kind:
     if category in ("RUN_EXCEPTION", "INIT_EXCEPTION", "BAD_RETURN", "INPUT_UNREADABLE", "INPUT_CHANGED"):
         text = _PARTICULARS.sub("…", text)
     return category, text[:_MAX_TEXT]
+
+
+def exception_of(failure: Failure) -> str:
+    """The type of the exception that a try has failed with, as in `ValueError`; empty: the script has raised none."""
+    if failure.category not in ("RUN_EXCEPTION", "INIT_EXCEPTION", "GPU_OUT_OF_MEMORY"):
+        return ""
+    match = _TYPE.match(failure.message)
+    return match[0] if match else ""
+
+
+def short_place(traceback: str) -> str:
+    """The innermost line of the user's code, as in `score.py:17`; empty: none of it is."""
+    match = _FRAME.match(place_of(traceback))
+    return f"{match[1]}:{match[2]}" if match else ""
+
+
+def normalized(message: str) -> str:
+    """The first line of a message, with `…` for names, paths and numbers: what messages of one kind have in common."""
+    return _PARTICULARS.sub("…", message.partition("\n")[0])
+
+
+def in_words(category: str, exception: str, place: str) -> str:
+    """Return what has gone wrong, in a few words: `ValueError in score.py:17`, `the memory ran out`.
+
+    Args:
+        exception, place: as `exception_of` and `short_place` have them.
+    """
+    if exception and category != "GPU_OUT_OF_MEMORY":
+        return f"{exception} in {place}" if place else exception
+    return _WORDS.get(category, category)

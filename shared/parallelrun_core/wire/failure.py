@@ -14,11 +14,20 @@ class ErrorCount(msgspec.Struct, kw_only=True, frozen=True):
 
     category: str
     message: str
-    """The message of the first error."""
+    """The message of the first error; if others have another one, with `…` for names, paths and numbers."""
     count: int
+    """Number of tries."""
     sample_mini_batches: list[int] = []
     log: str = ""
     """The log below logs/ that has the first of them in full."""
+    exception: str = ""
+    """The type of the exception, as in `ValueError`; empty: the script has raised none."""
+    place: str = ""
+    """The innermost line of the user's code, as in `score.py:17`; empty: none of it is to blame."""
+    mini_batches: int = 0
+    """Number of mini-batches that have failed with it for good."""
+    items: int = 0
+    """Number of items that have failed with it for good, as far as they were counted."""
 
 
 class JobFailure(msgspec.Struct, kw_only=True, frozen=True):

@@ -115,7 +115,8 @@ class Outcome(Place, array_like=True, frozen=True, gc=False):
     def failed_items(self) -> int:
         """A failed mini-batch fails all its items; a short return fails the missing ones (reference §3.5).
 
-        One that couldn't be read, so that its rows are unknown, counts as one item: thresholds must see it.
+        One that failed before anybody had counted its items counts as one here; in the totals of its job (`Decided`),
+        as many as others have on average.
         """
         return max(1, self.items) if self.status == "failed" else max(0, self.items - self.rows)
 

@@ -47,6 +47,11 @@ class Progress(msgspec.Struct, kw_only=True):
     chosen_why: str = ""
     items_done: int = 0
     items_failed: int = 0
+    """As the reference counts them: all items of failed mini-batches, and those for which run() returned no row."""
+    items_short: int = 0
+    """Of `items_failed`: run() returned no row for them, and nothing was raised."""
+    items_estimated: int = 0
+    """Of `items_failed`: an estimate, for mini-batches that failed before anybody had counted their items."""
     rows: int = 0
     bytes_concatenated: int = 0
     bytes_to_concatenate: int = 0
@@ -59,6 +64,11 @@ class Progress(msgspec.Struct, kw_only=True):
     def knows_items(self) -> bool:
         """Return whether `items_found` is the total."""
         return self.listing_done or self.all_found
+
+    @property
+    def items_lost(self) -> int:
+        """Return how many items something has gone wrong with: those that are only without a row are not among them."""
+        return self.items_failed - self.items_short
 
     @property
     def decided(self) -> int:

@@ -68,15 +68,19 @@ def test_a_failure_names_the_log_to_open(api: FakeApi, capsys: pytest.CaptureFix
 
 def test_what_failed_in_a_job_that_completed_is_said_first(api: FakeApi, capsys: pytest.CaptureFixture[str]) -> None:
     counts = {"scheduled": 10, "listing_done": True, "done": 3, "failed": 7, "items_scheduled": 100, "items_failed": 70}
-    ended = {**COMPLETED, "started": JOB["submitted"], "progress": counts}
+    errors = [{"category": "RUN_EXCEPTION", "message": "ValueError: x", "count": 7, "exception": "ValueError"}]
+    errors[0]["place"] = "score.py:17"
+    ended = {**COMPLETED, "started": JOB["submitted"], "progress": counts, "errors": errors}
     api.on("GET", "/v1/jobs/job_1", Answer.of(ended))
     api.on("GET", EVENTS, Answer.events(("", "end", ended)))
 
     assert main(["job", "stream", "job_1"]) == 0
 
-    assert capsys.readouterr().err.splitlines()[0] == (
-        "completed, BUT 70 of 100 items failed, in 4.0 s: 10/10 mini-batches (7 failed), 0 rows"
-    )
+    assert capsys.readouterr().err.splitlines()[:2] == [
+        "completed, but 70 of 100 items failed (70 %): ValueError in score.py:17",
+        "in 4.0 s: 10/10 mini-batches (7 failed), 0 rows",
+    ]
+    assert main(["job", "stream", "job_1", "--strict"]) == 3
 
 
 @pytest.mark.parametrize("number, code", [(signal.SIGINT, 130), (signal.SIGTERM, 143)])

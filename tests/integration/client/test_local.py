@@ -50,7 +50,9 @@ def test_a_result_says_first_what_failed_in_a_job_that_completed(tmp_path: Path)
         {**job, "mini_batch_size": 1, "run_max_try": 1}, output=tmp_path / "out", processes=1, progress=False
     )
 
-    assert repr(result).startswith("<RunResult completed, BUT 1 of 3 items failed, in ")
+    assert repr(result).startswith(
+        "<RunResult completed, but 1 of 3 items failed (33 %): ZeroDivisionError in main.py:2; "
+    )
     assert f"output='{tmp_path}/out/parallel_run_step.txt'" in repr(result)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import signal
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from hypothesis import given
@@ -16,12 +16,15 @@ from parallelrun_agent.policy.outcomes import Answer, Exit, OutcomeBuilder, caus
 from parallelrun_agent.policy.worker import KillReason
 from parallelrun_agent.workers.answers import parse_answer, parse_failure
 from parallelrun_core.errors import ParallelRunError
+from parallelrun_core.folder.decisions import Decided
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.wire.data_warnings import DataWarning
 from parallelrun_core.wire.leasing import Delivery
 from parallelrun_core.wire.masking import Mask
-from parallelrun_core.wire.outcome import Failure, Outcome, Use, decode_list, encode, encode_list
+from parallelrun_core.wire.message import Described, Piece, encode_described, encode_files
+from parallelrun_core.wire.outcome import ErrorCategory, Failure, Outcome, Use, decode_list, encode, encode_list
 from parallelrun_worker import frames
+from tests.unit.core.factories import outcome
 
 WORKER: Any = SimpleNamespace(process="process000", part_name="s.process000")
 
@@ -188,3 +191,26 @@ def test_what_init_raises_is_told_as_such_but_for_a_gpu_that_is_too_small() -> N
 
     assert category("RUN_EXCEPTION") == "INIT_EXCEPTION"
     assert category("GPU_OUT_OF_MEMORY") == "GPU_OUT_OF_MEMORY"
+
+
+@pytest.mark.parametrize("category", get_args(ErrorCategory))
+@pytest.mark.parametrize("has_begun", [True, False])
+def test_outcomes_of_every_kind_of_failure_add_up_to_all_items(category: ErrorCategory, has_begun: bool) -> None:
+    """Also if the mini-batch never got as far as a worker, as one whose objects can't be brought."""
+    decided = Decided()
+    decided.accept(outcome(0, items=20, rows=20))
+    message = encode_files([(b"/in", [b"%d" % number for number in range(7)])], 7)
+    assignment = Assignment(Delivery(1, "s/1", 2, 0, message), 7 if has_begun else 0)
+    answer = Answer(1, items=0, failure=Failure(category, "m"))
+    decided.accept(OutcomeBuilder("node", 0, 3).build(assignment, WORKER if has_begun else None, answer, 0.5))
+    assert (decided.items_done, decided.items_failed, decided.items_estimated) == (20, 7, 0)
+
+
+@pytest.mark.parametrize("category", get_args(ErrorCategory))
+def test_outcomes_whose_items_nobody_has_counted_are_estimated(category: ErrorCategory) -> None:
+    decided = Decided()
+    decided.accept(outcome(0, items=20, rows=20))
+    table = encode_described(Described(0, [], [Piece(b"/in/t.csv", 0, 100)]), 0)
+    answer = Answer(1, failure=Failure(category, "m"))
+    decided.accept(OutcomeBuilder("node", 0, 3).build(Assignment(Delivery(1, "s/1", 2, 0, table)), None, answer, 0.5))
+    assert (decided.items_done, decided.items_failed, decided.items_estimated) == (20, 20, 20)

@@ -66,8 +66,8 @@ def test_waiting_in_a_notebook_shows_one_display_that_changes(shown: list[tuple[
     assert len({where for _, where, _ in shown}) == 1
     first, last = (data for *_, data in shown)
     assert "5/10 mini-batches" in first["text/html"]
-    assert "completed, BUT" in last["text/html"]
-    assert last["text/plain"].startswith("words (job_1): completed, BUT")
+    assert "completed, but" in last["text/html"]
+    assert last["text/plain"].startswith("words (job_1): completed, but")
 
 
 def test_waiting_elsewhere_shows_nothing_and_needs_no_ipython(monkeypatch: pytest.MonkeyPatch) -> None:

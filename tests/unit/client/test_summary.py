@@ -70,16 +70,15 @@ def progress_of(**counts: Any) -> Progress:
         (progress_of(done=100, items_done=1000), "completed in 3.2 s: 100/100 mini-batches, 3 rows, 0 items failed"),
         (
             progress_of(done=3, failed=97, items_done=30, items_failed=970),
-            "completed, BUT 970 of 1,000 items failed, in 3.2 s: 100/100 mini-batches (97 failed), 3 rows",
+            "completed, but 970 of 1,000 items failed (97 %)",
         ),
         (
-            progress_of(done=100, items_done=999, items_failed=1),
-            "completed, BUT 1 of 1,000 items failed, in 3.2 s: 100/100 mini-batches, 3 rows",
+            progress_of(done=100, items_done=3, items_failed=997, items_short=997),
+            "completed in 3.2 s: 100/100 mini-batches, made 3 rows of 1,000 items",
         ),
         (
             progress_of(done=3, failed=97, resumed=2),
-            "completed, BUT 97 of 100 mini-batches failed, in 3.2 s: "
-            "100/100 mini-batches (2 taken over, 97 failed), 3 rows",
+            "completed, but 97 of 100 mini-batches failed",
         ),
     ],
 )
@@ -103,6 +102,7 @@ def test_warnings_about_a_completed_job_say_what_to_do() -> None:
     progress = Progress(scheduled=3, listing_done=True, done=1, failed=2)
     ended = job("completed", progress=progress, warnings=["\x1bodd"])
     assert summary(ended, log_hint=lambda log: f"logs/{log}", retry="parallelrun job retry job_1")[1:] == [
+        "in all: 3/3 mini-batches (2 failed), 0 rows",
         "warning: \\x1bodd",
         "2 mini-batches have failed, within the thresholds; why: logs/job_result.txt; "
         "retry: parallelrun job retry job_1",

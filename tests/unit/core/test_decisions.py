@@ -60,16 +60,22 @@ def test_the_first_of_a_generation_counts_and_success_is_final(outcomes: list[Ou
     assert rule.count == len(ids)
 
 
-def test_what_failed_before_anybody_knew_its_items_counts_as_one() -> None:
+def test_what_failed_before_anybody_knew_its_items_counts_as_many_as_others_have() -> None:
     """A range of a table that can't be parsed: error_threshold must see it."""
     decided = Decided()
     decided.accept(failed(0, items=0))
-    decided.accept(outcome(1, items=3, rows=3))
-    assert (decided.items_failed, decided.items_done) == (1, 3)
-    decided.reopen(1, None)
-    assert decided.items_failed == 0
+    assert (decided.items_failed, decided.items_estimated) == (1, 1)
+    decided.typical_items = 500  # `mini_batch_size: rows:500`
+    assert (decided.items_failed, decided.items_estimated) == (500, 500)
+    decided.accept(outcome(1, items=0, rows=0))
+    decided.accept(outcome(2, items=30, rows=20))
+    decided.accept(failed(3, items=10))
+    assert (decided.items_done, decided.items_short) == (20, 10)
+    assert (decided.items_failed, decided.items_estimated) == (40, 20), "20 on average; an empty range tells nothing"
+    assert decided.reopen(1, None) == [0, 3]
+    assert (decided.items_failed, decided.items_estimated) == (10, 0)
     decided.accept(outcome(0, items=4, rows=4, generation=1))
-    assert (decided.items_failed, decided.items_done) == (0, 7)
+    assert (decided.items_failed, decided.items_done) == (10, 24)
 
 
 @given(outcomes=st.lists(some, max_size=12), cuts=st.lists(st.integers(0, 12), max_size=3))

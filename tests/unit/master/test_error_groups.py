@@ -129,3 +129,20 @@ def test_a_million_different_errors_need_no_memory_and_are_not_all_reported() ->
 )
 def test_the_first_files_of_a_mini_batch_do_not_look_like_all(items: int, files: list[str], told: list[str]) -> None:
     assert files_of(msgspec.json.encode({"id": 4, "items": items, "files": files}).decode()) == told
+
+
+def test_what_an_error_has_cost_for_good_follows_retries_and_reopened_mini_batches() -> None:
+    errors = ErrorGroups()
+    errors.add(failed(0, items=3, status="retry"))
+    assert [(each.items, each.mini_batches) for each in errors.costliest()] == [(0, 0)], "it may still succeed"
+    errors.add(failed(0, items=3, tries=2, traceback=raised_at(7)))
+    errors.add(failed(1, items=9, message="KeyError: 1", traceback=raised_at(8)))
+    errors.add(failed(2, items=9, message="KeyError: 2", traceback=raised_at(8)))
+    costs = errors.costliest()
+    assert [(each.exception, each.place, each.items, each.mini_batches) for each in costs] == [
+        ("KeyError", "score.py:8", 18, 2), ("ValueError", "score.py:7", 3, 1),
+    ]  # fmt: skip
+    assert costs[0].message == "KeyError: …"
+    errors.add(failed(1, items=9, generation=1, traceback=raised_at(7)))
+    errors.take_out(2)
+    assert [(each.exception, each.items, each.mini_batches) for each in errors.costliest()] == [("ValueError", 12, 2)]

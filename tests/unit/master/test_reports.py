@@ -188,10 +188,14 @@ def test_why_a_job_failed_is_in_the_files_that_users_open_first(tmp_path: Path) 
 def test_items_that_failed_without_an_error_are_explained(tmp_path: Path) -> None:
     spec = JobSpec.parse({"entry_script": "e.py", "inputs": "/in"})
     ended = JobResult(
-        job_id="job_1", state=JobState.COMPLETED, started=1.0, ended=2.0, progress=Progress(items_failed=3)
+        job_id="job_1",
+        state=JobState.COMPLETED,
+        started=1.0,
+        ended=2.0,
+        progress=Progress(items_failed=3, items_short=3),
     )
     write_job_result(tmp_path, ended, ErrorGroups(), spec)
-    assert "Warning: run() returned fewer rows than it was given items" in (tmp_path / "job_result.txt").read_text()
+    assert "Note: run() returned fewer rows than it was given items" in (tmp_path / "job_result.txt").read_text()
     write_job_result(
         tmp_path, msgspec.structs.replace(ended, state=JobState.CANCELED, progress=Progress()), ErrorGroups(), spec
     )
@@ -204,12 +208,12 @@ def test_items_that_failed_without_an_error_are_explained(tmp_path: Path) -> Non
     (
         JobState.COMPLETED,
         Progress(scheduled=100, done=3, failed=97, items_scheduled=100, items_done=3, items_failed=97),
-        "has completed, BUT 97 of 100 items failed, with 97 of 100 mini-batches.",
+        "has completed, but 97 of 100 items failed (97 %).",
     ),
     (
         JobState.COMPLETED,
-        Progress(scheduled=2, done=2, items_scheduled=2000, items_done=1999, items_failed=1),
-        "has completed, BUT 1 of 2,000 items failed.",
+        Progress(scheduled=2, done=2, items_done=1, items_failed=1999, items_short=1999, rows=1),
+        "has completed, made 1 row of 2,000 items.",
     ),
     (JobState.FAILED, Progress(scheduled=9, failed=9, items_scheduled=9, items_failed=9), "has failed."),
 ])  # fmt: skip

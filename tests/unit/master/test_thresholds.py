@@ -143,9 +143,24 @@ def test_a_run_that_expects_a_table_is_told_how_to_get_one(
 
 
 def test_items_that_are_missing_without_an_error_are_explained() -> None:
-    failure = over_threshold(spec(error_threshold=2), progress(items_failed=3), ErrorGroups())
+    counts = progress(items_failed=11_940, items_short=11_940, items_done=40, rows=40)
+    failure = over_threshold(spec(error_threshold=10), counts, ErrorGroups())
     assert failure is not None
+    assert failure.summary == (
+        "error_threshold 10: run() returned 40 rows for 11,980 items, which Azure counts as failed; "
+        "set -1 for a job that aggregates."
+    )
     assert "returned fewer rows" in failure.hint
+
+
+def test_a_threshold_that_both_kinds_cross_together_names_both() -> None:
+    counts = progress(items_failed=6, items_short=3, items_done=4, rows=4)
+    failure = over_threshold(spec(error_threshold=5), counts, ErrorGroups())
+    assert failure is not None
+    assert failure.summary == (
+        "error_threshold 5: 3 items failed, and run() returned 4 rows for 7 items, which Azure counts as failed; "
+        "set -1 for a job that aggregates."
+    )
 
 
 def test_ranges_without_a_record_are_no_part_of_the_percentage() -> None:

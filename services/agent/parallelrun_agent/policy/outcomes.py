@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from parallelrun_agent.details import detail_of
+from parallelrun_agent.details import detail_of, items_of
 from parallelrun_agent.policy.in_flight import Assignment
 from parallelrun_agent.policy.worker import KillReason, Worker
 from parallelrun_core.spec import JobSpec
@@ -62,8 +62,10 @@ class OutcomeBuilder:
         status: Status = "done"
         detail = ""
         run_s, load_s = answer.run_s, assignment.load_s + assignment.waited_s
+        items = answer.items if answer.items > assignment.items else assignment.items
         if answer.failure is not None:
             status = self._status(tries)
+            items = items or items_of(delivery.message)
             if worker is None:  # its files could not be brought here
                 run_s, load_s = 0.0, elapsed_s
             elif assignment.loads and not assignment.loaded_at:  # its data could not be read: run() was never called
@@ -82,7 +84,7 @@ class OutcomeBuilder:
             answer.offset,
             answer.length,
             answer.crc,
-            answer.items if answer.items > assignment.items else assignment.items,
+            items,
             answer.rows,
             assignment.handed_over,
             elapsed_s,

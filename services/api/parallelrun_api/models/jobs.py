@@ -51,6 +51,11 @@ class Progress(Answer):
     chosen_why: str = ""
     items_done: int = 0
     items_failed: int = 0
+    """As Azure ML counts them: all items of mini-batches that failed, and those for which `run()` returned no row."""
+    items_short: int = 0
+    """Of `items_failed`: `run()` returned no row for them, and nothing was raised."""
+    items_estimated: int = 0
+    """Of `items_failed`: an estimate, for mini-batches that failed before anybody had counted their items."""
     rows: int = 0
     bytes_concatenated: int = 0
     bytes_to_concatenate: int = 0
@@ -61,11 +66,20 @@ class ErrorCount(Answer):
 
     category: str
     message: str
-    """The message of the first error."""
+    """The message of the first error; if others have another one, with `…` for names, paths and numbers."""
     count: int
+    """Number of tries."""
     sample_mini_batches: list[int] = Field(default=[])
     log: str = ""
     """The log that has the first of them in full: a path below `links.logs`."""
+    exception: str = Field(default="", examples=["ValueError"])
+    """The type of the exception; empty: the script has raised none."""
+    place: str = Field(default="", examples=["score.py:17"])
+    """The innermost line of the user's code; empty: none of it is to blame."""
+    mini_batches: int = 0
+    """Number of mini-batches that have failed with it for good."""
+    items: int = 0
+    """Number of items that have failed with it for good, as far as they were counted."""
 
 
 class Failure(Answer):
@@ -167,7 +181,13 @@ class Job(Answer):
     started: Time | None = None
     ended: Time | None = None
     progress: Progress
+    summary: str = ""
+    """How it ended, as `completed, but 150 of 5,000 items failed (3 %): ValueError in score.py:17`; empty before."""
     failure: Failure | None = None
+    errors: list[ErrorCount] = Field(default=[])
+    """Once it has ended: the errors that have cost the most items, up to five."""
+    skipped: int = 0
+    """Once it has ended: files that were left out of the inputs, with a warning."""
     output: OutputFile | None = None
     warnings: list[str] = Field(default=[])
     """Warnings about the output of a completed job: rows with line breaks, columns that differ, …"""

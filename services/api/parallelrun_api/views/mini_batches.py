@@ -133,7 +133,7 @@ def mini_batch_of(outcome: Outcome, mask: Mask) -> MiniBatch:
         process=outcome.process,
         items=outcome.items,
         rows=outcome.rows,
-        failed_items=outcome.failed_items,
+        failed_items=outcome.failed_items if outcome.items else None if outcome.failure else 0,
         started=rfc3339(outcome.started) if outcome.started else None,
         elapsed_s=outcome.elapsed_s,
         run_s=outcome.run_s,

@@ -9,14 +9,17 @@ from zlib import crc32
 import msgspec
 
 from parallelrun_api import models
+from parallelrun_core.wire.ending import how_completed
 from parallelrun_core.wire.masking import Mask, masked_spec
 from parallelrun_core.wire.progress import Progress
 from parallelrun_core.wire.states import JobState
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from parallelrun_core.folder.records import JobRecord, JobResult
     from parallelrun_core.store.registry import JobStatus
-    from parallelrun_core.wire.failure import JobFailure
+    from parallelrun_core.wire.failure import ErrorCount, JobFailure
 
 
 def job_of(
@@ -54,7 +57,10 @@ def job_of(
         started=rfc3339(started) if started is not None else None,
         ended=rfc3339(ended) if ended is not None else None,
         progress=progress_of(progress),
+        summary=mask.printable(summary_of(result)) if result else "",
         failure=_failure(failure, mask) if failure else None,
+        errors=_errors(result.errors, mask) if result else [],
+        skipped=result.skipped if result else 0,
         output=_output(result) if result and result.output else None,
         warnings=[mask.printable(warning) for warning in result.warnings] if result else [],
         metrics=result.metrics if result else {},
@@ -112,17 +118,27 @@ def _failure(failure: JobFailure, mask: Mask) -> models.Failure:
         log=failure.log,
         hint=mask.printable(failure.hint),
         error_category=failure.error_category,
-        errors=[
-            models.ErrorCount(
-                category=error.category,
-                message=mask.printable(error.message),
-                count=error.count,
-                sample_mini_batches=error.sample_mini_batches,
-                log=error.log,
-            )
-            for error in failure.errors
-        ],
+        errors=_errors(failure.errors, mask),
     )
+
+
+def _errors(errors: Iterable[ErrorCount], mask: Mask) -> list[models.ErrorCount]:
+    return [_error(error, mask) for error in errors]
+
+
+def _error(error: ErrorCount, mask: Mask) -> models.ErrorCount:
+    fields: dict[str, Any] = {
+        name: mask.printable(value) if isinstance(value, str) else value
+        for name, value in msgspec.structs.asdict(error).items()
+    }
+    return models.ErrorCount.model_construct(**fields)
+
+
+def summary_of(result: JobResult) -> str:
+    """Return how a job has ended, in one sentence."""
+    if result.state is JobState.COMPLETED:
+        return f"completed{how_completed(result.progress, result.errors)}"
+    return f"{result.state}: {result.failure.summary}" if result.failure else str(result.state)
 
 
 def _output(result: JobResult) -> models.OutputFile:

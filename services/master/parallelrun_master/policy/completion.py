@@ -48,7 +48,7 @@ class Completion:
     def scheduled(self, mini_batches: int, items: int, *, all_of_them: bool) -> None:
         """Take over the counts of the manifest."""
         self._progress.scheduled = mini_batches
-        self._progress.items_scheduled = max(self._progress.items_scheduled, items)
+        self._progress.items_scheduled = max(items, self._progress.items_done + self._progress.items_failed)
         self._progress.listing_done = all_of_them
 
     def published(self, next_id: int, now: float) -> None:

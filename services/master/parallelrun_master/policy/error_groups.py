@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import cast
 
 import msgspec
 
 from parallelrun_core.untrusted.sanitize import visible
-from parallelrun_core.wire.error_kinds import Kind, kind_of
+from parallelrun_core.wire.error_kinds import Kind, exception_of, kind_of, normalized, short_place
 from parallelrun_core.wire.failure import ErrorCount, JobFailure
 from parallelrun_core.wire.masking import Mask
-from parallelrun_core.wire.outcome import Failure, Outcome
+from parallelrun_core.wire.outcome import ErrorCategory, Failure, Outcome
 from parallelrun_core.wire.phases import Phase
 
 _MAX_SAMPLES = 3
@@ -38,6 +39,24 @@ class ErrorGroup:
     mini_batches: list[int] = field(default_factory=list)
     files: list[str] = field(default_factory=list)
     """The first files of the first mini-batch, and an ellipsis when there may be more."""
+    mini_batches_lost: int = 0
+    """Mini-batches that have failed with it for good."""
+    items_lost: int = 0
+
+    def in_numbers(self) -> ErrorCount:
+        """Return it as a job's result has it."""
+        failure = Failure(cast(ErrorCategory, self.category), self.message, self.traceback)
+        return ErrorCount(
+            category=self.category,
+            message=normalized(self.message) if self.has_several_messages else self.message,
+            count=self.count,
+            sample_mini_batches=self.mini_batches,
+            log=self.log,
+            exception=exception_of(failure),
+            place=short_place(self.traceback),
+            mini_batches=self.mini_batches_lost,
+            items=self.items_lost,
+        )
 
 
 class ErrorGroups:
@@ -52,6 +71,8 @@ class ErrorGroups:
         self._mask = mask or Mask({})
         self._by_kind: dict[Kind, ErrorGroup] = {}
         self.first: ErrorGroup | None = None
+        self._lost: dict[int, tuple[ErrorGroup, int]] = {}
+        """The group and the items of each mini-batch that has failed for good."""
 
     def add(self, outcome: Outcome) -> ErrorGroup | None:
         """Count one failed try; returns its group when that is new."""
@@ -63,7 +84,19 @@ class ErrorGroups:
         if len(group.mini_batches) < _MAX_SAMPLES and outcome.mini_batch not in group.mini_batches:
             group.mini_batches.append(outcome.mini_batch)
         self.first = self.first or group
+        if outcome.status == "failed":
+            self.take_out(outcome.mini_batch)
+            self._lost[outcome.mini_batch] = group, outcome.items
+            group.mini_batches_lost += 1
+            group.items_lost += outcome.items
         return group if is_new else None
+
+    def take_out(self, mini_batch: int) -> None:
+        """Take a mini-batch out of what has failed for good: it is tried once more, or has succeeded since."""
+        if (lost := self._lost.pop(mini_batch, None)) is not None:
+            group, items = lost
+            group.mini_batches_lost -= 1
+            group.items_lost -= items
 
     def add_phase(self, phase: Phase) -> None:
         """Count an init() or shutdown() that failed. It is not a try, and never the `first` error."""
@@ -88,6 +121,12 @@ class ErrorGroups:
         group.count += 1
         self.count += 1
         return group, is_new
+
+    def costliest(self) -> list[ErrorCount]:
+        """Return the errors that have cost items or mini-batches for good, or else the most common ones, up to some."""
+        groups = [group for group in self._by_kind.values() if group.mini_batches_lost]
+        groups.sort(key=lambda group: (-group.items_lost, -group.mini_batches_lost, -group.count))
+        return [group.in_numbers() for group in (groups or self.most_common(_COMMONEST))[:_COMMONEST]]
 
     def most_common(self, count: int) -> list[ErrorGroup]:
         return sorted(self._by_kind.values(), key=lambda group: -group.count)[:count]
@@ -119,14 +158,5 @@ def with_cause(failure: JobFailure, errors: ErrorGroups) -> JobFailure:
         traceback=first.traceback,
         sample_mini_batches=first.mini_batches,
         log=first.log,
-        errors=[
-            ErrorCount(
-                category=group.category,
-                message=group.message,
-                count=group.count,
-                sample_mini_batches=group.mini_batches,
-                log=group.log,
-            )
-            for group in errors.most_common(_COMMONEST)
-        ],
+        errors=[group.in_numbers() for group in errors.most_common(_COMMONEST)],
     )

@@ -15,7 +15,8 @@ MIGHT_HAVE_FAILED = (
     "allowed_failed_percent, such a job fails instead"
 )
 SHORT_RETURNS = (
-    "run() returned fewer rows than it was given items: compare Total and Succeeded in "
+    "run() returned fewer rows than it was given items, which is right for a job that aggregates; the reports count "
+    "the others as failed, as Azure ML does: compare Total and Succeeded in "
     "logs/sys/job_report/processed_mini-batches.csv"
 )
 ONE_FAILS_ALL = (
@@ -61,7 +62,7 @@ def what_to_do(spec: JobSpec, progress: Progress, first: ErrorGroup) -> str:
         step = next(filter(None, map(step_for, first.files)), "")
         if step:
             return NO_TABLE.format(step=step)
-    return ONE_FAILS_ALL if progress.items_failed > progress.failed else ""
+    return ONE_FAILS_ALL if progress.items_lost > progress.failed else ""
 
 
 def is_about_arguments(message: str, traceback: str) -> bool:
@@ -77,17 +78,6 @@ def for_a_gpu(spec: JobSpec) -> str:
 
 def _may_be_a_table(job_input: Input) -> bool:
     return job_input.type == "mltable" or bool(job_input.transformations)
-
-
-def what_is_lost(progress: Progress) -> str:
-    """Return how much of a job has failed that completes all the same; empty when nothing has."""
-    if not (progress.items_failed or progress.failed):
-        return ""
-    items = max(progress.items_scheduled, progress.items_done + progress.items_failed)
-    lost = f"{progress.items_failed:,} of {items:,} items failed"
-    if progress.failed:
-        lost += f", with {progress.failed:,} of {progress.scheduled:,} mini-batches"
-    return lost
 
 
 def is_about_a_package(message: str) -> bool:

@@ -18,7 +18,7 @@ def over_threshold(spec: JobSpec, progress: Progress, errors: ErrorGroups) -> Jo
     decided_all = progress.listing_done and progress.scheduled > 0
     with_items = progress.scheduled - progress.empty
     if 0 <= spec.error_threshold < progress.items_failed:
-        summary = f"{progress.items_failed:,} items failed, more than error_threshold ({spec.error_threshold:,})."
+        summary = _over_items(spec, progress)
     elif 0 <= spec.mini_batch_error_threshold < progress.failed:
         limit = spec.mini_batch_error_threshold
         summary = (
@@ -32,6 +32,22 @@ def over_threshold(spec: JobSpec, progress: Progress, errors: ErrorGroups) -> Jo
         return None
     hint = SHORT_RETURNS if errors.first is None else what_to_do(spec, progress, errors.first)
     return with_cause(JobFailure(code="THRESHOLD_CROSSED", summary=summary, hint=hint), errors)
+
+
+def _over_items(spec: JobSpec, progress: Progress) -> str:
+    """Say which items are more than `error_threshold`: those that failed, and those that are only without a row."""
+    limit, short = f"error_threshold {spec.error_threshold:,}", progress.items_short
+    returned = (
+        f"run() returned {progress.rows:,} rows for {progress.items_done + short:,} items, which Azure counts as "
+        "failed; set -1 for a job that aggregates"
+    )
+    if not progress.items_lost:
+        return f"{limit}: {returned}."
+    about = f", {progress.items_estimated:,} of them estimated" if progress.items_estimated else ""
+    summary = f"{progress.items_lost:,} items failed{about}"
+    if progress.items_lost > spec.error_threshold or not short:
+        return f"{summary}, more than error_threshold ({spec.error_threshold:,})."
+    return f"{limit}: {summary}, and {returned}."
 
 
 def empty_input(spec: JobSpec) -> JobFailure:

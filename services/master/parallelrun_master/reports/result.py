@@ -9,12 +9,13 @@ from parallelrun_core.folder.records import JobResult
 from parallelrun_core.layout import Logs
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.untrusted.sanitize import in_one_line, indented, visible
+from parallelrun_core.wire.ending import how_completed
 from parallelrun_core.wire.error_kinds import place_of
 from parallelrun_core.wire.failure import JobFailure
 from parallelrun_core.wire.progress import Progress
 from parallelrun_core.wire.states import JobState
 from parallelrun_master.policy.error_groups import ErrorGroup, ErrorGroups
-from parallelrun_master.policy.hints import MIGHT_HAVE_FAILED, SHORT_RETURNS, what_is_lost, what_to_do
+from parallelrun_master.policy.hints import MIGHT_HAVE_FAILED, SHORT_RETURNS, what_to_do
 from parallelrun_master.reports.command import lines_of_command
 from parallelrun_master.reports.files import replace_text
 
@@ -27,8 +28,8 @@ _ENDED: dict[JobState, str] = {
 
 def how_it_ended(result: JobResult) -> str:
     """Return how a job has ended, in words; of one that has completed, also how much of it has failed."""
-    lost = what_is_lost(result.progress) if result.state is JobState.COMPLETED else ""
-    return _ENDED[result.state] + (f", BUT {lost}" if lost else "")
+    completed = result.state is JobState.COMPLETED
+    return _ENDED[result.state] + (how_completed(result.progress, result.errors) if completed else "")
 
 
 def write_job_result(
@@ -54,8 +55,8 @@ def write_job_result(
         output = visible(result.output, lines=False)
         lines.append(f"Output: {output}, {result.output_bytes:,} bytes, sha256 {result.output_sha256}.")
     lines += [f"Warning: {in_one_line(warning)}" for warning in result.warnings]
-    if progress.items_failed and errors.first is None and result.failure is None:
-        lines.append(f"Warning: {SHORT_RETURNS}.")
+    if progress.items_short and result.failure is None:
+        lines.append(f"Note: {SHORT_RETURNS}.")
     if result.failure is not None:
         why = why_it_failed(result.failure)
         lines += ["", *why]
@@ -78,9 +79,17 @@ def _counted(progress: Progress) -> list[str]:
     return [
         f"Mini-batches: {progress.scheduled:,} scheduled, {progress.done:,} done, {progress.failed:,} failed, "
         f"{progress.retried:,} tries repeated, {progress.lost:,} deliveries lost with their node.",
-        f"Items: {_items(progress)}, {progress.items_done:,} succeeded, {progress.items_failed:,} failed.",
+        f"Items: {_items(progress)}, {progress.items_done:,} succeeded, {_failed_items(progress)}.",
         f"Rows: {progress.rows:,}.",
     ]
+
+
+def _failed_items(progress: Progress) -> str:
+    """Return how many items count as failed, and why they do if nothing was raised or the number is an estimate."""
+    short, estimated = progress.items_short, progress.items_estimated
+    among = [f"{short:,} only because run() returned no row for them"] if short else []
+    among += [f"{estimated:,} of them estimated, since their data could not be read"] if estimated else []
+    return f"{progress.items_failed:,} failed" + (f" ({'; '.join(among)})" if among else "")
 
 
 def _items(progress: Progress) -> str:
