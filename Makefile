@@ -133,7 +133,7 @@ $(AZURITE)/ready: requirements/azurite/package-lock.json
 
 .PHONY: studio
 studio: $(STUDIO)/node_modules/ready ## Build the web page (needs npm); what is built is committed
-	@cd $(STUDIO) && npm run --silent types && node build.mjs ../$(STATIC)
+	@cd $(STUDIO) && npm run --silent generate && npm run --silent types && node build.mjs ../$(STATIC)
 
 $(STUDIO)/node_modules/ready: $(STUDIO)/package-lock.json
 	@if [ -n "$(NPM)" ]; then \

@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Step } from "../src/api/types";
-import type { Lane } from "../src/api/types_of_tiles";
+import type { Lane, PipelineStep } from "../src/api/types";
 import { boxOf, cellAt, gridOf, roomFor } from "../src/charts/heat_grid";
 import { tryAt } from "../src/charts/lanes";
 import { byteTicks, timeTicks, valueTicks } from "../src/charts/scale";
@@ -59,7 +58,7 @@ test("a try is found by its time, where tries are drawn", () => {
 });
 
 test("a step of a pipeline is one column to the right of all that it needs", () => {
-  const step = (name: string, ...needs: string[]): Step => ({ name, needs }) as unknown as Step;
+  const step = (name: string, ...needs: string[]): PipelineStep => ({ name, needs }) as unknown as PipelineStep;
   const graph = graphOf([step("a"), step("b"), step("c", "a", "b"), step("d", "c", "a"), step("e", "gone")]);
   const at = Object.fromEntries(graph.places.map(({ step: { name }, x, y }) => [name, [x, y] as const]));
 

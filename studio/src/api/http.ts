@@ -90,3 +90,9 @@ function sleep(ms: number, signal?: AbortSignal | null): Promise<void> {
     );
   });
 }
+
+/** Some of a list; `next_page_token` is null on its last page. */
+export interface Page<Item> {
+  items: Item[];
+  next_page_token: string | null;
+}

@@ -2,12 +2,7 @@
 
 import { signal } from "@preact/signals";
 import { getJson, mustSignIn, send } from "./http";
-
-export interface Session {
-  is_signed_in: boolean;
-  token_name: string;
-  is_token_needed: boolean;
-}
+import type { Session } from "./types";
 
 const PATH = "/v1/session";
 

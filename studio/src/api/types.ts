@@ -1,27 +1,924 @@
-// The answers of the REST API, as far as the page reads them: docs/openapi.json describes them in full.
+// Generated from docs/openapi.json by generate.mjs (npm run generate): not to be edited.
+// The API leaves out no field of an answer, so each is required here.
 
+/** Advice on how a job would be faster, cheaper or safer. */
+export interface Advice {
+  job_id: string;
+  /** The advice in a sentence. */
+  summary: string;
+  /** None: no try has ended yet. */
+  basis: AdviceBasis | null;
+  /**
+   * The findings: what endangers the job comes first, then what saves most. None: nothing that is known is worth a
+   * change.
+   */
+  findings: AdviceFinding[];
+  /** Findings that save less time than this, or a smaller share than the next, are left out. */
+  min_saving_s: number;
+  min_saving_share: number;
+}
+
+/** The tries and times that the advice rests on. */
+export interface AdviceBasis {
+  /** Seconds that the job took; of one that runs, up to the end of its last try. */
+  seconds: number;
+  mini_batches: number;
+  tries: number;
+  /** Number of of the tries were looked at: of a huge job, a sample, so that the numbers above are about right. */
+  looked_at: number;
+  nodes: number;
+  processes_per_node: number;
+  is_running: boolean;
+  /** The median of a mini-batch. */
+  mini_batch_s: number;
+  /** Seconds that a mini-batch costs beside its items. */
+  fixed_s: number;
+  /** No order of these mini-batches on these workers is faster. */
+  lower_bound_s: number;
+  /** By how much the replay of what happened is too short. */
+  unexplained_s: number;
+}
+
+/** Predicted times of a job for several values of one setting, computed from what was measured. */
+export interface AdviceCurve {
+  job_id: string;
+  setting: "nodes" | "processes" | "mini_batch_size";
+  /** The value that it had. */
+  now: number;
+  /** Seconds that the job took. */
+  seconds: number;
+  points: CurvePoint[];
+  /** The assumptions of the prediction. */
+  notes: string[];
+}
+
+/** A thing that costs a job time or money, or endangers it. */
+export interface AdviceFinding {
+  /** The kind of finding: stable. */
+  id: string;
+  severity: "low" | "moderate" | "severe" | "critical";
+  /** `time`; `cost`: nodes that the job hardly needs; `risk`: the job, or some of its items, may fail. */
+  saves: "time" | "cost" | "risk";
+  /** The problem in a sentence. */
+  title: string;
+  /** The measurements that show it. */
+  evidence: string[];
+  change: Change;
+  /** Seconds by which the job would have ended sooner with the change: predicted, as are the following two. */
+  saving_s: number;
+  /** The saving as a share of the job's time. */
+  saving_share: number;
+  /** Seconds that the job would have taken with the change; 0: unknown. */
+  predicted_s: number;
+  /** Seconds of nodes, summed over all of them, that the change would save. */
+  saving_node_s: number;
+  /** Some that show it. */
+  mini_batches: number[];
+  /** The nodes that show it, if not all do. */
+  nodes: string[];
+}
+
+/** A version of an asset. Its content never changes. */
+export interface Asset {
+  type: "data" | "model" | "environment" | "component" | "code";
+  name: string;
+  version: string;
+  /** The name by which a job's document refers to it. */
+  id: string;
+  /** RFC 3339, UTC, milliseconds. */
+  created: string;
+  /** The person who made the version. Empty: whoever runs the server. */
+  owner: string;
+  description: string;
+  tags: Record<string, string>;
+  properties: Record<string, string>;
+  /** Hidden from lists and from `latest`; found by its name all the same. */
+  archived: boolean;
+  /** The content by type. `path`, if there is one, is where its files are. */
+  content: Record<string, unknown>;
+}
+
+/** The labels of an asset. */
+export interface AssetLabels {
+  /** The labels, each with the version that has it; `latest` is always there. */
+  labels: Record<string, string>;
+}
+
+/** Some assets, each by the version that was created last; or some versions of one, the newest first. */
+export interface AssetPage {
+  items: Asset[];
+  /** Pass it as `page_token` for those that follow; null: there are none. */
+  next_page_token: string | null;
+}
+
+/** A deployment of a batch endpoint. */
+export interface BatchDeployment {
+  name: string;
+  endpoint: string;
+  type: "model" | "pipeline";
+  description: string;
+  tags: Record<string, string>;
+  /** The inputs of a pipeline. A model takes any data. */
+  inputs: Record<string, DeploymentInput>;
+  created: string;
+  modified: string;
+  /** Fields of its document that have no effect here, or work differently than in Azure ML. */
+  notes: string[];
+  /** Its job, with placeholders for what an invocation gives; the values of `environment_variables` are masked. */
+  spec: Record<string, unknown>;
+}
+
+/** The deployments of an endpoint, by name. */
+export interface BatchDeploymentList {
+  items: BatchDeployment[];
+}
+
+/** A batch endpoint. */
+export interface BatchEndpoint {
+  name: string;
+  /** The person whose endpoint it is; its jobs belong to those who invoke it. Empty: whoever runs the server. */
+  owner: string;
+  display_name: string;
+  description: string;
+  tags: Record<string, string>;
+  /** The deployment that is invoked when a request names none; empty: it must name one. */
+  default_deployment: string;
+  deployments: string[];
+  /** RFC 3339, UTC, milliseconds. */
+  created: string;
+  modified: string;
+}
+
+/** All batch endpoints, by name. */
+export interface BatchEndpointList {
+  items: BatchEndpoint[];
+}
+
+/** A change to make, in words and as settings. */
+export interface Change {
+  /** The change in a sentence. */
+  text: string;
+  /** Fields of the job file with their new values, as for `--set`; none, if the change is elsewhere. */
+  set: Record<string, string>;
+}
+
+/** A job of two that are compared. */
+export interface Compared {
+  id: string;
+  name: string;
+  state: string;
+  figures: Figures;
+}
+
+/** Two jobs side by side. */
+export interface Comparison {
+  jobs: Compared[];
+  /** The settings that differ. */
+  settings: SettingOfTwo[];
+}
+
+/** A named pool of like nodes. */
+export interface Compute {
+  name: string;
+  /** The kind: the engine that has its nodes. */
+  type: string;
+  min_instances: number;
+  max_instances: number;
+  /** True if it runs the jobs that name no compute. */
+  is_default: boolean;
+  /** The fields as they were defined, without those that are as by default. */
+  definition: Record<string, unknown>;
+  /** Null: no provisioner has said anything of it, as of one of kind `manual`. */
+  status: ComputeStatus | null;
+}
+
+/** All computes. */
+export interface ComputeList {
+  items: Compute[];
+}
+
+/** A node of a compute, as its provisioner sees it. */
+export interface ComputeNode {
+  node: string;
+  /** asked for; pending, with the engine; starting, its agent has not come; ready; leaving; left; lost. */
+  stage: string;
+  since: string;
+  /** The engine's own, on why it waits or has ended. */
+  words: string;
+}
+
+/** The status of a compute, by the provisioner that acts. */
+export interface ComputeStatus {
+  /** Time when it said so; the provisioner is away if that is more than a few seconds ago. */
+  at: string;
+  /** Nodes that its jobs can keep busy, within its limits. */
+  wanted: number;
+  ready: number;
+  /** Asked for, and not there yet. */
+  launching: number;
+  leaving: number;
+  /** Launches that have failed in a row. */
+  failures: number;
+  /** The engine's message about the last failure, or why it can't be asked; empty: nothing is wrong. */
+  why: string;
+  /** Time when it is asked again; null: as soon as nodes are needed. */
+  next_attempt: string | null;
+  /** The first hundred that there are, in any stage. */
+  nodes: ComputeNode[];
+  /** Exactly what is sent to the engine for a node. */
+  plan: string;
+  /** The plans by the image that a job has named: while such a job needs nodes, or such a node is there. */
+  plans: Record<string, string>;
+}
+
+/** A value of a setting, and what it would give. */
+export interface CurvePoint {
+  value: number;
+  seconds: number;
+  node_hours: number;
+  /** If a price was given. */
+  cost: number | null;
+}
+
+/** A named place in an object store. */
+export interface Datastore {
+  name: string;
+  type: "s3" | "gcs" | "azure_blob" | "azure_data_lake_gen2";
+  /** The URL that paths in it begin from. */
+  location: string;
+  /** The source of credentials: what the nodes have by themselves, a file in their folders of secrets, nowhere. */
+  access: "node" | "secret" | "anonymous";
+  /** The fields as they were defined, without those that are as by default. */
+  definition: Record<string, unknown>;
+}
+
+/** All datastores. */
+export interface DatastoreList {
+  items: Datastore[];
+}
+
+/** An input that an invocation of a pipeline gives. */
+export interface DeploymentInput {
+  type: string;
+  /** The value when an invocation doesn't give it; none: it must. */
+  default: string | null;
+}
+
+/** A setting of a job. */
+export interface EffectiveSetting {
+  name: string;
+  /** The value in effect; values of environment variables are masked. */
+  value: unknown;
+  default: unknown;
+  /** `unknown`: an earlier release has accepted the job, and the value is not the default. */
+  origin: "given" | "default" | "unknown";
+  /** The place of a setting that was given: a JSON pointer into the document that was submitted. */
+  given_at: string;
+  description: string;
+  group: "job" | "run" | "parallel" | "inputs" | "outputs" | "limits" | "other";
+}
+
+/** The settings of a job, by groups. */
+export interface EffectiveSettings {
+  items: EffectiveSetting[];
+}
+
+/** Tries that failed in the same way: with the same type of exception, at the same line of the user's code. */
+export interface ErrorCount {
+  category: string;
+  /** The message of the first error. */
+  message: string;
+  count: number;
+  sample_mini_batches: number[];
+  /** The log that has the first of them in full: a path below `links.logs`. */
+  log: string;
+}
+
+/** Why a job failed. */
+export interface Failure {
+  code: string;
+  summary: string;
+  /** The category of the first cause. */
+  error_category: string;
+  first_cause: string;
+  traceback: string;
+  sample_mini_batches: number[];
+  /** The log to open first: a path below `links.logs`. */
+  log: string;
+  hint: string;
+  /** The five most frequent errors. */
+  errors: ErrorCount[];
+}
+
+/** Key figures of a job. What isn't known (yet) is null. */
+export interface Figures {
+  /** Share of the existing records that is in the answer; 1: all. If less, ask again: each answer reads on. */
+  read_share: number;
+  /** Seconds from the submission to the start. */
+  waited_s: number | null;
+  /** Seconds from the start to the first try of a mini-batch. */
+  first_try_s: number | null;
+  /** Seconds from the start to the end, or until now. */
+  took_s: number | null;
+  nodes: number;
+  workers: number;
+  /** Decided. */
+  mini_batches: number;
+  failed_mini_batches: number;
+  tries: number;
+  failed_tries: number;
+  items: number;
+  rows: number;
+  min_run_s: number | null;
+  /** Median of the tries that succeeded, or of 100,000 of them, in seconds; so are the quantiles. */
+  median_run_s: number | null;
+  p95_run_s: number | null;
+  p99_run_s: number | null;
+  max_run_s: number | null;
+  /** Seconds in `run()`, summed over all tries. */
+  run_s: number;
+  load_s: number;
+  /** Seconds from the hand-over to a worker to its result, without loading and `run()`. */
+  overhead_s: number;
+  /** Seconds in `init()`, summed over all workers. */
+  init_s: number;
+  /** Seconds of tries that failed. */
+  wasted_s: number;
+  /** Share of its workers' time that they were loading or running: since each began, until it ended. */
+  busy_share: number | null;
+  /** Without those that failed. */
+  items_per_s: number | null;
+  mini_batches_per_s: number | null;
+}
+
+/** A file. */
+export interface FileEntry {
+  path: string;
+  bytes: number;
+  modified: string;
+}
+
+/** The files below a folder, by path; so many that one answer can tell of. */
+export interface FileList {
+  items: FileEntry[];
+  /** There are more, on the pages that follow. */
+  truncated: boolean;
+  next_page_token: string | null;
+  /** Outputs in object stores, on each page. */
+  elsewhere: OutputElsewhere[];
+}
+
+/** A finding of a node about itself. */
+export interface Finding {
+  level: "ok" | "warn" | "bad";
+  what: string;
+  /** The action to take; empty if nothing is to be done. */
+  todo: string;
+}
+
+/** The outcome of a time at which a schedule was due. */
+export interface Fire {
+  /** RFC 3339, UTC. */
+  due: string;
+  /** `skipped`: an earlier job had not ended; `missed`: it was too late; `manual`: somebody asked for it. */
+  outcome: "started" | "skipped" | "missed" | "manual";
+  /** Time when that was decided. */
+  at: string;
+  /** The job that was made. */
+  job_id: string | null;
+  /** Times before it for which nothing was done, up to 1,000. */
+  passed_over: number;
+  /** Why no job was made. */
+  why: string;
+}
+
+/** The outcomes of the times at which a schedule was due, the latest first. */
+export interface FirePage {
+  items: Fire[];
+  next_page_token: string | null;
+}
+
+/** The health of the server. */
+export interface Health {
+  status: "ok" | "unavailable";
+  /** The checks that were made, and what is wrong with each. */
+  checks: Record<string, string>;
+}
+
+/** A job. */
+export interface Job {
+  id: string;
+  type: "parallel" | "command" | "pipeline";
+  name: string;
+  /** The person whose job it is: the name of a token. Empty: whoever runs the server. */
+  owner: string;
+  state: JobState;
+  /** Grows with every change that a watcher may want to see; that of a pipeline not with the progress of its steps. */
+  version: number;
+  /** The pipeline of which it is a step, if it is one. */
+  parent: ParentStep | null;
+  submitted: string;
+  started: string | null;
+  ended: string | null;
+  progress: Progress;
+  failure: Failure | null;
+  output: OutputFile | null;
+  /** Warnings about the output of a completed job: rows with line breaks, columns that differ, … */
+  warnings: string[];
+  /** The last value of each metric that the script of a job that has ended has logged, of the first fifty. */
+  metrics: Record<string, boolean | number | string | null>;
+  /** The submitted spec; the values of `environment_variables` are masked. In a list of jobs, without `steps`. */
+  spec: Record<string, unknown>;
+  /** The steps of a pipeline, in an order in which they can run; not in a list of jobs. */
+  steps: PipelineStep[];
+  /** The outputs of a pipeline; not in a list of jobs. */
+  outputs: NamedOutput[];
+  /** Fields of the submitted document that have no effect here, or work differently than in Azure ML. */
+  notes: string[];
+  links: Links;
+}
+
+/** Some of the jobs, newest first. */
+export interface JobPage {
+  items: Job[];
+  /** Pass it as `page_token` for the jobs that follow; null: there are none. */
+  next_page_token: string | null;
+}
+
+/** The state of a job. */
 export type JobState = "queued" | "processing" | "finalizing" | "completed" | "failed" | "canceled";
-export type StepState = "waiting" | "running" | "completed" | "failed" | "canceled" | "skipped";
-export type JobType = "parallel" | "command" | "pipeline";
 
-/** How far a job is. Counts are mini-batches, unless the name says otherwise. */
+/** Tries that failed in the same way: with the same type of exception, at the same line of the user's code. */
+export interface KindOfError {
+  category: string;
+  /** The line; empty if there is none. */
+  place: string;
+  /** The message of the first failure; the traceback is that failure's, too. */
+  message: string;
+  traceback: string;
+  has_several_messages: boolean;
+  /** Tries. */
+  count: number;
+  /** The first ones, at most ten. */
+  mini_batches: number[];
+  node: string;
+  process: string;
+  /** The log that has the first of them in full: a path below `links.logs`. */
+  log: string;
+}
+
+/** The failures of a job by kind, the most frequent first. */
+export interface KindsOfErrors {
+  /** Share of the existing records that is in the answer; 1: all. If less, ask again: each answer reads on. */
+  read_share: number;
+  items: KindOfError[];
+  /** Tries that failed, of all kinds. */
+  count: number;
+  /** Failures whose kinds are not shown, as there are too many. */
+  left_out: number;
+}
+
+/**
+ * A worker in time. `init`, `load` and `run` have seconds for each bucket; the rest of it the worker was idle, or
+ * not there: see `begin_s` and `end_s`.
+ */
+export interface Lane {
+  node: string;
+  process: string;
+  /** Time when it began its first `init()` or try. */
+  begin_s: number;
+  /** Time when its last one ended. */
+  end_s: number;
+  /** Tries in the window. */
+  tries: number;
+  failed_tries: number;
+  init: number[];
+  load: number[];
+  /** Seconds of each bucket from the end of loading to the result, with what is around `run()`. */
+  run: number[];
+  /** If the window has few enough. */
+  spans: TrySpans | null;
+}
+
+/** Paths with more about a job. */
+export interface Links {
+  self: string;
+  events: string;
+  mini_batches: string;
+  logs: string;
+  outputs: string;
+  metrics: string;
+  cancel: string;
+}
+
+/** A line of a log. */
+export interface LogLine {
+  path: string;
+  /** Its number, from 1. */
+  line: number;
+  /** The position where the line begins: ask for the log with `Range: bytes=OFFSET-` to read on from there. */
+  offset: number;
+  /** The text, at most 1,000 characters of it, with what controls terminals escaped. */
+  text: string;
+  is_cut: boolean;
+}
+
+/** Some lines, by the paths of their logs. A page may have no line, and still not be the last. */
+export interface LogLines {
+  items: LogLine[];
+  /** By this page. */
+  searched_bytes: number;
+  next_page_token: string | null;
+}
+
+/** The values that the entry script has logged under one name. */
+export interface Metric {
+  name: string;
+  /** Number of values. */
+  count: number;
+  /** The last 500 of them, in the order of their times. */
+  points: MetricPoint[];
+}
+
+/** A value of a metric. */
+export interface MetricPoint {
+  /** By the clock of the node. */
+  time: string;
+  value: unknown;
+  step: number | null;
+  /** The node; of a pipeline, the step. */
+  source: string;
+  process: string;
+}
+
+/** The metrics of a job, by name. None were logged, if there are no items. */
+export interface MetricReport {
+  items: Metric[];
+  /** Values that were too many, too long, or came too fast. */
+  left_out: number;
+}
+
+/** A mini-batch. One that is `ready` or `running` has few fields yet. */
+export interface MiniBatch {
+  id: number;
+  status: "done" | "failed" | "running" | "ready";
+  /** Since the job began, or was last reopened. */
+  tries: number | null;
+  node: string | null;
+  process: string | null;
+  items: number | null;
+  rows: number | null;
+  failed_items: number | null;
+  started: string | null;
+  /** Seconds from the hand-over by the agent to the result. */
+  elapsed_s: number | null;
+  /** Seconds in `run()` itself. */
+  run_s: number | null;
+  /** Seconds in `run()` and around it, in the worker. */
+  process_s: number | null;
+  /** The most memory that the worker process had meanwhile. */
+  peak_memory_bytes: number | null;
+  /**
+   * Bytes that the worker process read by system calls meanwhile. Mini-batches that follow each other within
+   * milliseconds are measured together: see `Peak Memory (MB)` and `Read (MB)` in docs/logs.md.
+   */
+  read_bytes: number | null;
+  /** Pages of memory that the worker process was given meanwhile without reading a disk. */
+  minor_page_faults: number | null;
+  /** Pages that had to be read from a disk first. */
+  major_page_faults: number | null;
+  /** Times that a thread of it waited meanwhile: for a disk, a lock, another process. */
+  voluntary_context_switches: number | null;
+  /** Times that a thread of it had to leave its CPU to others. */
+  involuntary_context_switches: number | null;
+  failure: MiniBatchFailure | null;
+}
+
+/** Why a mini-batch failed. */
+export interface MiniBatchFailure {
+  category: string;
+  message: string;
+  traceback: string;
+}
+
+/** Some of a job's mini-batches. A page may hold fewer than asked for, and still not be the last. */
+export interface MiniBatchPage {
+  items: MiniBatch[];
+  next_page_token: string | null;
+}
+
+/** A mini-batch with all of its tries, in the order in which they were recorded. */
+export interface MiniBatchTries {
+  id: number;
+  status: "done" | "failed" | "running" | "ready";
+  /** The node of a mini-batch that is `running`. */
+  node: string | null;
+  tries: MiniBatchTry[];
+  /** Share of the existing records that was looked at; 1: all. If less, ask again. */
+  read_share: number;
+}
+
+/** A try of a mini-batch. */
+export interface MiniBatchTry {
+  id: number;
+  status: "done" | "failed" | "running" | "ready";
+  /** Since the job began, or was last reopened. */
+  tries: number | null;
+  node: string | null;
+  process: string | null;
+  items: number | null;
+  rows: number | null;
+  failed_items: number | null;
+  started: string | null;
+  /** Seconds from the hand-over by the agent to the result. */
+  elapsed_s: number | null;
+  /** Seconds in `run()` itself. */
+  run_s: number | null;
+  /** Seconds in `run()` and around it, in the worker. */
+  process_s: number | null;
+  /** The most memory that the worker process had meanwhile. */
+  peak_memory_bytes: number | null;
+  /**
+   * Bytes that the worker process read by system calls meanwhile. Mini-batches that follow each other within
+   * milliseconds are measured together: see `Peak Memory (MB)` and `Read (MB)` in docs/logs.md.
+   */
+  read_bytes: number | null;
+  /** Pages of memory that the worker process was given meanwhile without reading a disk. */
+  minor_page_faults: number | null;
+  /** Pages that had to be read from a disk first. */
+  major_page_faults: number | null;
+  /** Times that a thread of it waited meanwhile: for a disk, a lock, another process. */
+  voluntary_context_switches: number | null;
+  /** Times that a thread of it had to leave its CPU to others. */
+  involuntary_context_switches: number | null;
+  failure: MiniBatchFailure | null;
+  /** `failed`: for good; `retried`: another try followed; `lost`: it has completed, and the disk has lost its rows. */
+  outcome: "completed" | "failed" | "retried" | "lost";
+  /** Number of times that the job had been reopened before it. */
+  generation: number;
+  /** Seconds since the start of the job's timeline. */
+  begin_s: number | null;
+  /** The logs of its worker that exist: paths below `links.logs`. */
+  logs: string[];
+}
+
+/** An output of a pipeline. */
+export interface NamedOutput {
+  name: string;
+  type: "uri_folder" | "uri_file";
+  /** The step that makes it; null: none does. */
+  step: string | null;
+  /** The folder, file or URL, once the job that makes it has begun. */
+  path: string | null;
+}
+
+/** A node. */
+export interface Node {
+  node: string;
+  host: string;
+  /** Workers that it runs at the same time. */
+  slots: number;
+  busy: number;
+  state: NodeState;
+  version: string;
+  started: string;
+  /** The jobs that it works for. */
+  jobs: string[];
+  /** True if user code runs as another user than the agent. */
+  workers_apart: boolean;
+  /** All that the node has; 0: an agent of an earlier release doesn't say. */
+  memory_bytes: number;
+  /** Free where its workers have their working folders. */
+  disk_free_bytes: number;
+  /** Seconds that its clock is ahead of Redis'; negative: behind. */
+  clock_ahead_s: number;
+  /** The compute that it belongs to; empty: none. */
+  compute: string;
+  /** Time when its engine is going to end it; null: not by itself. */
+  ends_at: string | null;
+  /** The pressure on its resources, for which its processes wait; null if its kernel doesn't measure that. */
+  pressure: NodePressure | null;
+  /** The GPUs that workers get, with `nvidia-ml-py` installed there. */
+  gpus: NodeGpu[];
+  /** Its answer to the last `:check`, for a minute. */
+  check: NodeCheck | null;
+}
+
+/** A node's answer to a request to check itself. */
+export interface NodeCheck {
+  /** Id of the request. */
+  id: string;
+  /** Findings about what is not as it should be, and what of the paths of the request can be read there. */
+  findings: Finding[];
+}
+
+/** All nodes were asked. */
+export interface NodeCheckAsked {
+  /** Nodes that have answered show a `check` with this id, after some seconds. */
+  id: string;
+}
+
+/** A GPU of a node, or a part of one (MIG). */
+export interface NodeGpu {
+  /** The GPU's name as CUDA_VISIBLE_DEVICES has it. */
+  device: string;
+  /** The model. */
+  name: string;
+  /** The part of the time, 0 to 1, in which something ran on it lately; null: unknown, as of parts. */
+  utilization: number | null;
+  memory_used_bytes: number | null;
+  memory_bytes: number | null;
+}
+
+/** All nodes, by name. */
+export interface NodeList {
+  items: Node[];
+}
+
+/** The part of the last minute, 0 to 1, in which something waited for a resource, as the kernel tells it (PSI). */
+export interface NodePressure {
+  /** `cgroup`: of all in the agent's cgroup, such as its container; `machine`: of the whole machine. */
+  of: string;
+  cpu: number;
+  io: number;
+  memory: number;
+}
+
+/** The last answer of one node. */
+export interface NodeStacks {
+  /** Id of the request. */
+  id: string;
+  node: string;
+  at: string;
+  workers: WorkerStacks[];
+  /** Workers beyond 64: ask for them by name. */
+  left_out: number;
+}
+
+/** The state of a node. */
+export type NodeState = "ready" | "disk_full" | "draining" | "lost";
+
+/** An output in an object store, which the server doesn't read: fetch it from there. */
+export interface OutputElsewhere {
+  /** The name of the output; empty for that of the job, which has the rows. */
+  output: string;
+  url: string;
+}
+
+/** The file with all rows. */
+export interface OutputFile {
+  path: string;
+  bytes: number;
+  sha256: string;
+  /** `sorted`, or `listing` when an input folder was too large to be sorted. */
+  order: string;
+}
+
+/** The pipeline and the step that a job is of. */
+export interface ParentStep {
+  job: string;
+  step: string;
+}
+
+/** A step of a pipeline. */
+export interface PipelineStep {
+  name: string;
+  type: "parallel" | "command" | "pipeline";
+  state: StepState;
+  /** True if it has not run: `job` is an earlier one, which did the same, and whose outputs are taken. */
+  reused: boolean;
+  /** The steps that must have ended before it can begin. */
+  needs: string[];
+  /** The job that runs it, once there is one. */
+  job: string | null;
+  /** The path of that job. */
+  link: string | null;
+  job_state: JobState | null;
+  progress: Progress | null;
+  started: string | null;
+  ended: string | null;
+  /** Why it has failed, is skipped, or was run again. */
+  why: string;
+}
+
+/** An error (RFC 9457). */
+export interface Problem {
+  type: string;
+  title: string;
+  status: number;
+  detail: string;
+  /** The path of the request. */
+  instance: string;
+  /** Stable; for programs. */
+  code: string;
+  /** All wrong fields at once. */
+  errors: ProblemEntry[];
+  /** Only with status 500: finds the error in the server's log. */
+  trace_id: string | null;
+}
+
+/** A wrong field. */
+export interface ProblemEntry {
+  /** The place of the field: a JSON pointer into the job spec, or `/query/…`, `/header/…`. */
+  pointer: string;
+  message: string;
+  hint: string | null;
+}
+
+/** The profiles of a job's workers, summed up. */
+export interface Profile {
+  /** `cProfile` or `profile`, as the job asks for; empty: for none. */
+  profiling_module: string;
+  workers: ProfiledWorker[];
+  /** Workers whose profiles are not in it: too many, or not to be read as data, as those of earlier releases. */
+  left_out: number;
+  total_s: number;
+  /** Number of functions there are in all. */
+  count: number;
+  /** The functions that come first in the order asked for. */
+  items: ProfiledFunction[];
+}
+
+/** A call, by the way that leads to it. */
+export interface ProfileCall {
+  /** The place of its caller in the list; -1: it was called by the engine. */
+  parent: number;
+  depth: number;
+  function: string;
+  file: string;
+  line: number;
+  seconds: number;
+  own_s: number;
+}
+
+/**
+ * The calls that take most time, each after its caller. Python's profilers know who calls whom, not the way to each
+ * call: what a function takes is divided among the ways to its callers.
+ */
+export interface ProfileTree {
+  total_s: number;
+  items: ProfileCall[];
+}
+
+/** A function, in all workers that were asked for. */
+export interface ProfiledFunction {
+  function: string;
+  /** Relative to the job's code, if it is in there; empty: it isn't written in Python. */
+  file: string;
+  line: number;
+  calls: number;
+  /** Without calls from within itself. */
+  plain_calls: number;
+  /** Without functions that it has called. */
+  own_s: number;
+  /** Seconds in the function and in those that it calls. */
+  cumulative_s: number;
+}
+
+/** A worker with a profile. */
+export interface ProfiledWorker {
+  node: string;
+  process: string;
+  /** Seconds in which it was measured. */
+  total_s: number;
+}
+
+/** Progress of a job. Counts are mini-batches, unless the name says otherwise. */
 export interface Progress {
+  /** Found so far; the total once `listing_done`. */
   scheduled: number;
   listing_done: boolean;
   published: number;
+  /** Mini-batches with a worker: at most one each, though agents hold more. */
   running: number;
+  /** Nodes that are building the Python environment of the workers. */
   preparing: number;
+  /** Nodes of the job's compute that are there for it. */
+  nodes: number;
+  /** Nodes that it has or waits for; 0: it runs on no compute. */
+  nodes_wanted: number;
+  /** Why there are fewer: what the compute's engine says. */
+  nodes_why: string;
   done: number;
   failed: number;
+  /** Mini-batches of `done` without any item: ranges of a table in which no record begins. */
   empty: number;
+  /** Mini-batches of `done` whose rows were taken over from an earlier job (`resume_from`). */
   resumed: number;
+  /** Tries that failed and were followed by another. */
   retried: number;
+  /** Deliveries that ended because their node was lost. */
   lost: number;
+  /** Progress of grouping a table's rows by keys before it is cut; of `bytes_to_shuffle`. */
   bytes_shuffled: number;
   bytes_to_shuffle: number;
+  /** Found so far; for a table, the rows that were read. */
   items_scheduled: number;
+  /** Found as well, and in no mini-batch yet: of a job that chooses the size of these (`mini_batch_size: auto`). */
   items_ahead: number;
+  /** True if such a job has found all items, though not all of them are in mini-batches. */
   all_found: boolean;
+  /** Number of items a mini-batch of such a job has now; 0: it doesn't choose. */
   chosen_size: number;
   chosen_why: string;
   items_done: number;
@@ -31,130 +928,266 @@ export interface Progress {
   bytes_to_concatenate: number;
 }
 
-export interface ErrorCount {
-  category: string;
-  message: string;
-  count: number;
-  sample_mini_batches: number[];
-  log: string;
-}
-
-export interface Failure {
-  code: string;
-  summary: string;
-  error_category: string;
-  first_cause: string;
-  traceback: string;
-  sample_mini_batches: number[];
-  log: string;
-  hint: string;
-  errors: ErrorCount[];
-}
-
-export interface Step {
+/** A schedule, as it is now. */
+export interface Schedule {
   name: string;
-  type: JobType;
-  state: StepState;
-  reused: boolean;
-  needs: string[];
-  job: string | null;
-  job_state: JobState | null;
-  progress: Progress | null;
-  started: string | null;
-  ended: string | null;
-  why: string;
+  /** The person whose schedule it is, and whose its jobs are. Empty: whoever runs the server. */
+  owner: string;
+  display_name: string;
+  description: string;
+  tags: Record<string, string>;
+  enabled: boolean;
+  trigger: Record<string, unknown>;
+  missed_runs: "once" | "skip";
+  allow_overlap: boolean;
+  created: string;
+  /** Time when it was last defined, enabled or disabled. */
+  modified: string;
+  /** Grows whenever it is. */
+  revision: number;
+  /** The times at which it is due next, up to five; none while it is disabled, or when it has ended. */
+  next: string[];
+  /** The outcome of the last time. */
+  last: Fire | null;
+  job: ScheduledJob;
 }
 
-export interface NamedOutput {
-  name: string;
-  type: string;
-  step: string | null;
-  path: string | null;
-}
-
-export interface OutputFile {
-  path: string;
-  bytes: number;
-  sha256: string;
-  order: string;
-}
-
-export interface Job {
-  id: string;
-  type: JobType;
-  name: string;
-  state: JobState;
-  version: number;
-  parent: { job: string; step: string } | null;
-  submitted: string;
-  started: string | null;
-  ended: string | null;
-  progress: Progress;
-  failure: Failure | null;
-  output: OutputFile | null;
-  warnings: string[];
-  metrics: Record<string, boolean | number | string | null>;
-  spec: Record<string, unknown>;
-  steps: Step[];
-  outputs: NamedOutput[];
-  notes: string[];
-}
-
-/** Some of a list; `next_page_token` is null on its last page. */
-export interface Page<Item> {
-  items: Item[];
+/** Schedules, by name. */
+export interface SchedulePage {
+  items: Schedule[];
   next_page_token: string | null;
 }
 
-export type MiniBatchStatus = "done" | "failed" | "running" | "ready";
-
-export interface MiniBatch {
-  id: number;
-  status: MiniBatchStatus;
-  tries: number | null;
-  node: string | null;
-  process: string | null;
-  items: number | null;
-  rows: number | null;
-  failed_items: number | null;
-  started: string | null;
-  elapsed_s: number | null;
-  run_s: number | null;
-  process_s: number | null;
-  peak_memory_bytes: number | null;
-  read_bytes: number | null;
-  failure: { category: string; message: string; traceback: string } | null;
+/** The job that a schedule makes. */
+export interface ScheduledJob {
+  name: string;
+  type: "parallel" | "command" | "pipeline";
+  /** Fields of its document that have no effect here, or work differently than in Azure ML. */
+  notes: string[];
+  /**
+   * The spec of a job; the values of `environment_variables` are masked. What each job has for itself is a
+   * placeholder.
+   */
+  spec: Record<string, unknown>;
 }
 
-export interface FileEntry {
-  path: string;
-  bytes: number;
-  modified: string;
+/** The session of this browser, if it has one. */
+export interface Session {
+  is_signed_in: boolean;
+  /** The name of the token that it has signed in with; empty if none is needed. */
+  token_name: string;
+  is_token_needed: boolean;
+  /** Time when it has to sign in again; null: never. */
+  ends: string | null;
 }
 
-export interface FilePage extends Page<FileEntry> {
-  elsewhere: { output: string; url: string }[];
+/** A setting in which two jobs differ. */
+export interface SettingOfTwo {
+  name: string;
+  /** The values of the one job and of the other. */
+  values: unknown[];
 }
 
-export interface Node {
+/** The code that signs in a browser in place of the token, once. */
+export interface SignInCode {
+  code: string;
+  ends: string;
+  /** A path of this server: open it in a browser. */
+  link: string;
+}
+
+/** The locations in the server's site file; the assets in it are found by the server itself. */
+export interface SitePlaces {
+  /** The names of datastores, each with the place where its paths begin here. */
+  datastores: Record<string, string>;
+  /** The beginnings of URLs, each with the place that stands for it here. */
+  locations: Record<string, string>;
+}
+
+/** A try that took long. */
+export interface SlowTry {
+  mini_batch: number;
   node: string;
-  host: string;
-  slots: number;
-  busy: number;
-  state: "ready" | "disk_full" | "draining" | "lost";
-  version: string;
-  started: string;
-  jobs: string[];
-  workers_apart: boolean;
-  memory_bytes: number;
-  disk_free_bytes: number;
-  clock_ahead_s: number;
-  gpus?: {
-    device: string;
-    name: string;
-    utilization: number | null;
-    memory_used_bytes: number | null;
-    memory_bytes: number | null;
-  }[];
-  pressure?: { cpu: number; io: number; memory: number } | null;
+  process: string;
+  begin_s: number;
+  run_s: number;
+  /** Number of times as long as the median of all tries of the job; null: that is 0. */
+  times_median: number | null;
+}
+
+/** A call. */
+export interface StackFrame {
+  /** Relative to the job's code, if it is in there. */
+  file: string;
+  /** 0: unknown. */
+  line: number;
+  function: string;
+}
+
+/** The nodes that work for a job were asked. */
+export interface StacksAsked {
+  /** Nodes that have answered are in `GET /v1/jobs/{id}/stacks` with this id, after some seconds. */
+  id: string;
+  /** The nodes that are expected to answer. */
+  nodes: string[];
+}
+
+/** The last answer of each node. None has answered anything yet, if there are no items. */
+export interface StacksReport {
+  items: NodeStacks[];
+}
+
+/** The state of a step of a pipeline. */
+export type StepState = "waiting" | "running" | "completed" | "failed" | "canceled" | "skipped";
+
+/** The requests of a job to object stores, by process. Nothing was, if there are no items. */
+export interface StorageReport {
+  items: StorageRequests[];
+}
+
+/** The requests of one process to one object store by one operation, while it worked for a job. */
+export interface StorageRequests {
+  /** A node; `master` lists, `concatenator` writes the output of rows. */
+  node: string;
+  store: string;
+  /** `upload`: to begin, complete or abort one in parts; each part is a `put`. */
+  operation: "list" | "head" | "get" | "put" | "upload" | "copy" | "delete";
+  since: string;
+  until: string;
+  requests: number;
+  bytes: number;
+  /** Calls that failed in the end. */
+  failures: number;
+  /** Requests among them to which the store said that it has too much to do. */
+  throttled: number;
+  /** Retries as far as they are known: see docs/logs.md. */
+  retries: number;
+  p50_ms: number;
+  p95_ms: number;
+  p99_ms: number;
+  mean_ms: number;
+}
+
+/** A thread of a worker. */
+export interface ThreadStack {
+  is_main: boolean;
+  /** Empty: not known. */
+  name: string;
+  /**
+   * The innermost call first. Those of the engine that lead to the script are left out, so a worker without work has
+   * none.
+   */
+  frames: StackFrame[];
+}
+
+/** Throughput in time: each list has a value for each bucket, from `begin_s` on. */
+export interface Throughput {
+  /** Share of the existing records that is in the answer; 1: all. If less, ask again: each answer reads on. */
+  read_share: number;
+  /** The start of the timeline. */
+  start: string | null;
+  /** Seconds from there to the first bucket: negative, as buckets begin at multiples of their length. */
+  begin_s: number;
+  bucket_s: number;
+  /** Decided. */
+  mini_batches: number[];
+  /** Items of those mini-batches, without those that failed. */
+  items: number[];
+  /** Mini-batches that failed. */
+  failed: number[];
+  /** Tries that failed, and were followed by another. */
+  retried: number[];
+  /** Number of were loading or running, on the average. */
+  busy_workers: number[];
+  /** Time when the first try of all began, in seconds since `start`; null: none has. */
+  first_try_s: number | null;
+  /** Time when the last one so far ended. */
+  last_try_s: number | null;
+}
+
+/**
+ * Mini-batches in buckets of neighbors: bucket `i` has those from `first + i * bucket_size` on, the last one up to
+ * `end`. Each list has a value for each bucket. `waiting`, `running`, `completed` and `failed` add up to all of it.
+ */
+export interface Tiles {
+  /** Share of the existing records that is in the answer; 1: all. If less, ask again: each answer reads on. */
+  read_share: number;
+  /**
+   * The first mini-batch: the one asked for, or an earlier one, as buckets of 64 mini-batches and more begin at
+   * multiples of their size.
+   */
+  first: number;
+  /** Exclusively. */
+  end: number;
+  /** Mini-batches in each bucket, but the last one: a power of two. */
+  bucket_size: number;
+  /** Found so far; of the whole job once `listing_done`. */
+  total: number;
+  listing_done: boolean;
+  /** Neither decided nor with an agent. */
+  waiting: number[];
+  /** Mini-batches that agents hold. */
+  running: number[];
+  completed: number[];
+  failed: number[];
+  /** Mini-batches of which a try has failed, whatever came after it. */
+  retried: number[];
+  /** Failed items of completed and of failed mini-batches. */
+  failed_items: number[];
+  /** Seconds in `run()` of the try that was decided upon; null: none was. */
+  min_run_s: (number | null)[];
+  /** The lower one of two. */
+  median_run_s: (number | null)[];
+  max_run_s: (number | null)[];
+  /** `samples`: buckets have more than 4,096 mini-batches, and medians are those of every n-th one. */
+  median_of: "all" | "samples";
+}
+
+/** The workers of a job in time, by node and process. All times are seconds since `start`. */
+export interface Timeline {
+  /** Share of the existing records that is in the answer; 1: all. If less, ask again: each answer reads on. */
+  read_share: number;
+  /** Time when the first worker began; null: none has. */
+  start: string | null;
+  /** Seconds from the start to the end of the last try so far. */
+  length_s: number;
+  begin_s: number;
+  /** The window. */
+  end_s: number;
+  bucket_s: number;
+  /**
+   * 0: each try was looked at. Else there are too many in the window: what is in a bucket is exact to so many
+   * seconds at each of its ends.
+   */
+  resolution_s: number;
+  lanes: Lane[];
+  lanes_total: number;
+  /** The slowest tries that are in the window, whatever their lanes: at most twenty. */
+  slowest: SlowTry[];
+  /** Median of all tries of the job, or of 100,000 of them, in seconds. */
+  median_run_s: number | null;
+  next_page_token: string | null;
+}
+
+/** The tries of a worker one by one: each list has a value for each of them. */
+export interface TrySpans {
+  mini_batch: number[];
+  begin_s: number[];
+  load_s: number[];
+  run_s: number[];
+  elapsed_s: number[];
+  /** `failed`: for good; `retried`: another try followed. */
+  outcome: ("completed" | "failed" | "retried")[];
+}
+
+/** A worker. */
+export interface WorkerStacks {
+  process: string;
+  pid: number;
+  /** `waits`: for a disk, a lock, a clock, another process. */
+  doing: "waits_for_work" | "computes" | "waits" | "unknown";
+  /** A remark on the stacks: that the worker stays in one line, or why nothing is known. */
+  note: string;
+  /** All that run Python, the main thread first. */
+  threads: ThreadStack[];
 }

@@ -2,7 +2,7 @@
 
 import type { JSX } from "preact";
 import { useRef, useState } from "preact/hooks";
-import type { Tiles } from "../api/types_of_tiles";
+import type { Tiles } from "../api/types";
 import { count, counted } from "../words/numbers";
 import { duration } from "../words/times";
 import { useCanvas } from "./canvas";

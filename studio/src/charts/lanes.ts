@@ -1,6 +1,6 @@
 // How a timeline is drawn: a lane for each worker, what it did in each stretch of time from left to right.
 
-import type { Lane, Timeline } from "../api/types_of_tiles";
+import type { Lane, Timeline } from "../api/types";
 import type { Colors } from "./colors";
 
 export const LANE = 24;

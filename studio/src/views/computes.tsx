@@ -4,16 +4,9 @@ import type { JSX } from "preact";
 import { getJson } from "../api/http";
 import { useLoaded } from "../api/loaded";
 import { apiPath } from "../api/paths";
+import type { Compute } from "../api/types";
 import { DataTable } from "../charts/twin";
 import { Card } from "../parts/card";
-
-interface Compute {
-  name: string;
-  type: string;
-  min_instances: number;
-  max_instances: number;
-  is_default: boolean;
-}
 
 export function Computes({ revision }: { revision: number }): JSX.Element | null {
   const { value } = useLoaded(

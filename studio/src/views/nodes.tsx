@@ -2,10 +2,10 @@
 
 import type { JSX } from "preact";
 import { useEvery } from "../api/every";
-import { getJson } from "../api/http";
+import { getJson, type Page } from "../api/http";
 import { useLoaded } from "../api/loaded";
 import { apiPath } from "../api/paths";
-import type { Node, Page } from "../api/types";
+import type { Node } from "../api/types";
 import { Empty, Shown } from "../parts/notice";
 import { Bar } from "../parts/bar";
 import { State } from "../parts/state";

@@ -4,17 +4,13 @@ import type { JSX } from "preact";
 import { getJson } from "../../api/http";
 import { useLoaded } from "../../api/loaded";
 import { jobPath } from "../../api/paths";
+import type { Comparison } from "../../api/types";
 import { Card } from "../../parts/card";
 import { Empty, Shown } from "../../parts/notice";
 import { State } from "../../parts/state";
 import { place } from "../../shell/router";
 import { titleOf } from "../../words/title";
-import { FIGURES, type Figures } from "./figures";
-
-interface Comparison {
-  jobs: { id: string; name: string; state: string; figures: Figures }[];
-  settings: { name: string; values: unknown[] }[];
-}
+import { FIGURES } from "./figures";
 
 export function Compare(): JSX.Element {
   const [one, other] = (place.value.query.get("jobs") ?? "").split(",");

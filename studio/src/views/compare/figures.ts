@@ -1,12 +1,11 @@
 // The figures in which jobs are compared, in the order in which one asks for them.
 
+import type { Figures } from "../../api/types";
 import { count, percent, rate } from "../../words/numbers";
 import { duration } from "../../words/times";
 
-export type Figures = Record<string, number | null>;
-
 interface Figure {
-  name: string;
+  name: keyof Figures;
   title: string;
   format: (value: number) => string;
   /** Undefined: neither more nor less is better. */

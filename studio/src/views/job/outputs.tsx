@@ -4,7 +4,7 @@ import type { JSX } from "preact";
 import { getJson } from "../../api/http";
 import { useLoaded } from "../../api/loaded";
 import { filePath, jobPath } from "../../api/paths";
-import type { FilePage, Job } from "../../api/types";
+import type { FileList, Job } from "../../api/types";
 import { Card } from "../../parts/card";
 import { Copy } from "../../parts/copy";
 import { HeadOf } from "../../parts/head_of";
@@ -20,7 +20,7 @@ const MOST = 500;
 export function Outputs({ job, live }: TabProps): JSX.Element {
   const files = useLoaded(
     `${job.id} ${job.state}`,
-    (signal) => getJson<FilePage>(jobPath(job.id, "/outputs"), signal),
+    (signal) => getJson<FileList>(jobPath(job.id, "/outputs"), signal),
     live.revision.value,
   );
   return (
@@ -68,7 +68,7 @@ function WholeOutput({ job, output }: { job: Job; output: NonNullable<Job["outpu
   );
 }
 
-function Files({ job, page }: { job: Job; page: FilePage }): JSX.Element {
+function Files({ job, page }: { job: Job; page: FileList }): JSX.Element {
   const shown = place.value.query.get("path");
   if (!page.items.length && !page.elsewhere.length) return <Empty>There are no outputs yet.</Empty>;
   return (

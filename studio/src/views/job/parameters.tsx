@@ -4,6 +4,7 @@ import type { JSX } from "preact";
 import { getJson } from "../../api/http";
 import { useLoaded } from "../../api/loaded";
 import { jobPath } from "../../api/paths";
+import type { EffectiveSetting } from "../../api/types";
 import { Card } from "../../parts/card";
 import { Choice } from "../../parts/choice";
 import { Copy } from "../../parts/copy";
@@ -11,16 +12,6 @@ import { Shown } from "../../parts/notice";
 import { Prose } from "../../parts/prose";
 import { ask, place } from "../../shell/router";
 import type { TabProps } from "./tab_props";
-
-interface Setting {
-  name: string;
-  value: unknown;
-  default: unknown;
-  origin: "given" | "default" | "unknown";
-  given_at: string;
-  description: string;
-  group: string;
-}
 
 const TITLES: Record<string, string> = {
   job: "Job",
@@ -34,7 +25,9 @@ const TITLES: Record<string, string> = {
 const CHOICES = { "": "all", given: "given ones" };
 
 export function Parameters({ job }: TabProps): JSX.Element {
-  const loaded = useLoaded(job.id, (signal) => getJson<{ items: Setting[] }>(jobPath(job.id, "/settings"), signal));
+  const loaded = useLoaded(job.id, (signal) =>
+    getJson<{ items: EffectiveSetting[] }>(jobPath(job.id, "/settings"), signal),
+  );
   const isNarrow = place.value.query.get("show") === "given";
   return (
     <div class="stack">
@@ -67,7 +60,7 @@ export function Parameters({ job }: TabProps): JSX.Element {
   );
 }
 
-function OneSetting({ of }: { of: Setting }): JSX.Element {
+function OneSetting({ of }: { of: EffectiveSetting }): JSX.Element {
   const isOwn = of.origin !== "default";
   return (
     <div class={isOwn ? "own" : ""}>

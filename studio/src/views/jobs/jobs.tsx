@@ -3,11 +3,11 @@
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { useEvery, useNow } from "../../api/every";
-import { getJson } from "../../api/http";
+import { getJson, type Page } from "../../api/http";
 import { isOver } from "../../api/live";
 import { useLoaded } from "../../api/loaded";
 import { apiPath } from "../../api/paths";
-import type { Job, Page } from "../../api/types";
+import type { Job } from "../../api/types";
 import { Empty, Shown } from "../../parts/notice";
 import { ask, place } from "../../shell/router";
 import { Filters } from "./filters";

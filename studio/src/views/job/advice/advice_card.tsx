@@ -4,7 +4,7 @@ import type { JSX } from "preact";
 import { getJson } from "../../../api/http";
 import { useLoaded } from "../../../api/loaded";
 import { jobPath } from "../../../api/paths";
-import type { Job } from "../../../api/types";
+import type { Advice, AdviceFinding, Job } from "../../../api/types";
 import { Card } from "../../../parts/card";
 import { Copy } from "../../../parts/copy";
 import { Icon } from "../../../parts/icon";
@@ -12,25 +12,6 @@ import { ask, place } from "../../../shell/router";
 import { percent } from "../../../words/numbers";
 import { duration } from "../../../words/times";
 import { linkToMiniBatch } from "../links";
-
-interface Finding {
-  id: string;
-  severity: "low" | "moderate" | "severe" | "critical";
-  saves: "time" | "cost" | "risk";
-  title: string;
-  evidence: string[];
-  change: { text: string; set: Record<string, string> };
-  saving_s: number;
-  saving_share: number;
-  saving_node_s: number;
-  mini_batches: number[];
-  nodes: string[];
-}
-
-interface Advice {
-  summary: string;
-  findings: Finding[];
-}
 
 /** Of a job that was only tried out, whoever looks wants to know all. */
 const SMALL_S = "1";
@@ -72,7 +53,7 @@ export function AdviceCard({ job, saysNothing = false }: { job: Job; saysNothing
   );
 }
 
-function OneFinding({ job, of }: { job: Job; of: Finding }): JSX.Element {
+function OneFinding({ job, of }: { job: Job; of: AdviceFinding }): JSX.Element {
   const change = Object.entries(of.change.set)
     .map(([name, value]) => `--set ${name}=${value}`)
     .join(" ");
@@ -115,7 +96,7 @@ function OneFinding({ job, of }: { job: Job; of: Finding }): JSX.Element {
   );
 }
 
-function savingOf(of: Finding): string {
+function savingOf(of: AdviceFinding): string {
   if (of.saves === "risk") return "endangers the job";
   if (of.saves === "cost") return `saves ${duration(of.saving_node_s)} of nodes`;
   return `saves ${duration(of.saving_s)} (${percent(of.saving_share)})`;

@@ -6,7 +6,7 @@ import { getJson } from "../../../api/http";
 import { isOver } from "../../../api/live";
 import { useLoaded } from "../../../api/loaded";
 import { jobPath } from "../../../api/paths";
-import type { Job } from "../../../api/types";
+import type { AdviceCurve, Job } from "../../../api/types";
 import { Card } from "../../../parts/card";
 import { Choice } from "../../../parts/choice";
 import { Copy } from "../../../parts/copy";
@@ -14,14 +14,6 @@ import { Empty, Shown } from "../../../parts/notice";
 import { ask, place } from "../../../shell/router";
 import { count, short } from "../../../words/numbers";
 import { duration } from "../../../words/times";
-
-interface Curve {
-  setting: Setting;
-  now: number;
-  seconds: number;
-  points: { value: number; seconds: number; node_hours: number; cost: number | null }[];
-  notes: string[];
-}
 
 type Setting = "nodes" | "processes" | "mini_batch_size";
 
@@ -42,7 +34,7 @@ export function WhatIf({ job }: { job: Job }): JSX.Element {
   const price = /^\d{1,7}(\.\d{1,4})?$/.test(query.get("price") ?? "") ? query.get("price")! : "";
   const asked = `${setting}=${RANGES[setting] ?? RANGES.nodes}`;
   const path = jobPath(job.id, "/advice/what-if", { what_if: asked, price });
-  const curve = useLoaded(path, (signal) => getJson<Curve>(path, signal), isOver(job));
+  const curve = useLoaded(path, (signal) => getJson<AdviceCurve>(path, signal), isOver(job));
   return (
     <Card
       title="What if"
@@ -77,7 +69,7 @@ export function WhatIf({ job }: { job: Job }): JSX.Element {
   );
 }
 
-function Points({ curve }: { curve: Curve }): JSX.Element {
+function Points({ curve }: { curve: AdviceCurve }): JSX.Element {
   const longest = Math.max(curve.seconds, ...curve.points.map(({ seconds }) => seconds));
   const hasCost = curve.points.some(({ cost }) => cost !== null);
   return (

@@ -4,7 +4,7 @@ import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { getJson, type Problem } from "../../../api/http";
 import { jobPath } from "../../../api/paths";
-import type { Job, Page } from "../../../api/types";
+import type { Job, LogLines } from "../../../api/types";
 import { Card } from "../../../parts/card";
 import { Icon } from "../../../parts/icon";
 import { Trouble } from "../../../parts/notice";
@@ -12,18 +12,7 @@ import { ask, place } from "../../../shell/router";
 import { bytes, counted } from "../../../words/numbers";
 import { linkToLog } from "../links";
 
-interface Hit {
-  path: string;
-  line: number;
-  offset: number;
-  text: string;
-}
-
-interface Hits extends Page<Hit> {
-  searched_bytes: number;
-}
-
-const NONE: Hits = { items: [], searched_bytes: 0, next_page_token: "" };
+const NONE: LogLines = { items: [], searched_bytes: 0, next_page_token: "" };
 
 export function LogSearch({ job }: { job: Job }): JSX.Element {
   const text = place.value.query.get("find") ?? "";
@@ -43,14 +32,14 @@ export function LogSearch({ job }: { job: Job }): JSX.Element {
 }
 
 function Results({ job, text }: { job: Job; text: string }): JSX.Element {
-  const [hits, setHits] = useState<Hits>(NONE);
+  const [hits, setHits] = useState<LogLines>(NONE);
   const [problem, tell] = useState<Problem | undefined>(undefined);
   const [isBusy, setBusy] = useState(false);
-  const search = async (before: Hits): Promise<void> => {
+  const search = async (before: LogLines): Promise<void> => {
     setBusy(true);
     try {
       const path = jobPath(job.id, "/log-lines", { text, any_case: "true", page_token: before.next_page_token ?? "" });
-      const next = await getJson<Hits>(path);
+      const next = await getJson<LogLines>(path);
       setHits({
         ...next,
         items: [...before.items, ...next.items],

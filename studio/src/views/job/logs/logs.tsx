@@ -4,7 +4,7 @@ import type { JSX } from "preact";
 import { getJson } from "../../../api/http";
 import { useLoaded } from "../../../api/loaded";
 import { jobPath } from "../../../api/paths";
-import type { FilePage } from "../../../api/types";
+import type { FileList } from "../../../api/types";
 import { Empty, Shown } from "../../../parts/notice";
 import { place } from "../../../shell/router";
 import type { TabProps } from "../tab_props";
@@ -16,7 +16,7 @@ const FIRST = ["job_result.txt", "user/error.txt", "job_error.txt"];
 
 export function Logs({ job, live }: TabProps): JSX.Element {
   const { query } = place.value;
-  const files = useLoaded(job.id, (signal) => getJson<FilePage>(jobPath(job.id, "/logs"), signal), live.revision.value);
+  const files = useLoaded(job.id, (signal) => getJson<FileList>(jobPath(job.id, "/logs"), signal), live.revision.value);
   const at = query.get("at");
   return (
     <Shown of={files}>

@@ -2,11 +2,11 @@
 
 import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { getJson } from "../../../api/http";
+import { getJson, type Page } from "../../../api/http";
 import { isOver } from "../../../api/live";
 import { useLoaded } from "../../../api/loaded";
 import { jobPath } from "../../../api/paths";
-import type { Job, MiniBatch, Page } from "../../../api/types";
+import type { Job, MiniBatch } from "../../../api/types";
 import { Card } from "../../../parts/card";
 import { Choice } from "../../../parts/choice";
 import { Empty, Shown } from "../../../parts/notice";

@@ -5,7 +5,7 @@ import { useEffect, useRef } from "preact/hooks";
 import { getJson } from "../../../api/http";
 import { useLoaded } from "../../../api/loaded";
 import { jobPath } from "../../../api/paths";
-import type { Job, MiniBatch, MiniBatchStatus } from "../../../api/types";
+import type { Job, MiniBatchTries, MiniBatchTry } from "../../../api/types";
 import { Card } from "../../../parts/card";
 import { Empty, Shown } from "../../../parts/notice";
 import { State } from "../../../parts/state";
@@ -14,22 +14,9 @@ import { bytes, count, counted } from "../../../words/numbers";
 import { duration, moment } from "../../../words/times";
 import { linkToLog } from "../links";
 
-interface Try extends MiniBatch {
-  outcome: "completed" | "failed" | "retried" | "lost";
-  generation: number;
-  logs: string[];
-}
-
-interface Tries {
-  id: number;
-  status: MiniBatchStatus;
-  node: string | null;
-  tries: Try[];
-}
-
 export function OneMiniBatch({ job, id, revision }: { job: Job; id: number; revision: number }): JSX.Element {
   const path = jobPath(job.id, `/mini-batches/${id}`);
-  const loaded = useLoaded(path, (signal) => getJson<Tries>(path, signal), revision);
+  const loaded = useLoaded(path, (signal) => getJson<MiniBatchTries>(path, signal), revision);
   const own = useRef<HTMLDivElement>(null);
   useEffect(() => own.current?.scrollIntoView({ block: "nearest" }), [loaded.value === undefined]);
   return (
@@ -66,11 +53,11 @@ export function OneMiniBatch({ job, id, revision }: { job: Job; id: number; revi
 
 const OUTCOMES = { completed: "completed", failed: "failed", retried: "failed", lost: "lost" };
 
-function OneTry({ job, of, number }: { job: Job; of: Try; number: number }): JSX.Element {
+function OneTry({ job, of, number }: { job: Job; of: MiniBatchTry; number: number }): JSX.Element {
   return (
     <li>
       <p class="heading">
-        <b>Try {number}</b>
+        <b>MiniBatchTry {number}</b>
         <State state={OUTCOMES[of.outcome]} />
         {of.outcome === "retried" && <span class="sub">another try followed</span>}
         {of.outcome === "lost" && <span class="sub">the disk has lost its rows; it was made again</span>}
@@ -104,7 +91,7 @@ function OneTry({ job, of, number }: { job: Job; of: Try; number: number }): JSX
   );
 }
 
-function factsOf(of: Try): string[] {
+function factsOf(of: MiniBatchTry): string[] {
   return [
     of.started && moment(of.started),
     of.node && `${of.node}/${of.process ?? ""}`,

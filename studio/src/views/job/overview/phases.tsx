@@ -2,8 +2,7 @@
 
 import type { JSX } from "preact";
 import { isOver } from "../../../api/live";
-import type { Job } from "../../../api/types";
-import type { Throughput } from "../../../api/types_of_tiles";
+import type { Job, Throughput } from "../../../api/types";
 import { Bar, progressShares, type Share } from "../../../parts/bar";
 import { Card } from "../../../parts/card";
 import { Mark } from "../../../parts/state";

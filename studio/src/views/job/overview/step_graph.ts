@@ -1,6 +1,6 @@
 // Where the steps of a pipeline are in its graph: each one column to the right of all that it needs.
 
-import type { Step } from "../../../api/types";
+import type { PipelineStep } from "../../../api/types";
 
 export const WIDTH = 210;
 export const HEIGHT = 68;
@@ -8,7 +8,7 @@ const ACROSS = 60;
 const DOWN = 18;
 
 export interface PlacedStep {
-  step: Step;
+  step: PipelineStep;
   x: number;
   y: number;
 }
@@ -20,7 +20,7 @@ export interface Graph {
   height: number;
 }
 
-export function graphOf(steps: Step[]): Graph {
+export function graphOf(steps: PipelineStep[]): Graph {
   const places = new Map<string, PlacedStep>();
   const columns: number[] = [];
   // They come in an order in which they can run, so what a step needs has its place already.

@@ -2,7 +2,7 @@
 
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
-import type { Job, Step } from "../../../api/types";
+import type { Job, PipelineStep } from "../../../api/types";
 import { DataTable } from "../../../charts/twin";
 import { Bar, progressShares } from "../../../parts/bar";
 import { Card } from "../../../parts/card";
@@ -66,7 +66,7 @@ function StepGraph({ graph, now }: { graph: Graph; now: number }): JSX.Element {
   );
 }
 
-function StepTable({ steps, now }: { steps: Step[]; now: number }): JSX.Element {
+function StepTable({ steps, now }: { steps: PipelineStep[]; now: number }): JSX.Element {
   return (
     <DataTable
       caption="Steps"
@@ -92,14 +92,14 @@ function StepTable({ steps, now }: { steps: Step[]; now: number }): JSX.Element 
   );
 }
 
-function Name({ step }: { step: Step }): JSX.Element {
+function Name({ step }: { step: PipelineStep }): JSX.Element {
   return step.job ? <a href={`/jobs/${step.job}`}>{step.name}</a> : <b>{step.name}</b>;
 }
 
-function told(step: Step, now: number): string {
+function told(step: PipelineStep, now: number): string {
   if (step.reused) return "taken from an earlier run";
   return [step.state, timeOf(step, now), step.why].filter(Boolean).join(" · ");
 }
 
-const timeOf = (step: Step, now: number): string =>
+const timeOf = (step: PipelineStep, now: number): string =>
   step.started ? duration(Math.max(0, secondsBetween(step.started, step.ended ?? now))) : "";

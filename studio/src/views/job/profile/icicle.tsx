@@ -5,29 +5,14 @@ import { useState } from "preact/hooks";
 import { getJson } from "../../../api/http";
 import { useLoaded } from "../../../api/loaded";
 import { jobPath } from "../../../api/paths";
-import type { Job } from "../../../api/types";
+import type { Job, ProfileCall, ProfileTree } from "../../../api/types";
 import { Twin } from "../../../charts/twin";
 import { Card } from "../../../parts/card";
 import { percent } from "../../../words/numbers";
 import { duration } from "../../../words/times";
 
-interface Call {
-  parent: number;
-  depth: number;
-  function: string;
-  file: string;
-  line: number;
-  seconds: number;
-  own_s: number;
-}
-
-interface Tree {
-  total_s: number;
-  items: Call[];
-}
-
 interface Box {
-  call: Call;
+  call: ProfileCall;
   left: number;
   width: number;
 }
@@ -38,8 +23,8 @@ const LEAST = 0.002;
 
 export function Icicle({ job, node, process }: { job: Job; node: string; process: string }): JSX.Element | null {
   const path = jobPath(job.id, "/profile/tree", { node, process });
-  const { value } = useLoaded(path, (signal) => getJson<Tree>(path, signal));
-  const [shown, show] = useState<Call | undefined>(undefined);
+  const { value } = useLoaded(path, (signal) => getJson<ProfileTree>(path, signal));
+  const [shown, show] = useState<ProfileCall | undefined>(undefined);
   if (!value?.items.length) return null;
   const boxes = boxesOf(value);
   const depth = Math.max(...boxes.map(({ call }) => call.depth));
@@ -78,7 +63,7 @@ export function Icicle({ job, node, process }: { job: Job; node: string; process
   );
 }
 
-function boxesOf({ total_s, items }: Tree): Box[] {
+function boxesOf({ total_s, items }: ProfileTree): Box[] {
   const boxes: Box[] = [];
   /** Where the next call of each call begins; the last one is of the top. */
   const next = new Map<number, number>([[-1, 0]]);

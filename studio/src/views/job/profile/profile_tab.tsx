@@ -4,6 +4,7 @@ import type { JSX } from "preact";
 import { getJson } from "../../../api/http";
 import { useLoaded } from "../../../api/loaded";
 import { jobPath } from "../../../api/paths";
+import type { Profile } from "../../../api/types";
 import { Card } from "../../../parts/card";
 import { Choice } from "../../../parts/choice";
 import { Empty, Shown } from "../../../parts/notice";
@@ -12,22 +13,6 @@ import { count, counted, percent } from "../../../words/numbers";
 import { duration } from "../../../words/times";
 import type { TabProps } from "../tab_props";
 import { Icicle } from "./icicle";
-
-interface Profiled {
-  function: string;
-  file: string;
-  line: number;
-  calls: number;
-  own_s: number;
-  cumulative_s: number;
-}
-
-interface Profile {
-  workers: { node: string; process: string; total_s: number }[];
-  total_s: number;
-  count: number;
-  items: Profiled[];
-}
 
 const SORTS = { "": "with what it calls", own: "by itself", calls: "calls" };
 

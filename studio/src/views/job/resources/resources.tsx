@@ -5,7 +5,7 @@ import { getJson, getText } from "../../../api/http";
 import { isOver } from "../../../api/live";
 import { useLoaded } from "../../../api/loaded";
 import { filePath, jobPath } from "../../../api/paths";
-import type { FilePage, Job } from "../../../api/types";
+import type { FileList, Job } from "../../../api/types";
 import { Card } from "../../../parts/card";
 import { Empty, Shown } from "../../../parts/notice";
 import { ask, place } from "../../../shell/router";
@@ -24,7 +24,7 @@ const OF_WORKERS = "processes_resource_usage.csv";
 const MOST_BYTES = 512 * 1024;
 
 export function Resources({ job, live }: TabProps): JSX.Element {
-  const files = useLoaded(job.id, (signal) => getJson<FilePage>(jobPath(job.id, "/logs"), signal), live.revision.value);
+  const files = useLoaded(job.id, (signal) => getJson<FileList>(jobPath(job.id, "/logs"), signal), live.revision.value);
   return (
     <Shown of={files}>
       {({ items }) => {

@@ -6,23 +6,10 @@ import { useEvery } from "../../../api/every";
 import { getJson, send, type Problem } from "../../../api/http";
 import { useLoaded } from "../../../api/loaded";
 import { jobPath } from "../../../api/paths";
-import type { Job } from "../../../api/types";
+import type { Job, NodeStacks, ThreadStack } from "../../../api/types";
 import { Card } from "../../../parts/card";
 import { Copy } from "../../../parts/copy";
 import { moment } from "../../../words/times";
-
-interface Thread {
-  is_main: boolean;
-  name: string;
-  frames: { file: string; line: number; function: string }[];
-}
-
-interface Answer {
-  id: string;
-  node: string;
-  at: string;
-  workers: { process: string; doing: keyof typeof DOING; note: string; threads: Thread[] }[];
-}
 
 const DOING = {
   waits_for_work: "waits for work",
@@ -37,7 +24,7 @@ export function Stacks({ job }: { job: Job }): JSX.Element {
   const [problem, tell] = useState("");
   const loaded = useLoaded(
     job.id,
-    (signal) => getJson<{ items: Answer[] }>(jobPath(job.id, "/stacks"), signal),
+    (signal) => getJson<{ items: NodeStacks[] }>(jobPath(job.id, "/stacks"), signal),
     useEvery(EVERY_MS),
   );
   const answers = loaded.value?.items ?? [];
@@ -90,7 +77,7 @@ export function Stacks({ job }: { job: Job }): JSX.Element {
   );
 }
 
-function textOf({ is_main, name, frames }: Thread): string {
+function textOf({ is_main, name, frames }: ThreadStack): string {
   const lines = frames.map(({ file, line, function: called }) => `  ${called}  ${file}${line ? `:${line}` : ""}`);
   return [is_main ? "main thread" : `thread ${name}`, ...(lines.length ? lines : ["  outside of the script"])].join(
     "\n",

@@ -2,8 +2,7 @@
 
 import type { JSX } from "preact";
 import { useRef, useState } from "preact/hooks";
-import type { Job } from "../../../api/types";
-import type { Lane, Timeline } from "../../../api/types_of_tiles";
+import type { Job, Lane, Timeline } from "../../../api/types";
 import { useCanvas } from "../../../charts/canvas";
 import { drawLanes, LANE, tryAt, windowOf } from "../../../charts/lanes";
 import { timeTicks } from "../../../charts/scale";

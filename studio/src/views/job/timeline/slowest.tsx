@@ -1,8 +1,7 @@
 // The slowest tries of what the timeline shows.
 
 import type { JSX } from "preact";
-import type { Job } from "../../../api/types";
-import type { Timeline } from "../../../api/types_of_tiles";
+import type { Job, Timeline } from "../../../api/types";
 import { DataTable } from "../../../charts/twin";
 import { Card } from "../../../parts/card";
 import { count } from "../../../words/numbers";
@@ -30,7 +29,7 @@ export function Slowest({ job, timeline }: { job: Job; timeline: Timeline }): JS
         rows={timeline.slowest.map((each) => [
           <a href={linkToMiniBatch(job.id, each.mini_batch)}>{count(each.mini_batch)}</a>,
           duration(each.run_s),
-          each.times_median.toFixed(1),
+          each.times_median?.toFixed(1) ?? "–",
           `${each.node}/${each.process}`,
           duration(each.begin_s),
         ])}

@@ -5,7 +5,7 @@ import { useState } from "preact/hooks";
 import { getJson } from "../../../api/http";
 import { usePicture } from "../../../api/loaded";
 import { jobPath } from "../../../api/paths";
-import type { Timeline } from "../../../api/types_of_tiles";
+import type { Timeline } from "../../../api/types";
 import { Card } from "../../../parts/card";
 import { Empty, Shown } from "../../../parts/notice";
 import { ask, place } from "../../../shell/router";
