@@ -286,12 +286,21 @@ export interface EffectiveSettings {
 /** Tries that failed in the same way: with the same type of exception, at the same line of the user's code. */
 export interface ErrorCount {
   category: string;
-  /** The message of the first error. */
+  /** The message of the first error; if others have another one, with `…` for names, paths and numbers. */
   message: string;
+  /** Number of tries. */
   count: number;
   sample_mini_batches: number[];
   /** The log that has the first of them in full: a path below `links.logs`. */
   log: string;
+  /** The type of the exception; empty: the script has raised none. */
+  exception: string;
+  /** The innermost line of the user's code; empty: none of it is to blame. */
+  place: string;
+  /** Number of mini-batches that have failed with it for good. */
+  mini_batches: number;
+  /** Number of items that have failed with it for good, as far as they were counted. */
+  items: number;
 }
 
 /** Why a job failed. */
@@ -421,7 +430,13 @@ export interface Job {
   started: string | null;
   ended: string | null;
   progress: Progress;
+  /** How it ended, as `completed, but 150 of 5,000 items failed (3 %): ValueError in score.py:17`; empty before. */
+  summary: string;
   failure: Failure | null;
+  /** Once it has ended: the errors that have cost the most items, up to five. */
+  errors: ErrorCount[];
+  /** Once it has ended: files that were left out of the inputs, with a warning. */
+  skipped: number;
   output: OutputFile | null;
   /** Warnings about the output of a completed job: rows with line breaks, columns that differ, … */
   warnings: string[];
@@ -922,7 +937,12 @@ export interface Progress {
   chosen_size: number;
   chosen_why: string;
   items_done: number;
+  /** As Azure ML counts them: all items of mini-batches that failed, and those for which `run()` returned no row. */
   items_failed: number;
+  /** Of `items_failed`: `run()` returned no row for them, and nothing was raised. */
+  items_short: number;
+  /** Of `items_failed`: an estimate, for mini-batches that failed before anybody had counted their items. */
+  items_estimated: number;
   rows: number;
   bytes_concatenated: number;
   bytes_to_concatenate: number;
