@@ -178,7 +178,7 @@ def _trouble_with_code(spec: JobSpec) -> Sequence[Problem]:
         return [Problem(pointer="/code", message=f"there is no folder {spec.code!r}", hint=_suggestion(spec.code))]
     try:
         if spec.entry_script:
-            check_entry_script(Path(spec.code), spec.entry_script, spec.environment.python)
+            check_entry_script(Path(spec.code), spec.entry_script, spec.environment.python, spec.contract)
     except InvalidInput as error:
         return error.problems
     return []

@@ -31,7 +31,7 @@ class HttpUser:
     def __exit__(self, *_: object) -> None:
         self.client.close()
 
-    def wait_until_ready(self, timeout_s: float = 60) -> None:
+    def wait_until_ready(self, timeout_s: float = 180) -> None:
         """Ask until the server takes jobs; while it starts nobody may answer, or only the engine's proxy."""
         deadline = time.monotonic() + timeout_s
         while True:
@@ -57,7 +57,7 @@ class HttpUser:
         return str(answer.json()["id"])
 
     def until(
-        self, job_id: str, condition: Callable[[dict[str, Any]], bool], what: str, timeout_s: float = 90
+        self, job_id: str, condition: Callable[[dict[str, Any]], bool], what: str, timeout_s: float = 300
     ) -> dict[str, Any]:
         """Poll until a job is as wanted; returns it. A job that has ended in some other way fails the test at once."""
         deadline = time.monotonic() + timeout_s
@@ -70,11 +70,11 @@ class HttpUser:
             assert time.monotonic() < deadline, f"not within {timeout_s} s: {what}: {job}"
             known = job["version"]
 
-    def ended(self, job_id: str, timeout_s: float = 90) -> dict[str, Any]:
+    def ended(self, job_id: str, timeout_s: float = 300) -> dict[str, Any]:
         """Poll until a job has ended."""
         return self.until(job_id, lambda job: job["ended"] is not None, "the job ends", timeout_s)
 
-    def completed(self, job_id: str, timeout_s: float = 90) -> dict[str, Any]:
+    def completed(self, job_id: str, timeout_s: float = 300) -> dict[str, Any]:
         """Poll until a job has completed."""
         job = self.ended(job_id, timeout_s)
         assert job["state"] == "completed", job["failure"]

@@ -318,8 +318,21 @@ def test_an_option_may_be_bound_to_a_value_and_all_options_are_known(folder: Pat
         f"{STEP}.inputs.most": "${{parent.inputs.count}}",
         f"{STEP}.task.program_arguments": "--error_threshold ${{inputs.most}} --amlbi_async_mode False",
     }
-    assert spec_of(PIPELINE, folder, **arguments).error_threshold == 4
-    assert set(OPTION_VALUES) | {"resume_from", "amlbi_async_mode"} == set(OPTIONS)
+    spec = spec_of(PIPELINE, folder, **arguments)
+    assert (spec.error_threshold, spec.in_flight, spec.mini_batches_in_flight) == (4, "async", 1)
+    assert set(OPTION_VALUES) | {"resume_from", "amlbi_async_mode", "mini_batches_in_flight", "in_flight"} == set(
+        OPTIONS
+    )
+
+
+@pytest.mark.parametrize("more, count", [("", "auto"), (" --mini_batches_in_flight 12", 12)])
+def test_the_streaming_mode_of_the_engine_has_several_mini_batches_in_flight(
+    folder: Path, more: str, count: int | str
+) -> None:
+    functions = ("enqueue", "check_all_tasks_processed", "get_finished_batch_result", "get_processing_batch_number")
+    (folder / "src" / "score.py").write_text("".join(f"def {name}(*_): ...\n" for name in functions))
+    spec = spec_of(PIPELINE, folder, **{f"{STEP}.task.program_arguments": f"--amlbi_async_mode true{more}"})
+    assert (spec.in_flight, spec.mini_batches_in_flight, spec.contract) == ("streaming", count, "streaming")
 
 
 @pytest.mark.parametrize(

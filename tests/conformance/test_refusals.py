@@ -114,7 +114,7 @@ NOT_HERE: list[tuple[str, Any, str, str]] = [
     ("jobs.score.component", "azureml://registries/r/components/c/versions/1", f"{STEP}/component", "save its YAML"),
     ("jobs.two", {"type": "spark"}, "/jobs/two/type", "'spark'"),
     ("jobs.score.type", "sweep", f"{STEP}/type", "'sweep'"),
-    ("jobs.score.task.program_arguments", "--amlbi_async_mode true", f"{STEP}/task/program_arguments", "streaming"),
+    ("jobs.score.task.program_arguments", "--amlbi_async_mode yes", f"{STEP}/task/program_arguments", "True or False"),
     ("jobs.score.task.program_arguments", "--nice 50", f"{STEP}/task/program_arguments", "from -20 to 19"),
     ("jobs.score.task.program_arguments", "--error_threshold", f"{STEP}/task/program_arguments", "must have a value"),
     ("jobs.score.task.program_arguments", "--x ${{parent.inputs.raw}}", f"{STEP}/task/program_arguments", "neither"),

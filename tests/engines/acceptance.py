@@ -49,7 +49,7 @@ def rows_there(there: Provisioned, digits: Path) -> bytes:
     spec["inputs"]["images"] = str(digits / spec["inputs"]["images"])
     spec["inputs"]["model"]["path"] = str(digits / spec["inputs"]["model"]["path"])
     job = there.user.submit({**spec, "compute": f"azureml:{there.pool}"}, zip_of(code))
-    there.user.completed(job, timeout_s=110)
+    there.user.completed(job, timeout_s=600)
     return there.user.download(job, OUTPUT)
 
 

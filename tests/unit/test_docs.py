@@ -84,7 +84,8 @@ def headings(page: Path) -> set[str]:
 
 def test_the_readme_repeats_what_other_pages_say() -> None:
     why = " ".join((ROOT / "README.md").read_text().partition("## Why not")[2].partition("\n## ")[0].split())
-    assert re.findall(r"(\d+) such \[promises\]", why) == [str(len(promises()))]
+    [count] = re.findall(r"more than (\d+) such \[promises\]", why)
+    assert int(count) < len(promises())
     measured = (DOCS / "performance.md").read_text()
     for figure in re.findall(r"takes (\d+) µs of CPU here, (\d+) with Ray Data and ([\d,]+)", why)[0]:
         assert re.search(rf"(?<![\d,.]){figure}(?![\d,])", measured), f"{figure} µs is not in docs/performance.md"

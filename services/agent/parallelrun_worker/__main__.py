@@ -51,6 +51,9 @@ def main() -> int:
     from parallelrun_worker import entry_script
     from parallelrun_worker.runner import Runner
 
+    if config.in_flight > 1:
+        from parallelrun_worker.concurrent_runner import ConcurrentRunner as Runner
+
     entry_script.provide(config)
     atexit.register(_end_quietly)  # registered first, so called last
     try:

@@ -187,6 +187,12 @@ class WorkerConfig(NamedTuple):
     paths here."""
     command: str = ""
     """The shell command that runs in place of an entry script; empty: there is one."""
+    in_flight: int = 1
+    """The most mini-batches that its run() may have at once."""
+    in_flight_by: str = "async"
+    """The way in which it has several: `async`, `threads` or `streaming`."""
+    run_s: float = 0.0
+    """Seconds after which the worker itself cancels a run(); 0: it doesn't, the agent ends the worker."""
     stdout: int = -1
     stderr: int = -1
     """File descriptors for what the script prints; known when the worker is started."""

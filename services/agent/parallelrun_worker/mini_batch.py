@@ -63,15 +63,21 @@ class Loader:
         schemas: path of the file with the columns of each input, if it is a text table.
         workers: how many workers the job may have on this node.
         warnings: gets those about the data of a mini-batch.
+        copies: name of the folder, below the working folder, for the files of one mini-batch that are copied.
     """
 
     def __init__(
-        self, inputs: str, schemas: Sequence[str] = (), workers: int = 1, warnings: DataWarnings | None = None
+        self,
+        inputs: str,
+        schemas: Sequence[str] = (),
+        workers: int = 1,
+        warnings: DataWarnings | None = None,
+        copies: str = ".downloaded",
     ) -> None:
         self._inputs = inputs
         self._schemas = schemas
         self._warnings = DataWarnings() if warnings is None else warnings
-        self._copies = Copies(os.path.join(os.getcwd(), ".downloaded"), workers)
+        self._copies = Copies(os.path.join(os.getcwd(), copies), workers)
         self._plans: list[dict[str, Any]] | None = None
         self._tables: dict[int, Any] = {}
 

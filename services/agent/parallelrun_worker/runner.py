@@ -53,7 +53,16 @@ class Unwritable(Exception):
         super().__init__(f"What the mini-batch has written can't be set aside for its upload: {cause}")
 
 
-_CATEGORIES = {BadReturn: "BAD_RETURN", Unreadable: "INPUT_UNREADABLE", Unwritable: "OUTPUT_UNWRITABLE"}
+class RunTimeout(Exception):
+    """Raised in place of the answer of a run() that has taken too long and was canceled by its worker."""
+
+
+_CATEGORIES = {
+    BadReturn: "BAD_RETURN",
+    Unreadable: "INPUT_UNREADABLE",
+    Unwritable: "OUTPUT_UNWRITABLE",
+    RunTimeout: "RUN_TIMEOUT",
+}
 
 
 class Runner:
@@ -102,6 +111,11 @@ class Runner:
         self._send(frames.READY, frames.SECONDS.pack(took_s))
         self._log.write("INFO", f"init() is done in {took_s:.3f} s.", at_once=True)
         self._meter.begin()
+        self._serve(script)
+        return self._shut_down(script)
+
+    def _serve(self, script: UserScript) -> None:
+        """Run what is delivered, one mini-batch after another, until the agent asks for the end."""
         unpack, ring_place, position_into = frames.TICKET.unpack, frames.ring_place, frames.POSITION.pack_into
         ring, tickets = self._ring, 0
         while ticket := self._next():
@@ -111,7 +125,6 @@ class Runner:
             self._run(script, kind, mini_batch, ring[place : place + length], tickets)
             # Only now, after a system call or two: no processor puts this before the copy.
             position_into(ring, 0, position + length)
-        return self._shut_down(script)
 
     def _next(self) -> bytes:
         """The ticket of the next delivery; empty when the agent asks for the end."""
@@ -123,11 +136,10 @@ class Runner:
         return ticket
 
     def _begin(self, config: frames.WorkerConfig) -> UserScript:
-        arguments = (config.code, config.entry_script, config.job_id)
         self._log.write("INFO", f"Importing {config.entry_script}, then init().", at_once=True)
         first_columns = os.path.join(os.path.dirname(config.inputs), "schema.returned.json")
         self._render = renderer(config.output, ReturnedColumns(first_columns, self._warnings))
-        script = UserScript(*arguments)
+        script = self._import(config)
         if self._profiler is not None:
             script.under(self._profiler.call)
         if script.init is not None:
@@ -136,6 +148,9 @@ class Runner:
             self._outputs = Outputs(config.uploaded, config.aside)
             self._outputs.begin()
         return script
+
+    def _import(self, config: frames.WorkerConfig) -> UserScript:
+        return UserScript(config.code, config.entry_script, config.job_id)
 
     def _run(self, script: UserScript, kind: int, mini_batch: int, payload: bytes, tickets: int) -> None:
         began = time.perf_counter()

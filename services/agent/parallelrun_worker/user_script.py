@@ -6,9 +6,12 @@ import os
 import sys
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from parallelrun_worker.mini_batch import MiniBatch
+
+if TYPE_CHECKING:
+    from asyncio import AbstractEventLoop
 
 
 class Context:
@@ -34,12 +37,23 @@ class UserScript:
         code: the root of the user's code.
         entry_script: a file below it, or the dotted path of a module in it (`batch_score.main`).
         job_id: for the context.
+        events: the event loop of a worker with several mini-batches in flight, on which the caller awaits run(). None:
+            coroutine functions are called as ordinary ones, each until it returns.
+        enqueues: the script has the functions of `streaming.py` in place of run().
 
     Raises:
         whatever the user's code raises; AttributeError when it has no run().
     """
 
-    def __init__(self, code: str, entry_script: str, job_id: str) -> None:
+    def __init__(
+        self,
+        code: str,
+        entry_script: str,
+        job_id: str,
+        *,
+        events: AbstractEventLoop | None = None,
+        enqueues: bool = False,
+    ) -> None:
         path = os.path.join(code, entry_script)
         dotted = not os.path.isfile(path)
         if dotted:
@@ -50,10 +64,27 @@ class UserScript:
                 sys.path.insert(0, folder)
         module = _import(entry_script) if dotted else _load(path)
         self._job_id = job_id
-        self._run: Callable[..., object] = module.run
-        self._takes_context = _positional_parameters(module.run) >= 2
-        self.init: Callable[[], object] | None = getattr(module, "init", None)
-        self.shutdown: Callable[[], object] | None = getattr(module, "shutdown", None)
+        self.module = module
+        self._events = events
+        self._run: Any = None if enqueues else module.run
+        self._takes_context = not enqueues and _positional_parameters(module.run) >= 2
+        self.is_async = is_coroutine_function(self._run)
+        """Its run() is a coroutine function."""
+        self.init: Callable[[], object] | None = self._synchronous(getattr(module, "init", None))
+        self.shutdown: Callable[[], object] | None = self._synchronous(getattr(module, "shutdown", None))
+        if events is None:
+            self._run = self._synchronous(self._run)
+
+    def _synchronous(self, function: Any) -> Any:
+        """Return a function that waits for a coroutine function on the event loop; any other one as it is."""
+        if not is_coroutine_function(function):
+            return function
+        if self._events is None:
+            import asyncio
+
+            self._events = asyncio.new_event_loop()
+        events = self._events
+        return lambda *arguments: events.run_until_complete(function(*arguments))
 
     def under(self, call: Callable[..., object]) -> None:
         """Call the functions by `call(function, *arguments)` from now on."""
@@ -64,8 +95,29 @@ class UserScript:
     def run(self, mini_batch: int, batch: MiniBatch) -> object:
         """Call the user's run(), with the context if it has a parameter for it."""
         if self._takes_context:
-            return self._run(batch.value, Context(mini_batch, batch, self._job_id))
+            return self._run(batch.value, self.context(mini_batch, batch))
         return self._run(batch.value)
+
+    def context(self, mini_batch: int, batch: MiniBatch) -> Context:
+        """Return the description of a mini-batch that run() may take."""
+        return Context(mini_batch, batch, self._job_id)
+
+
+_CO_COROUTINE = 0x80
+"""`inspect.CO_COROUTINE`: to import inspect takes as long as an empty job's first mini-batch."""
+
+
+def is_coroutine_function(function: object) -> bool:
+    """Return whether it is defined by `async def`, also when a method or a decorated one is."""
+    function = getattr(function, "__func__", function)
+    code = getattr(function, "__code__", None)
+    if code is not None:
+        return bool(code.co_flags & _CO_COROUTINE)
+    if function is None or isinstance(function, type):
+        return False
+    import inspect
+
+    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__)
 
 
 def _import(name: str) -> Any:

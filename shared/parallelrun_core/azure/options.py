@@ -14,13 +14,14 @@ from typing import Any, Final
 
 from parallelrun_core.azure.findings import Findings
 from parallelrun_core.spec.expressions import same_name
+from parallelrun_core.spec.job import MOST_IN_FLIGHT
 from parallelrun_core.spec.user_arguments import split_arguments
 
 _MAX_SECONDS: Final = 259_200
 _INT_MAX: Final = 2**31 - 1
 _SHORTEST: Final = 4
 """Letters from which on an abbreviation gets a note: `--n` hardly means `--nice`."""
-_IN_FULL_ONLY: Final = ("resume_from", "rank_mini_batch_count")
+_IN_FULL_ONLY: Final = ("resume_from", "rank_mini_batch_count", "in_flight", "mini_batches_in_flight")
 """A job with one of these does something else than the same job without it."""
 
 
@@ -31,7 +32,7 @@ class Option:
     field: str
     """The field of the job spec; empty when the option sets none."""
     read: Callable[[str], Any]
-    """Converts the text to the value; raises ValueError."""
+    """Converts the text to the value, None: the option sets nothing; raises ValueError."""
 
 
 def _integer(least: int, most: int) -> Callable[[str], int]:
@@ -60,9 +61,12 @@ def _truth(text: str) -> bool:
     return text.lower() == "true"
 
 
-def _not_async(text: str) -> None:
-    if _truth(text):
-        raise ValueError("mini-batch streaming (enqueue() in place of run()) is not supported")
+def _streaming(text: str) -> str | None:
+    return "streaming" if _truth(text) else None
+
+
+def _in_flight(text: str) -> int | str:
+    return text if text == "auto" else _integer(1, MOST_IN_FLIGHT)(text)
 
 
 def _one_of(*names: str) -> Callable[[str], str]:
@@ -90,7 +94,9 @@ OPTIONS: Final[dict[str, Option]] = {
     "append_row_safe_output": Option("append_row_safe_output", _truth),
     "resume_from": Option("resume_from", str),
     "rank_mini_batch_count": Option("rank_mini_batch_count", _integer(0, 100_000_000)),
-    "amlbi_async_mode": Option("", _not_async),
+    "amlbi_async_mode": Option("in_flight", _streaming),
+    "mini_batches_in_flight": Option("mini_batches_in_flight", _in_flight),
+    "in_flight": Option("in_flight", _one_of("async", "threads", "streaming")),
     "nice": Option("nice", _integer(-20, 19)),
 }
 
@@ -143,8 +149,10 @@ def take_options(text: object, inputs: object, pointer: str, findings: Findings)
             continue
         if name != full:
             findings.note(pointer, f"--{name} is read as --{full}, as Azure ML's engine does")
-        if option.field:
+        if option.field and read is not None:
             settings[option.field] = read
+    if settings.get("in_flight") == "streaming":  # the engine itself decides how many such a script gets
+        settings.setdefault("mini_batches_in_flight", "auto")
     return settings
 
 

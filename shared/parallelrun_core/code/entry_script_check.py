@@ -4,27 +4,39 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 
 from parallelrun_core.code.folder import IGNORE_FILES, LEAVE_OUT_HINT
 from parallelrun_core.errors import InvalidInput, UnsafePath
 from parallelrun_core.spec.conda import may_be_newer
 from parallelrun_core.untrusted.paths import opened_path, relative_parts
 
-_CALLED: Final = ("run", "init", "shutdown")
+Contract = Literal["run", "awaited", "streaming"]
+"""What a worker calls: run(), which may be a coroutine function; a run() that must be one; or `enqueue()` and the other
+functions of the reference's streaming contract."""
+_STREAMING: Final = (
+    "enqueue", "check_all_tasks_processed", "get_finished_batch_result", "get_processing_batch_number",
+)  # fmt: skip
+FUNCTIONS: Final[Mapping[Contract, tuple[str, ...]]] = {"run": ("run",), "awaited": ("run",), "streaming": _STREAMING}
+"""The functions that an entry script must have."""
+_HINTS: Final[Mapping[Contract, str]] = {
+    "run": "it must have `def run(mini_batch):`",
+    "awaited": "it must have `async def run(mini_batch):`",
+    "streaming": "a script for in_flight: streaming, or --amlbi_async_mode, takes mini-batches by enqueue()",
+}
 _MAY_BIND_ANYTHING: Final = frozenset({"exec", "globals", "locals", "modules", "setattr", "vars", "__dict__"})
 
 
-def check_entry_script(snapshot: Path, entry_script: str, python: str = "") -> None:
-    """Make sure that the entry script exists, can be parsed, and defines a `run` that can be called without await.
+def check_entry_script(snapshot: Path, entry_script: str, python: str = "", contract: Contract = "run") -> None:
+    """Make sure that the entry script exists, can be parsed, and defines what a worker calls.
 
     Args:
         python: the version that the job asks for; what only a newer one than ours can parse is left to the workers.
 
     Raises:
-        InvalidInput: with the line of a syntax error, or of a function that would have to be awaited.
+        InvalidInput: with the line of a syntax error, or of a function that can't be called as the job says.
     """
     where = "/entry_script"
     try:
@@ -51,13 +63,18 @@ def check_entry_script(snapshot: Path, entry_script: str, python: str = "") -> N
     except (RecursionError, MemoryError) as error:
         raise InvalidInput.at(where, f"{entry_script} is nested too deeply to be parsed") from error
     names = Counter(_names_bound_in(tree))
-    if not names.keys() & {"run", "*"}:
-        raise InvalidInput.at(where, f"{entry_script} does not define run()", "it must have `def run(mini_batch):`")
-    for function in _only_to_be_awaited(tree, names):
+    functions = FUNCTIONS[contract]
+    missing = [name for name in functions if not names.keys() & {name, "*"}]
+    if missing:
+        absent = " and ".join(f"{name}()" for name in missing)
+        raise InvalidInput.at(where, f"{entry_script} does not define {absent}", _HINTS[contract])
+    function = _ordinary_run(tree, names) if contract == "awaited" else None
+    if function is not None:
         raise InvalidInput.at(
             where,
-            f"{entry_script}, line {function.lineno}: {function.name}() is called without await",
-            f"write `def {function.name}`, and use asyncio.run(…) in it",
+            f"{entry_script}, line {function.lineno}: run() is an ordinary function, of which a worker can't run "
+            "several at once",
+            "write `async def run`, or set in_flight: threads",
         )
 
 
@@ -71,14 +88,15 @@ def _entry_file(snapshot: Path, entry_script: str) -> Path:
     return inside / "__init__.py" if inside.is_dir() else inside.with_name(f"{inside.name}.py")
 
 
-def _only_to_be_awaited(tree: ast.Module, names: Counter[str]) -> Iterator[ast.AsyncFunctionDef]:
-    """Functions that we call and that certainly are coroutines: nothing else can have bound their names since."""
+def _ordinary_run(tree: ast.Module, names: Counter[str]) -> ast.FunctionDef | None:
+    """Return a `run` that certainly is no coroutine function: nothing else can have bound its name since."""
     if "*" in names or any(_may_bind_anything(node) for node in ast.walk(tree)):
-        return
+        return None
     for node in tree.body:
         match node:
-            case ast.AsyncFunctionDef(name=name, decorator_list=[]) if name in _CALLED and names[name] == 1:
-                yield node
+            case ast.FunctionDef(name="run", decorator_list=[]) if names["run"] == 1:
+                return node
+    return None
 
 
 def _may_bind_anything(node: ast.AST) -> bool:

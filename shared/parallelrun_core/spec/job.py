@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self, TypeVar
+from typing import Annotated, Any, Final, Literal, Self, TypeVar
 
 from pydantic import (
     Field,
@@ -44,10 +44,13 @@ from parallelrun_core.spec.notify import Notify, plain_notify
 from parallelrun_core.spec.problems import at, problem_of
 from parallelrun_core.spec.secrets import Secret, named_secrets, reference_to, with_secrets
 from parallelrun_core.spec.user_arguments import user_arguments
+from parallelrun_core.storage.location import is_url
 from parallelrun_core.storage.supported import absolute_path, local_path
 
 Seconds = Annotated[float, Field(gt=0, le=commands.MAX_SECONDS)]
 Threshold = Annotated[int, Field(ge=-1)]
+MOST_IN_FLIGHT: Final = 1024
+"""Mini-batches that one worker may run at once."""
 Moved = TypeVar("Moved", Input, Output)
 
 
@@ -113,6 +116,11 @@ class JobSpec(Strict):
 
     workers_per_gpu: int | None = Field(default=None, ge=1, le=64)
     """Workers that share a GPU; when not set, each has one of its own. On a node with GPUs, as many work as fit."""
+
+    mini_batches_in_flight: int | Literal["auto"] = 1
+    """Mini-batches that a worker runs at once when `run()` waits for something; `auto`: while throughput grows."""
+    in_flight: Literal["async", "threads", "streaming"] = "async"
+    """How it does that: `async def run`, an ordinary `run()` in threads, or a script with `enqueue()`."""
 
     run_invocation_timeout: Seconds = 60
     """Seconds that one `run()` may take."""
@@ -226,6 +234,13 @@ class JobSpec(Strict):
             return value
         return tuple(bound_name(name, "inputs") if isinstance(name, str) else name for name in value)
 
+    @field_validator("mini_batches_in_flight")
+    @classmethod
+    def _not_too_many_in_flight(cls, value: int | str) -> int | str:
+        if isinstance(value, int) and not 1 <= value <= MOST_IN_FLIGHT:
+            raise ValueError(f"must be from 1 to {MOST_IN_FLIGHT:,}, or auto")
+        return value
+
     @field_validator("append_row_to", mode="before")
     @classmethod
     def _plain_output(cls, value: object) -> object:
@@ -285,6 +300,7 @@ class JobSpec(Strict):
     def _consistent(self) -> Self:
         self._check_input_data()
         self._check_partition_keys()
+        self._check_in_flight()
         self._check_outputs()
         if self.append_row_to:
             self._check_append_row_to()
@@ -301,6 +317,17 @@ class JobSpec(Strict):
             except ValueError as error:
                 raise at(field, str(error)) from error
         return self
+
+    def _check_in_flight(self) -> None:
+        if self.mini_batches_in_flight == 1:
+            if self.in_flight != "async":
+                raise at("mini_batches_in_flight", f"must be more than 1, or auto, with in_flight: {self.in_flight}")
+            return
+        if self.profiling_module:
+            raise at("profiling_module", "can't tell apart the mini-batches that run at once; run one at a time for it")
+        for name, output in self.outputs.items():
+            if is_url(output.path):
+                raise at(f"outputs.{name}", "files of several mini-batches in flight can't be told apart: return rows")
 
     def _check_input_data(self) -> None:
         paths = [name for name, job_input in self.inputs.items() if isinstance(job_input, Input)]
@@ -355,6 +382,13 @@ class JobSpec(Strict):
     @property
     def writes_rows(self) -> bool:
         return self.output_action == "append_row"
+
+    @property
+    def contract(self) -> Literal["run", "awaited", "streaming"]:
+        """Return which functions of the entry script a worker calls, and how."""
+        if self.in_flight == "streaming":
+            return "streaming"
+        return "awaited" if self.mini_batches_in_flight != 1 and self.in_flight == "async" else "run"
 
     @property
     def size(self) -> MiniBatchSize:

@@ -98,6 +98,7 @@ class Outcome(Place, array_like=True, frozen=True, gc=False):
     elapsed_s: float
     run_s: float
     process_s: float
+    """CPU seconds of the worker meanwhile; below 0: unknown, as others ran in it at the same time."""
     failure: Failure | None = None
     load_s: float = 0.0
     """Seconds that reading or copying the data took, before run()."""

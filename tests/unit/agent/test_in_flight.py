@@ -64,9 +64,9 @@ class InFlightMachine(RuleBasedStateMachine):
 
     @rule(running=st.booleans())
     def the_worker_dies(self, running: bool) -> None:
-        head, rest = self.in_flight.died(running=running)
-        assert [*([head] if head else []), *rest] == self.model
-        assert (head is not None) == (running and bool(self.model))
+        begun, rest = self.in_flight.died(running=running)
+        assert [*(assignment for assignment, _ in begun), *rest] == self.model
+        assert [since for _, since in begun] == ([self.since] if running and self.model else [])
         self.model = []
 
     @invariant()

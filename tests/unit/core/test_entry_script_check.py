@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from parallelrun_core.code.entry_script_check import check_entry_script
+from parallelrun_core.code.entry_script_check import Contract, check_entry_script
 from parallelrun_core.errors import InvalidInput
 
 
@@ -33,24 +33,28 @@ def test_a_script_with_run_is_accepted_however_it_comes_by_it(tmp_path: Path, so
 RUN = "def run(mini_batch): ...\n"
 
 
-@pytest.mark.parametrize(
-    "source, name, line",
-    [
-        ("async def run(mini_batch): ...", "run", 1),
-        ("import asyncio\nasync def run(mini_batch):\n    run_all = 1\nasyncio.run(run([]))", "run", 2),
-        (RUN + "async def init(): ...", "init", 2),
-        (RUN + "async def shutdown():\n    async def close(): ...\n    await close()", "shutdown", 2),
-    ],
-)
-def test_a_function_that_would_have_to_be_awaited_is_refused(tmp_path: Path, source: str, name: str, line: int) -> None:
-    (tmp_path / "a.py").write_text(source)
-    with pytest.raises(InvalidInput, match=rf"a\.py, line {line}: {name}\(\) is called without await"):
-        check_entry_script(tmp_path, "a.py")
+def test_an_ordinary_run_is_refused_where_several_are_to_be_awaited_at_once(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("import time\n" + RUN)
+    with pytest.raises(InvalidInput, match=r"a\.py, line 2: run\(\) is an ordinary function"):
+        check_entry_script(tmp_path, "a.py", contract="awaited")
+    check_entry_script(tmp_path, "a.py")
 
 
+def test_a_streaming_script_needs_all_functions_of_that_contract(tmp_path: Path) -> None:
+    names = ("enqueue", "check_all_tasks_processed", "get_finished_batch_result", "get_processing_batch_number")
+    for count in range(len(names)):
+        (tmp_path / "a.py").write_text("".join(f"def {name}(*_): ...\n" for name in names[:count]))
+        with pytest.raises(InvalidInput, match=rf"does not define {names[count]}\(\)"):
+            check_entry_script(tmp_path, "a.py", contract="streaming")
+    (tmp_path / "a.py").write_text("".join(f"def {name}(*_): ...\n" for name in names))
+    check_entry_script(tmp_path, "a.py", contract="streaming")
+
+
+@pytest.mark.parametrize("contract", ["run", "awaited"])
 @pytest.mark.parametrize(
     "source",
     [
+        "async def run(mini_batch): ...",
         "@blocking\nasync def run(mini_batch): ...",
         "async def run(mini_batch): ...\nrun = blocking(run)",
         "async def run(mini_batch): ...\ndef init():\n    global run\n    run = blocking(run)",
@@ -61,13 +65,14 @@ def test_a_function_that_would_have_to_be_awaited_is_refused(tmp_path: Path, sou
         "async def run(mini_batch): ...\nfrom lib import *",
         "try:\n    from lib import run\nexcept ImportError:\n    async def run(mini_batch): ...",
         "if False:\n    async def run(mini_batch): ...\nelse:\n    run = print",
-        RUN + "class Model:\n    async def init(self): ...\nasync def fetch(): ...",
-        RUN + "def helper():\n    async def init(): ...\n    return init",
+        "async def run(mini_batch): ...\nasync def init(): ...\nasync def shutdown(): ...",
     ],
 )
-def test_what_may_be_no_coroutine_in_the_end_is_accepted(tmp_path: Path, source: str) -> None:
+def test_what_may_be_a_coroutine_function_in_the_end_is_accepted(
+    tmp_path: Path, source: str, contract: Contract
+) -> None:
     (tmp_path / "a.py").write_text(source)
-    check_entry_script(tmp_path, "a.py")
+    check_entry_script(tmp_path, "a.py", contract=contract)
 
 
 @pytest.mark.parametrize(

@@ -39,6 +39,8 @@ class Assignment(msgspec.Struct):
     """Number of files its run() has written for outputs in stores."""
     warnings: list[DataWarning] = []
     """About its data, from this try."""
+    began: float = 0.0
+    """Monotonic time when its worker got it, if that runs several at once."""
 
 
 @dataclass(slots=True)
@@ -57,6 +59,10 @@ class InFlight:
     def running_s(self, now: float) -> float:
         """Return how long the head has been running; 0 when there is none."""
         return now - self.head_since if self.assignments else 0.0
+
+    def holds_up(self, now: float) -> bool:
+        """Return whether the head is unexpectedly slow, so that what waits for it should run elsewhere."""
+        return self.running_s(now) > SLOW_HEAD_S
 
     def loading_s(self, now: float) -> float:
         """Return how long the head's data have been read or copied; 0 once run() has been called."""
@@ -138,9 +144,16 @@ class InFlight:
         self.is_closed = self.is_closed and bool(self.assignments)
         return removed
 
-    def died(self, *, running: bool) -> tuple[Assignment | None, list[Assignment]]:
-        """The worker is dead: what it died of, if it was past init(), and what it hadn't begun."""
+    def died(self, *, running: bool) -> tuple[list[tuple[Assignment, float]], list[Assignment]]:
+        """The worker is dead: what it may have died of, if it was past init(), with the time since when that was run,
+        and what it hadn't begun.
+        """
         assignments = list(self.assignments)
         self.assignments.clear()
         self.is_closed = False
-        return (assignments[0], assignments[1:]) if running and assignments else (None, assignments)
+        begun = self.begun_of(assignments) if running else []
+        return begun, assignments[len(begun) :]
+
+    def begun_of(self, assignments: list[Assignment]) -> list[tuple[Assignment, float]]:
+        """Return those of the assignments, the first ones, that were run, and since when."""
+        return [(assignments[0], self.head_since)] if assignments else []

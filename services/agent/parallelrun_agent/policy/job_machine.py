@@ -11,10 +11,10 @@ from collections import deque
 from collections.abc import Sequence
 
 from parallelrun_agent.policy.commands import Abandon, Command, Commit, NextTurn, WatchDisk
+from parallelrun_agent.policy.concurrent import bookkeeping_of
 from parallelrun_agent.policy.deliveries import Deliveries
 from parallelrun_agent.policy.in_flight import Assignment
 from parallelrun_agent.policy.lease_clock import LeaseClock
-from parallelrun_agent.policy.look_ahead import LookAhead
 from parallelrun_agent.policy.outcomes import CONFUSED, Answer, Exit, OutcomeBuilder, cause_of_death, what_runs
 from parallelrun_agent.policy.staged_deliveries import StagedDeliveries
 from parallelrun_agent.policy.worker import NEVER, NOBODYS_FAULT, Worker
@@ -54,7 +54,7 @@ class JobMachine:
         self._spec = spec
         self._outcomes = outcomes
         self._lease_s = lease_s
-        self._look_ahead = LookAhead(enabled=spec.look_ahead)
+        self._in_flight, self._look_ahead = bookkeeping_of(spec)
         self._draining = False
         self._end_by = NEVER
         self._stages = stages
@@ -100,12 +100,8 @@ class JobMachine:
         return not (self._is_open and self._ready) and not self.deliveries.backlog and not self._pool.is_busy
 
     def nap_s(self) -> float:
-        """Return how long no worker will run dry: half of what the one with the least in flight has to do, if all is
-        quick."""
-        if self._look_ahead.depth == 1:
-            return 0.0
-        counts = [len(worker.in_flight) for worker in self._pool.available()]
-        return (min(counts) - 1) * self._look_ahead.shortest_s / 2 if counts else 0.0
+        """Return how long no worker will run dry."""
+        return self._look_ahead.nap_s([len(worker.in_flight) for worker in self._pool.available()])
 
     def lease_left_s(self, now: float) -> float:
         """Return how long this session may rely on its lease without another renewal."""
@@ -186,7 +182,7 @@ class JobMachine:
 
     def worker_started(self, process: str, part_name: str, now: float) -> Worker:
         """Add a process, which is in init() now; returns what it is called from now on."""
-        worker = Worker(process, part_name, now)
+        worker = Worker(process, part_name, now, self._in_flight())
         self._pool.workers.append(worker)
         return worker
 
@@ -299,25 +295,23 @@ class JobMachine:
         self._pool.exited(worker, end.code, now)
         # One that never gets as far as its first answer must be charged, or this would go on for ever.
         not_begun = worker.in_flight.take_back(unread) if worker.has_answered else []
-        head, rest = worker.in_flight.died(running=worker.is_through_init)
+        begun, rest = worker.in_flight.died(running=worker.is_through_init)
         rest += not_begun
         if worker.kill_reason == "ended":
             return  # with the job: what it had is not needed any more, and nothing has failed
-        # A head that began after the worker was condemned is not what hung: that one has been answered since.
-        is_innocent = worker.kill_reason in NOBODYS_FAULT or worker.in_flight.head_since > worker.condemned_at
-        if (is_innocent or (self._draining and not worker.kill_reason)) and head is not None:
-            rest.insert(0, head)
-            head = None
+        is_charged = worker.kill_reason not in NOBODYS_FAULT and not (self._draining and not worker.kill_reason)
+        # What began after the worker was condemned is not what hung: that one has been answered since.
+        charged = [(each, since) for each, since in begun if is_charged and since <= worker.condemned_at]
+        rest = [each for each, since in begun if (each, since) not in charged] + rest
         if worker.kill_reason in NOBODYS_FAULT or self._draining:
             self.deliveries.give_back(rest, now)
         else:
             self.deliveries.requeue(rest)
-        if head is not None:
-            elapsed_s = now - worker.in_flight.head_since
-            failure = cause_of_death(end, reason=worker.kill_reason, spec=self._spec)
+        failure = cause_of_death(end, reason=worker.kill_reason, spec=self._spec)
+        for assignment, since in charged:
             use = Use(peak_bytes=end.peak_bytes)
-            answer = Answer(head.delivery.mini_batch, run_s=elapsed_s, use=use, failure=failure)
-            self._conclude(head, worker, answer, elapsed_s)
+            answer = Answer(assignment.delivery.mini_batch, run_s=now - since, use=use, failure=failure)
+            self._conclude(assignment, worker, answer, now - since)
         self._hand_out(now)
 
     def _hand_out(self, now: float) -> None:

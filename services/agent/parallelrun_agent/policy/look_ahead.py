@@ -6,7 +6,7 @@ within a blink. As soon as they are long, it gets one at a time, and every node 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from parallelrun_agent.policy.worker import NEVER, Worker
 
@@ -54,6 +54,22 @@ class LookAhead:
         if not self._enabled or self._run_s is None:
             return 1
         return max(1, min(MAX_DEPTH, int(HORIZON_S / max(self._run_s, 1e-6))))
+
+    @property
+    def depth_of_long(self) -> int:
+        """Return how many it may have in flight when run() takes long."""
+        return 1
+
+    def nap_s(self, counts: Sequence[int]) -> float:
+        """Return how long no worker will run dry: half of what the one with the least in flight has to do, if all is
+        quick.
+
+        Args:
+            counts: how many each worker has in flight.
+        """
+        if self.depth == 1 or not counts:
+            return 0.0
+        return (min(counts) - 1) * self.shortest_s / 2
 
     def wanted(self, workers: Iterable[Worker], waiting: int, now: float) -> int:
         """Return how many more to lease: nothing until some worker has room for a good part of the depth.

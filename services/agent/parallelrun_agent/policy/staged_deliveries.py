@@ -62,7 +62,8 @@ class StagedDeliveries(Deliveries):
 
     def wanted(self, look_ahead: LookAhead, workers: Sequence[Worker], ready: int, now: float) -> int:
         # What runs may be long after many that were short, and only its end tells `look_ahead`.
-        depth, ahead = 1 if self._is_long(look_ahead, workers, now) else look_ahead.depth, _AT_FIRST
+        is_long, ahead = self._is_long(look_ahead, workers, now), _AT_FIRST
+        depth = look_ahead.depth_of_long if is_long else look_ahead.depth
         if look_ahead.run_s:
             ahead = min(_MOST_AHEAD, math.ceil(self._stage_s / max(look_ahead.run_s, 1e-3) + _SLACK))
         waiting = len(self.backlog) + len(self._staging)

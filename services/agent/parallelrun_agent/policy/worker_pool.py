@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import deque
 
 from parallelrun_agent.policy.commands import Command, DumpStacks, End, Kill, ReportInitFailure, TakeBack
-from parallelrun_agent.policy.in_flight import SLOW_HEAD_S
 from parallelrun_agent.policy.worker import KillReason, Worker
 from parallelrun_core.service.pacing import Backoff
 from parallelrun_core.wire.outcome import Failure
@@ -58,7 +57,7 @@ class WorkerPool:
 
     def is_held_up(self, now: float) -> bool:
         """No worker will be free soon: all available ones have a head that is unexpectedly slow."""
-        return all(worker.in_flight.running_s(now) > SLOW_HEAD_S for worker in self.available())
+        return all(worker.in_flight.holds_up(now) for worker in self.available())
 
     def idle(self) -> Worker | None:
         """Return a worker that has nothing to do."""
@@ -164,7 +163,7 @@ class WorkerPool:
 
     def _check_head(self, worker: Worker, now: float) -> None:
         hangs = self.hangs(worker, now)
-        if hangs or (worker.in_flight.running_s(now) > SLOW_HEAD_S and len(worker.in_flight) > 1):
+        if hangs or (worker.in_flight.holds_up(now) and len(worker.in_flight) > 1):
             self._commands.append(TakeBack(worker))
         if hangs and worker.in_flight.loading_s(now):
             self._condemn(worker, "load_timeout", f"Reading the data took longer than {self._load_s:g} s.", now)

@@ -30,6 +30,7 @@ from parallelrun_core.service.telemetry import logger
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.spec.arguments import engine_arguments, input_arguments
 from parallelrun_core.spec.command import command_variables
+from parallelrun_core.spec.job import MOST_IN_FLIGHT
 from parallelrun_core.wire.masking import Mask
 from parallelrun_core.wire.row_format import row_format
 from parallelrun_worker.frames import WorkerConfig
@@ -257,6 +258,9 @@ class PlanMaker:
             masked=self.mask.forms,
             job=self._view,
             command=spec.shell_command(outputs.paths),
+            in_flight=MOST_IN_FLIGHT if spec.mini_batches_in_flight == "auto" else spec.mini_batches_in_flight,
+            in_flight_by=spec.in_flight,
+            run_s=spec.run_invocation_timeout,
         )
         return WorkerPlan(
             user=self._user,

@@ -35,7 +35,7 @@ class MiniBatch(Answer):
     run_s: float | None = None
     """Seconds in `run()` itself."""
     process_s: float | None = None
-    """Seconds in `run()` and around it, in the worker."""
+    """CPU seconds of the worker in `run()` and around it; null: others ran in it at the same time."""
     peak_memory_bytes: int | None = None
     """The most memory that the worker process had meanwhile."""
     read_bytes: int | None = None

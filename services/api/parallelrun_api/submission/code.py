@@ -124,7 +124,7 @@ def _snapshot(code: str, beside: Path, root: Path, rule: PathRule | None) -> str
 
 def _check_script(folder: Path, spec: JobSpec) -> None:
     if spec.entry_script:
-        check_entry_script(folder, spec.entry_script, spec.environment.python)
+        check_entry_script(folder, spec.entry_script, spec.environment.python, spec.contract)
 
 
 def _move(beside: Path, names: Sequence[str], store: Path) -> None:

@@ -137,7 +137,7 @@ def mini_batch_of(outcome: Outcome, mask: Mask) -> MiniBatch:
         started=rfc3339(outcome.started) if outcome.started else None,
         elapsed_s=outcome.elapsed_s,
         run_s=outcome.run_s,
-        process_s=outcome.process_s,
+        process_s=outcome.process_s if outcome.process_s >= 0 else None,
         peak_memory_bytes=use.peak_bytes or None,
         read_bytes=_known(use.read_bytes),
         minor_page_faults=_known(use.minor_faults),

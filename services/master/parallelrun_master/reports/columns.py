@@ -47,6 +47,9 @@ TRY = ",".join(column.of_try for column in _COLUMNS) + ",%s\n"
 """The row of a try, for `%`, one value for each of these columns, and `cells_of_use`: a million rows are made of it."""
 LOADING_AND_TRY = ",".join(column.of_loading for column in _COLUMNS) + "," * len(_OF_USE) + "\n" + TRY
 """The row of a try's loading, then that of the try; for the values of both."""
+_WITHOUT_CPU = ",".join("%.0s" if column.name == "Process Seconds" else column.of_try for column in _COLUMNS) + ",%s\n"
+WITHOUT_CPU = {TRY: _WITHOUT_CPU, LOADING_AND_TRY: LOADING_AND_TRY.removesuffix(TRY) + _WITHOUT_CPU}
+"""These rows for tries beside which others ran in the same worker: the cell of its CPU time stays empty."""
 OF_LOADING = sum("%" in column.of_loading for column in _COLUMNS)
 """How many of these values come first, for the row of the loading."""
 

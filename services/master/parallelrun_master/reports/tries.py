@@ -27,6 +27,7 @@ from parallelrun_master.reports.columns import (
     LOADING_AND_TRY,
     OF_LOADING,
     TRY,
+    WITHOUT_CPU,
     Key,
     cells_of_use,
     key_of,
@@ -150,7 +151,10 @@ class TryReport:
                 number, picked, process, start, items, succeeded, items - succeeded, elapsed_s, process_s, run_s,
                 status, category, message, detail, used,
             )  # fmt: skip
-            self._lines.append(LOADING_AND_TRY % values if has_loaded else TRY % values[OF_LOADING:])
+            line = LOADING_AND_TRY if has_loaded else TRY
+            if process_s < 0:
+                line, process_s = WITHOUT_CPU[line], 0.0
+            self._lines.append(line % (values if has_loaded else values[OF_LOADING:]))
             self._summaries.add(
                 process, status, items=items, succeeded=succeeded, elapsed_s=elapsed_s, process_s=process_s,
                 run_s=run_s, load_s=load_s,

@@ -135,6 +135,6 @@ def _add(tried: list[Outcome], whole: dict[str, array[int]], real: dict[str, arr
     real["elapsed_s"].extend([each.elapsed_s for each in tried])
     real["run_s"].extend([each.run_s for each in tried])
     real["load_s"].extend([each.load_s for each in tried])
-    real["cpu_s"].extend([each.process_s for each in tried])
+    real["cpu_s"].extend([max(0.0, each.process_s) for each in tried])
     real["peak_bytes"].extend([each.use.peak_bytes for each in tried])
     real["read_bytes"].extend([each.use.read_bytes for each in tried])

@@ -1,0 +1,152 @@
+"""Several mini-batches in flight in one worker, all of which run: how many, and what follows for leases. No I/O.
+
+Their run() waits for something else, an HTTP API or an engine that batches by itself, so a worker with room begins
+whatever it gets. Answers come in any order. Whatever a worker had read may have been the cause of its death, so all of
+that is charged; those that are suspect then run alone.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from parallelrun_agent.policy.in_flight import Assignment, InFlight
+from parallelrun_agent.policy.look_ahead import LookAhead
+from parallelrun_agent.policy.worker import Worker
+from parallelrun_core.spec import JobSpec
+from parallelrun_core.spec.job import MOST_IN_FLIGHT
+from parallelrun_core.wire.data_warnings import DataWarning
+
+GRACE_S: Final = 5.0
+"""A worker cancels its own run() in time. One that doesn't blocks all of its mini-batches."""
+_FIRST: Final = 8
+"""Of `auto`, until there is a measurement."""
+_WINDOW_S: Final = 1.0
+_WINDOW_ANSWERS: Final = 2
+"""`auto` measures until each mini-batch in flight was answered so often, and for that long at least."""
+_GROWTH: Final = 1.5
+_GAIN: Final = 1.1
+"""More in flight is kept when throughput grew by this factor; otherwise the earlier number was enough."""
+_HOLD_WINDOWS: Final = 8
+"""Windows until `auto` tries more again after more was of no use."""
+
+
+class ConcurrentInFlight(InFlight):
+    """The deliveries that a worker runs at the same time, oldest first."""
+
+    def holds_up(self, now: float) -> bool:
+        """Return False: nothing waits for another one."""
+        return False
+
+    def loading_s(self, now: float) -> float:
+        return max((now - each.began for each in self.assignments if each.loads and not each.loaded_at), default=0.0)
+
+    def in_run_s(self, now: float) -> float:
+        begun = [max(each.began, each.loaded_at) for each in self.assignments if not each.loads or each.loaded_at]
+        return max(0.0, now - min(begun) - GRACE_S) if begun else 0.0
+
+    def room(self, depth: int, now: float) -> int:
+        return 0 if self.is_closed else max(0, depth - len(self.assignments))
+
+    def push(self, assignments: list[Assignment], now: float) -> None:
+        for each in assignments:
+            each.began = now
+        InFlight.push(self, assignments, now)
+
+    def answered(self, mini_batch: int, now: float) -> Assignment:
+        assignment = self._of(mini_batch)
+        self.assignments.remove(assignment)
+        self.head_since = self.assignments[0].began if self.assignments else now
+        if not self.assignments:
+            self.is_closed = False
+        return assignment
+
+    def loaded(self, mini_batch: int, items: int, load_s: float, now: float) -> None:
+        assignment = self._of(mini_batch)
+        assignment.items, assignment.load_s, assignment.loaded_at = items, load_s, now
+
+    def set_aside(self, mini_batch: int, files: int) -> None:
+        self._of(mini_batch).files = files
+
+    def warned(self, mini_batch: int, warnings: list[DataWarning]) -> None:
+        assignment = self._of(mini_batch)
+        assignment.warnings = [*assignment.warnings, *warnings]
+
+    def _of(self, mini_batch: int) -> Assignment:
+        for each in self.assignments:
+            if each.delivery.mini_batch == mini_batch:
+                return each
+        raise LookupError(f"the worker spoke of mini-batch {mini_batch}, which it does not have")
+
+    def begun_of(self, assignments: list[Assignment]) -> list[tuple[Assignment, float]]:
+        return [(each, each.began) for each in assignments]
+
+
+class Concurrency(LookAhead):
+    """How many mini-batches a worker runs at once: a number, or what its throughput asks for.
+
+    Args:
+        most: the number; None: it grows for as long as throughput grows with it.
+    """
+
+    def __init__(self, most: int | None) -> None:
+        super().__init__(enabled=False)
+        self._is_fixed = most is not None
+        self._depth = most or _FIRST
+        self._answers = 0
+        self._window_since = 0.0
+        self._rate = 0.0
+        """Answers per second before the last growth."""
+        self._before = 0
+        """The number before it; 0: it has proved to be of use."""
+        self._hold = 0
+
+    def observe(self, run_s: float) -> None:
+        super().observe(run_s)
+        self._answers += 1
+
+    @property
+    def depth(self) -> int:
+        return self._depth
+
+    @property
+    def depth_of_long(self) -> int:
+        return self._depth
+
+    def nap_s(self, counts: Sequence[int]) -> float:
+        return 0.0
+
+    def wanted(self, workers: Iterable[Worker], waiting: int, now: float) -> int:
+        """Return how many more to lease, which is as many as there is room for."""
+        workers = list(workers)
+        rooms = [worker.in_flight.room(self._depth, now) for worker in workers]
+        if not self._is_fixed:
+            self._measure(len(workers), is_full=2 * sum(rooms) < len(workers) * self._depth, now=now)
+        return max(0, sum(rooms) - waiting)
+
+    def _measure(self, workers: int, *, is_full: bool, now: float) -> None:
+        """Look at the end of a window whether the last growth was of use, and grow again if so."""
+        if not self._window_since or not is_full:  # idle workers say nothing about what they could bear
+            self._window_since, self._answers = now, 0
+            return
+        window_s = now - self._window_since
+        if window_s < _WINDOW_S or self._answers < _WINDOW_ANSWERS * self._depth * workers:
+            return
+        rate = self._answers / window_s
+        self._window_since, self._answers = now, 0
+        if self._before and rate < _GAIN * self._rate:
+            self._depth, self._before, self._hold = self._before, 0, _HOLD_WINDOWS
+        elif self._hold:
+            self._hold -= 1
+        elif self._depth < MOST_IN_FLIGHT:
+            self._rate, self._before = rate, self._depth
+            self._depth = min(MOST_IN_FLIGHT, math.ceil(_GROWTH * self._depth))
+
+
+def bookkeeping_of(spec: JobSpec) -> tuple[type[InFlight], LookAhead]:
+    """Return the class for what a worker of this job has in flight, and the policy for how much that is."""
+    most = spec.mini_batches_in_flight
+    if most == 1:
+        return InFlight, LookAhead(enabled=spec.look_ahead)
+    return ConcurrentInFlight, Concurrency(None if most == "auto" else most)

@@ -1,0 +1,211 @@
+"""A runner whose mini-batches wait at the same time: for an HTTP API, a database, or an engine that batches by itself.
+
+Each begins as soon as it is read, and answers go out in the order in which they come in. There is one thread for all
+but the user's own run(): reading a mini-batch's data, making rows and writing them never meet another one's.
+
+What a try uses of the CPU, of memory and of input can't be told apart from its neighbours', so it is unknown.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+import zlib
+from typing import TYPE_CHECKING
+
+from parallelrun_worker import frames
+from parallelrun_worker.log_files import DISK_TROUBLE
+from parallelrun_worker.mini_batch import Loader, MiniBatch, of_paths
+from parallelrun_worker.runner import NoRoom, Runner, RunTimeout
+from parallelrun_worker.user_script import UserScript
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from parallelrun_worker.rows import Rendered
+
+_CANCEL_S = 1.0
+"""How long a run() that is canceled has for cleaning up."""
+_UNKNOWN_USE = frames.pack_use(frames.Use())
+_UNKNOWN_S = -1.0
+
+
+class ConcurrentRunner(Runner):
+    """Serves one agent as any runner does, with up to `in_flight` mini-batches at once."""
+
+    _call: Callable[[UserScript, int, MiniBatch], Awaitable[object]]
+
+    def main(self, config: frames.WorkerConfig) -> int:
+        self._config = config
+        self._most = config.in_flight
+        self._run_s = config.run_s
+        self._events = asyncio.new_event_loop()
+        asyncio.set_event_loop(self._events)
+        try:
+            return super().main(config)
+        finally:
+            self._events.close()
+
+    def _import(self, config: frames.WorkerConfig) -> UserScript:
+        enqueues = config.in_flight_by == "streaming"
+        script = UserScript(config.code, config.entry_script, config.job_id, events=self._events, enqueues=enqueues)
+        if config.uploaded:
+            raise ValueError(
+                "Several mini-batches in flight can't write files for outputs in stores: nobody could tell whose they "
+                "are. Return rows, or leave mini_batches_in_flight at 1."
+            )
+        if enqueues:
+            from parallelrun_worker.streaming import Streaming
+
+            self._call = Streaming(script, self._events).run
+        elif script.is_async:
+            self._call = _awaited
+        elif config.in_flight_by == "threads":
+            from parallelrun_worker.run_threads import RunThreads
+
+            self._call = RunThreads(self._events, self._most).run
+        else:
+            raise TypeError(
+                "run() is an ordinary function, and mini_batches_in_flight asks for several at once: write "
+                "`async def run(mini_batch)`, or set in_flight: threads."
+            )
+        return script
+
+    def _serve(self, script: UserScript) -> None:
+        self._events.run_until_complete(self._serve_all(script))
+
+    async def _serve_all(self, script: UserScript) -> None:
+        os.set_blocking(self._control, False)  # the agent may take back what has woken us
+        self._is_to_end = asyncio.Event()
+        self._script = script
+        self._tries: set[asyncio.Task[None]] = set()
+        self._loaders = [self._loader]
+        self._loader_count = 1
+        self._events.add_reader(self._control, self._on_tickets)
+        await self._is_to_end.wait()
+        while self._tries:
+            await asyncio.wait(self._tries)
+
+    def _on_tickets(self) -> None:
+        """Begin what was delivered, as far as there is room."""
+        while len(self._tries) < self._most:
+            try:
+                ticket = os.read(self._control, frames.TICKET.size)
+            except BlockingIOError:
+                return
+            if not ticket:
+                self._events.remove_reader(self._control)
+                self._is_to_end.set()
+                return
+            kind, mini_batch, position, length = frames.TICKET.unpack(ticket)
+            if kind == frames.FLUSH:
+                self._log.flush()
+                continue
+            place = frames.ring_place(position)
+            payload = self._ring[place : place + length]
+            frames.POSITION.pack_into(self._ring, 0, position + length)
+            task = self._events.create_task(self._try(kind, mini_batch, payload))
+            self._tries.add(task)
+            task.add_done_callback(self._on_end)
+        self._events.remove_reader(self._control)
+
+    def _on_end(self, task: asyncio.Task[None]) -> None:
+        self._tries.discard(task)
+        if not self._is_to_end.is_set():
+            self._events.add_reader(self._control, self._on_tickets)
+        task.result()  # an error of our own ends the worker
+
+    async def _try(self, kind: int, mini_batch: int, payload: bytes) -> None:
+        """Run a mini-batch, from its delivery to its answer."""
+        began = time.perf_counter()
+        loaded, items, loader = None, 0, None
+        try:
+            if kind == frames.PATHS:
+                loaded = of_paths(payload)
+            else:
+                loader = self._loader = self._loaders.pop() if self._loaders else self._new_loader()
+                loaded = self._fetch(kind, mini_batch, payload, began)
+                began = time.perf_counter()
+                if loaded.copies is None:
+                    self._loaders.append(loader)
+                    loader = None
+            items = loaded.items
+            if self._warnings:  # those of other mini-batches may come before run() has returned
+                self._warn(mini_batch)
+            returned = await self._limited(mini_batch, loaded) if items else []
+            run_s = time.perf_counter() - began
+            rendered = self._render(returned)
+            self._exit_if_forked()
+        except NoRoom as error:
+            self._give_back(mini_batch, error, 0)
+            return
+        except BaseException as error:  # sys.exit() in run() fails the mini-batch, not the worker
+            run_s = time.perf_counter() - began
+            self._failed(error, 0, mini_batch=mini_batch, items=items, run_s=run_s, process_s=_UNKNOWN_S)
+            return
+        finally:
+            if loaded is not None and loaded.copies is not None:
+                loaded.copies.remove()
+            if loader is not None:
+                self._loaders.append(loader)
+        self._store(mini_batch, rendered, items, run_s)
+
+    def _store(self, mini_batch: int, rendered: Rendered, items: int, run_s: float) -> None:
+        """Write the rows of a mini-batch, and answer."""
+        data, rows, line_breaks, shortened = rendered
+        crc = zlib.crc32(data)
+        if self._part < 0:
+            data, crc = b"", 0
+        try:
+            offset = self._write_rows(data)
+        except OSError as error:
+            if error.errno not in DISK_TROUBLE:
+                raise
+            self._give_back(mini_batch, error, 0)
+            return
+        answer = frames.pack_result(
+            frames.DONE, _UNKNOWN_USE, mini_batch=mini_batch, offset=offset, length=len(data), crc=crc, items=items,
+            rows=rows, line_breaks=line_breaks, shortened=shortened, run_s=run_s, process_s=_UNKNOWN_S,
+        )  # fmt: skip
+        if self._warnings:
+            self._warn(mini_batch)
+        self._answer(answer)
+        self._log_done(mini_batch, run_s, rows, items)
+
+    def _new_loader(self) -> Loader:
+        """Return one with a folder of its own for copies: those of other mini-batches are still in use."""
+        config, copies = self._config, f".downloaded-{self._loader_count}"
+        self._loader_count += 1
+        return Loader(config.inputs, config.schemas, config.workers, self._warnings, copies)
+
+    async def _limited(self, mini_batch: int, loaded: MiniBatch) -> object:
+        """Call the user's function, and cancel it alone when it takes too long.
+
+        Raises:
+            RunTimeout: it was canceled.
+        """
+        task = self._events.create_task(self._outcome(mini_batch, loaded))
+        done, _ = await asyncio.wait({task}, timeout=self._run_s or None)
+        if not done:
+            task.cancel()
+            await asyncio.wait({task}, timeout=_CANCEL_S)
+            raise RunTimeout(f"run() took longer than run_invocation_timeout ({self._run_s:g} s).")
+        returned, error = task.result()
+        if error is not None:
+            raise error
+        return returned
+
+    async def _outcome(self, mini_batch: int, loaded: MiniBatch) -> tuple[object, BaseException | None]:
+        """Return what run() returns or raises. sys.exit() must not get to the event loop, which it would end."""
+        try:
+            return await self._call(self._script, mini_batch, loaded), None
+        except BaseException as error:
+            return None, error
+
+    def _used(self, tickets: int) -> bytes:
+        return _UNKNOWN_USE
+
+
+async def _awaited(script: UserScript, mini_batch: int, loaded: MiniBatch) -> object:
+    return await script.run(mini_batch, loaded)  # type: ignore[misc]
