@@ -589,7 +589,7 @@ export interface MiniBatch {
   elapsed_s: number | null;
   /** Seconds in `run()` itself. */
   run_s: number | null;
-  /** Seconds in `run()` and around it, in the worker. */
+  /** CPU seconds of the worker in `run()` and around it; null: others ran in it at the same time. */
   process_s: number | null;
   /** The most memory that the worker process had meanwhile. */
   peak_memory_bytes: number | null;
@@ -649,7 +649,7 @@ export interface MiniBatchTry {
   elapsed_s: number | null;
   /** Seconds in `run()` itself. */
   run_s: number | null;
-  /** Seconds in `run()` and around it, in the worker. */
+  /** CPU seconds of the worker in `run()` and around it; null: others ran in it at the same time. */
   process_s: number | null;
   /** The most memory that the worker process had meanwhile. */
   peak_memory_bytes: number | null;
