@@ -26,6 +26,7 @@ from parallelrun.cli.init import init
 from parallelrun.cli.interrupts import Terminated, raise_on_sigterm
 from parallelrun.cli.job import job
 from parallelrun.cli.node import node
+from parallelrun.cli.plan import plan_command
 from parallelrun.cli.redis_acl import redis_acl
 from parallelrun.cli.run import run_command
 from parallelrun.cli.schedule import schedule
@@ -43,6 +44,7 @@ app = typer.Typer(
 )
 app.command("run")(run_command)
 app.command("tune")(tune_command)
+app.command("plan")(plan_command)
 app.command("init")(init)
 app.command("up")(up)
 app.command("down")(down)

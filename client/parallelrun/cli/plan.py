@@ -1,0 +1,131 @@
+"""`parallelrun plan`: how much a job is, and on how many nodes it should run, before it runs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from parallelrun.cli.advise import seconds_of
+from parallelrun.cli.output import Format, FormatOption
+from parallelrun.cli.server import Token, Url
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from parallelrun.job_plan import JobPlan
+    from parallelrun_core.adviser.trial import Trial
+    from parallelrun_core.intake.reading import Reading
+
+
+def plan_command(
+    job_file: Annotated[Path, typer.Argument(metavar="JOB.yml", help="The job file.", show_default=False)],
+    *,
+    trial: Annotated[
+        str,
+        typer.Option(
+            metavar="TIME", help="Run it for so long here, to say how long all of it takes.", show_default="not at all"
+        ),
+    ] = "",
+    workers: Annotated[
+        int, typer.Option(min=0, help="Workers on each node.", show_default="as on the nodes that are there")
+    ] = 0,
+    assignments: Annotated[
+        list[str] | None, typer.Option("--set", metavar="PATH=VALUE", help="Change a field. Can be repeated.")
+    ] = None,
+    inputs: Annotated[
+        list[str] | None, typer.Option("--input", metavar="[NAME=]PLACE", help="Where an input is.")
+    ] = None,
+    form: FormatOption = Format.TABLE,
+    url: Url = "",
+    token: Token = "",
+) -> None:
+    """Say how much a job is, and on how many nodes to run it.
+
+    The inputs are listed and cut as when the job runs; nothing of the script runs without --trial. The nodes are those
+    of the cluster that is used; without one, this machine.
+    """
+    from parallelrun.cli.output import dump, say_notes
+    from parallelrun.job_plan import JobPlan, measure
+    from parallelrun.names import own_names
+    from parallelrun.spec_file import check_paths, input_assignments, read_job_file
+
+    reading = read_job_file(job_file, [*(assignments or ()), *input_assignments(inputs or ())], own_names)
+    say_notes(reading.notes)
+    spec = reading.job
+    with reading.locating_problems():
+        check_paths(spec)
+    nodes, slots = _cluster(url, token)
+    plan = JobPlan(
+        extent=measure(spec),
+        is_auto=spec.size.is_auto,
+        workers=workers or spec.max_concurrency_per_instance or slots,
+        nodes=min(nodes, spec.instance_count or nodes),
+        in_flight=1 if spec.mini_batches_in_flight == "auto" else spec.mini_batches_in_flight,
+    )
+    tried = _tried(reading, plan.workers, seconds_of(trial)) if trial else None
+    if form in (Format.JSON, Format.YAML):
+        dump(plan.as_dict(tried), form)
+        return
+    for line in _lines(plan, tried):
+        print(line)
+
+
+def _cluster(url: str, token: str) -> tuple[int, int]:
+    """Return how many nodes there are, and how many workers each may have; of this machine if there is no cluster."""
+    from parallelrun.cli.server import connect
+    from parallelrun.embedded.services import usable_cpus
+    from parallelrun.errors import ConnectionFailed
+
+    try:
+        with connect(url, token) as client:
+            slots = [node.slots for node in client.nodes.list() if node.state != "lost"]
+    except ConnectionFailed:
+        if url:
+            raise
+        slots = []
+    return (len(slots), max(1, min(slots))) if slots else (1, usable_cpus())
+
+
+def _tried(reading: Reading, workers: int, seconds: float) -> Trial:
+    from parallelrun.cli.output import say
+    from parallelrun.tuning.tuning import tune
+
+    with_workers = replace(reading, spec=reading.job.model_copy(update={"max_concurrency_per_instance": workers}))
+    tuned = tune(with_workers, target_s=None, trial_s=seconds, most_trials=1, on_note=say, on_trial=lambda _: None)
+    return tuned.best.trial
+
+
+def _lines(plan: JobPlan, trial: Trial | None) -> Iterator[str]:
+    from parallelrun.progress.text import size
+    from parallelrun_core.adviser.duration import counted, duration
+
+    extent = plan.extent
+    least = "" if extent.is_complete else "at least "
+    parts = [counted(extent.files, "file")] if extent.files else []
+    parts += [counted(extent.rows, "row")] if extent.rows else []
+    parts += [f"about {size(extent.bytes)}"] if extent.bytes else []
+    yield f"input:         {least}{', '.join(parts) or 'no data: each mini-batch is a number'}"
+    if plan.is_auto:
+        yield "mini-batches:  of 10 s each, as the job finds out while it runs (mini_batch_size: auto)"
+    else:
+        largest = f", the largest of about {size(extent.largest_bytes)}" if extent.largest_bytes else ""
+        yield f"mini-batches:  {least}{extent.mini_batches:,}{largest}"
+    each = f"each of {plan.nodes:,} nodes" if plan.nodes > 1 else "one node"
+    yield f"workers:       {plan.workers:,} on {each}"
+    if plan.most_nodes:
+        few = "; smaller mini-batches would give more of them something" if plan.most_nodes < plan.nodes else ""
+        yield f"nodes:         up to {plan.most_nodes:,} have enough to do{few}"
+    if plan.disk_bytes:
+        yield f"disk:          about {size(plan.disk_bytes)} of each node, for what runs and what comes next"
+    else:
+        yield "disk:          none of the nodes': inputs are read where they are"
+    if trial is None:
+        yield "time:          not known before some of it has run: add --trial 30s"
+        return
+    yield f"time:          {duration(trial.mini_batch_s)} for a mini-batch, measured here"
+    for count in plan.node_counts():
+        here = "  <- as many as there are" if count == plan.nodes else ""
+        yield f"  {counted(count, 'node'):>12}  {duration(trial.seconds(count))}{here}"
