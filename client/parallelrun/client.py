@@ -22,6 +22,7 @@ from parallelrun.nodes import Nodes
 from parallelrun.outputs import Outputs
 from parallelrun.pictures import Pictures
 from parallelrun.schedules import Schedules
+from parallelrun.tokens import Tokens
 from parallelrun.transport import RetryPolicy, Transport
 from parallelrun.which_server import server_to_use
 
@@ -60,6 +61,7 @@ class Client:
         self.schedules = Schedules(self._transport)
         self.batch_endpoints = BatchEndpoints(self._transport)
         self.batch_deployments = BatchDeployments(self._transport)
+        self.tokens = Tokens(self._transport)
         self.data = Assets(self._transport, "data")
         self.models = Assets(self._transport, "model")
         self.environments = Assets(self._transport, "environment")

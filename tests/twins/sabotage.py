@@ -36,6 +36,10 @@ def nothing(*_: Any, **__: Any) -> None:
     """Replaces a step that is left out."""
 
 
+async def nothing_later(*_: Any, **__: Any) -> None:
+    """Replaces a step that is left out, and for which others would wait."""
+
+
 def always(answer: Any) -> Callable[..., Any]:
     """Replaces a check, whose answer is always the same then."""
     return lambda *_, **__: answer
@@ -299,6 +303,10 @@ MECHANISMS: Final[dict[str, tuple[Line | Step, ...]]] = {
     "api.tokens_anew": (Step("parallelrun_api.http.named_tokens:NamedTokens._refresh", nothing),),
     # That not all who may run jobs may define computes.
     "api.operators": (Step("parallelrun_api.http.operators:Operators.check", nothing),),
+    # That people change only what is their own.
+    "api.ownership": (Step("parallelrun_api.people.access:Access.check", nothing_later),),
+    # That tokens below the root folder are those that the API has put there.
+    "api.sealed_tokens": (Step("parallelrun_core.documents.codecs:FieldsCodec._is_sealed", always(True)),),
     # That a provisioner starts nodes of the kinds that it was told, and of no others.
     "computes.kinds": (
         Step("parallelrun_provisioner.settings:ProvisionerSettings.serves", always(True)),

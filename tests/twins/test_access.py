@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.integration.api import test_people as people
+from tests.integration.api.conftest import Site
 from tests.security import test_access as access
 from tests.twins.sabotage import expect_failure
 
@@ -41,3 +43,16 @@ def test_a_server_that_asks_for_no_token_is_found(
 def test_a_server_where_everybody_is_an_operator_is_found(redis_url: str, tmp_path: Path) -> None:
     with expect_failure():
         access.check_operators(redis_url, tmp_path, without="api.operators")
+
+
+@pytest.mark.integration
+def test_a_server_where_everybody_changes_everything_is_found(redis_url: str, tmp_path: Path) -> None:
+    site = Site.made(tmp_path)
+    with expect_failure():
+        people.check_no_route_changes_what_is_anothers(redis_url, tmp_path / "root", site, without="api.ownership")
+
+
+@pytest.mark.integration
+def test_a_server_that_believes_any_token_in_its_root_is_found(redis_url: str, tmp_path: Path) -> None:
+    with expect_failure():
+        people.check_forged(redis_url, tmp_path / "root", without="api.sealed_tokens")

@@ -30,6 +30,7 @@ from parallelrun.cli.plan import plan_command
 from parallelrun.cli.redis_acl import redis_acl
 from parallelrun.cli.run import run_command
 from parallelrun.cli.schedule import schedule
+from parallelrun.cli.token import token
 from parallelrun.cli.tune import tune_command
 
 app = typer.Typer(
@@ -58,6 +59,7 @@ app.add_typer(batch_deployment, name="batch-deployment")
 app.add_typer(node, name="node")
 app.add_typer(compute, name="compute")
 app.add_typer(datastore, name="datastore")
+app.add_typer(token, name="token")
 for kind in KINDS:
     group = commands_for(kind)
     if kind == "data":

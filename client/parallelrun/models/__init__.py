@@ -16,6 +16,7 @@ from parallelrun.models.jobs import (
     StepOf,
 )
 from parallelrun.models.nodes import Compute, ComputeNode, ComputeStatus, Node
+from parallelrun.models.people import NewToken, Token
 from parallelrun_core.wire.progress import Progress
 
 __all__ = [
@@ -33,6 +34,7 @@ __all__ = [
     "MetricPoint",
     "MiniBatch",
     "NamedOutput",
+    "NewToken",
     "Node",
     "OutputFile",
     "Progress",
@@ -40,4 +42,5 @@ __all__ = [
     "Schedule",
     "Step",
     "StepOf",
+    "Token",
 ]

@@ -6,11 +6,11 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from importlib.metadata import version
 
-from fastapi import FastAPI
+from fastapi import Depends, FastAPI
 from starlette.routing import Route
 
 from parallelrun_api.azure import install as azure
-from parallelrun_api.context import Context
+from parallelrun_api.context import Context, check_access
 from parallelrun_api.contract import document
 from parallelrun_api.http import problems
 from parallelrun_api.http.audit import Audit
@@ -39,6 +39,7 @@ from parallelrun_api.routes import (
     stacks,
     storage,
     tiles,
+    tokens,
 )
 from parallelrun_api.studio.pages import Pages
 
@@ -74,13 +75,15 @@ def create_app(context: Context, token: Token, audit: Audit | None = None) -> Fa
     )
     app.state.context = context
     app.state.sessions = sessions = Sessions(token)
+    app.state.token = token
     app.openapi = lambda: document(app)  # type: ignore[method-assign]
     modules = (
         jobs, advice, reopening, schedules, endpoints, events, mini_batches, tiles, files, log_lines, metrics, storage,
-        stacks, profiles, nodes, computes, datastores, assets, session, operations,
+        stacks, profiles, nodes, computes, datastores, assets, tokens, session, operations,
     )  # fmt: skip
     for module in modules:
-        app.include_router(module.router)
+        is_open = module in (session, operations)
+        app.include_router(module.router, dependencies=[] if is_open else [Depends(check_access)])
     door = azure.install(app, context, token)
     problems.install(app, [each for module in modules for each in module.router.routes if isinstance(each, Route)])
     open_paths = (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import TYPE_CHECKING, Annotated, Final, cast
 
 from anyio import CapacityLimiter
 from fastapi import Depends, Request
@@ -20,6 +20,7 @@ from parallelrun_api.http.descriptors import most_connections
 from parallelrun_api.http.errors import TooManyStreams
 from parallelrun_api.http.operators import Operators
 from parallelrun_api.metrics import ClusterCollector, ConnectionCollector, Metrics
+from parallelrun_api.people.access import Access, subject_of
 from parallelrun_api.schedules.accepting import Schedules
 from parallelrun_api.settings import ApiSettings
 from parallelrun_api.submission.cancelling import Cancels
@@ -43,6 +44,9 @@ from parallelrun_core.store.registry import Registry
 
 if TYPE_CHECKING:
     from parallelrun_core.store.connection import Redis
+
+_READS: Final = frozenset({"check_nodes", "make_sign_in_code"})
+"""Routes that change nothing, though their method is another one than GET."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,6 +72,7 @@ class Context:
     metrics: Metrics
     connections: Connections
     operators: Operators
+    access: Access
     folder_names: FolderNames = field(default_factory=FolderNames)
     long_lists: ConcurrencyLimiter = field(default_factory=partial(ConcurrencyLimiter, at_once=2, waiting=8))
     """Lists of what may be any number of files or mini-batches."""
@@ -149,6 +154,7 @@ def build_context(settings: ApiSettings) -> Context:
         metrics=metrics,
         connections=connections,
         operators=Operators(settings.operator_names),
+        access=Access(settings.root),
     )
 
 
@@ -157,3 +163,11 @@ def _context_of(request: Request) -> Context:
 
 
 Ctx = Annotated[Context, Depends(_context_of)]
+
+
+async def check_access(request: Request, context: Ctx) -> None:
+    """Make sure that the person of a request may make it. Raises NotAllowed, NotFound."""
+    is_read = getattr(request.scope.get("route"), "name", "") in _READS
+    makes_own = request.url.path.endswith(":invoke")
+    subject = subject_of(request.path_params)
+    await context.access.check(request.method, subject, is_read=is_read, makes_own=makes_own)

@@ -41,6 +41,7 @@ def document(app: FastAPI) -> dict[str, Any]:
             {"name": "schedules", "description": "Jobs that are made when they are due."},
             {"name": "batch endpoints", "description": "Jobs over data that whoever calls them gives."},
             {"name": "nodes", "description": "Where mini-batches run."},
+            {"name": "tokens", "description": "Who may use this server, and for what."},
             {"name": "session", "description": "Sign a browser in and out."},
             {"name": "operations", "description": "For those who run the server."},
         ],

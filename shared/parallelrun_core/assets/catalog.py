@@ -231,6 +231,11 @@ class Catalog:
         """Return whether all of an asset is archived."""
         return self._of(kind, name).exists(_ALL_ARCHIVED)
 
+    def owner_of(self, kind: str, name: str) -> str | None:
+        """The person who made the first version of an asset; None: there is no such asset."""
+        heads = [self._read_as(_Head, kind, name, each) for each in self._versions(kind, name)]
+        return min(heads, key=lambda head: head.number).owner if heads else None
+
     def next_version(self, kind: str, name: str) -> str:
         """The number after the highest one; others may take it."""
         numbers = [int(each) for each in self._versions(kind, name) if each.isdecimal() and len(each) < 19]

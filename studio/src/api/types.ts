@@ -687,6 +687,22 @@ export interface NamedOutput {
   path: string | null;
 }
 
+/** A token that was just made. */
+export interface NewToken {
+  /** The owner of what is made with it. */
+  name: string;
+  scopes: ("read" | "submit" | "admin")[];
+  created: string;
+  /** The name of the token with which it was made. */
+  created_by: string;
+  /** Time from which it is not valid any more; null: never. */
+  expires: string | null;
+  /** False if it has expired. */
+  is_valid: boolean;
+  /** Its text, which nobody can show again: the server stores a hash of it. */
+  token: string;
+}
+
 /** A node. */
 export interface Node {
   node: string;
@@ -997,6 +1013,10 @@ export interface Session {
   /** The name of the token that it has signed in with; empty if none is needed. */
   token_name: string;
   is_token_needed: boolean;
+  /** The scopes of that token: what this browser may do. */
+  scopes: ("read" | "submit" | "admin")[];
+  /** True if several people have tokens of their own: then it matters whose a job is. */
+  has_people: boolean;
   /** Time when it has to sign in again; null: never. */
   ends: string | null;
 }
@@ -1187,6 +1207,25 @@ export interface Timeline {
   /** Median of all tries of the job, or of 100,000 of them, in seconds. */
   median_run_s: number | null;
   next_page_token: string | null;
+}
+
+/** A token of a person or a service, without its text. */
+export interface Token {
+  /** The owner of what is made with it. */
+  name: string;
+  scopes: ("read" | "submit" | "admin")[];
+  created: string;
+  /** The name of the token with which it was made. */
+  created_by: string;
+  /** Time from which it is not valid any more; null: never. */
+  expires: string | null;
+  /** False if it has expired. */
+  is_valid: boolean;
+}
+
+/** The tokens that this server has made, by name. */
+export interface TokenList {
+  items: Token[];
 }
 
 /** The tries of a worker one by one: each list has a value for each of them. */

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -70,3 +73,181 @@ class TestNamesInAFile:
 
 def test_without_names_nothing_has_an_owner(api: httpx.Client, job_id: str) -> None:
     assert accepted(api.get(f"/v1/jobs/{job_id}"))["owner"] == ""
+
+
+OPERATOR = "of-the-operator"
+_PLACES = {
+    "{job_id}": "{job}", "{schedule}": "nightly", "{endpoint}": "iris", "{deployment}": "blue", "{kind}": "data",
+    "{asset}": "rows", "{version}": "1", "{label}": "best", "{path}": "x", "{datastore}": "lake", "{name}": "bert",
+    "{compute}": "pool", "{node}": "n", "{mini_batch}": "0",
+}  # fmt: skip
+
+
+def with_values(path: str, job_id: str) -> str:
+    for place, value in _PLACES.items():
+        path = path.replace(place, value.replace("{job}", job_id))
+    return path
+
+
+class People:
+    """Anna and Bert, who may submit, and Rita, who may only read."""
+
+    def __init__(self, server: ApiServer, clients: ExitStack) -> None:
+        self.server = server
+        self.clients = clients
+        self.operator = clients.enter_context(client_of(server, OPERATOR))
+        self.anna = self.new("anna", "submit")
+        self.bert = self.new("bert", "submit")
+        self.rita = self.new("rita", "read")
+
+    def new(self, name: str, scope: str) -> httpx.Client:
+        made = accepted(self.operator.put(f"/v1/tokens/{name}", json={"scopes": [scope]}))
+        return self.clients.enter_context(client_of(self.server, made["token"]))
+
+    def things_of_anna(self, site: Site) -> str:
+        """Make one of each; returns the id of the job."""
+        schedule = {"trigger": {"type": "cron", "expression": "30 2 * * *"}, "create_job": site.spec()}
+        deployment = {"job": site.spec()}
+        accepted(self.anna.put("/v1/schedules/nightly", json=schedule))
+        accepted(self.anna.put("/v1/batch-endpoints/iris", json={"name": "iris"}))
+        assert self.anna.put("/v1/batch-endpoints/iris/deployments/blue", json=deployment).status_code in (201, 422)
+        asset = {"type": "uri_folder", "path": str(site.data)}
+        accepted(self.anna.post("/v1/assets/data/rows/versions", json=asset))
+        return str(accepted(self.anna.post("/v1/jobs", json=site.spec()))["id"])
+
+
+def served(redis_url: str, root: Path, *flags: str, without: str = "") -> ApiServer:
+    return ApiServer(root, redis_url, "--token", OPERATOR, *flags, insecure=False, without=without)
+
+
+class TestWhoMayDoWhat:
+    @pytest.fixture
+    def people(self, redis_url: str, tmp_path: Path) -> Iterator[People]:
+        with served(redis_url, tmp_path / "root") as server, ExitStack() as clients:
+            yield People(server, clients)
+
+    def test_people_see_everything_and_change_their_own(self, people: People, site: Site) -> None:
+        job_id = people.things_of_anna(site)
+        for reader in (people.bert, people.rita):
+            assert accepted(reader.get(f"/v1/jobs/{job_id}"))["owner"] == "anna"
+            assert len(accepted(reader.get("/v1/schedules"))["items"]) == 1
+        refused = people.bert.post(f"/v1/jobs/{job_id}:cancel")
+        assert (refused.status_code, refused.json()["code"]) == (403, "not_allowed")
+        assert "belongs to 'anna'" in refused.json()["detail"]
+        read_only = people.rita.post("/v1/jobs", json=site.spec())
+        assert (read_only.status_code, read_only.json()["code"]) == (403, "not_allowed")
+        assert "may not submit" in read_only.json()["detail"]
+        assert people.anna.post(f"/v1/jobs/{job_id}:cancel").status_code == 202
+
+    def test_an_admin_changes_everything(self, people: People, site: Site) -> None:
+        job_id = people.things_of_anna(site)
+        carla = people.new("carla", "admin")
+        assert carla.post(f"/v1/jobs/{job_id}:cancel").status_code == 202
+        assert carla.delete("/v1/schedules/nightly").status_code == 204
+        assert people.bert.put("/v1/tokens/dora", json={}).status_code == 403
+        assert people.bert.get("/v1/tokens").status_code == 403
+        assert carla.put("/v1/tokens/dora", json={}).json()["created_by"] == "carla"
+
+    def test_each_person_has_keys_of_their_own(self, people: People, site: Site) -> None:
+        headers = {"Idempotency-Key": "nightly"}
+        anna, bert = (
+            accepted(each.post("/v1/jobs", json=site.spec(), headers=headers)) for each in (people.anna, people.bert)
+        )
+        assert (anna["owner"], bert["owner"]) == ("anna", "bert")
+
+
+def test_no_route_changes_what_is_anothers(redis_url: str, tmp_path: Path, site: Site) -> None:
+    check_no_route_changes_what_is_anothers(redis_url, tmp_path / "root", site)
+
+
+def check_no_route_changes_what_is_anothers(redis_url: str, root: Path, site: Site, *, without: str = "") -> None:
+    with served(redis_url, root, without=without) as server, ExitStack() as clients:
+        _check_each_route(People(server, clients), site)
+
+
+def _check_each_route(people: People, site: Site) -> None:
+    job_id = people.things_of_anna(site)
+    paths: dict[str, dict[str, Any]] = accepted(people.operator.get("/v1/openapi.json"))["paths"]
+    tried = 0
+    for path, methods in paths.items():
+        is_hers = any(place in path for place in ("{job_id}", "{schedule}", "{endpoint}", "{asset}", "{datastore}"))
+        for method in sorted(set(methods) - {"get", "head", "parameters"}):
+            if is_hers and not path.endswith(":invoke"):
+                tried += 1
+                answer = people.bert.request(method.upper(), with_values(path, job_id), json={})
+                assert answer.status_code == 403, (method, path, answer.text)
+                assert "belongs to" in answer.json()["detail"], (method, path)
+    assert tried >= 20
+    assert accepted(people.anna.get(f"/v1/jobs/{job_id}"))["state"] == "queued"
+
+
+class TestOnlyOnesOwn:
+    @pytest.fixture
+    def people(self, redis_url: str, tmp_path: Path) -> Iterator[People]:
+        with served(redis_url, tmp_path / "root", "--visibility", "own") as server, ExitStack() as clients:
+            yield People(server, clients)
+
+    def test_what_is_anothers_is_not_there(self, people: People, site: Site) -> None:
+        job_id = people.things_of_anna(site)
+        paths: dict[str, dict[str, Any]] = accepted(people.operator.get("/v1/openapi.json"))["paths"]
+        for path, methods in paths.items():
+            if "get" in methods and any(place in path for place in ("{job_id}", "{schedule}", "{endpoint}")):
+                answer = people.bert.get(with_values(path, job_id))
+                assert answer.status_code == 404, (path, answer.text)
+        for path in ("/v1/jobs", "/v1/schedules", "/v1/batch-endpoints"):
+            assert accepted(people.bert.get(path))["items"] == [], path
+            assert len(accepted(people.anna.get(path))["items"]) == 1, path
+            assert len(accepted(people.operator.get(path))["items"]) == 1, path
+        resumed = people.bert.post("/v1/jobs", json=site.spec(resume_from=job_id))
+        assert "there is no job" in resumed.text
+        assert people.bert.post(f"/v1/jobs/{job_id}:cancel").status_code == 404
+
+
+class TestTokens:
+    def test_it_is_shown_once_and_stored_as_a_hash(self, redis_url: str, tmp_path: Path) -> None:
+        root = tmp_path / "root"
+        with served(redis_url, root) as server, client_of(server, OPERATOR) as operator, ExitStack() as clients:
+            text = accepted(operator.put("/v1/tokens/anna", json={"days": 1}))["token"]
+            assert text.startswith("prt_")
+            assert operator.put("/v1/tokens/anna", json={}).status_code == 409
+            [listed] = accepted(operator.get("/v1/tokens"))["items"]
+            assert listed == listed | {"name": "anna", "scopes": ["read", "submit"], "is_valid": True}
+            stored = b"".join(path.read_bytes() for path in (root / "tokens").iterdir())
+            assert text.encode() not in stored
+            assert text not in "".join(server.raw_log)
+            again = accepted(operator.put("/v1/tokens/anna", json={"replace": True}))["token"]
+            with client_of(server, text) as old, client_of(server, again) as new:
+                assert (old.get("/v1/jobs").status_code, new.get("/v1/jobs").status_code) == (401, 200)
+                browser = clients.enter_context(server.client())
+                signed_in = browser.post("/v1/session", json={"token": again})
+                assert (signed_in.json()["scopes"], signed_in.json()["has_people"]) == (["read", "submit"], True)
+                assert operator.delete("/v1/tokens/anna").status_code == 204
+                assert new.get("/v1/jobs").status_code == 401
+                assert browser.get("/v1/jobs").status_code == 401
+            assert operator.delete("/v1/tokens/anna").status_code == 404
+
+    def test_one_that_somebody_has_put_there_lets_nobody_in(self, redis_url: str, tmp_path: Path) -> None:
+        check_forged(redis_url, tmp_path / "root")
+
+    def test_the_one_of_an_embedded_cluster_shows_no_people(self, redis_url: str, tmp_path: Path) -> None:
+        with served(redis_url, tmp_path / "root") as server, server.client() as browser:
+            assert browser.post("/v1/session", json={"token": OPERATOR}).json()["has_people"] is False
+
+    def test_a_server_without_a_secret_makes_none(self, redis_url: str, tmp_path: Path) -> None:
+        with ApiServer(tmp_path / "root", redis_url) as server, server.client() as api:
+            refused = api.put("/v1/tokens/anna", json={})
+            assert (refused.status_code, "--insecure" in refused.json()["detail"]) == (409, True)
+
+
+def check_forged(redis_url: str, root: Path, *, without: str = "") -> None:
+    """Code of jobs that writes a token into the root folder gets in nowhere."""
+    with served(redis_url, root, without=without) as server, client_of(server, OPERATOR) as operator:
+        accepted(operator.put("/v1/tokens/anna", json={}))
+        stored = json.loads((root / "tokens" / "anna.json").read_bytes())
+        digest = hashlib.sha256(b"prt_forged").hexdigest()
+        forged = {**stored, "name": "mallory", "sha256": digest, "scopes": ["read", "submit", "admin"]}
+        (root / "tokens" / "mallory.json").write_text(json.dumps(forged))
+        (root / "tokens" / "anna.json").write_text(json.dumps({**stored, "sha256": digest}))
+        accepted(operator.get("/v1/tokens"))  # all are read anew
+        with client_of(server, "prt_forged") as mallory:
+            assert mallory.get("/v1/jobs").status_code == 401

@@ -57,6 +57,7 @@ EXPECTED = {
     errors.Fenced: (409, "fenced"),
     http_errors.HttpError: (500, "internal_error"),
     http_errors.Forbidden: (403, "cross_origin"),
+    http_errors.NotAllowed: (403, "not_allowed"),
     http_errors.NotAnOperator: (403, "not_an_operator"),
     http_errors.KeyInFlight: (409, "idempotency_key_in_flight"),
     http_errors.BodyTooLarge: (413, "body_too_large"),

@@ -93,7 +93,7 @@ def test_a_token_is_made_in_a_file_of_this_user(host: str, tmp_path: Path, monke
     path = state_folder() / "token"
 
     assert len(token.text) >= 40
-    assert token == Token(path.read_text().strip(), str(path)) == load_token(settings)
+    assert token[:2] == (path.read_text().strip(), str(path)) == load_token(settings)[:2]
     assert (stat.S_IMODE(path.stat().st_mode), stat.S_IMODE(path.parent.stat().st_mode)) == (0o600, 0o700)
     assert not (tmp_path / "root").exists()
 

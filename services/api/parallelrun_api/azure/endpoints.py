@@ -17,6 +17,7 @@ from parallelrun_api.azure.masking import check_not_masked, masked
 from parallelrun_api.azure.payload_store import Sent
 from parallelrun_api.azure.resolving import FaceNames
 from parallelrun_api.endpoints.accepting import Endpoints
+from parallelrun_api.people.person import CURRENT
 from parallelrun_api.submission.checks import PathChecks
 from parallelrun_core.errors import InvalidInput
 
@@ -33,9 +34,9 @@ _DEPLOYMENT: Final = _ENDPOINT + "/deployments/{deployment}"
 @router.get("/batchEndpoints")
 async def list_endpoints(request: Request, face: FaceOf) -> Response:
     """All batch endpoints."""
-    key = ("azure", "endpoints")
+    key, person = ("azure", "endpoints"), CURRENT.get()
     endpoints = await face.context.job_lists.run(key, face.context.endpoints.all)
-    return answer({"value": [_endpoint_answer(request, each) for each in endpoints]})
+    return answer({"value": [_endpoint_answer(request, each) for each in endpoints if person.may_see(each.owner)]})
 
 
 @router.get(_ENDPOINT)

@@ -19,6 +19,7 @@ from parallelrun_api.azure.masking import check_not_masked
 from parallelrun_api.azure.names import checked_name
 from parallelrun_api.azure.resolving import FaceNames
 from parallelrun_api.http.paging import clamped, decode_token, encode_token
+from parallelrun_api.people.person import CURRENT
 from parallelrun_api.submission.upload import Upload
 from parallelrun_api.views.jobs import Wanted
 from parallelrun_core.errors import InvalidInput
@@ -70,9 +71,10 @@ async def list_jobs(request: Request, face: FaceOf) -> Response:
     limit = clamped(int(most)) if most.isdecimal() and len(most) < 6 else _PAGE
     view = query.get("listViewType", "ActiveOnly")
     tag, schedule = query.get("tag", ""), query.get("scheduleId", "")
+    owner = CURRENT.get().only_owner
 
     def encoded() -> dict[str, Any]:
-        jobs, last = face.context.jobs.page(Wanted(), before=before, limit=limit)
+        jobs, last = face.context.jobs.page(Wanted(owner=owner), before=before, limit=limit)
         answers = [job_answer(face, request, job) for job in jobs]
         archived = {"ActiveOnly": (False,), "ArchivedOnly": (True,)}.get(view, (False, True))
         of_view = [each for each in answers if each["properties"]["isArchived"] in archived]
@@ -93,7 +95,7 @@ async def list_jobs(request: Request, face: FaceOf) -> Response:
             value["nextLink"] = f"{own_url(request)}{path}?{filters}"  # type: ignore[assignment]
         return value
 
-    key = ("azure", request.url.path, request.headers.get("host"), before, limit, view, tag, schedule)
+    key = ("azure", request.url.path, request.headers.get("host"), before, limit, view, tag, schedule, owner)
     return answer(await face.context.job_lists.run(key, encoded))
 
 

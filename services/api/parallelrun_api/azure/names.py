@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
@@ -31,9 +32,14 @@ def checked_name(name: str) -> str:
 
 
 class Names:
-    """The names below a root folder. Safe to share between threads and processes."""
+    """The names below a root folder. Safe to share between threads and processes.
 
-    def __init__(self, root: Path) -> None:
+    Args:
+        check_seen: raises NotFound for the id of a job that the person of the request may not see.
+    """
+
+    def __init__(self, root: Path, *, check_seen: Callable[[str], None] = lambda _: None) -> None:
+        self._check_seen = check_seen
         self._names = root / "azure" / "jobs" / "names"
         self._jobs = root / "azure" / "jobs" / "ids"
 
@@ -41,8 +47,13 @@ class Names:
         """The id of the job that a client calls by this name.
 
         Raises:
-            NotFound: there is none.
+            NotFound: there is none that this person may see.
         """
+        job_id = self._id_of(name)
+        self._check_seen(job_id)
+        return job_id
+
+    def _id_of(self, name: str) -> str:
         if is_job_id(name):
             return name
         try:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Depends
 
 from parallelrun_api.azure import assets, endpoints, history, identity, jobs, rest, schedules, workspace
+from parallelrun_api.azure.access import check_access
 from parallelrun_api.azure.asset_store import Shelf
 from parallelrun_api.azure.blobs import routes as blobs
 from parallelrun_api.azure.blobs.store import BlobStore
@@ -28,9 +29,9 @@ def open_face(app: FastAPI, context: Context, token: Token) -> APIRouter:
         token=token,
         blobs=BlobStore(settings.root, max_bytes=settings.max_upload_bytes),
         shelf=Shelf(settings.root),
-        names=Names(settings.root),
+        names=Names(settings.root, check_seen=context.access.check_job_seen),
     )
     router = APIRouter(redirect_slashes=False)
     for module in (identity, workspace, blobs, jobs, history, assets, schedules, endpoints, rest):
-        router.include_router(module.router)
+        router.include_router(module.router, dependencies=[Depends(check_access)])
     return router

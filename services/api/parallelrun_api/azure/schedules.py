@@ -15,6 +15,7 @@ from parallelrun_api.azure.face import WORKSPACE, Face, FaceOf, scope_of
 from parallelrun_api.azure.masking import check_not_masked, masked
 from parallelrun_api.azure.payload_store import Sent
 from parallelrun_api.azure.resolving import FaceNames
+from parallelrun_api.people.person import CURRENT
 from parallelrun_api.schedules.accepting import Schedules
 from parallelrun_api.submission.checks import PathChecks
 from parallelrun_api.views.shown import rfc3339
@@ -52,6 +53,7 @@ async def get_schedule(name: str, request: Request, face: FaceOf) -> Response:
 @router.get("/schedules")
 async def list_schedules(request: Request, face: FaceOf) -> Response:
     """All schedules; `listViewType` says which."""
+    owner = CURRENT.get().only_owner
     states = _VIEWS.get(request.query_params.get("listViewType", "EnabledOnly"), (True, False))
 
     def listed() -> list[dict[str, Any]]:
@@ -60,10 +62,10 @@ async def list_schedules(request: Request, face: FaceOf) -> Response:
         return [
             _answer_of(face, scope_of(request), name, revision)
             for name, revision in revisions
-            if revision is not None and revision.is_enabled in states
+            if revision is not None and revision.is_enabled in states and owner in (None, revision.owner)
         ]
 
-    key = ("azure", "schedules", scope_of(request), states)
+    key = ("azure", "schedules", scope_of(request), states, owner)
     return answer({"value": await face.context.job_lists.run(key, listed)})
 
 

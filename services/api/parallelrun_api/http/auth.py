@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from parallelrun_api.http.errors import Forbidden, Misdirected
 from parallelrun_api.http.problems import problem_response
-from parallelrun_api.people.person import CURRENT, Person
+from parallelrun_api.people.person import CURRENT, NOBODY
 from parallelrun_core.errors import ParallelRunError, Unauthorized
 
 if TYPE_CHECKING:
@@ -86,7 +86,9 @@ class Guard:
             if scope["path"] not in self._open_paths:
                 name = door.admit(scope, headers) if door is not None else self._check_token(scope["method"], headers)
                 scope.setdefault("state", {})["token_name"] = name
-                CURRENT.set(Person(name))
+                CURRENT.set(self._token.person_of(name))
+            else:
+                CURRENT.set(NOBODY)
         except ParallelRunError as error:
             answer = door.refusal if door is not None else problem_response
             await answer(error, scope["path"])(scope, receive, send)

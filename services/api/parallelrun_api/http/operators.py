@@ -7,7 +7,7 @@ could define one would have the rights of the provisioner.
 from __future__ import annotations
 
 from parallelrun_api.http.errors import NotAnOperator
-from parallelrun_api.people.person import ONLY_ONE
+from parallelrun_api.people.person import CURRENT, ONLY_ONE
 
 _NOBODY_ASKED = ""
 """The name of no token: the server requires none."""
@@ -30,8 +30,8 @@ class Operators:
         Raises:
             NotAnOperator: not with this token; says what to do.
         """
-        if token_name not in self._names:
+        if token_name not in self._names and not CURRENT.get().is_operator:
             raise NotAnOperator(
-                f"The token {token_name!r} may run jobs, not define computes. Whoever runs this server can allow that "
-                "with --operators."
+                f"The token {token_name!r} may run jobs, not define computes or make tokens. Whoever runs this server "
+                "can allow that with --operators, or with a token of the scope admin."
             )

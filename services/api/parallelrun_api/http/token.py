@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from parallelrun_api.http.named_tokens import NamedTokens
-from parallelrun_api.people.person import ONLY_ONE
+from parallelrun_api.people.issued import IssuedTokens
+from parallelrun_api.people.person import ONLY_ONE, Person
 from parallelrun_core.durable_files import write_once
 from parallelrun_core.service import telemetry
 from parallelrun_core.service.state_folder import state_folder
@@ -38,6 +39,10 @@ class Token(NamedTuple):
     """The file where it was read; empty if it was given by itself."""
     named: NamedTokens | None = None
     """Others, each with a name."""
+    issued: IssuedTokens | None = None
+    """Those that this server has made; None: it can't make any."""
+    sees_all: bool = True
+    """False where people see only what is their own."""
 
     @property
     def is_needed(self) -> bool:
@@ -48,7 +53,19 @@ class Token(NamedTuple):
         """The name of a token that a client presents; empty: it is none."""
         if self.text and hmac.compare_digest(presented, self.text.encode()):
             return ONLY_ONE
-        return self.named.name_of(presented) if self.named is not None else ""
+        if self.named is not None and (name := self.named.name_of(presented)):
+            return name
+        token = self.issued.of_text(presented) if self.issued is not None else None
+        return token.name if token is not None else ""
+
+    def person_of(self, name: str) -> Person:
+        """The person who has the token of this name. Those that are set, or in a file, have all scopes."""
+        if not self.is_needed or name == ONLY_ONE or (self.named is not None and self.named.token_of(name)):
+            return Person(name)
+        token = self.issued.named(name) if self.issued is not None else None
+        if token is None:
+            return Person(name, frozenset(), sees_all=False)
+        return Person(name, frozenset(token.scopes), self.sees_all, is_operator="admin" in token.scopes)
 
     def secret_of(self, name: str) -> bytes | None:
         """The token of this name; None: there is none. Where none is needed, the empty name has an empty one."""
@@ -56,7 +73,14 @@ class Token(NamedTuple):
             return None if name else b""
         if name == ONLY_ONE:
             return self.text.encode() or None
-        return (self.named.token_of(name) or None) if self.named is not None else None
+        if self.named is not None and (token := self.named.token_of(name)):
+            return token
+        return self.issued.secret_of(name) if self.issued is not None else None
+
+    @property
+    def has_people(self) -> bool:
+        """Return whether several people may use this server, each with a token of their own."""
+        return self.named is not None or (self.issued is not None and self.issued.has_any)
 
 
 def load_token(settings: ApiSettings) -> Token:
@@ -72,7 +96,9 @@ def load_token(settings: ApiSettings) -> Token:
     """
     token = _load(settings)
     _remove_old(settings.root / _NAME, token.file, str(settings.tokens_file or ""))
-    return token
+    key = settings.sealing_key or token.text.encode()
+    issued = IssuedTokens(settings.root, key) if key and token.is_needed else None
+    return token._replace(issued=issued, sees_all=settings.visibility == "all")
 
 
 def _load(settings: ApiSettings) -> Token:

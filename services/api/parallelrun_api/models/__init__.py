@@ -31,6 +31,7 @@ from parallelrun_api.models.jobs import (
 from parallelrun_api.models.log_lines import LogLine, LogLines
 from parallelrun_api.models.mini_batches import MiniBatch, MiniBatchFailure, MiniBatchPage, MiniBatchTries, MiniBatchTry
 from parallelrun_api.models.nodes import Finding, Node, NodeCheck, NodeCheckAsked, NodeGpu, NodeList, NodePressure
+from parallelrun_api.models.people import NewToken, Token, TokenList, TokenRequest
 from parallelrun_api.models.problems import Problem, ProblemEntry
 from parallelrun_api.models.profiles import Profile, ProfileCall, ProfiledFunction, ProfiledWorker, ProfileTree
 from parallelrun_api.models.reports import Metric, MetricPoint, MetricReport, StorageReport, StorageRequests
@@ -101,6 +102,7 @@ __all__ = [
     "MiniBatchTries",
     "MiniBatchTry",
     "NamedOutput",
+    "NewToken",
     "Node",
     "NodeCheck",
     "NodeCheckAsked",
@@ -133,6 +135,9 @@ __all__ = [
     "Throughput",
     "Tiles",
     "Timeline",
+    "Token",
+    "TokenList",
+    "TokenRequest",
     "TrySpans",
     "WorkerStacks",
 ]

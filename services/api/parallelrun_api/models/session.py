@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from pydantic import Field
+
 from parallelrun_api.models.answer import Answer, Time
+from parallelrun_api.models.people import Scope
 
 
 class Session(Answer):
@@ -12,6 +15,10 @@ class Session(Answer):
     token_name: str
     """The name of the token that it has signed in with; empty if none is needed."""
     is_token_needed: bool
+    scopes: list[Scope] = Field(default=[])
+    """The scopes of that token: what this browser may do."""
+    has_people: bool = False
+    """True if several people have tokens of their own: then it matters whose a job is."""
     ends: Time | None
     """Time when it has to sign in again; null: never."""
 

@@ -1,4 +1,6 @@
 """The people of a cluster: who makes a request, by what token, and what is whose.
 
 person.py    the person of a request, and the scopes of their token
+issued.py    tokens that the server has made, stored as hashes
+access.py    decides what a person may see and change
 """

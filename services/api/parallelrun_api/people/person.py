@@ -21,11 +21,14 @@ class Person:
         name: that of the token; empty: the server requires none.
         scopes: those of the token.
         sees_all: False where a person sees only what is their own.
+        is_operator: they may define computes and make tokens, by the scope of a token that was made here. Of other
+            tokens, `Operators` knows.
     """
 
     name: str = ""
     scopes: frozenset[Scope] = frozenset(SCOPES)
     sees_all: bool = True
+    is_operator: bool = False
 
     @property
     def owner(self) -> str:
@@ -50,5 +53,7 @@ class Person:
         return None if self.is_admin or self.sees_all else self.owner
 
 
+NOBODY: Final = Person(scopes=frozenset(), sees_all=False)
+"""Whoever makes a request for which no token is needed."""
 CURRENT: Final[ContextVar[Person]] = ContextVar("person", default=Person())  # noqa: B039 - frozen
 """The person of the request that is being answered; outside of one, whoever runs the server."""

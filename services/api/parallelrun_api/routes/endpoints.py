@@ -12,6 +12,7 @@ from parallelrun_api.context import Ctx
 from parallelrun_api.endpoints.models import BatchDeployment, BatchDeploymentList, BatchEndpoint, BatchEndpointList
 from parallelrun_api.http.answers import encoded_answer, json_answer
 from parallelrun_api.models import Job
+from parallelrun_api.people.person import CURRENT
 from parallelrun_api.routes.responses import TraceParent, problems
 from parallelrun_api.submission.forms import CODE
 from parallelrun_api.submission.idempotency import checked_key
@@ -78,7 +79,10 @@ Deployment = Annotated[str, Path(description="Name of a deployment.", pattern=NA
 @router.get("/batch-endpoints", summary="List batch endpoints", response_model=BatchEndpointList, responses=problems())
 def list_batch_endpoints(context: Ctx) -> Response:
     """All batch endpoints, by name."""
-    return json_answer(BatchEndpointList(items=context.endpoints.all()))
+    person = CURRENT.get()
+    return json_answer(
+        BatchEndpointList(items=[each for each in context.endpoints.all() if person.may_see(each.owner)])
+    )
 
 
 @router.get(

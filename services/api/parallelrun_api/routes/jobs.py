@@ -14,6 +14,7 @@ from parallelrun_api.context import Context, Ctx
 from parallelrun_api.http.answers import encoded_answer, json_answer
 from parallelrun_api.http.paging import DEFAULT_LIMIT, Limit, PageToken, page_answer
 from parallelrun_api.models import Job, JobPage
+from parallelrun_api.people.person import CURRENT
 from parallelrun_api.routes.responses import JobId, TraceParent, problems
 from parallelrun_api.submission.idempotency import checked_key
 from parallelrun_api.submission.upload import FORM_TYPE, JSON_TYPE, YAML_TYPES, read_upload
@@ -147,7 +148,8 @@ async def list_jobs(
 ) -> Response:
     """The newest jobs first, without those that are steps of pipelines. A page may hold fewer than asked for; the last
     one has no `next_page_token`."""
-    job_filter = Wanted(state=status, parent=parent, has_steps=steps, owner=owner)
+    only = CURRENT.get().only_owner
+    job_filter = Wanted(state=status, parent=parent, has_steps=steps, owner=owner if only is None else only)
     return await page_answer(
         context.job_lists,
         JobPage,

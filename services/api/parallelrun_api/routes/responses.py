@@ -10,7 +10,7 @@ from starlette.convertors import StringConvertor
 _PROBLEMS: Final = {
     400: "The body can't be read as JSON in UTF-8.",
     401: "The token is missing or wrong.",
-    403: "The request comes from a page of another origin.",
+    403: "The token may not do this, or the request comes from a page of another origin.",
     404: "There is no such job, file, node, compute, datastore or asset.",
     409: "The current state doesn't allow this.",
     413: "The body is over a limit.",

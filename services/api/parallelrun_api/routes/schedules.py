@@ -12,6 +12,7 @@ from parallelrun_api.context import Ctx
 from parallelrun_api.http.answers import json_answer
 from parallelrun_api.http.paging import DEFAULT_LIMIT, Limit, PageToken, page_answer
 from parallelrun_api.models import Job
+from parallelrun_api.people.person import CURRENT
 from parallelrun_api.routes.responses import problems
 from parallelrun_api.schedules import shown
 from parallelrun_api.schedules.models import FirePage, Schedule, SchedulePage
@@ -73,11 +74,12 @@ Name = Annotated[str, Path(description="Name of a schedule.", pattern=NAME_PATTE
 @router.get("/schedules", summary="List schedules", response_model=SchedulePage, responses=problems(429))
 async def list_schedules(context: Ctx, limit: Limit = DEFAULT_LIMIT, page_token: PageToken = "") -> Response:
     """All schedules, by name."""
+    only = CURRENT.get().only_owner
     return await page_answer(
         context.job_lists,
         SchedulePage,
-        ("schedules",),
-        lambda after, most: shown.page(context.schedules.store, after=after, limit=most),
+        ("schedules", only),
+        lambda after, most: shown.page(context.schedules.store, after=after, limit=most, owner=only),
         limit=limit,
         page_token=page_token,
     )

@@ -12,6 +12,7 @@ from parallelrun_api.http.answers import json_answer
 from parallelrun_api.http.sessions import Sessions
 from parallelrun_api.models import Session, SignInCode
 from parallelrun_api.models.answer import Asked
+from parallelrun_api.people.person import SCOPES
 from parallelrun_api.routes.responses import problems
 from parallelrun_core.errors import Unauthorized
 
@@ -44,10 +45,12 @@ def show_session(request: Request, sessions: Ours) -> Response:
     """Return whether this browser is signed in, and until when. Needs no token."""
     signed_in = sessions.of(_headers(request))
     is_needed = sessions.token.is_needed
+    name = signed_in.token_name if signed_in is not None else ""
     return json_answer(
         Session(
+            **_rights(sessions, name, is_signed_in=signed_in is not None or not is_needed),
             is_signed_in=signed_in is not None or not is_needed,
-            token_name=signed_in.token_name if signed_in is not None else "",
+            token_name=name,
             is_token_needed=is_needed,
             ends=_time(signed_in.ends) if signed_in is not None and is_needed else None,
         )
@@ -79,6 +82,7 @@ def sign_in(request: Request, sessions: Ours, credentials: SignIn) -> Response:
     request.scope["state"]["token_name"] = name
     session, cookie = sessions.new_cookie(name, _headers(request), until)
     answer = Session(
+        **_rights(sessions, name, is_signed_in=True),
         is_signed_in=True,
         token_name=session.token_name,
         is_token_needed=sessions.token.is_needed,
@@ -107,6 +111,12 @@ def make_sign_in_code(request: Request, sessions: Ours) -> Response:
     with that one."""
     code, ends = sessions.new_code(request.scope["state"].get("token_name", ""), _headers(request))
     return json_answer(SignInCode(code=code, ends=_time(ends), link=f"/#code={code}"))
+
+
+def _rights(sessions: Sessions, name: str, *, is_signed_in: bool) -> dict[str, Any]:
+    """The fields of a session that say what its token allows."""
+    scopes = sessions.token.person_of(name).scopes if is_signed_in else frozenset()
+    return {"scopes": [scope for scope in SCOPES if scope in scopes], "has_people": sessions.token.has_people}
 
 
 def _headers(request: Request) -> dict[bytes, bytes]:

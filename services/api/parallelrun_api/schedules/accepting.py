@@ -175,6 +175,8 @@ class Schedules:
         """The job that there is, with some changes."""
         try:
             record = job_folder(self._root, name).record()
+            if not CURRENT.get().may_see(record.owner):
+                raise NotFound
         except NotFound as error:
             raise InvalidInput.at(_LIKE, f"there is no job {name[:80]!r}", "its id, as in azureml:job_…") from error
         for compute in sorted(computes_in(record.spec)):

@@ -65,8 +65,14 @@ def fire_of(fire: Fire) -> models.Fire:
     )
 
 
-def page(store: ScheduleStore, *, after: str, limit: int) -> tuple[list[models.Schedule], str | None]:
-    """Schedules whose names come after this one, and the last of them if there may be more."""
+def page(
+    store: ScheduleStore, *, after: str, limit: int, owner: str | None = None
+) -> tuple[list[models.Schedule], str | None]:
+    """Schedules whose names come after this one, and the last of them if there may be more.
+
+    Args:
+        owner: only those of this person; None: of everybody.
+    """
     items: list[models.Schedule] = []
     last = ""
     for name in store.names():
@@ -76,7 +82,9 @@ def page(store: ScheduleStore, *, after: str, limit: int) -> tuple[list[models.S
             return items, last
         last = name
         try:
-            items.append(schedule(store, name, store.get(name)))
+            revision = store.get(name)
+            if owner in (None, revision.owner):
+                items.append(schedule(store, name, revision))
         except (CorruptLog, NewerSchema, NotFound) as error:  # or it is just being made or deleted
             log.warning("schedule_unreadable", schedule=name, error=error.message)
     return items, None

@@ -20,6 +20,7 @@ from typing import Final
 import msgspec
 
 from parallelrun_api.http.errors import KeyReused
+from parallelrun_api.people.person import CURRENT
 from parallelrun_core.documents.codecs import RecordCodec
 from parallelrun_core.documents.collection import Documents
 from parallelrun_core.documents.file_store import FileStore
@@ -103,7 +104,9 @@ class KeyClaims:
 
 
 def _digest(key: str) -> str:
-    return hashlib.sha256(key.encode()).hexdigest()
+    """Return what a key is called on disk. Each person has keys of their own."""
+    owner = CURRENT.get().owner
+    return hashlib.sha256((f"{owner}\0{key}" if owner else key).encode()).hexdigest()
 
 
 def _day(now: float) -> date:

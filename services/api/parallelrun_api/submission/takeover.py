@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+from parallelrun_api.people.person import CURRENT
 from parallelrun_core.errors import Conflict, InvalidInput, NotFound, Problem
 from parallelrun_core.folder.job_folder import JobFolder, job_folder
 from parallelrun_core.folder.records import JobRecord
@@ -60,7 +61,10 @@ def check_earlier_pipeline(root: Path, job_id: str) -> None:
 def _named(root: Path, job_id: str) -> tuple[JobFolder, JobRecord]:
     try:
         folder = job_folder(root, job_id)
-        return folder, folder.record()
+        record = folder.record()
+        if not CURRENT.get().may_see(record.owner):
+            raise NotFound
+        return folder, record
     except NotFound as error:
         hint = "the id of an earlier job of this server; `parallelrun run` takes over from a folder: --resume-from DIR"
         raise InvalidInput.at(_POINTER, f"there is no job {job_id!r} here", hint) from error

@@ -1,0 +1,74 @@
+"""`parallelrun token …`"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from parallelrun.cli.output import Format, FormatOption
+from parallelrun.cli.server import Token, Url, connect
+
+token = typer.Typer(
+    help="Tokens of the people and services that use a server.", no_args_is_help=True, rich_markup_mode=None
+)
+
+Name = Annotated[str, typer.Argument(metavar="NAME", show_default=False)]
+
+
+@token.command()
+def create(
+    name: Name,
+    *,
+    scopes: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--scope",
+            help="read: see; submit: also submit jobs and change one's own things; admin: also change everybody's, "
+            "define computes, and make tokens. Can be repeated.",
+            show_default="submit",
+        ),
+    ] = None,
+    days: Annotated[float, typer.Option(help="Days for which it is valid; 0: until it is revoked.")] = 0,
+    replace: Annotated[
+        bool, typer.Option("--replace", help="In place of the token of this name, which is not valid any more then.")
+    ] = False,
+    form: FormatOption = Format.TABLE,
+    url: Url = "",
+    token: Token = "",
+) -> None:
+    """Make a token, and print it. It is shown this once: the server stores a hash of it."""
+    from parallelrun.cli.output import say, show_change
+
+    with connect(url, token) as client:
+        created = client.tokens.create(name, scopes=scopes or ["submit"], days=days, replace=replace)
+    show_change(created, form, name=created.token)
+    say(f"{created.name} may {', '.join(created.scopes)}{f' until {created.expires}' if created.expires else ''}")
+    say("whoever has it sets PARALLELRUN_URL and PARALLELRUN_TOKEN; nobody can show it again")
+
+
+@token.command("list")
+def list_tokens(form: FormatOption = Format.TABLE, url: Url = "", token: Token = "") -> None:
+    """List all tokens that the server has made, without their texts."""
+    from parallelrun.cli.output import show_list
+
+    with connect(url, token) as client:
+        show_list(
+            client.tokens.list(),
+            form,
+            name=lambda each: each.name,
+            columns=[
+                ("NAME", lambda each: each.name),
+                ("SCOPES", lambda each: ",".join(each.scopes)),
+                ("CREATED", lambda each: each.created),
+                ("BY", lambda each: each.created_by),
+                ("EXPIRES", lambda each: each.expires if each.is_valid else f"{each.expires} (expired)"),
+            ],
+        )
+
+
+@token.command()
+def revoke(name: Name, url: Url = "", token: Token = "") -> None:
+    """Let nobody in with this token any more. What was made with it stays."""
+    with connect(url, token) as client:
+        client.tokens.revoke(name)

@@ -1,0 +1,28 @@
+"""Tokens as the server answers."""
+
+from __future__ import annotations
+
+import msgspec
+
+
+class Token(msgspec.Struct, kw_only=True, frozen=True):
+    """A token of a person or a service, without its text."""
+
+    name: str
+    """The owner of what is made with it."""
+    scopes: list[str] = []
+    """`read`, `submit`, `admin`."""
+    created: str | None = None
+    created_by: str = ""
+    """The name of the token with which it was made."""
+    expires: str | None = None
+    """Time from which it is not valid any more; None: never."""
+    is_valid: bool = True
+    """False if it has expired."""
+
+
+class NewToken(Token, kw_only=True, frozen=True):
+    """A token that was just made."""
+
+    token: str
+    """Its text, which nobody can show again."""

@@ -1,0 +1,42 @@
+"""Decides who may make a request of this face, as for all other routes."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from anyio.to_thread import run_sync
+from fastapi import Request
+
+from parallelrun_api.azure.catalog import SHARED
+from parallelrun_api.azure.face import Face, FaceOf
+from parallelrun_api.people.access import Subject
+from parallelrun_core.errors import NotFound
+
+_READS: Final = frozenset({"read_run", "resolve_uris", "hand_out_signature", "hand_out_token", "list_compute_nodes"})
+"""Routes that change nothing, though their method is another one than GET."""
+
+
+async def check_access(request: Request, face: FaceOf) -> None:
+    """Make sure that the person of a request may make it. Raises NotAllowed, NotFound."""
+    route = request.scope.get("route")
+    path = str(getattr(route, "path", ""))
+    subject = await run_sync(_subject, face, path, dict(request.path_params))
+    is_read = getattr(route, "name", "") in _READS
+    await face.context.access.check(
+        request.method, subject, is_read=is_read, makes_own=path.endswith("/batchEndpoints/{name}/jobs")
+    )
+
+
+def _subject(face: Face, path: str, path_params: dict[str, str]) -> Subject | None:
+    name = path_params.get("name", "")
+    if "/jobs/{name}" in path or "/runs/{name}" in path:
+        try:
+            return Subject("job", face.names.job_id(name))
+        except NotFound:
+            return None  # it is about to be submitted, or the route says that there is none
+    if "/batchEndpoints/{name}" in path:
+        return Subject("batch endpoint", name)
+    if "/schedules/{name}" in path:
+        return Subject("schedule", name)
+    kind = SHARED.get(path_params.get("kind", ""))
+    return Subject("asset", name, kind) if kind is not None and name else None

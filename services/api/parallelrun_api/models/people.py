@@ -1,0 +1,51 @@
+"""Answers about tokens and the people who have them."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from parallelrun_api.models.answer import Answer, Asked, Time
+
+Scope = Literal["read", "submit", "admin"]
+
+
+class TokenRequest(Asked):
+    """The token that is to be made."""
+
+    scopes: list[Scope] = Field(default=["read", "submit"], min_length=1, max_length=3)
+    """`read`: see; `submit`: also submit jobs, and change one's own things; `admin`: also change everybody's things,
+    define computes and datastores, and make tokens. Each one has those before it."""
+    days: float = Field(default=0, ge=0, le=36_500, allow_inf_nan=False)
+    """Days for which it is valid; 0: until it is revoked."""
+    replace: bool = False
+    """Make it in place of the token of this name, which is not valid any more then."""
+
+
+class Token(Answer):
+    """A token of a person or a service, without its text."""
+
+    name: str = Field(examples=["anna"])
+    """The owner of what is made with it."""
+    scopes: list[Scope]
+    created: Time
+    created_by: str
+    """The name of the token with which it was made."""
+    expires: Time | None = None
+    """Time from which it is not valid any more; null: never."""
+    is_valid: bool
+    """False if it has expired."""
+
+
+class NewToken(Token):
+    """A token that was just made."""
+
+    token: str
+    """Its text, which nobody can show again: the server stores a hash of it."""
+
+
+class TokenList(Answer):
+    """The tokens that this server has made, by name."""
+
+    items: list[Token]
