@@ -39,8 +39,8 @@ class ApiSettings(SealsComputes):
     """Names of tokens in `tokens_file`, separated by ',', whose owners may also define computes. The token that is set
     by itself, or that the server has made, always may."""
     visibility: Literal["all", "own"] = "all"
-    """What people with tokens that this server has made see: `all` jobs, schedules and endpoints, of which they change
-    their own, or only their `own`. The scope `admin` sees and changes everything."""
+    """Jobs, schedules and endpoints that people see who have tokens that this server has made: `all`, of which they
+    change their own, or only their `own`. The scope `admin` sees and changes everything."""
     insecure: bool = False
     """Require no token: everybody on this machine can run code as this user. Only with a loopback address."""
     allowed_roots: str = ""

@@ -20,6 +20,7 @@ from parallelrun_api.azure.blobs.store import OverQuota
 from parallelrun_api.context import build_context
 from parallelrun_api.http import errors as http_errors
 from parallelrun_api.http.token import Token
+from parallelrun_api.people.access import NotAllowed
 from parallelrun_api.settings import ApiSettings
 from parallelrun_core import errors
 from parallelrun_core.azure.scope import TooLarge
@@ -57,7 +58,7 @@ EXPECTED = {
     errors.Fenced: (409, "fenced"),
     http_errors.HttpError: (500, "internal_error"),
     http_errors.Forbidden: (403, "cross_origin"),
-    http_errors.NotAllowed: (403, "not_allowed"),
+    NotAllowed: (403, "not_allowed"),
     http_errors.NotAnOperator: (403, "not_an_operator"),
     http_errors.KeyInFlight: (409, "idempotency_key_in_flight"),
     http_errors.BodyTooLarge: (413, "body_too_large"),

@@ -3,7 +3,6 @@
 ParallelRunError
 └── HttpError
     ├── Forbidden               a page of another origin sent the request               403
-    ├── NotAllowed              the token may not do this, or the thing is another's     403
     ├── NotAnOperator           the token may run jobs, and not change the cluster      403
     ├── KeyInFlight             the first request with this Idempotency-Key isn't done  409
     ├── BodyTooLarge            the body is over a limit                                413
@@ -33,13 +32,6 @@ class Forbidden(HttpError):
     """This request comes from a page of another origin."""
 
     code = "cross_origin"
-    http_status = 403
-
-
-class NotAllowed(HttpError):
-    """The token may not do this, or the thing belongs to somebody else."""
-
-    code = "not_allowed"
     http_status = 403
 
 

@@ -40,7 +40,7 @@ class Token(NamedTuple):
     named: NamedTokens | None = None
     """Others, each with a name."""
     issued: IssuedTokens | None = None
-    """Those that this server has made; None: it can't make any."""
+    """Tokens that this server has made; None: it can't make any."""
     sees_all: bool = True
     """False where people see only what is their own."""
 

@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from anyio.to_thread import run_sync
 
-from parallelrun_api.http.errors import NotAllowed
 from parallelrun_api.people.person import CURRENT, Person
 from parallelrun_core.assets.catalog import Catalog
 from parallelrun_core.endpoints.store import EndpointStore
-from parallelrun_core.errors import CorruptLog, InvalidInput, NewerSchema, NotFound
+from parallelrun_core.errors import CorruptLog, InvalidInput, NewerSchema, NotFound, ParallelRunError
 from parallelrun_core.folder.job_folder import job_folder
 from parallelrun_core.lru_cache import LruCache
 from parallelrun_core.schedules.store import ScheduleStore
@@ -23,6 +22,13 @@ _SAFE_METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 _OF_ALL: Final = frozenset({"asset", "datastore"})
 """Everybody may see these: they have names so that the jobs of others can name them."""
 _JOBS: Final = 10_000
+
+
+class NotAllowed(ParallelRunError):
+    """The token may not do this, or the thing belongs to somebody else."""
+
+    code = "not_allowed"
+    http_status = 403
 
 
 class Subject(NamedTuple):
