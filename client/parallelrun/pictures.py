@@ -69,7 +69,7 @@ class Timeline(msgspec.Struct, kw_only=True, frozen=True):
 
 
 class Throughput(msgspec.Struct, kw_only=True, frozen=True):
-    """What was done in time: each list has a value for each bucket, from `start` on."""
+    """The work done in time: each list has a value for each bucket, from `start` on."""
 
     start: str | None = None
     bucket_s: float = 0
@@ -97,7 +97,7 @@ class KindOfError(msgspec.Struct, kw_only=True, frozen=True):
 
 
 class KindsOfErrors(msgspec.Struct, kw_only=True, frozen=True):
-    """What has failed, the most frequent first."""
+    """Failures by kind, the most frequent first."""
 
     items: list[KindOfError] = []
     count: int = 0

@@ -1,4 +1,4 @@
-"""What the profiler has measured in the workers of a job."""
+"""Measurements of the profiler in the workers of a job."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ class ProfiledFunction(msgspec.Struct, kw_only=True, frozen=True):
     own_s: float = 0.0
     """Without functions that it has called."""
     cumulative_s: float = 0.0
-    """With them."""
+    """Seconds in it and in the functions that it has called."""
 
 
 class Profile(msgspec.Struct, kw_only=True, frozen=True):
     """The profiles of a job's workers, summed up."""
 
     profiling_module: str = ""
-    """As the job asks for; empty: for none."""
+    """Name of the profiler that the job asks for; empty: none."""
     workers: list[ProfiledWorker] = []
     left_out: int = 0
     """Workers whose profiles are not in it."""

@@ -79,7 +79,7 @@ class Schedules:
         return as_model(self._transport.request("GET", _path(name), idempotent=True), Schedule)
 
     def enable(self, name: str) -> Schedule:
-        """From now on, make its jobs when they are due. What was due meanwhile is not made up. Raises NotFound."""
+        """Make its jobs from now on, when they are due. What was due meanwhile is not made up. Raises NotFound."""
         return as_model(self._transport.request("POST", f"{_path(name)}:enable", idempotent=True), Schedule)
 
     def disable(self, name: str) -> Schedule:

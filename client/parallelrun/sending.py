@@ -1,4 +1,4 @@
-"""What is sent of a job: its spec, its code in a zip, and what its submission is a part of."""
+"""The parts of a job that are sent: its spec, its code in a zip, and what its submission is a part of."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the workers of a running job are: asked for, and waited for."""
+"""The stacks of the workers of a running job are: asked for, and waited for."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class WorkerStacks(msgspec.Struct, kw_only=True, frozen=True):
     doing: str = "unknown"
     """`waits_for_work`, `computes`, `waits`, `unknown`."""
     note: str = ""
-    """What else is to be known of it, in words."""
+    """A note about it, in words."""
     threads: list[ThreadStack] = []
 
 
@@ -55,7 +55,7 @@ class NodeStacks(msgspec.Struct, kw_only=True, frozen=True):
 
 
 class Stacks(msgspec.Struct, kw_only=True, frozen=True):
-    """What the nodes of a job have answered."""
+    """The answers of a job's nodes."""
 
     nodes: list[NodeStacks]
     silent: list[str]

@@ -31,14 +31,14 @@ Body = Callable[[], dict[str, Any]]
 
 @dataclass(frozen=True, kw_only=True)
 class RetryPolicy:
-    """How often, and with which pauses, an idempotent request is repeated."""
+    """The rule by which, and the pauses after which, an idempotent request is repeated."""
 
     attempts: int = 5
     first_pause_s: float = 0.2
     longest_pause_s: float = 30.0
     """A server that asks for a longer pause than this counts as down."""
     busy_s: float = 120.0
-    """How long a server may answer that it is busy (429), which says that it is well and will answer later."""
+    """Seconds for which a server may answer that it is busy (429), which says that it is well and will answer later."""
 
     def busy_pause_s(self, refusals: int, asked_s: float | None, waited_s: float) -> float | None:
         """Return how long to wait after so many answers in a row that the server is busy; None: give up."""

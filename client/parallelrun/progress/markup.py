@@ -19,7 +19,7 @@ _VOID = frozenset({"meta", "rect", "path", "line", "br"})
 
 
 def element(tag: str, *children: Child, **attributes: str | float | bool | None) -> Markup:
-    """One element. In names of attributes, `_` stands for a hyphen, and is dropped at the end. None leaves one out."""
+    """Return one element. In names of attributes, `_` stands for a hyphen, dropped at the end; None leaves one out."""
     words = [tag]
     for name, value in attributes.items():
         if value is None or value is False:
@@ -33,7 +33,7 @@ def element(tag: str, *children: Child, **attributes: str | float | bool | None)
 
 
 def joined(children: Iterable[Child]) -> Markup:
-    """One after the other."""
+    """Join elements, one after the other."""
     return Markup("".join(map(_text_of, children)))
 
 

@@ -1,4 +1,4 @@
-"""How the steps of a pipeline stand, in words. Pure functions."""
+"""The state of the steps of a pipeline, in words. Pure functions."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def describe_pipeline(state: str, steps: Sequence[Step]) -> str:
 
 
 def most_urgent(steps: Sequence[Step], most: int) -> tuple[list[Step], str]:
-    """Those that are worth a line each, in their order, and the others in words."""
+    """Split steps into those that are worth a line each, in their order, and the others in words."""
     if len(steps) <= most:
         return [*steps], ""
     ranked = sorted(range(len(steps)), key=lambda index: _URGENT.index(steps[index].state))

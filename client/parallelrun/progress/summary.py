@@ -1,4 +1,4 @@
-"""How a job has ended, and what to do about it, in words."""
+"""The end of a job, and what to do about it, in words."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ _USAGE: Final = ("Cpu Percent", "Memory Used Percent")
 
 @dataclass(frozen=True, kw_only=True)
 class Usage:
-    """How much of a node was used, in percent, from its first measurement to its last."""
+    """Use of a node, in percent, from its first measurement to its last."""
 
     node: str
     begin: str
@@ -44,7 +44,7 @@ class Usage:
 
 @dataclass(frozen=True, kw_only=True)
 class Facts:
-    """What a report shows. What the server doesn't know is empty."""
+    """The facts of a report. What the server doesn't know is empty."""
 
     job: Job
     server: str
@@ -92,7 +92,7 @@ def _or(otherwise: Answer, ask: Callable[[], Answer]) -> Answer:
 
 
 def _usages(client: Client, job_id: str) -> Iterator[Usage]:
-    """Of the first nodes, what they have measured of themselves."""
+    """Return what the first nodes have measured of themselves."""
     prefix, name = "sys/perf/", "/node_resource_usage.csv"
     paths = [log.path for log in client.logs.list(job_id) if log.path.startswith(prefix) and log.path.endswith(name)]
     for path in sorted(paths)[:_NODES]:
@@ -112,7 +112,7 @@ def _usages(client: Client, job_id: str) -> Iterator[Usage]:
 
 
 def thinned(values: list[float], most: int) -> list[float]:
-    """As many values at most, each the highest of those that it stands for."""
+    """Return as many values at most, each the highest of those that it stands for."""
     step = -(-len(values) // most)
     return [max(values[at : at + step]) for at in range(0, len(values), step)] if values else []
 

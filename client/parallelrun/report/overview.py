@@ -112,7 +112,7 @@ def _finding(each: Finding) -> Markup:
 
 
 def steps(facts: Facts) -> Markup | None:
-    """Of a pipeline, its steps."""
+    """The steps of a pipeline."""
     if not facts.job.steps:
         return None
     rows = [

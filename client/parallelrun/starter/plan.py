@@ -49,7 +49,7 @@ class Answers:
     """The path or URL of the data, as the job file is to name it; empty: a small sample is written."""
     result: Result = Result.ROWS
     step: str = ""
-    """How the table is read, as YAML on one line; empty: as its name says."""
+    """The read step of the table, as YAML on one line; empty: as its name says."""
 
 
 _SCRIPTS: Final = {

@@ -21,7 +21,7 @@ def address_of(server: str, job_id: str) -> str:
 
 
 def sign_in_address(client: Client, job_id: str = "") -> str:
-    """The same, or that of the page of all jobs, with a code that signs in one browser, once, so that nobody copies
+    """Return the address of a job's page, or of all jobs, with a code that signs in one browser, once: nobody copies
     tokens around.
 
     It is in the part of the address that browsers send to nobody. A server that makes no codes asks for the token.

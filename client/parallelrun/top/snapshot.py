@@ -1,4 +1,4 @@
-"""What one screen shows of a job, fetched with a few requests, each of which answers whatever the job's size is."""
+"""One screen of a job, fetched with a few requests, each of which answers whatever the job's size is."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Snapshot(msgspec.Struct, kw_only=True, frozen=True):
 
     job: Job
     nodes: list[Node] = []
-    """Those that work for it."""
+    """Nodes that work for it."""
     throughput: Throughput = msgspec.field(default_factory=Throughput)
     workers: Timeline = msgspec.field(default_factory=Timeline)
     """The last minute of each."""
@@ -56,7 +56,7 @@ def take(client: Client, job: Job) -> Snapshot:
 
 
 def take_patiently(client: Client, job: Job, before: Snapshot) -> Snapshot:
-    """The same while a server comes and goes: what was known before, with the job as it is now."""
+    """Return a snapshot while a server comes and goes: what was known before, with the job as it is now."""
     try:
         return take(client, job)
     except (ConnectionFailed, Unavailable):

@@ -25,7 +25,7 @@ _SLOTS_PER_CPU: Final = 4
 
 @dataclass(frozen=True, kw_only=True)
 class Tuned:
-    """What was tried, and what came out."""
+    """The trials, and what came out."""
 
     tried: list[Tried]
     best: Tried
@@ -34,7 +34,7 @@ class Tuned:
     nodes: int | None
     """Number of nodes are enough; None: no number is."""
     seconds: float
-    """How long the job would take with all that."""
+    """Seconds that the job would take with all that."""
 
 
 def tune(

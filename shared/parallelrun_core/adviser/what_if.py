@@ -1,4 +1,4 @@
-"""What-if curves: the time of a job with other numbers of nodes or processes, or with mini-batches of other sizes."""
+"""Curves of the time of a job with other numbers of nodes or processes, or with mini-batches of other sizes."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What every process of ours rests on: logs, signals, pauses between tries, child processes, failpoints."""
+"""The base of every process of ours: logs, signals, pauses between tries, child processes, failpoints."""

@@ -120,7 +120,7 @@ class JobSpec(Strict):
     mini_batches_in_flight: int | Literal["auto"] = 1
     """Mini-batches that a worker runs at once when `run()` waits for something; `auto`: while throughput grows."""
     in_flight: Literal["async", "threads", "streaming"] = "async"
-    """How it does that: `async def run`, an ordinary `run()` in threads, or a script with `enqueue()`."""
+    """The way in which it does: `async def run`, an ordinary `run()` in threads, or a script with `enqueue()`."""
 
     run_invocation_timeout: Seconds = 60
     """Seconds that one `run()` may take."""

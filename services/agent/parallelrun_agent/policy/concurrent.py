@@ -84,7 +84,7 @@ class ConcurrentInFlight(InFlight):
 
 
 class Concurrency(LookAhead):
-    """How many mini-batches a worker runs at once: a number, or what its throughput asks for.
+    """The policy for how many mini-batches a worker runs at once: a number, or what its throughput asks for.
 
     Args:
         most: the number; None: it grows for as long as throughput grows with it.

@@ -92,4 +92,4 @@ def read_record(folder: Path, name: str, term: int, offset: int) -> bytes | None
 
 
 def _pass_over(_: Damage) -> None:
-    """See above."""
+    """Ignore damage that a log has: who follows it reads on behind it."""
