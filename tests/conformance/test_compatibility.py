@@ -33,8 +33,9 @@ from parallelrun_core.azure.v2_models import (
 from parallelrun_core.endpoints.document import EndpointDocument
 from parallelrun_core.endpoints.invoking import Invocation
 from parallelrun_core.schedules.document import ScheduleDocument
-from parallelrun_core.schedules.trigger import CronTrigger, RecurrenceTrigger
-from parallelrun_core.schedules.trigger import Pattern as RecurrencePattern
+from parallelrun_core.schedules.triggers.cron import CronTrigger
+from parallelrun_core.schedules.triggers.recurrence import Pattern as RecurrencePattern
+from parallelrun_core.schedules.triggers.recurrence import RecurrenceTrigger
 from parallelrun_core.spec.expressions import UNIQUE_NAME
 from tests.conformance.documents import COMPONENT, PIPELINE, changed, make_folder, problems, read
 

@@ -132,14 +132,9 @@ def delete(name: Name, url: Url = "", token: Token = "") -> None:
 
 
 def _trigger(schedule: Schedule) -> str:
-    """Return a line about when a schedule is due."""
-    trigger = schedule.trigger
-    zone = trigger.get("time_zone", "UTC")
-    if trigger.get("type") == "cron":
-        return f"{trigger.get('expression')} ({zone})"
-    times = ", ".join(f"{name}: {value}" for name, value in trigger.get("schedule", {}).items())
-    every = f"every {trigger.get('interval', 1)} {trigger.get('frequency')}"
-    return f"{every} ({zone}){f', {times}' if times else ''}"
+    from parallelrun_core.schedules.trigger import described
+
+    return described(schedule.trigger)
 
 
 def _next(schedule: Schedule) -> str:

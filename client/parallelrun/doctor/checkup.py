@@ -3,30 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from importlib import import_module
 from typing import Final
 
 import msgspec
 
+from parallelrun import doctor
+from parallelrun_core import checks
 from parallelrun_core.checks.bounded import LONGEST_S, findings
-from parallelrun_core.wire.finding import Level, Place
+from parallelrun_core.wire.finding import Check, Level, Place
 
-SUBJECTS: Final = (
-    "machine",
-    "kernel",
-    "volume",
-    "redis",
-    "environments",
-    "separation",
-    "server",
-    "nodes",
-    "computes",
-    "job",
-    "stores",
-)
-"""The modules of this package with checks, in the order of the report."""
-_EVERYWHERE: Final = frozenset({"machine", "kernel", "volume"})
-"""Of these, the checks are `parallelrun_core.checks`: nodes run them, too."""
+_OF_SERVICES: Final = ("redis", "environments", "separation", "server", "nodes", "computes", "job")
+"""The first subjects of the report after those of a machine; all others follow by name."""
 
 
 class Reported(msgspec.Struct, frozen=True):
@@ -38,10 +25,16 @@ class Reported(msgspec.Struct, frozen=True):
     todo: str
 
 
+def subjects() -> dict[str, tuple[Check, ...]]:
+    """The checks of each subject, in the order of the report."""
+    others = checks.subjects_in(doctor)
+    names = sorted(others, key=(*_OF_SERVICES, *others).index)
+    return checks.subjects_in(checks) | {name: others[name] for name in names}
+
+
 def checkup(place: Place, *, longest_s: float = LONGEST_S) -> Iterator[Reported]:
     """Run every check; yields what it says, as soon as it is known."""
-    for subject in SUBJECTS:
-        package = "parallelrun_core.checks" if subject in _EVERYWHERE else __name__.rpartition(".")[0]
-        for check in import_module(f"{package}.{subject}").CHECKS:
+    for subject, of_subject in subjects().items():
+        for check in of_subject:
             for finding in findings(check, place, longest_s):
                 yield Reported(subject, finding.level, finding.what, finding.todo)

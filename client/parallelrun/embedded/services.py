@@ -24,11 +24,7 @@ _PASSED_ON: Final = frozenset({
     "PARALLELRUN_MLFLOW_EXPERIMENT", "PARALLELRUN_MLFLOW_TRACKING_URI", "PARALLELRUN_SITE",
     "PARALLELRUN_TRACE_MINI_BATCHES",
 })  # fmt: skip
-_ENGINES: Final = ("PARALLELRUN_DOCKER_", "PARALLELRUN_KUBERNETES_")
-"""What the variables begin with that say what nodes of an engine may have."""
 _KINDS: Final = "PARALLELRUN_KINDS"
-_ALL_KINDS: Final = "local,docker,swarm,slurm,kubernetes"
-"""What a cluster of this user's own may ask for: it is this user who defines its computes."""
 _SECRETS_DIR: Final = "PARALLELRUN_SECRETS_DIR"
 _AGENT_GRACE_S: Final = 5.0
 _LEADERS_NICE: Final = 5
@@ -205,6 +201,10 @@ def provisioner_service(
         node_redis_url: Redis as nodes of other machines reach it; empty: they can't.
         redis_secrets: the password of each role on Redis; empty: the URL has all that it takes.
     """
+    from parallelrun_core.computes.kinds import MANUAL, kinds
+
+    engines = [kind for kind in kinds() if kind != MANUAL]
+    of_engines = tuple(f"{_PREFIX}{kind.upper()}_" for kind in engines)
     secrets = {
         "PARALLELRUN_REDIS_SECRET": redis_secrets.get(Role.PROVISIONER, ""),
         "PARALLELRUN_AGENT_SECRET": redis_secrets.get(Role.AGENT, ""),
@@ -215,13 +215,14 @@ def provisioner_service(
         environment={
             "PARALLELRUN_LOG_FORMAT": "text",
             **_clean(os.environ),
-            **{name: value for name, value in os.environ.items() if name.startswith(_ENGINES)},
+            **{name: value for name, value in os.environ.items() if name.startswith(of_engines)},
             **{name: secret for name, secret in secrets.items() if secret},
             "PARALLELRUN_REDIS_URL": redis_url,
             "PARALLELRUN_ROOT": str(layout.root),
             "PARALLELRUN_NODE_REDIS_URL": node_redis_url,
             "PARALLELRUN_RELEASE_ON_STOP": "true",
-            _KINDS: os.environ.get(_KINDS) or _ALL_KINDS,
+            # It is this user who defines the computes of a cluster of their own.
+            _KINDS: os.environ.get(_KINDS) or ",".join(engines),
         },
         stop_s=_RELEASE_S,
     )

@@ -7,7 +7,7 @@ import numpy as np
 from parallelrun_core.adviser.advice import Advice, Basis, Finding, Thresholds
 from parallelrun_core.adviser.duration import counted, duration, percent
 from parallelrun_core.adviser.evidence import Evidence
-from parallelrun_core.adviser.findings.all import ALL
+from parallelrun_core.adviser.findings import subjects
 from parallelrun_core.adviser.findings.case import Case
 from parallelrun_core.adviser.replay import lower_bound
 from parallelrun_core.adviser.schedule import Schedule
@@ -54,7 +54,7 @@ def advise(evidence: Evidence, thresholds: Thresholds | None = None) -> Advice:
 
 def _findings(evidence: Evidence, schedule: Schedule, limits: Thresholds) -> list[Finding]:
     case = Case(evidence, schedule, limits)
-    findings = [finding for findings_of in ALL for finding in findings_of(case)]
+    findings = [finding for findings_of in subjects() for finding in findings_of(case)]
     return sorted(findings, key=lambda finding: (_ORDER[finding.saves], -finding.saving_s, -finding.saving_node_s))
 
 

@@ -27,7 +27,8 @@ from parallelrun_core.intake.prepared import JOB_ID, TRIGGER_TIME
 from parallelrun_core.intake.reading import Reading, read_job
 from parallelrun_core.names.assets import Names
 from parallelrun_core.schedules.records import NAME_PATTERN
-from parallelrun_core.schedules.trigger import Trigger, read_trigger
+from parallelrun_core.schedules.trigger import read_trigger
+from parallelrun_core.schedules.trigger_base import Trigger
 from parallelrun_core.spec.problems import problem_of
 from parallelrun_core.untrusted.document import load_document
 

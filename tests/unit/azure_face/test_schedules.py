@@ -29,7 +29,7 @@ def test_a_recurrence() -> None:
         "display_name": "nightly",
         "trigger": {
             "type": "recurrence",
-            "frequency": "week",
+            "frequency": "Week",
             "interval": 2,
             "time_zone": "UTC",
             "start_time": "2026-01-01T00:00:00",

@@ -18,7 +18,7 @@ from parallelrun.doctor import checkup as checkups
 from parallelrun.doctor.checkup import Reported, checkup
 from parallelrun.doctor.computes import finding_of
 from parallelrun.models import Compute, ComputeStatus
-from parallelrun_core.checks import volume
+from parallelrun_core.checks import kernel, volume
 from parallelrun_core.wire.finding import Finding, Level, Place, ok
 
 SCRIPT = "def run(mini_batch):\n    return mini_batch\n"
@@ -130,14 +130,14 @@ def test_a_check_that_hangs_or_breaks_is_reported_and_the_others_go_on(
         raise OSError("it is on fire")
 
     monkeypatch.setattr(volume, "CHECKS", (slow_volume, broken))
-    monkeypatch.setattr(checkups, "SUBJECTS", ("volume", "kernel"))
+    monkeypatch.setattr(checkups, "subjects", lambda: {each.__name__: each.CHECKS for each in (volume, kernel)})
 
     reports = list(checkup(Place(root=tmp_path), longest_s=0.2))
 
     assert [each.what for each in reports if each.level is Level.BAD] == [
         "slow volume: no answer within 0.2 s", "broken: it is on fire"
     ]  # fmt: skip
-    assert any(each.subject == "kernel" for each in reports)
+    assert any(each.subject == kernel.__name__ for each in reports)
 
 
 def job(folder: Path, text: str) -> Path:

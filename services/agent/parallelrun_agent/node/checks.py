@@ -9,15 +9,14 @@ import threading
 import time
 from collections.abc import Iterator
 from functools import partial
-from importlib import import_module
 from pathlib import Path
 from typing import Final
 
+from parallelrun_core import checks
 from parallelrun_core.checks.bounded import findings
 from parallelrun_core.store.nodes import CheckAnswer, CheckRequest
 from parallelrun_core.wire.finding import Finding, Level, Place
 
-_SUBJECTS: Final = ("machine", "kernel", "volume")
 _KEPT_S: Final = 60.0
 """How long an answer is told: as long as a request stands."""
 _MOST_SAID: Final = 300
@@ -57,8 +56,8 @@ class NodeChecks:
 
 def _troubles(place: Place) -> Iterator[Finding]:
     """Only what is to be mended: the rest is the same on most nodes."""
-    for subject in _SUBJECTS:
-        for check in import_module(f"parallelrun_core.checks.{subject}").CHECKS:
+    for of_subject in checks.subjects_in(checks).values():
+        for check in of_subject:
             yield from (each for each in findings(check, place) if each.level is not Level.OK)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
@@ -20,15 +21,13 @@ from parallelrun_api.schedules.accepting import Schedules
 from parallelrun_api.submission.checks import PathChecks
 from parallelrun_api.views.shown import rfc3339
 from parallelrun_core.errors import InvalidInput
+from parallelrun_core.schedules.triggers import model_of
 
 if TYPE_CHECKING:
     from parallelrun_core.schedules.records import Revision
 
 router = APIRouter(prefix=WORKSPACE, include_in_schema=False, route_class=FaceRoute)
 
-_FIELDS: Final = {"expression": "expression", "timeZone": "time_zone", "startTime": "start_time", "endTime": "end_time"}
-_RECURRING: Final = {"frequency": "frequency", "interval": "interval"}
-_PATTERN: Final = {"hours": "hours", "minutes": "minutes", "weekDays": "week_days", "monthDays": "month_days"}
 _VIEWS: Final = {"EnabledOnly": (True,), "DisabledOnly": (False,)}
 
 
@@ -110,17 +109,25 @@ def schedule_document(sent: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _trigger(sent: Mapping[str, Any]) -> dict[str, Any]:
-    fields = {ours: sent[theirs] for theirs, ours in _FIELDS.items() if sent.get(theirs)}
-    fields["type"] = str(sent.get("triggerType", "")).lower()
-    if fields["type"] == "recurrence":
-        fields |= {ours: sent[theirs] for theirs, ours in _RECURRING.items() if sent.get(theirs)}
-        fields["frequency"] = str(fields.get("frequency", "")).lower()
-        pattern = sent.get("schedule")
-        pattern_fields = pattern if isinstance(pattern, Mapping) else {}
-        times = {ours: pattern_fields[theirs] for theirs, ours in _PATTERN.items() if pattern_fields.get(theirs)}
-        if times:
-            fields["schedule"] = times
-    return fields
+    """The trigger in our words; what its kind doesn't know, as clients add it, is left out."""
+    kind = str(sent.get("triggerType", "")).lower()
+    model = model_of(kind)
+    names = [field.alias or name for name, field in model.model_fields.items()] if model else []
+    fields = {name: value for name in names if (value := sent.get(_in_camel_case(name)))}
+    for name in model.mappings if model else ():
+        pattern = fields.pop(name, None)
+        times = {_in_snake_case(key): value for key, value in pattern.items() if value} if pattern else {}
+        fields |= {name: times} if times else {}
+    return {**fields, "type": kind}
+
+
+def _in_camel_case(name: str) -> str:
+    first, *others = name.split("_")
+    return first + "".join(part.capitalize() for part in others)
+
+
+def _in_snake_case(name: str) -> str:
+    return re.sub(r"[A-Z]", lambda letter: f"_{letter[0].lower()}", name)
 
 
 def _put(face: Face, name: str, sent: dict[str, Any]) -> Revision:
@@ -174,21 +181,22 @@ def _answer_of(face: Face, scope: str, name: str, revision: Revision) -> dict[st
 
 def _like_sent(revision: Revision) -> dict[str, Any]:
     """Return what a client might have sent for a schedule that was defined in another way."""
-    trigger_fields = revision.trigger
+    kind = str(revision.trigger.get("type", "cron"))
+    model = model_of(kind)
+    fields = {name: {} for name in (model.mappings if model else ())} | revision.trigger
     trigger = {
-        theirs: trigger_fields[ours]
-        for theirs, ours in (_FIELDS | _RECURRING).items()
-        if trigger_fields.get(ours) is not None
+        _in_camel_case(name): {_in_camel_case(key): each for key, each in value.items() if each}
+        if isinstance(value, dict)
+        else value
+        for name, value in fields.items()
+        if name != "type" and value is not None
     }
-    pattern = trigger_fields.get("schedule") or {}
-    kind = {"cron": "Cron", "recurrence": "Recurrence"}[str(trigger_fields.get("type", "cron"))]
-    times = {theirs: pattern.get(ours) for theirs, ours in _PATTERN.items() if pattern.get(ours)}
     job = {"jobType": "Pipeline", "jobs": {}, "inputs": {}, "outputs": {}, "settings": {}}
     return {
         "displayName": revision.display_name,
         "description": revision.description,
         "tags": revision.tags,
         "properties": {},
-        "trigger": {"triggerType": kind, **trigger, **({"schedule": times} if kind == "Recurrence" else {})},
+        "trigger": {"triggerType": kind.capitalize(), **trigger},
         "action": {"actionType": "CreateJob", "jobDefinition": job},
     }

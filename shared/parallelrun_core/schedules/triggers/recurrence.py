@@ -1,0 +1,112 @@
+"""Due every so often: every few minutes, or by day, week or month at some times."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta, tzinfo
+from typing import Annotated, ClassVar, Final, Literal
+
+from pydantic import BeforeValidator, Field
+
+from parallelrun_core.described import Strict
+from parallelrun_core.problems import Problems
+from parallelrun_core.schedules.occurrences import ByTheClock, ByTheTime, Occurrences
+from parallelrun_core.schedules.recurrence import WEEK_DAYS, Recurrence
+from parallelrun_core.schedules.trigger_base import Trigger, lower
+from parallelrun_core.schedules.wall_clock import wall_time
+
+_LONGEST: Final = 10_000
+"""The largest number of an interval."""
+_UNITS: Final = {"minute": timedelta(minutes=1), "hour": timedelta(hours=1)}
+
+
+def _as_list(value: object) -> object:
+    return [] if value is None else value if isinstance(value, list | tuple) else [value]
+
+
+Numbers = Annotated[tuple[int, ...], BeforeValidator(_as_list), Field(max_length=60)]
+WeekDay = Annotated[
+    Literal["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"], BeforeValidator(lower)
+]
+
+
+class Pattern(Strict):
+    """The times of a recurrence by day, week or month."""
+
+    hours: Numbers = ()
+    """0 to 23; by default that of the start."""
+    minutes: Numbers = ()
+    """0 to 59; by default that of the start."""
+    week_days: Annotated[tuple[WeekDay, ...], BeforeValidator(_as_list), Field(max_length=7)] = ()
+    """`monday` to `sunday`."""
+    month_days: Numbers = ()
+    """1 to 31. A month without such a day is passed over."""
+
+
+class RecurrenceTrigger(Trigger):
+    """Due every so often."""
+
+    mappings: ClassVar[tuple[str, ...]] = ("schedule",)
+
+    type: Annotated[Literal["recurrence"], BeforeValidator(lower)]
+    frequency: Annotated[Literal["minute", "hour", "day", "week", "month"], BeforeValidator(lower)]
+    interval: int = Field(default=1, ge=1, le=_LONGEST)
+    """Number of minutes, hours, days, weeks or months."""
+    pattern: Pattern | None = Field(default=None, alias="schedule")
+    """Time when on such a day."""
+
+    def due(self, zone: tzinfo, first: datetime, last: datetime | None, pointer: str) -> Occurrences:
+        pattern = self.pattern or Pattern()
+        _check_pattern(self.frequency, pattern, f"{pointer}/schedule")
+        if self.frequency in _UNITS:
+            return ByTheTime(first, _UNITS[self.frequency] * self.interval, last)
+        return ByTheClock(_recurrence(self, pattern, wall_time(first, zone)), zone, first, last)
+
+    def describe(self) -> str:
+        times = self.pattern.model_dump(mode="json", exclude_defaults=True) if self.pattern else {}
+        return ", ".join(
+            [f"every {self.interval} {self.frequency}", *(f"{name}: {value}" for name, value in times.items())]
+        )
+
+
+def _recurrence(trigger: RecurrenceTrigger, pattern: Pattern, start: datetime) -> Recurrence:
+    week_days = frozenset(WEEK_DAYS.index(each) for each in pattern.week_days)
+    month_days = frozenset(pattern.month_days)
+    if trigger.frequency == "week" and not week_days:
+        week_days = frozenset({start.weekday()})
+    if trigger.frequency == "month" and not week_days and not month_days:
+        month_days = frozenset({start.day})
+    return Recurrence(
+        frequency=trigger.frequency,  # type: ignore[arg-type]
+        interval=trigger.interval,
+        first=start.date(),
+        hours=tuple(sorted(set(pattern.hours))) or (start.hour,),
+        minutes=tuple(sorted(set(pattern.minutes))) or (start.minute,),
+        second=0 if pattern.hours or pattern.minutes else start.second,
+        week_days=week_days,
+        month_days=month_days,
+    )
+
+
+def _check_pattern(frequency: str, pattern: Pattern, pointer: str) -> None:
+    """Refuse numbers that no clock shows, and parts that the frequency makes meaningless."""
+    problems = Problems()
+    for name, values, low, high in (
+        ("hours", pattern.hours, 0, 23),
+        ("minutes", pattern.minutes, 0, 59),
+        ("month_days", pattern.month_days, 1, 31),
+    ):
+        wrong = [value for value in values if not low <= value <= high]
+        if wrong:
+            problems.wrong(f"{pointer}/{name}", f"must be {low} to {high}, not {wrong[0]}")
+    allowed = {"day": {"hours", "minutes"}, "week": {"hours", "minutes", "week_days"}}
+    allowed["month"] = allowed["week"] | {"month_days"}
+    for name, values in pattern:
+        if values and name not in allowed.get(frequency, set()):
+            hint = "a frequency of day, week or month" if frequency in _UNITS else "see docs/schedules.md"
+            problems.wrong(f"{pointer}/{name}", f"it has no meaning with the frequency {frequency}", hint)
+    if pattern.week_days and pattern.month_days:
+        problems.wrong(f"{pointer}/month_days", "days of the week are given, too", "leave one of them out")
+    problems.check()
+
+
+TRIGGER: Final = RecurrenceTrigger

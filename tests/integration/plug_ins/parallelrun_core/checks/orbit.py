@@ -1,0 +1,16 @@
+"""Checks the orbit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from parallelrun_core.wire.finding import Check, Finding, Place, ok
+
+
+def shape(place: Place) -> Iterator[Finding]:
+    """It is round."""
+    yield ok("the orbit is round")
+
+
+CHECKS: Final[tuple[Check, ...]] = (shape,)

@@ -1,0 +1,15 @@
+"""Nodes that are on the Moon."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from parallelrun_core.computes import definition
+
+
+class Compute(definition.Compute):
+    """Each node is a crater."""
+
+    type: Literal["moon"]
+    crater: str
+    """The first of them."""

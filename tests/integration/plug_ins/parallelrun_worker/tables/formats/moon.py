@@ -1,0 +1,5 @@
+"""Objects on lines, as they write them on the Moon."""
+
+from parallelrun_worker.tables.formats.json_lines import Format
+
+__all__ = ["Format"]

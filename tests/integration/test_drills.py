@@ -1,0 +1,164 @@
+"""Each kind that docs/architecture.md says needs one new module and nothing else: a toy is dropped in, and is used.
+
+A drill copies our packages, by links, drops modules of `plug_ins` into the copy, and starts our programs from it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.integration.api.conftest import ENTRY_SCRIPT
+from tests.integration.api.server import ApiServer
+
+if TYPE_CHECKING:
+    from redis import Redis
+
+pytestmark = pytest.mark.integration
+
+ROOT = Path(__file__).parents[2]
+PLUG_INS = Path(__file__).parent / "plug_ins"
+FOLDERS = {
+    "parallelrun": "client",
+    "parallelrun_agent": "services/agent",
+    "parallelrun_api": "services/api",
+    "parallelrun_concatenator": "services/concatenator",
+    "parallelrun_core": "shared",
+    "parallelrun_master": "services/master",
+    "parallelrun_provisioner": "services/provisioner",
+    "parallelrun_worker": "services/agent",
+}
+KINDS = {
+    "a table format": [
+        "parallelrun_core/mltable/formats/moon.py",
+        "parallelrun_master/planning/formats/moon.py",
+        "parallelrun_worker/tables/formats/moon.py",
+    ],
+    "a kind of compute": ["parallelrun_core/computes/kinds/moon.py", "parallelrun_provisioner/engines/moon.py"],
+    "what the adviser finds": ["parallelrun_core/adviser/findings/moon.py"],
+    "a kind of trigger of schedules": ["parallelrun_core/schedules/triggers/tide.py"],
+    "what `parallelrun doctor` checks": ["parallelrun/doctor/moon.py", "parallelrun_core/checks/orbit.py"],
+}
+"""The modules that are dropped in for each row of "Where a change begins" that says "nothing else"."""
+
+
+class Copy:
+    """Our packages with plug-ins dropped in, below a folder."""
+
+    def __init__(self, folder: Path, plug_ins: list[str]) -> None:
+        for package, top in FOLDERS.items():
+            shutil.copytree(
+                ROOT / top / package, folder / package, copy_function=os.symlink,
+                ignore=shutil.ignore_patterns("__pycache__"),
+            )  # fmt: skip
+        for name in plug_ins:
+            assert not (folder / name).exists()
+            shutil.copy(PLUG_INS / name, folder / name)
+        home = {"HOME": str(folder / "home"), "XDG_STATE_HOME": str(folder / "home")}
+        self.environment = {**os.environ, **home, "PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1"}
+
+    def run(self, *line: str, **environment: str) -> str:
+        """What a Python program writes, which must end well."""
+        done = subprocess.run(
+            [sys.executable, *line], env={**self.environment, **environment}, cwd=ROOT, capture_output=True, text=True,
+            timeout=200, check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    def command(self, *line: str, **environment: str) -> str:
+        """What `parallelrun …` writes."""
+        return self.run("-m", "parallelrun", *line, **environment)
+
+
+@pytest.fixture
+def dropped(tmp_path: Path) -> Callable[[str], Copy]:
+    return lambda kind: Copy(tmp_path / "packages", KINDS[kind])
+
+
+def rows() -> dict[str, str]:
+    """The rows of the table that say "nothing else", and what else they say."""
+    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    table = text.partition("## Where a change begins")[2].partition("\n## ")[0]
+    cells = re.findall(r"^\| (.*?) \| (.*) \|$", table, re.MULTILINE)
+    return {kind: rest for kind, rest in cells if "nothing else" in rest}
+
+
+def test_each_kind_that_needs_nothing_else_has_a_drill_and_its_place_is_named() -> None:
+    table = rows()
+    assert table.keys() == KINDS.keys()
+    for kind, plug_ins in KINDS.items():
+        for name in plug_ins:
+            folder = os.path.dirname(name).removeprefix("parallelrun_")
+            assert f"`{folder}/`" in table[kind] or f"`client/{folder}/`" in table[kind], (kind, folder)
+
+
+def test_a_table_format_is_read_cut_and_shown(dropped: Callable[[str], Copy], tmp_path: Path) -> None:
+    (tmp_path / "rows.moon").write_text('{"id": 1}\n{"id": 2}\n')
+    shown = json.loads(dropped("a table format").command("data", "preview", str(tmp_path / "rows.moon"), "-o", "json"))
+    assert shown[0]["read"] == {"read_moon": {}}
+    assert [row["id"] for row in shown[0]["rows"]] == ["1", "2"]
+
+
+def test_a_kind_of_compute_is_defined_shown_and_served(
+    dropped: Callable[[str], Copy], tmp_path: Path, redis: Redis, redis_url: str
+) -> None:
+    copy = dropped("a kind of compute")
+    file = tmp_path / "compute.yml"
+    file.write_text("name: far\ntype: moon\ncrater: Tycho\nmax_instances: 2\n")
+    with ApiServer(tmp_path / "root", redis_url, env=copy.environment) as server, server.client() as api:
+        url = {"PARALLELRUN_URL": f"http://127.0.0.1:{server.port}"}
+        copy.command("compute", "create", "-f", str(file), **url)
+        assert "moon" in copy.command("compute", "list", **url)
+        assert api.get("/v1/computes/far").json()["definition"]["crater"] == "Tycho"
+        assert api.put("/v1/computes/near", json={"type": "moon"}).json()["errors"][0]["pointer"] == "/crater"
+    kinds = "from parallelrun_provisioner.settings import *; print(ProvisionerSettings(kinds='moon').serves('moon'))"
+    assert copy.run("-c", kinds).strip() == "True"
+    engine = "from parallelrun_provisioner.engines.moon import Engine; print(Engine.__doc__)"
+    assert copy.run("-c", engine).strip() == "Launches nothing."
+
+
+def test_a_kind_of_trigger_is_defined_due_and_told_in_words(
+    dropped: Callable[[str], Copy], tmp_path: Path, redis: Redis, redis_url: str
+) -> None:
+    copy = dropped("a kind of trigger of schedules")
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src" / "main.py").write_text(ENTRY_SCRIPT)
+    (tmp_path / "one.txt").touch()
+    trigger = {"type": "tide", "harbor": "Husum", "start_time": "2030-01-01T00:00:00"}
+    job = {"code": "src", "entry_script": "main.py", "inputs": {"data": str(tmp_path / "one.txt")}}
+    file = tmp_path / "schedule.json"
+    file.write_text(json.dumps({"name": "wet", "trigger": trigger, "create_job": job}))
+    with ApiServer(tmp_path / "root", redis_url, env=copy.environment) as server, server.client() as api:
+        url = {"PARALLELRUN_URL": f"http://127.0.0.1:{server.port}"}
+        copy.command("schedule", "create", "-f", str(file), **url)
+        assert "each high tide at Husum (UTC)" in copy.command("schedule", "list", **url)
+        schedule: dict[str, Any] = api.get("/v1/schedules/wet").json()
+    assert schedule["trigger"] == {**trigger}
+    assert schedule["next"][:2] == ["2030-01-01T00:00:00Z", "2030-01-01T12:25:00Z"]
+
+
+def test_a_finding_is_part_of_the_advice(dropped: Callable[[str], Copy]) -> None:
+    program = "from tests.unit.adviser.jobs import ids, went; print(ids(went([9.0])))"
+    assert "wrong_planet" in dropped("what the adviser finds").run("-c", program)
+
+
+def test_a_check_is_made_by_doctor_here_and_by_each_node(dropped: Callable[[str], Copy], tmp_path: Path) -> None:
+    copy = dropped("what `parallelrun doctor` checks")
+    program = (
+        "from pathlib import Path; from parallelrun.doctor.checkup import checkup;"
+        f"from parallelrun_core.wire.finding import Place; place = Place(root=Path({str(tmp_path)!r}));"
+        "print([each.what for each in checkup(place) if each.subject in ('moon', 'orbit')])"
+    )
+    assert copy.run("-c", program).strip() == "['the orbit is round', 'the moon is full']"
+    at_node = "from parallelrun_core import checks; print('orbit' in checks.subjects_in(checks))"
+    assert copy.run("-c", at_node).strip() == "True"
