@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from typing import Self
 
+from parallelrun.admin import Admin
 from parallelrun.assets import Assets
 from parallelrun.batch_endpoints import BatchDeployments, BatchEndpoints
 from parallelrun.computes import Computes
@@ -65,6 +66,7 @@ class Client:
         self.data = Assets(self._transport, "data")
         self.models = Assets(self._transport, "model")
         self.environments = Assets(self._transport, "environment")
+        self.admin = Admin(self._transport)
         self.components = Assets(self._transport, "component")
 
     def is_ready(self) -> bool:

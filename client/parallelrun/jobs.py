@@ -108,6 +108,7 @@ class Jobs:
         parent: str | None = None,
         steps: bool = False,
         owner: str | None = None,
+        archived: bool = False,
         limit: int | None = None,
     ) -> Iterator[Job]:
         """Jobs, newest first; pages are fetched as they are needed.
@@ -117,6 +118,7 @@ class Jobs:
             parent: only the jobs of the steps of this pipeline.
             steps: also jobs of steps; by default, only what was submitted is listed.
             owner: only jobs of this person.
+            archived: also jobs that are archived.
         """
         params = {"limit": str(min(limit or _PAGE, _PAGE))}
         if status:
@@ -127,6 +129,8 @@ class Jobs:
             params["steps"] = "true"
         if owner is not None:
             params["owner"] = owner
+        if archived:
+            params["archived"] = "true"
         return islice(pages(self._transport, "/v1/jobs", Job, params), limit)
 
     def steps(self, job_id: str) -> dict[str, Step]:
@@ -230,6 +234,31 @@ class Jobs:
         """
         options = {"mini_batches": mini_batches and [*mini_batches], "accept_changed_inputs": accept_changed_inputs}
         return self._reopen(job_id, "retry", options)
+
+    def archive(self, job_id: str) -> Job:
+        """Hide a job from lists. It stays, and whoever names it finds it.
+
+        Raises:
+            Conflict: it is a step of a pipeline.
+        """
+        return as_model(self._transport.request("POST", f"{job_path(job_id)}:archive", idempotent=True), Job)
+
+    def restore(self, job_id: str) -> Job:
+        """Take back that a job was archived or deleted. A deleted job can be restored for a day, or as long as the
+        operator has set.
+
+        Raises:
+            NotFound: there is no such job any more.
+        """
+        return as_model(self._transport.request("POST", f"{job_path(job_id)}:restore", idempotent=True), Job)
+
+    def delete(self, job_id: str) -> None:
+        """Delete a job that has ended, with its outputs, results and reports; of a pipeline, with its steps.
+
+        Raises:
+            Conflict: it has not ended, or something refers to it.
+        """
+        self._transport.request("DELETE", job_path(job_id), idempotent=True)
 
     def _reopen(self, job_id: str, verb: str, options: dict[str, Any]) -> Job:
         answer = self._transport.request(

@@ -322,6 +322,11 @@ def schedules_of(root: Path) -> Path:
     return root / "schedules"
 
 
+def retention_of(root: Path) -> Path:
+    """The folder of what sweeps remember, and of the lock that lets one of them work at a time."""
+    return root / "retention"
+
+
 def asset_store(root: Path) -> Path:
     """The folder of the assets, by type and name."""
     return root / "assets"

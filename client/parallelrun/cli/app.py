@@ -13,6 +13,7 @@ from typing import Annotated
 
 import typer
 
+from parallelrun.cli.admin import admin
 from parallelrun.cli.asset import KINDS, commands_for
 from parallelrun.cli.azure_env import azure_env
 from parallelrun.cli.batch_endpoint import batch_deployment, batch_endpoint
@@ -60,6 +61,7 @@ app.add_typer(node, name="node")
 app.add_typer(compute, name="compute")
 app.add_typer(datastore, name="datastore")
 app.add_typer(token, name="token")
+app.add_typer(admin, name="admin")
 for kind in KINDS:
     group = commands_for(kind)
     if kind == "data":

@@ -12,6 +12,7 @@ from parallelrun.cli.completion import job_states, one_of
 from parallelrun.cli.exit_codes import ExitCode, StrictOption, of_job
 from parallelrun.cli.job_files import JobId, download, logs
 from parallelrun.cli.job_insight import profile, stacks
+from parallelrun.cli.job_removal import archive, delete, restore
 from parallelrun.cli.job_report import report
 from parallelrun.cli.job_views import open_page, top
 from parallelrun.cli.output import Format, FormatOption
@@ -113,6 +114,7 @@ def list_jobs(
         str | None,
         typer.Option(metavar="NAME", help="Only jobs of this person: the name of a token.", show_default=False),
     ] = None,
+    archived: Annotated[bool, typer.Option("--archived", help="Also archived jobs.")] = False,
     limit: Annotated[int, typer.Option(min=1, help="The maximum number of jobs.")] = 50,
     form: FormatOption = Format.TABLE,
     url: Url = "",
@@ -124,7 +126,9 @@ def list_jobs(
 
     with connect(url, token) as client:
         jobs = list(
-            client.jobs.list(status=status or None, parent=parent or None, steps=steps, owner=owner, limit=limit)
+            client.jobs.list(
+                status=status or None, parent=parent or None, steps=steps, owner=owner, archived=archived, limit=limit
+            )
         )
         show_list(
             jobs,
@@ -377,3 +381,6 @@ job.command()(profile)
 job.command()(top)
 job.command("open")(open_page)
 job.command()(report)
+job.command()(archive)
+job.command()(restore)
+job.command()(delete)

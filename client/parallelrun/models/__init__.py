@@ -17,12 +17,14 @@ from parallelrun.models.jobs import (
 )
 from parallelrun.models.nodes import Compute, ComputeNode, ComputeStatus, Node
 from parallelrun.models.people import NewToken, Token
+from parallelrun.models.retention import ClusterUsage, JobUsage, RemovedKind, Sweep
 from parallelrun_core.wire.progress import Progress
 
 __all__ = [
     "Asset",
     "BatchDeployment",
     "BatchEndpoint",
+    "ClusterUsage",
     "Compute",
     "ComputeNode",
     "ComputeStatus",
@@ -30,6 +32,7 @@ __all__ = [
     "Failure",
     "Fire",
     "Job",
+    "JobUsage",
     "Metric",
     "MetricPoint",
     "MiniBatch",
@@ -39,8 +42,10 @@ __all__ = [
     "OutputFile",
     "Progress",
     "RemoteFile",
+    "RemovedKind",
     "Schedule",
     "Step",
     "StepOf",
+    "Sweep",
     "Token",
 ]

@@ -105,6 +105,10 @@ class Job(msgspec.Struct, kw_only=True, frozen=True):
     """The steps of a pipeline, in an order in which they can run. Empty in a list of jobs."""
     outputs: list[NamedOutput] = []
     """The outputs of a pipeline. Empty in a list of jobs."""
+    archived: bool = False
+    """True if it is hidden from lists."""
+    removed_at: str | None = None
+    """Time when a rule of the operator will remove it. Empty in a list of jobs."""
     notes: list[str] = []
     """Notes on what in the submitted document has no effect here, or works differently than in Azure ML."""
     links: dict[str, Any] = {}

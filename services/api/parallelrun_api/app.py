@@ -19,6 +19,7 @@ from parallelrun_api.http.requests import RequestScope
 from parallelrun_api.http.sessions import Sessions
 from parallelrun_api.http.token import Token
 from parallelrun_api.routes import (
+    admin,
     advice,
     assets,
     computes,
@@ -33,6 +34,7 @@ from parallelrun_api.routes import (
     nodes,
     operations,
     profiles,
+    removing,
     reopening,
     schedules,
     session,
@@ -78,8 +80,9 @@ def create_app(context: Context, token: Token, audit: Audit | None = None) -> Fa
     app.state.token = token
     app.openapi = lambda: document(app)  # type: ignore[method-assign]
     modules = (
-        jobs, advice, reopening, schedules, endpoints, events, mini_batches, tiles, files, log_lines, metrics, storage,
-        stacks, profiles, nodes, computes, datastores, assets, tokens, session, operations,
+        jobs, advice, reopening, removing, schedules, endpoints, events, mini_batches, tiles, files, log_lines, metrics,
+        storage, stacks, profiles, nodes, computes, datastores, assets, tokens, session, operations,
+        admin,
     )  # fmt: skip
     for module in modules:
         is_open = module in (session, operations)

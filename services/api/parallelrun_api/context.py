@@ -27,6 +27,7 @@ from parallelrun_api.submission.cancelling import Cancels
 from parallelrun_api.submission.checks import PathChecks
 from parallelrun_api.submission.idempotency import KeyLocks
 from parallelrun_api.submission.registrar import Registrar
+from parallelrun_api.submission.removing import Removals
 from parallelrun_api.submission.reopening import Reopenings
 from parallelrun_api.submission.submissions import Submissions
 from parallelrun_api.tries.histories import Histories
@@ -63,6 +64,7 @@ class Context:
     submissions: Submissions
     cancels: Cancels
     reopenings: Reopenings
+    removals: Removals
     registrar: Registrar
     computes: Computes
     datastores: Datastores
@@ -145,6 +147,7 @@ def build_context(settings: ApiSettings) -> Context:
         submissions=submissions,
         cancels=Cancels(settings.root, client),
         reopenings=Reopenings(settings.root, client),
+        removals=Removals(settings.root, registry),
         registrar=Registrar(submissions, jobs, registry),
         computes=Computes(settings.root, catalog, registry, Provisioning(client)),
         datastores=Datastores(settings.root, settings.places, registry),

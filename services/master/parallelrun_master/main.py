@@ -32,6 +32,7 @@ from parallelrun_core.store.rq.workers import RqWorkers
 from parallelrun_core.wire.leader_lease import longest_ms
 from parallelrun_master.leader_process import lead
 from parallelrun_master.settings import MasterSettings
+from parallelrun_master.sweeping import Sweeping
 from parallelrun_master.unreadable_job import fail_unreadable_job
 from parallelrun_master.warm import warm_up
 
@@ -57,6 +58,7 @@ class Master:
         self._damaged_since: dict[str, float] = {}
         self._firing: Firing | None = None
         self._watches: dict[str, Watch] = {}
+        self._sweeping = Sweeping(settings)
         self._notes = {"notices": notices_of(settings.root)}
         if (tracing := settings.tracing()) is not None and not tracing.problem:
             self._notes["traces"] = traces_of(settings.root)
@@ -76,6 +78,7 @@ class Master:
         self._ask_for_leaders()
         self._fire()
         self._tell()
+        self._sweeping.check()
 
     def _fire(self) -> None:
         """Make the jobs of schedules that are due."""

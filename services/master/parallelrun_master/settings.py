@@ -7,10 +7,11 @@ from typing import ClassVar
 from pydantic import Field, field_validator
 
 from parallelrun_core.hosting.settings import ReadsStores
+from parallelrun_core.retention.rules import KeepSettings
 from parallelrun_master.policy.notices import Allowed
 
 
-class MasterSettings(ReadsStores):
+class MasterSettings(KeepSettings, ReadsStores):
     """Settings of one master."""
 
     redis_user: ClassVar[str] = "master"
@@ -24,6 +25,10 @@ class MasterSettings(ReadsStores):
     """The most mini-batches of a job that are in its trace, where there are traces (OTEL_EXPORTER_OTLP_ENDPOINT)."""
     mlflow_tracking_uri: str = ""
     """The tracking URI of the agents. This master's credentials for MLflow are sent to no other server."""
+
+    sweep_minutes: float = Field(default=60.0, ge=0)
+    """Minutes between two sweeps of retention, which remove what the `keep` settings don't keep; 0: only when somebody
+    asks for one (`parallelrun admin prune`)."""
 
     @field_validator("notify_allow")
     @classmethod

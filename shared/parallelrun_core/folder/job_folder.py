@@ -14,9 +14,11 @@ jobs/<job id>/
     reopened.<generation>.json   a resume or retry by the user; result.<generation>.json: how that ended
     cancel.<generation>.json     the user's request to cancel this generation
     steps/<step>.<generation>.json   of a pipeline: what was decided about a step (pipelines/records.py)
+    archived.json, deleted.json, notice.json, stripped.json    what becomes of it (retention/marks.py)
 code/<sha256>/               snapshots of the users' code, shared between jobs
 reuse/<key>/<job id>.<generation>.json    steps that have completed, by what they were made of (pipelines/finished.py)
 keys/<date>/<sha256>         which job an idempotency key stands for      (api/submission/key_claims.py)
+retention/       the rules, what sweeps remember, and a lock    (retention/)
 """
 
 from __future__ import annotations

@@ -52,6 +52,11 @@ POINTS: Final = {
     "finish.after_state": "master",
     "step.decided": "master",
     "step.launched": "master",
+    "retention.noticed": "master",
+    "retention.marked": "master",
+    "retention.set_aside": "master",
+    "retention.judged": "master",
+    "retention.removed": "master",
 }
 """Every step of the protocol at which a process may die, in order, with the service that takes it."""
 

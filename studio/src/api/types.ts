@@ -162,6 +162,21 @@ export interface Change {
   set: Record<string, string>;
 }
 
+/** The room that the root folder takes. */
+export interface ClusterUsage {
+  free_bytes: number;
+  total_bytes: number;
+  /** Number of jobs, those of steps included. */
+  jobs: number;
+  /** By kind: jobs, of which parts and logs; snapshots, asset_files, assets, steps, uploads, blobs. */
+  bytes: Record<string, number>;
+  /** The largest jobs, the largest first. */
+  largest: JobUsage[];
+  /** The rules of retention that hold; 0 keeps everything. Empty: no master has started yet. */
+  rules: Record<string, number>;
+  last_sweep: Sweep | null;
+}
+
 /** A job of two that are compared. */
 export interface Compared {
   id: string;
@@ -448,6 +463,10 @@ export interface Job {
   steps: PipelineStep[];
   /** The outputs of a pipeline; not in a list of jobs. */
   outputs: NamedOutput[];
+  /** True if it is hidden from lists. */
+  archived: boolean;
+  /** Time when a rule of the operator will remove it; null: none will within the next week. Not in a list of jobs. */
+  removed_at: string | null;
   /** Fields of the submitted document that have no effect here, or work differently than in Azure ML. */
   notes: string[];
   links: Links;
@@ -462,6 +481,16 @@ export interface JobPage {
 
 /** The state of a job. */
 export type JobState = "queued" | "processing" | "finalizing" | "completed" | "failed" | "canceled";
+
+/** The room that a job takes, or a pipeline with its steps. */
+export interface JobUsage {
+  job: string;
+  bytes: number;
+  /** Number of jobs: itself, and those of its steps. */
+  jobs: number;
+  /** Null: it has not ended. */
+  ended: string | null;
+}
 
 /** Tries that failed in the same way: with the same type of exception, at the same line of the user's code. */
 export interface KindOfError {
@@ -964,6 +993,12 @@ export interface Progress {
   bytes_to_concatenate: number;
 }
 
+/** Things of one kind that a sweep removes. */
+export interface RemovedKind {
+  count: number;
+  bytes: number;
+}
+
 /** A schedule, as it is now. */
 export interface Schedule {
   name: string;
@@ -1106,6 +1141,26 @@ export interface StorageRequests {
   p95_ms: number;
   p99_ms: number;
   mean_ms: number;
+}
+
+/** The outcome of a sweep, or of a plan for one. */
+export interface Sweep {
+  at: string;
+  /** By kind: jobs, parts, logs, snapshots, asset_files, asset_versions, steps, uploads, blobs. */
+  removed: Record<string, RemovedKind>;
+  /** The jobs among them. */
+  jobs: string[];
+  /** Jobs that a rule will remove, each with the time of that. */
+  notices: Record<string, string>;
+  /** Jobs that would go, each with what refers to it. */
+  kept: Record<string, string>;
+  /** Why a limit can't be kept; empty: it can. */
+  problem: string;
+  /** Folders that are out of the way, and that the master can't remove: they have files of another user. */
+  not_removed: number;
+  took_s: number;
+  /** False for a plan, which has changed nothing. */
+  is_applied: boolean;
 }
 
 /** A thread of a worker. */

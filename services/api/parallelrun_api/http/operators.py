@@ -32,6 +32,6 @@ class Operators:
         """
         if token_name not in self._names and not CURRENT.get().is_operator:
             raise NotAnOperator(
-                f"The token {token_name!r} may run jobs, not define computes or make tokens. Whoever runs this server "
-                "can allow that with --operators, or with a token of the scope admin."
+                f"The token {token_name!r} may run jobs, not change the cluster or make tokens. Whoever runs this "
+                "server can allow that with --operators, or with a token of the scope admin."
             )

@@ -35,6 +35,7 @@ from parallelrun_api.models.people import NewToken, Token, TokenList, TokenReque
 from parallelrun_api.models.problems import Problem, ProblemEntry
 from parallelrun_api.models.profiles import Profile, ProfileCall, ProfiledFunction, ProfiledWorker, ProfileTree
 from parallelrun_api.models.reports import Metric, MetricPoint, MetricReport, StorageReport, StorageRequests
+from parallelrun_api.models.retention import ClusterUsage, JobUsage, RemovedKind, Sweep
 from parallelrun_api.models.session import Session, SignInCode
 from parallelrun_api.models.settings import EffectiveSetting, EffectiveSettings
 from parallelrun_api.models.stacks import (
@@ -66,6 +67,7 @@ __all__ = [
     "AdviceCurve",
     "AdviceFinding",
     "Change",
+    "ClusterUsage",
     "Compared",
     "Comparison",
     "Compute",
@@ -87,6 +89,7 @@ __all__ = [
     "Job",
     "JobPage",
     "JobType",
+    "JobUsage",
     "KindOfError",
     "KindsOfErrors",
     "Lane",
@@ -122,6 +125,7 @@ __all__ = [
     "ProfiledFunction",
     "ProfiledWorker",
     "Progress",
+    "RemovedKind",
     "Session",
     "SettingOfTwo",
     "SignInCode",
@@ -131,6 +135,7 @@ __all__ = [
     "StacksReport",
     "StorageReport",
     "StorageRequests",
+    "Sweep",
     "ThreadStack",
     "Throughput",
     "Tiles",

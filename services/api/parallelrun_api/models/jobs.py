@@ -199,6 +199,10 @@ class Job(Answer):
     """The steps of a pipeline, in an order in which they can run; not in a list of jobs."""
     outputs: list[NamedOutput] = Field(default=[])
     """The outputs of a pipeline; not in a list of jobs."""
+    archived: bool = False
+    """True if it is hidden from lists."""
+    removed_at: Time | None = None
+    """Time when a rule of the operator will remove it; null: none will within the next week. Not in a list of jobs."""
     notes: list[str] = Field(default=[])
     """Fields of the submitted document that have no effect here, or work differently than in Azure ML."""
     links: Links

@@ -145,11 +145,18 @@ async def list_jobs(
     owner: Annotated[
         str | None, Query(description="Only jobs of this person; empty: of whoever runs the server.")
     ] = None,
+    archived: Annotated[bool, Query(description="Also jobs that are archived.")] = False,
 ) -> Response:
-    """The newest jobs first, without those that are steps of pipelines. A page may hold fewer than asked for; the last
-    one has no `next_page_token`."""
+    """The newest jobs first, without those that are steps of pipelines or archived. A page may hold fewer than asked
+    for; the last one has no `next_page_token`."""
     only = CURRENT.get().only_owner
-    job_filter = Wanted(state=status, parent=parent, has_steps=steps, owner=owner if only is None else only)
+    job_filter = Wanted(
+        state=status,
+        parent=parent,
+        has_steps=steps,
+        owner=owner if only is None else only,
+        has_archived=archived,
+    )
     return await page_answer(
         context.job_lists,
         JobPage,

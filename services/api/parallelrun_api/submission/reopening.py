@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from parallelrun_api.submission.output_claims import check_nobody_else_writes
+from parallelrun_api.views.marked import check_has_parts, check_not_deleted
 from parallelrun_core.computes.catalog import ComputeCatalog
 from parallelrun_core.computes.selection import computes_in
 from parallelrun_core.errors import Conflict, InvalidInput, Unavailable
@@ -54,7 +55,7 @@ class Reopenings:
             Unavailable: it has just ended, and is being cleaned up.
             Conflict: it has not ended, it has completed and its output is there, or it would fail again at once.
         """
-        folder = job_folder(self._root, job_id)
+        folder = self._reopenable(job_id)
         result = folder.result()
         if result is not None and result.state is JobState.COMPLETED and not _has_lost_output(result):
             raise Conflict(f"Job {job_id} is completed: nothing is left to resume. Failed mini-batches can be retried.")
@@ -70,7 +71,7 @@ class Reopenings:
             Conflict: it has not ended, nothing has failed, or it would write into a version of an asset.
             InvalidInput: one of the mini-batches has not failed.
         """
-        folder = job_folder(self._root, job_id)
+        folder = self._reopenable(job_id)
         record = folder.record()
         if record.is_pipeline:
             _check_steps(folder, record, mini_batches)
@@ -78,6 +79,18 @@ class Reopenings:
             _check_mini_batches(folder, mini_batches)
             _check_makes_no_assets(folder, record)
         self._reopen(folder, retry_failed=True, mini_batches=mini_batches, accept_changed_inputs=accept_changed_inputs)
+
+    def _reopenable(self, job_id: str) -> JobFolder:
+        """The folder of a job with all that is needed to go on.
+
+        Raises:
+            NotFound: there is no such job, or it was deleted.
+            Conflict: its part files were removed.
+        """
+        folder = job_folder(self._root, job_id)
+        check_not_deleted(folder)
+        check_has_parts(folder)
+        return folder
 
     def _reopen(
         self, folder: JobFolder, *, retry_failed: bool, mini_batches: list[int] | None, accept_changed_inputs: bool

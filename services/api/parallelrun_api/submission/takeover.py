@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from parallelrun_api.people.person import CURRENT
+from parallelrun_api.views.marked import check_has_parts, check_not_deleted
 from parallelrun_core.errors import Conflict, InvalidInput, NotFound, Problem
 from parallelrun_core.folder.job_folder import JobFolder, job_folder
 from parallelrun_core.folder.records import JobRecord
@@ -37,6 +38,7 @@ def earlier_job(root: Path, spec: JobSpec, rule: PathRule | None = None) -> JobF
         message, hint = f"job {folder.job_id} is a pipeline", "name the job of one of its steps; `job show` lists them"
         raise InvalidInput.at(_POINTER, message, hint)
     _check_has_ended(folder)
+    check_has_parts(folder)
     problems = tuple(_differences(folder, record.job_spec(), spec, rule))
     if problems:
         raise InvalidInput(problems=problems)
@@ -64,6 +66,7 @@ def _named(root: Path, job_id: str) -> tuple[JobFolder, JobRecord]:
         record = folder.record()
         if not CURRENT.get().may_see(record.owner):
             raise NotFound
+        check_not_deleted(folder)
         return folder, record
     except NotFound as error:
         hint = "the id of an earlier job of this server; `parallelrun run` takes over from a folder: --resume-from DIR"

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from parallelrun_api import models
+from parallelrun_api.views.marked import check_not_deleted, with_marks
 from parallelrun_api.views.pipelines import Pipelines
 from parallelrun_api.views.shown import job_of
 from parallelrun_core.errors import CorruptLog, NewerSchema, NotFound
@@ -18,6 +19,7 @@ from parallelrun_core.folder.unreadable import SkippedJobs
 from parallelrun_core.ids import is_from
 from parallelrun_core.layout import job_ids
 from parallelrun_core.lru_cache import LruCache
+from parallelrun_core.retention.marks import Marks
 from parallelrun_core.store.connection import CONNECTION_ERRORS
 from parallelrun_core.store.registry import JobStatus
 from parallelrun_core.wire.masking import masked_spec
@@ -45,6 +47,8 @@ class Wanted:
     """True if the list also has the jobs that are steps of pipelines."""
     owner: str | None = None
     """Only jobs of this person; None: of everybody."""
+    has_archived: bool = False
+    """True if the list also has jobs that are archived."""
 
     def takes(self, parent: str, owner: str, state: JobState | None = None) -> bool:
         """Return whether a job is one of them, by the pipeline of which it is a step, if any, by its owner, and by its
@@ -78,16 +82,17 @@ class Jobs:
         """Return one job; a pipeline with its steps.
 
         Raises:
-            NotFound: there is none.
+            NotFound: there is none, or it was deleted.
             NewerSchema, CorruptLog: its records can't be read.
             RedisError: it hasn't ended, and Redis is away.
         """
         folder = self.folder(job_id)
+        check_not_deleted(folder)
         record = self._record(folder)
         status, result, away = self._standing(folder)
         if result is None and away is not None:
             raise away
-        return self._shown(record, status, result, is_redis_there=away is None)
+        return with_marks(folder, self._shown(record, status, result, is_redis_there=away is None))
 
     def submitted(self, job_id: str) -> models.Job:
         """A job that was just accepted, even while Redis is away."""
@@ -167,8 +172,11 @@ class Jobs:
         folder = self.folder(job_id)
         cached = self._ended.get(job_id)
         try:
+            marks = Marks(folder)
+            if marks.is_deleted or ((is_archived := marks.is_archived) and not job_filter.has_archived):
+                return None
             if cached is not None and cached[0] is status and folder.has_record:
-                job = cached[1]
+                job = cached[1].model_copy(update={"archived": is_archived})
                 return job if job_filter.takes(job.parent.job if job.parent else "", job.owner, job.state) else None
             return self._listed(folder, job_filter, status, away)
         except NotFound:
@@ -191,6 +199,10 @@ class Jobs:
             raise away
         spec = {name: value for name, value in record.spec.items() if name != "steps"}
         job = job_of(record, status, result, spec=masked_spec(spec) if record.is_pipeline else None)
+        if job_filter.has_archived and Marks(folder).is_archived:
+            return (
+                job.model_copy(update={"archived": True}) if job_filter.takes(parent, record.owner, job.state) else None
+            )
         if result is not None and status is not None and status.state.is_terminal:
             self._ended.put(folder.job_id, (status, job))
         return job if job_filter.takes(parent, record.owner, job.state) else None

@@ -19,6 +19,7 @@ from parallelrun_core.folder.records import JobRecord, JobResult
 from parallelrun_core.pipelines.finished import FinishedStep, add_finished, finished_with
 from parallelrun_core.pipelines.outputs import job_of_output, maker_of
 from parallelrun_core.pipelines.standing import Standing
+from parallelrun_core.retention.marks import Marks
 from parallelrun_core.spec.fields import Input
 from parallelrun_core.spec.pipeline import Step, StepInput
 from parallelrun_core.storage.stores import storage_of
@@ -87,7 +88,12 @@ def finished_before(folder: JobFolder, job: JobRecord, key: str) -> FinishedStep
 
 def _is_whole(earlier: JobFolder, finished: FinishedStep, job: JobRecord) -> bool:
     result, record = earlier.result(), earlier.record()
-    if result is None or result.state is not JobState.COMPLETED or earlier.generation() != finished.generation:
+    if (
+        Marks(earlier).is_deleted
+        or result is None
+        or result.state is not JobState.COMPLETED
+        or earlier.generation() != finished.generation
+    ):
         return False
     paths = _outputs(earlier, record, result)
     is_apart = job.places is not None and job.places.are_jobs_apart and record.outermost != job.outermost

@@ -1,0 +1,103 @@
+"""`parallelrun admin …`: for who runs a cluster."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from parallelrun.cli.output import Format, FormatOption
+from parallelrun.cli.server import Token, Url, connect
+
+if TYPE_CHECKING:
+    from parallelrun.models import Sweep
+
+admin = typer.Typer(help="For who runs a cluster.", no_args_is_help=True, rich_markup_mode=None)
+
+_KINDS = {
+    "jobs": "folders of jobs",
+    "parts": "  of these, part files",
+    "logs": "  of these, logs of workers",
+    "snapshots": "snapshots of code",
+    "asset_files": "files of assets",
+    "asset_versions": "versions of assets",
+    "assets": "definitions of assets",
+    "steps": "steps for reuse",
+    "uploads": "uploaded files",
+    "blobs": "default datastore",
+}
+
+
+@admin.command()
+def usage(form: FormatOption = Format.TABLE, url: Url = "", token: Token = "") -> None:
+    """Show what takes the room. Of the cluster's root folder; and the rules of retention."""
+    from parallelrun.cli.output import dump, table
+
+    with connect(url, token) as client:
+        measured = client.admin.usage()
+    if form is not Format.TABLE:
+        import msgspec
+
+        dump(msgspec.to_builtins(measured), form)
+        return
+    table(["KIND", "BYTES"], [[_KINDS.get(kind, kind), f"{size:,}"] for kind, size in measured.bytes.items()])
+    print(f"\nfree: {measured.free_bytes:,} of {measured.total_bytes:,} bytes; {measured.jobs:,} jobs\n")
+    table(
+        ["LARGEST JOBS", "BYTES", "ENDED"],
+        [[each.job, f"{each.bytes:,}", each.ended or "runs"] for each in measured.largest],
+    )
+    if measured.rules:
+        print("\nrules: " + " ".join(f"keep_{name}={limit:g}" for name, limit in measured.rules.items() if limit))
+    if (last := measured.last_sweep) is not None:
+        print(f"\nlast sweep, {last.at}:")
+        _show_sweep(last)
+
+
+@admin.command()
+def prune(
+    *,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be removed.")] = False,
+    form: FormatOption = Format.TABLE,
+    url: Url = "",
+    token: Token = "",
+) -> None:
+    """Remove what retention doesn't keep. A master does it at once, not within the hour.
+
+    Jobs that were deleted go, too, though they could still be restored.
+    """
+    from parallelrun.cli.output import dump, say
+
+    with connect(url, token) as client:
+        planned = client.admin.prune(dry_run=dry_run)
+    if form is not Format.TABLE:
+        import msgspec
+
+        dump(msgspec.to_builtins(planned), form)
+        return
+    _show_sweep(planned)
+    if not dry_run:
+        say("a master removes it now; `parallelrun admin usage` shows when it has done so")
+
+
+def _show_sweep(sweep: Sweep) -> None:
+    from parallelrun.cli.output import table
+
+    verb = "removed" if sweep.is_applied else "would be removed"
+    if not sweep.removed:
+        print(f"nothing {verb}")
+    else:
+        table(
+            [verb.upper(), "NUMBER", "BYTES"],
+            [
+                [_KINDS.get(kind, kind).strip(), f"{each.count:,}", f"{each.bytes:,}"]
+                for kind, each in sweep.removed.items()
+            ],
+        )
+    for job_id, at in sorted(sweep.notices.items()):
+        print(f"{job_id} goes on {at}")
+    for job_id, reason in sorted(sweep.kept.items()):
+        print(f"{job_id} stays: {reason} refers to it")
+    if sweep.not_removed:
+        print(f"{sweep.not_removed} folders have files of another user, and can't be removed")
+    if sweep.problem:
+        print(f"a limit can't be kept: {sweep.problem}")

@@ -1,0 +1,58 @@
+"""Retention: the room that is taken, and what sweeps remove."""
+
+from __future__ import annotations
+
+import msgspec
+
+
+class JobUsage(msgspec.Struct, kw_only=True, frozen=True):
+    """The room that a job takes, or a pipeline with its steps."""
+
+    job: str
+    bytes: int
+    jobs: int
+    """Number of jobs: itself, and those of its steps."""
+    ended: str | None = None
+
+
+class RemovedKind(msgspec.Struct, kw_only=True, frozen=True):
+    """Things of one kind that a sweep removes."""
+
+    count: int
+    bytes: int
+
+
+class Sweep(msgspec.Struct, kw_only=True, frozen=True):
+    """The outcome of a sweep, or of a plan for one."""
+
+    at: str
+    removed: dict[str, RemovedKind] = {}
+    """By kind: jobs, parts, logs, snapshots, asset_files, asset_versions, steps, uploads, blobs."""
+    jobs: list[str] = []
+    """The jobs among them."""
+    notices: dict[str, str] = {}
+    """Jobs that a rule will remove, each with the time of that."""
+    kept: dict[str, str] = {}
+    """Jobs that would go, each with what refers to it."""
+    problem: str = ""
+    """Why a limit can't be kept; empty: it can."""
+    not_removed: int = 0
+    """Folders that are out of the way, and that the master can't remove."""
+    took_s: float = 0.0
+    is_applied: bool = True
+    """False for a plan, which has changed nothing."""
+
+
+class ClusterUsage(msgspec.Struct, kw_only=True, frozen=True):
+    """The room that the root folder of a cluster takes, in bytes."""
+
+    free_bytes: int
+    total_bytes: int
+    jobs: int
+    """Number of jobs, those of steps included."""
+    bytes: dict[str, int] = {}
+    """By kind: jobs, of which parts and logs; snapshots, asset_files, assets, steps, uploads, blobs."""
+    largest: list[JobUsage] = []
+    rules: dict[str, float] = {}
+    """The rules of retention that hold; 0 keeps everything."""
+    last_sweep: Sweep | None = None

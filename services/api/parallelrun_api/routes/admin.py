@@ -1,0 +1,52 @@
+"""For operators: the room that is taken, and retention."""
+
+from __future__ import annotations
+
+import time
+
+import msgspec
+from anyio.to_thread import run_sync
+from fastapi import APIRouter, Request, Response
+
+from parallelrun_api.context import Ctx
+from parallelrun_api.http.answers import json_answer
+from parallelrun_api.models import ClusterUsage, Sweep
+from parallelrun_api.models.answer import Asked
+from parallelrun_api.routes.responses import problems
+from parallelrun_api.views.retention import plan, sweep_of, usage
+from parallelrun_core.retention.requests import request_sweep
+
+router = APIRouter(prefix="/v1/admin", tags=["operations"])
+
+
+class Prune(Asked):
+    """A request to remove what retention doesn't keep."""
+
+    dry_run: bool = False
+    """Only say what would be removed."""
+
+
+@router.get("/usage", summary="What takes the room?", response_model=ClusterUsage, responses=problems(403, 429))
+async def get_usage(request: Request, context: Ctx) -> Response:
+    """Measure the root folder, by kind and by job. Who may is as for defining computes."""
+    context.operators.check(request.state.token_name)
+    root = context.settings.root
+    return json_answer(await context.long_lists.run("usage", lambda: usage(root)))
+
+
+@router.post(
+    ":prune",
+    summary="Remove what retention doesn't keep",
+    response_model=Sweep,
+    response_description="What would be removed; with `dry_run`, nothing is.",
+    responses={202: {"model": Sweep, "description": "A master removes it."}, **problems(400, 403)},
+)
+async def prune(request: Request, context: Ctx, wish: Prune | None = None) -> Response:
+    """Plan a sweep by the rules of the masters, and have a master do it. Jobs that were deleted go, too, though they
+    could still be restored. Who may is as for defining computes."""
+    context.operators.check(request.state.token_name)
+    root, is_dry_run = context.settings.root, wish is not None and wish.dry_run
+    planned = await run_sync(plan, root)
+    if not is_dry_run:
+        await run_sync(request_sweep, root, time.time())
+    return json_answer(sweep_of(msgspec.structs.replace(planned, is_applied=False)), 200 if is_dry_run else 202)

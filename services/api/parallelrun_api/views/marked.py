@@ -1,0 +1,55 @@
+"""The marks of retention on a job as it is shown."""
+
+from __future__ import annotations
+
+from parallelrun_api import models
+from parallelrun_api.views.shown import rfc3339
+from parallelrun_core.errors import Conflict, NotFound
+from parallelrun_core.folder.job_folder import JobFolder
+from parallelrun_core.retention.marks import Marks
+
+_STRIPPED = {
+    "parts": "the rows in its part files were removed: it can't be resumed or retried, nor its rows be taken over",
+    "logs": "the logs of its workers were removed; its reports, errors and metrics stay",
+}
+
+
+def check_not_deleted(folder: JobFolder) -> None:
+    """Make sure that nobody has deleted a job.
+
+    Raises:
+        NotFound: somebody has; says how to get it back.
+    """
+    if Marks(folder).is_deleted:
+        raise NotFound(f"Job {folder.job_id} was deleted. `parallelrun job restore {folder.job_id}` brings it back.")
+
+
+def check_has_parts(folder: JobFolder) -> None:
+    """Make sure that the part files of a job are there.
+
+    Raises:
+        Conflict: a rule of retention has removed them.
+    """
+    if Marks(folder).lacks_parts():
+        raise Conflict(
+            f"The part files of job {folder.job_id} were removed, some time after it had completed "
+            "(PARALLELRUN_KEEP_PARTS_DAYS of the masters): submit it again."
+        )
+
+
+def with_marks(folder: JobFolder, job: models.Job) -> models.Job:
+    """A job with what its marks say."""
+    marks = Marks(folder)
+    changes: dict[str, object] = {}
+    notes = list(job.notes)
+    if marks.is_archived:
+        changes["archived"] = True
+    if (notice := marks.notice) is not None:
+        changes["removed_at"] = rfc3339(notice.removed_at)
+        notes.append(
+            f"It will be removed with its outputs on {rfc3339(notice.removed_at)}: {notice.why}. Fetch what you need "
+            "of it before then: parallelrun job download."
+        )
+    if (stripped := marks.stripped) is not None:
+        notes += [f"On {rfc3339(stripped.at)}, {_STRIPPED[what]}." for what in stripped.what if what in _STRIPPED]
+    return job.model_copy(update={**changes, "notes": notes}) if changes or notes != job.notes else job

@@ -1,0 +1,262 @@
+"""Sweeps over a root folder: mark what is needed, notify, rename, check again, remove.
+
+    1  what an earlier sweep has set aside and not removed takes part in 5 and 6
+    2  measure all jobs, read all documents, and plan
+    3  write and withdraw notices; strip completed jobs of parts and logs, each marked so before
+    4  set aside what goes: from now on nobody finds it
+    5  after a pause, in which whoever had found it before has written what names it: read everything again, and put
+       back what is needed after all
+    6  remove what is left
+
+A process may be killed between any two of these. What was set aside is judged again by the next sweep; nothing is
+removed that was not judged since it was set aside. One process sweeps at a time, by a lock on the volume.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from parallelrun_core.durable_files import sync_folder
+from parallelrun_core.folder.job_folder import JobFolder
+from parallelrun_core.layout import PRIVATE_FILE, PRIVATE_FOLDER, Layout, asset_files, code_store, jobs_of, retention_of
+from parallelrun_core.retention.inventory import Inventory, others_going
+from parallelrun_core.retention.marks import Marks
+from parallelrun_core.retention.measuring import Measured, live_logs_of, parts_of, size_of
+from parallelrun_core.retention.policy import DAY_S, LEAST_AGE_S, JobFacts, JobPlan, Unit, plan_jobs, units_of
+from parallelrun_core.retention.references import References
+from parallelrun_core.retention.report import Kind, SweepReport, write_report
+from parallelrun_core.retention.rules import Rules
+from parallelrun_core.retention.trash import discard, name_of, put_back, set_aside, set_aside_in
+from parallelrun_core.service import failpoints
+from parallelrun_core.service.telemetry import logger
+
+SETTLE_S: Final = 5.0
+_LOCK: Final = ".lock"
+
+
+@dataclass(slots=True)
+class _Seen:
+    """The state of a root folder, as a sweep has read it."""
+
+    facts: list[JobFacts]
+    references: References
+
+    @property
+    def hashes(self) -> set[str]:
+        """All snapshots that are named."""
+        return self.references.hashes.union(*(job.code for job in self.facts))
+
+
+@dataclass(slots=True)
+class Sweep:
+    """Sweeps over one root folder.
+
+    Args:
+        clock: seconds since the epoch.
+        settle_s: the pause between setting aside and removing.
+    """
+
+    root: Path
+    rules: Rules
+    clock: Callable[[], float] = time.time
+    settle_s: float = SETTLE_S
+    pause: Callable[[float], object] = time.sleep
+    measured: Measured = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.measured = Measured(self.root, retention_of(self.root))
+
+    def plan(self, *, is_urgent: bool = False) -> SweepReport:
+        """Return what a sweep would do now. Changes nothing, and needs no lock."""
+        seen, now = self._see(), self.clock()
+        jobs = self._plan_jobs(seen, now, is_urgent=is_urgent)
+        inventory = others_going(self.rules, seen.references, hashes=seen.hashes, jobs=seen.facts, now=now)
+        return self._report(seen.facts, jobs, inventory, now, is_applied=False)
+
+    def run(self, *, is_urgent: bool = False) -> SweepReport | None:
+        """Sweep once; returns None if another process sweeps.
+
+        Args:
+            is_urgent: remove what users have deleted now, though it could still be restored.
+
+        Raises:
+            OSError: the volume can't be read or written; the next sweep goes on.
+        """
+        folder = retention_of(self.root)
+        folder.mkdir(mode=PRIVATE_FOLDER, exist_ok=True)
+        with _locked(folder) as is_held:
+            if not is_held:
+                return None
+            began = time.monotonic()
+            report = self._sweep(is_urgent=is_urgent)
+            report = msgspec.structs.replace(report, took_s=round(time.monotonic() - began, 3))
+            write_report(self.root, report)
+            self.measured.remember()
+            return report
+
+    def _sweep(self, *, is_urgent: bool) -> SweepReport:
+        seen, now = self._see(), self.clock()
+        jobs = self._plan_jobs(seen, now, is_urgent=is_urgent)
+        inventory = others_going(self.rules, seen.references, hashes=seen.hashes, jobs=seen.facts, now=now)
+        self._notify(seen.facts, jobs, now)
+        self._strip(jobs, now)
+        for unit in jobs.remove:
+            self._set_aside(unit, now)
+        for path in inventory.folders:
+            set_aside(path)
+        report = self._report(seen.facts, jobs, inventory, now, is_applied=True)
+        not_removed = self._remove(inventory, now) if self._aside() or inventory.files else 0
+        return msgspec.structs.replace(report, not_removed=not_removed)
+
+    def _see(self) -> _Seen:
+        facts = self.measured.facts()
+        references = References(self.root)
+        references.read_documents()
+        for job in facts:
+            if not job.ended:
+                with suppress(FileNotFoundError):
+                    references.add_running(JobFolder(self.root, job.job_id).layout.record.read_bytes())
+        return _Seen(facts, references)
+
+    def _plan_jobs(self, seen: _Seen, now: float, *, is_urgent: bool) -> JobPlan:
+        return plan_jobs(seen.facts, self.rules, now=now, named=seen.references.jobs, is_urgent=is_urgent)
+
+    def _notify(self, facts: Sequence[JobFacts], jobs: JobPlan, now: float) -> None:
+        members = {unit.name: unit.members for unit in units_of(facts).values()}
+        for notice in jobs.notices:
+            for job_id in members[notice.unit]:
+                with suppress(FileNotFoundError):
+                    Marks(JobFolder(self.root, job_id)).notify(now, notice.why, notice.removed_at)
+            failpoints.reach("retention.noticed")
+        for name in jobs.withdrawn:
+            for job_id in members[name]:
+                Marks(JobFolder(self.root, job_id)).withdraw_notice()
+
+    def _strip(self, jobs: JobPlan, now: float) -> None:
+        for what, job_ids in (("parts", jobs.strip_parts), ("logs", jobs.strip_logs)):
+            for job_id in job_ids:
+                folder = JobFolder(self.root, job_id)
+                with suppress(FileNotFoundError):
+                    Marks(folder).strip(now, what)
+                    failpoints.reach("retention.marked")
+                    if not folder.has_ended:  # reopened since it was measured: it needs them again
+                        Marks(folder).unstrip()
+                        continue
+                    for path in parts_of(folder, folder.result()) if what == "parts" else live_logs_of(folder):
+                        _empty(path)
+
+    def _set_aside(self, unit: Unit, now: float) -> None:
+        """Take a unit away, unless somebody has restored it since it was measured."""
+        if not unit.is_orphaned and not Marks(JobFolder(self.root, unit.members[0])).may_go:
+            return
+        for job_id in unit.members:
+            folder = JobFolder(self.root, job_id)
+            with suppress(FileNotFoundError):
+                if not Marks(folder).may_go:  # whoever deleted the pipeline was killed before it came to its steps
+                    Marks(folder).delete(now)
+            set_aside(folder.path)
+            failpoints.reach("retention.set_aside")
+
+    def _aside(self) -> list[Path]:
+        stores = (jobs_of(self.root), code_store(self.root), asset_files(self.root))
+        return sorted(path for store in stores for path in set_aside_in(store))
+
+    def _remove(self, inventory: Inventory, now: float) -> int:
+        """Put back what is needed after all, and remove the rest; returns how many can't be removed."""
+        self.pause(self.settle_s)
+        seen = self._see()
+        needed = {job_id for job in seen.facts for job_id in job.names} | seen.references.jobs.keys()
+        hashes, not_removed = seen.hashes, 0
+        for aside in self._aside():
+            old = name_of(aside)
+            if old.parent == jobs_of(self.root):
+                is_needed = old.name in needed or not Marks(aside).may_go or not _has_ended(aside)
+            else:
+                is_needed = old.name in hashes or _is_fresh(old, now)
+            if is_needed and put_back(aside):
+                logger().info("retention_put_back", name=old.name)
+                continue
+            failpoints.reach("retention.judged")
+            not_removed += not discard(aside)
+            if old.parent != jobs_of(self.root) and not old.exists():
+                old.with_name(f"{old.name}.files").unlink(missing_ok=True)
+            failpoints.reach("retention.removed")
+        for path in inventory.files:
+            if not seen.references.names_file(path):
+                path.unlink(missing_ok=True)
+        return not_removed
+
+    def _report(
+        self, facts: Sequence[JobFacts], jobs: JobPlan, inventory: Inventory, now: float, *, is_applied: bool
+    ) -> SweepReport:
+        by_id = {job.job_id: job for job in facts}
+        going = [job_id for unit in jobs.remove for job_id in unit.members]
+        removed = {
+            "jobs": Kind(count=len(going), bytes=sum(unit.bytes for unit in jobs.remove)),
+            "parts": Kind(
+                count=len(jobs.strip_parts), bytes=sum(by_id[job_id].parts_bytes for job_id in jobs.strip_parts)
+            ),
+            "logs": Kind(count=len(jobs.strip_logs), bytes=sum(by_id[job_id].logs_bytes for job_id in jobs.strip_logs)),
+            **{kind: Kind(count=len(paths), bytes=sum(map(size_of_any, paths))) for kind, paths in inventory.by_kind()},
+        }
+        notices = {notice.unit: notice.removed_at for notice in jobs.notices} | {
+            unit.name: unit.noticed + self.rules.notice_days * DAY_S
+            for unit in units_of(facts).values()
+            if unit.noticed and unit.name not in jobs.withdrawn and unit not in jobs.remove
+        }
+        return SweepReport(
+            at=now, rules=self.rules, removed={kind: each for kind, each in removed.items() if each.count},
+            jobs=going, notices=notices, kept=dict(jobs.kept), problem=jobs.problem, is_applied=is_applied,
+        )  # fmt: skip
+
+
+def size_of_any(path: Path) -> int:
+    """Return the bytes of a file, or of all files below a folder."""
+    with suppress(OSError):
+        return size_of(path) if path.is_dir() else path.stat().st_size
+    return 0
+
+
+def _has_ended(folder: Path) -> bool:
+    layout = Layout(folder)
+    return layout.result(layout.generation()).exists()
+
+
+def _is_fresh(snapshot: Path, now: float) -> bool:
+    """Return whether somebody has just added a snapshot again."""
+    with suppress(FileNotFoundError):
+        return now - snapshot.with_name(f"{snapshot.name}.files").stat().st_mtime < LEAST_AGE_S
+    return False
+
+
+def _empty(folder: Path) -> None:
+    """Remove what is in a folder, and keep the folder."""
+    try:
+        with os.scandir(folder) as entries:
+            names = [Path(entry.path) for entry in entries]
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    for path in names:
+        discard(path)
+    sync_folder(folder)
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[bool]:
+    fd = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, PRIVATE_FILE)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield True
+    except BlockingIOError:
+        yield False
+    finally:
+        os.close(fd)

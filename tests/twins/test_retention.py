@@ -1,0 +1,46 @@
+"""Retention without what makes it safe: the proofs must fail."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.twins.sabotage import always, expect_failure, nothing, replaced
+from tests.unit.retention import test_sweep as sweeps
+from tests.unit.retention.roots import Root
+
+
+@pytest.mark.parametrize(
+    "mechanism, stand_in",
+    [
+        ("parallelrun_core.retention.references:References.read_documents", nothing),
+        ("parallelrun_core.retention.policy:references_among", always({})),
+    ],
+)
+def test_a_sweep_that_removes_what_is_needed_is_found(mechanism: str, stand_in: object, tmp_path: Path) -> None:
+    with replaced(mechanism, stand_in), expect_failure():  # type: ignore[arg-type]
+        sweeps.test_retention_keeps_what_something_refers_to(Root(tmp_path))
+
+
+@pytest.mark.parametrize(
+    "proof",
+    [
+        sweeps.test_retention_puts_back_a_snapshot_that_was_submitted_again_meanwhile,
+        sweeps.test_retention_puts_back_a_job_that_was_reopened_or_named_meanwhile,
+    ],
+)
+def test_a_sweep_that_does_not_look_again_before_it_removes_is_found(proof: object, tmp_path: Path) -> None:
+    with replaced("parallelrun_core.retention.sweep:put_back", always(False)), expect_failure():
+        proof(Root(tmp_path))  # type: ignore[operator]
+
+
+def test_a_sweep_that_leaves_what_a_killed_one_has_set_aside_is_found(tmp_path: Path) -> None:
+    root = Root(tmp_path)
+    with replaced("parallelrun_core.retention.sweep:set_aside_in", always(())), expect_failure():
+        sweeps.test_retention_notes_on_a_job_a_week_before_that_a_rule_removes_it(root)
+
+
+def test_a_rule_that_removes_jobs_without_a_notice_is_found(tmp_path: Path) -> None:
+    with replaced("parallelrun_core.retention.policy:_removed_at", always(0.0)), expect_failure():
+        sweeps.test_retention_notes_on_a_job_a_week_before_that_a_rule_removes_it(Root(tmp_path))
