@@ -45,8 +45,8 @@ class LocalStore:
             "x": f"{CANARY}\n".encode(),
         }
     )
-    redirects: dict[str, str] = field(default_factory=dict)
-    """Where else the server says that something is, by its path."""
+    redirects: dict[str, tuple[int, str]] = field(default_factory=dict)
+    """The status and place with which the server says that something is elsewhere, by its path."""
     requests: list[Request] = field(default_factory=list)
 
     def __enter__(self) -> Self:
@@ -102,7 +102,8 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         parts = urlsplit(self.path)
         path, query = _resolved(parts.path), parse_qs(parts.query)
         if path in self.store.redirects:
-            self._send(302, b"", {"Location": self.store.redirects[path]}, has_body=has_body)
+            status, location = self.store.redirects[path]
+            self._send(status, b"", {"Location": location}, has_body=has_body)
         elif "list-type" in query:
             self._send(200, self._listing(path, query.get("prefix", [""])[0]), {}, has_body=has_body)
         elif path in self.store.objects:

@@ -207,6 +207,13 @@ def _replacing(path: Path, data: bytes, **_: Any) -> None:
     path.write_bytes(data)
 
 
+def _wherever_it_says(place: str, response: Any, _: str) -> str:
+    """Follow every redirect."""
+    from urllib.parse import urljoin
+
+    return urljoin(place, str(response.headers["Location"]))
+
+
 def _as_if_run(stall: Any, now: float) -> None:
     """Take what is published for what is run."""
     stall.moved(now)
@@ -391,6 +398,9 @@ MECHANISMS: Final[dict[str, tuple[Line | Step, ...]]] = {
     "notices.owed": (Step("parallelrun_master.finishing:enqueue", nothing),),
     # That a secret goes to no other bucket than that of the datastore which has named it first.
     "datastores.bound": (Step("parallelrun_core.datastores.bound_secrets:BoundSecrets.check", nothing),),
+    # That a web server leads nobody to another one, and no name to this machine or a cloud's metadata.
+    "web.redirects": (Step("parallelrun_core.storage.objects.web:_next_place", _wherever_it_says),),
+    "web.addresses": (Step("parallelrun_core.storage.objects.web:refusal_to_read", always("")),),
     # What keeps notices from addresses where only machines themselves have business.
     "notices.addresses": (Step("parallelrun_master.notices.sending:refusal", always("")),),
     # What makes the end of a job known to masters that still have to send its trace.

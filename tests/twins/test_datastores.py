@@ -10,7 +10,8 @@ import pytest
 from parallelrun_core.datastores import document
 from parallelrun_core.storage.objects import allowed
 from tests.security import test_stores as stores
-from tests.twins.sabotage import always, expect_failure, nothing
+from tests.twins.sabotage import always, expect_failure, nothing, without
+from tests.unit.core import test_connecting as connecting
 from tests.unit.datastores import test_documents as documents
 from tests.unit.storage import test_allowed as places
 
@@ -24,6 +25,19 @@ def test_documents_with_secrets_that_nobody_refuses_are_found(given: dict[str, o
 def test_datastores_that_may_lead_anywhere_are_found(tmp_path: Path) -> None:
     with patch.object(allowed, "is_below", always(True)), expect_failure():
         places.test_a_datastore_is_allowed_if_what_it_stands_for_is(tmp_path)
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize("name", [name for name in stores.BY_NAME if "redirects" in name])
+def test_redirects_that_are_followed_anywhere_are_found(name: str) -> None:
+    with expect_failure():
+        stores.check_attack(name, "web.redirects")
+
+
+@pytest.mark.integration
+def test_names_that_may_lead_anywhere_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    with without("web.addresses"), expect_failure():
+        connecting.test_a_name_that_leads_to_this_machine_is_not_asked(monkeypatch)
 
 
 @pytest.mark.integration

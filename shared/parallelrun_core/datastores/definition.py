@@ -13,6 +13,7 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import Field, StrictBool, TypeAdapter, ValidationInfo, field_validator
 
 from parallelrun_core.described import Strict
+from parallelrun_core.untrusted.addresses import Reach, is_literal_of
 from parallelrun_core.untrusted.canonical import canonical_origin, check_key
 
 NAME_PATTERN: Final = r"^[A-Za-z0-9_][A-Za-z0-9_-]{0,127}$"
@@ -182,4 +183,9 @@ def _server(url: str) -> str:
     Raises:
         ValueError: it isn't one, or has more in it than it takes to reach the server.
     """
-    return canonical_origin(url) if url else ""
+    if not url:
+        return ""
+    origin = canonical_origin(url)
+    if is_literal_of(origin.partition("://")[2], Reach.MACHINE):
+        raise ValueError("must not be an address where only machines themselves have business")
+    return origin

@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from parallelrun_core.untrusted.addresses import HERE, Reach, is_literal_of
 from parallelrun_core.untrusted.canonical import canonical
 
 _WEB: Final = frozenset({"http", "https"})
 _CONTAINER_FIRST: Final = frozenset({"abfs", "abfss", "wasb", "wasbs", "adl"})
 _SECRET: Final = re.compile(r"sig|.*(signature|token|credential|secret|password|api-?_?key).*|key")
 """What is called like this in a query lets its owner in."""
-LOOPBACK: Final = frozenset({"127.0.0.1", "localhost", "::1"})
+LOOPBACK: Final = HERE
 NO_PASSWORDS: Final = "a URL with a user name or a password in it is not taken: it would be kept with the job"
 
 
@@ -35,6 +36,8 @@ def _flaw_on_the_web(url: str, scheme: str, host: str, query: str) -> str:
             f"{url.partition('?')[0][:200]!r} has a signature or a token behind it, which would be kept with the job: "
             "leave it out, and name a datastore, or give the nodes credentials (docs/storage.md)"
         )
+    if is_literal_of(host, Reach.MACHINE):
+        return f"{url[:200]!r} names an address where only machines themselves have business: nothing is read there"
     if scheme == "http" and LOOPBACK.isdisjoint({host, host.rpartition(":")[0].strip("[]")}):
         return f"{url[:200]!r} would be read unencrypted: http:// is for this machine only, use https://"
     return ""

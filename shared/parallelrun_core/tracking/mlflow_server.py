@@ -12,6 +12,8 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any, Final
 
+from parallelrun_core.untrusted.connecting import open_directly
+
 JOB_TAG: Final = "parallelrun.job_id"
 _TIMEOUT_S: Final = 5.0
 _TOO_LONG: Final = 1 << 20
@@ -81,7 +83,7 @@ class MlflowServer:
         body = json.dumps(document).encode() if document is not None else None
         request = urllib.request.Request(f"{self._base}/{path}", body, self._headers)  # noqa: S310 - checked: https?:
         try:
-            with urllib.request.urlopen(request, timeout=_TIMEOUT_S) as answer:  # noqa: S310 - as above
+            with open_directly(request, _TIMEOUT_S) as answer:
                 payload = json.loads(answer.read(_TOO_LONG))
         except urllib.error.HTTPError as error:
             code = ""

@@ -1,1 +1,2 @@
-"""Untrusted input: documents read within bounds, texts made safe to show, paths that must not lead out of a folder."""
+"""Untrusted input: documents read within bounds, texts made safe to show, and paths, URLs and addresses that must not
+lead elsewhere."""

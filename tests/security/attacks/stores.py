@@ -8,7 +8,7 @@ from functools import partial
 from tests.acceptance.http_user import HttpUser
 from tests.security.attack import Attack, Target
 from tests.security.attacks.paths import submit
-from tests.security.local_store import ALLOWED, SHARED, store_of
+from tests.security.local_store import ALLOWED, PRIVATE, SHARED, store_of
 from tests.security.target import KEY_IN_STORE, SECRET_OF_STORE
 
 _VICTIM = "victim"
@@ -46,8 +46,47 @@ def _sent_elsewhere(name: str, fields: dict[str, str], target: Target) -> str:
     return ""
 
 
+def _redirected(status: int, target: Target) -> str:
+    """Read a file that jobs may read, whose server says that it is on another one."""
+    store = store_of(target)
+    if store is None:
+        return ""
+    store.redirects[f"{ALLOWED}/away"] = (status, f"{store.other_url}/{PRIVATE}/x")
+    store.redirects[f"{ALLOWED}/here"] = (status, f"{store.url}/{ALLOWED}/x")
+    store.requests.clear()
+    with HttpUser(target.url, target.token) as user:
+        submit(user, target, _READING, inputs={"data": f"{store.url}/{ALLOWED}/away"})
+        if any(f"/{PRIVATE}/" in request.path for request in store.requests):
+            return f"a redirect with {status} was followed to {store.other_url}"
+        status, job = submit(user, target, _READING, inputs={"data": f"{store.url}/{ALLOWED}/here"})
+        assert (status, job["state"]) == (202, "completed"), job["failure"]
+    return ""
+
+
+def _metadata(target: Target) -> str:
+    """Name the metadata of a cloud, in any spelling of its address."""
+    hosts = (
+        "169.254.169.254", "[::ffff:169.254.169.254]", "[64:ff9b::a9fe:a9fe]", "[fd00:ec2::254]", "192.0.0.192",
+        "100.100.100.200", "168.63.129.16",
+    )  # fmt: skip
+    with HttpUser(target.url, target.token) as user:
+        for host in hosts:
+            status, answer = submit(user, target, inputs={"data": f"https://{host}/latest/meta-data"})
+            said = str(answer.get("errors", ""))
+            if status == 202 or "only machines themselves" not in said:
+                return f"{host} was accepted: {answer}"
+            document = {"type": "s3", "bucket": "latest", "endpoint": f"https://{host}"}
+            if user.client.put("/v1/datastores/metadata", json=document).is_success:
+                return f"{host} was accepted as an endpoint"
+    return ""
+
+
 _OTHER = f"attacker{secrets.token_hex(2)}"
+_READING = "def run(mini_batch):\n    return [open(path).read() for path in mini_batch]\n"
 ATTACKS: list[Attack] = [
+    Attack("an input whose server redirects to another one", partial(_redirected, 302)),
+    Attack("an input whose server redirects to another one, with the method", partial(_redirected, 307)),
+    Attack("addresses of a cloud's metadata as inputs and endpoints", _metadata),
     Attack(
         "a second datastore that has another's secret sent to its server",
         partial(_sent_elsewhere, _OTHER, {"endpoint": "SERVER"}),

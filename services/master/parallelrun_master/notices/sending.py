@@ -14,6 +14,7 @@ from threading import Event, Timer
 from typing import Final
 from urllib.parse import urlsplit
 
+from parallelrun_core.untrusted.connecting import AddressRefused, connect_checked
 from parallelrun_master.policy.notices import Allowed, refusal
 
 TIMEOUT_S: Final = 10.0
@@ -44,7 +45,7 @@ def post(url: str, headers: Mapping[str, str], content: bytes, allowed: Allowed)
     port = parts.port or (443 if is_tls else 80)
     target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     try:
-        plain = _connected(host, port, allowed)
+        plain = connect_checked(host, port, lambda address: refusal(host, address, allowed), TIMEOUT_S)
         with closing(plain), _no_longer_than(TOTAL_S, plain), closing(HTTPConnection(host, port)) as connection:
             connection.sock = _over_tls(plain, host) if is_tls else plain
             name = f"[{host}]" if ":" in host else host
@@ -53,26 +54,13 @@ def post(url: str, headers: Mapping[str, str], content: bytes, allowed: Allowed)
             answer = connection.getresponse()
             with suppress(OSError, HTTPException):  # it has answered, whatever else it says
                 answer.read(_MOST_READ)
+    except AddressRefused as error:
+        raise NotDelivered(str(error.strerror)) from error
     except (OSError, HTTPException, UnicodeError) as error:
         raise NotDelivered(f"{type(error).__name__}: {error}") from error
     if not 200 <= answer.status < 300:
         raise NotDelivered(f"it was answered with {answer.status}", is_final=answer.status == _GONE)
     return answer.status
-
-
-def _connected(host: str, port: int, allowed: Allowed) -> socket.socket:
-    """A connection to the first address of the host that takes it; all of them must be allowed."""
-    addresses = [str(info[4][0]) for info in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
-    for address in addresses:
-        if why := refusal(host, address, allowed):
-            raise NotDelivered(why)
-    failure = OSError(f"{host} has no address")
-    for address in addresses:
-        try:
-            return socket.create_connection((address, port), timeout=TIMEOUT_S)
-        except OSError as error:
-            failure = error
-    raise failure
 
 
 def _over_tls(plain: socket.socket, host: str) -> socket.socket:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from typing import Final
 
-from parallelrun_core.spec.notify import is_never_told, plain_address
+from parallelrun_core.untrusted.addresses import Reach, address_in, plain_address, reach_of
 
 GIVE_UP_S: Final = 24 * 3600.0
 _FIRST_PAUSE_S: Final = 1.0
@@ -54,12 +54,12 @@ def refusal(host: str, address: str, allowed: Allowed) -> str:
     What only machines themselves have business with is refused whatever name leads there; a network that is allowed by
     its address isn't.
     """
-    plain = plain_address(address)
+    plain, reach = plain_address(address), reach_of(address_in(address))
     if any(plain in network for network in allowed.networks):
         return ""
-    if is_never_told(plain):
+    if reach is Reach.MACHINE:
         return f"{host} leads to {plain}, which no notice is sent to"
-    if allowed.is_anywhere or plain.is_global or allowed.has_host(host):
+    if allowed.is_anywhere or reach is Reach.PUBLIC or allowed.has_host(host):
         return ""
     return f"{host} leads to {plain}, which is not public; masters can allow it (--notify-allow)"
 

@@ -9,6 +9,7 @@
     parallel_listing.py   large folders of a store at the same time
     copying.py      an object that is copied to a local file
     reading.py      an object that is read in ranges
+    web.py          a file of a web server
     read_ahead.py   the same for small reads that follow each other
     asking.py       which threads wait for a store
     uploads/        new objects

@@ -72,10 +72,8 @@ def _made(store: str) -> ObjectStore:
     if _is_plain_http_meant(store):
         options["allow_http"] = True
     with _refusals(store):
-        from obstore.store import AzureStore, GCSStore, HTTPStore, S3Store, from_url
+        from obstore.store import AzureStore, GCSStore, S3Store, from_url
 
-        if store.startswith(("http://", "https://")):
-            return HTTPStore.from_url(store, client_options=options, retry_config=_retries())
         settings: dict[str, Any] = {"client_options": options, "retry_config": _retries()}
         if store.startswith("s3://"):
             return S3Store.from_url(

@@ -15,8 +15,8 @@ from parallelrun_core.storage.interface import Replaced, Version
 from parallelrun_core.storage.objects.address import address_of
 from parallelrun_core.storage.objects.clients import client_of
 from parallelrun_core.storage.objects.meters import metered
-from parallelrun_core.storage.objects.reading import check_version
 from parallelrun_core.storage.objects.trouble import in_plain_words
+from parallelrun_core.storage.objects.web import WebAnswer, web_get
 
 if TYPE_CHECKING:
     from obstore import GetOptions, GetResult
@@ -75,18 +75,19 @@ def _copy_range(url: str, version: Version, fd: int, part: range, first: int) ->
         raise Replaced(f"{url} has another size than when it was listed")
 
 
-def _answer(url: str, version: Version, part: range | None = None) -> GetResult:
+def _answer(url: str, version: Version, part: range | None = None) -> GetResult | WebAnswer:
     """Return what the store gives of this version, or of these bytes of it; its content is still to come."""
+    address = address_of(url)
+    if part is not None and len(part) >= version.size_bytes:  # some web servers only give whole files
+        part = None
+    if address.is_web:
+        return web_get(url, version, part)
     import obstore
 
-    address = address_of(url)
     options: GetOptions = {"if_match": version.tag} if version.tag else {}
-    if part is not None and len(part) < version.size_bytes:  # some web servers only give whole files
+    if part is not None:
         options["range"] = (part.start, part.stop)
-    answer = obstore.get(client_of(address.store), address.key, options=options)
-    if address.is_web:
-        check_version(url, answer.meta, version)
-    return answer
+    return obstore.get(client_of(address.store), address.key, options=options)
 
 
 def _write(fd: int, data: bytes, at: int) -> None:

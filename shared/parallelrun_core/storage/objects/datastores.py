@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 from parallelrun_core.datastores.credentials import AccountKey, Keys, Sas, ServiceAccount, ServicePrincipal
 from parallelrun_core.datastores.definition import GcsDatastore, S3Datastore
 from parallelrun_core.storage.objects.environment import at_google_server, azure_options, s3_credentials, s3_region
+from parallelrun_core.untrusted.connecting import open_directly
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -123,7 +124,7 @@ def azure_token(principal: ServicePrincipal) -> dict[str, Any]:
         raise OSError(13, "authority_url must begin with https://, or a secret could be read on its way")
     request = urllib.request.Request(url, urllib.parse.urlencode(form).encode())  # noqa: S310 - its scheme is checked
     try:
-        with urllib.request.urlopen(request, timeout=_TOKEN_S) as answer:  # noqa: S310 - its scheme is checked
+        with open_directly(request, _TOKEN_S) as answer:
             document = json.load(answer)
     except urllib.error.HTTPError as error:
         error.close()

@@ -9,21 +9,19 @@ from __future__ import annotations
 
 import errno
 import os
-import urllib.error
-import urllib.request
 from functools import cache
 from typing import Final
 
 from parallelrun_core.datastores.registry import known
 from parallelrun_core.storage.location import datastore_of
 from parallelrun_core.storage.objects.trouble import NOT_A_STORE, StoreError
+from parallelrun_core.storage.objects.web import first_bytes
 
 _OF_SCHEMES: Final = {
     "s3": ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT"),
     "gs": ("STORAGE_EMULATOR_HOST",),
     "az": ("AZURE_STORAGE_ENDPOINT", "AZURE_ENDPOINT"),
 }
-_WAIT_S: Final = 5.0
 _HEAD_BYTES: Final = 512
 _PAGES: Final = (b"<!doctype html", b"<html")
 
@@ -57,9 +55,5 @@ def _bucket_of(store: str) -> str:
 @cache
 def _is_web_page(url: str) -> bool:
     """Return whether a server answers a listing of a bucket with a page for people."""
-    request = urllib.request.Request(f"{url}?list-type=2&max-keys=1", headers={"Accept": "application/xml"})  # noqa: S310 - checked
-    try:
-        with urllib.request.urlopen(request, timeout=_WAIT_S) as answer:  # noqa: S310 - its scheme is checked
-            return bool(answer.read(_HEAD_BYTES).lstrip().lower().startswith(_PAGES))
-    except (OSError, ValueError):
-        return False  # a refusal, or no answer: the store's library says which
+    head = first_bytes(f"{url}?list-type=2&max-keys=1", _HEAD_BYTES, "application/xml")
+    return head.lstrip().lower().startswith(_PAGES)

@@ -10,6 +10,7 @@ from parallelrun_core.storage.objects.address import Address, address_of
 from parallelrun_core.storage.objects.clients import client_of
 from parallelrun_core.storage.objects.meters import metered
 from parallelrun_core.storage.objects.trouble import in_plain_words
+from parallelrun_core.storage.objects.web import web_get, web_version
 
 if TYPE_CHECKING:
     from obstore import GetOptions, ObjectMeta
@@ -21,6 +22,9 @@ def present_version(url: str, address: Address) -> Version:
     Raises:
         StoreError: it can't be asked for.
     """
+    if address.is_web:
+        with metered(url, "head"):
+            return web_version(url)
     import obstore
 
     with metered(url, "head"), in_plain_words(url):
@@ -34,18 +38,6 @@ def version_of(meta: ObjectMeta) -> Version:
     if tag and not tag.endswith('"'):
         tag = f'"{tag}"'  # Azure leaves the quotes out when it lists, and only then
     return Version(meta["size"], meta["last_modified"].timestamp(), tag)
-
-
-def check_version(url: str, answered: ObjectMeta, expected: Version) -> None:
-    """Make sure that an answer is of this version, where the request alone doesn't: not all web servers have tags.
-
-    Raises:
-        Replaced: it is another one.
-    """
-    present = version_of(answered)
-    is_same = present.tag == expected.tag if expected.tag else present.modified == expected.modified
-    if not is_same:
-        raise Replaced(f"{url} has been replaced since it was listed")
 
 
 class ObjectFile(io.RawIOBase):
@@ -62,7 +54,8 @@ class ObjectFile(io.RawIOBase):
         super().__init__()
         self._url = url
         address = address_of(url)
-        self._client, self._key, self._is_web = client_of(address.store), address.key, address.is_web
+        self._address = address
+        self._client = None if address.is_web else client_of(address.store)
         version = version or present_version(url, address)
         self.size = version.size_bytes
         self._version = version
@@ -97,20 +90,22 @@ class ObjectFile(io.RawIOBase):
             StoreError: the store doesn't give them.
             Replaced: there is another version now.
         """
-        import obstore
-
-        options: GetOptions = {"if_match": self._version.tag} if self._version.tag else {}
-        if count < self.size:  # some web servers only give whole files
-            options["range"] = (start, start + count)
         with metered(self._url, "get") as call, in_plain_words(self._url):
-            answer = obstore.get(self._client, self._key, options=options)
-            if self._is_web:
-                check_version(self._url, answer.meta, self._version)
-            data = bytes(answer.bytes())
+            data = self._ask(range(start, start + count))
             call.bytes = len(data)
         if len(data) != count:
             raise Replaced(f"{self._url} has another size than when it was listed")
         return data
+
+    def _ask(self, part: range) -> bytes:
+        if self._client is None:  # some web servers only give whole files
+            return web_get(self._url, self._version, part if len(part) < self.size else None).bytes()
+        import obstore
+
+        options: GetOptions = {"if_match": self._version.tag} if self._version.tag else {}
+        if len(part) < self.size:
+            options["range"] = (part.start, part.stop)
+        return bytes(obstore.get(self._client, self._address.key, options=options).bytes())
 
     def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
         data = self.read(len(buffer))

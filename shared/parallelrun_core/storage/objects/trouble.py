@@ -22,8 +22,8 @@ _REFUSED: Final = (
     "the store refuses the credentials that this machine has for it (HTTP 403): they are wrong or expired, or may not "
     "do this (docs/storage.md, Credentials)"
 )
-_UNENCRYPTED: Final = "builder error"
-_ONLY_HERE: Final = "plain http is for this machine only: use https, or set AWS_ALLOW_HTTP=true where it runs"
+_BUILDER_ERROR: Final = "builder error"
+UNENCRYPTED: Final = "plain http is for this machine only: use https, or set AWS_ALLOW_HTTP=true where it runs"
 _NO_ANSWER: Final = re.compile(r"Error performing \w+ (https?://[^/\s]+).*HTTP error: ([^\n]*)", re.DOTALL)
 _NOTHING: Final = "there is no such object"
 _NO_PATH: Final = re.compile(r"Encountered object with invalid path: (.*)")
@@ -99,7 +99,8 @@ class in_plain_words:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        translated = _told(error, self._url) if error is not None else None
+        is_foreign = error is not None and not isinstance(error, StoreError | Replaced)
+        translated = _told(error, self._url) if is_foreign and error is not None else None
         if translated is not None:
             try:
                 raise translated from error
@@ -122,8 +123,8 @@ def _told(error: BaseException, url: str) -> OSError | None:
             return None
         if _NO_TOKEN.search(text):
             return NotAllowed(errno.EACCES, f"{_NO_CREDENTIALS}: {_words(error)[: _MAX_WORDS // 2]}", url)
-        if _UNENCRYPTED in text:
-            return StoreError(errno.EPROTONOSUPPORT, _ONLY_HERE, url)
+        if _BUILDER_ERROR in text:
+            return StoreError(errno.EPROTONOSUPPORT, UNENCRYPTED, url)
         status = _STATUS.search(text)
         kind = _BY_STATUS.get(status[1] if status else "", StoreError if _FOR_GOOD.search(text) else StoreAway)
     return kind(_ERRNO.get(kind, errno.EIO), _words(error, _OTHERWISE.get(kind) or _unreachable(text)), url)
