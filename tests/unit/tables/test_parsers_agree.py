@@ -154,6 +154,20 @@ def _shown(value: Any) -> tuple[type, str]:
     block=4 << 20,
     rules=None,
 )
+@example(
+    table=("0\n0\n", Schema(["a"], [KINDS[8]])),
+    multi_line=False,
+    empty_as_string=False,
+    block=4 << 20,
+    rules=("keep", True),
+)
+@example(
+    table=("-0\n", Schema(["a"], [KINDS[7]])),
+    multi_line=False,
+    empty_as_string=False,
+    block=4 << 20,
+    rules=("keep", True),
+)
 @settings(deadline=None, max_examples=150)
 def test_a_fast_parser_finds_what_the_grammar_does(
     *,

@@ -104,6 +104,7 @@ def test_whole_numbers_of_texts_are_exact(
 
 
 @given(first=columns, second=columns)
+@example(first=[(1 << 53) + 1], second=[None])
 @settings(deadline=None, max_examples=60)
 def test_whole_numbers_of_several_files_in_one_mini_batch_are_exact(
     tmp_path_factory: pytest.TempPathFactory, first: list[int | None], second: list[int | None]

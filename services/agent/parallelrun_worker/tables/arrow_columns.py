@@ -9,26 +9,31 @@ from typing import Any
 from parallelrun_worker.tables import fixed_dates
 from parallelrun_worker.tables.conversion import convert, words_of
 from parallelrun_worker.tables.inference import FALSE_SPELLINGS, FALSE_WORDS, TRUE_SPELLINGS, TRUE_WORDS, Kind
-from parallelrun_worker.tables.values import EXACT_IN_FLOAT, ColumnValues, assembled
+from parallelrun_worker.tables.values import EXACT_IN_FLOAT, ColumnValues, Values, assembled
 
 _SAMPLE = 4096
 _BLANKS = " \t"
 _INT = "^-?[0-9]{1,18}$"
 _PLAIN_INT = "^(?:0|-?[1-9][0-9]{0,17})$"
 _FLOAT = r"^-?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?$"
-_PLAIN_FLOAT = r"^-?(?:(?:0|[1-9][0-9]{0,14})(?:\.[0-9]*(?:[eE][+-]?[0-9]{1,2})?)?|\.[0-9]+(?:[eE][+-]?[0-9]{1,2})?)$"
+_PLAIN_FLOAT = r"^(?:0|-?[1-9][0-9]{0,14}|-?(?:0|[1-9][0-9]{0,14})\.[0-9]*(?:[eE][+-]?[0-9]{1,2})?|-?\.[0-9]+(?:[eE][+-]?[0-9]{1,2})?)$"
+"""Those that are read alike by all rules; `-0` is not, which another text stands for."""
 _ZERO, _NINE, _MINUS = ord("0"), ord("9"), ord("-")
 
 Words = tuple[Sequence[str], Sequence[str]]
 """Those for true, and those for false."""
 
 
-def words_in(kinds: list[Kind], *, is_strict: bool) -> Words:
-    """The words that Arrow's parser should know: it has one list for all columns."""
-    if not is_strict:
+def words_in(kinds: list[Kind], values: Values | None) -> Words:
+    """The words that Arrow's parser should know: it has one list for all columns.
+
+    Args:
+        values: rules for odd values, by which words other than true and false may be kept; None: there are none.
+    """
+    if values is None:
         return TRUE_WORDS, FALSE_WORDS
-    flagged = any(kind["kind"] == "bool" and "odd" in kind for kind in kinds)
-    return (TRUE_WORDS, FALSE_WORDS) if flagged else (TRUE_SPELLINGS, FALSE_SPELLINGS)
+    are_read = not values.is_exact and any(kind["kind"] == "bool" and "odd" in kind for kind in kinds)
+    return (TRUE_WORDS, FALSE_WORDS) if are_read else (TRUE_SPELLINGS, FALSE_SPELLINGS)
 
 
 def type_of(kind: Kind, words: Words, *, is_strict: bool) -> Any:
@@ -83,7 +88,7 @@ def converted(column: Any, kind: Kind, values: ColumnValues | None = None) -> An
 
     if pa.types.is_date32(column.type):
         return _days(column, values)
-    if pa.types.is_boolean(column.type) and values is not None and values.is_flagged:
+    if pa.types.is_boolean(column.type) and values is not None and values.is_flagged and not values.is_exact:
         _note_words(column, values)
     if not pa.types.is_string(column.type):
         return column.to_numpy(zero_copy_only=False)

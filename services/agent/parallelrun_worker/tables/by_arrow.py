@@ -36,7 +36,7 @@ def read_delimited(
     import numpy as np
     import pandas as pd
 
-    table = _columns(data, schema, grammar, is_strict=values is not None)
+    table = _columns(data, schema, grammar, values)
     columns = {}
     for name, kind, column in zip(schema.names, schema.kinds, table.columns, strict=True):
         filled = column.fill_null("") if empty_as_string and kind["kind"] == "string" else column
@@ -47,13 +47,14 @@ def read_delimited(
     return pd.DataFrame(columns, copy=False)
 
 
-def _columns(data: bytes, schema: Schema, grammar: Grammar, *, is_strict: bool) -> Any:
+def _columns(data: bytes, schema: Schema, grammar: Grammar, values: Values | None) -> Any:
     """An Arrow table of the records; an empty field is null, an empty quoted one isn't.
 
     A column in which something doesn't fit its type is read as text, from then on at once.
 
     Args:
-        is_strict: a number that a float may not have exactly doesn't fit, nor does another word than true or false.
+        values: with these rules, a number that a float may not have exactly doesn't fit, nor does another word than
+            true or false.
     """
     try:
         import pyarrow as pa
@@ -68,8 +69,8 @@ def _columns(data: bytes, schema: Schema, grammar: Grammar, *, is_strict: bool) 
         raise NotPlain
     while True:
         try:
-            table = _parsed(data, schema, grammar, is_strict=is_strict)
-            inexact = [at for at, column in enumerate(table.columns) if is_strict and may_be_inexact(column)]
+            table = _parsed(data, schema, grammar, values)
+            inexact = [at for at, column in enumerate(table.columns) if values is not None and may_be_inexact(column)]
             if not inexact:
                 break
             schema.odd.update(inexact)
@@ -87,14 +88,14 @@ def _columns(data: bytes, schema: Schema, grammar: Grammar, *, is_strict: bool) 
     return table
 
 
-def _parsed(data: bytes, schema: Schema, grammar: Grammar, *, is_strict: bool) -> Any:
+def _parsed(data: bytes, schema: Schema, grammar: Grammar, values: Values | None) -> Any:
     import pyarrow as pa
     from pyarrow import csv
 
     names = [str(number) for number in range(len(schema.names))]
-    words = words_in(schema.kinds, is_strict=is_strict)
+    words = words_in(schema.kinds, values)
     types = [
-        pa.string() if at in schema.odd else type_of(kind, words, is_strict=is_strict)
+        pa.string() if at in schema.odd else type_of(kind, words, is_strict=values is not None)
         for at, kind in enumerate(schema.kinds)
     ]
     return csv.read_csv(

@@ -114,6 +114,7 @@ class ColumnValues:
         self.name = name
         self.kind = kind
         self._reads = _READERS.get(kind["kind"])
+        self.is_exact = owner.is_exact
         self.is_flagged = "odd" in kind
         """Most of its values are odd; see `inference`."""
 
