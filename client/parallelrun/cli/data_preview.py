@@ -13,7 +13,7 @@ from parallelrun.cli.output import Format, FormatOption
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from parallelrun.data_preview import InputPreview
+    from parallelrun_core.checks.data_preview import InputPreview
 
 
 def add_preview(group: typer.Typer) -> None:
@@ -45,10 +45,11 @@ def preview_command(
     import msgspec
 
     from parallelrun.cli.output import dump
-    from parallelrun.data_preview import preview, spec_for
+    from parallelrun.data_preview import spec_for
     from parallelrun.names import own_names
     from parallelrun.progress.text import clean
     from parallelrun.spec_file import read_job_file
+    from parallelrun_core.checks.data_preview import preview
 
     is_job = source.endswith((".yml", ".yaml")) and Path(source).is_file() and not read
     if is_job:

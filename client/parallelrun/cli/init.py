@@ -73,8 +73,9 @@ def _found(folder: Path, where: str) -> tuple[Data, str]:
         InvalidInput: there is nothing.
     """
     from parallelrun.cli.output import say
-    from parallelrun.data_preview import in_one_line, preview, spec_for
+    from parallelrun.data_preview import in_one_line, spec_for
     from parallelrun.errors import InvalidInput
+    from parallelrun_core.checks.data_preview import preview
 
     _from(folder, where)
     (input_preview,) = preview(spec_for(where), 1, guesses=True)

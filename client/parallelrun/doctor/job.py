@@ -10,8 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from parallelrun.errors import ClusterFailed
-from parallelrun_core.errors import InvalidInput
+from parallelrun_core.errors import InvalidInput, Unavailable
 from parallelrun_core.intake.reading import Reading
 from parallelrun_core.mltable.plan import plan_inputs
 from parallelrun_core.service.children import Child, variables_for
@@ -73,14 +72,14 @@ def inputs(place: Place) -> Iterator[Finding]:
 
 def rows(place: Place) -> Iterator[Finding]:
     """Yield what run() would get of the tables, and each warning about them."""
-    from parallelrun.data_preview import preview
+    from parallelrun_core.checks.data_preview import preview
 
     for path, job in jobs_of(place):
         if not any(job_input.transformations or job_input.type == "mltable" for _, job_input in job.data_inputs()):
             continue
         try:
             previews = preview(job, rows=1, timeout_s=_READ_S)
-        except ClusterFailed as error:
+        except Unavailable as error:
             yield warn(f"{_of(path)}its tables can't be looked at: {error}", "try: parallelrun data preview JOB.yml")
             continue
         for each in previews:

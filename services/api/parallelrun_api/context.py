@@ -85,6 +85,8 @@ class Context:
     """Metrics; those who wait share one answer."""
     probes: ConcurrencyLimiter = field(default_factory=partial(ConcurrencyLimiter, at_once=1, waiting=1))
     """The limit on probes of the storage; those who wait share one answer."""
+    previews: ConcurrencyLimiter = field(default_factory=partial(ConcurrencyLimiter, at_once=2, waiting=8))
+    """The limit on previews of data; each takes processes of its own."""
     file_reads: CapacityLimiter = field(default_factory=partial(CapacityLimiter, 16))
     """The threads that read what is downloaded."""
     histories: Histories = field(default_factory=Histories)

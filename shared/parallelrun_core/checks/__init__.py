@@ -1,10 +1,11 @@
-"""Checks that `parallelrun doctor` makes on its own machine and on each node alike.
+"""Checks that `parallelrun doctor` makes on its own machine and on each node alike, and previews of data.
 
-bounded.py   runs a check for a bounded time
-machine.py   Python, CPUs, memory, limits
-kernel.py    what agents ask of the kernel
-volume.py    the folder that all services share
-stores.py    inputs and outputs in object stores, of a job file alone
+bounded.py        runs a check for a bounded time
+machine.py        Python, CPUs, memory, limits
+kernel.py         what agents ask of the kernel
+volume.py         the folder that all services share
+stores.py         inputs and outputs in object stores, of a job file alone
+data_preview.py   what run() would get of a job's inputs
 
 A module with `CHECKS` is a subject; there is no list of them.
 """

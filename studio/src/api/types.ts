@@ -255,6 +255,11 @@ export interface CurvePoint {
   cost: number | null;
 }
 
+/** The preview of each input that a job would cut into mini-batches. */
+export interface DataPreview {
+  items: InputPreview[];
+}
+
 /** A named place in an object store. */
 export interface Datastore {
   name: string;
@@ -427,6 +432,36 @@ export interface Health {
   status: "ok" | "unavailable";
   /** The checks that were made, and what is wrong with each. */
   checks: Record<string, string>;
+}
+
+/** The preview of one input: what `run()` would get of it. */
+export interface InputPreview {
+  name: string;
+  path: string;
+  /** `files`: run() gets paths; otherwise the kind of table of which it gets rows. */
+  kind: string;
+  /** The read step that was found out; null if the job has one, or the files look like no table. */
+  read: Record<string, unknown> | null;
+  /** Files that were listed. */
+  files: number;
+  /** Mini-batches of the usual size that these are cut into. */
+  mini_batches: number;
+  /** All files were listed; otherwise there are more. */
+  is_complete: boolean;
+  /** Paths of the first files. */
+  first_files: string[];
+  columns: PreviewColumn[];
+  /** The first rows, by column; each value as Python writes it, so `'1'` is a text and `1` a number; null is null. */
+  rows: (Record<string, string | null>)[];
+  /** Files whose first rows have decided on the types of the columns. */
+  sampled_from: string[];
+  /** Number of the first files in each encoding. */
+  encodings: Record<string, number>;
+  /** Number of the first files with each compression. */
+  compressions: Record<string, number>;
+  warnings: string[];
+  /** Why the input, or a part of it, can't be read. */
+  errors: string[];
 }
 
 /** A job. */
@@ -859,6 +894,13 @@ export interface PipelineStep {
   ended: string | null;
   /** Why it has failed, is skipped, or was run again. */
   why: string;
+}
+
+/** A column of a table. */
+export interface PreviewColumn {
+  name: string;
+  /** The type in the DataFrame that `run()` gets, as pandas names it. */
+  type: string;
 }
 
 /** An error (RFC 9457). */

@@ -11,9 +11,12 @@ import pytest
 
 from parallelrun.cli import main
 from parallelrun.cli.exit_codes import ExitCode
+from parallelrun.data_preview import spec_for
 from parallelrun.doctor import job as doctor_job
 from parallelrun.doctor.job import rows
 from parallelrun.spec_file import read_job_file
+from parallelrun_core.checks.data_preview import Bounds, preview
+from parallelrun_core.storage.path_rule import Places
 from parallelrun_core.wire.finding import Place
 
 
@@ -91,6 +94,18 @@ def test_preview_finds_the_delimiter_of_packed_text(capsys: pytest.CaptureFixtur
     (found,) = shown(capsys, str(tmp_path))
     assert found["read"] == {"read_delimited": {"delimiter": "|"}}
     assert found["compressions"] == {"gzip": 1}
+
+
+def test_preview_for_others_opens_no_file_outside_of_what_is_allowed(tmp_path: Path, data: Path) -> None:
+    (tmp_path / "secret.csv").write_text("id;name\n4;hunter2\n")
+    (data / "c.csv").symlink_to(tmp_path / "secret.csv")
+    bounds = Bounds(root=str(tmp_path / "root"), places=Places(roots=[str(data)]), memory_bytes=2 << 30)
+    (found,) = preview(spec_for(str(data)), guesses=True, bounds=bounds)
+    assert "c.csv" in found.errors[0]
+    assert "hunter2" not in str(found)
+    (data / "c.csv").unlink()
+    (found,) = preview(spec_for(str(data)), guesses=True, bounds=bounds)
+    assert (len(found.rows), found.errors) == (3, [])
 
 
 def test_init_with_a_place_writes_the_options_that_it_found(tmp_path: Path, data: Path) -> None:

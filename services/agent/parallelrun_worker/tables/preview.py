@@ -17,6 +17,7 @@ from parallelrun_worker.tables.sniffing import FIRST_BYTES, sniffed
 from parallelrun_worker.tables.table import Table
 
 _MOST_CHARACTERS = 200
+_MOST_VALUES = 100_000
 _MAGIC = {
     b"\x1f\x8b": "gzip", b"PK\x03\x04": "zip", b"BZh": "bzip2", b"\xfd7zXZ": "xz", b"\x28\xb5\x2f\xfd": "zstandard",
 }  # fmt: skip
@@ -29,16 +30,17 @@ def main() -> int:
     table = Table(request["plan"], request["schema"], warnings)
     frames: list[Any] = []
     errors: list[str] = []
-    count = 0
+    count, most = 0, request["rows"]
     for piece in request["pieces"]:
-        if count >= request["rows"] and frames:
+        if count >= most and frames:
             break
         try:
             frame = table.read([tuple(piece)])
         except (OSError, ValueError, ImportError) as error:
             errors.append(str(error)[:2000])
             continue
-        frames.append(frame.head(max(0, request["rows"] - count)))
+        most = min(most, max(1, _MOST_VALUES // max(1, len(frame.columns))))
+        frames.append(frame.head(max(0, most - count)))
         count += len(frame)
     print(json.dumps({
         "columns": _columns(frames), "rows": [row for frame in frames for row in _rows(frame)],

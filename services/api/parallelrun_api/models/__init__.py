@@ -32,6 +32,7 @@ from parallelrun_api.models.log_lines import LogLine, LogLines
 from parallelrun_api.models.mini_batches import MiniBatch, MiniBatchFailure, MiniBatchPage, MiniBatchTries, MiniBatchTry
 from parallelrun_api.models.nodes import Finding, Node, NodeCheck, NodeCheckAsked, NodeGpu, NodeList, NodePressure
 from parallelrun_api.models.people import NewToken, Token, TokenList, TokenRequest
+from parallelrun_api.models.previews import DataPreview, InputPreview, PreviewColumn
 from parallelrun_api.models.problems import Problem, ProblemEntry
 from parallelrun_api.models.profiles import Profile, ProfileCall, ProfiledFunction, ProfiledWorker, ProfileTree
 from parallelrun_api.models.reports import Metric, MetricPoint, MetricReport, StorageReport, StorageRequests
@@ -75,6 +76,7 @@ __all__ = [
     "ComputeNode",
     "ComputeStatus",
     "CurvePoint",
+    "DataPreview",
     "Datastore",
     "DatastoreList",
     "EffectiveSetting",
@@ -86,6 +88,7 @@ __all__ = [
     "FileList",
     "Finding",
     "Health",
+    "InputPreview",
     "Job",
     "JobPage",
     "JobType",
@@ -117,6 +120,7 @@ __all__ = [
     "OutputFile",
     "ParentStep",
     "PipelineStep",
+    "PreviewColumn",
     "Problem",
     "ProblemEntry",
     "Profile",

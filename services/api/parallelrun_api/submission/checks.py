@@ -50,6 +50,16 @@ class PathChecks:
         Problems([*code, *_inputs(rule, spec), *_outputs(rule, spec), *_packages(rule, spec)]).check()
         _check_tables(rule, spec)
 
+    def check_inputs(self, spec: JobSpec) -> None:
+        """Make sure that a job can read its inputs, whatever else it lacks.
+
+        Raises:
+            InvalidInput: with one problem for each wrong path.
+        """
+        rule = self.rule()
+        Problems([*_inputs(rule, spec)]).check()
+        _check_tables(rule, spec)
+
     def check_step(self, step_spec: JobSpec, *, has_zip: bool) -> None:
         """Make sure of the same for a step of a pipeline, as far as paths are known yet: what other steps make is
         checked when it is there.

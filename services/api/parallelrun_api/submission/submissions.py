@@ -136,6 +136,14 @@ class Submissions:
             raise InvalidInput.at("/resume_from", "a job that is made later can't take over from another one")
         return self._record(upload, prepared)
 
+    def check_inputs(self, spec: JobSpec) -> None:
+        """Check the inputs of a job as `accept` does.
+
+        Raises:
+            InvalidInput: it can't have them.
+        """
+        self._checks.check_inputs(spec)
+
     def begin_day(self) -> None:
         """Prepare for idempotency keys, and remove those that need not be kept any longer.
 
@@ -267,4 +275,5 @@ class Submissions:
 def _origins(upload: Upload) -> dict[str, str]:
     """Return where each setting was given."""
     reading = upload.reading
-    return {name: reading.origins.get(name, f"{reading.default}/{name}") for name in upload.spec.model_fields_set}
+    origins = {name: reading.origins.get(name, f"{reading.default}/{name}") for name in upload.spec.model_fields_set}
+    return {name: origin for name, origin in origins.items() if origin}

@@ -14,6 +14,7 @@ from typing import Any, Final
 from parallelrun_core.mltable.formats import step_for
 from parallelrun_core.mltable.plan import plan_input
 from parallelrun_core.spec.fields import Input
+from parallelrun_core.storage.path_rule import PathRule
 from parallelrun_core.storage.stores import storage_of
 from parallelrun_master.planning.sources import Sources, paths_in
 
@@ -25,19 +26,22 @@ _LINES: Final = 20
 _FEWEST_LINES: Final = 2
 
 
-def guessed_read(job_input: Input) -> dict[str, Any] | None:
+def guessed_read(job_input: Input, rule: PathRule | None = None) -> dict[str, Any] | None:
     """Return the read step that the first files look like; None: they look like no table.
+
+    Args:
+        rule: which files may be listed and opened; None: any.
 
     Raises:
         OSError, InvalidInput: the input can't be listed or read.
     """
     plan = plan_input("data", job_input.model_copy(update={"hidden_files": "skip", "litter_files": "skip"}), [])
-    paths = [os.fsdecode(path) for path in islice(paths_in(Sources(plan)), 100)]
+    paths = [os.fsdecode(path) for path in islice(paths_in(Sources(plan, rule)), 100)]
     named = [(path, step) for path in paths if (step := step_for(_without_packing(path))) and not _is_hidden(path)]
     if not named:
         return None
     path, step = named[0]
-    return {step: _options(path) if step == "read_delimited" else {}}
+    return {step: _options(path, rule) if step == "read_delimited" else {}}
 
 
 def _is_hidden(path: str) -> bool:
@@ -50,9 +54,9 @@ def _without_packing(path: str) -> str:
     return path
 
 
-def _options(path: str) -> dict[str, Any]:
+def _options(path: str, rule: PathRule | None) -> dict[str, Any]:
     """The delimiter of a file of text, if it isn't a comma."""
-    with storage_of(path).open(path) as file:
+    with storage_of(path).open(path, rule) as file:
         head = file.read(_HEAD_BYTES)
     text = _text_of(_unpacked(head))
     lines = text.splitlines()[:_LINES]

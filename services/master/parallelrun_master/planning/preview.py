@@ -1,28 +1,29 @@
 """`python -P -m parallelrun_master.planning.preview`: what `run()` would get of a job's inputs, before anything runs.
 
-On standard input: `{spec, rows, guesses}`: a job spec as `job show` prints it, how many rows are wanted, and whether to
-find out how files are read that have no read step. On standard output a list of `InputPreview`, one for each input that
-the job cuts.
+On standard input a `PreviewRequest` (`core/checks/data_preview.py`), on standard output a list of `InputPreview`, one
+for each input that the job cuts.
 """
 
 from __future__ import annotations
 
 import json
+import resource
 import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
 import msgspec
 
+from parallelrun_core.checks.data_preview import InputPreview, PreviewRequest
 from parallelrun_core.errors import ParallelRunError
 from parallelrun_core.layout import Layout
 from parallelrun_core.mltable.plan import InputPlan, load_plans
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.spec.fields import Input
+from parallelrun_core.storage.path_rule import PathRule
 from parallelrun_core.wire.data_warnings import DataWarning
 from parallelrun_core.wire.message import Piece, decode, described_of, files_of, is_described
 from parallelrun_master.planning.column_check import ask_worker
@@ -35,39 +36,17 @@ _LISTING_S: Final = 5.0
 """How long files are listed, once there is something to show."""
 
 
-@dataclass
-class InputPreview:
-    """The preview of one input."""
+def preview(spec: JobSpec, rows: int, *, guesses: bool = False, rule: PathRule | None = None) -> Iterator[InputPreview]:
+    """Yield what is known of each input that the job cuts.
 
-    name: str
-    path: str
-    kind: str = "files"
-    """`files`, or the kind of table."""
-    read: dict[str, Any] | None = None
-    """The read step that was found out."""
-    files: int = 0
-    mini_batches: int = 0
-    is_complete: bool = False
-    """All files were listed; otherwise there are more."""
-    first_files: list[str] = field(default_factory=list)
-    columns: list[dict[str, str]] = field(default_factory=list)
-    rows: list[dict[str, str | None]] = field(default_factory=list)
-    sampled_from: list[str] = field(default_factory=list)
-    """Files whose first rows have decided on the types of the columns."""
-    encodings: dict[str, int] = field(default_factory=dict)
-    """Number of the first files in each encoding."""
-    compressions: dict[str, int] = field(default_factory=dict)
-    warnings: list[str] = field(default_factory=list)
-    errors: list[str] = field(default_factory=list)
-
-
-def preview(spec: JobSpec, rows: int, *, guesses: bool = False) -> Iterator[InputPreview]:
-    """Yield what is known of each input that the job cuts."""
+    Args:
+        rule: which files may be listed and opened; None: any.
+    """
     for name, job_input in spec.data_inputs():
-        input_preview = InputPreview(name, job_input.path)
+        input_preview = InputPreview(name=name, path=job_input.path)
         try:
             if guesses and not job_input.transformations and job_input.type != "mltable":
-                job_input = _with_read(job_input, input_preview)  # noqa: PLW2901 - the same input, with how it is read
+                job_input = _with_read(job_input, input_preview, rule)  # noqa: PLW2901 - with how it is read
             with tempfile.TemporaryDirectory(prefix="parallelrun-preview-") as folder:
                 changes = {
                     "inputs": {name: job_input},
@@ -75,7 +54,7 @@ def preview(spec: JobSpec, rows: int, *, guesses: bool = False) -> Iterator[Inpu
                     "partition_keys": (),
                     "mini_batch_size": None,
                 }
-                _fill(input_preview, spec.model_copy(update=changes), Path(folder), rows)
+                _fill(input_preview, spec.model_copy(update=changes), Path(folder), rows, rule)
         except ParallelRunError as error:
             problems = getattr(error, "problems", ())
             messages = [f"{each.message}{each.hint and f' ({each.hint})'}" for each in problems]
@@ -85,20 +64,20 @@ def preview(spec: JobSpec, rows: int, *, guesses: bool = False) -> Iterator[Inpu
         yield input_preview
 
 
-def _with_read(job_input: Input, input_preview: InputPreview) -> Input:
-    step = guessed_read(job_input)
+def _with_read(job_input: Input, input_preview: InputPreview, rule: PathRule | None) -> Input:
+    step = guessed_read(job_input, rule)
     if step is None:
         return job_input
     input_preview.read = step
     return job_input.model_copy(update={"transformations": (step,)})
 
 
-def _fill(input_preview: InputPreview, spec: JobSpec, folder: Path, rows: int) -> None:
+def _fill(input_preview: InputPreview, spec: JobSpec, folder: Path, rows: int, rule: PathRule | None) -> None:
     data_warnings: list[DataWarning] = []
     pieces: list[Piece] = []
     paths: dict[bytes, None] = {}
     until = time.monotonic() + _LISTING_S
-    for cut in InputCuts(folder, spec, Known(), warn=data_warnings.append):
+    for cut in InputCuts(folder, spec, Known(), warn=data_warnings.append, rule=rule):
         if cut is None:
             continue
         input_preview.mini_batches += 1
@@ -113,17 +92,17 @@ def _fill(input_preview: InputPreview, spec: JobSpec, folder: Path, rows: int) -
     input_preview.files = len(paths)
     input_preview.first_files = [path.decode(errors="replace") for path in list(paths)[:_MOST_PATHS]]
     for plan in filter(lambda plan: plan.is_table, load_plans(folder) or []):
-        data_warnings += _read_rows(input_preview, plan, pieces, Layout(folder).schema(0), rows)
+        data_warnings += _read_rows(input_preview, plan, pieces, Layout(folder).schema(0), rows=rows, rule=rule)
     input_preview.warnings = [each.in_words() for each in data_warnings]
 
 
 def _read_rows(
-    input_preview: InputPreview, plan: InputPlan, pieces: list[Piece], schema: Path, rows: int
+    input_preview: InputPreview, plan: InputPlan, pieces: list[Piece], schema: Path, *, rows: int, rule: PathRule | None
 ) -> list[DataWarning]:
     """Have the first rows read as a worker reads them."""
     input_preview.kind, input_preview.sampled_from = plan.kind, plan.sample
     request = {"schema": str(schema), "pieces": [_for_worker(piece) for piece in pieces], "rows": rows}
-    answer_text = ask_worker("preview", plan, None, lambda record: {"plan": record, **request})
+    answer_text = ask_worker("preview", plan, rule, lambda record: {"plan": record, **request})
     answer = json.loads(answer_text or b"{}")
     if not answer:
         input_preview.errors.append("its first rows can't be read: the reader has ended without an answer")
@@ -140,10 +119,14 @@ def _for_worker(piece: Piece) -> list[Any]:
 
 def main() -> int:
     """Answer one request."""
-    request = json.load(sys.stdin.buffer)
-    spec = JobSpec.model_validate(request["spec"])
-    previews = [asdict(each) for each in preview(spec, request["rows"], guesses=request["guesses"])]
-    sys.stdout.write(json.dumps(previews))
+    request = msgspec.json.decode(sys.stdin.buffer.read(), type=PreviewRequest)
+    bounds, rule = request.bounds, None
+    if bounds is not None:
+        resource.setrlimit(resource.RLIMIT_DATA, (bounds.memory_bytes, bounds.memory_bytes))
+        rule = PathRule(Path(bounds.root), bounds.places)
+    spec = JobSpec.model_validate(request.spec)
+    previews = list(preview(spec, request.rows, guesses=request.guesses, rule=rule))
+    sys.stdout.buffer.write(msgspec.json.encode(previews))
     return 0
 
 

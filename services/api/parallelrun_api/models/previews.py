@@ -1,0 +1,52 @@
+"""Answers about data before a job reads them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from parallelrun_api.models.answer import Answer
+
+
+class PreviewColumn(Answer):
+    """A column of a table."""
+
+    name: str
+    type: str
+    """The type in the DataFrame that `run()` gets, as pandas names it."""
+
+
+class InputPreview(Answer):
+    """The preview of one input: what `run()` would get of it."""
+
+    name: str
+    path: str
+    kind: str
+    """`files`: run() gets paths; otherwise the kind of table of which it gets rows."""
+    read: dict[str, Any] | None
+    """The read step that was found out; null if the job has one, or the files look like no table."""
+    files: int
+    """Files that were listed."""
+    mini_batches: int
+    """Mini-batches of the usual size that these are cut into."""
+    is_complete: bool
+    """All files were listed; otherwise there are more."""
+    first_files: list[str]
+    """Paths of the first files."""
+    columns: list[PreviewColumn]
+    rows: list[dict[str, str | None]]
+    """The first rows, by column; each value as Python writes it, so `'1'` is a text and `1` a number; null is null."""
+    sampled_from: list[str]
+    """Files whose first rows have decided on the types of the columns."""
+    encodings: dict[str, int]
+    """Number of the first files in each encoding."""
+    compressions: dict[str, int]
+    """Number of the first files with each compression."""
+    warnings: list[str]
+    errors: list[str]
+    """Why the input, or a part of it, can't be read."""
+
+
+class DataPreview(Answer):
+    """The preview of each input that a job would cut into mini-batches."""
+
+    items: list[InputPreview]

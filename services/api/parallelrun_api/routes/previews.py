@@ -1,0 +1,93 @@
+"""Show what `run()` would get of a job's inputs, before it is submitted."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Annotated, Any, Final
+
+from anyio.to_thread import run_sync
+from fastapi import APIRouter, Query, Request, Response
+
+from parallelrun_api.context import Ctx
+from parallelrun_api.http.answers import json_answer
+from parallelrun_api.models import DataPreview, InputPreview, PreviewColumn
+from parallelrun_api.routes.responses import problems
+from parallelrun_api.submission.upload import JSON_TYPE, YAML_TYPES, read_document
+from parallelrun_core.checks import data_preview
+from parallelrun_core.checks.data_preview import Bounds, preview
+from parallelrun_core.errors import InvalidInput
+from parallelrun_core.intake.reading import Reading, read_job
+from parallelrun_core.names.assets import Names
+from parallelrun_core.spec import JobSpec
+from parallelrun_core.storage.stores import storage_of
+
+router = APIRouter(prefix="/v1", tags=["jobs"])
+
+_MOST_ROWS: Final = 1000
+_MEMORY_BYTES: Final = 2 << 30
+_WAIT_S: Final = 30.0
+_SCRIPT: Final = "preview.py"
+_INPUTS: Final[dict[str, Any]] = {
+    "description": "A job in any form that can be submitted, or only its `inputs` and perhaps its `input_data`.",
+    "type": "object",
+    "examples": [{"inputs": {"rows": {"path": "/srv/sales"}}}],
+}
+_BODY: Final[dict[str, Any]] = {
+    "requestBody": {
+        "required": True,
+        "content": {media_type: {"schema": _INPUTS} for media_type in (JSON_TYPE, *YAML_TYPES)},
+    }
+}
+
+
+@router.post(
+    "/jobs:preview",
+    summary="Show what run() would get",
+    response_model=DataPreview,
+    responses=problems(400, 403, 413, 415, 429),
+    openapi_extra=_BODY,
+)
+async def preview_data(
+    request: Request,
+    context: Ctx,
+    rows: Annotated[int, Query(ge=0, le=_MOST_ROWS, description="Rows of each table.")] = 20,
+    *,
+    guess: Annotated[bool, Query(description="Find out how files are read that no read step is given for.")] = True,
+) -> Response:
+    """Read the first rows of each input that a job would cut, as its workers would read them, and run nothing.
+
+    It shows rows, types, encodings, compressions, skipped files and warnings. The paths are checked as those of a job
+    that is submitted. Data in object stores are not shown, since the server has no credentials for them. What takes
+    longer than 30 s is answered with 503.
+    """
+    document = await read_document(request)
+    reading = await run_sync(_reading, document, context.assets.names)
+    spec = reading.job
+    with reading.locating_problems():
+        await run_sync(context.submissions.check_inputs, spec)
+        _check_near(spec)
+    settings = context.settings
+    bounds = Bounds(root=str(settings.root), places=settings.places, memory_bytes=_MEMORY_BYTES)
+    read = partial(preview, spec, rows, guesses=guess, timeout_s=_WAIT_S, bounds=bounds)
+    previews = await context.previews.run((spec.model_dump_json(), rows, guess), read)
+    return json_answer(DataPreview(items=[_answer(each) for each in previews]))
+
+
+def _reading(document: object, names: Names) -> Reading:
+    if isinstance(document, dict) and document.keys() <= {"inputs", "input_data"}:
+        document = {**document, "entry_script": _SCRIPT}
+    return read_job(document, names=names)
+
+
+def _check_near(spec: JobSpec) -> None:
+    for name, job_input in spec.data_inputs():
+        if not storage_of(job_input.path).is_near:
+            hint = "run `parallelrun data preview` on a machine that has them"
+            message = "data in object stores are not shown here: the server has no credentials for them"
+            raise InvalidInput.at(f"/inputs/{name}/path", message, hint)
+
+
+def _answer(input_preview: data_preview.InputPreview) -> InputPreview:
+    columns = [PreviewColumn(**column) for column in input_preview.columns]
+    fields = {name: getattr(input_preview, name) for name in InputPreview.model_fields if name != "columns"}
+    return InputPreview(**fields, columns=columns)

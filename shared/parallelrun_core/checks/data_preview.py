@@ -1,0 +1,111 @@
+"""The preview of data: what `run()` would get, found out by the code that leaders and workers have for it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from contextlib import suppress
+from typing import Any, Final
+
+import msgspec
+
+from parallelrun_core.errors import Unavailable
+from parallelrun_core.spec import JobSpec
+from parallelrun_core.storage.path_rule import Places
+
+MOST_ROWS: Final = 10_000
+_WAIT_S: Final = 120.0
+
+
+class Bounds(msgspec.Struct, kw_only=True, frozen=True):
+    """The bounds of a preview that a server makes for its clients."""
+
+    root: str
+    """The folder that the services share."""
+    places: Places
+    """Which files may be listed and opened."""
+    memory_bytes: int
+    """Memory of each process that reads."""
+
+
+class PreviewRequest(msgspec.Struct, kw_only=True, frozen=True):
+    """A request of a preview, as the process reads it that makes one."""
+
+    spec: dict[str, Any]
+    """A job spec as `job show` prints it."""
+    rows: int
+    guesses: bool = False
+    """Find out how files are read that have no read step."""
+    bounds: Bounds | None = None
+    """None: whoever asks may read what this user may read."""
+
+
+class InputPreview(msgspec.Struct, kw_only=True):
+    """The preview of one input before anything runs."""
+
+    name: str
+    path: str
+    kind: str = "files"
+    """`files`: run() gets paths; otherwise the kind of table of which it gets rows."""
+    read: dict[str, Any] | None = None
+    """The read step that was found out; None if the job has one, or the files look like no table."""
+    files: int = 0
+    """Files that were listed."""
+    mini_batches: int = 0
+    """Mini-batches of the usual size that these are cut into."""
+    is_complete: bool = False
+    """All files were listed; otherwise there are more."""
+    first_files: list[str] = []
+    """Paths of the first files."""
+    columns: list[dict[str, str]] = []
+    """`name` and `type` of each column."""
+    rows: list[dict[str, str | None]] = []
+    """The first rows, each value as Python writes it; None is null."""
+    sampled_from: list[str] = []
+    """Files whose first rows have decided on the types of the columns."""
+    encodings: dict[str, int] = {}
+    """Number of the first files in each encoding."""
+    compressions: dict[str, int] = {}
+    """Number of the first files with each compression."""
+    warnings: list[str] = []
+    errors: list[str] = []
+    """Why the input, or a part of it, can't be read."""
+
+
+def preview(
+    spec: JobSpec,
+    rows: int = 20,
+    *,
+    guesses: bool = False,
+    timeout_s: float = _WAIT_S,
+    bounds: Bounds | None = None,
+) -> list[InputPreview]:
+    """Show the first rows of each input that a job cuts; a process of its own reads them, on this machine.
+
+    Args:
+        rows: how many of each table.
+        guesses: find out how files are read that no read step is given for.
+        bounds: of what is read for others.
+
+    Raises:
+        Unavailable: that process has failed, or took longer than `timeout_s` seconds.
+    """
+    request = PreviewRequest(spec=spec.model_dump(mode="json"), rows=rows, guesses=guesses, bounds=bounds)
+    command = [sys.executable, "-P", "-m", "parallelrun_master.planning.preview"]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
+    ) as process:
+        try:
+            stdout, stderr = process.communicate(msgspec.json.encode(request), timeout=timeout_s)
+        except BaseException as error:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)  # with those that it has started
+            if isinstance(error, subprocess.TimeoutExpired):
+                raise Unavailable(f"The data were not read in {timeout_s:g} s.") from error
+            raise
+    if process.returncode:
+        last_line = stderr.decode(errors="replace").strip().rpartition("\n")[2]
+        raise Unavailable(f"The data can't be shown: {last_line[:2000]}")
+    return msgspec.json.decode(stdout, type=list[InputPreview])

@@ -1,0 +1,89 @@
+"""`POST /v1/jobs:preview`: what run() would get is seen before a job is submitted, by the rules of its paths."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import httpx
+import msgspec
+import pytest
+
+from parallelrun_api.models import InputPreview
+from parallelrun_core.checks import data_preview
+from tests.integration.api.conftest import Site
+from tests.integration.api.server import ApiServer
+
+if TYPE_CHECKING:
+    from redis import Redis
+
+pytestmark = pytest.mark.integration
+
+
+def shown(api: httpx.Client, document: dict[str, Any], **params: Any) -> dict[str, Any]:
+    answer = api.post("/v1/jobs:preview", json=document, params=params, timeout=120)
+    assert answer.status_code == 200, answer.text
+    (item,) = answer.json()["items"]
+    found: dict[str, Any] = item
+    return found
+
+
+def test_preview_has_the_fields_that_readers_of_data_know() -> None:
+    fields = {field.name for field in msgspec.structs.fields(data_preview.InputPreview)}
+    assert set(InputPreview.model_fields) == fields
+
+
+def test_preview_of_a_folder_has_rows_types_and_the_step_that_was_found_out(api: httpx.Client, site: Site) -> None:
+    (site.data / "one.txt").unlink()
+    (site.data / "a.csv").write_text("id;name\n1;Ada\n2;\n")
+    (site.data / "_SUCCESS").touch()
+    found = shown(api, {"inputs": {"rows": {"path": str(site.data)}}}, rows=1)
+    assert found["read"] == {"read_delimited": {"delimiter": ";"}}
+    assert found["columns"][0] == {"name": "id", "type": "int64"}
+    assert found["rows"] == [{"id": "1", "name": "'Ada'"}]
+    assert (found["files"], found["is_complete"], found["encodings"]) == (1, True, {"utf-8": 1})
+    assert "_SUCCESS" in found["warnings"][0]
+
+
+def test_preview_of_a_whole_job_reads_as_the_job_says(api: httpx.Client, site: Site) -> None:
+    (site.data / "one.txt").write_text("a|b\n007|x\n")
+    step = {"read_delimited": {"delimiter": "|"}}
+    document = site.spec(inputs={"rows": {"path": str(site.data), "transformations": [step]}})
+    assert shown(api, document)["rows"] == [{"a": "'007'", "b": "'x'"}]
+    paths = shown(api, site.spec(), guess=False)
+    assert (paths["kind"], paths["first_files"]) == ("files", [str(site.data / "one.txt")])
+
+
+def test_preview_names_what_can_not_be_read(api: httpx.Client, site: Site) -> None:
+    inputs = {"rows": {"path": str(site.data), "transformations": ["read_parquet"]}}
+    assert str(site.data / "one.txt") in shown(api, {"inputs": inputs})["errors"][0]
+
+
+@pytest.mark.parametrize(
+    "path, message",
+    [("/nothing/there", "there is no file or folder"), ("s3://bucket/rows", "object stores are not shown here")],
+)
+def test_preview_of_what_is_not_there_is_refused_with_its_place(api: httpx.Client, path: str, message: str) -> None:
+    answer = api.post("/v1/jobs:preview", json={"inputs": {"rows": {"path": path}}})
+    assert answer.status_code == 422
+    (problem,) = answer.json()["errors"]
+    assert problem["pointer"] == "/inputs/rows/path"
+    assert message in problem["message"]
+
+
+def test_preview_opens_no_file_that_jobs_may_not_read_and_is_on_record(
+    redis_url: str, redis: Redis, tmp_path: Path
+) -> None:
+    secret, allowed, audit = tmp_path / "secret.csv", tmp_path / "data", tmp_path / "audit.log"
+    secret.write_text("password\nhunter2\n")
+    allowed.mkdir()
+    (allowed / "a.csv").write_text("id\n1\n")
+    (allowed / "b.csv").symlink_to(secret)
+    options = ("--allowed-roots", str(allowed), "--audit-log", str(audit))
+    with ApiServer(tmp_path / "root", redis_url, *options) as server, server.client() as api:
+        for path in (tmp_path, allowed / "b.csv", allowed):
+            answer = api.post("/v1/jobs:preview", json={"inputs": {"rows": {"path": str(path)}}})
+            assert answer.status_code == 422, answer.text
+            assert "hunter2" not in answer.text
+    assert [json.loads(line)["did"] for line in audit.read_text().splitlines()] == ["preview_data"] * 3
