@@ -19,6 +19,8 @@ from parallelrun_worker.tables.schema import Schema
 from parallelrun_worker.tables.values import Values
 
 BLOCK_BYTES = 2 << 20
+_WIDE = 512
+"""Columns from which on blocks are larger: each is a chunk of each column, and each chunk costs some microseconds."""
 _CACHED = 1 << 20
 _OLDEST = 14
 """Major version of pyarrow; those before lack some of what is used here."""
@@ -93,6 +95,7 @@ def _parsed(data: bytes, schema: Schema, grammar: Grammar, values: Values | None
     from pyarrow import csv
 
     names = [str(number) for number in range(len(schema.names))]
+    block_bytes = BLOCK_BYTES * max(1, len(names) // _WIDE)
     words = words_in(schema.kinds, values)
     types = [
         pa.string() if at in schema.odd else type_of(kind, words, is_strict=values is not None)
@@ -100,7 +103,7 @@ def _parsed(data: bytes, schema: Schema, grammar: Grammar, values: Values | None
     ]
     return csv.read_csv(
         pa.BufferReader(data),
-        read_options=csv.ReadOptions(use_threads=False, block_size=BLOCK_BYTES, column_names=names),
+        read_options=csv.ReadOptions(use_threads=False, block_size=block_bytes, column_names=names),
         parse_options=csv.ParseOptions(delimiter=grammar.delimiter, newlines_in_values=grammar.multi_line),
         convert_options=csv.ConvertOptions(
             column_types=dict(zip(names, types, strict=True)),

@@ -189,6 +189,10 @@ class TextFormat(TableFormat):
             if begin < 0:  # it was written in another way
                 return 0, -1
             end = begin + len(record)
+        return self.place_in(path, text, begin)
+
+    def place_in(self, path: str, text: "Text", begin: int) -> tuple[int, int]:
+        """The line of a place in a text in its file, from 1 (0: not known), and its byte there."""
         before = text.data[:begin]
         name = text.encoding.name
         length = begin if name == "utf-8" else len(before.decode().encode(name, "replace"))

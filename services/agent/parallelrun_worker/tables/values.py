@@ -93,6 +93,8 @@ class Values:
         self.on_mismatch = on_mismatch
         self.is_exact = is_exact
         self.found: dict[tuple[str, str], Found] = {}
+        self.is_unusual = False
+        """The text was read by the grammar itself, since no faster parser would have read it likewise."""
 
     def note(self, odd_value: Found) -> None:
         """Note some odd values; of the same column and rule, the first stays."""

@@ -9,6 +9,7 @@ from parallelrun_worker.tables.header_warnings import warn_of_header
 from parallelrun_worker.tables.heads import FileHead, HeadRules, read_head
 from parallelrun_worker.tables.line_ends import has_lone_returns, with_newlines, without_comments
 from parallelrun_worker.tables.parsers import read_delimited
+from parallelrun_worker.tables.quotes import may_run_on, open_quotes, warning_of
 from parallelrun_worker.tables.ranges import read_range, read_some, size_of
 from parallelrun_worker.tables.records import Grammar, Record
 from parallelrun_worker.tables.schema import Schema, header_names, infer_schema
@@ -16,6 +17,7 @@ from parallelrun_worker.tables.sniffing import Encoding, first_width
 from parallelrun_worker.tables.splitting import requoted_records, split_records
 from parallelrun_worker.tables.text import as_utf8, encoding_of
 from parallelrun_worker.tables.text_format import SAMPLE_BYTES, Sampled, Text, TextFormat
+from parallelrun_worker.tables.values import Values
 
 _MOST_HEADERS = 1000
 
@@ -49,17 +51,26 @@ class Format(TextFormat):
         return requoted_records(text.data, self._grammar_of(text.head.delimiter), self._grammar)
 
     def frame_of(self, text: Text, path: str) -> Any:
-        frame = self._frame(text.data, path, text.head.header, self._grammar_of(text.head.delimiter))
+        grammar = self._grammar_of(text.head.delimiter)
+        values = self.values()
+        frame = self._frame(text.data, path, text.head.header, grammar, values)
+        if values is not None and (may_run_on(text.data, grammar) if grammar.multi_line else values.is_unusual):
+            self._warn_of_quotes(text, path, grammar)
         if text.head.header and self.options["header"] == "all_files_same_headers":
             warn_of_header(self.warnings, path, text.head.header, self.schema(), len(frame), by_name=self._by_name)
         return frame
 
-    def frame_of_stored(self, data: bytes, path: str, header: Record) -> Any:
-        return self._frame(data, path, header, self._grammar)
+    def _warn_of_quotes(self, text: Text, path: str, grammar: Grammar) -> None:
+        quotes = open_quotes(text.data, grammar)
+        if quotes is not None:
+            place = self.place_in(path, text, quotes.at)
+            self.warnings.add(warning_of(quotes, path, *place))
 
-    def _frame(self, data: bytes, path: str, header: Record, grammar: Grammar) -> Any:
+    def frame_of_stored(self, data: bytes, path: str, header: Record) -> Any:
+        return self._frame(data, path, header, self._grammar, self.values())
+
+    def _frame(self, data: bytes, path: str, header: Record, grammar: Grammar, values: Values | None) -> Any:
         schema, empty_as_string = self.schema(), self.options["empty_as_string"]
-        values = self.values()
         names = header_names(header) if self._by_name else []
         if not self._by_name or (not self._differs and schema.has_order_of(names)):
             frame = read_delimited(data, schema, grammar, empty_as_string=empty_as_string, values=values)

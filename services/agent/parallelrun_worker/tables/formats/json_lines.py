@@ -2,6 +2,7 @@
 
 import json
 import re
+import sys
 from collections.abc import Iterator
 from typing import Any, BinaryIO
 
@@ -20,8 +21,9 @@ _ANY: Kind = {"kind": "any"}
 _SAMPLE_OBJECTS = 200
 _BLANKS = " \t\r"
 _LONE_RETURN = re.compile(rb"\r(?!\n)")
-_ESCAPED_LINE = re.compile("[^\n]*[\udc80-\udcff][^\n]*")
-"""A line with a byte that is not UTF-8, which Python stands a surrogate for."""
+_ESCAPED = re.compile("[\udc80-\udcff]")
+"""A byte that is not UTF-8, which Python stands a surrogate for."""
+_NAME = re.compile(r'"[ \t\r\n]*:')
 _KINDS: dict[type, str] = {bool: "bool", int: "int", float: "float", str: "string"}
 
 
@@ -57,34 +59,42 @@ class Format(TextFormat):
         count = _SAMPLE_OBJECTS
         for file, encoding, head in self.sampled():
             data = as_utf8(owned_bytes(file, 0, SAMPLE_BYTES, encoding, is_aligned=False), encoding)
-            objects = [each for _, each in _lines(self.lines(data, encoding, file, head), drop_invalid=True)[:count]]
-            yield from objects
-            count -= len(objects)
+            sampled = _lines(self.lines(data, encoding, file, head), drop_invalid=True, most=count)
+            yield from (each for _, each in sampled)
+            count -= len(sampled)
             if count <= 0:
                 return
 
 
-def _lines(data: bytes, *, drop_invalid: bool) -> list[tuple[str, dict[str, Any]]]:
+def _lines(data: bytes, *, drop_invalid: bool, most: int = sys.maxsize) -> list[tuple[str, dict[str, Any]]]:
     """The lines that are objects, each with its object.
+
+    Args:
+        most: how many are wanted.
 
     Raises:
         UnicodeDecodeError: the text is not UTF-8.
         BadLine: one is not an object, unless such lines are to be dropped.
     """
-    raw_decode = json.JSONDecoder(object_pairs_hook=_with_unique_names).raw_decode
+    raw_decode = json.JSONDecoder().raw_decode
+    decode_checked = json.JSONDecoder(object_pairs_hook=_with_unique_names).raw_decode
     decode_long = json.JSONDecoder(object_pairs_hook=_with_unique_names, parse_int=_whole_number).raw_decode
     lines = []
     for number, line in enumerate(_decoded(data, is_strict=not drop_invalid).split("\n")):
         if not line or line.isspace():
             continue
         try:
-            decode = raw_decode if len(line) <= MOST_DIGITS else decode_long
-            value, end = decode(line, 0 if line[0] == "{" else len(line) - len(line.lstrip(_BLANKS)))
+            start = 0 if line[0] == "{" else len(line) - len(line.lstrip(_BLANKS))
+            value, end = raw_decode(line, start) if len(line) <= MOST_DIGITS else decode_long(line, start)
+            if len(line) <= MOST_DIGITS and _may_repeat_names(line, value):
+                value, end = decode_checked(line, start)
         except (ValueError, RecursionError) as error:
             problem = str(error)
         else:
             if type(value) is dict and (end == len(line) or not line[end:].strip(_BLANKS)):
                 lines.append((line, value))
+                if len(lines) >= most:
+                    break
                 continue
             problem = "something follows its object" if type(value) is dict else "not an object"
         if not drop_invalid:
@@ -100,10 +110,18 @@ def _whole_number(digits: str) -> int | str:
 
 def _decoded(data: bytes, *, is_strict: bool) -> str:
     """The text; lines that are not UTF-8 are made ones that are no objects, unless they are to be refused."""
-    if is_strict:
+    try:
         return data.decode()
-    text = data.decode(errors="surrogateescape")
-    return text if text.isascii() else _ESCAPED_LINE.sub("?", text)
+    except UnicodeDecodeError:
+        if is_strict:
+            raise
+    lines = data.decode(errors="surrogateescape").split("\n")
+    return "\n".join("?" if _ESCAPED.search(line) else line for line in lines)
+
+
+def _may_repeat_names(line: str, value: Any) -> bool:
+    """Return whether a line may name a value twice: it has more colons, behind quotes, than its object has values."""
+    return type(value) is dict and line.count(":") > len(value) and len(_NAME.findall(line)) > len(value)
 
 
 def _with_unique_names(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -1,0 +1,84 @@
+"""Quotes that open a field of delimited text and may never have been meant to go on as far as they do.
+
+By the grammar of records.py, a quote that is never closed is a character like others. Where fields may hold newlines,
+the opening quote of a later field closes it instead: rows become one, and what follows that quote stands behind it.
+"""
+
+import re
+from typing import NamedTuple
+
+from parallelrun_worker.data_warnings import DataWarning
+from parallelrun_worker.tables.records import Grammar
+
+_QUOTE, _NEWLINE, _RETURN = ord('"'), ord("\n"), ord("\r")
+
+
+class OpenQuotes(NamedTuple):
+    """The suspicious quotes of a piece."""
+
+    at: int
+    """Where the first of them is in its text."""
+    times: int
+    is_closed: bool
+    """A quote on a later line has closed the first one."""
+
+
+def may_run_on(data: bytes, grammar: Grammar) -> bool:
+    """Return whether a quote is not where it belongs: quickly, for a text whose fields may hold newlines."""
+    import numpy as np
+
+    if not data or b'"' not in data:
+        return False
+    text = np.frombuffer(data, dtype=np.uint8)
+    quotes = np.flatnonzero(text == _QUOTE)
+    if len(quotes) % 2:
+        return True
+    opening, closing = quotes[::2], quotes[1::2]
+    mark = grammar.delimiter.encode()
+    before = np.where(opening > 0, text[opening - 1], _NEWLINE)
+    begins = (before == mark[-1]) | (before == _NEWLINE)
+    if not np.all(begins | (before == _QUOTE)):
+        return True
+    after = text[np.minimum(closing + 1, len(text) - 1)]
+    is_followed = ~((after == mark[0]) | (after == _NEWLINE) | (after == _RETURN) | (after == _QUOTE))
+    followed = np.flatnonzero(is_followed)
+    if not len(followed):
+        return False
+    first_pairs = np.maximum.accumulate(np.where(begins, np.arange(len(opening)), 0))  # of the fields that they end
+    newlines = np.flatnonzero(text == _NEWLINE)
+    ends = np.searchsorted(newlines, closing[followed])
+    return bool(np.any(ends > np.searchsorted(newlines, opening[first_pairs[followed]])))
+
+
+def open_quotes(data: bytes, grammar: Grammar) -> OpenQuotes | None:
+    """Return the quotes in a text (UTF-8) that open a field and aren't closed, or only on a later line by a quote that
+    more text follows; None: there are none."""
+    first, times = None, 0
+    for match in _pattern(grammar).finditer(data):
+        is_closed = match["tail"] is not None
+        if is_closed and not (match["tail"].strip(b"\r") and b"\n" in match["inside"]):
+            continue
+        times += 1
+        first = first or (match.start(), is_closed)
+    return OpenQuotes(first[0], times, first[1]) if first is not None else None
+
+
+def warning_of(quotes: OpenQuotes, file: str, line: int, offset: int) -> DataWarning:
+    """The warning that tells of them."""
+    if quotes.is_closed:
+        event = (
+            "the quote at the beginning of a field is closed only on a later line, and text follows: is one missing?"
+        )
+        remedy = "without support_multi_line, an option of the read step, each line is a row"
+    else:
+        event = "the quote at the beginning of a field is never closed, and was read as a character"
+        remedy = "if the field goes on on the next line: support_multi_line: true, an option of the read step"
+    return DataWarning("open_quote", file, "", event, remedy, quotes.times, "field", line, offset)
+
+
+def _pattern(grammar: Grammar) -> re.Pattern[bytes]:
+    mark = re.escape(grammar.delimiter.encode())
+    other, end = (rb'[^"]', rb"\Z") if grammar.multi_line else (rb'[^"\n]', rb"\n|\Z")
+    inside = rb'(?P<inside>%b*(?:""%b*)*)' % (other, other)
+    tail = rb"(?P<tail>(?:(?!%b)[^\n])*)" % mark
+    return re.compile(rb'(?:(?<=%b)|(?<=\n)|\A)"%b(?:"(?!")%b|(?=%b))' % (mark, inside, tail, end))
