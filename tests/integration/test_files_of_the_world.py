@@ -121,10 +121,10 @@ def submit(cluster: Cluster, tmp_path: Path) -> Submit:
         for name, content in files.items():
             (tmp_path / name).write_bytes(content)
         inputs = {"rows": {"path": str(tmp_path), "transformations": [step]}}
-        spec = read_job({"entry_script": "entry.py", "inputs": inputs}).job
-        inputs_of_job: dict[str, object] = {"rows": spec.inputs["rows"].model_dump(mode="json")}
         settings = {"append_row_file_name": "rows.jsonl", **settings}
-        return cluster.result(cluster.submit(script, inputs=inputs_of_job, **settings))
+        spec = read_job({"entry_script": "entry.py", "inputs": inputs, **settings}).job
+        document = spec.model_dump(mode="json", exclude_unset=True, exclude={"entry_script"})
+        return cluster.result(cluster.submit(script, **document))
 
     return ended
 
@@ -156,3 +156,50 @@ def test_files_of_the_world_with_a_bad_line_fail_one_mini_batch_by_name(cluster:
     assert result.progress.failed == 1
     errors = (cluster.folder(result.job_id).logs / "user" / "error.txt").read_text()
     assert "c.jsonl" in errors
+
+
+def test_files_of_the_world_whose_rows_run_forgets_to_return_fail_in_one_sentence(submit: Submit) -> None:
+    result = submit("read_delimited", {"a.csv": text(numbered(0))}, "def run(mini_batch):\n    mini_batch.sum()\n")
+    assert result.state is JobState.FAILED
+    assert result.failure is not None
+    assert "is a `return` missing?" in f"{result.failure.first_cause} {result.failure.hint}"
+
+
+ROWS_OF_TURNED_COLUMNS = {"name": ["0,a", "1,b", "2,u", "3,v"], "position": ["0,a", "1,b", "u,2", "v,3"]}
+
+
+@pytest.mark.parametrize("columns", ROWS_OF_TURNED_COLUMNS)
+def test_files_of_the_world_returned_with_turned_columns_stay_under_their_names(
+    cluster: Cluster, submit: Submit, columns: str
+) -> None:
+    files = {"a.parquet": parquet(id=[0, 1], y=["a", "b"]), "b.parquet": parquet(y=["u", "v"], id=[2, 3])}
+    by = {} if columns == "name" else {"append_row_columns": columns}  # our own form says nothing, and has names
+    result = submit(
+        "read_parquet", files, "def run(mini_batch):\n    return mini_batch\n",
+        append_row_file_name="rows.csv", append_row_separator=",", max_concurrency_per_instance=1, **by,
+    )  # fmt: skip
+    assert result.state is JobState.COMPLETED, result.failure
+    assert cluster.output(result) == ROWS_OF_TURNED_COLUMNS[columns]
+    (warning,) = result.warnings
+    assert "returned the columns y, id" in warning
+    assert "append_row_dataframe_header: true" in warning
+
+
+@pytest.mark.parametrize("returned", ["[]", "mini_batch[:0]"])
+@pytest.mark.parametrize("name", ["rows.jsonl", "rows.parquet", "rows.csv"])
+def test_files_of_the_world_of_which_nothing_is_returned_give_an_empty_output(
+    submit: Submit, returned: str, name: str
+) -> None:
+    script = f"def run(mini_batch):\n    return {returned}\n"
+    result = submit("read_delimited", {"a.csv": text(numbered(0))}, script, append_row_file_name=name)
+    assert result.state is JobState.COMPLETED, result.failure
+    assert result.progress.rows == 0
+    assert any("no row at all, so the output is empty" in warning for warning in result.warnings)
+
+
+def test_files_of_the_world_of_which_a_document_of_azure_returns_nothing_fail(submit: Submit) -> None:
+    script = "def run(mini_batch):\n    return []\n"
+    result = submit("read_delimited", {"a.csv": text(numbered(0))}, script, empty_output="fail")
+    assert result.failure is not None
+    assert result.failure.code == "NO_ROWS"
+    assert "empty_output: complete" in result.failure.hint

@@ -135,7 +135,7 @@ class ConcurrentRunner(Runner):
                 self._warn(mini_batch)
             returned = await self._limited(mini_batch, loaded) if items else []
             run_s = time.perf_counter() - began
-            rendered = self._render(returned)
+            rendered = self._rendered(returned)
             self._exit_if_forked()
         except NoRoom as error:
             self._give_back(mini_batch, error, 0)

@@ -19,6 +19,7 @@ from parallelrun_worker.outputs import Outputs
 from parallelrun_worker.profiling import Profiler
 from parallelrun_worker.rows import BadReturn, Rendered, renderer
 from parallelrun_worker.rows.returned_columns import ReturnedColumns
+from parallelrun_worker.rows.returned_objects import ReturnedObjects
 from parallelrun_worker.user_script import UserScript
 
 if TYPE_CHECKING:
@@ -138,7 +139,10 @@ class Runner:
     def _begin(self, config: frames.WorkerConfig) -> UserScript:
         self._log.write("INFO", f"Importing {config.entry_script}, then init().", at_once=True)
         first_columns = os.path.join(os.path.dirname(config.inputs), "schema.returned.json")
-        self._render = renderer(config.output, ReturnedColumns(first_columns, self._warnings))
+        by_name = config.output.get("columns") == "name"
+        columns = ReturnedColumns(first_columns, self._warnings, by_name=by_name)
+        objects = ReturnedObjects(self._warnings, refuses=config.output.get("objects") == "refuse")
+        self._render = renderer(config.output, columns, objects)
         script = self._import(config)
         if self._profiler is not None:
             script.under(self._profiler.call)
@@ -168,7 +172,7 @@ class Runner:
             items = loaded.items
             returned = script.run(mini_batch, loaded) if items else []
             run_ended = time.perf_counter()
-            data, rows, line_breaks, shortened = self._render(returned)
+            data, rows, line_breaks, shortened = self._rendered(returned)
             self._exit_if_forked()  # from here to the answer, nothing of the user's runs
             if self._outputs is not None:
                 self._set_aside(self._outputs, mini_batch)
@@ -204,6 +208,15 @@ class Runner:
         _write_all(self._results, answer)
         self._run_ended, self._cpu_ended = run_ended, cpu_ended
         self._log_done(mini_batch, run_s, rows, items)
+
+    def _rendered(self, returned: object) -> Rendered:
+        """Render the rows; whoever renders may freeze columns for other workers."""
+        try:
+            return self._render(returned)
+        except OSError as error:
+            if error.errno in NO_ROOM:
+                raise NoRoom(error) from error
+            raise
 
     def _set_aside(self, outputs: Outputs, mini_batch: int) -> None:
         """Hand to the agent what run() has written for outputs in stores."""

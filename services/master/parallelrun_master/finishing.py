@@ -15,6 +15,7 @@ from parallelrun_core.folder.manifest import last_closing
 from parallelrun_core.folder.metrics import last_values
 from parallelrun_core.folder.records import JobResult
 from parallelrun_core.service import failpoints
+from parallelrun_core.spec import JobSpec
 from parallelrun_core.storage.location import is_url
 from parallelrun_core.store.connection import CONNECTION_ERRORS
 from parallelrun_core.store.outcome_stream import Concatenated
@@ -238,7 +239,8 @@ class Finishing:
 
     def _warnings(self, output: Concatenated) -> list[str]:
         decided = self._job.ledger.decided
-        about_output = [*output.notes, *self._left_behind, *_about_text(decided), *_not_written(self._job)]
+        about_rows = [*_about_text(decided), *_about_no_rows(self._job.spec, decided)]
+        about_output = [*output.notes, *self._left_behind, *about_rows, *_not_written(self._job)]
         return [*_about_failures(self._job.ledger), *about_output, *self._job.damage]
 
     def _wait_for_agents(self, most_s: float) -> None:
@@ -295,6 +297,12 @@ def _is_missing(path: Path) -> bool:
         return not any(path.iterdir()) if path.is_dir() else not path.exists()
     except OSError:  # it can't be known
         return False
+
+
+def _about_no_rows(spec: JobSpec, decided: Decided) -> list[str]:
+    if not spec.writes_rows or decided.rows:
+        return []
+    return ["run() returned no row at all, so the output is empty; with empty_output: fail, such a job fails."]
 
 
 def _about_text(decided: Decided) -> list[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -10,7 +9,7 @@ from parallelrun_core.azure.findings import Findings
 from parallelrun_core.azure.options import take_options
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.spec import JobSpec
-from parallelrun_core.spec.data_defaults import AZURE, with_data_defaults
+from parallelrun_core.spec.data_defaults import AZURE, DataDefaults, with_data_defaults
 
 _FOR_PARENTS: Final = ("copy_logs_to_parent", "metrics_name_prefix", "push_metrics_to_parent")
 
@@ -21,13 +20,13 @@ class Draft:
 
     fields: dict[str, Any] = field(default_factory=dict)
     origins: dict[str, str] = field(default_factory=dict)
-    """The fields of the spec, each with a pointer into the document."""
+    """The fields of the spec, each with a pointer into the document; empty if nobody has given it."""
     default: str = ""
     """The pointer for all other fields."""
     is_step: bool = False
     """True if the job is a step of a pipeline."""
-    data_defaults: Mapping[str, str] = field(default_factory=lambda: AZURE)
-    """The reading of data where the document says nothing."""
+    data_defaults: DataDefaults = AZURE
+    """The reading of data and the writing of rows where the document says nothing."""
 
     def put(self, name: str, value: Any, pointer: str) -> None:
         """Set a field, unless there is nothing to set."""
@@ -52,7 +51,10 @@ class Draft:
                 findings.note(pointer, f"{name}: the job has no parent, so there is nothing to do")
         findings.check()
         try:
-            return with_data_defaults(JobSpec.parse(self.fields), self.data_defaults)
+            spec = JobSpec.parse(self.fields)
+            completed = with_data_defaults(spec, self.data_defaults)
+            self.origins |= dict.fromkeys(completed.model_fields_set - spec.model_fields_set, "")
+            return completed
         except InvalidInput as error:
             findings.take(error, self.origins, self.default)
         findings.check()

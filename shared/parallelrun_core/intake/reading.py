@@ -37,7 +37,8 @@ class Reading:
     spec: JobSpec | PipelineSpec
     notes: tuple[Note, ...] = ()
     origins: Mapping[str, str] = field(default_factory=dict)
-    """The fields of the spec, each with the place in the document that its value came from."""
+    """The fields of the spec, each with the place in the document that its value came from; empty: it has the default
+    of its form."""
     default: str = ""
     """The origin of all other fields."""
     located: Callable[[Problem], Problem] = lambda problem: problem

@@ -1,4 +1,4 @@
-"""Defaults of reading data for each form of document: put into the job spec when it is read.
+"""Defaults of reading data, and of writing rows, for each form of document: put into the job spec when it is read.
 
 From then on nothing asks which form a job came in. A spec of an earlier release lacks these fields, and keeps what its
 jobs had.
@@ -7,28 +7,48 @@ jobs had.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Any, Final, NamedTuple
 
 from parallelrun_core.spec.fields import Input
 from parallelrun_core.spec.job import JobSpec
 
-OWN: Final[Mapping[str, str]] = {"hidden_files": "skip", "litter_files": "skip"}
-AZURE: Final[Mapping[str, str]] = {"hidden_files": "skip", "litter_files": "warn"}
-"""A list of files has every file there (reference §4.1), so nothing is left out of one."""
-LEFTOVERS: Final = tuple(OWN)
+
+class DataDefaults(NamedTuple):
+    """The values of a form of document in fields that it leaves empty."""
+
+    inputs: Mapping[str, str]
+    """Of each input that the job cuts."""
+    rows: Mapping[str, str]
+    """Of a job that writes rows."""
+
+
+OWN: Final = DataDefaults(
+    inputs={"hidden_files": "skip", "litter_files": "skip"},
+    rows={"append_row_columns": "name", "append_row_objects": "refuse", "empty_output": "complete"},
+)
+AZURE: Final = DataDefaults(
+    inputs={"hidden_files": "skip", "litter_files": "warn"},
+    rows={"append_row_columns": "position", "append_row_objects": "text", "empty_output": "fail"},
+)
+"""A list of files has every file there (reference §4.1), so nothing is left out of one. Without a row, the reference
+lets a job fail (§3.5); it doesn't compare the columns of DataFrames (§7)."""
+LEFTOVERS: Final = tuple(OWN.inputs)
 """Fields of an input."""
 
 
-def with_data_defaults(spec: JobSpec, defaults: Mapping[str, str]) -> JobSpec:
-    """Return the spec with these values in the fields of its inputs that are empty, as far as the job cuts them.
+def with_data_defaults(spec: JobSpec, defaults: DataDefaults) -> JobSpec:
+    """Return the spec with these values in the fields that are empty.
 
     An MLTable file is a document of Azure ML wherever it is named.
     """
-    inputs = {name: _complete(data_input, defaults) for name, data_input in spec.data_inputs()}
-    return spec.model_copy(update={"inputs": {**spec.inputs, **inputs}}) if inputs else spec
+    inputs = {name: _complete(data_input, defaults.inputs) for name, data_input in spec.data_inputs()}
+    changes: dict[str, Any] = {"inputs": {**spec.inputs, **inputs}} if inputs else {}
+    if spec.writes_rows:
+        changes |= {name: value for name, value in defaults.rows.items() if not getattr(spec, name)}
+    return spec.model_copy(update=changes) if changes else spec
 
 
 def _complete(data_input: Input, defaults: Mapping[str, str]) -> Input:
-    defaults = AZURE if data_input.type == "mltable" else defaults
+    defaults = AZURE.inputs if data_input.type == "mltable" else defaults
     missing = {name: value for name, value in defaults.items() if not getattr(data_input, name)}
     return data_input.model_copy(update=missing) if missing else data_input

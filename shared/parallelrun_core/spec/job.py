@@ -104,6 +104,12 @@ class JobSpec(Strict):
     """Write the names of the columns once, at the top of the output file."""
     append_row_safe_output: bool = False
     """Write line breaks inside rows of text as `\\n`, so that each row is one line."""
+    append_row_columns: Literal["", "name", "position"] = ""
+    """Columns of the DataFrames of all mini-batches are put together by their names, or as they come."""
+    append_row_objects: Literal["", "refuse", "text"] = ""
+    """Rows whose text would be but a type and an address, such as generators, are refused, or written as that text."""
+    empty_output: Literal["", "complete", "fail"] = ""
+    """`complete`: a job whose `run()` returns no row at all completes, with an empty output; `fail`: it fails."""
     output: str = Field(default="", max_length=4096)
     """Folder for the outputs; the job's own folder when empty."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pydantic
@@ -13,6 +14,9 @@ import pytest
 from parallelrun_worker.data_warnings import DataWarnings
 from parallelrun_worker.rows import BadReturn, json_lines, renderer
 from parallelrun_worker.rows.returned_columns import ReturnedColumns
+from parallelrun_worker.rows.returned_objects import ReturnedObjects
+
+TEXT = {"format": "text", "separator": ",", "safe": False}
 
 
 @dataclasses.dataclass
@@ -41,6 +45,26 @@ def test_rows_of_json_without_a_text_of_their_own_are_refused_by_name(value: obj
     for element in (value, {"a": value}, [value]):
         with pytest.raises(BadReturn, match=f"of the type {name}"):
             json_lines.render([element])
+    with pytest.raises(BadReturn, match=f"of the type {name}"):
+        renderer({"format": "parquet"})([value])
+
+
+@pytest.mark.parametrize("rows", [[{"a": [object()]}], [object(), "x"], pd.DataFrame({"a": [object()]})])
+def test_rows_of_text_without_a_text_of_their_own_are_refused_or_told(rows: Any) -> None:
+    warnings = DataWarnings()
+    with pytest.raises(BadReturn, match=r"of the type object.*append_row_objects: text"):
+        renderer(TEXT, objects=ReturnedObjects(warnings, refuses=True))(rows)
+    rendered = renderer(TEXT, objects=ReturnedObjects(warnings, refuses=False))(rows)
+    assert b"<object object at 0x" in rendered.data
+    assert "of the type object" in warnings.take().decode()
+    renderer(TEXT, objects=ReturnedObjects(warnings, refuses=True))(["a text with <x at 0x1>", 1, None])
+    assert not warnings
+
+
+def test_rows_of_parquet_that_are_dataclasses_have_their_fields_as_columns() -> None:
+    pa = pytest.importorskip("pyarrow")
+    rendered = renderer({"format": "parquet"})([Point(1), Model(x=3)])
+    assert pa.ipc.open_stream(rendered.data).read_all().to_pydict() == {"x": [1, 3], "label": ["é", None]}
 
 
 def test_rows_of_json_keep_each_key_or_are_refused() -> None:
@@ -61,3 +85,32 @@ def test_rows_of_frames_with_other_columns_than_the_first_are_told(tmp_path: Pat
         render = renderer(output, ReturnedColumns(str(tmp_path / "schema.returned.json"), warnings))  # another worker
         render(pd.DataFrame(frame))
         assert [each[5] for each in json.loads(warnings.take())] == [1] * times
+
+
+def test_rows_of_frames_are_put_in_order_by_the_names_of_their_columns(tmp_path: Path) -> None:
+    warnings = DataWarnings()
+    frames = [
+        (pd.DataFrame({"a": [1], "b": [2]}), b"1,2\n"),
+        (pd.DataFrame({"b": [4], "a": [3]}), b"3,4\n"),
+        (pd.DataFrame({"a": [5]}), b"5,\n"),
+        (pd.DataFrame({"c": ["x"], "b": [6]}), b",6,x\n"),
+        (pd.DataFrame([[7, 8, 9]], columns=["a", "b", "b"]), b"7,8,,9\n"),
+        (pd.DataFrame({"a": [1], "b": [2]}), b"1,2,,\n"),
+    ]
+    for number, (frame, expected) in enumerate(frames):
+        columns = ReturnedColumns(str(tmp_path / "schema.returned.json"), warnings, by_name=True)  # another worker
+        assert renderer(TEXT, columns)(frame).data == (b"1,2\n" if number == len(frames) - 1 else expected)
+        assert bool(json.loads(warnings.take())) == (0 < number < len(frames) - 1)
+    same = ReturnedColumns(str(tmp_path / "schema.returned.json"), warnings, by_name=True)
+    render = renderer(TEXT, same)
+    for frame, expected in frames[3:]:
+        assert render(frame).data == expected
+
+
+def test_rows_of_frames_with_ever_new_columns_are_refused(tmp_path: Path) -> None:
+    columns = ReturnedColumns(str(tmp_path / "schema.returned.json"), DataWarnings(), by_name=True)
+    render = renderer(TEXT, columns)
+    for number in range(100):
+        render(pd.DataFrame({f"c{number}": [number]}))
+    with pytest.raises(BadReturn, match=r"'c100'.*append_row_columns: position"):
+        render(pd.DataFrame({"c100": [100]}))

@@ -136,6 +136,8 @@ class PlanMaker:
             "format": row_format(folder.output_file(spec), header=spec.append_row_dataframe_header),
             "separator": spec.append_row_separator,
             "safe": spec.append_row_safe_output,
+            "columns": spec.append_row_columns,
+            "objects": spec.append_row_objects,
         }
         self._record = record
         self._environment = self._make_environment()

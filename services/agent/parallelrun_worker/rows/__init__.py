@@ -10,17 +10,21 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from parallelrun_worker.rows.returned_columns import ReturnedColumns
+    from parallelrun_worker.rows.returned_objects import ReturnedObjects
 
 __all__ = ["BadReturn", "Rendered", "renderer"]
 
 
-def renderer(output: dict[str, Any], columns: ReturnedColumns | None = None) -> Callable[[object], Rendered]:
+def renderer(
+    output: dict[str, Any], columns: ReturnedColumns | None = None, objects: ReturnedObjects | None = None
+) -> Callable[[object], Rendered]:
     """The function that renders a job's rows, by `format` (see parallelrun_core/row_format.py), `separator` and `safe`.
 
     It raises BadReturn for anything but a list, tuple, DataFrame or array.
 
     Args:
         columns: compares those of DataFrames, for lines without a header.
+        objects: looks for rows without a text of their own, for lines.
 
     Raises:
         ImportError: the format needs pyarrow, and the environment of the workers has none.
@@ -37,5 +41,5 @@ def renderer(output: dict[str, Any], columns: ReturnedColumns | None = None) -> 
     from parallelrun_worker.rows import text
 
     return text.Lines(
-        output["separator"], headed=output["format"] == "headed", safe=output["safe"], columns=columns
+        output["separator"], headed=output["format"] == "headed", safe=output["safe"], columns=columns, objects=objects
     ).render

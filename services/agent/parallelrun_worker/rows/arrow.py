@@ -8,7 +8,15 @@ from __future__ import annotations
 import datetime
 from typing import Any
 
-from parallelrun_worker.rows.returned import Rendered, check_distinct, column_names, kind_of, unpacked
+from parallelrun_worker.rows.returned import (
+    Rendered,
+    check_distinct,
+    column_names,
+    kind_of,
+    plain_object,
+    refuse_without_text,
+    unpacked,
+)
 
 
 def check() -> None:
@@ -25,10 +33,10 @@ def check() -> None:
 
 
 def render(returned: Any) -> Rendered:
-    """The columns of a DataFrame, the keys of dicts, the places in tuples and arrays, or one column `value`.
+    """The columns of a DataFrame, keys of dicts, fields of dataclasses, places in tuples, or one column `value`.
 
     Raises:
-        BadReturn: what `kind_of` raises; or two columns have the same name.
+        BadReturn: what `kind_of` raises; two columns have the same name; or a value has no text of its own.
     """
     import pyarrow as pa
 
@@ -50,6 +58,8 @@ def _of_table(table: Any) -> tuple[list[str], list[Any]]:
 
 def _of_rows(returned: Any, kind: str) -> tuple[list[str], list[Any]]:
     rows = unpacked(returned) if kind == "array" else list(returned)
+    if rows and plain_object(rows[0]) is not None:
+        rows = [row if (fields := plain_object(row)) is None else fields for row in rows]
     if all(isinstance(row, dict) for row in rows):
         keys = dict.fromkeys(key for row in rows for key in row)
         return [str(key) for key in keys], [[row.get(key) for row in rows] for key in keys]
@@ -65,6 +75,7 @@ def _array(pa: Any, column: Any) -> Any:
             raise pa.ArrowTypeError("after a date, Arrow cuts off the time of day")
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError, UnicodeEncodeError):
         # Values of several kinds, or of one that Arrow doesn't know: as text.
+        refuse_without_text(column)
         array = pa.array([None if _is_null(value) else _text(value) for value in column], pa.string())
     if isinstance(array, pa.ChunkedArray):
         array = array.combine_chunks()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import json
 import logging
@@ -14,8 +13,9 @@ from parallelrun_worker.rows.returned import (
     Rendered,
     check_distinct,
     column_names,
-    has_no_text,
     kind_of,
+    plain_object,
+    refuse_without_text,
     unpacked,
 )
 
@@ -69,15 +69,10 @@ def _plain(value: Any) -> Any:
         return None if value != value else value.isoformat()  # noqa: PLR0124 - as NaT is
     if type(value).__name__ in ("NAType", "NaTType"):
         return None
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
-    if hasattr(value, "model_dump") and hasattr(type(value), "model_fields"):  # of pydantic
-        return value.model_dump()
-    if has_no_text(value):
-        raise BadReturn(
-            f"run() returned an element of the type {type(value).__qualname__}, which has no text of its own: return "
-            "its values, as a dict, a list or a dataclass"
-        )
+    fields = plain_object(value)
+    if fields is not None:
+        return fields
+    refuse_without_text((value,))
     return str(value)
 
 

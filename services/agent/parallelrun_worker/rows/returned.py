@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 _NO_TEXTS = (
@@ -49,12 +51,36 @@ def kind_of(returned: object) -> str:
     )
 
 
+def plain_object(value: Any) -> dict[str, Any] | None:
+    """The fields of a dataclass, or of a model of pydantic, by name; None if the value is neither."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+    if hasattr(value, "model_dump") and hasattr(type(value), "model_fields"):  # of pydantic
+        fields: dict[str, Any] = value.model_dump()
+        return fields
+    return None
+
+
 def has_no_text(value: object) -> bool:
     """Return whether the text of a value is but its type and its address, as that of a generator or
     of a plain object.
     """
     kind = type(value)
     return kind.__name__ in _NO_TEXTS or (kind.__str__ is object.__str__ and kind.__repr__ is object.__repr__)
+
+
+def refuse_without_text(values: Iterable[object]) -> None:
+    """Refuse values whose text is but their type and address.
+
+    Raises:
+        BadReturn: one is such a value.
+    """
+    for value in values:
+        if value is not None and has_no_text(value):
+            raise BadReturn(
+                f"run() returned an element of the type {type(value).__qualname__}, which has no text of its own: "
+                "return its values, as a dict, a list or a dataclass"
+            )
 
 
 def _origins(value: object) -> set[str]:

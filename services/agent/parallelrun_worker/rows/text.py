@@ -6,9 +6,11 @@ import struct
 from typing import TYPE_CHECKING, Any
 
 from parallelrun_worker.rows.returned import Rendered, column_names, kind_of
+from parallelrun_worker.rows.returned_objects import MARK
 
 if TYPE_CHECKING:
     from parallelrun_worker.rows.returned_columns import ReturnedColumns
+    from parallelrun_worker.rows.returned_objects import ReturnedObjects
 
 HEADER_LENGTH = struct.Struct("<I")
 """Before the rows of each segment in the format `headed`: how long the header is that follows; 0: there is none."""
@@ -19,21 +21,30 @@ _ELLIPSIS = "..."
 class Lines:
     """Lines, as the reference has them."""
 
-    def __init__(self, separator: str, *, headed: bool, safe: bool, columns: ReturnedColumns | None = None) -> None:
+    def __init__(
+        self,
+        separator: str,
+        *,
+        headed: bool,
+        safe: bool,
+        columns: ReturnedColumns | None = None,
+        objects: ReturnedObjects | None = None,
+    ) -> None:
         self._separator = separator
         self._headed = headed
         self._safe = safe
         self._columns = columns
+        self._objects = objects
 
     def render(self, returned: Any) -> Rendered:
         """The rows of a mini-batch.
 
         Raises:
-            BadReturn: what `kind_of` raises.
+            BadReturn: what `kind_of` raises; or what `ReturnedColumns` raises, and its other errors.
         """
         is_table = kind_of(returned) == "table"
         if is_table and self._columns is not None and not self._headed and len(returned):
-            self._columns.check(returned)
+            returned = self._columns.arranged(returned)
         data, line_breaks, shortened = self._table(returned) if is_table else self._lines(returned)
         if self._headed and data:
             header = self._header(returned) if is_table else b""
@@ -45,9 +56,13 @@ class Lines:
             table = table.map(_on_one_line) if hasattr(table, "map") else table.applymap(_on_one_line)
         text = table.to_csv(sep=self._separator, header=False, index=False)
         shortened = 0
-        if _ELLIPSIS in text:
+        has_addresses = self._objects is not None and MARK in text
+        if _ELLIPSIS in text or has_addresses:
             places = [place for place, dtype in enumerate(table.dtypes) if dtype.kind == "O"]
-            shortened = sum(map(_is_shortened, table.iloc[:, places].itertuples(index=False, name=None)))
+            rows = [*table.iloc[:, places].itertuples(index=False, name=None)]
+            shortened = sum(map(_is_shortened, rows))
+            if self._objects is not None and has_addresses:
+                self._objects.check(rows)
         return _encode(text), 0, shortened
 
     def _header(self, table: Any) -> bytes:
@@ -64,6 +79,8 @@ class Lines:
         if not are_texts:
             lines = [str(row) for row in lines]
         together = "".join(lines)  # searching all at once is much quicker
+        if not are_texts and self._objects is not None and MARK in together:
+            self._objects.check(rows)
         line_breaks = together.count("\n") if "\n" in together else 0
         shortened = 0 if are_texts or _ELLIPSIS not in together else sum(map(_is_shortened, rows))
         if self._safe and (line_breaks or "\r" in together):

@@ -28,7 +28,8 @@ _GROUPS: Final[dict[Group, tuple[str, ...]]] = {
     "inputs": ("inputs", "input_data"),
     "outputs": (
         "outputs", "output", "output_action", "append_row_file_name", "append_row_to", "append_row_separator",
-        "append_row_dataframe_header", "append_row_safe_output",
+        "append_row_dataframe_header", "append_row_safe_output", "append_row_columns", "append_row_objects",
+        "empty_output",
     ),
     "limits": (
         "run_invocation_timeout", "run_max_try", "lost_leases", "first_task_creation_timeout",

@@ -117,5 +117,12 @@ class Completion:
         if not self._progress.scheduled:
             failure = empty_input(self._spec)
         elif failure is None and self._spec.writes_rows and self._progress.rows == 0:
-            failure = nothing_returned(self._spec, self._progress, self._errors)
+            failure = self._without_rows()
         return End(JobState.FAILED if failure else JobState.FINALIZING, failure)
+
+    def _without_rows(self) -> JobFailure | None:
+        """Return the failure of a job whose run() has returned no row; None: its output may be empty."""
+        progress = self._progress
+        if self._spec.empty_output == "complete" and progress.failed < progress.scheduled - progress.empty:
+            return None
+        return nothing_returned(self._spec, progress, self._errors)

@@ -66,5 +66,8 @@ def nothing_returned(spec: JobSpec, progress: Progress, errors: ErrorGroups) -> 
         hint = what_to_do(spec, progress, errors.first) if errors.first else ""
         return with_cause(JobFailure(code="NO_ROWS", summary=summary, hint=hint), errors)
     summary = "No mini-batch item succeeded: run() returned no row at all."
-    hint = "run() must return one row for each item that it processed; for no output, use output_action: summary_only"
+    hint = (
+        "run() must return one row for each item that it processed; for no output, use output_action: summary_only, "
+        "for an empty one empty_output: complete"
+    )
     return with_cause(JobFailure(code="NO_ROWS", summary=summary, hint=hint), errors)
