@@ -13,7 +13,8 @@ from parallelrun.resource import as_model, pages
 from parallelrun.transport import Transport
 
 if TYPE_CHECKING:
-    from parallelrun_core.assets.document import KeepCode, NewAsset
+    from parallelrun_core.assets.document import NewAsset
+    from parallelrun_core.assets.inlining import KeepCode
 
 _PATH: Final = "/v1/assets"
 _PAGE: Final = 200

@@ -63,11 +63,15 @@ class Client:
         self.batch_endpoints = BatchEndpoints(self._transport)
         self.batch_deployments = BatchDeployments(self._transport)
         self.tokens = Tokens(self._transport)
-        self.data = Assets(self._transport, "data")
-        self.models = Assets(self._transport, "model")
-        self.environments = Assets(self._transport, "environment")
         self.admin = Admin(self._transport)
-        self.components = Assets(self._transport, "component")
+        self.data = self.assets("data")
+        self.models = self.assets("model")
+        self.environments = self.assets("environment")
+        self.components = self.assets("component")
+
+    def assets(self, kind: str) -> Assets:
+        """The assets of one kind."""
+        return Assets(self._transport, kind)
 
     def is_ready(self) -> bool:
         """Return whether the server can accept jobs right now; False if it doesn't answer. One short try."""

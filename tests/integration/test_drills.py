@@ -44,6 +44,7 @@ KINDS = {
         "parallelrun_worker/tables/formats/moon.py",
     ],
     "a kind of compute": ["parallelrun_core/computes/kinds/moon.py", "parallelrun_provisioner/engines/moon.py"],
+    "a type of asset": ["parallelrun_core/assets/kinds/poem.py"],
     "what the adviser finds": ["parallelrun_core/adviser/findings/moon.py"],
     "a kind of trigger of schedules": ["parallelrun_core/schedules/triggers/tide.py"],
     "what `parallelrun doctor` checks": ["parallelrun/doctor/moon.py", "parallelrun_core/checks/orbit.py"],
@@ -125,6 +126,26 @@ def test_a_kind_of_compute_is_defined_shown_and_served(
     assert copy.run("-c", kinds).strip() == "True"
     engine = "from parallelrun_provisioner.engines.moon import Engine; print(Engine.__doc__)"
     assert copy.run("-c", engine).strip() == "Launches nothing."
+
+
+def test_a_type_of_asset_is_made_shown_and_named(
+    dropped: Callable[[str], Copy], tmp_path: Path, redis: Redis, redis_url: str
+) -> None:
+    copy = dropped("a type of asset")
+    (tmp_path / "ode.txt").write_text("O wild West Wind\n")
+    file = tmp_path / "poem.yml"
+    file.write_text("name: ode\nversion: 3\npath: ode.txt\nmeter: iambic\n")
+    with ApiServer(tmp_path / "root", redis_url, env=copy.environment) as server, server.client() as api:
+        url = {"PARALLELRUN_URL": f"http://127.0.0.1:{server.port}"}
+        copy.command("poem", "create", "-f", str(file), **url)
+        assert "ode" in copy.command("poem", "list", **url)
+        content: dict[str, Any] = api.get("/v1/assets/poem/ode/versions/3").json()["content"]
+        assert api.get("/v1/assets/novel/ode/versions/3").status_code == 422
+    assert content["meter"] == "iambic"
+    assert Path(content["path"]).read_text() == "O wild West Wind\n"
+    long_form = "azureml://registries/r/poems/ode/versions/3"
+    program = f"from parallelrun_core.names.assets import reference_of; print(reference_of({long_form!r}).type)"
+    assert copy.run("-c", program).strip() == "poem"
 
 
 def test_a_kind_of_trigger_is_defined_due_and_told_in_words(

@@ -14,7 +14,7 @@ from typing import Annotated
 import typer
 
 from parallelrun.cli.admin import admin
-from parallelrun.cli.asset import KINDS, commands_for
+from parallelrun.cli.asset import commands_for
 from parallelrun.cli.azure_env import azure_env
 from parallelrun.cli.batch_endpoint import batch_deployment, batch_endpoint
 from parallelrun.cli.cluster import down, up
@@ -33,6 +33,7 @@ from parallelrun.cli.run import run_command
 from parallelrun.cli.schedule import schedule
 from parallelrun.cli.token import token
 from parallelrun.cli.tune import tune_command
+from parallelrun_core.names.assets import CODE, kinds
 
 app = typer.Typer(
     name="parallelrun",
@@ -62,7 +63,7 @@ app.add_typer(compute, name="compute")
 app.add_typer(datastore, name="datastore")
 app.add_typer(token, name="token")
 app.add_typer(admin, name="admin")
-for kind in KINDS:
+for kind in sorted(set(kinds()) - {CODE}, key=("data", "model", "environment", "component", *kinds()).index):
     group = commands_for(kind)
     if kind == "data":
         add_preview(group)

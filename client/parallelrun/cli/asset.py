@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from parallelrun.assets import AnyAssets
     from parallelrun.models import Asset
 
-KINDS: Final = {
+_HELP: Final = {
     "data": "Names for folders, files and tables",
     "model": "Names for models",
     "environment": "Names for the Python of scripts",
@@ -38,7 +38,11 @@ Archived = Annotated[bool, typer.Option("--include-archived", help="Also what is
 
 def commands_for(kind: str) -> typer.Typer:
     """The commands for one type of assets."""
-    group = typer.Typer(help=f"{KINDS[kind]}. {_WHOSE}", no_args_is_help=True, rich_markup_mode=None)
+    group = typer.Typer(
+        help=f"{_HELP.get(kind, f'Names for assets of type {kind}')}. {_WHOSE}",
+        no_args_is_help=True,
+        rich_markup_mode=None,
+    )
     _add_create(group, kind)
     _add_list(group, kind)
     _add_show(group, kind)
@@ -224,5 +228,4 @@ def _assets(kind: str, url: str, token: str, *, local: bool) -> Iterator[tuple[A
         yield OwnAssets(kind), f"{of_this_machine}, since no server is given or running"
         return
     with Client(url, token) as client:
-        assets = {"data": client.data, "model": client.models, "environment": client.environments}
-        yield assets.get(kind, client.components), f"on the server {client.url}"
+        yield client.assets(kind), f"on the server {client.url}"

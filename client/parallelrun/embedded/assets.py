@@ -11,7 +11,7 @@ from parallelrun.assets import Definition, read_definition
 from parallelrun.models import Asset
 from parallelrun_core.assets.catalog import Catalog
 from parallelrun_core.assets.contents import keep_code, keep_context, keep_copy
-from parallelrun_core.assets.document import pinned
+from parallelrun_core.assets.kinds import model_of
 from parallelrun_core.assets.registering import add_made
 from parallelrun_core.assets.resolving import names_in
 from parallelrun_core.assets.site import Site
@@ -44,10 +44,7 @@ class OwnAssets:
             Conflict: there is such a version with another content.
         """
         new = read_definition(self._kind, definition, self._keep_code, name=name, changes=changes)
-        content = new.content
-        if self._kind == "component":
-            names = names_in(self._catalog, Site)
-            content = {**content, "document": pinned(content["document"], names)}
+        content = model_of(self._kind).pinned(new.content, names_in(self._catalog, Site))
         if new.local is not None and upload:
             stored = {"files": keep_copy(self._root, new.local), "file": new.local.name}
             content = {key: value for key, value in content.items() if key != "path"} | stored

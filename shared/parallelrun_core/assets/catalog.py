@@ -30,15 +30,7 @@ from parallelrun_core.documents.schema import SCHEMA
 from parallelrun_core.documents.store import DocumentMissing
 from parallelrun_core.errors import Conflict, InvalidInput
 from parallelrun_core.layout import asset_store
-from parallelrun_core.names.assets import (
-    LATEST,
-    NAME_PATTERN,
-    TYPES,
-    Asset,
-    UnknownAsset,
-    UnknownVersion,
-    code_called,
-)
+from parallelrun_core.names.assets import LATEST, NAME_PATTERN, Asset, UnknownAsset, UnknownVersion, code_called, kinds
 
 _NAME: Final = re.compile(NAME_PATTERN)
 _VERSIONS: Final = "versions"
@@ -328,8 +320,8 @@ class Catalog:
 
 def checked_type(kind: str) -> str:
     """The type, if there is such a type of assets. Raises InvalidInput."""
-    if kind not in TYPES:
-        raise InvalidInput.at("/type", f"{kind[:50]!r} is not a type of assets", f"one of {', '.join(TYPES)}")
+    if kind not in kinds():
+        raise InvalidInput.at("/type", f"{kind[:50]!r} is not a type of assets", f"one of {', '.join(kinds())}")
     return kind
 
 

@@ -20,7 +20,7 @@ from parallelrun_core.names.assets import (
 
 if TYPE_CHECKING:
     from parallelrun_core.assets.catalog import Catalog
-    from parallelrun_core.assets.document import KeepCode
+    from parallelrun_core.assets.inlining import KeepCode
     from parallelrun_core.assets.site import Site
 
 _MAP_IT: Final = "say in the site file what stands for it here (docs/assets.md)"
@@ -93,11 +93,12 @@ class Resolver:
     def _standing_in(self, kind: str, reference: Reference, value: Any) -> Asset:
         """The asset that the site file names, or one that it describes by itself."""
         from parallelrun_core.assets.document import read_asset, read_asset_file
+        from parallelrun_core.assets.kinds import model_of
 
         if isinstance(value, str) and (local := reference_of(value)) is not None:
             return self._known(kind, local)
         content: dict[str, Any]
-        if kind in ("data", "model"):
+        if model_of(kind).has_files:
             content = {"path": value}
         elif isinstance(value, dict):
             content = read_asset(

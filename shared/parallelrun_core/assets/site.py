@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from parallelrun_core.errors import InvalidInput, Problem
-from parallelrun_core.names.assets import LATEST, Reference, reference_of
+from parallelrun_core.names.assets import CODE, LATEST, Reference, kinds, reference_of, section_of
 from parallelrun_core.problems import At, Problems
 from parallelrun_core.spec.lines import line_of, lines_of
 from parallelrun_core.storage.location import LOCAL, datastore_of, location_of
@@ -39,7 +39,6 @@ DEFAULT_DATASTORE: Final = "workspaceblobstore"
 """What documents of Azure ML call the datastore that every workspace has. A server has one, too, unless its site file
 or its operator says that another place has this name."""
 
-_OF_TYPE: Final = {"data": "data", "model": "models", "environment": "environments", "component": "components"}
 _PLACES: Final = ("datastores", "locations")
 _IMAGES: Final = "images"
 
@@ -160,17 +159,18 @@ class SiteNow:
 def _read(document: object, file: Path) -> Site:
     problems = Problems()
     at = At("", problems)
+    sections_of_assets = {kind: section_of(kind) for kind in kinds() if kind != CODE}
     if document is None:
         return Site(file)
     if not isinstance(document, dict):
         raise InvalidInput.at("", "a site file is a mapping", "see docs/assets.md")
-    at.known_keys(document, (*_PLACES, *_OF_TYPE.values(), _IMAGES))
+    at.known_keys(document, (*_PLACES, *sections_of_assets.values(), _IMAGES))
     folder = file.absolute().parent
-    sections = {name: _entries(document.get(name), at.below(name)) for name in (*_PLACES, *_OF_TYPE.values())}
+    sections = {name: _entries(document.get(name), at.below(name)) for name in (*_PLACES, *sections_of_assets.values())}
     datastores = {name: _location(value, here, folder) for name, value, here in sections["datastores"]}
     locations = {name: _location(value, here, folder) for name, value, here in sections["locations"]}
     assets: dict[str, list[tuple[Reference, Any]]] = {}
-    for kind, section in _OF_TYPE.items():
+    for kind, section in sections_of_assets.items():
         for name, value, here in sections[section]:
             reference = reference_of(name)
             if reference is None or reference.type not in ("", kind):
@@ -216,8 +216,10 @@ def _stand_in(kind: str, value: object, at: At, folder: Path) -> Any:
         if reference.registry:
             at.wrong("a registry of Azure ML can't stand for anything here", "as in azureml:NAME@latest")
         return value
+    from parallelrun_core.assets.kinds import model_of
+
     location = _location(value, at, folder)
-    if kind in ("environment", "component") and location and location_of(location).kind != LOCAL:
+    if not model_of(kind).has_files and location and location_of(location).kind != LOCAL:
         at.wrong("must be the name of an asset of here, or a file")
     return location
 

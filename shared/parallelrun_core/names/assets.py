@@ -10,23 +10,25 @@ azureml://jobs/JOB/outputs/OUTPUT                                            or 
 from __future__ import annotations
 
 import re
+from functools import cache
+from pathlib import Path
+from pkgutil import iter_modules
 from typing import Any, Final, NamedTuple, Protocol, Self
 
 import msgspec
 
 from parallelrun_core.errors import NotFound, Problem
 
-TYPES: Final = ("data", "model", "environment", "component", "code")
+CODE: Final = "code"
+"""The kind that only jobs name, by what they bring along; people have no commands for it."""
 LATEST: Final = "latest"
 """The label of the version that was created last and is not archived."""
 NAME_PATTERN: Final = r"^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$"
 """Of names, versions and labels: safe as the name of a file."""
 MODEL_TYPES: Final = ("custom_model", "mlflow_model", "triton_model")
 
-_IN_IDS: Final = {
-    "data": "data", "models": "model", "environments": "environment", "components": "component", "codes": "code",
-}  # fmt: skip
-"""The names of the types in long forms."""
+_KINDS: Final = Path(__file__).parents[1] / "assets" / "kinds"
+"""The package with a module for each kind, which this one must not import."""
 _STORED_CODE: Final = "azureml:code/"
 _SNAPSHOT: Final = re.compile(_STORED_CODE + r"[0-9a-f]{64}")
 _SHORT: Final = re.compile(r"azureml:([^:@/\s]+)(?::([^:@/\s]+)|@([^:@/\s]+))?", re.IGNORECASE)
@@ -35,13 +37,13 @@ _JOB_OUTPUT: Final = re.compile(
     r"jobs/(?P<job>[^/\s]+)/outputs/(?P<output>[^/\s]+)(?:/paths(?P<rest>/.*))?/?",
     re.IGNORECASE,
 )
-_LONG: Final = re.compile(
+_LONG: Final = (
     r"(?:azureml:)?/{0,2}(?:subscriptions/[^/]+/resourcegroups/[^/]+/(?:providers/[^/]+/)?workspaces/[^/]+/"
     r"|locations/[^/]+/workspaces/[^/]+/|registries/(?P<registry>[^/]+)/)"
-    r"(?P<type>data|models|environments|components|codes)/(?P<name>[^/\s]+)"
-    r"(?:/(?:versions/(?P<version>[^/\s]+)|labels/(?P<label>[^/\s]+)))?/?",
-    re.IGNORECASE,
+    r"(?P<type>{sections})/(?P<name>[^/\s]+)"
+    r"(?:/(?:versions/(?P<version>[^/\s]+)|labels/(?P<label>[^/\s]+)))?/?"
 )
+"""With `{sections}` in place of the kinds' names."""
 
 
 class JobOutput(NamedTuple):
@@ -130,6 +132,24 @@ class Names(Protocol):
         ...
 
 
+@cache
+def kinds() -> tuple[str, ...]:
+    """All kinds of assets, as users write them, in order."""
+    return tuple(sorted(module.name for module in iter_modules([str(_KINDS)])))
+
+
+def section_of(kind: str) -> str:
+    """The name of a kind in long forms, and where many are listed."""
+    return kind if kind == "data" else f"{kind}s"
+
+
+@cache
+def _long_form() -> tuple[re.Pattern[str], dict[str, str]]:
+    """The pattern of long forms, and the kinds by their names in these."""
+    sections = {section_of(kind): kind for kind in kinds()}
+    return re.compile(_LONG.replace("{sections}", "|".join(sections)), re.IGNORECASE), sections
+
+
 def job_output_in(text: str) -> JobOutput | None:
     """The output of a job that a text names; None if it names none."""
     match = _JOB_OUTPUT.fullmatch(text)
@@ -138,8 +158,9 @@ def job_output_in(text: str) -> JobOutput | None:
 
 def reference_of(text: str) -> Reference | None:
     """The name of an asset that a text is; None if it is none."""
-    if long := _LONG.fullmatch(text):
-        kind = _IN_IDS[long["type"].lower()]
+    pattern, sections = _long_form()
+    if long := pattern.fullmatch(text):
+        kind = sections[long["type"].lower()]
         version, label = long["version"] or "", long["label"] or ""
         return Reference(
             text, kind, long["name"], version, label or ("" if version else LATEST), long["registry"] or ""

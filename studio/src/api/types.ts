@@ -80,7 +80,7 @@ export interface AdviceFinding {
 
 /** A version of an asset. Its content never changes. */
 export interface Asset {
-  type: "data" | "model" | "environment" | "component" | "code";
+  type: "code" | "component" | "data" | "environment" | "model";
   name: string;
   version: string;
   /** The name by which a job's document refers to it. */

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, WithJsonSchema
 
 from parallelrun_api.models.answer import Answer
-from parallelrun_core.names.assets import NAME_PATTERN
+from parallelrun_core.names.assets import NAME_PATTERN, kinds
 
-Kind = Literal["data", "model", "environment", "component", "code"]
+
+def _known(kind: str) -> str:
+    if kind not in kinds():
+        raise ValueError(f"must be one of {', '.join(kinds())}")
+    return kind
+
+
+Kind = Annotated[str, AfterValidator(_known), WithJsonSchema({"type": "string", "enum": list(kinds())})]
+"""A kind of assets."""
 
 
 class Asset(Answer):

@@ -13,7 +13,8 @@ from parallelrun_api.assets.models import Asset, AssetLabels, SitePlaces
 from parallelrun_api.people.person import CURRENT
 from parallelrun_core.assets.catalog import Catalog
 from parallelrun_core.assets.contents import keep_code, keep_zip
-from parallelrun_core.assets.document import NewAsset, pinned, read_asset
+from parallelrun_core.assets.document import NewAsset, read_asset
+from parallelrun_core.assets.kinds import model_of
 from parallelrun_core.assets.resolving import names_in
 from parallelrun_core.assets.site import DEFAULT_DATASTORE, Site, SiteNow
 from parallelrun_core.datastores.catalog import datastore_catalog
@@ -72,10 +73,9 @@ class Shelf:
             new = self._new_code(name, version, document, content)
         else:
             new = read_asset(kind, document, name=name, version=version)
-            if kind == "component":
-                document = pinned(new.content["document"], names_in(self._catalog, Site))
-                new = replace(new, content={**new.content, "document": document})
-            if kind in ("data", "model"):
+            model = model_of(kind)
+            new = replace(new, content=model.pinned(new.content, names_in(self._catalog, Site)))
+            if model.has_files:
                 new = self._with_files(new, content)
             elif content is not None:
                 raise InvalidInput.at(
