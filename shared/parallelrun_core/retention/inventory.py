@@ -17,7 +17,7 @@ import msgspec
 from parallelrun_core.assets.catalog import Catalog
 from parallelrun_core.errors import ParallelRunError
 from parallelrun_core.layout import asset_files, asset_store, blobstore_of, code_store, finished_steps, uploads_of
-from parallelrun_core.names.assets import TYPES, Asset
+from parallelrun_core.names.assets import Asset, kinds
 from parallelrun_core.retention.policy import DAY_S, LEAST_AGE_S, JobFacts, StoredFile, plan_files
 from parallelrun_core.retention.references import References
 from parallelrun_core.retention.rules import Rules
@@ -125,7 +125,7 @@ def _asset_versions(root: Path, rules: Rules, references: References, now: float
     if not rules.asset_versions and not rules.assets_days:
         return
     catalog = Catalog(root)
-    for kind in TYPES:
+    for kind in kinds():
         for name in catalog.names(kind, with_archived=True):
             with suppress(ParallelRunError, msgspec.ValidationError):  # what can't be read stays
                 labelled = set(catalog.labels(kind, name).values())
