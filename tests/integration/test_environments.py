@@ -15,7 +15,8 @@ from pathlib import Path
 import pytest
 
 from parallelrun_agent.environments import build
-from parallelrun_agent.environments.cache import InUse
+from parallelrun_agent.environments.cache import InUse, make_place, mark_ready, prune
+from parallelrun_agent.users.worker_user import SAME_USER
 from tests.cluster import Cluster
 from tests.twins.sabotage import expect_failure
 
@@ -100,13 +101,23 @@ def broken_off(folder: Path) -> Path:
     return folder
 
 
-def make(folder: Path, python: str = sys.executable, *, kept: int = 9) -> str:
-    """Have an environment made; returns what was told."""
-    request = {"folder": str(folder), "python": python, "requirements": [], "worker": "/nowhere/worker", "kept": kept}
-    request |= {"compile": False, "may_build": True}
+def make(folder: Path, python: str = sys.executable) -> str:
+    """Have an environment made as an agent does; returns what was told."""
+    request: dict[str, object] = {"folder": str(folder), "python": python, "requirements": []}
+    request |= {"worker": "/nowhere/worker", "compile": False, "may_build": True, "pip_configuration": ""}
     command = [sys.executable, "-m", "parallelrun_agent.environments.build"]
-    done = subprocess.run(command, input=json.dumps(request), capture_output=True, check=False, text=True)
-    assert done.returncode == 0, done.stdout + done.stderr
+    use = InUse(folder)
+    lock = make_place(folder, SAME_USER)
+    try:
+        done = subprocess.run(
+            command, input=json.dumps({**request, "lock": lock}), pass_fds=(lock,), capture_output=True, check=False,
+            text=True,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stdout + done.stderr
+        mark_ready(folder)
+    finally:
+        os.close(lock)
+        use.close()
     return done.stdout
 
 
@@ -144,7 +155,7 @@ def test_a_step_that_hangs_is_ended_in_spite_of_what_it_has_started(
 @pytest.mark.usefixtures("environment")
 def test_one_that_is_taken_for_whole_too_early_is_found(tmp_path: Path) -> None:
     folder = broken_off(tmp_path / "cache" / "environments" / "x")
-    (folder / "ready").touch()
+    mark_ready(folder)
     make(folder)
     assert (folder / "lib" / "rubbish").exists()
     assert not (folder / "bin" / "python").exists()
@@ -154,9 +165,11 @@ def test_one_that_is_taken_for_whole_too_early_is_found(tmp_path: Path) -> None:
 def test_one_more_than_are_kept_removes_the_one_that_was_used_longest_ago(tmp_path: Path) -> None:
     folder = tmp_path / "cache" / "environments"
     make(folder / "a")
-    assert "Removed" not in make(folder / "b", kept=2)
+    make(folder / "b")
+    assert prune(folder, 2) == []
     InUse(folder / "a").close()
-    assert "Removed b: it was used longest ago, and 2 are kept." in make(folder / "c", kept=2)
+    make(folder / "c")
+    assert prune(folder, 2) == ["b"]
     assert list(folder.glob("b*")) == []
     assert (folder / "a" / "bin" / "python").exists()
 
@@ -233,15 +246,19 @@ def test_workers_of_other_users_use_an_environment_and_cannot_alter_it(
 ) -> None:
     cache = Path(tempfile.mkdtemp(dir="/tmp")) / "cache"
     source_package(tmp_path / "wheels")
+    offered = shutil.copytree(tmp_path / "wheels", cache.parent / "wheels")  # where every user can read it
+    monkeypatch.setenv("UV_FIND_LINKS", str(offered))
     script = (
         "import os, six\ndef run(mini_batch):\n"
-        "    return [f'{os.access(six.__file__, os.W_OK)} {os.path.exists(six.__cached__)}']\n"
+        "    status = os.stat(six.__file__)\n"
+        "    others = status.st_uid not in (os.getuid(), 0)\n"
+        "    return [f'{os.access(six.__file__, os.W_OK)} {os.path.exists(six.__cached__)} {others}']\n"
     )
     with Cluster(worker_uids="20000-59999", agent_flags=("--cache-dir", str(cache))) as cluster:
         cache.parent.chmod(0o711)
         result = cluster.result(cluster.submit(script, inputs=cluster.files(1), environment=environment))
         assert result.state == "completed", result.failure
-        assert cluster.output(result) == ["False True"], "read-only, and compiled"
+        assert cluster.output(result) == ["False True True"], "read-only, compiled, and a builder's"
         failure = cluster.result(
             cluster.submit(script, inputs=cluster.files(1), environment={"pip": ["parallelrun-test-sourced"]})
         ).failure

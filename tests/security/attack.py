@@ -8,6 +8,10 @@ from pathlib import Path
 from typing import Protocol
 
 
+class NotPlayable(Exception):
+    """A target has no place for this attack; the text says why."""
+
+
 class Target(Protocol):
     """A running cluster with somebody who may submit jobs to it.
 

@@ -11,7 +11,7 @@ from importlib import import_module
 import httpx
 
 from tests.security import attacks
-from tests.security.attack import Attack, Target
+from tests.security.attack import Attack, NotPlayable, Target
 
 HELD, OPEN, NOT_PROMISED = "held", "OPEN", "n/a"
 _RECOVERS_WITHIN_S = 30.0
@@ -53,6 +53,9 @@ def play_all(target: Target, which: Iterable[Attack]) -> Iterator[Played]:
         began = time.monotonic()
         try:
             evidence = attack.play(target) or _harm(target)
+        except NotPlayable as reason:
+            yield Played(target.name, attack.name, NOT_PROMISED, str(reason))
+            continue
         except Exception as error:  # whatever it is: it is no answer
             evidence = f"it could not be played to its end: {type(error).__name__}: {error}"
         took_s = time.monotonic() - began

@@ -7,18 +7,23 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.acceptance.http_user import HttpUser, zip_of
+from tests.security.hostile_packages import offer
 from tests.security.local_store import LocalStore
 
 _JOB_S = 60.0
 INSTALLERS_SECRETS = {
     "UV_PUBLISH_TOKEN": "canary-token",
-    "UV_INDEX": "inner=https://canary-user@localhost/simple",
+    "UV_INDEX": "inner=file:///nowhere/canary-user/simple",
     "UV_INDEX_INNER_PASSWORD": "canary-password",
 }
 """What an operator has given to the agents for their installers, where the target is ours to start."""
 SECRET_OF_STORE = "victim"
 """The name of the secret for the bucket that jobs may read, in the folder of secrets of all services."""
 KEY_IN_STORE = "CANARYOFAKEY00000001"
+DROP = "drop"
+"""The folder below `inputs` that everybody can write to."""
+PACKAGES = "packages"
+"""The folder below `inputs` with packages that nodes are to install."""
 ONE = "one"
 """The folder below `inputs` with one small file."""
 
@@ -39,6 +44,8 @@ class HttpTarget:
     inputs: Path
     inputs_there: str
     store: LocalStore | None = None
+    offers_packages: bool = False
+    """Its nodes install packages of the folder `PACKAGES`."""
 
     def rows_of(self, script: str, **settings: object) -> list[str]:
         """See `attack.Target`."""
@@ -66,8 +73,23 @@ def give_secret(folder: Path, uid: int) -> None:
         os.chown(path, uid, uid)
 
 
-def fill(inputs: Path) -> None:
-    """Create a folder of inputs, readable to everybody."""
+def settings_of_installers(inputs: Path) -> dict[str, str]:
+    """The variables of agents that install what is in a folder of inputs, and nothing from elsewhere."""
+    return {
+        **INSTALLERS_SECRETS, "UV_FIND_LINKS": str(inputs / PACKAGES), "UV_NO_INDEX": "1",
+        "UV_PYTHON_DOWNLOADS": "never",
+    }  # fmt: skip
+
+
+def fill(inputs: Path, secrets: tuple[str, ...] = ()) -> None:
+    """Create a folder of inputs, readable to everybody.
+
+    Args:
+        secrets: files of the services that hostile packages look for.
+    """
+    offer(inputs / PACKAGES, inputs / DROP, secrets)
+    (inputs / DROP).mkdir()
+    (inputs / DROP).chmod(0o777)
     (inputs / ONE).mkdir(parents=True)
     (inputs / ONE / "file.txt").write_text("one small file\n")
     for path, mode in ((inputs, 0o755), (inputs / ONE, 0o755), (inputs / ONE / "file.txt", 0o644)):

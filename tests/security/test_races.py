@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -13,6 +14,7 @@ import pytest
 from parallelrun_core.code.context import snapshot_context
 from parallelrun_core.code.snapshots import snapshot_folder
 from parallelrun_core.errors import InvalidInput
+from parallelrun_core.storage.interface import Version
 from parallelrun_core.storage.local.listing import LocalListing
 from parallelrun_core.storage.path_rule import PathRule, Places
 from parallelrun_core.storage.stores import storage_of
@@ -69,7 +71,7 @@ def places_in(folder: Path) -> Path:
         (folder / top / "deep" / "deeper").mkdir(parents=True)
         for name in ("entry.py", "Dockerfile", "deep/deeper/file"):
             (folder / top / name).write_text(f"# {text}\n")
-        (folder / top / ".amlignore").write_text(f"{text}*[\n" if text == SECRET else "nothing\n")
+        (folder / top / ".amlignore").write_text("entry.py\n" if text == SECRET else "nothing\n")
     (folder / "root").mkdir()
     return folder
 
@@ -95,6 +97,8 @@ def check_copies(places: Path, below: str, take: Callable[[Path, PathRule], obje
 @pytest.mark.parametrize("part", _FOLDER_OF)
 def test_code_that_becomes_a_link_while_it_is_copied(places: Path, part: str) -> None:
     check_copies(places, _FOLDER_OF[part], lambda mine, rule: snapshot_folder(mine, places / "store", rule=rule))
+    if part == "ignore file":  # that of somebody else would leave it out
+        assert all((each / "entry.py").exists() for each in (places / "store").iterdir() if each.is_dir())
 
 
 @pytest.mark.parametrize("part", ["", "Dockerfile", "deep/deeper"])
@@ -126,20 +130,36 @@ def test_an_input_that_becomes_a_link_while_it_is_listed(places: Path) -> None:
             assert b"stolen" not in names
 
 
-def test_an_output_that_becomes_a_link_while_it_is_created(places: Path) -> None:
+@pytest.mark.parametrize("below", ["", "deep{number}/"])
+def test_an_output_that_becomes_a_link_while_it_is_created(places: Path, below: str) -> None:
     (places / "in" / "mine" / "out").mkdir()
     (places / "elsewhere" / "mine" / "out").mkdir()
     with swapped(places / "in" / "mine" / "out", places / "elsewhere" / "mine" / "out") as count:
         number = 0
         while count() < SWAPS:
             number += 1
+            path = f"{places}/in/mine/out/{below.format(number=number)}rows{number}"
             try:
-                with storage_of("/").create(f"{places}/in/mine/out/rows{number}", "job", rule_of(places)) as file:
+                with storage_of("/").create(path, "job", rule_of(places)) as file:
                     file.write(memoryview(b"rows"))
+                    file.publish(())
             except (InvalidInput, OSError):
                 continue
-    written = [path.read_bytes() for path in (places / "elsewhere" / "mine" / "out").iterdir()]
-    assert b"rows" not in written
+    assert list((places / "elsewhere" / "mine" / "out").iterdir()) == []
+
+
+def test_a_tables_log_that_becomes_a_link_while_it_is_copied(places: Path) -> None:
+    mine = places / "in" / "mine"
+    with swapped(mine / "deep", places / "elsewhere" / "mine" / "deep") as count, tempfile.TemporaryFile() as copy:
+        while count() < SWAPS:
+            copy.seek(0)
+            try:
+                path = str(mine / "deep" / "deeper" / "file")
+                storage_of("/").copy(path, Version(0, 0.0), copy.fileno(), rule=rule_of(places))
+            except (InvalidInput, OSError):
+                continue
+            copy.seek(0)
+            assert SECRET.encode() not in copy.read()
 
 
 @pytest.mark.integration

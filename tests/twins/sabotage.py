@@ -133,6 +133,17 @@ def _agents_own(*_: Any) -> Any:
     return SAME_USER
 
 
+def _compiling_with_its_own() -> list[str]:
+    """Compile what was installed with the interpreter of the environment."""
+    import sys
+
+    return [sys.executable, str(Path(__file__).with_name("careless_build.py"))]
+
+
+def _is_marked_inside(folder: Path) -> bool:
+    return (folder / "ready").exists() or folder.with_suffix(".ready").exists()
+
+
 def _as_itself(*_: Any) -> Any:
     return nullcontext()
 
@@ -185,6 +196,16 @@ def _opened_by_name(_: Any, at: int, name: str, path: str, flags: int = 0) -> in
         return os.open(name, flags, dir_fd=at)
     except OSError:
         return None
+
+
+def _created_by_name(folder: Path, _: Any) -> int:
+    """Create a folder by its name, and open whatever has it after a moment."""
+    import os
+    import time
+
+    folder.mkdir(parents=True, exist_ok=True)
+    time.sleep(0.001)
+    return os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
 
 
 def _line_as_it_came(line: Any) -> Any:
@@ -288,6 +309,11 @@ MECHANISMS: Final[dict[str, tuple[Line | Step, ...]]] = {
     "code.checked": (Step("parallelrun_core.code.stored:check_snapshot", nothing),),
     # What is left out of the environment of an installer.
     "installer.environment": (Step("parallelrun_core.service.children:variables_for", _everything),),
+    # The user that installs packages, and what it never runs of these.
+    "environments.builder": (Step("parallelrun_agent.environments.recipe:Recipe.builder", _agents_own),),
+    "environments.compile": (Step("parallelrun_agent.environments.job_python:build_command", _compiling_with_its_own),),
+    # The mark of an environment that its builder can't make.
+    "environments.marked": (Step("parallelrun_agent.environments.job_python:is_ready", _is_marked_inside),),
     # The comparison of a leader's books with Redis.
     "lead.watchdog": (Step("parallelrun_master.watchdog:Watchdog.check", always(False)),),
     # The search for all rows that are not what was committed, once one of them is found.
@@ -325,7 +351,10 @@ MECHANISMS: Final[dict[str, tuple[Line | Step, ...]]] = {
     "paths.beneath": (
         Step("parallelrun_core.storage.path_rule:PathRule.check_opened", nothing),
         Step("parallelrun_core.code.folder:_Walk._opened", _opened_by_name),
+        Step("parallelrun_core.storage.local.new_file:_opened", _created_by_name),
     ),
+    # That an ignore file is one of its folder.
+    "paths.ignore_file": (Step("parallelrun_core.code.ignore_file:opened_path", always(Path("/"))),),
     # That requirements are made anew from what was read of them.
     "requirements.written": (
         Step("parallelrun_core.spec.environment:parse_requirement", _line_as_it_came),

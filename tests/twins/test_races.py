@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -15,6 +17,35 @@ def test_code_that_is_checked_by_its_name_alone_is_found(part: str, tmp_path: Pa
     places = races.places_in(tmp_path)
     with without("paths.beneath"), expect_failure():
         races.test_code_that_becomes_a_link_while_it_is_copied(places, part)
+
+
+def test_an_ignore_file_that_is_read_wherever_it_is_is_found(tmp_path: Path) -> None:
+    places = races.places_in(tmp_path)
+    with without("paths.ignore_file"), expect_failure():
+        races.test_code_that_becomes_a_link_while_it_is_copied(places, "ignore file")
+
+
+@pytest.mark.parametrize("part", ["", "Dockerfile", "deep/deeper"])
+def test_what_an_image_is_built_of_that_is_checked_by_its_name_alone_is_found(part: str, tmp_path: Path) -> None:
+    places = races.places_in(tmp_path)
+    with without("paths.beneath"), expect_failure():
+        races.test_what_an_image_is_built_of_that_becomes_a_link_while_it_is_copied(places, part)
+
+
+@pytest.mark.parametrize(
+    "race",
+    [
+        races.test_an_input_that_becomes_a_link_while_it_is_listed,
+        partial(races.test_an_output_that_becomes_a_link_while_it_is_created, below=""),
+        partial(races.test_an_output_that_becomes_a_link_while_it_is_created, below="deep{number}/"),
+        races.test_a_tables_log_that_becomes_a_link_while_it_is_copied,
+    ],
+    ids=["listing", "output", "output in a new folder", "log"],
+)
+def test_whatever_is_checked_by_its_name_alone_is_found(race: Callable[[Path], None], tmp_path: Path) -> None:
+    places = races.places_in(tmp_path)
+    with without("paths.beneath"), expect_failure():
+        race(places)
 
 
 def test_an_input_that_is_checked_by_its_name_alone_is_found(tmp_path: Path) -> None:

@@ -49,7 +49,7 @@ class Agent:
         self._jobs: dict[str, NodeJob] = {}
         stage = StagePlace(settings.cache_folder, settings.stage_bytes)
         gpus = GpuPool(find_gpus(settings.gpus))
-        python = ImagePython.find() if settings.image else None
+        python = ImagePython.find(user=settings.builder_user(owner="")) if settings.image else None
         context = NodeContext(self._loop, self._orphans, gpus, stage, python)
         self._work = WorkFinder(self._link.redis, settings, context, self._jobs)
         self._heartbeats = Heartbeats(self._link.redis, settings, self._jobs, gpus.devices)

@@ -77,6 +77,7 @@ class NodeJob:
         self._generation = folder.generation()
         self._python = JobPython(
             spec.environment,
+            owner="",
             cache=settings.cache_folder,
             max_environments=settings.environments_kept,
             log_file=Logs(folder.logs).of_node(settings.node) / "environment.txt",
@@ -84,6 +85,7 @@ class NodeJob:
             orphans=node.orphans,
             changed=self._on_python,
             user=user,
+            uids=settings.uids,
             may_build_packages=settings.may_build_packages,
             image=node.python,
         )

@@ -64,12 +64,13 @@ class AgentSettings(ReadsStores):
     sync: bool = True
     """Sync rows and journal to disk before a commit. Off: a power cut may lose committed rows."""
     worker_uids: str = ""
-    """User ids for workers, such as 20000-59999: each job gets one of its own. Empty: they are the agent's user."""
+    """User ids for workers, such as 20000-59999: each job gets one of its own, and the last eighth install packages.
+    Empty: all of these are the agent's user."""
     run_as: str = ""
     """User and group that an agent becomes which root has started, such as 10001:10001. Empty: it stays what it is."""
     allow_source_packages: bool | None = None
-    """True if packages for jobs may run code of theirs as the agent when they are installed, as those without a wheel
-    do; only without --worker-uids when not set."""
+    """True if packages for jobs may run code of theirs when they are installed, as those without a wheel do: as one of
+    --worker-uids that no job is, or else as the agent; only without --worker-uids when not set."""
     grace_seconds: float = Field(default=20.0, ge=0, le=86_400)
     """Seconds that running mini-batches may go on after SIGTERM."""
     shutdown_seconds: float = Field(default=30.0, ge=0, le=40)
@@ -127,6 +128,10 @@ class AgentSettings(ReadsStores):
     def worker_user(self, owner: str) -> WorkerUser:
         """The user that the workers of a job are, by its owner: the job itself, or the pipeline that it belongs to."""
         return WorkerUser(self.uids.of_job(owner)) if self.uids else WorkerUser()
+
+    def builder_user(self, owner: str) -> WorkerUser:
+        """The user that installs packages for this owner's jobs, and that no job is."""
+        return WorkerUser(self.uids.builder_of(owner)) if self.uids else WorkerUser()
 
     @property
     def may_build_packages(self) -> bool:

@@ -214,10 +214,16 @@ class Storage(Protocol):
         """
         ...
 
-    def copy(self, path: str, version: Version, fd: int, part: range | None = None) -> None:
+    def copy(
+        self, path: str, version: Version, fd: int, part: range | None = None, rule: PathRule | None = None
+    ) -> None:
         """Write all of a file, or these bytes of it, in this version, to an empty local file that is open.
 
+        Args:
+            rule: what the file is checked by, once it is open.
+
         Raises:
+            UnsafePath: the rule refuses it.
             OSError: it can't be read (`filename` is the path), or not be written.
             Replaced: there is another version now.
         """

@@ -88,7 +88,8 @@ class PathRule:
         self.urls: Final = [each for each in places.roots if is_url(each)]
         """Those of stores which may be used, with all that begins with them."""
         folders = [each for each in places.roots if not is_url(each)]
-        closed, allowed = (b"|".join(map(re.escape, each)) for each in (self._closed, _prefixes(folders)))
+        self._allowed = _prefixes(folders)
+        closed, allowed = (b"|".join(map(re.escape, each)) for each in (self._closed, self._allowed))
         outside = b"(?!%b)(?:%b)" % (closed, allowed or _NOTHING)
         files = b"|".join(map(re.escape, _prefixes([str(asset_files(root)), str(uploads_of(root))])))
         outside += b"|" + b"|".join(map(re.escape, _prefixes([str(blobstore_of(root))])))
@@ -170,6 +171,17 @@ class PathRule:
             UnsafePath: it may not.
         """
         self._check(path, os.readlink(b"/proc/self/fd/%d" % fd), is_written=is_written)
+
+    def check_new_folder(self, above: int, name: str, path: bytes) -> None:
+        """Make sure that a folder may be created in one that is open: it may be written to, or an allowed one may be
+        below it.
+
+        Raises:
+            UnsafePath: it may not.
+        """
+        real = os.path.join(os.readlink(b"/proc/self/fd/%d" % above), os.fsencode(name))
+        if not any(allowed.startswith(real + b"/") for allowed in self._allowed):
+            self._check(path, real, is_written=True)
 
     def _check(self, path: bytes, real: bytes, *, is_written: bool) -> None:
         if not self.is_open(real, is_written=is_written):

@@ -16,10 +16,11 @@ import psutil
 
 from tests.security.as_user import command_for
 from tests.security.local_store import LocalStore
-from tests.security.target import INSTALLERS_SECRETS, HttpTarget, fill, give_secret
+from tests.security.target import HttpTarget, fill, give_secret, settings_of_installers
 
-_UID = 64_123
-"""Nobody's on any usual machine."""
+_FIRST_UID = 30_000
+_UIDS = 30_000
+"""These are nobody's on any usual machine."""
 _COMMAND_S = 100
 
 
@@ -27,7 +28,7 @@ _COMMAND_S = 100
 def reach() -> Iterator[HttpTarget]:
     """Start it, and stop it at the end; nothing is left of it."""
     home = Path(tempfile.mkdtemp(prefix="pr-attack-", dir="/tmp"))  # pytest's folders are closed to other users
-    uid = os.getuid() or _UID
+    uid = os.getuid() or _FIRST_UID + os.getpid() % _UIDS  # another run at the same time has another one
     try:
         fill(home / "inputs")
         give_secret(home / "secrets", uid)
@@ -45,6 +46,7 @@ def reach() -> Iterator[HttpTarget]:
                     inputs=home / "inputs",
                     inputs_there=str(home / "inputs"),
                     store=store,
+                    offers_packages=True,
                 )
         finally:
             _command(uid, home, "down")
@@ -60,7 +62,7 @@ def _command(uid: int, home: Path, *arguments: str) -> None:
         command if uid == os.getuid() else command_for(uid, *command),
         cwd=home,
         env={
-            **INSTALLERS_SECRETS,
+            **settings_of_installers(home / "inputs"),
             "PATH": os.environ["PATH"], "HOME": str(home), "XDG_STATE_HOME": str(home / "state"), "LANG": "C.UTF-8",
             "PARALLELRUN_SECRETS_DIR": str(home / "secrets"),
         },

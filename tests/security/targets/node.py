@@ -14,10 +14,13 @@ from contextlib import contextmanager
 from tests.cluster import Cluster
 from tests.security.as_user import command_for
 from tests.security.local_store import LocalStore
-from tests.security.target import INSTALLERS_SECRETS, HttpTarget, Missing, fill, give_secret
+from tests.security.target import HttpTarget, Missing, fill, give_secret, settings_of_installers
 
-_SERVICES_UID = 64_124
+SERVICES_UID = 64_124
 _WORKER_UIDS = "64200-64999"
+_SECRET = "secret-of-agents"
+FLAGS = ("--worker-uids", _WORKER_UIDS, "--run-as", f"{SERVICES_UID}:{SERVICES_UID}")
+"""Of an agent that root has started, whose workers are users of their own."""
 
 
 @contextmanager
@@ -25,8 +28,7 @@ def reach() -> Iterator[HttpTarget]:
     """Start it, with all other services, and stop it at the end."""
     if os.geteuid() != 0:
         raise Missing("only root can run workers as other users")
-    flags = ("--worker-uids", _WORKER_UIDS, "--run-as", f"{_SERVICES_UID}:{_SERVICES_UID}")
-    with services(agent_flags=flags, services_uid=_SERVICES_UID, is_apart=True) as target:
+    with services(agent_flags=FLAGS, services_uid=SERVICES_UID, is_apart=True) as target:
         yield target
 
 
@@ -35,6 +37,7 @@ def services(
     *,
     name: str = "node",
     agent_flags: tuple[str, ...] = (),
+    settings: dict[str, str] | None = None,
     services_uid: int = 0,
     is_apart: bool = False,
     without: str = "",
@@ -42,6 +45,7 @@ def services(
     """A cluster with an API.
 
     Args:
+        settings: environment variables of the agents, besides those for their installers.
         services_uid: the user that all services are but the agent, which root starts; 0: ours.
         without: the mechanism that is disabled (see `tests.twins.sabotage`).
     """
@@ -52,8 +56,14 @@ def services(
     for service in ("master", "concatenator", *cluster.nodes):
         cluster.environments.setdefault(service, {})["PARALLELRUN_SECRETS_DIR"] = str(cluster.home / "secrets")
     for node in cluster.nodes:
-        cluster.environments[node].update(INSTALLERS_SECRETS)
-    fill(cluster.home / "inputs")
+        cluster.environments[node].update(
+            settings_of_installers(cluster.home / "inputs")
+            | {"PARALLELRUN_CACHE_DIR": str(cluster.home / "cache")}
+            | (settings or {})
+        )
+    secret = cluster.home / _SECRET
+    secret.touch(mode=0o600)
+    fill(cluster.home / "inputs", (str(secret),))
     if services_uid:
         _hand_over(cluster, services_uid)
     with LocalStore() as store:
@@ -68,12 +78,13 @@ def services(
                 inputs=cluster.home / "inputs",
                 inputs_there=str(cluster.home / "inputs"),
                 store=store,
+                offers_packages=True,
             )
 
 
 def _hand_over(cluster: Cluster, uid: int) -> None:
     """Let a user be all services, and own what is theirs."""
-    for folder in (cluster.home, cluster.root, cluster.redis_server.folder):
+    for folder in (cluster.home, cluster.root, cluster.redis_server.folder, cluster.home / _SECRET):
         os.chown(folder, uid, uid)
     cluster.home.chmod(0o711)
     for name in ("master", "concatenator", "api"):

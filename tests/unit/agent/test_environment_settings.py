@@ -7,9 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from parallelrun_agent.environments.job_python import Recipe
+from parallelrun_agent.environments.recipe import recipes_of
 from parallelrun_agent.settings import AgentSettings
+from parallelrun_agent.users.choice import Uids
+from parallelrun_agent.users.worker_user import SAME_USER
 from parallelrun_core.spec import Environment
+from parallelrun_core.spec.requirements import ParsedRequirement
+from tests.twins.sabotage import expect_failure, replaced
 
 
 @pytest.mark.parametrize(
@@ -41,10 +45,41 @@ def test_the_same_wishes_share_an_environment_and_others_do_not(tmp_path: Path) 
         Environment(pip=("six==1.16.0",)),
         Environment(pip=("six",), conda_file={"dependencies": ["python=3.12"]}),
     ]
-    folders = [Recipe.of(wish).folder(tmp_path) for wish in wishes]
+    recipes = [recipes_of(wish, "anna")[-1] for wish in wishes]
+    folders = [recipe.folder(tmp_path) for recipe in recipes]
     assert folders[0] == folders[1]
     assert len(set(folders)) == 3
-    assert [Recipe.of(wish).python for wish in wishes] == [sys.executable] * 3 + ["3.12"]
+    assert [recipe.python for recipe in recipes] == [sys.executable] * 3 + ["3.12"]
+
+
+LOCKED = f"six==1.16.0 --hash=sha256:{'0' * 64}"
+
+
+def test_an_environment_is_shared_by_owners_only_if_all_of_it_is_locked_by_hashes(tmp_path: Path) -> None:
+    check_sharing(tmp_path)
+
+
+def check_sharing(cache: Path) -> None:
+    """Compare the environments that jobs of two owners get, and the users that build these."""
+    uids = Uids.parse("20000-59999")
+    for lines, is_shared in (((LOCKED,), True), ((LOCKED, "six"), False), (("six==1.16.0",), False)):
+        anna, bert = (recipes_of(Environment(pip=lines), owner)[0] for owner in ("anna", "bert"))
+        assert anna.is_locked == is_shared
+        assert (anna.folder(cache, uids) == bert.folder(cache, uids)) == is_shared
+        assert (anna.folder(cache) == bert.folder(cache)) == is_shared
+        assert (anna.builder(uids) == bert.builder(uids)) == is_shared
+    own = recipes_of(Environment(pip=(LOCKED,)), "anna")[1]
+    assert (own.owner, own.is_locked) == ("anna", False), "where that can't be installed"
+    assert recipes_of(Environment(pip=("six",)), "anna")[0].builder(None) == SAME_USER
+
+
+def test_environments_of_all_owners_in_one_are_found(tmp_path: Path) -> None:
+    everything = ParsedRequirement("six", is_locked=True)
+    with (
+        expect_failure(),
+        replaced("parallelrun_agent.environments.recipe:parse_requirement", lambda _: everything),
+    ):
+        check_sharing(tmp_path)
 
 
 def test_what_names_no_package_is_the_nodes_own_python() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from parallelrun_agent.environments.image_python import ImagePython, NoPython
-from parallelrun_agent.environments.job_python import Recipe
+from parallelrun_agent.environments.recipe import recipes_of
 from parallelrun_core.spec import Environment
 
 
@@ -56,7 +56,7 @@ def test_our_settings_are_not_told_to_the_images_python(tmp_path: Path) -> None:
 def test_environments_of_images_with_other_packages_are_others(tmp_path: Path) -> None:
     one, same, other = (ImagePython("/usr/bin/python3", (), content) for content in ("a", "a", "b"))
     wish = Environment(pip=("six",))
-    folders = [Recipe.of(wish, image).folder(tmp_path) for image in (one, same, other, None)]
+    folders = [recipes_of(wish, "anna", image)[0].folder(tmp_path) for image in (one, same, other, None)]
 
     assert folders[0] == folders[1]
     assert len(set(folders)) == 3

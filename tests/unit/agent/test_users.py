@@ -7,6 +7,7 @@ import stat
 import tempfile
 from collections.abc import Iterator
 from contextlib import closing
+from hashlib import sha256
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -40,10 +41,26 @@ def test_a_job_has_the_same_user_on_every_node_and_most_jobs_another_one() -> No
     assert users == [Uids.parse(" 20000 - 59999 ").of_job(job) for job in jobs]
     assert all(user in uids for user in users)
     assert len(set(users)) > 190
-    assert Uids(7, 7).of_job(jobs[0]) == 7
 
 
-@pytest.mark.parametrize("text", ["0-100", "root", "20000", "5-4", "-1-5", "1-4294967295", "1-2,4-5"])
+def test_no_job_is_a_user_that_installs_packages() -> None:
+    for text in ("20000-59999", "7-10"):
+        uids = Uids.parse(text)
+        jobs = {uids.of_job(new_job_id()) for _ in range(2000)}
+        builders = {uids.builder_of(f"owner{number}") for number in range(2000)}
+        assert all(uid in uids for uid in jobs | builders)
+        assert max(jobs) < uids.locked_builder < min(builders)
+        assert uids.builder_of("anna") == Uids.parse(text).builder_of("anna")
+
+
+def test_most_jobs_have_the_user_that_they_had_before_there_were_others_to_install_packages() -> None:
+    uids = Uids.parse("20000-59999")
+    jobs = [new_job_id() for _ in range(200)]
+    before = [20000 + int.from_bytes(sha256(job.encode()).digest()[:8], "big") % 40000 for job in jobs]
+    assert sum(map(int.__eq__, before, map(uids.of_job, jobs))) > 140
+
+
+@pytest.mark.parametrize("text", ["0-100", "root", "20000", "5-4", "-1-5", "1-4294967295", "1-2,4-5", "7-9"])
 def test_what_is_no_range_of_users_is_refused_at_start(text: str) -> None:
     with pytest.raises(ValidationError, match="not a range of user ids"):
         AgentSettings(worker_uids=text)
@@ -189,8 +206,8 @@ def test_environments_that_the_jobs_user_can_not_reach_are_told_before_one_is_bu
     environment, loop = Environment(pip=("x",)), EventLoop()
     with closing(
         JobPython(
-            environment, cache=home / "cache", max_environments=1, log_file=place / "log", loop=loop, orphans=Orphans(),
-            changed=lambda: None, user=JOB,
+            environment, owner="anna", cache=home / "cache", max_environments=1, log_file=place / "log", loop=loop,
+            orphans=Orphans(), changed=lambda: None, user=JOB,
         )
     ) as python:  # fmt: skip
         assert python.failure is not None
@@ -211,12 +228,11 @@ def test_an_existing_output_that_is_closed_to_workers_is_named_in_the_log(
     outputs = {"a": {"path": str(place / "closed")}, "b": {"path": str(place / "new")}}
     spec = JobSpec.parse({"entry_script": "a.py", "inputs": "/in", "output_action": "summary_only", "outputs": outputs})
     record = JobRecord(job_id="job_x", submitted=1.0, code="c" * 64, spec=spec.model_dump(mode="json"))
-    settings = AgentSettings(
-        root=place / "root", work_dir=place / "work", node="node", worker_uids=f"{JOB.uid}-{JOB.uid}"
-    )
+    settings = AgentSettings(root=place / "root", work_dir=place / "work", node="node", worker_uids="20000-59999")
+    user = settings.worker_user("job_x")
     folder = JobFolder(place / "root", "job_x")
     folder.create(record)
     plans.PlanMaker(folder, record, spec, settings, GpuPool([])).next_plan("session")
-    closed = {"job_id": "job_x", "folder": str(place / "closed"), "user": JOB.uid}
+    closed = {"job_id": "job_x", "folder": str(place / "closed"), "user": user.uid}
     assert {"output_closed_to_workers": closed} in logged
     assert str(place / "new") not in str(logged)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from parallelrun_agent.environments.job_python import Recipe
+from parallelrun_agent.environments.recipe import recipes_of
 from parallelrun_core.folder.records import JobRecord
 from parallelrun_core.intake.prepared import named
 from parallelrun_core.spec import Environment
@@ -109,4 +109,4 @@ def test_requirement_of_a_job_of_an_earlier_release_is_read_and_installed_by_nob
     assert spec.environment.is_own
     assert named(spec, record.job_id).environment == spec.environment
     with pytest.raises(ValueError, match=r"git.https:"):
-        Recipe.of(spec.environment)
+        recipes_of(spec.environment, "anna")

@@ -120,7 +120,9 @@ class MemoryStorage:
     def whole(self, path: str, version: Version) -> memoryview:
         return memoryview(self.content[path])
 
-    def copy(self, path: str, version: Version, fd: int, part: range | None = None) -> None:
+    def copy(
+        self, path: str, version: Version, fd: int, part: range | None = None, rule: PathRule | None = None
+    ) -> None:
         os.write(fd, self.content[path] if part is None else self.content[path][part.start : part.stop])
 
     def identity(self, path: str) -> str:

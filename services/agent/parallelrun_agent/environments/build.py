@@ -1,10 +1,16 @@
 """`python -m parallelrun_agent.environments.build`: builds one environment, as a process of its own.
 
+Where the agent may change users, this is a process of a builder: a user that neither the agent nor any job is. All that
+it makes is in a folder that the agent has made for it. Nothing else is the builder's, and nothing below that folder is
+run or read by the agent.
+
 The request comes on stdin: a JSON object with `folder`, `python`, `requirements`, `worker`, the folders of `packages`
-that an image brings, and how many environments are `kept` after this one is built; whether it is to `compile` what is
-installed, and `may_build` packages without a wheel, which run their own code then. Progress goes to stdout, whose last
-line is the error if there is one. Of several processes for the same environment, of one agent or of several, one builds
-it and the others wait; its lock ends with its process. An environment that is not complete is built again.
+that an image brings, the descriptor of its `lock`, and the text of the agent's own `pip_configuration`; whether it is
+to `compile` what is installed, whether it `is_locked`, and `may_build` packages without a wheel, which run their own
+code then. Progress goes to stdout, whose last line is the error if there is one. The exit code says whether it is
+complete; whoever has started this process marks it. Of several processes for the same environment, of one agent or of
+several, one builds it and the others wait; its lock ends with its process and with the agent's mark. An environment
+that is not complete is built again.
 """
 
 from __future__ import annotations
@@ -18,12 +24,11 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
 
-from parallelrun_agent.environments.cache import LOCK, InUse, prune
-from parallelrun_agent.environments.job_python import READY
+from parallelrun_agent.environments.cache import is_ready
 from parallelrun_core.service.children import with_credentials
 from parallelrun_core.spec.conda import VARIABLE
 
@@ -52,13 +57,11 @@ def main() -> int:
     request = json.load(sys.stdin)
     folder = Path(request["folder"])
     try:
-        # A lock of its own: the agent's ends with the agent, which this process may outlive for a moment.
-        with closing(InUse(folder)), _alone(folder):
-            if (folder / READY).exists():
-                return 0
+        fcntl.flock(request["lock"], fcntl.LOCK_EX)
+        if is_ready(folder):
+            return 0
+        with _configured(request["pip_configuration"]):
             _build(folder, request)
-            for name in prune(folder.parent, request["kept"]):
-                print(f"Removed {name}: it was used longest ago, and {request['kept']} are kept.", flush=True)
     except BuildFailed as error:
         print(f"error: {error}", flush=True)
         return 1
@@ -69,14 +72,20 @@ def main() -> int:
 
 
 @contextmanager
-def _alone(folder: Path) -> Iterator[None]:
-    with open(folder.with_suffix(LOCK), "wb") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+def _configured(pip_configuration: str) -> Iterator[None]:
+    """Let pip read this text as its configuration, unless there is another one."""
+    if not pip_configuration or "PIP_CONFIG_FILE" in os.environ:
+        yield
+        return
+    with tempfile.NamedTemporaryFile("w", suffix=".conf") as file:
+        file.write(pip_configuration)
+        file.flush()
+        os.environ["PIP_CONFIG_FILE"] = file.name
         yield
 
 
 def _build(folder: Path, request: Mapping[str, Any]) -> None:
-    shutil.rmtree(folder, ignore_errors=True)
+    _clear(folder)
     python, requirements = request["python"], request["requirements"]
     print(f"Building {folder} with Python {python}:", *requirements, sep="\n  ", flush=True)
     try:
@@ -86,7 +95,8 @@ def _build(folder: Path, request: Mapping[str, Any]) -> None:
             raise
         # A similar environment runs most jobs; none at all runs no job. The submitter has been warned.
         print(f"Python {python} is not available here ({error}); using {sys.executable}", flush=True)
-        _uv("venv", "--no-project", "--clear", "--python", sys.executable, str(folder))
+        _clear(folder)
+        _uv("venv", "--no-project", "--python", sys.executable, str(folder))
     if expanded := next(filter(VARIABLE.search, requirements), None):
         raise BuildFailed(f"{expanded!r}: no variable of the node is put into a requirement")
     base = os.path.realpath(folder / "bin" / "python")  # as it was before any package came
@@ -94,20 +104,29 @@ def _build(folder: Path, request: Mapping[str, Any]) -> None:
         with tempfile.NamedTemporaryFile("w", suffix=".txt") as file:
             file.write("\n".join(requirements) + "\n")
             file.flush()
-            _install(folder, file.name, request.get("indexes", ()), may_build=request["may_build"])
+            options = [*request.get("indexes", ()), *(["--require-hashes"] if request.get("is_locked") else [])]
+            _install(folder, file.name, options, may_build=request["may_build"] and not request.get("is_locked"))
         if request["compile"]:
             _compile(folder, base)
     _link_worker(folder, Path(request["worker"]))
     _link_packages(folder, request.get("packages", ()))
-    (folder / READY).touch()
     print("Ready.", flush=True)
 
 
-def _install(folder: Path, requirements: str, indexes: Sequence[str], *, may_build: bool) -> None:
+def _clear(folder: Path) -> None:
+    """Remove what an earlier attempt has left in a folder, which is itself not this process' to remove."""
+    for path in folder.iterdir() if folder.exists() else ():
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        else:
+            path.unlink()
+
+
+def _install(folder: Path, requirements: str, settings: Sequence[str], *, may_build: bool) -> None:
     # Code of a package could read them, so none runs where there are some.
     secret = sorted(with_credentials(_environment()))
     has_wheels_only = bool(secret) or not may_build
-    options = [*indexes, *(["--no-build"] if has_wheels_only else [])]
+    options = [*settings, *(["--no-build"] if has_wheels_only else [])]
     try:
         _uv("pip", "install", "--python", str(folder / "bin" / "python"), *options, "--requirements", requirements)
     except BuildFailed as error:

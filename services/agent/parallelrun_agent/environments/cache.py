@@ -3,21 +3,31 @@
 Each process that uses or builds one holds a shared lock on the file `<name>.use` beside it, whose time is that of the
 last use. A process that removes one holds the lock exclusively, and first moves the environment away: it is complete,
 or not there. The lock file is removed, too, so a lock counts only if its file still has the name.
+
+All that counts is beside an environment, in a folder of the agent's: what packages have put into it, the agent neither
+reads nor follows. It removes such a folder with the rights of whoever has built it.
 """
 
 from __future__ import annotations
 
 import fcntl
 import os
-import shutil
 import stat
 from contextlib import suppress
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+from parallelrun_agent.users.worker_user import SAME_USER, WorkerUser
+
+if TYPE_CHECKING:
+    from parallelrun_agent.users.choice import Uids
 
 LOCK: Final = ".lock"
 """Ending of the file that is locked by the one process which builds the environment, and uses it already."""
+READY: Final = ".ready"
+"""Ending of the file that marks the environment as complete."""
 _USE: Final = ".use"
+_OF_ITS_BUILDER: Final = 0o775
 _REMOVED: Final = ".removed"
 
 
@@ -49,6 +59,10 @@ class InUse:
         with suppress(OSError):
             os.utime(self._fd)
 
+    def fileno(self) -> int:
+        """The descriptor of the lock, for a process that is to hold it, too."""
+        return self._fd
+
     def close(self) -> None:
         """Give up the hold on the environment. Twice does no harm."""
         if self._fd >= 0:
@@ -58,7 +72,28 @@ class InUse:
             self._fd = -1
 
 
-def prune(environments: Path, max_environments: int) -> list[str]:
+def is_ready(folder: Path) -> bool:
+    """Return whether an environment is complete."""
+    return folder.with_suffix(READY).exists()
+
+
+def mark_ready(folder: Path) -> None:
+    """Mark an environment as complete. Its builder can't."""
+    folder.with_suffix(READY).touch(mode=0o644)
+
+
+def make_place(folder: Path, builder: WorkerUser) -> int:
+    """Make the folder of an environment for its builder; returns a descriptor for the lock of whoever builds it.
+
+    Raises:
+        OSError: it can't be made.
+    """
+    folder.mkdir(mode=0o755, exist_ok=True)
+    builder.share(folder, _OF_ITS_BUILDER)
+    return os.open(folder.with_suffix(LOCK), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+
+
+def prune(environments: Path, max_environments: int, uids: Uids | None = None) -> list[str]:
     """Remove the least recently used ones, until `max_environments` are left; returns their names.
 
     Those in use stay, however many they are, and so do those that can't be removed.
@@ -72,8 +107,17 @@ def prune(environments: Path, max_environments: int) -> list[str]:
         if not mark.with_suffix("").exists():
             _removed(mark.with_suffix(""))
     for leftover in environments.glob(f"*{_REMOVED}"):  # also of a process that was killed here
-        shutil.rmtree(leftover, ignore_errors=True)
+        _builder_of(leftover, uids).remove(leftover)
     return removed
+
+
+def _builder_of(folder: Path, uids: Uids | None) -> WorkerUser:
+    """Return the user whose group the agent has given to the folder of an environment."""
+    try:
+        group = folder.lstat().st_gid
+    except OSError:
+        return SAME_USER
+    return WorkerUser(group) if uids and group in uids else SAME_USER
 
 
 def _used(folder: Path) -> float:
@@ -111,6 +155,7 @@ def _removed(folder: Path) -> bool:
     except OSError:
         return False
     try:
+        folder.with_suffix(READY).unlink(missing_ok=True)
         if folder.exists():
             folder.rename(folder.with_suffix(_REMOVED))
         # The file that we hold locked comes last: from then on others may build the environment again.

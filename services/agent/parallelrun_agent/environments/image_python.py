@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from parallelrun_agent.users.worker_user import SAME_USER, WorkerUser
 from parallelrun_core.service.children import Child, variables_for
 from parallelrun_core.spec.conda import OLDEST_PYTHON
 
@@ -39,8 +40,11 @@ class ImagePython:
     """A hash that all images with this version of Python and these packages share, and no others."""
 
     @classmethod
-    def find(cls, variables: Mapping[str, str] = os.environ) -> ImagePython:
+    def find(cls, variables: Mapping[str, str] = os.environ, user: WorkerUser = SAME_USER) -> ImagePython:
         """The first one on the path of these variables.
+
+        Args:
+            user: who asks it. It runs what is in the image, which a job may have chosen.
 
         Raises:
             NoPython: there is none, it doesn't answer, or it is too old.
@@ -49,7 +53,7 @@ class ImagePython:
         executable = next(filter(None, (shutil.which(name, path=path) for name in _NAMES)), None)
         if executable is None:
             raise NoPython(f"the image has no python3 on its path {path}")
-        version, executable, folders, packages = _asked(executable, variables)
+        version, executable, folders, packages = _asked(executable, variables, user)
         if version < [3, OLDEST_PYTHON]:
             version_text = ".".join(map(str, version))
             raise NoPython(
@@ -59,12 +63,14 @@ class ImagePython:
         return cls(executable, tuple(folders), hashlib.sha256(text).hexdigest())
 
 
-def _asked(executable: str, variables: Mapping[str, str]) -> tuple[list[int], str, list[str], list[str]]:
+def _asked(
+    executable: str, variables: Mapping[str, str], user: WorkerUser
+) -> tuple[list[int], str, list[str], list[str]]:
     try:
         done = subprocess.run(
             [executable, "-c", _ASK],
             env=variables_for(Child.INTERPRETER, variables),
-            stdin=subprocess.DEVNULL, capture_output=True, check=True, cwd="/", timeout=_LONGEST_S,
+            stdin=subprocess.DEVNULL, capture_output=True, check=True, cwd="/", timeout=_LONGEST_S, **user.start,
         )  # fmt: skip
         version, executable, folders, packages = json.loads(done.stdout.splitlines()[-1])
     except subprocess.CalledProcessError as error:

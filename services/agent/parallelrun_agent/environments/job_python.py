@@ -1,102 +1,60 @@
 """The Python of a job's workers: the agent's own, or one that is built for what the job asks for.
 
 Environments are in the node's cache, each under the hash of all that it depends on. Each is built once, in a process of
-its own (`build.py`), since the agent's thread has leases to renew meanwhile.
+its own (`build.py`), since the agent's thread has leases to renew meanwhile. Where the agent may change users, that
+process is a user of the owner's, or one for all that is locked by hashes (`recipe.py`): neither the agent nor a job.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, suppress
-from dataclasses import dataclass
-from importlib.util import find_spec
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from parallelrun_agent.environments.cache import InUse, check_cache
-from parallelrun_agent.environments.image_python import ImagePython
+from parallelrun_agent.environments.builder_home import open_home, pip_configuration, programs, variables_of
+from parallelrun_agent.environments.cache import InUse, check_cache, is_ready, make_place, mark_ready, prune
+from parallelrun_agent.environments.recipe import Recipe, recipes_of
 from parallelrun_agent.users.places import advice, let_through
 from parallelrun_agent.users.worker_user import SAME_USER, WorkerUser
-from parallelrun_core.service import children
 from parallelrun_core.service.telemetry import logger
 from parallelrun_core.wire.outcome import Failure
 
 if TYPE_CHECKING:
+    from parallelrun_agent.environments.image_python import ImagePython
     from parallelrun_agent.loop import EventLoop
+    from parallelrun_agent.users.choice import Uids
     from parallelrun_agent.workers.orphans import Orphans
     from parallelrun_core.spec import Environment
 
 log = logger()
 
-READY: Final = "ready"
-"""The file that marks an environment as complete."""
 _READABLE: Final = 0o022
 _LAST_LINES: Final = 15
+_LAST_BYTES: Final = 1 << 16
 _REPORT_EVERY_S: Final = 20.0
-
-
-@dataclass(frozen=True)
-class Recipe:
-    """The recipe of an environment. Its hash names the folder that it is in."""
-
-    python: str
-    """The version that is asked for, or the agent's interpreter."""
-    requirements: list[str]
-    """Lines that `spec/requirements.py` has written; no text of a job is among them."""
-    worker: str
-    """The folder of the worker's own package, which is linked into the environment."""
-    packages: tuple[str, ...] = ()
-    """The folders of an image's packages, which are found after those that are installed."""
-    image: str = ""
-    """A hash of the image's Python and packages."""
-    indexes: tuple[str, ...] = ()
-    """Arguments of the installer that say where packages are."""
-
-    @classmethod
-    def of(cls, environment: Environment, image: ImagePython | None = None) -> Recipe:
-        """Return what a job asks for, upon what the node's image has.
-
-        Raises:
-            ValueError: it asks for what is no longer installed; only a job of an earlier release does.
-        """
-        worker = find_spec("parallelrun_worker")
-        if worker is None or worker.origin is None:
-            raise RuntimeError("the worker is not installed")
-        return cls(
-            python=image.executable if image else environment.python or sys.executable,
-            requirements=environment.requirements,
-            worker=str(Path(worker.origin).parent),
-            packages=image.packages if image else (),
-            image=image.content if image else "",
-            indexes=tuple(_index_arguments(environment)),
-        )
-
-    def folder(self, cache: Path) -> Path:
-        """Return where it is, or is to be."""
-        more: list[object] = [self.image] if self.image else []
-        more += [self.indexes] if self.indexes else []
-        text = json.dumps([self.python, self.requirements, self.worker, *more]).encode()
-        return cache / "environments" / hashlib.sha256(text).hexdigest()[:32]
 
 
 class JobPython:
     """The interpreter of one job's workers on this node; built while the loop goes on. Used by the agent's one thread.
 
     Args:
+        owner: whose job it is; an environment that is not locked by hashes is shared by the jobs of one owner.
         cache: the node's folder for environments, which outlives jobs and agents.
-        kept: how many environments may be left there after one more was built.
+        max_environments: how many environments may be left there after one more was built.
         log_file: where the output of the build goes.
         changed: called when it is ready, or could not be built, but for what is known at once.
         user: who runs it.
-        may_build_packages: whether packages without a wheel may run their setup code here, as the agent.
+        uids: the users of whom one builds it; None: the agent's own.
+        may_build_packages: whether packages without a wheel may run their setup code here, as who builds it.
         image: that of the image that the node is of.
 
     Raises:
@@ -107,6 +65,7 @@ class JobPython:
         self,
         environment: Environment,
         *,
+        owner: str,
         cache: Path,
         max_environments: int,
         log_file: Path,
@@ -114,46 +73,38 @@ class JobPython:
         orphans: Orphans,
         changed: Callable[[], None],
         user: WorkerUser = SAME_USER,
+        uids: Uids | None = None,
         may_build_packages: bool = True,
         image: ImagePython | None = None,
     ) -> None:
         self.executable = sys.executable
         self.failure: Failure | None = None
+        self._cache = cache
+        self._max_environments = max_environments
         self._log_file = log_file
         self._loop = loop
         self._orphans = orphans
         self._changed = changed
+        self._user = user
+        self._uids = uids
+        self._may_build_packages = may_build_packages
         self._folder: Path | None = None
         self._process: subprocess.Popen[bytes] | None = None
-        self._request = {"kept": max_environments, "compile": user.is_other, "may_build": may_build_packages}
         self._use: InUse | None = None
+        self._lock = -1
+        self._untried: list[Recipe] = []
         self._report_at = 0.0
         if environment.is_own or image:
             try:
-                recipe = Recipe.of(environment, image)
-            except ValueError as error:
-                self.failure = _not_built(str(error))
-                return
-            self._folder = recipe.folder(cache)
-            self.executable = str(self._folder / "bin" / "python")
-            try:
+                self._untried = recipes_of(environment, owner, image)
                 check_cache(cache)
-            except PermissionError as error:
+            except (ValueError, PermissionError) as error:
                 self.failure = _not_built(str(error))
                 return
-            with ExitStack() as undo:
-                self._use = InUse(self._folder)
-                undo.callback(self._use.close)
-                if user.is_other:
-                    for above in (cache, self._folder.parent):
-                        let_through(above)
-                    if not user.can(above, os.X_OK):
-                        reason = f"{above} is closed to the job's user {user.uid}, one of --worker-uids"
-                        self.failure = _not_built(f"{reason}: {advice(above, user)} with --cache-dir")
-                        return
-                if not (self._folder / READY).exists():
-                    self._build(recipe)
-                undo.pop_all()
+            folders = [recipe.folder(cache, uids) for recipe in self._untried]
+            ready = next((number for number, folder in enumerate(folders) if is_ready(folder)), 0)
+            del self._untried[:ready]  # which could not be built then
+            self._begin()
 
     @property
     def is_ready(self) -> bool:
@@ -177,40 +128,97 @@ class JobPython:
         """Abandon a build; what is complete stays."""
         if self._process is not None:
             self._reap(self._process)
+        self._let_go()
+
+    def _let_go(self) -> None:
+        """Give up the environment: others may build or remove it."""
+        self._unlock()
         if self._use is not None:
             self._use.close()
 
-    def _build(self, recipe: Recipe) -> None:
+    def _unlock(self) -> None:
+        if self._lock >= 0:
+            os.close(self._lock)
+            self._lock = -1
+
+    def _begin(self) -> None:
+        """Use the environment of the next recipe, or begin to build it."""
+        recipe = self._untried.pop(0)
+        builder = recipe.builder(self._uids)
+        folder = self._folder = recipe.folder(self._cache, self._uids)
+        self.executable = str(folder / "bin" / "python")
+        self._use = InUse(folder)
+        try:
+            for above in (self._cache, folder.parent) if builder.is_other or self._user.is_other else ():
+                let_through(above)
+            if reason := self._closed(folder, builder):
+                self.failure = _not_built(reason)
+            elif not is_ready(folder):
+                self._build(recipe, folder, builder, self._use)
+        except BaseException:
+            self._let_go()
+            raise
+
+    def _closed(self, folder: Path, builder: WorkerUser) -> str:
+        """Return which path is closed to a user that needs it, and what to do; empty: none."""
+        for who, user, paths in (
+            ("the job's user", self._user, [self._cache, folder.parent]),
+            ("the user that builds environments,", builder, [self._cache, folder.parent, *programs()]),
+        ):
+            for path in paths if user.is_other else ():
+                if not user.can(path, os.X_OK):
+                    reason = f"{path} is closed to {who} {user.uid}, one of --worker-uids"
+                    return f"{reason}: {advice(path, user)}{' with --cache-dir' if path in folder.parents else ''}"
+        return ""
+
+    def _build(self, recipe: Recipe, folder: Path, builder: WorkerUser, use: InUse) -> None:
+        """Start the process that builds it. It holds the locks as long as it lives, and so does this one."""
+        self._lock = make_place(folder, builder)
+        home = open_home(self._cache, builder) if builder.is_other else None
+        request = {
+            **vars(recipe), "folder": str(folder), "lock": self._lock, "compile": self._user.is_other,
+            "may_build": self._may_build_packages, "pip_configuration": pip_configuration() if home else "",
+        }  # fmt: skip
         self._log_file.parent.mkdir(parents=True, exist_ok=True)
-        request = json.dumps({"folder": str(self._folder), **self._request, **vars(recipe)})
-        command = [sys.executable, "-P", "-m", "parallelrun_agent.environments.build"]
-        with self._log_file.open("ab") as file, tempfile.TemporaryFile() as request_file:
-            request_file.write(request.encode())
+        with self._log_file.open("ab") as file, tempfile.TemporaryFile() as request_file, builder.acting():
+            request_file.write(json.dumps(request).encode())
             request_file.seek(0)
             self._process = subprocess.Popen(
-                command, stdin=request_file, stdout=file, stderr=file, start_new_session=True, umask=_READABLE,
-                env=children.variables_for(children.Child.INSTALLER, os.environ),
+                build_command(), stdin=request_file, stdout=file, stderr=file, start_new_session=True, cwd=home,
+                pass_fds=(self._lock, use.fileno()), env=variables_of(home, os.environ),
+                **{"umask": _READABLE, **builder.start},
             )  # fmt: skip
         self._orphans.worker_started(self._process.pid)
         self._pidfd = os.pidfd_open(self._process.pid)
         self._loop.add(self._pidfd, self._on_exit)
         self._began = time.monotonic()
-        log.info("environment_begun", folder=str(self._folder))
+        log.info("environment_begun", folder=str(folder), uid=builder.uid if builder.is_other else os.geteuid())
 
     def _on_exit(self) -> None:
-        process = self._process
-        if process is None:
+        process, folder = self._process, self._folder
+        if process is None or folder is None:
             return
         code = self._reap(process)
         seconds = round(time.monotonic() - self._began, 1)
-        if code == 0 and self._folder is not None and (self._folder / READY).exists():
-            log.info("environment_ready", folder=str(self._folder), seconds=seconds)
-        else:
-            lines = self._last_lines()
-            log.warning("environment_failed", folder=str(self._folder), exit_code=code, seconds=seconds)
-            last = next((line for line in reversed(lines) if line.strip()), f"exit code {code}")
-            self.failure = _not_built(last, "\n".join(lines))
-        self._changed()
+        try:
+            if code == 0:
+                mark_ready(folder)
+                log.info("environment_ready", folder=str(folder), seconds=seconds)
+                self._unlock()
+                self._prune(folder.parent)
+            else:
+                log.warning("environment_failed", folder=str(folder), exit_code=code, seconds=seconds)
+                self._let_go()
+                if self._untried:
+                    self._begin()
+                else:
+                    lines = self._last_lines()
+                    last = next((line for line in reversed(lines) if line.strip()), f"exit code {code}")
+                    self.failure = _not_built(last, "\n".join(lines))
+        except OSError as error:
+            self.failure = _not_built(f"{error.filename or folder}: {error.strerror or error}")
+        if self._process is None:
+            self._changed()
 
     def _reap(self, process: subprocess.Popen[bytes]) -> int:
         self._loop.remove(self._pidfd)
@@ -222,22 +230,33 @@ class JobPython:
         self._process = None
         return code
 
+    def _prune(self, environments: Path) -> None:
+        """Remove what is too much in a thread of its own, as the agent's has leases to renew."""
+
+        def remove() -> None:
+            try:
+                names = prune(environments, self._max_environments, self._uids)
+            except OSError as error:
+                log.warning("environments_not_removed", error=str(error))
+                return
+            if names:
+                log.info("environments_removed", names=names, kept=self._max_environments)
+
+        threading.Thread(target=remove, name="prune", daemon=True).start()
+
     def _last_lines(self) -> list[str]:
-        """The last lines of the build's output."""
+        """The last lines of the build's output, which a package may have made long."""
         try:
-            return self._log_file.read_text(errors="replace").splitlines()[-_LAST_LINES:]
+            with self._log_file.open("rb") as file:
+                file.seek(max(0, os.fstat(file.fileno()).st_size - _LAST_BYTES))
+                return file.read(_LAST_BYTES).decode(errors="replace").splitlines()[-_LAST_LINES:]
         except OSError as error:
             return [str(error)]
 
 
-def _index_arguments(environment: Environment) -> Iterator[str]:
-    """Each value is a URL that was made anew from what was read (`spec/requirements.py`)."""
-    if environment.index_url:
-        yield f"--default-index={environment.index_url}"
-    yield from (f"--index={url}" for url in environment.extra_index_urls)
-    yield from (f"--find-links={url}" for url in environment.find_links)
-    if environment.prereleases:
-        yield "--prerelease=allow"
+def build_command() -> list[str]:
+    """Return the command line of a build."""
+    return [sys.executable, "-P", "-m", "parallelrun_agent.environments.build"]
 
 
 def _not_built(why: str, lines: str = "") -> Failure:

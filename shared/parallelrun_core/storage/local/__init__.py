@@ -82,8 +82,14 @@ class LocalStorage:
             raise Replaced(f"{path} has another size than when it was listed")
         return memoryview(content)
 
-    def copy(self, path: str, version: Version, fd: int, part: range | None = None) -> None:
-        with open(path, "rb") as source, open(fd, "wb", closefd=False) as target:
+    def copy(
+        self, path: str, version: Version, fd: int, part: range | None = None, rule: PathRule | None = None
+    ) -> None:
+        with (
+            self.open(path, rule) as opened,
+            open(opened.fileno(), "rb", closefd=False) as source,
+            open(fd, "wb", closefd=False) as target,
+        ):
             if part is None:
                 shutil.copyfileobj(source, target)
             else:

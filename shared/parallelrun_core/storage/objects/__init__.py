@@ -121,7 +121,10 @@ class ObjectStorage:
     def whole(self, path: str, version: Version) -> memoryview:
         return whole(path, version)
 
-    def copy(self, path: str, version: Version, fd: int, part: range | None = None) -> None:
+    def copy(
+        self, path: str, version: Version, fd: int, part: range | None = None, rule: PathRule | None = None
+    ) -> None:
+        check(path, rule)
         copy(path, version, fd, part)
 
     def identity(self, path: str) -> str:

@@ -68,7 +68,7 @@ def copied(folder: str, rule: PathRule | None, version: int | None) -> Iterator[
 
         def copy(name: str) -> None:
             with open(target / name, "xb", buffering=0) as file:
-                storage.copy(f"{log}/{name}", versions[name], file.fileno())
+                storage.copy(f"{log}/{name}", versions[name], file.fileno(), rule=rule)
             # Which version was the last one at some time, the library tells by them.
             os.utime(target / name, (versions[name].modified, versions[name].modified))
 

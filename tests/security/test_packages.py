@@ -1,0 +1,70 @@
+"""What packages do when they are installed: none of their code is the agent's, or comes near to what is the agent's."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+from unittest.mock import patch
+
+import pytest
+
+from parallelrun_agent.users.choice import Uids
+from tests.security import targets
+from tests.security.attacks.packages import ATTACKS, run_by_installers
+from tests.security.hostile_packages import SOURCE
+from tests.security.target import HttpTarget
+from tests.security.targets.node import FLAGS, SERVICES_UID, services
+
+BY_NAME = {attack.name: attack for attack in ATTACKS}
+pytestmark = [
+    pytest.mark.integration,
+    pytest.mark.skipif(os.getuid() != 0, reason="only root can run workers as other users"),
+]
+
+
+@pytest.fixture(scope="module")
+def target() -> Iterator[HttpTarget]:
+    with open_folders(), targets.reach("node") as reached:
+        yield reached
+
+
+@contextmanager
+def open_folders() -> Iterator[None]:
+    """Put temporary folders where other users get, as they don't into pytest's."""
+    with patch.object(tempfile, "tempdir", "/tmp"):
+        yield
+
+
+@pytest.mark.parametrize("name", BY_NAME)
+def test_packages_run_nothing_when_they_are_installed(name: str, target: HttpTarget) -> None:
+    assert BY_NAME[name].play(target) == ""
+
+
+def check_attack(name: str, without: str) -> None:
+    """Play an attack against a node with users for workers, without a mechanism."""
+    with (
+        open_folders(),
+        services(agent_flags=FLAGS, services_uid=SERVICES_UID, is_apart=True, without=without) as node,
+    ):
+        assert BY_NAME[name].play(node) == ""
+
+
+def test_packages_that_may_run_their_setup_do_so_as_a_user_that_nobody_else_is() -> None:
+    check_setup()
+
+
+def check_setup(without: str = "") -> None:
+    """Install a package whose setup looks for a file and for variables of the agent."""
+    flags = (*FLAGS, "--allow-source-packages", "true")
+    apart: dict[str, Any] = {"services_uid": SERVICES_UID, "is_apart": True, "settings": {"UV_INDEX": ""}}
+    with open_folders(), services(agent_flags=flags, without=without, **apart) as node:
+        ran = run_by_installers(SOURCE, node)
+    assert ran
+    uids = Uids.parse(FLAGS[1])
+    for uid, obtained, _ in (each.split("|", 2) for each in ran):
+        assert int(uid) > uids.locked_builder
+        assert int(uid) in uids
+        assert obtained == ""

@@ -1,0 +1,38 @@
+"""What the proofs find when packages are installed with the agent's rights, or run what they have brought."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from tests.security import test_packages as packages
+from tests.twins.sabotage import expect_failure
+
+pytestmark = [
+    pytest.mark.integration,
+    pytest.mark.skipif(os.getuid() != 0, reason="only root can run workers as other users"),
+]
+
+
+def test_a_setup_that_runs_as_the_agent_is_found() -> None:
+    with expect_failure():
+        packages.check_setup("environments.builder")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "a package that replaces its environment's pyvenv.cfg",
+        "a package with a .pth file that runs code",
+        "a package with modules that each Python imports at its start",
+    ],
+)
+def test_what_is_run_below_an_environment_while_it_is_made_is_found(name: str) -> None:
+    with expect_failure():
+        packages.check_attack(name, "environments.compile")
+
+
+def test_a_mark_that_a_package_can_make_is_found() -> None:
+    with expect_failure():
+        packages.check_attack("a package that marks its environment as complete", "environments.marked")
