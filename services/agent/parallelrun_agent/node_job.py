@@ -77,7 +77,7 @@ class NodeJob:
         self._generation = folder.generation()
         self._python = JobPython(
             spec.environment,
-            owner="",
+            owner=record.owner,
             cache=settings.cache_folder,
             max_environments=settings.environments_kept,
             log_file=Logs(folder.logs).of_node(settings.node) / "environment.txt",
