@@ -53,7 +53,7 @@ def test_no_job_is_a_user_that_installs_packages() -> None:
         assert uids.builder_of("anna") == Uids.parse(text).builder_of("anna")
 
 
-def test_most_jobs_have_the_user_that_they_had_before_there_were_others_to_install_packages() -> None:
+def test_most_jobs_have_the_user_that_earlier_releases_gave_them() -> None:
     uids = Uids.parse("20000-59999")
     jobs = [new_job_id() for _ in range(200)]
     before = [20000 + int.from_bytes(sha256(job.encode()).digest()[:8], "big") % 40000 for job in jobs]
