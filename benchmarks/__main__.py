@@ -33,6 +33,7 @@ BENCHMARKS = {
     "latency": "one trivial job, on a warm cluster and from nothing",
     "studio": "pictures of a very large job for the web page: time, bytes, memory; and what following one costs",
     "adviser": "planted bottlenecks: found, mended as advised, and gaining what was predicted?",
+    "year": "a job a minute for a year below a limit, by the policy of retention; a sweep over thousands of folders",
     "pipeline": "steps in a row and side by side, and what a pipeline costs that waits",
 }
 RESULTS = Path(__file__).parent / "results"

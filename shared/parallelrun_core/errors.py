@@ -9,6 +9,7 @@
     │       └── UnknownVersion  it has no such version or label                             404
     ├── Conflict                the state of the job doesn't allow this                     409
     ├── Unavailable             Redis or the shared folder can't be reached right now       503
+    ├── NoRoom                  there is too little free space on the cluster's volume      507
     ├── NewerSchema             a newer release has written this                            409
     ├── CorruptLog              a record log or message can't be read                       500
     └── Fenced                  another process has taken over                              409
@@ -102,6 +103,14 @@ class Unavailable(ParallelRunError):
 
     code = "unavailable"
     http_status = 503
+    retryable = True
+
+
+class NoRoom(ParallelRunError):
+    """There is too little free space on the cluster's volume."""
+
+    code = "no_room"
+    http_status = 507
     retryable = True
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from parallelrun import Client
+from parallelrun.errors import ApiError
 from parallelrun_core.folder.decisions import read_decisions
 from parallelrun_core.wire.states import JobState
 from tests.cluster import Cluster
@@ -27,12 +28,12 @@ SCRIPT = textwrap.dedent(f"""
 
 
 class SmallDisk:
-    """A disk of 4 MB with all but so many bytes taken by a file that a test can remove."""
+    """A disk of some MB with all but so many bytes taken by a file that a test can remove."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, megabytes: int = 4) -> None:
         self.folder = folder
         folder.mkdir(exist_ok=True)
-        command = ["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", str(folder)]
+        command = ["mount", "-t", "tmpfs", "-o", f"size={megabytes}m", "tmpfs", str(folder)]
         if os.getuid() != 0 or subprocess.run(command, check=False, capture_output=True).returncode:
             pytest.skip("needs root and the right to mount")
         self._ballast = folder / "ballast"
@@ -87,6 +88,39 @@ def test_a_node_whose_disk_is_full_waits_charges_nobody_and_goes_on_by_itself(
         disk.free()
         cluster.until(lambda: cluster.logged("node000", "disk_has_room") > 0, "the agent finds room")
         assert_nothing_was_lost(cluster, job, 120)
+
+
+def wait_below_the_floor_and_go_on(small_disks: list[SmallDisk], *, without: str = "") -> None:
+    """The volume of a cluster has less free than its floor while a job runs, and room again later."""
+    cluster = Cluster(slots=2, api=True, without=without)
+    disk = SmallDisk(cluster.root, megabytes=64)
+    small_disks.append(disk)
+    with cluster, Client(cluster.api_url) as client:
+        gate = cluster.home / "gate"
+        waits = SCRIPT.replace(
+            "    print(",
+            f"    while not os.path.exists({str(gate)!r}):\n        __import__('time').sleep(0.02)\n    print(",
+        )
+        job = cluster.submit(waits, inputs=cluster.files(120), mini_batch_size=4)
+        cluster.until(lambda: cluster.logged("node000", "worker_ready") == 2, "the workers run the first mini-batches")
+        disk.fill(but=1_000_000)  # a fiftieth is 1.3 MB
+        with pytest.raises(ApiError, match="No job is accepted now") as refusal:
+            client.jobs.create({"code": str(cluster.code(SCRIPT)), "entry_script": "entry.py", "inputs": str(gate)})
+        assert refusal.value.status == 507
+        cluster.until(lambda: cluster.logged("node000", "disk_full") > 0, "the agent finds too little room")
+        gate.touch()
+        cluster.until(lambda: [node.state for node in client.nodes.list()] == ["disk_full"], "and says so to everyone")
+        assert any("It waits: the volume of the cluster has" in note for note in client.jobs.get(job).notes)
+        assert cluster.registry.state(job) is JobState.PROCESSING
+        disk.free()
+        assert_nothing_was_lost(cluster, job, 120)
+        assert cluster.logged("node000", "disk_has_room") > 0
+
+
+def test_a_cluster_below_its_disk_floor_takes_nothing_new_and_goes_on_with_room(
+    small_disks: list[SmallDisk],
+) -> None:
+    wait_below_the_floor_and_go_on(small_disks)
 
 
 def test_another_node_does_the_work_of_one_whose_disk_fails(tmp_path: Path) -> None:

@@ -432,6 +432,8 @@ MECHANISMS: Final[dict[str, tuple[Line | Step, ...]]] = {
     "web.addresses": (Step("parallelrun_core.storage.objects.web:refusal_to_read", always("")),),
     # What keeps notices from addresses where only machines themselves have business.
     "notices.addresses": (Step("parallelrun_master.notices.sending:refusal", always("")),),
+    # What keeps services from filling a disk to the last byte.
+    "disk.floor": (Step("parallelrun_core.folder.disk_floor:DiskFloor.problem", always("")),),
     # What makes the end of a job known to masters that still have to send its trace.
     "traces.owed": (Step("parallelrun_master.outbox.destinations:_is_traced", always(False)),),
     # What hides secrets in traces.

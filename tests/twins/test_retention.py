@@ -6,9 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.integration.test_disk_full import SmallDisk, small_disks, wait_below_the_floor_and_go_on
 from tests.twins.sabotage import always, expect_failure, nothing, replaced
 from tests.unit.retention import test_sweep as sweeps
 from tests.unit.retention.roots import Root
+
+__all__ = ["small_disks"]
 
 
 @pytest.mark.parametrize(
@@ -44,3 +47,9 @@ def test_a_sweep_that_leaves_what_a_killed_one_has_set_aside_is_found(tmp_path: 
 def test_a_rule_that_removes_jobs_without_a_notice_is_found(tmp_path: Path) -> None:
     with replaced("parallelrun_core.retention.policy:_removed_at", always(0.0)), expect_failure():
         sweeps.test_retention_notes_on_a_job_a_week_before_that_a_rule_removes_it(Root(tmp_path))
+
+
+@pytest.mark.integration
+def test_a_cluster_that_fills_its_volume_to_the_last_byte_is_found(small_disks: list[SmallDisk]) -> None:
+    with expect_failure():
+        wait_below_the_floor_and_go_on(small_disks, without="disk.floor")

@@ -22,6 +22,7 @@ from parallelrun_agent.uploading.uploading import Uploading
 from parallelrun_agent.workers.leader_reports import LeaderReports
 from parallelrun_agent.workers.plans import PlanMaker
 from parallelrun_agent.workers.processes import WorkerProcesses
+from parallelrun_core.folder.disk_floor import DiskFloor
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.session_keys import SessionKey
 from parallelrun_core.ids import new_session
@@ -70,7 +71,7 @@ class Session:
             seal=self._seal,
             generation=generation,
         )
-        self.disk = DiskWatch(folder.parts, self.name, job_id=folder.job_id)
+        self.disk = DiskWatch(folder.parts, self.name, job_id=folder.job_id, floor=DiskFloor(settings.disk_floor_bytes))
         self._loop = node.loop
         self._events = events
         self._wake, self._wake_end = os.pipe()
@@ -133,7 +134,10 @@ class Session:
                 machine.disk_failed(error, now)
 
     def check_disk(self, now: float) -> None:
-        """Try, now and then, whether a full disk has room again."""
-        if self.disk.poll(now):
+        """Look, now and then, whether a disk is below its floor, or one that was full has room again."""
+        if problem := self.disk.below_floor(now):
+            with self._events as machine:
+                machine.disk_failed(problem, now)
+        elif self.disk.poll(now):
             with self._events as machine:
                 machine.disk_has_room()

@@ -36,6 +36,7 @@ from parallelrun_api.views.folder_names import FolderNames
 from parallelrun_api.views.jobs import Jobs
 from parallelrun_core.computes.catalog import ComputeCatalog
 from parallelrun_core.datastores import registry as datastore_registry
+from parallelrun_core.folder.disk_floor import DiskFloor
 from parallelrun_core.store.connection import connect
 from parallelrun_core.store.event_stream import EventStreams
 from parallelrun_core.store.job_views import JobViews
@@ -124,15 +125,20 @@ def build_context(settings: ApiSettings) -> Context:
     registry = Registry(client)
     nodes = Nodes(client)
     job_views = JobViews(client)
-    jobs = Jobs(settings.root, registry)
+    floor = DiskFloor(settings.disk_floor_bytes)
+    jobs = Jobs(settings.root, registry, floor)
     checks = PathChecks(root=settings.root, places=settings.places)
     catalog = ComputeCatalog(settings.root, settings.sealing_key)
-    submissions = Submissions(settings.root, catalog, checks, client)
+    submissions = Submissions(settings.root, catalog, checks, client, floor)
     assets = Shelf(settings.root, settings.places, lambda: settings.site)
     schedules = Schedules(settings.root, submissions, checks, registry, names=assets.names)
     feeds = Feeds(EventStreams(settings.redis_login, wait_s=WAIT_S), jobs.has_ended)
     metrics = Metrics()
-    metrics.watch(ClusterCollector(job_views, registry, nodes, settings.root, lambda: feeds.watchers))
+    metrics.watch(
+        ClusterCollector(
+            job_views, registry, nodes, settings.root, lambda: feeds.watchers, floor_bytes=settings.disk_floor_bytes
+        )
+    )
     limits = ConnectionLimits(
         most=most_connections(settings.max_connections), head_s=settings.head_seconds, stall_s=settings.stall_seconds
     )

@@ -63,13 +63,21 @@ class ClusterCollector(Collector):
     """Jobs, queues, nodes and storage, measured at each scrape."""
 
     def __init__(
-        self, views: JobViews, registry: Registry, nodes: Nodes, root: Path, streams: Callable[[], int]
+        self,
+        views: JobViews,
+        registry: Registry,
+        nodes: Nodes,
+        root: Path,
+        streams: Callable[[], int],
+        *,
+        floor_bytes: int,
     ) -> None:
         self._views = views
         self._registry = registry
         self._nodes = nodes
         self._root = root
         self._streams = streams
+        self._floor_bytes = floor_bytes
 
     def describe(self) -> Iterable[Any]:
         """Nothing: so that registering doesn't ask Redis."""
@@ -80,6 +88,7 @@ class ClusterCollector(Collector):
         yield _gauge(
             "parallelrun_disk_free_bytes", "Free space at the root folder.", shutil.disk_usage(self._root).free
         )
+        yield _gauge("parallelrun_disk_floor_bytes", "Free space below which nothing is accepted.", self._floor_bytes)
         yield _gauge("parallelrun_event_streams", "Clients that watch a job.", self._streams())
         try:
             gauges = [*self._of_jobs(), *self._of_nodes()]

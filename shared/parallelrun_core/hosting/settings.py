@@ -50,6 +50,9 @@ class ServiceSettings(BaseSettings):
     """A file with that password, which only its owner can read; it goes before `redis_secret`."""
     root: Path = Path("parallelrun-data")
     """The folder that all services share: jobs, code, outputs."""
+    disk_floor_bytes: int = Field(default=256 << 20, ge=0)
+    """Bytes that are to stay free on the volume of the root folder, at most a fiftieth of it: below, nothing new is
+    accepted or handed out, and running jobs wait; 0: no such floor."""
     lease_seconds: float = Field(default=LEASE_S, gt=0.05, le=3600)
     """Seconds that a silent agent keeps its mini-batches."""
     leader_seconds: float = Field(default=LEADER_S, gt=0.05, le=3600)

@@ -1,4 +1,5 @@
-"""The agent's answer to a full disk: it leases nothing, tries a write now and then, and goes on after one succeeds.
+"""The agent's answer to a disk that is full, or below its floor: it leases nothing, tries a write now and then, and
+goes on after one succeeds.
 
 Mini-batches are not to blame for a full disk: those whose results could not be stored are returned uncharged.
 """
@@ -8,7 +9,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from parallelrun_core.service.pacing import Backoff
+from parallelrun_core.folder.disk_floor import DiskFloor
+from parallelrun_core.service.pacing import Backoff, Every
 from parallelrun_core.service.telemetry import logger
 
 log = logger()
@@ -16,14 +18,18 @@ log = logger()
 _FIRST_PAUSE_S = 0.25
 _LONGEST_PAUSE_S = 15.0
 _PROBE_BYTES = 1 << 16
+_FLOOR_EVERY_S = 1.0
 
 
 class DiskWatch:
     """The watch over the folder of a job's rows: whether it takes more. Pauses get longer until something could be
     stored again."""
 
-    def __init__(self, folder: Path, probe: str, *, job_id: str) -> None:
+    def __init__(self, folder: Path, probe: str, *, job_id: str, floor: DiskFloor) -> None:
         self.is_full = False
+        self._folder = folder
+        self._floor = floor
+        self._floor_at = Every(_FLOOR_EVERY_S)
         self._probe = folder / f".{probe}.probe"
         self._job_id = job_id
         self._pause = Backoff(_FIRST_PAUSE_S, _LONGEST_PAUSE_S)
@@ -38,6 +44,12 @@ class DiskWatch:
         self._probe_at = now + pause_s
         log.error("disk_full", job_id=self._job_id, error=error, pause_s=pause_s)
 
+    def below_floor(self, now: float) -> str:
+        """Return, now and then, why nothing more may be taken though it could be stored; empty: it may."""
+        if self.is_full or not self._floor_at.is_due(now):
+            return ""
+        return self._floor.problem(self._folder)
+
     def stored(self) -> None:
         """Something was written and synced."""
         self._pause.reset()
@@ -48,7 +60,10 @@ class DiskWatch:
             return False
         try:
             self._write_probe()
+            is_low = bool(self._floor.problem(self._folder))
         except OSError:
+            is_low = True
+        if is_low:
             self._probe_at = now + self._pause.next_s()
             return False
         self.is_full = False

@@ -12,8 +12,8 @@ from starlette.responses import Response
 
 from parallelrun_api.http.errors import HttpError
 from parallelrun_api.models import Problem, ProblemEntry
-from parallelrun_core.errors import NotFound, ParallelRunError, Unauthorized, Unavailable
-from parallelrun_core.folder.disk_trouble import may_pass
+from parallelrun_core.errors import NoRoom, NotFound, ParallelRunError, Unauthorized, Unavailable
+from parallelrun_core.folder.disk_trouble import is_full, may_pass
 from parallelrun_core.store.connection import CONNECTION_ERRORS, RedisError
 from parallelrun_core.untrusted.sanitize import visible
 
@@ -134,8 +134,14 @@ def _known(error: Exception) -> _Known | None:
         case RedisError() if isinstance(error, CONNECTION_ERRORS):
             return _own(Unavailable("Redis can't be used right now; nothing is lost. Try again soon."))
         case OSError() if may_pass(error):
-            return _own(Unavailable(f"The storage can't be used right now: {error.strerror}."))
+            return _own(_of_storage(error))
     return None
+
+
+def _of_storage(error: OSError) -> NoRoom | Unavailable:
+    if is_full(error):
+        return NoRoom(f"The cluster's volume takes no more: {error.strerror}. Nothing was changed.")
+    return Unavailable(f"The storage can't be used right now: {error.strerror}.")
 
 
 def _own(error: ParallelRunError) -> _Known:

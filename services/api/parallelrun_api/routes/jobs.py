@@ -102,7 +102,7 @@ _LOCATION: Final = {"Location": {"description": "The path of the job.", "schema"
     status_code=202,
     response_model=Job,
     response_description="The job is accepted, durably.",
-    responses={202: {"headers": {**_LOCATION, **_ETAG}}, **problems(403, 409, 413, 415)},
+    responses={202: {"headers": {**_LOCATION, **_ETAG}}, **problems(403, 409, 413, 415, 507)},
     openapi_extra=_SUBMIT_BODY,
 )
 async def submit(

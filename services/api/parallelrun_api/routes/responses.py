@@ -21,6 +21,7 @@ _PROBLEMS: Final = {
     429: "Too many such requests are being answered right now.",
     431: "The path, its query and the headers together are over a limit.",
     503: "Redis or the storage can't be used right now.",
+    507: "There is too little free space on the cluster's volume.",
 }
 _RETRY_AFTER: Final = {"Retry-After": {"description": "Seconds to wait.", "schema": {"type": "integer"}}}
 
@@ -48,7 +49,7 @@ def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
         status: {
             "description": _PROBLEMS[status],
             "content": {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}},
-            **({"headers": _RETRY_AFTER} if status in (429, 503) else {}),
+            **({"headers": _RETRY_AFTER} if status in (429, 503, 507) else {}),
         }
         for status in sorted({401, 421, 422, 431, 503, *statuses})
     }

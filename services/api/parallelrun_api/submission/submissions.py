@@ -40,7 +40,8 @@ from parallelrun_api.submission.upload import Upload
 from parallelrun_core.computes.catalog import ComputeCatalog
 from parallelrun_core.computes.selection import Selection
 from parallelrun_core.durable_files import sync_folder
-from parallelrun_core.errors import Conflict, InvalidInput, NotFound
+from parallelrun_core.errors import Conflict, InvalidInput, NoRoom, NotFound
+from parallelrun_core.folder.disk_floor import NO_FLOOR, DiskFloor
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.records import JobRecord
 from parallelrun_core.folder.takeover import take_over
@@ -83,8 +84,10 @@ class Submissions:
         computes: ComputeCatalog,
         checks: PathChecks,
         redis: Redis,
+        floor: DiskFloor = NO_FLOOR,
     ) -> None:
         self._root = root
+        self._floor = floor
         self._checks = checks
         self._redis = redis
         self._registry = Registry(redis)
@@ -175,8 +178,14 @@ class Submissions:
 
         Raises:
             InvalidInput, Conflict: it can't be accepted; nothing is left of it.
+            NoRoom: the volume is below its floor.
         """
         spec = upload.spec
+        if problem := self._floor.problem(self._root):
+            raise NoRoom(
+                f"No job is accepted now: {problem}. Delete jobs, or let whoever runs the cluster make room "
+                "(`parallelrun admin usage`)."
+            )
         if isinstance(spec, PipelineSpec):
             return self._prepare_pipeline(job_id, spec, upload)
         with upload.reading.locating_problems():

@@ -13,6 +13,7 @@ from parallelrun_api.views.marked import check_not_deleted, with_marks
 from parallelrun_api.views.pipelines import Pipelines
 from parallelrun_api.views.shown import job_of
 from parallelrun_core.errors import CorruptLog, NewerSchema, NotFound
+from parallelrun_core.folder.disk_floor import NO_FLOOR, DiskFloor
 from parallelrun_core.folder.job_folder import JobFolder, job_folder
 from parallelrun_core.folder.records import JobRecord, JobResult
 from parallelrun_core.folder.unreadable import SkippedJobs
@@ -60,8 +61,9 @@ class Wanted:
 class Jobs:
     """Reads jobs. Safe to share between threads."""
 
-    def __init__(self, root: Path, registry: Registry) -> None:
+    def __init__(self, root: Path, registry: Registry, floor: DiskFloor = NO_FLOOR) -> None:
         self.root = root
+        self._floor = floor
         self._registry = registry
         self._pipelines = Pipelines(root, registry)
         self._steps = LruCache[str](_STEPS)
@@ -92,7 +94,11 @@ class Jobs:
         status, result, away = self._standing(folder)
         if result is None and away is not None:
             raise away
-        return with_marks(folder, self._shown(record, status, result, is_redis_there=away is None))
+        job = with_marks(folder, self._shown(record, status, result, is_redis_there=away is None))
+        if result is None and (problem := self._floor.problem(folder.path)):
+            note = f"It waits: {problem}. It goes on by itself when there is room."
+            job = job.model_copy(update={"notes": [*job.notes, note]})
+        return job
 
     def submitted(self, job_id: str) -> models.Job:
         """A job that was just accepted, even while Redis is away."""
