@@ -250,6 +250,11 @@ class Logs:
         """Return what scripts log as metrics: a folder for each node, or for each step of a pipeline (metrics.py)."""
         return self.user / "metrics"
 
+    @property
+    def user_memory(self) -> Path:
+        """Return what scripts remember for later tries: a folder for each node, and `.earlier` of an earlier job."""
+        return self.user / "remembered"
+
     def script_log(self, node: str) -> Path:
         """Return what `EntryScript().logger` writes on a node."""
         return self.user / "entry_script_log" / node

@@ -20,6 +20,7 @@ from parallelrun_worker.profiling import Profiler
 from parallelrun_worker.rows import BadReturn, Rendered, renderer
 from parallelrun_worker.rows.returned_columns import ReturnedColumns
 from parallelrun_worker.rows.returned_objects import ReturnedObjects
+from parallelrun_worker.script import WorkerBroken
 from parallelrun_worker.user_script import UserScript
 
 if TYPE_CHECKING:
@@ -356,6 +357,8 @@ def _describe(error: BaseException, code: str, masked: Sequence[str] = ()) -> by
     category = _CATEGORIES.get(type(error)) or (
         gpu_memory.CATEGORY if gpu_memory.has_run_out(error) else "RUN_EXCEPTION"
     )
+    if isinstance(error, WorkerBroken):
+        category = "WORKER_BROKEN"
     if type(error) in _CATEGORIES:
         message = str(error)
     if isinstance(error, ModuleNotFoundError):

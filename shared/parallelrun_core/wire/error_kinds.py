@@ -20,6 +20,7 @@ _WORDS: Final[dict[str, str]] = {
     "RUN_TIMEOUT": "run() took too long",
     "LOAD_TIMEOUT": "loading the data took too long",
     "OOM_KILLED": "the memory ran out",
+    "WORKER_BROKEN": "the entry script gave up its worker",
     "GPU_OUT_OF_MEMORY": "the memory of the GPU ran out",
     "INPUT_UNREADABLE": "the input can't be read",
     "INPUT_CHANGED": "the input has changed",

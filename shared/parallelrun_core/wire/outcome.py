@@ -32,6 +32,7 @@ ErrorCategory = Literal[
     "INPUT_UNREADABLE",
     "INPUT_CHANGED",
     "OUTPUT_UNWRITABLE",
+    "WORKER_BROKEN",
 ]
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 
+from parallelrun_agent.policy.broken_workers import BrokenWorkers
 from parallelrun_agent.policy.commands import Abandon, Command, Commit, NextTurn, WatchDisk
 from parallelrun_agent.policy.concurrent import bookkeeping_of
 from parallelrun_agent.policy.deliveries import Deliveries
@@ -46,6 +47,7 @@ class JobMachine:
             self.commands, limit=limit, load_s=load_s, run_s=run_s, shutdown_s=shutdown_s, script_name=what_runs(spec)
         )
         self.workers: Sequence[Worker] = self._pool.workers
+        self._broken = BrokenWorkers(limit)
         self.state: JobState | None = JobState.PROCESSING
         """The job's, as far as this node knows; None: Redis doesn't know the job any more."""
         self.left = False
@@ -238,9 +240,19 @@ class JobMachine:
         self._look_ahead.observe(elapsed_s)
         # With more in flight, it may have begun the next one before this answer was read.
         elapsed_s = since_s if since_s > elapsed_s and not worker.in_flight else elapsed_s
-        if answer.failure is not None and self._draining:  # who ends the node may have ended what run() had started
+        if answer.failure is None:
+            self._broken.succeeded(worker)
+        # Who ends the node may have ended what run() had started.
+        elif self._draining or self._is_given_up(worker, answer.failure):
             return self.deliveries.give_back([assignment], now)
         self._conclude(assignment, worker, answer, elapsed_s)
+
+    def _is_given_up(self, worker: Worker, failure: Failure) -> bool:
+        """Replace a worker in which nothing succeeds; returns whether the mini-batch is to be run again uncharged."""
+        is_given_up = failure.category == "WORKER_BROKEN"
+        if (self._broken.failed(worker) or is_given_up) and worker.stage == "ready":
+            self._pool.replace(worker)
+        return is_given_up and self._broken.gave_up()
 
     def rows_not_taken(self, worker: Worker, mini_batch: int, now: float) -> None:
         """The disk took no more of the rows of its head: nobody's try. `disk_failed` follows.

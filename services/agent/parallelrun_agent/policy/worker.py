@@ -62,6 +62,10 @@ class Worker:
     in_flight: InFlight = field(default_factory=InFlight)
     stage: Stage = "starting"
     is_through_init: bool = False
+    failures_in_row: int = 0
+    """Tries that have failed in it since the last one that has not."""
+    others_before: int = 0
+    """Tries of the job that had succeeded here when the first of these failed."""
     has_answered: bool = False
     """True if it has answered for a mini-batch."""
     end_by: float = NEVER

@@ -14,6 +14,7 @@ from parallelrun_agent.environments.job_python import JobPython
 from parallelrun_agent.settings import AgentSettings
 from parallelrun_agent.users.places import make_output
 from parallelrun_agent.users.worker_user import SAME_USER, WorkerUser
+from parallelrun_agent.workers.earlier_memory import take_over_memory
 from parallelrun_agent.workers.gpus import GpuPool
 from parallelrun_agent.workers.local_folder import throw_away
 from parallelrun_agent.workers.models import model_folder, view_of_script
@@ -187,6 +188,9 @@ class PlanMaker:
     def _make_folders(self) -> None:
         """Create what a script expects: the output's folder, and `logs` in the folder above the workers' own."""
         files = Logs(self._folder.logs).script_files(self._node)
+        if self._spec.resume_from:
+            earlier = JobFolder(self._settings.root, self._spec.resume_from)
+            take_over_memory(Logs(earlier.logs).user_memory, Logs(self._folder.logs).user_memory)
         for folder in self.outputs.shared:
             with suppress(OSError):  # the script's own error, when it writes there, is more helpful to its user
                 make_output(folder, self._user)
