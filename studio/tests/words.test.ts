@@ -1,11 +1,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Job } from "../src/api/types";
+import type { Job, Pace } from "../src/api/types";
 import { bytes, count, counted, percent, rate } from "../src/words/numbers";
-import { paceOf, shareOf } from "../src/words/pace";
+import { paceOf, shareOf, standingOf } from "../src/words/pace";
 import { kindOf } from "../src/words/states";
 import { numberIn, rowsOf } from "../src/words/table";
-import { age, duration } from "../src/words/times";
+import { age, duration, clock, moment, switchZone, zone } from "../src/words/times";
+import { soFar } from "../src/views/job/overview/so_far";
 import { titleOf } from "../src/words/title";
 
 const PROGRESS = { items_done: 0, items_failed: 0, done: 0, failed: 0, scheduled: 0, resumed: 0, items_scheduled: 0 };
@@ -17,7 +18,7 @@ function jobWith(fields: Partial<Job>, progress: Partial<Job["progress"]> = {}):
 
 test("a duration has two units at most, and none that is 60 of the next", () => {
   const durations: [number, string][] = [
-    [0.0004, "0 s"],
+    [0.0004, "<1 ms"],
     [0.35, "350 ms"],
     [0.9996, "1.0 s"],
     [4.24, "4.2 s"],
@@ -70,28 +71,35 @@ test("cells of a table may have quotes, commas and line breaks, and a line that 
   assert.ok(Number.isNaN(numberIn(rows[1]!, "missing")));
 });
 
-test("a job's pace is what it has done so far, and says nothing before there is something", () => {
-  const started = "2026-01-01T00:00:00Z";
-  const now = Date.parse(started) + 10_000;
-  assert.equal(paceOf(jobWith({ started: null }), now).leftS, undefined);
-  assert.equal(paceOf(jobWith({ started }, { scheduled: 10 }), now).leftS, undefined);
+const started = "2026-01-01T00:00:00Z";
+const pace: Pace = {
+  standing: "running",
+  as_of: "2026-01-01T00:00:10Z",
+  waited_s: 4,
+  ran_s: 6,
+  items_per_s: 5,
+  mini_batches_per_s: 5,
+  left_s: 20,
+  ends: "2026-01-01T00:00:30Z",
+};
 
-  const half = paceOf(
-    jobWith({ started }, { scheduled: 10, done: 4, failed: 1, items_done: 40, items_failed: 10 }),
-    now,
-  );
-  assert.deepEqual(half, { elapsedS: 10, itemsPerS: 4, leftS: 10 });
+test("a job's pace is the server's, and its clock goes on until the next answer", () => {
+  const now = Date.parse(started) + 12_000;
+  assert.equal(paceOf(jobWith({ started: null, pace: null }), now).leftS, undefined);
+  const running = paceOf(jobWith({ started, pace }), now);
+  assert.deepEqual(running, { elapsedS: 8, waitedS: 4, itemsPerS: 5, leftS: 18, ends: pace.ends });
 });
 
-test("a job that has taken over results is as fast as what it does itself", () => {
-  const started = "2026-01-01T00:00:00Z";
-  const resumed = jobWith({ started }, { scheduled: 100, done: 60, resumed: 50, items_done: 60 });
-  assert.equal(paceOf(resumed, Date.parse(started) + 10_000).leftS, 40);
+test("a job without a worker waits, whatever its state is called", () => {
+  const waiting = jobWith({ started, pace: { ...pace, standing: "waiting_for_workers", ran_s: 0, left_s: null } });
+  assert.equal(standingOf(waiting), "waiting_for_workers");
+  const { elapsedS, waitedS, leftS } = paceOf(waiting, Date.parse(started) + 12_000);
+  assert.deepEqual({ elapsedS, waitedS, leftS }, { elapsedS: 0, waitedS: 6, leftS: undefined });
 });
 
-test("the share of a pipeline is that of its steps", () => {
-  const steps = [{ state: "completed" }, { state: "running" }, { state: "waiting" }, { state: "failed" }];
-  assert.equal(shareOf(jobWith({ steps } as Partial<Job>)), 0.5);
+test("the share of a pipeline is that of the steps that have completed", () => {
+  const steps = [{ state: "completed" }, { state: "running" }, { state: "skipped" }, { state: "failed" }];
+  assert.equal(shareOf(jobWith({ type: "pipeline", steps } as Partial<Job>)), 0.25);
   assert.equal(shareOf(jobWith({}, { scheduled: 4, done: 1 })), 0.25);
   assert.equal(shareOf(jobWith({})), 0);
   assert.equal(shareOf(jobWith({ state: "completed" })), 1);
@@ -110,4 +118,22 @@ test("a job without a name is told from others by its script and id", () => {
 test("a state that a later release has made is one that waits", () => {
   assert.equal(kindOf("disk_full"), "failed");
   assert.equal(kindOf("of_a_later_release"), "waiting");
+});
+
+test("times say in which zone they are, which can be switched", () => {
+  const time = "2026-01-31T22:05:06Z";
+  assert.equal(clock(time), "22:05:06 UTC");
+  assert.equal(moment(time), "31 Jan 2026, 22:05:06 UTC");
+  switchZone();
+  assert.equal(zone.value, "UTC");
+  assert.equal(clock(time), "22:05:06 UTC");
+  switchZone();
+});
+
+test("what is done so far leads to the end that is expected", () => {
+  const { times, done, expected } = soFar(100, { bucket_s: 10, items: [1, 2, 3] }, 20, 200);
+  assert.deepEqual(times, [100, 110, 120, 130, 200]);
+  assert.deepEqual(done, [0, 1, 3, 6, null]);
+  assert.deepEqual(expected, [null, null, null, 6, 20]);
+  assert.deepEqual(soFar(0, { bucket_s: 1, items: [4] }, 4, undefined).done, [0, 4]);
 });

@@ -74,7 +74,7 @@ def test_the_filters_of_jobs_are_in_the_address(opened: Tab) -> None:
     opened.open("/jobs?state=failed")
     page.get_by_role("link", name="broken one").wait_for()
     assert page.get_by_role("link", name="good one").count() == 0
-    page.get_by_role("link", name="all", exact=True).click()
+    page.get_by_role("link", name=re.compile("^all")).click()
     page.get_by_role("link", name="good one").wait_for()
     page.get_by_label("Name, id or tag").fill("team= good")
     page.get_by_role("link", name="broken one").wait_for(state="detached")
@@ -207,3 +207,44 @@ def test_a_server_that_restarts_is_waited_for(opened: Tab, shown: Studio) -> Non
     shown.cluster.start("api")
     page.get_by_text("live", exact=True).wait_for()
     page.get_by_text("no connection").wait_for(state="detached")
+
+
+def test_a_search_finds_jobs_beyond_the_first_page_of_the_list(opened: Tab, shown: Studio) -> None:
+    page = opened.page
+    requests: list[str] = []
+    page.on("request", lambda request: requests.append(request.url))
+    opened.open("/jobs?q=nightly")
+    page.get_by_role("link", name="nightly", exact=True).wait_for()
+    assert any("/v1/job-summaries?q=nightly" in each for each in requests)
+    assert page.locator("tr .progress", has_text="4 / 4 steps").count() == 1
+
+    page.get_by_label("Name, id or tag").fill("")
+    page.get_by_role("navigation", name="State").get_by_role("link", name=re.compile(r"^failed [1-9]")).click()
+    page.get_by_role("link", name="good one").wait_for(state="detached")
+    page.get_by_label("Submitted").select_option("last hour")
+    page.get_by_role("link", name="Items").click()
+    assert "state=failed&range=1h&order=items" in page.url
+    page.locator("th[aria-sort=descending]", has_text="Items").wait_for()
+    page.reload()
+    page.get_by_role("link", name="broken one").wait_for()
+
+
+def test_any_number_of_jobs_can_be_chosen(opened: Tab) -> None:
+    page = opened.page
+    opened.open("/jobs?range=24h")
+    for name in ("good one", "broken one", "nightly"):
+        page.get_by_label(f"Choose {name}").check()
+    page.get_by_text("3 chosen").wait_for()
+    assert page.get_by_label("Choose good one").is_checked()
+    page.get_by_label("Choose nightly").uncheck()
+    page.get_by_role("link", name="Compare these two").click()
+    page.get_by_role("heading", name="Compare").wait_for()
+
+
+def test_a_mini_batch_of_a_filtered_list_leaves_the_filter_as_it_is(opened: Tab, shown: Studio) -> None:
+    page = opened.page
+    opened.open(f"/jobs/{shown.jobs['broken']}/mini-batches?state=failed&order=slowest&first=0&end=50")
+    page.locator("table.mini-batches a.row").first.click()
+    page.get_by_role("heading", name=re.compile(r"^Mini-batch \d")).wait_for()
+    assert "state=failed&order=slowest&first=0&end=50&id=" in page.url
+    assert page.get_by_role("button", name="failed", exact=True).get_attribute("aria-pressed") == "true"

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
     from parallelrun.client import Client
     from parallelrun.models import Job
-    from parallelrun.progress.speed import Speed
     from parallelrun.top.snapshot import Snapshot
 
 AnyJob = Annotated[
@@ -55,7 +54,6 @@ def top(
     from rich.console import Console
 
     from parallelrun.cli.output import dump
-    from parallelrun.progress.speed import Speed
     from parallelrun.top.snapshot import take
 
     with connect(url, token) as client:
@@ -67,7 +65,7 @@ def top(
             print(job.id)
         elif form is Format.TABLE:
             console = Console(width=None if sys.stdout.isatty() else _PLAIN_WIDTH, highlight=False, soft_wrap=False)
-            console.print(_drawn(take(client, job), Speed(), _PLAIN_HEIGHT))
+            console.print(_drawn(take(client, job), _PLAIN_HEIGHT))
         else:
             dump(msgspec.to_builtins(take(client, job)), form)
 
@@ -111,21 +109,19 @@ def _watch(client: Client, watched: Job) -> ExitCode:
     from rich.live import Live
 
     from parallelrun.cli.output import say_summary
-    from parallelrun.progress.speed import Speed
     from parallelrun.progress.summary import is_clean, summary
     from parallelrun.top.snapshot import Snapshot, take_patiently
 
-    console, speed = Console(highlight=False, markup=False, emoji=False), Speed()
+    console = Console(highlight=False, markup=False, emoji=False)
     snapshot = Snapshot(job=watched)
     with Live(console=console, screen=True, auto_refresh=False, redirect_stdout=False, redirect_stderr=False) as live:
         for job in client.jobs.follow(watched.id, every_s=_EVERY_S):
-            speed.add(time.monotonic(), job.progress)
             snapshot = take_patiently(client, job, snapshot)
-            live.update(_drawn(snapshot, speed, console.height), refresh=True)
+            live.update(_drawn(snapshot, console.height), refresh=True)
             if not job.has_ended:
                 time.sleep(_EVERY_S / 2)  # however often it changes
     ended = snapshot.job
-    console.print(_drawn(snapshot, speed, console.height))
+    console.print(_drawn(snapshot, console.height))
     lines = summary(
         ended,
         log_hint=lambda log: f"parallelrun job logs {ended.id} {log}",
@@ -136,15 +132,16 @@ def _watch(client: Client, watched: Job) -> ExitCode:
     return of_state(ended.state)
 
 
-def _drawn(snapshot: Snapshot, speed: Speed, height: int) -> RenderableType:
+def _drawn(snapshot: Snapshot, height: int) -> RenderableType:
+    from parallelrun.models.jobs import Pace
     from parallelrun.progress.text import clock
     from parallelrun.top.screen import screen
 
-    job, now = snapshot.job, time.monotonic()
+    job = snapshot.job
     began = job.started or job.submitted
     lasted = ""
     if began:
         ended = datetime.fromisoformat(job.ended) if job.ended else datetime.now(UTC)
         lasted = clock(max(0.0, (ended - datetime.fromisoformat(began)).total_seconds()))
-    items_per_s, left_s = (None, None) if job.has_ended else (speed.items_per_s(now), speed.left_s(now, job.progress))
-    return screen(snapshot, lasted=lasted, items_per_s=items_per_s, left_s=left_s, height=height)
+    pace = job.pace if job.pace is not None and not job.has_ended else Pace()
+    return screen(snapshot, lasted=lasted, items_per_s=pace.items_per_s, left_s=pace.left_s, height=height)

@@ -69,6 +69,23 @@ class NamedOutput(msgspec.Struct, kw_only=True, frozen=True):
     """The folder, file or URL, as the server and the nodes name it, once the job that makes it has begun."""
 
 
+class Pace(msgspec.Struct, kw_only=True, frozen=True):
+    """Pace of a job, and what is left of it, when the server answered."""
+
+    standing: str = ""
+    """queued, waiting_for_workers, starting, running, finalizing or ended."""
+    as_of: str = ""
+    waited_s: float = 0.0
+    """Seconds from the submission, or the last resume or retry, until a mini-batch first had a worker."""
+    ran_s: float = 0.0
+    """Seconds since then, until the end."""
+    items_per_s: float | None = None
+    """Items decided per second in the last minutes; of a job that has ended, in all of its last run."""
+    mini_batches_per_s: float | None = None
+    left_s: float | None = None
+    ends: str | None = None
+
+
 class Job(msgspec.Struct, kw_only=True, frozen=True):
     """A job as it was when the server answered."""
 
@@ -90,6 +107,7 @@ class Job(msgspec.Struct, kw_only=True, frozen=True):
     progress: Progress = msgspec.field(default_factory=Progress)
     summary: str = ""
     """Once it has ended: how, in one sentence. Empty of a server of an earlier release."""
+    pace: Pace | None = None
     failure: Failure | None = None
     errors: list[ErrorCount] = []
     """Once it has ended: the errors that have cost the most items."""

@@ -71,7 +71,7 @@ def figures(facts: Facts) -> Markup | None:
         ("Failed items", f"{progress.items_failed:,}", progress.items_failed > 0),
         ("Rows", f"{progress.rows:,}", False),
         ("Tries that failed", f"{key_figures.failed_tries:,}", False),
-        ("Items per second", per_second(key_figures.items_per_s), False),
+        ("Items per second", per_second(job.pace.items_per_s if job.pace else key_figures.items_per_s), False),
         ("Workers busy", share(key_figures.busy_share), False),
         ("Median mini-batch", seconds(key_figures.median_run_s), False),
         ("99 % are faster than", seconds(key_figures.p99_run_s), False),

@@ -33,6 +33,7 @@ from parallelrun_api.submission.submissions import Submissions
 from parallelrun_api.tries.histories import Histories
 from parallelrun_api.views.feeds import WAIT_S, Feeds
 from parallelrun_api.views.folder_names import FolderNames
+from parallelrun_api.views.job_search import JobSearch
 from parallelrun_api.views.jobs import Jobs
 from parallelrun_core.computes.catalog import ComputeCatalog
 from parallelrun_core.datastores import registry as datastore_registry
@@ -61,6 +62,7 @@ class Context:
     job_views: JobViews
     nodes: Nodes
     jobs: Jobs
+    job_search: JobSearch
     feeds: Feeds
     submissions: Submissions
     cancels: Cancels
@@ -151,6 +153,7 @@ def build_context(settings: ApiSettings) -> Context:
         job_views=job_views,
         nodes=nodes,
         jobs=jobs,
+        job_search=JobSearch(jobs, registry),
         feeds=feeds,
         submissions=submissions,
         cancels=Cancels(settings.root, client),

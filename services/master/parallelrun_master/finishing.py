@@ -31,6 +31,7 @@ from parallelrun_master.outbox.entries import enqueue
 from parallelrun_master.output_requests import OutputRequests
 from parallelrun_master.planning.leftover_warnings import SKIPPED
 from parallelrun_master.planning.shuffling import discard
+from parallelrun_master.policy.thresholds import over_threshold
 
 if TYPE_CHECKING:
     from parallelrun_master.settings import MasterSettings
@@ -114,10 +115,13 @@ class Finishing:
         status = job.registry.status(job.job_id)
         ledger.progress.running = ledger.progress.preparing = ledger.progress.nodes_wanted = 0
         ledger.progress.nodes_why = ""
+        ledger.progress.workers = 0
+        job.note_pace()
         closing = last_closing(job.folder.path)
         about_data = job.warnings.totals()
         job.reports.write_warnings(about_data)
         about_output = [*self._warnings(output), *self._register_outputs()] if output else []
+        failure = self._with_all_counts(status.failure)
         failpoints.reach("finish.before_result")
         result = JobResult(
             job_id=job.job_id,
@@ -130,7 +134,7 @@ class Finishing:
             output_sha256=output.sha256 if output else "",
             order=closing.order if closing else "",
             warnings=[*about_output, *(f"{remark}." for remark in job.remarks), *about_data.summary()],
-            failure=status.failure,
+            failure=failure,
             errors=ledger.errors.costliest(),
             skipped=sum(warning.times for warning in about_data if warning.kind == SKIPPED),
             metrics=last_values(job.folder.logs),
@@ -144,6 +148,14 @@ class Finishing:
             job.move(JobState.COMPLETED)
         failpoints.reach("finish.after_state")
         return result
+
+    def _with_all_counts(self, failure: JobFailure | None) -> JobFailure | None:
+        """Let a threshold that was crossed name all that has failed, as the result does: tries end after it, too."""
+        ledger = self._job.ledger
+        latest = over_threshold(self._job.spec, ledger.progress, ledger.errors)
+        if failure is None or latest is None or failure.code != latest.code:
+            return failure
+        return msgspec.structs.replace(failure, summary=latest.summary)
 
     def retire(self, result: JobResult) -> None:
         """The result is recorded: show it, wait for the agents to leave, and clean up."""

@@ -19,6 +19,7 @@ from parallelrun_master.job_warnings import JobWarnings
 from parallelrun_master.leadership import Leadership
 from parallelrun_master.ledger import Ledger
 from parallelrun_master.policy.error_groups import with_cause
+from parallelrun_master.policy.pace import Pace
 from parallelrun_master.reports import Reports
 
 if TYPE_CHECKING:
@@ -68,6 +69,8 @@ class JobContext:
         """What the disk has damaged and this term has mended, in words for the user."""
         self.remarks: list[str] = []
         """Sentences about how it runs that users would not expect: they are among the warnings of the result."""
+        self.pace: Pace | None = None
+        """Set by `recover()`, once it knows what earlier terms have decided."""
         self._started = 0.0
         self._shown = b""
 
@@ -85,6 +88,7 @@ class JobContext:
         Raises:
             Fenced: another term has begun.
         """
+        self.show_progress()  # before the state says that it runs: what Redis has is of the run before
         self.move(JobState.PROCESSING)
         self._started = self._started or self.registry.now()
         self.queue.show({"started": repr(self._started)})
@@ -126,8 +130,14 @@ class JobContext:
         printable = self.reports.mask.printable
         return msgspec.structs.replace(failure, **{name: printable(getattr(failure, name)) for name in fields})
 
+    def note_pace(self) -> None:
+        """Bring up to date what the progress says of the job's pace."""
+        if self.pace is not None:
+            self.pace.note(self.ledger.progress, time.time(), first_try_at=self.ledger.first_try_at)
+
     def show_progress(self) -> None:
         """Publish the job's progress, and notify those who watch it."""
+        self.note_pace()
         text = msgspec.json.encode(self.ledger.progress)
         if text != self._shown:
             self.queue.show({"progress": text}, event=("progress", text))

@@ -74,6 +74,8 @@ class Ledger:
         self._last_seen = self._forgotten = _BEGINNING
         self._is_synced = True
         self._synced_at = 0.0
+        self.first_try_at = 0.0
+        """Begin of the first try that was recorded in this term, in seconds since the epoch; 0: none was."""
         self._recent_retries: dict[tuple[int, str], None] = {}  # Redis may deliver them again
         self._generation = generation
         self._picked_before: Counter[int] = Counter()  # tries in earlier generations, of those that failed then
@@ -187,6 +189,8 @@ class Ledger:
         decisions = [outcome for outcome in outcomes if outcome.status != "retry"]
         failed_tries = [outcome for outcome in outcomes if outcome.status == "retry"]
         retries = [outcome for outcome in failed_tries if self._note_retry(outcome)]
+        if not self.first_try_at:
+            self.first_try_at = min((outcome.started for outcome in outcomes if outcome.started), default=0.0)
         self._is_synced = False
         accepted = self._log.add(decisions, encoded if not failed_tries else ())
         noted = []

@@ -216,6 +216,7 @@ class Processing:
         running = min(leased, self._nodes.workers)
         self._completion.refresh(now, nodes=self._nodes.alive, running=running, lost=lost, workers=self._nodes.started)
         progress.preparing = self._nodes.preparing(now)
+        progress.workers = self._nodes.started
         progress.published = self._publisher.window.next_id
         if self._speculation is not None and progress.listing_done and progress.published == progress.scheduled:
             self._give_out_again(self._speculation, now)

@@ -43,7 +43,7 @@ def fail_unreadable_job(redis: Redis, folder: JobFolder, why: str, *, term: int)
         except NotFound:
             return None
     status = registry.status(job_id)
-    progress = msgspec.structs.replace(status.progress, running=0, preparing=0, nodes_wanted=0, nodes_why="")
+    progress = msgspec.structs.replace(status.progress, running=0, preparing=0, workers=0, nodes_wanted=0, nodes_why="")
     result = JobResult(
         job_id=job_id, state=status.state, started=status.started, ended=registry.now(), progress=progress,
         failure=status.failure,

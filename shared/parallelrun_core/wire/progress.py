@@ -55,6 +55,23 @@ class Progress(msgspec.Struct, kw_only=True):
     rows: int = 0
     bytes_concatenated: int = 0
     bytes_to_concatenate: int = 0
+    workers: int = 0
+    """Worker processes that nodes have for the job, those still in `init()` included."""
+    queued_at: float = 0.0
+    """Time of the submission, or of the last resume or retry, in seconds since the epoch; 0: a leader of an earlier
+    release."""
+    worked_from: float = 0.0
+    """Time at which a mini-batch first had a worker since `queued_at`, in seconds since the epoch; 0: none has had."""
+    decided_before: int = 0
+    """Mini-batches that were decided before `queued_at`: they say nothing about the pace."""
+    items_before: int = 0
+    recent_from: float = 0.0
+    """Begin of the last minutes in which mini-batches were decided, in seconds since the epoch."""
+    recent_to: float = 0.0
+    """Time of the last change of the two counts that follow."""
+    recent_mini_batches: int = 0
+    """Mini-batches decided from `recent_from` on."""
+    recent_items: int = 0
 
     @property
     def items_found(self) -> int:

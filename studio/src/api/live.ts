@@ -32,6 +32,7 @@ export interface LiveEvent {
 const MOST_EVENTS = 500;
 const REVISION_MS = 1000;
 const RETRY_MS = 2000;
+const QUIET_MS = 5000;
 /** The id before that of the first event. */
 const BEGINNING = "0";
 const TERMINAL = new Set(["completed", "failed", "canceled"]);
@@ -114,6 +115,7 @@ class Follower implements LiveJob {
     if (this.wantsPast) this.events.value = [];
     stream.onopen = () => {
       this.isLive.value = isReachable.value = true;
+      this.keepUp();
     };
     // The browser would connect again by itself, but not after a refusal, and without a word about why.
     stream.onerror = (event) => {
@@ -154,14 +156,22 @@ class Follower implements LiveJob {
 
   private noted(name: string, data: Record<string, unknown>): void {
     this.events.value = [...this.events.value.slice(1 - MOST_EVENTS), { at: this.at, name, data }];
-    if (name === "step" || name === "state") this.later(0, () => void this.refresh());
+    if (name === "step" || name === "state") void this.refresh();
   }
 
-  /** What events don't say of a job: the steps of a pipeline, when it began. */
+  /** What events don't say of a job: its pace, the steps of a pipeline, when it began. */
   private async refresh(): Promise<void> {
     const { round } = this;
     const job = await getJson<Job>(jobPath(this.id)).catch(() => undefined);
-    if (job && round === this.round) this.show(job);
+    if (job && round === this.round && this.stream) this.job.value = job;
+  }
+
+  /** A job of which nothing is heard gets slower all the same. */
+  private keepUp(): void {
+    this.later(QUIET_MS, () => {
+      void this.refresh();
+      this.keepUp();
+    });
   }
 
   private changed(): void {
@@ -170,6 +180,7 @@ class Follower implements LiveJob {
     this.later(REVISION_MS, () => {
       this.isRevisionDue = false;
       this.revision.value++;
+      void this.refresh();
     });
   }
 

@@ -482,6 +482,8 @@ export interface Job {
   progress: Progress;
   /** How it ended, as `completed, but 150 of 5,000 items failed (3 %): ValueError in score.py:17`; empty before. */
   summary: string;
+  /** Null: of a pipeline, whose steps have a pace each. */
+  pace: Pace | null;
   failure: Failure | null;
   /** Once it has ended: the errors that have cost the most items, up to five. */
   errors: ErrorCount[];
@@ -507,6 +509,29 @@ export interface Job {
   links: Links;
 }
 
+/** Counts of a job, or of the steps of a pipeline. */
+export interface JobCounts {
+  /** Mini-batches found so far, or steps. */
+  total: number;
+  /** True if no more will be found. */
+  is_total_final: boolean;
+  done: number;
+  failed: number;
+  running: number;
+  /** Items that are decided. */
+  items: number;
+  /** Items for which something was raised, timed out or died. */
+  items_failed: number;
+  rows: number;
+}
+
+/** The schedule, endpoint or pipeline that made a job. */
+export interface JobMaker {
+  kind: "schedule" | "endpoint" | "pipeline";
+  /** The name of the schedule or endpoint; the id of the pipeline. */
+  name: string;
+}
+
 /** Some of the jobs, newest first. */
 export interface JobPage {
   items: Job[];
@@ -517,6 +542,7 @@ export interface JobPage {
 /** The state of a job. */
 export type JobState = "queued" | "processing" | "finalizing" | "completed" | "failed" | "canceled";
 
+<<<<<<< HEAD
 /** The room that a job takes, or a pipeline with its steps. */
 export interface JobUsage {
   job: string;
@@ -525,6 +551,40 @@ export interface JobUsage {
   jobs: number;
   /** Null: it has not ended. */
   ended: string | null;
+=======
+/** A job in short; `GET /v1/jobs/{job_id}` has all of it. */
+export interface JobSummary {
+  id: string;
+  type: "parallel" | "command" | "pipeline";
+  name: string;
+  /** The entry script, for jobs without a name. */
+  script: string;
+  state: JobState;
+  tags: Record<string, string>;
+  compute: string;
+  owner: string;
+  parent: ParentStep | null;
+  /** Null: a person made it. */
+  maker: JobMaker | null;
+  submitted: string;
+  started: string | null;
+  ended: string | null;
+  counts: JobCounts;
+  pace: Pace | null;
+  /** The reason why it failed, in a sentence; empty: it has not. */
+  why: string;
+}
+
+/** Some of the jobs that were searched for. */
+export interface JobSummaryPage {
+  items: JobSummary[];
+  /** All that were found. */
+  total: number;
+  /** The number of jobs in each state that would be found if no state were asked for. */
+  by_state: Record<string, number>;
+  /** Pass it as `page_token` for the jobs that follow; null: there are none. */
+  next_page_token: string | null;
+>>>>>>> ab723316 (Take a job's pace from what its leader decided in the last minutes)
 }
 
 /** Tries that failed in the same way: with the same type of exception, at the same line of the user's code. */
@@ -777,8 +837,10 @@ export interface Node {
   state: NodeState;
   version: string;
   started: string;
-  /** The jobs that it works for. */
+  /** The jobs that it is ready to work for, with a worker or without. */
   jobs: string[];
+  /** The jobs for which it has busy workers. */
+  work: NodeWork[];
   /** True if user code runs as another user than the agent. */
   workers_apart: boolean;
   /** All that the node has; 0: an agent of an earlier release doesn't say. */
@@ -853,6 +915,15 @@ export interface NodeStacks {
 /** The state of a node. */
 export type NodeState = "ready" | "disk_full" | "draining" | "lost";
 
+/** The work of a node for one job. */
+export interface NodeWork {
+  job: string;
+  /** The name of the job. */
+  name: string;
+  /** Busy workers that it has for the job. */
+  workers: number;
+}
+
 /** An output in an object store, which the server doesn't read: fetch it from there. */
 export interface OutputElsewhere {
   /** The name of the output; empty for that of the job, which has the rows. */
@@ -867,6 +938,31 @@ export interface OutputFile {
   sha256: string;
   /** `sorted`, or `listing` when an input folder was too large to be sorted. */
   order: string;
+}
+
+/** Pace of a job, and what is left of it, at the time of the answer. */
+export interface Pace {
+  /**
+   * `waiting_for_workers`: no node has a worker for it; `starting`: its workers begin, with their environment and
+   * `init()`.
+   */
+  standing: "queued" | "waiting_for_workers" | "starting" | "running" | "finalizing" | "ended";
+  /** Time of the answer. */
+  as_of: string;
+  /**
+   * Seconds from the submission, or the last resume or retry, until a mini-batch first had a worker; they grow while
+   * it waits.
+   */
+  waited_s: number;
+  /** Seconds since then, until the end. */
+  ran_s: number;
+  /** Items decided per second in the last minutes; of a job that has ended, in all of its last run. */
+  items_per_s: number | null;
+  mini_batches_per_s: number | null;
+  /** Seconds until all is decided at this pace; null: not known yet. */
+  left_s: number | null;
+  /** Time at which it then ends. */
+  ends: string | null;
 }
 
 /** The pipeline and the step that a job is of. */
@@ -1033,6 +1129,25 @@ export interface Progress {
   rows: number;
   bytes_concatenated: number;
   bytes_to_concatenate: number;
+  /** Worker processes that nodes have for the job, those still in `init()` included. */
+  workers: number;
+  /**
+   * Time of the submission, or of the last resume or retry, in seconds since the epoch; 0: a leader of an earlier
+   * release.
+   */
+  queued_at: number;
+  /** Time at which a mini-batch first had a worker since `queued_at`, in seconds since the epoch; 0: none has had. */
+  worked_from: number;
+  /** Mini-batches that were decided before `queued_at`: they say nothing about the pace. */
+  decided_before: number;
+  items_before: number;
+  /** Begin of the last minutes in which mini-batches were decided, in seconds since the epoch. */
+  recent_from: number;
+  /** Time of the last change of the two counts that follow. */
+  recent_to: number;
+  /** Mini-batches decided from `recent_from` on. */
+  recent_mini_batches: number;
+  recent_items: number;
 }
 
 /** Things of one kind that a sweep removes. */

@@ -1,6 +1,7 @@
 // The plane of a chart over time: where a value is on it, and the lines and labels around.
 
 import type { JSX } from "preact";
+import { written, zone } from "../words/times";
 import { timeTicks } from "./scale";
 
 export interface Plot {
@@ -39,20 +40,26 @@ export function plotOf(
     top: TOP,
     bottom,
     values,
-    times: timeTicks(from, to, Math.floor((right - left) / LABEL), -60 * new Date(from * 1000).getTimezoneOffset()),
+    times: timeTicks(from, to, Math.floor((right - left) / LABEL), offsetAt(from)),
     x: (time) => left + ((time - from) / span) * (right - left),
     y: (value) => bottom - (value / highest) * (bottom - TOP),
     timeAt: (x) => from + ((x - left) / (right - left)) * span,
   };
 }
 
+/** Seconds by which the zone that is chosen is ahead of UTC. */
+const offsetAt = (time: number): number => (zone.value === "UTC" ? 0 : -60 * new Date(time * 1000).getTimezoneOffset());
+
 /** As exact as labels that are so many seconds apart have to be. */
 function clockFor(step: number): Intl.DateTimeFormat {
   const digits = step < 0.01 ? 3 : step < 0.1 ? 2 : 1;
-  if (step < 1)
-    return new Intl.DateTimeFormat("en-GB", { minute: "2-digit", second: "2-digit", fractionalSecondDigits: digits });
-  return new Intl.DateTimeFormat("en-GB", { timeStyle: step % 60 ? "medium" : "short" });
+  if (step < 1) return written({ minute: "2-digit", second: "2-digit", fractionalSecondDigits: digits });
+  return written({ timeStyle: step % 60 ? "medium" : "short" });
 }
+
+/** No label is cut off at an end of the axis. */
+const anchorAt = (x: number, { left, right }: Plot): string =>
+  x > right - LABEL / 3 ? "end" : x < left + LABEL / 4 ? "start" : "middle";
 
 export function Axes({ plot, format }: { plot: Plot; format: (value: number) => string }): JSX.Element {
   const step = plot.times[1] === undefined ? 1 : plot.times[1] - plot.times[0]!;
@@ -68,7 +75,7 @@ export function Axes({ plot, format }: { plot: Plot; format: (value: number) => 
         </g>
       ))}
       {plot.times.map((time) => (
-        <text key={time} x={plot.x(time)} y={plot.bottom + 17} text-anchor="middle">
+        <text key={time} x={plot.x(time)} y={plot.bottom + 17} text-anchor={anchorAt(plot.x(time), plot)}>
           {clock.format(time * 1000)}
         </text>
       ))}

@@ -2,7 +2,7 @@
 
 import type { JSX } from "preact";
 import { useRef, useState } from "preact/hooks";
-import { clock } from "../words/times";
+import { clock, zoneName } from "../words/times";
 import { Axes, plotOf, type Plot } from "./axes";
 import { byteTicks, valueTicks } from "./scale";
 import { useWidth } from "./width";
@@ -13,6 +13,8 @@ export interface Line {
   kind: "first" | "second" | "third" | "bad";
   values: (number | null)[];
   isFilled?: boolean;
+  /** It is expected, and has not happened yet. */
+  isDashed?: boolean;
 }
 
 interface Props {
@@ -94,7 +96,7 @@ export function LineChart({
             {shown !== undefined && <b>{values[shown] === null ? "–" : format(values[shown]!)}</b>}
           </span>
         ))}
-        {shown !== undefined && <span class="at">{clock(times[shown]! * 1000)}</span>}
+        <span class="at">{shown === undefined ? zoneName() : clock(times[shown]! * 1000)}</span>
       </p>
     </div>
   );
@@ -111,7 +113,7 @@ function Path({ line, times, plot }: { line: Line; times: number[]; plot: Plot }
   return (
     <g class={line.kind}>
       {line.isFilled && <path class="area" d={area} />}
-      <path class="line" d={path} />
+      <path class={line.isDashed ? "line dashed" : "line"} d={path} />
       {line.values.map(
         (value, index) =>
           value !== null &&

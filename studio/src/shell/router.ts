@@ -23,15 +23,20 @@ export function go(to: string, { replace = false }: { replace?: boolean } = {}):
   if (place.value.path !== before) scrollTo(0, 0);
 }
 
-/** Change parts of the query; an empty value takes its part away. What a filter is set to need not be gone back to. */
-export function ask(changes: Record<string, string | undefined>): void {
+/** The address of this view with parts of its query changed; an empty value takes its part away. */
+export function linkWith(changes: Record<string, string | undefined>): string {
   const query = new URLSearchParams(place.value.query);
   for (const [name, value] of Object.entries(changes)) {
     if (value) query.set(name, value);
     else query.delete(name);
   }
   const text = query.toString();
-  go(`${place.value.path}${text && "?"}${text}`, { replace: true });
+  return `${place.value.path}${text && "?"}${text}`;
+}
+
+/** Change parts of the query; an empty value takes its part away. What a filter is set to need not be gone back to. */
+export function ask(changes: Record<string, string | undefined>): void {
+  go(linkWith(changes), { replace: true });
 }
 
 /** Follow the links of the page without loading it again; the server's own, and those to elsewhere, are left alone. */

@@ -6,6 +6,7 @@ import { session, signOut } from "../api/session";
 import { Icon, type IconName } from "../parts/icon";
 import { isHelpOpen } from "./keys";
 import { place } from "./router";
+import { switchZone, zone, zoneName } from "../words/times";
 import { nextTheme, theme } from "./theme";
 
 const NOUNS = [
@@ -39,6 +40,15 @@ export function TopBar(): JSX.Element {
             no connection
           </span>
         )}
+        <button
+          type="button"
+          class="bare zone"
+          onClick={switchZone}
+          aria-label={`Times are ${zone.value === "UTC" ? "in UTC" : `local (${zoneName()})`}. Change`}
+          title={`Times are ${zone.value === "UTC" ? "in UTC" : "local"}; logs are in UTC`}
+        >
+          {zone.value === "UTC" ? "UTC" : "local"}
+        </button>
         <button
           type="button"
           class="bare"

@@ -9,7 +9,7 @@ import type { Node } from "../api/types";
 import { Empty, Shown } from "../parts/notice";
 import { Bar } from "../parts/bar";
 import { State } from "../parts/state";
-import { bytes, percent } from "../words/numbers";
+import { bytes, counted, percent } from "../words/numbers";
 import { age } from "../words/times";
 import { Computes } from "./computes";
 
@@ -83,15 +83,14 @@ function NodeCard({ node }: { node: Node }): JSX.Element {
           </div>
         ))}
       </dl>
-      {node.jobs.length > 0 && (
-        <p class="sub">
-          Works for{" "}
-          {node.jobs.map((id) => (
-            <a key={id} href={`/jobs/${id}`}>
-              <code>{id}</code>
-            </a>
+      {node.work.length > 0 && (
+        <ul class="work" aria-label={`Jobs that ${node.node} works for`}>
+          {node.work.map(({ job, name, workers }) => (
+            <li key={job}>
+              <a href={`/jobs/${job}`}>{name || job}</a> <span class="sub">{counted(workers, "worker")}</span>
+            </li>
           ))}
-        </p>
+        </ul>
       )}
     </li>
   );

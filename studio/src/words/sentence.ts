@@ -2,15 +2,15 @@
 
 import type { Job } from "../api/types";
 import { count, counted } from "./numbers";
-import type { Pace } from "./pace";
-import { duration } from "./times";
+import { standingOf, stepsIn, type Pace } from "./pace";
+import { clock, duration } from "./times";
 
 export function sentenceOf(job: Job, pace: Pace): string {
   switch (job.state) {
     case "queued":
       return "Waits for a leader: it begins as soon as a master is free.";
     case "processing":
-      return job.type === "pipeline" ? stepsOf(job) : `${processing(job)}${left(pace)}`;
+      return job.type === "pipeline" ? stepsOf(job) : `${processing(job, pace)}${left(pace)}`;
     case "finalizing":
       return "All mini-batches are decided. The workers end, and the output is put together.";
     case "completed":
@@ -22,33 +22,42 @@ export function sentenceOf(job: Job, pace: Pace): string {
   }
 }
 
-function processing(job: Job): string {
+function processing(job: Job, pace: Pace): string {
   const { done, failed, scheduled, listing_done, preparing, bytes_shuffled, bytes_to_shuffle } = job.progress;
   if (bytes_shuffled < bytes_to_shuffle) return "The rows of the table are being grouped by their keys";
   if (preparing && !done && !failed) return `${counted(preparing, "node")} build the Python environment of the workers`;
   if (!scheduled) return "The input is being listed";
+  const standing = standingOf(job);
+  if (standing === "waiting_for_workers")
+    return `Waits for workers for ${duration(pace.waitedS)}${done + failed ? `, with ${counted(done + failed, "mini-batch", "mini-batches")} of ${count(scheduled)} decided` : ""}`;
+  if (standing === "starting") return "Its workers start: init() runs, and no mini-batch yet";
   const total = listing_done ? count(scheduled) : `${count(scheduled)} found so far`;
   const bad = failed ? `; ${counted(failed, "has", "have")} failed` : "";
   return `${count(done + failed)} of ${total} mini-batches are decided${bad}`;
 }
 
-const left = ({ leftS }: Pace): string => (leftS === undefined ? "." : `. About ${duration(Math.max(1, leftS))} left.`);
+const left = ({ leftS, ends }: Pace): string =>
+  leftS === undefined || !ends ? "." : `. About ${duration(leftS)} left: it ends about ${clock(ends)}.`;
 
 function stepsOf(job: Job): string {
   const names = job.steps.filter((step) => step.state === "running").map((step) => step.name);
-  const done = job.steps.filter((step) => step.state === "completed").length;
+  const done = stepsIn(job, "completed");
   const now = names.length ? ` Now: ${names.slice(0, 3).join(", ")}${names.length > 3 ? " …" : ""}.` : "";
   return `${done} of ${counted(job.steps.length, "step")} have completed.${now}`;
 }
 
 function completed(job: Job, pace: Pace): string {
-  const { items_done, items_failed, failed, rows } = job.progress;
   const took = ` in ${duration(pace.elapsedS)}`;
   if (job.type === "pipeline") return `All ${counted(job.steps.length, "step")} have ended${took}.`;
   if (job.type === "command") return `The command has ended${took}.`;
-  const bad =
-    items_failed || failed
-      ? `, but ${counted(items_failed, "item")} in ${counted(failed, "mini-batch", "mini-batches")} failed`
-      : "";
-  return `${counted(items_done, "item")} gave ${counted(rows, "row")}${took}${bad}.`;
+  const { items_done, items_short, rows, failed } = job.progress;
+  // What has gone wrong, or is less than one may expect, the server says for all in the same words.
+  if (job.summary && (failed || lostItems(job) || items_short))
+    return `${capital(job.summary)}. It took ${duration(pace.elapsedS)}.`;
+  return `${counted(items_done, "item")} gave ${counted(rows, "row")}${took}.`;
 }
+
+/** Items for which something was raised, timed out or died. Without a row alone, they have not failed. */
+export const lostItems = ({ progress }: Pick<Job, "progress">): number => progress.items_failed - progress.items_short;
+
+const capital = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);

@@ -6,6 +6,8 @@ const KINDS: Record<string, Kind> = {
   queued: "waiting",
   waiting: "waiting",
   ready: "waiting",
+  waiting_for_workers: "waiting",
+  starting: "waiting",
   processing: "running",
   finalizing: "running",
   running: "running",

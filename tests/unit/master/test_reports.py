@@ -80,7 +80,8 @@ def test_the_checkpoints_are_told_for_each_input(tmp_path: Path) -> None:
 def test_the_overview_and_its_table(tmp_path: Path) -> None:
     overview = Overview(tmp_path)
     overview.progress(Progress(scheduled=5), 1.0)
-    overview.progress(Progress(scheduled=10, listing_done=True, done=4, failed=1, running=2), 20.0)
+    paced = {"recent_from": 100.0, "recent_to": 119.0, "recent_mini_batches": 5}
+    overview.progress(Progress(scheduled=10, listing_done=True, done=4, failed=1, running=2, **paced), 20.0, now=119.0)  # type: ignore[arg-type]
     overview.concatenation(Progress())
     overview.concatenation(Progress(bytes_concatenated=5, bytes_to_concatenate=10))
     (path,) = tmp_path.glob("job_progress_overview.??????????.txt")
@@ -100,23 +101,15 @@ def test_the_overview_and_its_table(tmp_path: Path) -> None:
     ]
 
 
-def test_the_time_that_is_left_is_told_at_the_speed_of_this_turn(tmp_path: Path) -> None:
-    """After a retry by the user most has been decided long ago."""
-    overview = Overview(tmp_path)
-    for decided, elapsed_s in ((900, 0.0), (900, 5.0), (910, 20.0), (1000, 90.0)):
-        overview.progress(Progress(scheduled=1000, listing_done=True, done=decided), elapsed_s)
-    (path,) = tmp_path.glob("job_progress_overview.??????????.txt")
-    left = [line.rpartition("estimated remaining ")[2] for line in path.read_text().splitlines()]
-    assert left == ["unknown.", "unknown.", "180 s.", "0 s."]
-
-
 def test_the_time_that_is_left_is_told_by_items_while_mini_batches_are_cut(tmp_path: Path) -> None:
     overview = Overview(tmp_path)
     for done, elapsed_s in ((0, 0.0), (100, 10.0)):
         progress = Progress(scheduled=20, done=done // 10, items_scheduled=200, items_ahead=300, items_done=done)
-        overview.progress(progress, elapsed_s)
+        progress.recent_from, progress.recent_to = 100.0, 100.0 + elapsed_s
+        progress.recent_mini_batches, progress.recent_items = done // 10, done
+        overview.progress(progress, elapsed_s, now=100.0 + elapsed_s)
         progress.all_found = True
-        overview.progress(progress, elapsed_s)
+        overview.progress(progress, elapsed_s, now=100.0 + elapsed_s)
     (path,) = tmp_path.glob("job_progress_overview.??????????.txt")
     left = [line.rpartition("estimated remaining ")[2] for line in path.read_text().splitlines() if "remaining" in line]
     assert left == ["unknown.", "40 s."]

@@ -59,6 +59,48 @@ class Progress(Answer):
     rows: int = 0
     bytes_concatenated: int = 0
     bytes_to_concatenate: int = 0
+    workers: int = 0
+    """Worker processes that nodes have for the job, those still in `init()` included."""
+    queued_at: float = 0.0
+    """Time of the submission, or of the last resume or retry, in seconds since the epoch; 0: a leader of an earlier
+    release."""
+    worked_from: float = 0.0
+    """Time at which a mini-batch first had a worker since `queued_at`, in seconds since the epoch; 0: none has had."""
+    decided_before: int = 0
+    """Mini-batches that were decided before `queued_at`: they say nothing about the pace."""
+    items_before: int = 0
+    recent_from: float = 0.0
+    """Begin of the last minutes in which mini-batches were decided, in seconds since the epoch."""
+    recent_to: float = 0.0
+    """Time of the last change of the two counts that follow."""
+    recent_mini_batches: int = 0
+    """Mini-batches decided from `recent_from` on."""
+    recent_items: int = 0
+
+
+Standing = Literal["queued", "waiting_for_workers", "starting", "running", "finalizing", "ended"]
+
+
+class Pace(Answer):
+    """Pace of a job, and what is left of it, at the time of the answer."""
+
+    standing: Standing
+    """`waiting_for_workers`: no node has a worker for it; `starting`: its workers begin, with their environment and
+    `init()`."""
+    as_of: Time
+    """Time of the answer."""
+    waited_s: float = 0.0
+    """Seconds from the submission, or the last resume or retry, until a mini-batch first had a worker; they grow while
+    it waits."""
+    ran_s: float = 0.0
+    """Seconds since then, until the end."""
+    items_per_s: float | None = None
+    """Items decided per second in the last minutes; of a job that has ended, in all of its last run."""
+    mini_batches_per_s: float | None = None
+    left_s: float | None = None
+    """Seconds until all is decided at this pace; null: not known yet."""
+    ends: Time | None = None
+    """Time at which it then ends."""
 
 
 class ErrorCount(Answer):
@@ -183,6 +225,8 @@ class Job(Answer):
     progress: Progress
     summary: str = ""
     """How it ended, as `completed, but 150 of 5,000 items failed (3 %): ValueError in score.py:17`; empty before."""
+    pace: Pace | None = None
+    """Null: of a pipeline, whose steps have a pace each."""
     failure: Failure | None = None
     errors: list[ErrorCount] = Field(default=[])
     """Once it has ended: the errors that have cost the most items, up to five."""

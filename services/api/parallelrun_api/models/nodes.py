@@ -56,6 +56,16 @@ class NodeGpu(Answer):
     memory_bytes: int | None
 
 
+class NodeWork(Answer):
+    """The work of a node for one job."""
+
+    job: str
+    name: str
+    """The name of the job."""
+    workers: int
+    """Busy workers that it has for the job."""
+
+
 class Node(Answer):
     """A node."""
 
@@ -68,7 +78,9 @@ class Node(Answer):
     version: str
     started: Time
     jobs: list[str]
-    """The jobs that it works for."""
+    """The jobs that it is ready to work for, with a worker or without."""
+    work: list[NodeWork]
+    """The jobs for which it has busy workers."""
     workers_apart: bool
     """True if user code runs as another user than the agent."""
     memory_bytes: int

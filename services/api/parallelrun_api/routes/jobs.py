@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from contextlib import closing
+from datetime import UTC, datetime
 from typing import Annotated, Any, Final
 
 from anyio.to_thread import run_sync
@@ -12,12 +13,22 @@ from fastapi import APIRouter, Header, Query, Request, Response
 
 from parallelrun_api.context import Context, Ctx
 from parallelrun_api.http.answers import encoded_answer, json_answer
-from parallelrun_api.http.paging import DEFAULT_LIMIT, Limit, PageToken, page_answer
+from parallelrun_api.http.paging import (
+    DEFAULT_LIMIT,
+    Limit,
+    PageToken,
+    clamped,
+    decode_numbers,
+    encode_token,
+    page_answer,
+)
 from parallelrun_api.models import Job, JobPage
+from parallelrun_api.models.job_summaries import JobSummaryPage
 from parallelrun_api.people.person import CURRENT
 from parallelrun_api.routes.responses import JobId, TraceParent, problems
 from parallelrun_api.submission.idempotency import checked_key
 from parallelrun_api.submission.upload import FORM_TYPE, JSON_TYPE, YAML_TYPES, read_upload
+from parallelrun_api.views.job_search import JobQuery, Order
 from parallelrun_api.views.jobs import Wanted
 from parallelrun_api.views.shown import etag, matches
 from parallelrun_core.ids import JOB_ID
@@ -165,6 +176,70 @@ async def list_jobs(
         limit=limit,
         page_token=page_token,
     )
+
+
+@router.get("/job-summaries", summary="Search jobs", response_model=JobSummaryPage, responses=problems(429))
+async def search_jobs(
+    context: Ctx,
+    *,
+    limit: Limit = DEFAULT_LIMIT,
+    page_token: PageToken = "",
+    q: Annotated[
+        str,
+        Query(
+            description="Words, all of which are in the name, id, type, tags, script, compute, owner or maker.",
+            max_length=500,
+        ),
+    ] = "",
+    status: Annotated[JobState | None, Query(description="Only jobs in this state.")] = None,
+    tag: Annotated[str, Query(description="Only jobs with this tag: `name` or `name=value`.", max_length=500)] = "",
+    compute: Annotated[str, Query(description="Only jobs on this compute.", max_length=200)] = "",
+    maker: Annotated[
+        str,
+        Query(
+            description="Only jobs made by a `schedule`, `endpoint` or `pipeline`, or by one, as `schedule:nightly`.",
+            pattern="^((schedule|endpoint|pipeline)(:.{1,300})?)?$",
+        ),
+    ] = "",
+    owner: Annotated[
+        str | None, Query(description="Only jobs of this person; empty: of whoever runs the server.")
+    ] = None,
+    since: Annotated[datetime | None, Query(description="Only jobs submitted at this time or later.")] = None,
+    until: Annotated[datetime | None, Query(description="Only jobs submitted at this time or earlier.")] = None,
+    parent: Annotated[str, Query(description="Only the steps of this pipeline.", pattern=f"^({JOB_ID})?$")] = "",
+    steps: Annotated[bool, Query(description="Also jobs that are steps of pipelines.")] = False,
+    order_by: Annotated[Order, Query(description="The column to sort by; the largest or latest first.")] = "submitted",
+    ascending: Annotated[bool, Query(description="The smallest or earliest first.")] = False,
+) -> Response:
+    """Find jobs among all, each in short, with the number of them in each state."""
+    query = JobQuery(
+        text=q,
+        state=status,
+        tag=tag,
+        compute=compute,
+        maker=maker,
+        owner=CURRENT.get().only_owner if CURRENT.get().only_owner is not None else owner,
+        since=_epoch(since, float("-inf")),
+        until=_epoch(until, float("inf")),
+        parent=parent,
+        has_steps=steps,
+        order=order_by,
+        is_ascending=ascending,
+    )
+    offset, most = decode_numbers(page_token, "found", 1)[0] if page_token else 0, clamped(limit)
+
+    def encoded() -> str:
+        page, following = context.job_search.page(query, offset=offset, limit=most)
+        token = encode_token("found", following) if following is not None else None
+        return page.model_copy(update={"next_page_token": token}).model_dump_json()
+
+    return encoded_answer(await context.job_lists.run((search_jobs, query, offset, most), encoded))
+
+
+def _epoch(time: datetime | None, otherwise: float) -> float:
+    if time is None:
+        return otherwise
+    return (time if time.tzinfo is not None else time.replace(tzinfo=UTC)).timestamp()
 
 
 @router.get(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated
 
 import msgspec
@@ -12,6 +13,7 @@ from parallelrun_api.context import Ctx
 from parallelrun_api.http.answers import json_answer
 from parallelrun_api.models import Finding, Node, NodeCheck, NodeCheckAsked, NodeGpu, NodeList, NodePressure
 from parallelrun_api.models.answer import Asked
+from parallelrun_api.models.nodes import NodeWork
 from parallelrun_api.routes.responses import problems
 from parallelrun_api.views.shown import rfc3339
 from parallelrun_core.checks.stores import refusals
@@ -34,7 +36,9 @@ class CheckRequest(Asked):
 @router.get("/nodes", summary="List nodes", response_model=NodeList, responses=problems())
 def list_nodes(context: Ctx) -> Response:
     """All known nodes, by name. A `lost` one has been silent for longer than its lease."""
-    return json_answer(NodeList(items=[_node(info, is_alive) for info, is_alive in context.nodes.all()]))
+    return json_answer(
+        NodeList(items=[_node(info, is_alive, context.jobs.name_of) for info, is_alive in context.nodes.all()])
+    )
 
 
 @router.post(
@@ -63,7 +67,8 @@ def _pressure(info: NodeInfo) -> NodePressure | None:
     return NodePressure(of=pressure.of, cpu=pressure.cpu, io=pressure.io, memory=pressure.memory) if pressure else None
 
 
-def _node(info: NodeInfo, is_alive: bool) -> Node:
+def _node(info: NodeInfo, is_alive: bool, name_of: Callable[[str], str]) -> Node:
+    workers = info.workers if is_alive else {}
     return Node(
         node=info.node,
         host=info.host,
@@ -73,6 +78,7 @@ def _node(info: NodeInfo, is_alive: bool) -> Node:
         version=info.version,
         started=rfc3339(info.started),
         jobs=info.jobs if is_alive else [],
+        work=[NodeWork(job=job, name=name_of(job), workers=busy) for job, busy in sorted(workers.items()) if busy],
         workers_apart=info.workers_apart,
         memory_bytes=info.memory_bytes,
         disk_free_bytes=info.disk_free_bytes,

@@ -116,6 +116,10 @@ async def show_throughput(
     context: Ctx,
     *,
     points: Annotated[int, Query(ge=1, le=500, description="At most so many buckets.")] = 200,
+    least_items: Annotated[
+        int,
+        Query(ge=0, le=10_000, description="Buckets have so many items on average: rates of fewer are chance."),
+    ] = 0,
 ) -> Response:
     """Mini-batches and items that were decided, tries that failed, and busy workers, from the start until now."""
 
@@ -124,9 +128,9 @@ async def show_throughput(
 
         _, history = _looked_at(context, job_id)
         with history.lock:
-            return throughput(history, points)
+            return throughput(history, points, least_items=least_items)
 
-    return await _answered(request, context, (show_throughput, job_id, points), answer)
+    return await _answered(request, context, (show_throughput, job_id, points, least_items), answer)
 
 
 @router.get(

@@ -20,9 +20,15 @@ if TYPE_CHECKING:
 _MOST_SORTED: Final = 100_000
 
 
-def throughput(history: History, points: int) -> Throughput:
-    """The job from its first try until now, or to its end, in at most so many buckets, each of them whole cells."""
+def throughput(history: History, points: int, *, least_items: int = 0) -> Throughput:
+    """The job from its first try until now, or to its end, in at most so many buckets, each of them whole cells.
+
+    Args:
+        least_items: a bucket has as many items on average, or it is the only one.
+    """
     grid, clock = history.summary.grid, clock_of(history)
+    if least_items:
+        points = min(points, max(1, int(grid.of_all["items"].sum()) // least_items))
     size = max(1, -(-grid.used // points))
     buckets = -(-grid.used // size)
 

@@ -16,7 +16,7 @@ from parallelrun_core.errors import CorruptLog, NewerSchema, NotFound
 from parallelrun_core.folder.disk_floor import NO_FLOOR, DiskFloor
 from parallelrun_core.folder.job_folder import JobFolder, job_folder
 from parallelrun_core.folder.records import JobRecord, JobResult
-from parallelrun_core.folder.unreadable import SkippedJobs
+from parallelrun_core.folder.unreadable import UNREADABLE, SkippedJobs
 from parallelrun_core.ids import is_from
 from parallelrun_core.layout import job_ids
 from parallelrun_core.lru_cache import LruCache
@@ -70,6 +70,7 @@ class Jobs:
         """From the id of a job that is a step to that of its pipeline."""
         self._ended = LruCache[tuple[JobStatus, models.Job]](_ENDED)
         """As they were shown last, each with the status of that time: one that is reopened gets another."""
+        self._names = LruCache[str](_STEPS)
         self._skipped = SkippedJobs(root)
 
     def folder(self, job_id: str) -> JobFolder:
@@ -100,6 +101,17 @@ class Jobs:
             job = job.model_copy(update={"notes": [*job.notes, note]})
         return job
 
+    def name_of(self, job_id: str) -> str:
+        """Return the name of a job; empty if it has none, or nothing can be read of it."""
+        name = self._names.get(job_id)
+        if name is None:
+            try:
+                name = str(self.folder(job_id).record().spec.get("name") or "")
+            except UNREADABLE:
+                return ""
+            self._names.put(job_id, name)
+        return name
+
     def submitted(self, job_id: str) -> models.Job:
         """A job that was just accepted, even while Redis is away."""
         folder = self.folder(job_id)
@@ -115,12 +127,18 @@ class Jobs:
         self, record: JobRecord, status: JobStatus | None, result: JobResult | None, *, is_redis_there: bool
     ) -> models.Job:
         if not record.is_pipeline:
-            return job_of(record, status, result)
+            return job_of(record, status, result, queued_at=self._requeued_at(record.job_id, status, result))
         folder = self.folder(record.job_id)
         submitted = self._pipelines.submitted(folder) or self._pipelines.remember(record)
         job = job_of(record, status, result, mask=submitted.mask, spec=submitted.shown)
         steps, outputs = self._pipelines.steps(folder, submitted, is_redis_there=is_redis_there)
         return job.model_copy(update={"steps": steps, "outputs": outputs})
+
+    def _requeued_at(self, job_id: str, status: JobStatus | None, result: JobResult | None) -> float | None:
+        """Return when a job was resumed or retried that waits since; None: it has not been, or waits no more."""
+        if result is not None or status is None or status.state is not JobState.QUEUED or not status.generation:
+            return None
+        return self.folder(job_id).reopenings()[-1].at
 
     def _standing(self, folder: JobFolder) -> tuple[JobStatus | None, JobResult | None, Exception | None]:
         """Return what Redis knows, what is recorded, and why Redis can't be asked, if it can't."""
@@ -204,7 +222,13 @@ class Jobs:
         if result is None and away is not None:
             raise away
         spec = {name: value for name, value in record.spec.items() if name != "steps"}
-        job = job_of(record, status, result, spec=masked_spec(spec) if record.is_pipeline else None)
+        job = job_of(
+            record,
+            status,
+            result,
+            spec=masked_spec(spec) if record.is_pipeline else None,
+            queued_at=self._requeued_at(folder.job_id, status, result),
+        )
         if job_filter.has_archived and Marks(folder).is_archived:
             return (
                 job.model_copy(update={"archived": True}) if job_filter.takes(parent, record.owner, job.state) else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 from zlib import crc32
@@ -9,6 +10,7 @@ from zlib import crc32
 import msgspec
 
 from parallelrun_api import models
+from parallelrun_core.wire import pace
 from parallelrun_core.wire.ending import how_completed
 from parallelrun_core.wire.masking import Mask, masked_spec
 from parallelrun_core.wire.progress import Progress
@@ -29,6 +31,7 @@ def job_of(
     *,
     mask: Mask | None = None,
     spec: dict[str, Any] | None = None,
+    queued_at: float | None = None,
 ) -> models.Job:
     """A job as it is shown, without its steps. A recorded result takes precedence; a job that Redis doesn't know is
     queued.
@@ -36,12 +39,14 @@ def job_of(
     Args:
         mask: of its record, if the caller has it.
         spec: as it may be shown, if the caller has it.
+        queued_at: time of the last resume or retry, if there was one.
     """
     mask = mask or Mask(record.spec)
     progress = result.progress if result else status.progress if status else Progress()
     if record.resumed:
         # Known before a leader counts.
         progress = msgspec.structs.replace(progress, resumed=record.resumed.mini_batches)
+    state = result.state if result else status.state if status else JobState.QUEUED
     failure = result.failure if result else status.failure if status else None
     started = result.started if result else status.started if status else None
     ended = result.ended if result else status.ended if status else None
@@ -51,13 +56,22 @@ def job_of(
         parent=models.ParentStep(job=record.parent.job_id, step=record.parent.step) if record.parent else None,
         name=str(record.spec.get("name", "")),
         owner=record.owner,
-        state=result.state if result else status.state if status else JobState.QUEUED,
+        state=state,
         version=status.version if status else 0,
         submitted=rfc3339(record.submitted),
         started=rfc3339(started) if started is not None else None,
         ended=rfc3339(ended) if ended is not None else None,
         progress=progress_of(progress),
         summary=mask.printable(summary_of(result)) if result else "",
+        pace=None
+        if record.is_pipeline
+        else pace_of(
+            state,
+            progress,
+            queued_at=record.submitted if queued_at is None else queued_at,
+            started=started,
+            ended=ended,
+        ),
         failure=_failure(failure, mask) if failure else None,
         errors=_errors(result.errors, mask) if result else [],
         skipped=result.skipped if result else 0,
@@ -67,6 +81,33 @@ def job_of(
         spec=masked_spec(record.spec) if spec is None else spec,
         notes=[mask.printable(note) for note in record.notes],
         links=_links(record.job_id),
+    )
+
+
+def pace_of(
+    state: JobState, progress: Progress, *, queued_at: float, started: float | None, ended: float | None
+) -> models.Pace:
+    """The pace of a job as it is shown now.
+
+    Args:
+        queued_at: time of the submission, or of the last resume or retry, for a job that no leader has begun since.
+    """
+    now = time.time()
+    if state is JobState.QUEUED:
+        progress = msgspec.structs.replace(progress, queued_at=queued_at, worked_from=0.0)
+    elif not progress.queued_at and started is not None:  # led by an earlier release
+        progress = msgspec.structs.replace(progress, queued_at=queued_at, worked_from=started)
+    until = (ended or now) if state.is_terminal else now
+    left_s = pace.left_s(progress, now) if state is JobState.PROCESSING else None
+    return models.Pace(
+        standing=pace.standing_of(state, progress).value,
+        as_of=rfc3339(until),
+        waited_s=round(pace.waited_s(progress, until), 3),
+        ran_s=round(pace.ran_s(progress, until), 3),
+        items_per_s=pace.overall_items_per_s(progress, until) if state.is_terminal else pace.items_per_s(progress, now),
+        mini_batches_per_s=None if state.is_terminal else pace.mini_batches_per_s(progress, now),
+        left_s=left_s,
+        ends=rfc3339(now + left_s) if left_s is not None else None,
     )
 
 

@@ -24,7 +24,10 @@ from parallelrun_master.pipelines.reports import PipelineReports
 from parallelrun_master.policy.failed_steps import EndedStep, failure_of
 
 _MOST_WARNINGS: Final = 50
-_NO_COUNTS: Final = ("listing_done", "all_found", "chosen_size", "chosen_why")
+_NO_COUNTS: Final = (
+    "listing_done", "all_found", "chosen_size", "chosen_why", "nodes_why", "workers", "queued_at", "worked_from",
+    "recent_from", "recent_to", "recent_mini_batches", "recent_items",
+)  # fmt: skip
 
 
 class Ending:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from datetime import UTC, datetime
 from pathlib import Path
 
 from parallelrun_core.layout import Logs
+from parallelrun_core.wire import pace
 from parallelrun_core.wire.progress import Progress
 from parallelrun_master.reports.files import append_text
 
@@ -22,9 +24,6 @@ class Overview:
 
     def __init__(self, logs: Path) -> None:
         self._logs = logs
-        self._began: dict[bool, tuple[float, int]] = {}
-        """When this term's progress was first reported, and how much was decided then: of items, while only the number
-        of these is known, or of mini-batches."""
         self._table = Logs(logs).metrics(f"{datetime.now(UTC):%Y%m%d%H%M%S}") / "progress.csv"
 
     def say(self, text: str) -> None:
@@ -33,9 +32,14 @@ class Overview:
         path = self._logs / f"job_progress_overview.{now:%Y%m%d%H}.txt"
         append_text(path, f"{now.isoformat(timespec='milliseconds')} {text}\n")
 
-    def progress(self, progress: Progress, elapsed_s: float) -> None:
-        """Say how much is processed."""
-        left_s = self._left_s(progress, elapsed_s)
+    def progress(self, progress: Progress, elapsed_s: float, *, now: float | None = None) -> None:
+        """Say how much is processed.
+
+        Args:
+            now: the time in seconds since the epoch, if it isn't that of the call.
+        """
+        is_decided = progress.listing_done and progress.decided >= progress.scheduled > 0
+        left_s = 0.0 if is_decided else pace.left_s(progress, time.time() if now is None else now)
         self._add_row(progress, elapsed_s, left_s)
         total = f"{progress.scheduled:,}" + ("" if progress.listing_done else " so far")
         if not progress.decided:
@@ -47,20 +51,6 @@ class Overview:
             f"{progress.running:,} running, {progress.failed:,} failed, "
             f"{progress.retried:,} tries repeated; estimated remaining {remaining}."
         )
-
-    def _left_s(self, progress: Progress, elapsed_s: float) -> float | None:
-        """Return the seconds left at the speed of this term: what an earlier term or job decided
-        took none of its time.
-        """
-        done, total = progress.decided, progress.scheduled
-        by_items = progress.all_found and not progress.listing_done
-        if by_items:
-            done, total = progress.items_done + progress.items_failed, progress.items_found
-        began_s, before = self._began.setdefault(by_items, (elapsed_s, done))
-        decided, remaining = done - before, total - done
-        if progress.listing_done and done and not remaining:
-            return 0.0
-        return (elapsed_s - began_s) * remaining / decided if progress.knows_items and decided > 0 else None
 
     def concatenation(self, progress: Progress) -> None:
         """Say how much of the output is written."""

@@ -3,10 +3,10 @@
 import type { JSX } from "preact";
 import { isOver } from "../../api/live";
 import type { Job } from "../../api/types";
-import { bytes, count, rate, short } from "../../words/numbers";
-import { shareOf, type Pace } from "../../words/pace";
-import { percent } from "../../words/numbers";
-import { duration } from "../../words/times";
+import { bytes, count, counted, rate, short } from "../../words/numbers";
+import { itemsFound, stepsIn, type Pace } from "../../words/pace";
+import { lostItems } from "../../words/sentence";
+import { clock, duration } from "../../words/times";
 
 interface Figure {
   name: string;
@@ -33,14 +33,17 @@ export function Figures({ job, pace }: { job: Job; pace: Pace }): JSX.Element {
 }
 
 function figuresOf(job: Job, pace: Pace): Figure[] {
-  const time: Figure = {
-    name: isOver(job) ? "Took" : "Running for",
-    value: job.started ? duration(pace.elapsedS) : "–",
-  };
-  if (job.type === "pipeline")
-    return [{ name: "Steps", value: count(job.steps.length), more: percent(shareOf(job)) }, time];
-  const { done, failed, scheduled, listing_done, running, retried, lost, items_done, items_failed, rows } =
-    job.progress;
+  const waited = `waited ${duration(pace.waitedS)}`;
+  const time: Figure =
+    isOver(job) || pace.elapsedS || !job.pace
+      ? {
+          name: isOver(job) ? "Took" : "Running for",
+          value: pace.elapsedS ? duration(pace.elapsedS) : "–",
+          ...(pace.waitedS > 1 ? { more: waited } : {}),
+        }
+      : { name: "Waits for", value: duration(pace.waitedS) };
+  if (job.type === "pipeline") return [steps(job), time];
+  const { done, failed, scheduled, listing_done, running, retried, lost, items_done, items_short, rows } = job.progress;
   const known = listing_done || isOver(job);
   const figures: Figure[] = [
     {
@@ -50,23 +53,43 @@ function figuresOf(job: Job, pace: Pace): Figure[] {
     },
     {
       name: "Items",
-      value: short(items_done),
-      ...(items_failed ? { more: `${count(items_failed)} failed`, isMoreBad: true } : {}),
+      value: short(items_done + items_short),
+      ...(lostItems(job)
+        ? { more: `${count(lostItems(job))} failed`, isMoreBad: true }
+        : known && !isOver(job)
+          ? { more: `of ${short(itemsFound(job))}` }
+          : {}),
     },
     { name: "Pace", value: rate(pace.itemsPerS) },
     {
       name: "Failed",
       value: count(failed),
       ...(failed ? { isBad: true } : {}),
-      ...(retried ? { more: `${count(retried)} tries repeated` } : {}),
+      ...(retried ? { more: `${counted(retried, "try", "tries")} repeated` } : {}),
     },
     time,
   ];
   if (!isOver(job)) {
-    figures.push({ name: "Left", value: pace.leftS === undefined ? "–" : `≈ ${duration(pace.leftS)}` });
+    figures.push({
+      name: "Left",
+      value: pace.leftS === undefined ? "–" : `≈ ${duration(pace.leftS)}`,
+      ...(pace.ends ? { more: `ends about ${clock(pace.ends)}` } : {}),
+    });
     figures.push({ name: "At work", value: count(running), more: "mini-batches" });
   } else if (rows)
     figures.push({ name: "Rows", value: short(rows), ...(job.output ? { more: bytes(job.output.bytes) } : {}) });
   if (lost) figures.push({ name: "Lost nodes", value: count(lost), more: "deliveries made again", isBad: true });
   return figures;
+}
+
+function steps(job: Job): Figure {
+  const parts = ["failed", "canceled", "skipped", "running", "waiting"].flatMap((state) => {
+    const steps = stepsIn(job, state);
+    return steps ? [`${count(steps)} ${state}`] : [];
+  });
+  return {
+    name: "Steps done",
+    value: `${count(stepsIn(job, "completed"))} of ${count(job.steps.length)}`,
+    ...(parts.length ? { more: parts.join(", "), isMoreBad: stepsIn(job, "failed") > 0 } : {}),
+  };
 }

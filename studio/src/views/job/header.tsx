@@ -6,19 +6,21 @@ import type { Job } from "../../api/types";
 import { Bar, itemShares, progressShares, type Share } from "../../parts/bar";
 import { Copy } from "../../parts/copy";
 import { Mark, State } from "../../parts/state";
-import { itemsFound, paceOf } from "../../words/pace";
-import { sentenceOf } from "../../words/sentence";
+import { itemsFound, paceOf, standingOf, stepsIn } from "../../words/pace";
+import { counted } from "../../words/numbers";
+import { lostItems, sentenceOf } from "../../words/sentence";
 import { kindOf } from "../../words/states";
 import { moment } from "../../words/times";
 import { titleOf } from "../../words/title";
-import { tagsOf } from "../jobs/matching";
+import { tagsOf } from "../jobs/tags";
 import { Actions } from "./actions";
 import { Cause } from "./cause";
 import { Figures } from "./figures";
+import { Holders } from "./holders";
 
 export function Header({ job, live, now }: { job: Job; live: LiveJob; now: number }): JSX.Element {
   const pace = paceOf(job, now);
-  const isMixed = job.state === "completed" && job.progress.items_failed + job.progress.failed > 0;
+  const isMixed = job.state === "completed" && (job.progress.failed > 0 || lostItems(job) > 0);
   return (
     <header class="job-head">
       <p class="crumbs">
@@ -32,7 +34,7 @@ export function Header({ job, live, now }: { job: Job; live: LiveJob; now: numbe
       </p>
       <div class="heading">
         <h1>{titleOf(job)}</h1>
-        <State state={job.state} />
+        <State state={standingOf(job)} />
         {live.isLive.value && (
           <span class="chip live" title="Changes are shown as they happen">
             live
@@ -43,16 +45,23 @@ export function Header({ job, live, now }: { job: Job; live: LiveJob; now: numbe
       <p class="sub">
         <code>{job.id}</code> <Copy text={job.id} label="Copy the job's id" />
         <span>submitted {moment(job.submitted)}</span>
-        {tagsOf(job).map((tag) => (
+        {tagsOf(job.spec).map((tag) => (
           <span key={tag} class="chip">
             {tag}
           </span>
         ))}
       </p>
-      <div class={`sentence ${isMixed ? "mixed" : kindOf(job.state)}`} aria-live="polite">
-        <Mark state={job.state} />
+      <div class={`sentence ${isMixed ? "mixed" : kindOf(standingOf(job))}`} aria-live="polite">
+        <Mark state={standingOf(job)} />
         <div>
           <p>{sentenceOf(job, pace)}</p>
+          {standingOf(job) === "waiting_for_workers" && <Holders job={job} />}
+          {job.progress.items_short > 0 && !job.failure && isOver(job) && (
+            <p class="sub">
+              {counted(job.progress.items_short, "item has", "items have")} no row of their own: run() returned fewer
+              rows than items, as a job that sums up does. For these, nothing was raised.
+            </p>
+          )}
           {job.failure && <Cause job={job} failure={job.failure} />}
         </div>
       </div>
@@ -70,13 +79,12 @@ function wholeOf(job: Job): { total: number; shares: Share[]; isOpen: boolean } 
       return { total: itemsFound(job), shares: itemShares(progress), isOpen: false };
     return { total: progress.scheduled, shares: progressShares(progress), isOpen: !progress.listing_done };
   }
-  const inState = (...states: string[]): number => job.steps.filter(({ state }) => states.includes(state)).length;
   return {
     total: job.steps.length,
     shares: [
-      { kind: "done", value: inState("completed", "skipped") },
-      { kind: "failed", value: inState("failed", "canceled") },
-      { kind: "running", value: inState("running") },
+      { kind: "done", value: stepsIn(job, "completed") },
+      { kind: "failed", value: stepsIn(job, "failed", "canceled") },
+      { kind: "running", value: stepsIn(job, "running") },
     ],
     isOpen: false,
   };

@@ -2,17 +2,18 @@
 
 import type { JSX } from "preact";
 import { isOver } from "../../api/live";
-import type { Job } from "../../api/types";
+import type { JobSummary } from "../../api/types";
 import { Bar, progressShares } from "../../parts/bar";
 import { State } from "../../parts/state";
+import { linkWith } from "../../shell/router";
 import { count, rate, short } from "../../words/numbers";
-import { paceOf } from "../../words/pace";
-import { age, duration, moment } from "../../words/times";
+import { paceOf, standingOf } from "../../words/pace";
+import { age, clock, duration, moment } from "../../words/times";
 import { titleOf } from "../../words/title";
-import { tagsOf } from "./matching";
+import { written } from "./tags";
 
 interface Props {
-  job: Job;
+  job: JobSummary;
   now: number;
   isChosen: boolean;
   toggle: () => void;
@@ -22,10 +23,11 @@ export function JobRow({ job, now, isChosen, toggle }: Props): JSX.Element {
   const pace = paceOf(job, now);
   const isOpen = !isOver(job);
   const name = titleOf(job);
+  const { maker, owner, why } = job;
   return (
     <tr>
       <td class="tick">
-        <input type="checkbox" aria-label={`Compare ${name}`} checked={isChosen} onChange={toggle} />
+        <input type="checkbox" aria-label={`Choose ${name}`} checked={isChosen} onChange={toggle} />
       </td>
       <th scope="row" class="name">
         <a class="row" href={`/jobs/${job.id}`}>
@@ -33,7 +35,17 @@ export function JobRow({ job, now, isChosen, toggle }: Props): JSX.Element {
         </a>
         <span class="sub">
           {job.type !== "parallel" && <span class="chip">{job.type}</span>}
-          {tagsOf(job).map((tag) => (
+          {maker && maker.kind !== "pipeline" && (
+            <a class="chip" href={linkWith({ maker: `${maker.kind}:${maker.name}` })}>
+              {maker.kind} {maker.name}
+            </a>
+          )}
+          {owner && (
+            <a class="chip" href={linkWith({ owner })}>
+              {owner}
+            </a>
+          )}
+          {written(job.tags).map((tag) => (
             <span key={tag} class="chip">
               {tag}
             </span>
@@ -42,18 +54,26 @@ export function JobRow({ job, now, isChosen, toggle }: Props): JSX.Element {
         </span>
       </th>
       <td>
-        <State state={job.state} />
+        <State state={standingOf(job)} />
+        {why && <span class="sub message">{why}</span>}
       </td>
-      <td class="progress">{job.type === "pipeline" ? null : <Progress job={job} />}</td>
+      <td class="progress">
+        <Progress job={job} />
+      </td>
       <td class="number" data-label="items">
-        {job.progress.items_done ? short(job.progress.items_done) : "–"}
+        {job.counts.items ? short(job.counts.items) : "–"}
       </td>
       <td class="number" data-label="pace">
         {rate(pace.itemsPerS)}
       </td>
       <td class="number">
-        {job.started ? duration(pace.elapsedS) : "–"}
-        {isOpen && pace.leftS !== undefined && <span class="sub">{duration(pace.leftS)} left</span>}
+        {pace.elapsedS ? duration(pace.elapsedS) : "–"}
+        {isOpen && !pace.elapsedS && pace.waitedS > 0 && <span class="sub">waits {duration(pace.waitedS)}</span>}
+        {isOpen && pace.leftS !== undefined && (
+          <span class="sub" title={pace.ends && `ends about ${clock(pace.ends)}`}>
+            {duration(pace.leftS)} left
+          </span>
+        )}
       </td>
       <td class="number" title={moment(job.submitted)}>
         {age(job.submitted, now)}
@@ -62,19 +82,17 @@ export function JobRow({ job, now, isChosen, toggle }: Props): JSX.Element {
   );
 }
 
-function Progress({ job }: { job: Job }): JSX.Element {
-  const { done, failed, scheduled, listing_done } = job.progress;
-  const isOpen = !listing_done && !isOver(job);
+function Progress({ job }: { job: JobSummary }): JSX.Element | null {
+  const { done, failed, total, is_total_final } = job.counts;
+  const isOpen = !is_total_final && !isOver(job);
+  if (!total && isOver(job)) return null;
+  const unit = job.type === "pipeline" ? " steps" : "";
   return (
     <>
-      <Bar
-        label={`Progress of ${titleOf(job)}`}
-        total={scheduled}
-        shares={progressShares(job.progress)}
-        isOpen={isOpen}
-      />
+      <Bar label={`Progress of ${titleOf(job)}`} total={total} shares={progressShares(job.counts)} isOpen={isOpen} />
       <span class="sub">
-        {count(done + failed)} / {isOpen ? `${count(scheduled)} …` : count(scheduled)}
+        {count(done + failed)} / {isOpen ? `${count(total)} …` : count(total)}
+        {unit}
         {failed > 0 && <span class="bad"> · {count(failed)} failed</span>}
       </span>
     </>

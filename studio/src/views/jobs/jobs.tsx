@@ -1,114 +1,139 @@
-// All jobs, the newest first. What is filtered is in the URL.
+// All jobs, the newest first. What is filtered and how it is sorted is in the URL; the server does it.
 
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { useEvery, useNow } from "../../api/every";
-import { getJson, type Page } from "../../api/http";
 import { isOver } from "../../api/live";
 import { useLoaded } from "../../api/loaded";
-import { apiPath } from "../../api/paths";
-import type { Job } from "../../api/types";
+import type { JobSummary } from "../../api/types";
 import { Empty, Shown } from "../../parts/notice";
-import { ask, place } from "../../shell/router";
+import { linkWith, place } from "../../shell/router";
+import { count, counted } from "../../words/numbers";
 import { Filters } from "./filters";
+import { FirstRun } from "./first_run";
 import { JobRow } from "./job_row";
-import { matches } from "./matching";
+import { keyOf, questionOf, search } from "./search";
 
 const EVERY_MS = 2000;
-const PAGE = 50;
 
 export function Jobs(): JSX.Element {
   const { query } = place.value;
-  const [state, text, parent] = [query.get("state") ?? "", query.get("q") ?? "", query.get("parent") ?? ""];
+  const key = keyOf(query);
   const [pages, setPages] = useState(1);
   const [chosen, choose] = useState<string[]>([]);
   const jobs = useLoaded(
-    `${state} ${parent}`,
-    (signal) => load(state, parent, pages, signal),
+    "jobs",
+    (signal) => search(questionOf(query, Date.now()), pages, signal),
     useEvery(EVERY_MS),
-    String(pages),
+    `${pages} ${key}`,
   );
   const now = useNow(jobs.value?.items.some((job) => !isOver(job)) ?? false);
   const toggle = (id: string): void =>
-    choose((before) => (before.includes(id) ? before.filter((each) => each !== id) : [...before.slice(-1), id]));
+    choose((before) => (before.includes(id) ? before.filter((each) => each !== id) : [...before, id]));
 
   return (
     <div class="page">
       <div class="heading">
         <h1>Jobs</h1>
-        {chosen.length === 2 && (
-          <a class="button" href={`/compare?jobs=${chosen.join(",")}`}>
-            Compare these two
-          </a>
+        {chosen.length > 0 && (
+          <p class="chosen">
+            <b>{count(chosen.length)} chosen</b>
+            {chosen.length === 2 ? (
+              <a class="button" href={`/compare?jobs=${chosen.join(",")}`}>
+                Compare these two
+              </a>
+            ) : (
+              <span class="sub">choose two to compare them</span>
+            )}
+            <button type="button" class="quiet" onClick={() => choose([])}>
+              Choose none
+            </button>
+          </p>
         )}
       </div>
-      <Filters state={state} text={text} onText={(q) => ask({ q })} />
+      <Filters counts={jobs.value?.by_state} />
       <Shown of={jobs}>
-        {({ items, next_page_token }) => {
-          const shown = items.filter((job) => matches(job, text));
-          return (
-            <>
-              {shown.length ? (
-                <Table jobs={shown} now={now} chosen={chosen} toggle={toggle} />
-              ) : (
-                <None isFiltered={Boolean(state || text || parent)} />
-              )}
-              {next_page_token && (
-                <p class="more">
+        {({ items, total, next_page_token }) => (
+          <>
+            {items.length ? (
+              <Table jobs={items} now={now} chosen={chosen} toggle={toggle} />
+            ) : key ? (
+              <Empty>
+                No job is like this. <a href="/jobs">Show all jobs</a>
+              </Empty>
+            ) : (
+              <FirstRun />
+            )}
+            {items.length > 0 && (
+              <p class="more">
+                <span class="sub">
+                  {items.length < total ? `${count(items.length)} of ${counted(total, "job")}` : counted(total, "job")}
+                </span>
+                {next_page_token && (
                   <button type="button" onClick={() => setPages(pages + 1)}>
-                    Show older jobs
+                    Show more jobs
                   </button>
-                </p>
-              )}
-            </>
-          );
-        }}
+                )}
+              </p>
+            )}
+          </>
+        )}
       </Shown>
     </div>
   );
 }
 
-async function load(status: string, parent: string, pages: number, signal: AbortSignal): Promise<Page<Job>> {
-  let page: Page<Job> = { items: [], next_page_token: "" };
-  for (let number = 0; number < pages && page.next_page_token !== null; number++) {
-    const path = apiPath("/jobs", { status, parent, limit: PAGE, page_token: page.next_page_token });
-    const next = await getJson<Page<Job>>(path, signal);
-    page = { ...next, items: [...page.items, ...next.items] };
-  }
-  return page;
-}
-
 interface TableProps {
-  jobs: Job[];
+  jobs: JobSummary[];
   now: number;
   chosen: string[];
   toggle: (id: string) => void;
 }
 
+/** Its columns: by what the server sorts each, and whether its smallest comes first when it is asked for. */
+const COLUMNS: { title: string; order?: string; isNumber?: boolean; isUp?: boolean }[] = [
+  { title: "Job", order: "name", isUp: true },
+  { title: "State", order: "state", isUp: true },
+  { title: "Progress" },
+  { title: "Items", order: "items", isNumber: true },
+  { title: "Pace", order: "pace", isNumber: true },
+  { title: "Time", order: "time", isNumber: true },
+  { title: "Submitted", order: "submitted", isNumber: true },
+];
+
 function Table({ jobs, now, chosen, toggle }: TableProps): JSX.Element {
+  const { query } = place.value;
+  const current = query.get("order") ?? "submitted";
+  const isUp = Boolean(query.get("up"));
   return (
     <table class="jobs">
-      <caption class="unseen">Jobs, the newest first</caption>
+      <caption class="unseen">Jobs</caption>
       <thead>
         <tr>
           <th scope="col">
-            <span class="unseen">Compare</span>
+            <span class="unseen">Choose</span>
           </th>
-          <th scope="col">Job</th>
-          <th scope="col">State</th>
-          <th scope="col">Progress</th>
-          <th scope="col" class="number">
-            Items
-          </th>
-          <th scope="col" class="number">
-            Pace
-          </th>
-          <th scope="col" class="number">
-            Time
-          </th>
-          <th scope="col" class="number">
-            Submitted
-          </th>
+          {COLUMNS.map(({ title, order, isNumber, isUp: isUpFirst = false }) => {
+            const isCurrent = order === current;
+            const next = isCurrent ? !isUp : isUpFirst;
+            return (
+              <th
+                key={title}
+                scope="col"
+                class={isNumber ? "number" : ""}
+                aria-sort={isCurrent ? (isUp ? "ascending" : "descending") : undefined}
+              >
+                {order ? (
+                  <a href={linkWith({ order: order === "submitted" ? "" : order, up: next ? "1" : "" })}>
+                    {title}
+                    {isCurrent && <span aria-hidden="true">{isUp ? " ↑" : " ↓"}</span>}
+                  </a>
+                ) : (
+                  title
+                )}
+              </th>
+            );
+          })}
         </tr>
       </thead>
       <tbody>
@@ -117,19 +142,5 @@ function Table({ jobs, now, chosen, toggle }: TableProps): JSX.Element {
         ))}
       </tbody>
     </table>
-  );
-}
-
-function None({ isFiltered }: { isFiltered: boolean }): JSX.Element {
-  if (isFiltered)
-    return (
-      <Empty>
-        No job is like this. <a href="/jobs">Show all jobs</a>
-      </Empty>
-    );
-  return (
-    <Empty>
-      No job yet. Submit the first one with <code>parallelrun job create --file job.yml</code>: it appears here at once.
-    </Empty>
   );
 }

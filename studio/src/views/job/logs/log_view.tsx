@@ -137,8 +137,8 @@ function Tools({ job, path, part, at, follows, follow }: ToolsProps): JSX.Elemen
   return (
     <>
       {part && (
-        <span class="sub">
-          {bytes(part.size)}
+        <span class="sub" title="The lines of logs have the time in UTC, whatever the page shows">
+          times in UTC · {bytes(part.size)}
           {part.begin > 0 && `, the last ${percent((part.end - part.begin) / part.size)}`}
         </span>
       )}

@@ -11,10 +11,9 @@ import { Card } from "../../../parts/card";
 import { Choice } from "../../../parts/choice";
 import { Empty, Shown } from "../../../parts/notice";
 import { State } from "../../../parts/state";
-import { ask, place } from "../../../shell/router";
+import { ask, linkWith, place } from "../../../shell/router";
 import { bytes, count } from "../../../words/numbers";
 import { clock, duration } from "../../../words/times";
-import { linkToMiniBatch } from "../links";
 import type { Range } from "./range";
 
 const PAGE = 25;
@@ -56,7 +55,7 @@ export function Listed({ job, revision, range }: { job: Job; revision: number; r
       <Shown of={listed}>
         {({ items, next_page_token }) => (
           <>
-            {items.length ? <Table job={job} items={items} /> : <Empty>None is like this.</Empty>}
+            {items.length ? <Table items={items} /> : <Empty>None is like this.</Empty>}
             {next_page_token && (
               <p class="more">
                 <button type="button" onClick={() => setPages(pages + 1)}>
@@ -88,7 +87,7 @@ async function load(
   return page;
 }
 
-function Table({ job, items }: { job: Job; items: MiniBatch[] }): JSX.Element {
+function Table({ items }: { items: MiniBatch[] }): JSX.Element {
   return (
     <div class="scroll tall" tabIndex={0} role="region" aria-label="Table of mini-batches">
       <table class="mini-batches">
@@ -119,7 +118,7 @@ function Table({ job, items }: { job: Job; items: MiniBatch[] }): JSX.Element {
         </thead>
         <tbody>
           {items.map((each) => (
-            <Row key={each.id} job={job} of={each} />
+            <Row key={each.id} of={each} />
           ))}
         </tbody>
       </table>
@@ -127,12 +126,12 @@ function Table({ job, items }: { job: Job; items: MiniBatch[] }): JSX.Element {
   );
 }
 
-function Row({ job, of }: { job: Job; of: MiniBatch }): JSX.Element {
+function Row({ of }: { of: MiniBatch }): JSX.Element {
   const seconds = (value: number | null): string => (value === null ? "–" : duration(value));
   return (
     <tr>
       <th scope="row">
-        <a class="row" href={linkToMiniBatch(job.id, of.id)}>
+        <a class="row" href={linkWith({ id: String(of.id) })}>
           {count(of.id)}
         </a>
       </th>

@@ -27,10 +27,10 @@ function OfMiniBatches({ job, live, now }: TabProps): JSX.Element {
   const throughput = useThroughput(job, live.revision.value);
   return (
     <div class="grid">
-      <AdviceCard job={job} />
-      <Phases job={job} now={now} throughput={throughput.value} />
-      <ThroughputCard of={throughput} />
       <Errors job={job} revision={live.revision.value} />
+      <Phases job={job} now={now} throughput={throughput.value} />
+      <ThroughputCard job={job} of={throughput} />
+      <AdviceCard job={job} />
       <Metrics job={job} />
       <Notes job={job} />
     </div>

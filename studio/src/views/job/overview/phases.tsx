@@ -7,8 +7,8 @@ import { Bar, progressShares, type Share } from "../../../parts/bar";
 import { Card } from "../../../parts/card";
 import { Mark } from "../../../parts/state";
 import { bytes, count, counted } from "../../../words/numbers";
-import { itemsFound } from "../../../words/pace";
-import { secondsBetween, duration } from "../../../words/times";
+import { itemsFound, paceOf, type Pace } from "../../../words/pace";
+import { duration } from "../../../words/times";
 
 interface Phase {
   name: string;
@@ -53,11 +53,12 @@ export function Phases({
 }
 
 function phasesOf(job: Job, now: number, tries: Tries | undefined): Phase[] {
+  const pace = paceOf(job, now);
   return [
-    waiting(job, now),
+    waiting(job, pace),
     ...shuffling(job),
     scheduling(job, tries),
-    processing(job, now, tries),
+    processing(job, tries, pace),
     concatenation(job, now, tries),
   ];
 }
@@ -75,17 +76,17 @@ const toldIn = (told: string, milliseconds: number): string =>
 /** How a phase stands that has not come to its end when its job has ended. */
 const left = (job: Job): string => (job.state === "canceled" ? "canceled" : "failed");
 
-function waiting(job: Job, now: number): Phase {
-  const waited = secondsBetween(job.submitted, job.started ?? job.ended ?? now);
-  const state = job.started ? "done" : isOver(job) ? left(job) : "waiting";
-  const done = job.started ? 1 : 0;
+/** From the submission, or the last resume or retry, until a worker has the first mini-batch. */
+function waiting(job: Job, pace: Pace): Phase {
+  const isDone = job.progress.worked_from > 0 && job.state !== "queued";
+  const state = isDone ? "done" : isOver(job) ? left(job) : "waiting";
   return {
     name: "Waiting",
     state,
     total: 1,
-    shares: [{ kind: "done", value: done }],
+    shares: [{ kind: "done", value: isDone ? 1 : 0 }],
     isOpen: state === "waiting",
-    told: duration(Math.max(0, waited)),
+    told: duration(pace.waitedS),
   };
 }
 
@@ -128,8 +129,9 @@ function scheduling(job: Job, tries: Tries | undefined): Phase {
   };
 }
 
-function processing(job: Job, now: number, tries: Tries | undefined): Phase {
-  const { scheduled, listing_done, done, failed, running } = job.progress;
+function processing(job: Job, tries: Tries | undefined, pace: Pace): Phase {
+  const { scheduled, listing_done, done, failed } = job.progress;
+  const running = isOver(job) ? 0 : job.progress.running;
   const isDone = listing_done && done + failed >= scheduled;
   const state = isDone
     ? failed && !done
@@ -146,8 +148,9 @@ function processing(job: Job, now: number, tries: Tries | undefined): Phase {
     name: "Processing",
     state,
     total: scheduled,
-    shares: progressShares(job.progress),
-    told: tries ? toldIn(told, (state === "running" ? now : tries.end) - tries.begin) : told,
+    shares: progressShares({ done, failed, running }),
+    told:
+      state === "running" ? toldIn(told, pace.elapsedS * 1000) : tries ? toldIn(told, tries.end - tries.begin) : told,
   };
 }
 

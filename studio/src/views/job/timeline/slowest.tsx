@@ -8,6 +8,9 @@ import { count } from "../../../words/numbers";
 import { duration } from "../../../words/times";
 import { linkToMiniBatch } from "../links";
 
+/** Below this, a factor of the median says more of the clock than of the mini-batch. */
+const SHORTEST_S = 0.001;
+
 export function Slowest({ job, timeline }: { job: Job; timeline: Timeline }): JSX.Element | null {
   if (!timeline.slowest.length) return null;
   return (
@@ -29,7 +32,7 @@ export function Slowest({ job, timeline }: { job: Job; timeline: Timeline }): JS
         rows={timeline.slowest.map((each) => [
           <a href={linkToMiniBatch(job.id, each.mini_batch)}>{count(each.mini_batch)}</a>,
           duration(each.run_s),
-          each.times_median?.toFixed(1) ?? "–",
+          (timeline.median_run_s ?? 0) < SHORTEST_S ? "–" : (each.times_median?.toFixed(1) ?? "–"),
           `${each.node}/${each.process}`,
           duration(each.begin_s),
         ])}

@@ -1,0 +1,92 @@
+"""Pace of a job: how long it has waited and worked, how fast it is, and how much time is left.
+
+The leader notes what is decided in the last minutes (`Progress.recent_…`). The page, REST, command line and reports get
+their figures from here, so that none of them counts what an earlier run of the job has decided.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import TYPE_CHECKING, Final
+
+from parallelrun_core.wire.states import JobState
+
+if TYPE_CHECKING:
+    from parallelrun_core.wire.progress import Progress
+
+_SHORTEST_S: Final = 1.0
+"""A pace that was measured for less time is chance."""
+
+
+class Standing(StrEnum):
+    """Where a job stands: its state, with waiting and working told apart."""
+
+    QUEUED = "queued"
+    WAITING_FOR_WORKERS = "waiting_for_workers"
+    """A leader has it, and no node has a worker for it."""
+    STARTING = "starting"
+    """Its workers are being started: environments are built, `init()` runs."""
+    RUNNING = "running"
+    FINALIZING = "finalizing"
+    ENDED = "ended"
+
+
+def standing_of(state: JobState, progress: Progress) -> Standing:
+    """Return where a job stands."""
+    if state.is_terminal:
+        return Standing.ENDED
+    if state is not JobState.PROCESSING:
+        return Standing(state.value)
+    has_work = progress.published > progress.decided
+    if progress.running or not progress.queued_at or not has_work:
+        return Standing.RUNNING
+    if progress.preparing:
+        return Standing.STARTING
+    if not progress.workers:
+        return Standing.WAITING_FOR_WORKERS
+    return Standing.RUNNING if progress.worked_from else Standing.STARTING
+
+
+def waited_s(progress: Progress, until: float) -> float:
+    """Seconds from the submission, or the last resume or retry, to the first worker; to `until` if there was none."""
+    return max(0.0, (progress.worked_from or until) - progress.queued_at) if progress.queued_at else 0.0
+
+
+def ran_s(progress: Progress, until: float) -> float:
+    """Seconds from the first worker since then to `until`; 0: none yet."""
+    return max(0.0, until - progress.worked_from) if progress.worked_from else 0.0
+
+
+def mini_batches_per_s(progress: Progress, now: float) -> float | None:
+    """Mini-batches decided per second in the last minutes; None while it is too early to tell."""
+    return _per_s(progress.recent_mini_batches, progress, now)
+
+
+def items_per_s(progress: Progress, now: float) -> float | None:
+    """Items decided per second in the last minutes; None while it is too early to tell."""
+    return _per_s(progress.recent_items, progress, now)
+
+
+def overall_items_per_s(progress: Progress, until: float) -> float | None:
+    """Items decided per second in all of the last run, which ended at `until`."""
+    ran = ran_s(progress, until)
+    items = progress.items_done + progress.items_failed - progress.items_before
+    return items / ran if ran > 0 and items > 0 else None
+
+
+def left_s(progress: Progress, now: float) -> float | None:
+    """Seconds until everything is decided at the pace of the last minutes; None while the total or the pace isn't
+    known."""
+    items = progress.items_done + progress.items_failed
+    if progress.knows_items and progress.items_found > items:
+        left, per_s = progress.items_found - items, items_per_s(progress, now)
+    elif progress.listing_done:  # a table, whose rows are known once they are read
+        left, per_s = progress.scheduled - progress.decided, mini_batches_per_s(progress, now)
+    else:
+        return None
+    return left / per_s if per_s and left > 0 else None
+
+
+def _per_s(count: int, progress: Progress, now: float) -> float | None:
+    lasted = max(now, progress.recent_to) - progress.recent_from
+    return count / lasted if count and progress.recent_from and lasted >= _SHORTEST_S else None

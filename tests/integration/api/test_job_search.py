@@ -1,0 +1,62 @@
+"""Jobs are searched for among all of them, sorted by any column, and counted by state."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.integration.api.conftest import Site
+
+pytestmark = pytest.mark.integration
+
+
+def found(api: httpx.Client, **query: str) -> dict[str, Any]:
+    answer = api.get("/v1/job-summaries", params=query)
+    assert answer.status_code == 200, answer.text
+    page: dict[str, Any] = answer.json()
+    return page
+
+
+def names(page: dict[str, Any]) -> list[str]:
+    return [each["name"] for each in page["items"]]
+
+
+class TestSearch:
+    def test_jobs_are_found_by_what_is_theirs_and_sorted(self, api: httpx.Client, site: Site) -> None:
+        marker = "of-this-test"
+        for name, tags in (("sales", {"team": "red"}), ("prices", {"team": "blue"}), ("sales-again", {"team": "blue"})):
+            answer = api.post("/v1/jobs", json=site.spec(name=name, tags={**tags, "case": marker}))
+            assert answer.status_code == 202, answer.text
+        canceled = found(api, q=f"{marker} prices")["items"][0]["id"]
+        assert api.post(f"/v1/jobs/{canceled}:cancel").status_code == 202
+
+        assert names(found(api, q=f"SALES {marker}")) == ["sales-again", "sales"]
+        assert names(found(api, q=f"team=blue case={marker}")) == ["sales-again", "prices"]
+        assert names(found(api, tag="team=red", q=marker)) == ["sales"]
+        assert names(found(api, tag=f"case={marker}", order_by="name", ascending="true")) == [
+            "prices", "sales", "sales-again",
+        ]  # fmt: skip
+        page = found(api, q=marker, status="canceled")
+        assert (names(page), page["total"]) == (["prices"], 1)
+        assert page["by_state"] == {"canceled": 1, "queued": 2}
+        assert names(found(api, q=marker, until="2020-01-01T00:00:00Z")) == []
+        assert len(names(found(api, q=marker, since="2020-01-01T00:00:00Z"))) == 3
+
+        first = found(api, q=marker, limit="2")
+        second = found(api, q=marker, limit="2", page_token=first["next_page_token"])
+        assert names(first) + names(second) == ["sales-again", "prices", "sales"]
+        assert second["next_page_token"] is None
+        longer = api.get("/v1/jobs?limit=3").json()["items"]
+        assert len(json.dumps(first["items"][0])) < len(json.dumps(longer[0])) / 2
+
+    def test_jobs_of_a_schedule_say_so(self, api: httpx.Client, site: Site) -> None:
+        schedule = {"trigger": {"type": "cron", "expression": "30 2 * * *"}, "create_job": site.spec(name="by itself")}
+        assert api.put("/v1/schedules/nightly", json=schedule).status_code in (200, 201)
+        made = api.post("/v1/schedules/nightly:trigger").json()["id"]
+        page = found(api, maker="schedule:nightly")
+        assert [each["id"] for each in page["items"]] == [made]
+        assert page["items"][0]["maker"] == {"kind": "schedule", "name": "nightly"}
+        assert found(api, maker="endpoint")["items"] == []

@@ -1,0 +1,196 @@
+"""A figure is the same wherever it stands: on the page, in REST, on the command line and in the report."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from parallelrun import Client
+from parallelrun.models import Job
+from tests.studio.chromium import Tab, tab
+from tests.studio.cluster import TOKEN, Studio
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+pytestmark = [pytest.mark.integration, pytest.mark.slow, pytest.mark.timeout(300)]
+
+SUMS_UP = """
+def run(mini_batch):
+    return [str(len(mini_batch))]
+"""
+
+
+@pytest.fixture
+def opened(browser: Browser, shown: Studio) -> Iterator[Tab]:
+    with tab(browser, shown.url, cookies=[shown.cookie()]) as opened:
+        yield opened
+    assert opened.troubles == []
+
+
+@pytest.fixture
+def client(shown: Studio) -> Iterator[Client]:
+    with Client(shown.url, token=TOKEN) as client:
+        yield client
+
+
+def figures(opened: Tab) -> dict[str, str]:
+    """The tiles of a job's page, by their names."""
+    opened.page.locator(".figures dd").first.wait_for()
+    return {
+        each.locator("dt").inner_text(): " ".join(each.locator("dd").inner_text().split())
+        for each in opened.page.locator(".figures > div").all()
+    }
+
+
+def said(shown: Studio, *words: str) -> str:
+    """What the command line says."""
+    command = [sys.executable, "-m", "parallelrun", "job", *words, "--url", shown.url, "--token", TOKEN]
+    answer = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    return answer.stdout + answer.stderr
+
+
+def test_what_has_failed_is_one_number_everywhere(opened: Tab, shown: Studio, client: Client, tmp_path: Any) -> None:
+    job = client.jobs.get(shown.jobs["broken"])
+    failed = job.progress.items_lost
+    assert job.failure is not None
+    assert job.failure.summary.startswith(f"{failed} items failed")
+
+    opened.open(f"/jobs/{job.id}")
+    assert f"{failed} failed" in figures(opened)["Items"]
+    opened.page.get_by_text(f"{failed} items failed").first.wait_for()
+    assert f"{failed} items failed" in said(shown, "show", job.id)
+    report = tmp_path / "report.html"
+    said(shown, "report", job.id, "--output", str(report))
+    assert re.search(rf"<b>{failed}</b>\s*<span[^>]*>Failed items", report.read_text())
+
+
+def test_items_without_a_row_of_their_own_are_not_called_failed(opened: Tab, shown: Studio) -> None:
+    job = shown.cluster.submit(
+        SUMS_UP, inputs=shown.cluster.files(60), name="sums up", mini_batch_size=20, error_threshold=-1
+    )
+    shown.cluster.result(job)
+    opened.open(f"/jobs/{job}")
+    opened.page.get_by_text("made 3 rows of 60 items").wait_for()
+    assert opened.page.locator(".job-head .bad").count() == 0
+    assert figures(opened)["Items"] == "60"
+    opened.open("/jobs?q=sums")
+    opened.page.get_by_role("link", name="sums up").wait_for()
+    assert opened.page.locator("tr .bad").count() == 0
+
+
+def test_steps_of_a_pipeline_are_counted_by_how_they_ended(opened: Tab, shown: Studio) -> None:
+    job = failed_pipeline(shown)
+    opened.open(f"/jobs/{job}")
+    assert figures(opened)["Steps done"] == "1 of 3 1 failed, 1 skipped"
+    cross = opened.page.locator(".plane .mark.failed .inner").first
+    assert cross.evaluate("each => getComputedStyle(each.previousElementSibling).fill") != "none"
+
+
+def failed_pipeline(shown: Studio) -> str:
+    """A pipeline of three steps, of which the second one fails."""
+    if "failed pipeline" not in shown.jobs:
+        good: dict[str, Any] = {"type": "command", "job": {"command": "echo hello"}, "script": ""}
+        bad = {**good, "job": {"command": "echo no >&2; exit 3"}, "after": ["begin"]}
+        steps = {"begin": good, "middle": bad, "end": {**good, "after": ["middle"]}}
+        shown.jobs["failed pipeline"] = shown.cluster.submit_pipeline("", steps, name="fails in the middle")
+        shown.cluster.result(shown.jobs["failed pipeline"])
+    return shown.jobs["failed pipeline"]
+
+
+def test_pace_and_time_left_are_of_what_is_decided_since_a_resume(opened: Tab, shown: Studio, client: Client) -> None:
+    job = shown.submit_slow(200)
+    shown.cluster.until(lambda: client.jobs.get(job).progress.done >= 30, "it is at work", 90)
+    client.jobs.cancel(job)
+    shown.cluster.until(lambda: client.jobs.get(job).has_ended, "it is canceled", 60)
+    opened.open(f"/jobs/{job}")
+    phases = opened.page.get_by_role("region", name="Phases")
+    assert "at work" not in phases.inner_text()
+
+    client.jobs.resume(job)
+    opened.page.reload()
+
+    def paced() -> Job | None:
+        each = client.jobs.get(job)
+        return each if each.pace is not None and each.pace.left_s is not None else None
+
+    shown.cluster.until(lambda: paced() is not None, "its pace is known", 60)
+    resumed = paced()
+    assert resumed is not None
+    assert resumed.pace is not None
+    assert resumed.pace.items_per_s is not None
+    assert resumed.pace.left_s is not None
+    assert resumed.pace.items_per_s <= 7.5  # two workers, 0.3 s each: 6.7 a second
+    assert resumed.pace.left_s >= (200 - resumed.progress.decided) / 7.5
+    opened.page.get_by_text(re.compile(r"left: it ends about \d\d:\d\d")).wait_for()
+    pace = float(figures(opened)["Pace"].removesuffix("/s"))
+    assert 0 < pace <= 7.5
+    top = said(shown, "top", job, "--once")
+    in_terminal = re.search(r"([\d.]+) items/s", top)
+    assert in_terminal is not None, top
+    assert 0 < float(in_terminal[1]) <= 7.5
+    client.jobs.cancel(job)
+
+
+def test_a_job_without_workers_waits_wherever_it_is_shown(opened: Tab, shown: Studio, client: Client) -> None:
+    page = opened.page
+    shown.cluster.kill("node000")
+    try:
+        job = shown.cluster.submit(SUMS_UP, inputs=shown.cluster.files(4), name="waits", error_threshold=-1)
+        opened.open(f"/jobs/{job}")
+        page.get_by_text(re.compile("Waits for workers for")).wait_for()
+        page.get_by_text("No node is ready to work").wait_for()
+        page.locator(".heading .state", has_text="waiting for workers").wait_for()
+        assert "Waits for" in figures(opened)
+        pace = client.jobs.get(job).pace
+        assert pace is not None
+        assert (pace.standing, pace.ran_s) == ("waiting_for_workers", 0)
+        opened.open("/jobs?q=waits")
+        page.locator("tr", has_text="waits").get_by_text("waiting for workers").wait_for()
+    finally:
+        shown.cluster.start("node000")
+    shown.cluster.result(job)
+    opened.open(f"/jobs/{job}")
+    assert "waited" in figures(opened)["Took"]
+
+
+def test_nodes_name_the_jobs_that_have_their_workers(opened: Tab, shown: Studio) -> None:
+    shown.live()
+    opened.open("/nodes")
+    jobs = opened.page.get_by_role("list", name="Jobs that node000 works for")
+    jobs.get_by_role("link", name="long one").wait_for()
+    assert "2 workers" in jobs.inner_text()
+
+
+def test_times_are_local_or_in_utc_and_say_so(browser: Browser, shown: Studio) -> None:
+    context = browser.new_context(timezone_id="America/New_York")
+    context.add_cookies([shown.cookie()])
+    page = context.new_page()
+    page.goto(f"{shown.url}/jobs/{shown.jobs['good']}")
+    submitted = page.locator(".job-head", has_text="submitted").get_by_text(re.compile("submitted .* GMT-[45]"))
+    submitted.wait_for()
+    page.get_by_role("button", name=re.compile("Times are local")).click()
+    page.locator(".job-head").get_by_text(re.compile("submitted .* UTC")).wait_for()
+    page.reload()
+    page.locator(".job-head").get_by_text(re.compile("submitted .* UTC")).wait_for()
+    page.goto(f"{shown.url}/jobs/{shown.jobs['good']}/logs")
+    page.get_by_text("times in UTC").wait_for()
+    context.close()
+
+
+def test_what_is_done_so_far_leads_to_the_end_that_is_expected(opened: Tab, shown: Studio) -> None:
+    page = opened.page
+    opened.open(f"/jobs/{shown.live()}")
+    page.get_by_role("group", name=re.compile("Items done so far.*all of them about")).wait_for()
+    page.locator(".line-chart path.dashed").wait_for(state="attached")
+    with page.expect_request(re.compile("least_items=10")) as asked:
+        page.get_by_role("button", name="Items a second").click()
+    throughput = asked.value.response()
+    assert throughput is not None
+    items = throughput.json()["items"]
+    assert len(items) == 1 or sum(items) / len(items) >= 10

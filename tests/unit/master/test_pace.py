@@ -1,0 +1,97 @@
+"""The pace of a job counts what is decided in its last run, in the last minutes."""
+
+from __future__ import annotations
+
+import pytest
+
+from parallelrun_core.wire import pace
+from parallelrun_core.wire.pace import Standing, standing_of
+from parallelrun_core.wire.progress import Progress
+from parallelrun_core.wire.states import JobState
+from parallelrun_master.policy.pace import WINDOW_S, Pace
+
+QUEUED_AT = 1000.0
+
+
+def progress(decided: int, *, running: int = 0) -> Progress:
+    return Progress(
+        scheduled=200,
+        published=200,
+        listing_done=True,
+        items_scheduled=200,
+        done=decided,
+        items_done=decided,
+        running=running,
+    )
+
+
+def noted(kept: Pace, counts: Progress, decided: int, now: float) -> Progress:
+    counts.done = counts.items_done = decided
+    kept.note(counts, now)
+    return counts
+
+
+def test_pace_of_a_resumed_job_leaves_out_what_was_decided_before() -> None:
+    counts = progress(20)
+    kept = Pace(counts, earlier=Progress(queued_at=QUEUED_AT - 500, worked_from=QUEUED_AT - 400), queued_at=QUEUED_AT)
+    kept.note(counts, QUEUED_AT + 1)
+    assert pace.items_per_s(counts, QUEUED_AT + 2) is None
+    assert pace.waited_s(counts, QUEUED_AT + 2) == 2
+
+    counts.running = 2
+    kept.note(counts, QUEUED_AT + 10)
+    noted(kept, counts, 24, QUEUED_AT + 20)
+    now = QUEUED_AT + 20
+    assert (pace.waited_s(counts, now), pace.ran_s(counts, now)) == (10, 10)
+    assert pace.items_per_s(counts, now) == pytest.approx(0.4)
+    assert pace.left_s(counts, now) == pytest.approx((200 - 24) / 0.4)
+    assert pace.overall_items_per_s(counts, now) == pytest.approx(0.4)
+
+
+def test_pace_of_a_leader_that_takes_over_goes_on_from_when_the_job_began_to_work() -> None:
+    earlier = Progress(queued_at=QUEUED_AT, worked_from=QUEUED_AT + 5, decided_before=20, items_before=20)
+    counts = progress(60)
+    Pace(counts, earlier, QUEUED_AT).note(counts, QUEUED_AT + 45)
+    assert (counts.worked_from, counts.decided_before) == (QUEUED_AT + 5, 20)
+    assert pace.overall_items_per_s(counts, QUEUED_AT + 45) == pytest.approx(1)
+
+
+def test_pace_follows_the_last_minutes_and_falls_while_nothing_is_decided() -> None:
+    counts = progress(0, running=2)
+    kept = Pace(counts, Progress(), QUEUED_AT)
+    for second in range(400):
+        noted(kept, counts, min(second, 100) if second < 300 else (second - 300) // 2 + 100, QUEUED_AT + second)
+    now = QUEUED_AT + 399
+    assert pace.items_per_s(counts, now) == pytest.approx(0.5, rel=0.2)
+    assert counts.recent_to - counts.recent_from == pytest.approx(WINDOW_S, abs=90)
+    later = pace.items_per_s(counts, now + 600)
+    assert later is not None
+    assert later < 0.1
+
+
+def test_pace_begins_anew_where_decisions_are_lost() -> None:
+    counts = progress(0, running=2)
+    kept = Pace(counts, Progress(), QUEUED_AT)
+    noted(kept, counts, 50, QUEUED_AT + 10)
+    noted(kept, counts, 40, QUEUED_AT + 20)
+    noted(kept, counts, 50, QUEUED_AT + 30)
+    assert counts.recent_mini_batches == 10
+
+
+@pytest.mark.parametrize(
+    "fields, standing",
+    [
+        ({}, Standing.WAITING_FOR_WORKERS),
+        ({"workers": 2}, Standing.STARTING),
+        ({"preparing": 1}, Standing.STARTING),
+        ({"workers": 2, "running": 1, "worked_from": 1.0}, Standing.RUNNING),
+        ({"workers": 2, "worked_from": 1.0}, Standing.RUNNING),
+        ({"published": 0}, Standing.RUNNING),
+        ({"queued_at": 0.0}, Standing.RUNNING),
+    ],
+)
+def test_standing_tells_waiting_from_working(fields: dict[str, float], standing: Standing) -> None:
+    counts = Progress(**{"scheduled": 9, "published": 9, "queued_at": 1.0, **fields})  # type: ignore[arg-type]
+    assert standing_of(JobState.PROCESSING, counts) is standing
+    assert standing_of(JobState.QUEUED, counts) is Standing.QUEUED
+    assert standing_of(JobState.CANCELED, counts) is Standing.ENDED
