@@ -11,6 +11,7 @@ import "./css/page.css";
 import "./css/parts.css";
 import "./css/views.css";
 import "./css/charts.css";
+import "./css/manners.css";
 import "./css/print.css";
 
 startTheme();

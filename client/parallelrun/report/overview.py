@@ -68,7 +68,7 @@ def figures(facts: Facts) -> Markup | None:
         ("Mini-batches", f"{progress.decided:,}{total}", False),
         ("Failed mini-batches", f"{progress.failed:,}", progress.failed > 0),
         ("Items", f"{progress.items_done + progress.items_failed:,}", False),
-        ("Failed items", f"{progress.items_failed:,}", progress.items_failed > 0),
+        ("Failed items", f"{progress.items_lost:,}", progress.items_lost > 0),
         ("Rows", f"{progress.rows:,}", False),
         ("Tries that failed", f"{key_figures.failed_tries:,}", False),
         ("Items per second", per_second(job.pace.items_per_s if job.pace else key_figures.items_per_s), False),

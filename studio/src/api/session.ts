@@ -6,6 +6,8 @@ import type { Session } from "./types";
 
 const PATH = "/v1/session";
 
+/** Whether the page was opened by a link that signs nobody in any more. */
+export const isLinkUsed = signal(false);
 export const session = signal<Session | undefined>(undefined);
 
 async function refreshSession(): Promise<void> {
@@ -21,7 +23,9 @@ export async function signInByLink(): Promise<void> {
   const code = new URLSearchParams(location.hash.slice(1)).get("code");
   if (code) {
     history.replaceState(null, "", location.pathname + location.search);
-    await show({ code }).catch(() => undefined);
+    await show({ code }).catch(() => {
+      isLinkUsed.value = true;
+    });
   }
   await refreshSession();
 }

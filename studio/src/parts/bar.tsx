@@ -38,10 +38,10 @@ export function Bar({ label, total, shares, isOpen = false }: Props): JSX.Elemen
 }
 
 /** The bar of a job's items, of which it isn't known how many are at work. */
-export function itemShares(progress: { items_done: number; items_failed: number }): Share[] {
+export function itemShares(progress: { items_done: number; items_failed: number; items_short: number }): Share[] {
   return [
-    { kind: "done", value: progress.items_done },
-    { kind: "failed", value: progress.items_failed },
+    { kind: "done", value: progress.items_done + progress.items_short },
+    { kind: "failed", value: progress.items_failed - progress.items_short },
   ];
 }
 

@@ -3,6 +3,7 @@
 import type { ComponentChildren, JSX } from "preact";
 import type { Problem } from "../api/http";
 import { Icon } from "./icon";
+import { Prose } from "./prose";
 
 export function Empty({ children }: { children: ComponentChildren }): JSX.Element {
   return <p class="empty">{children}</p>;
@@ -21,9 +22,13 @@ export function Trouble({ problem }: { problem: Problem }): JSX.Element {
     <div class="notice failed" role="alert">
       <Icon name="warning" />
       <div>
-        <p>{problem.message}</p>
+        <p>
+          <Prose text={problem.message} />
+        </p>
         {problem.hints.map((hint) => (
-          <p key={hint}>{hint}</p>
+          <p key={hint}>
+            <Prose text={hint} />
+          </p>
         ))}
       </div>
     </div>

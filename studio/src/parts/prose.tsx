@@ -1,7 +1,8 @@
-// Sentences of the documentation, in which code is between backticks.
+// Sentences of the server and of the documentation, in which code is between backticks. They begin with a capital.
 
 import type { JSX } from "preact";
 
 export function Prose({ text }: { text: string }): JSX.Element {
-  return <>{text.split("`").map((part, index) => (index % 2 ? <code key={index}>{part}</code> : part))}</>;
+  const sentence = text.charAt(0).toUpperCase() + text.slice(1);
+  return <>{sentence.split("`").map((part, index) => (index % 2 ? <code key={index}>{part}</code> : part))}</>;
 }

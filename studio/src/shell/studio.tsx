@@ -8,6 +8,7 @@ import { Help } from "./help";
 import { isHelpOpen } from "./keys";
 import { pageOf } from "./pages";
 import { place } from "./router";
+import { StatusLine } from "./status_line";
 import { TopBar } from "./top_bar";
 
 export function Studio(): JSX.Element {
@@ -34,6 +35,7 @@ export function Studio(): JSX.Element {
       <main id="main" ref={main} tabIndex={-1} aria-label={title}>
         {view}
       </main>
+      <StatusLine />
       {mustSignIn.value && <SignIn />}
       {isHelpOpen.value && <Help />}
     </>

@@ -3,10 +3,12 @@
 import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { Problem } from "../api/http";
-import { signIn } from "../api/session";
+import { isLinkUsed, session, signIn } from "../api/session";
+import { Command } from "../parts/command";
 
 export function SignIn(): JSX.Element {
   const own = useRef<HTMLDialogElement>(null);
+  const wasSignedIn = session.value?.is_signed_in ?? false;
   const [trouble, tell] = useState("");
   const [isBusy, setBusy] = useState(false);
   useEffect(() => own.current?.showModal(), []);
@@ -31,6 +33,20 @@ export function SignIn(): JSX.Element {
           <path d="M7.500 9h12M7.500 16h17M7.500 23h8.500" />
         </svg>
         <h1 id="sign-in-title">Sign in to ParallelRun</h1>
+        {isLinkUsed.value && (
+          <div class="notice" role="status">
+            <div>
+              <p>This link was used already, or is older than ten minutes: each signs in one browser, once.</p>
+              <p>To get another one:</p>
+              <Command text="parallelrun job open" />
+            </div>
+          </div>
+        )}
+        {wasSignedIn && (
+          <p class="notice" role="status">
+            Your session has ended: it lasts for twelve hours, and until the server is started anew.
+          </p>
+        )}
         <label for="token">Token</label>
         <input
           id="token"

@@ -9,6 +9,7 @@ import type { Job } from "../../api/types";
 import { Copy } from "../../parts/copy";
 import { Dialog } from "../../parts/dialog";
 import { Icon, type IconName } from "../../parts/icon";
+import { hasNotices, wantNotice, wantsNotice } from "../../shell/tab_title";
 import { counted } from "../../words/numbers";
 import { titleOf } from "../../words/title";
 
@@ -37,6 +38,11 @@ export function Actions({ job, live }: { job: Job; live: LiveJob }): JSX.Element
           {action.title}
         </button>
       ))}
+      {!isOver(job) && hasNotices() && (
+        <button type="button" class="quiet" aria-pressed={wantsNotice.value} onClick={() => void wantNotice()}>
+          Tell me at the end
+        </button>
+      )}
       <Copy text={`parallelrun job show ${job.id}`} label="Copy the command that shows this job">
         CLI
       </Copy>

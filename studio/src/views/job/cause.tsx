@@ -2,6 +2,7 @@
 
 import type { JSX } from "preact";
 import type { Failure, Job } from "../../api/types";
+import { Prose } from "../../parts/prose";
 import { linkToLog } from "./links";
 
 export function Cause({ job, failure }: { job: Job; failure: Failure }): JSX.Element {
@@ -13,7 +14,11 @@ export function Cause({ job, failure }: { job: Job; failure: Failure }): JSX.Ele
           <code>{failure.first_cause.replace(`${failure.error_category}: `, "")}</code>
         </p>
       )}
-      {failure.hint && <p class="hint">{failure.hint}</p>}
+      {failure.hint && (
+        <p>
+          <b>What to do:</b> <Prose text={failure.hint} />
+        </p>
+      )}
       {failure.traceback && (
         <details>
           <summary>Traceback</summary>

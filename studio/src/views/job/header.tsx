@@ -1,6 +1,7 @@
 // The head of a job's page: its name, how it stands, in one sentence why, and what can be done with it.
 
 import type { JSX } from "preact";
+import { isReachable } from "../../api/http";
 import { isOver, type LiveJob } from "../../api/live";
 import type { Job } from "../../api/types";
 import { Bar, itemShares, progressShares, type Share } from "../../parts/bar";
@@ -10,7 +11,7 @@ import { itemsFound, paceOf, standingOf, stepsIn } from "../../words/pace";
 import { counted } from "../../words/numbers";
 import { lostItems, sentenceOf } from "../../words/sentence";
 import { kindOf } from "../../words/states";
-import { moment } from "../../words/times";
+import { clock, moment } from "../../words/times";
 import { titleOf } from "../../words/title";
 import { tagsOf } from "../jobs/tags";
 import { Actions } from "./actions";
@@ -35,6 +36,7 @@ export function Header({ job, live, now }: { job: Job; live: LiveJob; now: numbe
       <div class="heading">
         <h1>{titleOf(job)}</h1>
         <State state={standingOf(job)} />
+        {!isReachable.value && job.pace && !isOver(job) && <span class="chip">as of {clock(job.pace.as_of)}</span>}
         {live.isLive.value && (
           <span class="chip live" title="Changes are shown as they happen">
             live

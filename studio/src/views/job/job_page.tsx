@@ -4,6 +4,7 @@ import type { ComponentType, JSX } from "preact";
 import { useNow } from "../../api/every";
 import { isOver, useLiveJob, type LiveJob } from "../../api/live";
 import { Loading, Trouble } from "../../parts/notice";
+import { useTabTitle } from "../../shell/tab_title";
 import { Lost } from "../lost";
 import { Header } from "./header";
 import { Overview } from "./overview/overview";
@@ -15,6 +16,7 @@ export function JobPage({ id, tab }: { id: string; tab: string }): JSX.Element {
   const job = live.job.value;
   const problem = live.problem.value;
   const now = useNow(job !== undefined && !isOver(job));
+  useTabTitle(job, tab);
   if (!job)
     return (
       <div class="page">{problem && problem.status !== 401 ? <NoJob id={id} problem={problem} /> : <Loading />}</div>

@@ -40,11 +40,13 @@ export function Outputs({ job, live }: TabProps): JSX.Element {
   );
 }
 
+const COPIED = ["Path", "SHA-256"];
+
 function WholeOutput({ job, output }: { job: Job; output: NonNullable<Job["output"]> }): JSX.Element {
   const facts: [string, string][] = [
     ["Path", output.path],
     ["Size", bytes(output.bytes)],
-    ["Order of rows", output.order],
+    ["Order of rows", output.order === "sorted" ? "that of the items" : output.order],
     ["SHA-256", output.sha256],
   ];
   return (
@@ -54,13 +56,13 @@ function WholeOutput({ job, output }: { job: Job; output: NonNullable<Job["outpu
           <div key={name}>
             <dt>{name}</dt>
             <dd>
-              <code>{value}</code>
+              <code>{value}</code> {COPIED.includes(name) && <Copy text={value} label={`Copy: ${name}`} />}
             </dd>
           </div>
         ))}
       </dl>
       {job.warnings.map((warning) => (
-        <p key={warning} class="hint">
+        <p key={warning} class="hint apart">
           {warning}
         </p>
       ))}

@@ -8,6 +8,7 @@ import type { Advice, AdviceFinding, Job } from "../../../api/types";
 import { Card } from "../../../parts/card";
 import { Copy } from "../../../parts/copy";
 import { Icon } from "../../../parts/icon";
+import { Prose } from "../../../parts/prose";
 import { ask, place } from "../../../shell/router";
 import { percent } from "../../../words/numbers";
 import { duration } from "../../../words/times";
@@ -38,7 +39,9 @@ export function AdviceCard({ job, saysNothing = false }: { job: Job; saysNothing
         </Copy>
       }
     >
-      <p>{value.summary}</p>
+      <p>
+        <Prose text={value.summary} />
+      </p>
       {saysNothing && (isAll || !value.findings.length) && (
         <button type="button" class="quiet" onClick={() => ask({ savings: isAll ? undefined : "all" })}>
           {isAll ? "Show only what saves a minute" : "Show what saves less"}
@@ -62,10 +65,14 @@ function OneFinding({ job, of }: { job: Job; of: AdviceFinding }): JSX.Element {
       <Icon name={of.saves === "risk" ? "warning" : "bulb"} />
       <div>
         <p class="heading">
-          <b>{of.title}</b>
+          <b>
+            <Prose text={of.title} />
+          </b>
           <span class="chip">{savingOf(of)}</span>
         </p>
-        <p>{of.change.text}</p>
+        <p>
+          <Prose text={of.change.text} />
+        </p>
         {change && (
           <p class="command">
             <code>{change}</code>
@@ -76,7 +83,9 @@ function OneFinding({ job, of }: { job: Job; of: AdviceFinding }): JSX.Element {
           <summary>What was measured</summary>
           <ul class="evidence">
             {of.evidence.map((each) => (
-              <li key={each}>{each}</li>
+              <li key={each}>
+                <Prose text={each} />
+              </li>
             ))}
           </ul>
           {of.mini_batches.length > 0 && (

@@ -11,9 +11,11 @@ import { Card } from "../../../parts/card";
 import { Choice } from "../../../parts/choice";
 import { Copy } from "../../../parts/copy";
 import { Empty, Shown } from "../../../parts/notice";
+import { Prose } from "../../../parts/prose";
 import { ask, place } from "../../../shell/router";
 import { count, short } from "../../../words/numbers";
-import { duration } from "../../../words/times";
+import { clock, duration } from "../../../words/times";
+import { untilPlateau } from "./plateau";
 
 type Setting = "nodes" | "processes" | "mini_batch_size";
 
@@ -62,16 +64,18 @@ export function WhatIf({ job }: { job: Job }): JSX.Element {
     >
       <Shown of={curve}>
         {(value) =>
-          value.points.length ? <Points curve={value} /> : <Empty>Nothing can be computed of this job.</Empty>
+          value.points.length ? <Points job={job} curve={value} /> : <Empty>Nothing can be computed of this job.</Empty>
         }
       </Shown>
     </Card>
   );
 }
 
-function Points({ curve }: { curve: AdviceCurve }): JSX.Element {
-  const longest = Math.max(curve.seconds, ...curve.points.map(({ seconds }) => seconds));
-  const hasCost = curve.points.some(({ cost }) => cost !== null);
+function Points({ job, curve }: { job: Job; curve: AdviceCurve }): JSX.Element {
+  const points = untilPlateau(curve);
+  const longest = Math.max(curve.seconds, ...points.map(({ seconds }) => seconds));
+  const hasCost = points.some(({ cost }) => cost !== null);
+  const left = job.pace?.left_s ?? undefined;
   return (
     <>
       <div class="scroll tall" tabIndex={0} role="region" aria-label="Table of what other settings give">
@@ -85,7 +89,7 @@ function Points({ curve }: { curve: AdviceCurve }): JSX.Element {
                 <span class="unseen">As a bar</span>
               </th>
               <th scope="col" class="number">
-                Time
+                {left === undefined ? "Time" : "The rest, from now"}
               </th>
               <th scope="col" class="number">
                 Node-hours
@@ -98,7 +102,7 @@ function Points({ curve }: { curve: AdviceCurve }): JSX.Element {
             </tr>
           </thead>
           <tbody>
-            {curve.points.map((point) => (
+            {points.map((point) => (
               <tr key={point.value} class={point.value === curve.now ? "now" : ""}>
                 <th scope="row" class="number">
                   {count(point.value)}
@@ -107,7 +111,9 @@ function Points({ curve }: { curve: AdviceCurve }): JSX.Element {
                 <td class="reach">
                   <i style={{ width: `${(point.seconds / longest) * 100}%` }} />
                 </td>
-                <td class="number">{duration(point.seconds)}</td>
+                <td class="number">
+                  {left === undefined ? duration(point.seconds) : restOf(job, left, point.seconds / curve.seconds)}
+                </td>
                 <td class="number">{short(point.node_hours)}</td>
                 {hasCost && <td class="number">{point.cost === null ? "–" : short(point.cost)}</td>}
               </tr>
@@ -117,12 +123,21 @@ function Points({ curve }: { curve: AdviceCurve }): JSX.Element {
       </div>
       <ul class="notes sub">
         <li>
-          It took {duration(curve.seconds)}; {SETTINGS[curve.setting]}: {count(curve.now)}.
+          {left === undefined ? "It took" : "What has ended took"} {duration(curve.seconds)}; {SETTINGS[curve.setting]}:{" "}
+          {count(curve.now)}.
         </li>
         {curve.notes.map((note) => (
-          <li key={note}>{note}</li>
+          <li key={note}>
+            <Prose text={note} />
+          </li>
         ))}
       </ul>
     </>
   );
+}
+
+/** What has not been decided yet, if it goes on with another setting from now on. */
+function restOf(job: Job, left: number, factor: number): string {
+  const now = Date.parse(job.pace!.as_of);
+  return `${duration(left * factor)}, ends about ${clock(now + left * factor * 1000)}`;
 }

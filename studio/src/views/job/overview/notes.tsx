@@ -4,6 +4,7 @@ import type { JSX } from "preact";
 import type { Job } from "../../../api/types";
 import { Card } from "../../../parts/card";
 import { Icon } from "../../../parts/icon";
+import { Prose } from "../../../parts/prose";
 
 export function Notes({ job }: { job: Job }): JSX.Element | null {
   const description = typeof job.spec["description"] === "string" ? job.spec["description"] : "";
@@ -15,11 +16,13 @@ export function Notes({ job }: { job: Job }): JSX.Element | null {
         {job.warnings.map((warning) => (
           <li key={warning} class="warning">
             <Icon name="warning" />
-            {warning}
+            <Prose text={warning} />
           </li>
         ))}
         {job.notes.map((note) => (
-          <li key={note}>{note}</li>
+          <li key={note}>
+            <Prose text={note} />
+          </li>
         ))}
       </ul>
     </Card>

@@ -1,0 +1,76 @@
+"""How the page speaks: at the first run, at the sign-in, in the browser's tab, on a phone."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.studio.chromium import NARROW, Tab, tab
+from tests.studio.cluster import Studio
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+pytestmark = [pytest.mark.integration, pytest.mark.slow, pytest.mark.timeout(300)]
+
+
+@pytest.fixture
+def opened(browser: Browser, shown: Studio) -> Iterator[Tab]:
+    with tab(browser, shown.url, cookies=[shown.cookie()]) as opened:
+        yield opened
+    assert opened.troubles == []
+
+
+def test_an_empty_list_leads_to_the_first_job(opened: Tab) -> None:
+    page = opened.page
+    nothing = {"items": [], "total": 0, "by_state": {}, "next_page_token": None}
+    page.route("**/v1/job-summaries*", lambda route: route.fulfill(json=nothing))
+    opened.open("/jobs")
+    page.get_by_role("heading", name="No job yet").wait_for()
+    page.get_by_role("button", name="Copy: parallelrun init first-job").wait_for()
+    assert opened.violations() == []
+
+
+def test_a_link_that_was_used_says_so_and_how_to_get_another(browser: Browser, shown: Studio) -> None:
+    with tab(browser, shown.url) as opened:
+        opened.page.goto(f"{shown.url}/#code=AAAAAAAAAAAAAAAAAAAAAAAA")
+        opened.page.get_by_text("This link was used already").wait_for()
+        opened.page.get_by_role("button", name="Copy: parallelrun job open").wait_for()
+        assert opened.violations() == []
+
+
+def test_the_tab_of_the_browser_says_how_a_job_stands(opened: Tab, shown: Studio) -> None:
+    page = opened.page
+    opened.open(f"/jobs/{shown.live()}")
+    page.wait_for_function(r"/^<?>?\d+ % · long one · ParallelRun$/.test(document.title)")
+    opened.open(f"/jobs/{shown.jobs['broken']}/logs")
+    page.wait_for_function("document.title === 'failed · broken one · logs · ParallelRun'")
+    icon = page.locator("link[rel=icon]").get_attribute("href")
+    assert icon is not None
+    assert "%23c8322b" in icon
+
+
+def test_every_page_says_how_the_cluster_stands(opened: Tab, shown: Studio) -> None:
+    shown.live()
+    opened.open("/jobs")
+    line = opened.page.locator("footer.status-line")
+    line.get_by_text("2 of 2 workers busy, 0 free").wait_for()
+    line.get_by_text("left on the fullest disk").wait_for()
+
+
+def test_a_failure_says_what_to_do_in_sentences(opened: Tab, shown: Studio) -> None:
+    opened.open(f"/jobs/{shown.jobs['broken']}")
+    sentence = opened.page.locator(".sentence.failed")
+    sentence.get_by_text(re.compile("^What to do: [A-Z]")).wait_for()
+    assert "`" not in sentence.inner_text()
+
+
+def test_the_head_of_a_job_leaves_the_first_screen_of_a_phone_to_its_content(opened: Tab, shown: Studio) -> None:
+    opened.resize(*NARROW)
+    opened.open(f"/jobs/{shown.jobs['good']}")
+    tabs = opened.page.locator("nav.tabs").bounding_box()
+    assert tabs is not None
+    assert tabs["y"] < NARROW[1] / 2
