@@ -62,9 +62,11 @@ def test_every_page_says_how_the_cluster_stands(opened: Tab, shown: Studio) -> N
 
 
 def test_a_failure_says_what_to_do_in_sentences(opened: Tab, shown: Studio) -> None:
-    opened.open(f"/jobs/{shown.jobs['broken']}")
+    job = shown.cluster.submit("import nothing_of_this_name\ndef run(mini_batch): ...", inputs=shown.cluster.files(4))
+    shown.cluster.result(job)
+    opened.open(f"/jobs/{job}")
     sentence = opened.page.locator(".sentence.failed")
-    sentence.get_by_text(re.compile("^What to do: [A-Z]")).wait_for()
+    sentence.locator("p", has_text=re.compile("^What to do: [A-Z]")).wait_for()
     assert "`" not in sentence.inner_text()
 
 

@@ -51,6 +51,8 @@ class Pace:
         if not progress.worked_from and (progress.running or latest.decided > progress.decided_before):
             progress.worked_from = min(max(first_try_at, progress.queued_at), now) if first_try_at else now
             self._samples.append(Sample(progress.worked_from, progress.decided_before, progress.items_before))
+        if not progress.worked_from:
+            return
         samples = self._samples
         if samples and latest.decided < samples[-1].decided:
             samples.clear()  # rows were lost: some are decided again
@@ -63,6 +65,9 @@ class Pace:
         samples.append(latest)
         while len(samples) > 2 and samples[1].at < now - WINDOW_S and latest.decided - samples[1].decided >= FEWEST:
             samples.popleft()
-        progress.recent_from, progress.recent_to = samples[0].at, now
+        # Where the window begins, the counts were those of the last sample before it.
+        is_whole = samples[1].at >= now - WINDOW_S
+        progress.recent_from = max(samples[0].at, now - WINDOW_S) if is_whole else samples[0].at
+        progress.recent_to = now
         progress.recent_mini_batches = latest.decided - samples[0].decided
         progress.recent_items = max(0, latest.items - samples[0].items)
