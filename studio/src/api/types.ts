@@ -542,16 +542,6 @@ export interface JobPage {
 /** The state of a job. */
 export type JobState = "queued" | "processing" | "finalizing" | "completed" | "failed" | "canceled";
 
-<<<<<<< HEAD
-/** The room that a job takes, or a pipeline with its steps. */
-export interface JobUsage {
-  job: string;
-  bytes: number;
-  /** Number of jobs: itself, and those of its steps. */
-  jobs: number;
-  /** Null: it has not ended. */
-  ended: string | null;
-=======
 /** A job in short; `GET /v1/jobs/{job_id}` has all of it. */
 export interface JobSummary {
   id: string;
@@ -571,6 +561,7 @@ export interface JobSummary {
   ended: string | null;
   counts: JobCounts;
   pace: Pace | null;
+  archived: boolean;
   /** The reason why it failed, in a sentence; empty: it has not. */
   why: string;
 }
@@ -584,7 +575,16 @@ export interface JobSummaryPage {
   by_state: Record<string, number>;
   /** Pass it as `page_token` for the jobs that follow; null: there are none. */
   next_page_token: string | null;
->>>>>>> ab723316 (Take a job's pace from what its leader decided in the last minutes)
+}
+
+/** The room that a job takes, or a pipeline with its steps. */
+export interface JobUsage {
+  job: string;
+  bytes: number;
+  /** Number of jobs: itself, and those of its steps. */
+  jobs: number;
+  /** Null: it has not ended. */
+  ended: string | null;
 }
 
 /** Tries that failed in the same way: with the same type of exception, at the same line of the user's code. */

@@ -45,6 +45,11 @@ class TestSearch:
         assert names(found(api, q=marker, until="2020-01-01T00:00:00Z")) == []
         assert len(names(found(api, q=marker, since="2020-01-01T00:00:00Z"))) == 3
 
+        assert api.post(f"/v1/jobs/{canceled}:archive").status_code in (200, 202)
+        assert names(found(api, q=f"{marker} prices")) == []
+        assert names(found(api, q=f"{marker} prices", archived="true")) == ["prices"]
+        assert api.post(f"/v1/jobs/{canceled}:restore").status_code in (200, 202)
+
         first = found(api, q=marker, limit="2")
         second = found(api, q=marker, limit="2", page_token=first["next_page_token"])
         assert names(first) + names(second) == ["sales-again", "prices", "sales"]

@@ -56,6 +56,7 @@ class JobSummary(Answer):
     ended: Time | None
     counts: JobCounts
     pace: Pace | None
+    archived: bool
     why: str
     """The reason why it failed, in a sentence; empty: it has not."""
 

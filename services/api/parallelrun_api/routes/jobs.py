@@ -208,6 +208,7 @@ async def search_jobs(
     until: Annotated[datetime | None, Query(description="Only jobs submitted at this time or earlier.")] = None,
     parent: Annotated[str, Query(description="Only the steps of this pipeline.", pattern=f"^({JOB_ID})?$")] = "",
     steps: Annotated[bool, Query(description="Also jobs that are steps of pipelines.")] = False,
+    archived: Annotated[bool, Query(description="Also jobs that are archived.")] = False,
     order_by: Annotated[Order, Query(description="The column to sort by; the largest or latest first.")] = "submitted",
     ascending: Annotated[bool, Query(description="The smallest or earliest first.")] = False,
 ) -> Response:
@@ -223,6 +224,7 @@ async def search_jobs(
         until=_epoch(until, float("inf")),
         parent=parent,
         has_steps=steps,
+        has_archived=archived,
         order=order_by,
         is_ascending=ascending,
     )

@@ -14,6 +14,7 @@ from parallelrun_api.views.shown import epoch, pace_of, rfc3339, type_of
 from parallelrun_core.folder.unreadable import UNREADABLE
 from parallelrun_core.layout import jobs_of
 from parallelrun_core.lru_cache import LruCache
+from parallelrun_core.retention.marks import Marks
 from parallelrun_core.store.connection import CONNECTION_ERRORS
 from parallelrun_core.wire.masking import Mask
 from parallelrun_core.wire.progress import Progress
@@ -48,6 +49,7 @@ class JobQuery:
     owner: str | None = None
     parent: str = ""
     has_steps: bool = False
+    has_archived: bool = False
     since: float = float("-inf")
     until: float = float("inf")
     """Range of the time of submission, in seconds since the epoch."""
@@ -108,6 +110,8 @@ class JobSearch:
         by_state: Counter[JobState] = Counter()
         matching = []
         for summary in self._fitting(query):
+            if summary.archived and not query.has_archived:
+                continue
             by_state[summary.state] += 1
             if query.state in (None, summary.state):
                 matching.append(summary)
@@ -123,8 +127,11 @@ class JobSearch:
         for job_id in self._jobs.ids():
             try:
                 card = self._card(job_id)
-                if card.fits(query, words):
-                    yield self._summary(card, statuses, away)
+                if not card.fits(query, words):
+                    continue
+                summary = self._summary(card, statuses, away)
+                if summary is not None:
+                    yield summary
             except UNREADABLE:
                 continue  # it is being created or deleted, or nobody can read it: the list says so in its log
 
@@ -137,13 +144,17 @@ class JobSearch:
     def _card(self, job_id: str) -> _Card:
         return self._cards.get(job_id) or self._cards.put(job_id, _card_of(self._jobs.folder(job_id).record()))
 
-    def _summary(self, card: _Card, statuses: dict[str, JobStatus], away: Exception | None) -> JobSummary:
+    def _summary(self, card: _Card, statuses: dict[str, JobStatus], away: Exception | None) -> JobSummary | None:
+        """Return a job as it is now; None: somebody has deleted it."""
         status = statuses.get(card.job_id)
         changed = (jobs_of(self._jobs.root) / card.job_id).stat().st_mtime_ns
         cached = self._ended.get(card.job_id)
         if status is None and cached is not None and cached[0] == changed:
             return cached[1]
         folder = self._jobs.folder(card.job_id)
+        marks = Marks(folder)
+        if marks.is_deleted:
+            return None
         result = folder.result()
         if result is None and away is not None:
             raise away
@@ -151,6 +162,8 @@ class JobSearch:
         if result is None and status is not None and status.state is JobState.QUEUED and status.generation:
             reopened_at = folder.reopenings()[-1].at
         summary = _summary_of(card, status, result, Mask(folder.record().spec), reopened_at)
+        if marks.is_archived:
+            summary = summary.model_copy(update={"archived": True})
         if result is not None and status is None:
             self._ended.put(card.job_id, (changed, summary))
         return summary
@@ -232,6 +245,7 @@ def _summary_of(
             rows=progress.rows,
         ),
         pace=None if card.type == "pipeline" else pace,
+        archived=False,
         why=mask.printable(failure.summary)[:_MOST_WHY] if failure is not None else "",
     )
 
