@@ -31,6 +31,7 @@ BENCHMARKS = {
     "thousand_nodes": "a thousand simulated nodes against one Redis and one leader",
     "table": "large tables, counted and added up, compared with pandas: speed, memory",
     "latency": "one trivial job, on a warm cluster and from nothing",
+    "fairness": "a small job behind a long one: how soon it begins, and what that costs the long one",
     "studio": "pictures of a very large job for the web page: time, bytes, memory; and what following one costs",
     "adviser": "planted bottlenecks: found, mended as advised, and gaining what was predicted?",
     "year": "a job a minute for a year below a limit, by the policy of retention; a sweep over thousands of folders",

@@ -298,6 +298,8 @@ MECHANISMS: Final[dict[str, tuple[Line | Step, ...]]] = {
     "worker.not_services": (Step("parallelrun_agent.agent:check_apart", nothing),),
     # The home of the user that an agent becomes.
     "agent.own_home": (Step("parallelrun_agent.users.rights:home_of", always("/root")),),
+    # That workers of a job with more than its part of the slots are taken back.
+    "agent.take_back": (Step("parallelrun_agent.slot_sharing:to_take_back", always([])),),
     # The end of a node that everybody has left.
     "agent.alone": (Step("parallelrun_agent.agent:Agent._check_alone", nothing),),
     # What keeps the memory of services from other processes of their user.

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from parallelrun_agent.environments.job_python import JobPython
 from parallelrun_agent.job_driver import JobDriver
+from parallelrun_agent.node.memory import resident_bytes
 from parallelrun_agent.node.monitor import ResourceMonitor
 from parallelrun_agent.node_context import NodeContext
 from parallelrun_agent.policy.job_machine import JobMachine
@@ -66,6 +67,10 @@ class NodeJob:
         if not _is_for(record, settings):
             raise OtherCompute
         spec = record.job_spec()
+        self.owner = record.owner
+        """The person whose job it is."""
+        self.priority = spec.priority
+        self.workers_per_gpu = spec.workers_per_gpu or 1
         user = settings.worker_user(record.outermost)
         share_job(folder, settings.node, user)
         self._redis = redis
@@ -244,6 +249,23 @@ class NodeJob:
             session.staging.poll()
         if session.uploading is not None:
             session.uploading.poll(now)
+
+    def take_back(self, worker: Worker) -> None:
+        """Let a worker end after what it runs: another job gets its slot."""
+        log.info("worker_taken_back", job_id=self.job_id, process=worker.process)
+        with self._driver as machine:
+            if worker.stage == "ready":
+                machine.replace(worker)
+
+    @property
+    def waiting(self) -> int:
+        """Return how many mini-batches are here that no worker was given yet."""
+        deliveries = self._view.deliveries
+        return max(0, deliveries.unreported - sum(len(worker.in_flight) for worker in self.workers))
+
+    def resident_bytes(self) -> int:
+        """The most memory that one of its workers has now; 0: it has none."""
+        return max(map(resident_bytes, self._worker_pids().values()), default=0)
 
     def end_idle_worker(self, now: float) -> bool:
         """End a worker for which there is nothing to do; whether there was one."""

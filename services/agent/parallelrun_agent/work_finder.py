@@ -8,6 +8,7 @@ from parallelrun_agent.node_context import NodeContext
 from parallelrun_agent.node_job import NodeJob, OtherCompute
 from parallelrun_agent.policy.worker import NEVER
 from parallelrun_agent.settings import AgentSettings
+from parallelrun_agent.slot_sharing import SlotSharing
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.unreadable import UNREADABLE, SkippedJobs
 from parallelrun_core.service.pacing import Every
@@ -25,7 +26,7 @@ _JOIN_AGAIN_S = 1.0
 
 
 class WorkFinder:
-    """Polls the list of jobs, joins those with something to do, and gives free slots to the oldest of them.
+    """Polls the list of jobs, joins those with something to do, and shares the slots among them.
 
     Args:
         jobs: those that the node works for, by their ids; joined ones are added.
@@ -37,6 +38,7 @@ class WorkFinder:
         self._settings = settings
         self._context = context
         self._jobs = jobs
+        self._sharing = SlotSharing(settings.node, settings.slots, len(context.gpus.devices))
         self._skipped = SkippedJobs(settings.root)
         self._join_at: dict[str, float] = {}
         """When to try again to join jobs of which something could not be read or created."""
@@ -77,13 +79,13 @@ class WorkFinder:
         return sum(not worker.is_through_init or bool(worker.in_flight) for worker in workers) < slots
 
     def poll(self, now: float) -> None:
-        """Give free slots to the oldest job that has something ready.
+        """Join jobs that have something ready, and share the slots among all jobs.
 
         Raises redis-py's errors, and can be repeated after one.
         """
-        workers = [worker for job in self._jobs.values() for worker in job.workers]
-        free, ending = self._settings.slots - len(workers), sum(worker.is_to_end for worker in workers)
         active = self._registry.peek()
+        jobs: list[NodeJob] = []
+        waiting: dict[str, int] = {}
         self._skipped.keep_only([each.job_id for each in active])
         if self._others:
             self._others.intersection_update([each.job_id for each in active])
@@ -97,17 +99,10 @@ class WorkFinder:
                 continue
             elif state is JobState.PROCESSING and ready > 0 and now >= self._join_at.get(job_id, 0.0):
                 job = self._join(job_id, now)
-            if job is None or ready <= 0:
-                continue
-            wanted_workers = job.wanted_workers(now)
-            if 0 < wanted_workers > ending and free + job.slots_beyond <= 0:
-                ending += self._make_room(job, now)  # the slot is free once that worker has ended
-            room = free + job.slots_beyond
-            while wanted_workers > 0 and room > 0:
-                job.spawn()
-                free -= 1
-                room -= 1
-                wanted_workers -= 1
+            if job is not None:
+                jobs.append(job)
+                waiting[job_id] = max(0, ready)
+        self._sharing.share(jobs, waiting, max((each.sessions for each in active), default=0), now)
         self._poll_at = now + self._interval_s(now)  # sooner than it was, if there is work now
 
     def _join(self, job_id: str, now: float) -> NodeJob | None:
@@ -125,7 +120,3 @@ class WorkFinder:
         self._jobs[job_id] = job
         job.turn(now)
         return job
-
-    def _make_room(self, for_job: NodeJob, now: float) -> bool:
-        """End an idle worker of another job; its slot is free a moment later."""
-        return any(job.end_idle_worker(now) for job in self._jobs.values() if job is not for_job)

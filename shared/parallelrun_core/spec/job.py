@@ -120,6 +120,9 @@ class JobSpec(Strict):
     max_concurrency_per_instance: int | None = Field(default=None, ge=1, le=4096)
     """Workers on each node; when not set, one for each slot (by default, each CPU), but 1 on a node with GPUs."""
 
+    priority: Literal["low", "normal", "high"] = "normal"
+    """Its part of the slots among its owner's jobs: `high` has three times as many as `normal`, and that as `low`."""
+
     workers_per_gpu: int | None = Field(default=None, ge=1, le=64)
     """Workers that share a GPU; when not set, each has one of its own. On a node with GPUs, as many work as fit."""
 

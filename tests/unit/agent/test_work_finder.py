@@ -106,6 +106,16 @@ def test_a_job_that_cannot_be_joined_leaves_nothing_open_and_is_tried_again_late
     assert len(reported) == 1
 
 
+def job_on_node(job_id: str, **more: Any) -> SimpleNamespace:
+    """A job as the sharing of slots sees it."""
+    plain = {
+        "job_id": job_id, "owner": "", "priority": "normal", "slots_beyond": 0, "workers_per_gpu": 1, "waiting": 0,
+        "observed": lambda *_: None, "workers": [], "wanted_workers": lambda _: 0, "end_idle_worker": lambda _: False,
+        "resident_bytes": lambda: 0,
+    }  # fmt: skip
+    return SimpleNamespace(**plain | more)
+
+
 def raise_too_many_files(*_: object) -> int:
     raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
 
@@ -125,8 +135,8 @@ def test_no_more_idle_workers_end_for_another_job_than_it_wants(
         return worker is not None
 
     jobs: dict[str, Any] = {
-        "job_a": SimpleNamespace(slots_beyond=0, observed=lambda *_: None, workers=idle, end_idle_worker=end_one),
-        "job_b": SimpleNamespace(slots_beyond=0, observed=lambda *_: None, workers=[], wanted_workers=lambda _: 2),
+        "job_a": job_on_node("job_a", workers=idle, end_idle_worker=end_one),
+        "job_b": job_on_node("job_b", wanted_workers=lambda _: 2),
     }
     active = [ActiveJob("job_a", JobState.PROCESSING, 0, 0), ActiveJob("job_b", JobState.PROCESSING, 2, 0)]
     monkeypatch.setattr(Registry, "peek", lambda _: active)

@@ -1,10 +1,49 @@
-"""Kills for want of memory: the kernel counts the processes, but doesn't name them."""
+"""Memory: what is left of it here, what a process has, and kills for want of it, which the kernel only counts."""
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
+from typing import Final
 
 from parallelrun_agent.node.cgroups import CGROUPS, PROC, counted, folders, read
+
+_PAGE: Final = os.sysconf("SC_PAGE_SIZE")
+_NO_LIMIT: Final = 1 << 60
+
+
+def available_bytes(proc: Path = PROC, cgroups: Path = CGROUPS) -> int | None:
+    """The memory that more processes can have here: of the machine, or of the agent's cgroup if that has a limit.
+
+    None: this kernel doesn't say.
+    """
+    of_machine = _kilobytes(read(proc / "meminfo"), "MemAvailable:")
+    places = [folder for folder in folders("memory", proc, cgroups) if _number(folder / "memory.max") is not None]
+    if of_machine is None or not places:
+        return of_machine
+    limit, used = _number(places[0] / "memory.max"), _number(places[0] / "memory.current")
+    if limit is None or used is None or limit >= _NO_LIMIT:
+        return of_machine
+    reclaimable = counted(read(places[0] / "memory.stat"), "inactive_file") or 0
+    return min(of_machine, max(0, limit - used + reclaimable))
+
+
+def resident_bytes(pid: int, proc: Path = PROC) -> int:
+    """The memory that a process has; 0: there is none."""
+    pages = read(proc / str(pid) / "statm").split()[1:2]
+    return int(pages[0]) * _PAGE if pages else 0
+
+
+def _kilobytes(text: str, name: str) -> int | None:
+    for line in text.splitlines():
+        if line.startswith(name):
+            return int(line.split()[1]) << 10
+    return None
+
+
+def _number(path: Path) -> int | None:
+    text = read(path).strip()
+    return int(text) if text.isdecimal() else None
 
 
 class OomWatch:

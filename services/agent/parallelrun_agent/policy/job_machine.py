@@ -188,13 +188,13 @@ class JobMachine:
         self._pool.workers.append(worker)
         return worker
 
-    def worker_ready(self, worker: Worker) -> None:
+    def worker_ready(self, worker: Worker, now: float = 0.0) -> None:
         """Record that a worker is through init(). It is given something after all its frames were read (`caught_up`).
 
         Raises:
             LookupError: as for `init_failed`.
         """
-        self._pool.got_ready(worker)
+        self._pool.got_ready(worker, now)
 
     def init_failed(self, process: str, failure: Failure, now: float, worker: Worker | None = None) -> None:
         """A worker didn't get through init(), or couldn't even be started: no try of any mini-batch.

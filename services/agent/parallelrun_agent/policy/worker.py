@@ -66,6 +66,8 @@ class Worker:
     """Tries that have failed in it since the last one that has not."""
     others_before: int = 0
     """Tries of the job that had succeeded here when the first of these failed."""
+    ready_at: float = 0.0
+    """Time when it was through init()."""
     has_answered: bool = False
     """True if it has answered for a mini-batch."""
     end_by: float = NEVER
@@ -82,10 +84,21 @@ class Worker:
         """Return whether it was asked to end, or was or will be killed."""
         return self.stage in ("ending", "condemned", "killed")
 
-    def pass_init(self) -> None:
+    @property
+    def init_s(self) -> float:
+        """Return the seconds that starting it took; 0 before it is through init()."""
+        return max(0.0, self.ready_at - self.started) if self.is_through_init else 0.0
+
+    @property
+    def keeps_its_slot(self) -> bool:
+        """Return whether it works, or will: it was not asked to end, and will not be after what it runs."""
+        return self.stage in ("starting", "ready")
+
+    def pass_init(self, now: float = 0.0) -> None:
         """Record that it is through init()."""
         self._check_init("pass init()")
         self.is_through_init = True
+        self.ready_at = now
         if self.stage == "starting":
             self.stage = "ready"
 

@@ -74,10 +74,10 @@ class WorkerPool:
         free = sum(not worker.in_flight and not worker.is_to_end for worker in self.workers)
         return min(self._limit - len(self.workers), ready - free)
 
-    def got_ready(self, worker: Worker) -> None:
+    def got_ready(self, worker: Worker, now: float) -> None:
         """Record that a worker is through init(), so others may get through as well."""
         _check_in_init(worker)
-        worker.pass_init()
+        worker.pass_init(now)
         self._init_failed = 0
         self._spawn_pause.reset()
 

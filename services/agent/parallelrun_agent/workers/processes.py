@@ -212,7 +212,7 @@ class WorkerProcesses:
         elif kind == frames.WARNED:
             machine.warned(worker, *parse_warnings(payload, self._plans.mask))
         elif kind == frames.READY:
-            machine.worker_ready(worker)
+            machine.worker_ready(worker, now)
             unwaited = self._orphans.unwaited(now, at_once=True)
             self._from_init[worker.process] = unwaited[self.process(worker).pid]
             (seconds,) = frames.SECONDS.unpack(payload)

@@ -1,0 +1,233 @@
+"""Slot sharing: gives a node's slots to the jobs that it works for, by the policy of fair shares.
+
+A worker is taken back only when it has ended what it runs, and only after it has worked ten times as long as its own
+start took. Starting counts as used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+from zlib import crc32
+
+from parallelrun_agent.node.memory import available_bytes
+from parallelrun_agent.node_job import NodeJob
+from parallelrun_agent.policy.fair_share import (
+    WEIGHTS,
+    Account,
+    Claim,
+    ahead_after,
+    local_demand,
+    parts,
+    targets,
+    to_take_back,
+)
+from parallelrun_agent.policy.worker import Worker
+
+WORKS_AT_LEAST: Final = 10.0
+"""A worker is taken back only after it has worked for so many times what its start took."""
+_PLACE_S: Final = 30.0
+"""Another node may take slots for the same mini-batches after so long, if they still wait."""
+_FORGET_S: Final = 3600.0
+"""Who had no job here for so long is new again."""
+
+
+@dataclass(slots=True)
+class _Standing:
+    """The account of a job, or of an owner, on this node."""
+
+    ahead_s: float = 0.0
+    part: float = 0.0
+    init_s: float = 0.0
+    resident_bytes: int = 0
+    is_new: bool = True
+    seen_at: float = 0.0
+
+
+@dataclass(slots=True)
+class SlotSharing:
+    """Shares the slots of one node.
+
+    Args:
+        node: its name.
+        slots: workers that run here at the same time.
+        gpus: GPUs of the node, which are counted apart.
+        available: the memory that more processes can have here.
+    """
+
+    node: str
+    slots: int
+    gpus: int = 0
+    available: Callable[[], int | None] = available_bytes
+    used: dict[str, float] = field(default_factory=dict)
+    """Slot-seconds of each owner since they were last reported."""
+    favours: Mapping[str, float] = field(default_factory=dict)
+    """Factors on the equal parts of owners, by what they have used of late."""
+    _standings: dict[str, _Standing] = field(default_factory=dict)
+    _owners: dict[str, _Standing] = field(default_factory=dict)
+    _counted_at: float = 0.0
+
+    def share(self, jobs: Sequence[NodeJob], ready: Mapping[str, int], nodes: int, now: float) -> None:
+        """Start workers in free slots, and end others for jobs that have less than their part.
+
+        Args:
+            jobs: those that the node works for, the oldest first.
+            ready: mini-batches of each that wait for any node.
+            nodes: how many nodes work for these jobs, as far as is known.
+            now: monotonic.
+        """
+        self._count(jobs, now)
+        wanted = {job.job_id: job.wanted_workers(now) for job in jobs if ready.get(job.job_id, 0) > 0}
+        with_claims = [job for job in jobs if job.workers or wanted.get(job.job_id, 0) > 0]
+        if len(with_claims) == 1:
+            self._fill(with_claims[0], wanted.get(with_claims[0].job_id, 0), self._free(jobs))
+            return
+        if with_claims:
+            self._share_among(with_claims, wanted, self._local(ready, nodes, now), now)
+
+    def _share_among(
+        self, jobs: list[NodeJob], wanted: Mapping[str, int], local: Mapping[str, int], now: float
+    ) -> None:
+        shares = self._targets(jobs, wanted, local)
+        missing = reserved = 0
+        for job in sorted(jobs, key=lambda each: _held(each) - shares[each.job_id]):
+            short = min(wanted.get(job.job_id, 0), shares[job.job_id] - _held(job))
+            if short > 0:
+                started = self._fill(job, short, self._free_for(job, jobs)) if self._has_memory_for(job, jobs) else 0
+                missing += short - started
+                reserved += short - started if not job.workers else 0
+        for job in jobs:
+            free = self._free_for(job, jobs) - reserved
+            if free > 0 and wanted.get(job.job_id, 0) > 0:  # nobody else can use them
+                self._fill(job, job.wanted_workers(now), free)
+        missing -= sum(not worker.keeps_its_slot for job in jobs for worker in job.workers)
+        if missing > 0:
+            self._make_room(jobs, shares, missing, now)
+
+    def _targets(self, jobs: list[NodeJob], wanted: Mapping[str, int], local: Mapping[str, int]) -> dict[str, int]:
+        """The number of workers that each job is to have here."""
+        accounts = {
+            owner: Account(favour=self.favours.get(owner, 1.0), ahead_s=standing.ahead_s, is_new=standing.is_new)
+            for owner, standing in self._owners.items()
+        }
+        claims = [self._claim(job, wanted.get(job.job_id, 0), local.get(job.job_id, 0)) for job in jobs]
+        if self.gpus:
+            claims = self._within_gpus(jobs, claims, accounts)
+        for standing in self._owners.values():
+            standing.part = 0.0
+        for job in jobs:
+            self._owners[job.owner].part += (part := parts(self.slots, claims, accounts)[job.job_id])
+            self._standings[job.job_id].part = part
+        return targets(self.slots, claims, accounts)
+
+    def _fill(self, job: NodeJob, wanted: int, free: int) -> int:
+        """Start workers of a job in free slots, and beyond them as far as it may; returns how many."""
+        beyond = max(0, job.slots_beyond - len(job.workers))
+        count = max(0, min(wanted, free + beyond))
+        for _ in range(count):
+            job.spawn()
+        return count
+
+    def _make_room(self, jobs: list[NodeJob], shares: Mapping[str, int], missing: int, now: float) -> None:
+        """End idle workers, or else let others end after what they run."""
+        short = {job.job_id for job in jobs if _held(job) < shares[job.job_id]}
+        for job in jobs:
+            while missing > 0 and job.job_id not in short and job.end_idle_worker(now):
+                missing -= 1
+        surplus = [(max(0, _held(job) - shares[job.job_id]), job.workers) for job in jobs]
+        job_of = {worker: job for job in jobs for worker in job.workers}
+        for worker in to_take_back(missing, surplus, lambda each: _eagerness(each, now)):
+            job_of[worker].take_back(worker)
+
+    def _claim(self, job: NodeJob, wanted: int, local: int) -> Claim:
+        standing = self._standings[job.job_id]
+        keeping = [worker for worker in job.workers if worker.keeps_its_slot]
+        idle = sum(worker.is_through_init and not worker.in_flight for worker in keeping)
+        busy = len(keeping) - idle + min(idle, local + job.waiting)
+        return Claim(
+            name=job.job_id,
+            owner=job.owner,
+            demand=max(0, busy - job.slots_beyond) + max(0, min(wanted, local)),
+            held=_held(job),
+            weight=WEIGHTS[job.priority],
+            ahead_s=standing.ahead_s,
+            init_s=standing.init_s,
+            is_new=standing.is_new,
+        )
+
+    def _within_gpus(self, jobs: list[NodeJob], claims: list[Claim], accounts: Mapping[str, Account]) -> list[Claim]:
+        """Claims of no more workers than have a GPU, on a node with GPUs: those are shared in the same way."""
+        per_gpu = {job.job_id: job.workers_per_gpu for job in jobs}
+        on_gpus = [replace(claim, demand=-(-claim.demand // per_gpu[claim.name])) for claim in claims]
+        shares = targets(self.gpus, on_gpus, accounts)
+        return [replace(claim, demand=min(claim.demand, shares[claim.name] * per_gpu[claim.name])) for claim in claims]
+
+    def _local(self, ready: Mapping[str, int], nodes: int, now: float) -> dict[str, int]:
+        """The part of what waits for which this node takes slots from other jobs."""
+        turn = int(now / _PLACE_S)
+        return {
+            job_id: local_demand(count, nodes, crc32(f"{self.node}/{job_id}/{turn}".encode()))
+            for job_id, count in ready.items()
+        }
+
+    def _free(self, jobs: Sequence[NodeJob]) -> int:
+        return self.slots - sum(max(0, len(job.workers) - job.slots_beyond) for job in jobs)
+
+    def _free_for(self, job: NodeJob, jobs: Sequence[NodeJob]) -> int:
+        """Free slots, and on a node with GPUs no more than there are GPUs for: one more worker would have none."""
+        free = self._free(jobs)
+        if not self.gpus:
+            return free
+        taken = sum(len(each.workers) / each.workers_per_gpu for each in jobs)
+        return min(free, int((self.gpus - taken) * job.workers_per_gpu))
+
+    def _has_memory_for(self, job: NodeJob, jobs: Sequence[NodeJob]) -> bool:
+        """Return whether there is memory for one more worker of a job, beside those of others. One that had none here
+        is expected to need as much as those do."""
+        sizes = [each.resident_bytes() for each in jobs if each is not job and each.workers]
+        if not sizes:
+            return True
+        standing = self._standings[job.job_id]
+        standing.resident_bytes = max(standing.resident_bytes, job.resident_bytes())
+        available = self.available()
+        return available is None or available >= (standing.resident_bytes or max(sizes))
+
+    def _count(self, jobs: Sequence[NodeJob], now: float) -> None:
+        """Count what each job and each owner has used since the last time."""
+        elapsed_s = max(0.0, now - self._counted_at) if self._counted_at else 0.0
+        self._counted_at = now
+        held_by = dict.fromkeys([*self._owners, *(job.owner for job in jobs)], 0)
+        for job in jobs:
+            standing = self._standings.setdefault(job.job_id, _Standing())
+            standing.init_s = max((worker.init_s for worker in job.workers), default=0.0) or standing.init_s
+            _count_one(standing, len(job.workers), elapsed_s, now)
+            held_by[job.owner] += len(job.workers)
+            self.used[job.owner] = self.used.get(job.owner, 0.0) + elapsed_s * len(job.workers)
+        for owner, held in held_by.items():
+            _count_one(self._owners.setdefault(owner, _Standing(seen_at=now)), held, elapsed_s, now)
+        present = {job.job_id for job in jobs}
+        self._standings = {name: each for name, each in self._standings.items() if name in present}
+        self._owners = {name: each for name, each in self._owners.items() if now - each.seen_at < _FORGET_S}
+
+
+def _count_one(standing: _Standing, held: int, elapsed_s: float, now: float) -> None:
+    standing.ahead_s = ahead_after(standing.ahead_s, held, standing.part, elapsed_s)
+    standing.part = float(held)  # until it has a part again: alone, nobody is ahead
+    if held:
+        standing.is_new, standing.seen_at = False, now
+
+
+def _held(job: NodeJob) -> int:
+    """Return the number of slots that its workers keep, without those beyond the slots."""
+    return max(0, sum(worker.keeps_its_slot for worker in job.workers) - job.slots_beyond)
+
+
+def _eagerness(worker: Worker, now: float) -> float | None:
+    """Return how long a worker has run its mini-batch: the one that has for longest is taken back.
+
+    None: it has not worked long enough to be taken back.
+    """
+    if worker.stage != "ready" or now - worker.ready_at < WORKS_AT_LEAST * worker.init_s:
+        return None
+    return worker.in_flight.running_s(now) if worker.in_flight else float("inf")
