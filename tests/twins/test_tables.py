@@ -8,14 +8,19 @@ import pandas as pd
 import pytest
 
 from parallelrun_master.planning import record_scan
+from parallelrun_worker.rows.returned_columns import ReturnedColumns
 from parallelrun_worker.tables import by_arrow, table, text
+from parallelrun_worker.tables.formats import delimited
 from parallelrun_worker.tables.text_format import TextFormat, TextRecords
 from parallelrun_worker.tables.values import Values
 from tests.twins.sabotage import always, expect_failure
 from tests.unit.tables import test_grouping as grouping
 from tests.unit.tables import test_parsers_agree as parsers
+from tests.unit.tables import test_quotes as quotes
 from tests.unit.tables import test_round_trips as round_trips
+from tests.unit.tables import test_silent_changes as changes
 from tests.unit.tables import test_values as values
+from tests.unit.worker import test_rows_of_objects as rows
 
 
 def test_ranges_that_are_read_as_they_are_cut_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -66,3 +71,28 @@ def test_numbers_that_are_rounded_beside_those_of_other_files_are_found(
     monkeypatch.setattr(table, "together", lambda frames: pd.concat(frames, ignore_index=True))
     with expect_failure():
         values.test_whole_numbers_of_several_files_in_one_mini_batch_are_exact(tmp_path_factory)
+
+
+def test_open_quotes_of_which_nobody_is_told_are_found(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Without a look at quotes that a later line closes."""
+    folder = tmp_path / "in"
+    folder.mkdir()
+    monkeypatch.setattr(delimited, "may_run_on", always(False))
+    with expect_failure():
+        quotes.test_open_quote_is_told_with_its_line(folder, "own", True)
+
+
+def test_conversions_to_null_of_which_nobody_is_told_are_found(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Without notes of what a step has not converted."""
+    folder = tmp_path / "in"
+    folder.mkdir()
+    monkeypatch.setattr(Values, "note", always(None))
+    with expect_failure():
+        changes.test_conversion_that_makes_values_null_is_told_once_a_column(folder, "own")
+
+
+def test_columns_of_frames_that_stay_by_place_are_found(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """With the columns of each returned DataFrame in the order in which it has them."""
+    monkeypatch.setattr(ReturnedColumns, "arranged", lambda _self, frame: frame)
+    with expect_failure():
+        rows.test_rows_of_frames_are_put_in_order_by_the_names_of_their_columns(tmp_path)

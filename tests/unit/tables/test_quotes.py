@@ -33,7 +33,9 @@ def told(folder: Path, text: str, form: str, **options: Any) -> list[list[Any]]:
 @pytest.mark.parametrize("form", ["own", "azure"])
 @pytest.mark.parametrize("multi_line", [True, False])
 def test_open_quote_is_told_with_its_line(folder: Path, form: str, multi_line: bool) -> None:
-    ((_, file, _, event, remedy, times, _, line, offset),) = told(folder, MERGED, form, support_multi_line=multi_line)
+    warnings = told(folder, MERGED, form, support_multi_line=multi_line)
+    assert len(warnings) == 1
+    _, file, _, event, remedy, times, _, line, offset = warnings[0]
     assert file.endswith("a.csv")
     assert ("text follows" in event) == multi_line
     assert "support_multi_line" in remedy

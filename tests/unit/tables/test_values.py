@@ -28,7 +28,10 @@ class Reader:
 
     def __init__(self, folder: Path, step: Any, *, form: str = "own", only: str = "*") -> None:
         self.folder = folder
-        document = {"entry_script": "e.py", "inputs": {"rows": {"path": str(folder), "transformations": [step]}}}
+        document = {
+            "entry_script": "e.py",
+            "inputs": {"rows": {"path": str(folder), "transformations": step if isinstance(step, list) else [step]}},
+        }
         spec = read_job(document).job if form == "own" else JobSpec.parse(document)
         (plan,) = plan_inputs(spec)
         plan.sample = [str(path) for path in sorted(folder.glob(only))]

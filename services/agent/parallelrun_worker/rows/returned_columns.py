@@ -47,30 +47,32 @@ class ReturnedColumns:
         if not self._by_name:
             self._check(names)
             return table
-        known = self._known(names)
-        if names == known:
+        job_columns = self._known(names)
+        if names == job_columns:
             return table
         places = dict(zip(_numbered(names), range(len(names))))  # noqa: B905 - Python 3.9
-        event = f"run() returned the columns {_some(names)}, which were put by name where {_some(known)} are"
+        event = f"run() returned the columns {_some(names)}, which were put by name where {_some(job_columns)} are"
         remedy = f"{_BETTER} has the names, too; append_row_columns: position leaves them as they come"
         self._warnings.add(DataWarning("returned_columns", "", "", event, remedy, 1, "frame"))
         plain = table.copy(deep=False)
         plain.columns = range(len(names))
         # What isn't there has a place behind all others, and is filled with nulls.
-        return plain.reindex(columns=[places.get(name, len(names) + at) for at, name in enumerate(_numbered(known))])
+        return plain.reindex(
+            columns=[places.get(name, len(names) + at) for at, name in enumerate(_numbered(job_columns))]
+        )
 
     def _known(self, names: list[str]) -> list[str]:
         """All columns of the job, in their places, with those of `names`."""
-        known = self._first if self._first is not None else self._frozen(names)
-        while missing := [name for name in _numbered(names) if name not in set(_numbered(known))]:
+        job_columns = self._first if self._first is not None else self._frozen(names)
+        while missing := [name for name in _numbered(names) if name not in set(_numbered(job_columns))]:
             if self._layouts >= _MOST_LAYOUTS:
                 raise BadReturn(
                     f"run() returned the column {missing[0][0]!r}, and {_MOST_LAYOUTS} other lists of columns before: "
                     f"{_BETTER} puts them together; append_row_columns: position leaves them as they come"
                 )
-            known = self._frozen([*known, *(name for name, _ in missing)])
-        self._first = known
-        return known
+            job_columns = self._frozen([*job_columns, *(name for name, _ in missing)])
+        self._first = job_columns
+        return job_columns
 
     def _frozen(self, names: list[str]) -> list[str]:
         """Freeze the next list of columns, unless another worker has done so; returns what is frozen."""

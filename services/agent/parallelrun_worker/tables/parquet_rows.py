@@ -66,8 +66,9 @@ def to_frame(table: Any, *, is_exact: bool = False) -> Any:
     frame = table.to_pandas(ignore_metadata=True)
     for place, column in enumerate(table.columns if is_exact else ()):
         if _would_be_rounded(column):
-            values = _nullable(column)
-            frame.isetitem(place, values)
+            frame.isetitem(place, _nullable(column))
+        elif _holds_rounded(column):
+            frame.isetitem(place, _own_objects(column))
     for name in frame.columns:
         if str(frame[name].dtype) in ("str", "string"):
             frame[name] = as_objects(frame[name])
@@ -84,6 +85,28 @@ def _would_be_rounded(column: Any) -> bool:
     extremes = pc.min_max(column).as_py()
     low, high = extremes["min"], extremes["max"]
     return low is not None and not -EXACT_IN_FLOAT <= low <= high <= EXACT_IN_FLOAT
+
+
+def _holds_rounded(column: Any) -> bool:
+    """Return whether there are such numbers, with nulls beside them, in the lists or objects of a column."""
+    import pyarrow as pa
+
+    inner = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    if isinstance(inner, pa.ChunkedArray):  # without rows
+        return False
+    if isinstance(inner, pa.StructArray):
+        return any(_holds_rounded(each) for each in inner.flatten())
+    if pa.types.is_list(inner.type) or pa.types.is_large_list(inner.type) or pa.types.is_fixed_size_list(inner.type):
+        values = inner.flatten()
+        return _would_be_rounded(values) or _holds_rounded(values)
+    return False
+
+
+def _own_objects(column: Any) -> Any:
+    """Python's own lists and numbers as a column of pandas."""
+    import pandas as pd
+
+    return pd.Series(column.to_pylist(), dtype=object)
 
 
 def _nullable(column: Any) -> Any:

@@ -4,7 +4,7 @@ import re
 from typing import Any
 
 from parallelrun_worker.tables.conversion import as_dates, convert
-from parallelrun_worker.tables.inference import Kind, infer_kind
+from parallelrun_worker.tables.inference import Kind, infer_exactly, infer_kind
 
 
 class PathKeys:
@@ -17,6 +17,8 @@ class PathKeys:
     def __init__(self, plan: dict[str, Any]) -> None:
         self._plan = plan
         self._known_kinds: dict[str, Kind] | None = None
+        self._keeps = plan["read"].get("on_mismatch") == "keep"
+        """A part that is no number stays a text in a column of numbers."""
 
     def values_of(self, path: str) -> dict[str, str] | None:
         """The named parts of a path; None when it doesn't fit the partition format."""
@@ -60,15 +62,32 @@ class PathKeys:
         column = pd.Series([value] * len(index), index=index, dtype=object)
         if name == self._plan["partition"]["date"]:
             return as_dates(column, {"formats": [self._plan["partition"]["date_format"]]})
-        return convert(column, self._kinds()[name]) if in_front else column
+        if not in_front or (self._keeps and value is not None and not _fits(value, self._kinds()[name])):
+            return column
+        return convert(column, self._kinds()[name])
 
     def _kinds(self) -> dict[str, Kind]:
         """Return what the parts of the paths are, if the format comes before the step that reads (reference §4.4)."""
         if self._known_kinds is None:
             sample = [values for path in self._plan["sample"] if (values := self.values_of(path)) is not None]
             names = self._plan["partition"]["names"]
-            self._known_kinds = {name: infer_kind([values[name] for values in sample]) for name in names}
+            infer = infer_exactly if self._plan["read"].get("inference") == "exact" else infer_kind
+            self._known_kinds = {name: infer([values[name] for values in sample]) for name in names}
         return self._known_kinds
+
+    def changed(self, path: str) -> dict[str, tuple[str, str]]:
+        """The parts of a path that columns have otherwise than they stand there, each with what it became."""
+        kinds, values = self._kinds(), self.values_of(path) or {}
+        changed = {}
+        for name, text in values.items():
+            if name == self._plan["partition"]["date"]:
+                continue
+            number = _number_or_text(text) if kinds[name]["kind"] == "int" else text
+            if type(number) is int and str(number) != text:
+                changed[name] = text, str(number)
+            elif not self._keeps and not _fits(text, kinds[name]):
+                changed[name] = text, "null"
+        return changed
 
     def typed(self, values: list[str | None]) -> dict[str, Any]:
         """The values of a group's keys: texts, but numbers if the format comes before the step that reads.
@@ -84,6 +103,12 @@ class PathKeys:
             else:
                 typed[name] = _number_or_text(value) if self._kinds()[name]["kind"] == "int" else value
         return typed
+
+
+def _fits(text: str, kind: Kind) -> bool:
+    import pandas as pd
+
+    return bool(convert(pd.Series([text], dtype=object), kind).notna().all())
 
 
 def _number_or_text(value: str) -> int | str:

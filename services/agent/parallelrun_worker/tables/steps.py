@@ -3,7 +3,9 @@
 import re
 from typing import Any
 
+from parallelrun_worker.data_warnings import DataWarning
 from parallelrun_worker.tables.conversion import as_objects, convert
+from parallelrun_worker.tables.values import EXACT_IN_FLOAT, ColumnValues, Found, Values
 
 EXTRACT = "extract_columns_from_partition_format"
 COUNTING = ("take", "skip")
@@ -57,15 +59,22 @@ def check_filtered(frame: Any, expression: Any) -> None:
             check_filtered(frame, operand)
 
 
-def apply_step(frame: Any, step: dict[str, Any], salt: list[int]) -> Any:  # noqa: PLR0911 - one for each step
-    """The frame after one step. `salt`: what distinguishes this piece from others, for random numbers."""
+def apply_step(  # noqa: PLR0911 - one for each step
+    frame: Any, step: dict[str, Any], salt: list[int], values: Values | None = None
+) -> Any:
+    """The frame after one step.
+
+    Args:
+        salt: what distinguishes this piece from others, for random numbers.
+        values: gets those that can't be converted; None: they become null in silence, as in earlier releases.
+    """
     match step["step"]:
         case "keep_columns":
             return frame[selected(frame, step["columns"])]
         case "drop_columns":
             return frame.drop(columns=selected(frame, step["columns"]))
         case "convert_column_types":
-            return _converted(frame, step["conversions"])
+            return _converted(frame, step["conversions"], values)
         case "filter":
             return frame[_truth(frame, step["expression"])]
         case "take_random_sample":
@@ -78,16 +87,17 @@ def apply_step(frame: Any, step: dict[str, Any], salt: list[int]) -> Any:  # noq
             raise ValueError(f"the step {other!r} is not known to this worker")
 
 
-def _converted(frame: Any, conversions: list[dict[str, Any]]) -> Any:
+def _converted(frame: Any, conversions: list[dict[str, Any]], values: Values | None) -> Any:
     columns = {name: frame[name] for name in frame.columns}
     for conversion in conversions:
         kind = conversion["type"]
         for name in selected(frame, conversion["columns"]):
-            columns[name] = _as_kind(columns[name], kind)
+            declared = None if values is None else values.of_column(name, {**kind, "declared": True})
+            columns[name] = _as_kind(columns[name], kind, declared)
     return type(frame)(columns, index=frame.index, copy=False)
 
 
-def _as_kind(column: Any, kind: dict[str, Any]) -> Any:
+def _as_kind(column: Any, kind: dict[str, Any], values: ColumnValues | None) -> Any:
     if kind["kind"] == "string":
         return as_objects(column).map(text_of)
     if kind["kind"] == "datetime":
@@ -99,7 +109,25 @@ def _as_kind(column: Any, kind: dict[str, Any]) -> Any:
         return column.astype("int64" if kind["kind"] == "int" else "float64")
     if column.dtype.kind != "O" and kind["kind"] in ("bool", "datetime"):
         column = as_objects(column).map(text_of)
-    return convert(column, kind)
+    if values is None or (column.dtype.kind != "O" and (kind["kind"] != "int" or _are_exact(column))):
+        return convert(column, kind)
+    if kind["kind"] == "int" and column.dtype.kind in "iu":
+        return column  # also one that has nulls, and numbers that a float hasn't
+    texts = [value if isinstance(value, str) else text_of(value) for value in as_objects(column)]
+    values.kind = {**values.kind, **kind}
+    return values.column(texts).set_axis(column.index)
+
+
+def _are_exact(column: Any) -> bool:
+    """Return whether all of a column of floats are numbers that are exact as whole numbers."""
+    return bool(column.dtype.kind == "f" and not (column.abs() > EXACT_IN_FLOAT).any())
+
+
+def warning_of(odd_value: Found, file: str) -> DataWarning:
+    """The warning that tells of values which `convert_column_types` has made null."""
+    event = f"{odd_value.text[:80]!r} can't be converted to the type that convert_column_types names, and became null"
+    remedy = "column_type: string keeps such values"
+    return DataWarning("conversion", file, odd_value.column, event, remedy, odd_value.times)
 
 
 def _anchored(kind: dict[str, Any]) -> dict[str, Any]:

@@ -6,15 +6,16 @@ import zlib
 from collections.abc import Iterator
 from typing import Any
 
-from parallelrun_worker.data_warnings import DataWarnings
+from parallelrun_worker.data_warnings import DataWarning, DataWarnings
 from parallelrun_worker.tables import grouped
 from parallelrun_worker.tables.elsewhere import Place
 from parallelrun_worker.tables.formats import format_of
 from parallelrun_worker.tables.older_plans import completed
 from parallelrun_worker.tables.path_keys import PathKeys
-from parallelrun_worker.tables.steps import COUNTING, EXTRACT, apply_step, check_kept
+from parallelrun_worker.tables.steps import COUNTING, EXTRACT, apply_step, check_kept, warning_of
 from parallelrun_worker.tables.table_format import Piece, TableFormat, named
 from parallelrun_worker.tables.together import together
+from parallelrun_worker.tables.values import Values
 
 PATH = "Path"
 
@@ -67,7 +68,7 @@ class Table:
         frame = frames[0] if len(frames) == 1 else self._together([*_filled(frames)])
         for step in self.tail:
             if step["step"] != EXTRACT:
-                frame = self._applied(frame, step, [0])
+                frame = self._applied(frame, step, [0], pieces[0][0] if len(pieces) == 1 else "")
         return frame.reset_index(drop=True)
 
     def _together(self, frames: list[Any]) -> Any:
@@ -90,6 +91,7 @@ class Table:
         """Rows as they were read from a file, with the columns that come from its path, after these steps."""
         if self._plan["extracts_first"]:
             frame = self.path_keys.add_to(frame, path, in_front=True)
+            self._warn_of_path(path)
         if self._plan["read"]["include_path_column"]:
             frame.insert(0, PATH, path)
             frame[PATH] = frame[PATH].astype(object)
@@ -97,8 +99,16 @@ class Table:
             if step["step"] == EXTRACT:
                 frame = self.path_keys.add_to(frame, path, in_front=False)
             elif step["step"] not in COUNTING:  # the master has left out what they leave out
-                frame = self._applied(frame, step, salt)
+                frame = self._applied(frame, step, salt, path)
         return frame
+
+    def _warn_of_path(self, path: str) -> None:
+        if not self._plan["read"].get("has_exact_integers"):
+            return
+        for name, (text, became) in self.path_keys.changed(path).items():
+            event = f"{text!r} in the path was read as {became}, since the first paths have numbers there"
+            remedy = "extract_columns_from_partition_format after the read step keeps the texts"
+            self.format.warnings.add(DataWarning("path_key", path, name, event, remedy, 1, "piece"))
 
     def _group(self, piece: Piece) -> Iterator[Any]:
         """The rows of a group, file by file; the shuffle has left out what the steps leave out."""
@@ -112,10 +122,14 @@ class Table:
             frame = self.format.frame_of_stored(data, source, header)
             yield self.dressed(frame, source, self.keeping, []).reset_index(drop=True)
 
-    def _applied(self, frame: Any, step: dict[str, Any], salt: list[int]) -> Any:
+    def _applied(self, frame: Any, step: dict[str, Any], salt: list[int], path: str) -> Any:
         if self.format.has_fixed_columns:  # otherwise rows elsewhere may have the column
             check_kept(frame, step)
-        return apply_step(frame, step, salt)
+        values = Values("null", is_exact=False) if self._plan["read"].get("has_exact_integers") else None
+        frame = apply_step(frame, step, salt, values)
+        for odd_value in values.found.values() if values is not None else ():
+            self.format.warnings.add(warning_of(odd_value, path))
+        return frame
 
 
 def salt_of(piece: Piece) -> list[int]:

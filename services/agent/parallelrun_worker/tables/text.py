@@ -95,6 +95,15 @@ def as_utf8(data: bytes, encoding: Encoding) -> bytes:
         return data.decode(encoding.name, "replace").encode()
 
 
+def is_utf8(data: bytes) -> bool:
+    """Return whether the bytes are valid UTF-8."""
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
 def to_utf8(data: bytes, encoding: Encoding) -> bytes:
     """Return text as UTF-8; text that is UTF-8 already is checked when it is read.
 

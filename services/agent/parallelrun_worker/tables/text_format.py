@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from functools import cache, partial
 from typing import Any, BinaryIO, NamedTuple, cast
 
+from parallelrun_worker.data_warnings import DataWarning
 from parallelrun_worker.tables.charsets import refusing
 from parallelrun_worker.tables.heads import FileHead
 from parallelrun_worker.tables.ranges import read_range, read_some, size_of
@@ -13,7 +14,7 @@ from parallelrun_worker.tables.records import Record
 from parallelrun_worker.tables.schema import Schema, freeze, frozen
 from parallelrun_worker.tables.sniffing import Encoding
 from parallelrun_worker.tables.table_format import Piece, Records, TableFormat, named
-from parallelrun_worker.tables.text import encoding_of, lines_before, owned_range, to_utf8
+from parallelrun_worker.tables.text import encoding_of, is_utf8, lines_before, owned_range, to_utf8
 from parallelrun_worker.tables.unpacking import LIMIT_BYTES, MOST_MAGIC_BYTES, Unpacked, compression_of, unpack
 from parallelrun_worker.tables.values import BadValue, Values, warning_of
 
@@ -93,9 +94,16 @@ class TextFormat(TableFormat):
             head = self.head(path, file)
             owned = owned_range(file, start, end, encoding, is_aligned=is_aligned, first=head.start)
             data = read_range(file, owned.start, owned.stop)
+            self._warn_of_code_page(path, data, encoding)
             with refusing(encoding, owned.start, data):
                 data = self.lines(to_utf8(data, encoding), encoding, file, head)
         return Text(data, encoding, owned.start, head)
+
+    def _warn_of_code_page(self, path: str, data: bytes, encoding: Encoding) -> None:
+        """Warn if a text is UTF-8 by its bytes, and is read in a code page in which each byte is a character."""
+        if encoding.width == 1 and encoding.name != "utf-8" and not data.isascii() and is_utf8(data):
+            event = f"its bytes are those of UTF-8, and were read as {encoding.name}, as the job says"
+            self.warnings.add(DataWarning("code_page", path, "", event, "encoding: utf8, an option of the read step"))
 
     @contextmanager
     def opened(self, path: str, *, is_content_needed: bool = True) -> Iterator[BinaryIO]:

@@ -28,6 +28,11 @@ class Format(TableFormat):
     def _columns(self, path: str) -> list[str] | None:
         """The columns of a file that the first steps leave; None: all."""
         names = names_of(path, self.open)
+        if len(set(names)) < len(names):
+            twice = next(name for name in names if names.count(name) > 1)
+            raise ValueError(
+                f"two columns have the name {twice!r}, of which rows can hold one: write it with other names"
+            )
         remaining = Names(names)
         for step in self.plan["steps"]:
             if step["step"] not in ("keep_columns", "drop_columns"):

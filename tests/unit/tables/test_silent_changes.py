@@ -1,0 +1,117 @@
+"""Steps, paths and nested columns that would change a value: it is kept, or a warning tells."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from tests.unit.tables.test_values import Reader, plain
+
+BIG = (1 << 53) + 1
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "in").mkdir()
+    return tmp_path / "in"
+
+
+def converted(folder: Path, kind: str, values: list[str], form: str = "own") -> tuple[list[Any], list[list[Any]]]:
+    (folder / "a.csv").write_text("v,w\n" + "".join(f"{value},x\n" for value in values))
+    reader = Reader(
+        folder, ["read_delimited", {"convert_column_types": [{"columns": "v", "column_type": kind}]}], form=form
+    )
+    column = reader.frame()["v"]
+    warnings = json.loads(reader.warnings.take())
+    return plain(column), [warning for warning in warnings if warning[0] == "conversion"]
+
+
+@pytest.mark.parametrize("form", ["own", "azure"])
+def test_conversion_that_makes_values_null_is_told_once_a_column(folder: Path, form: str) -> None:
+    read, warnings = converted(folder, "int", ["1", "n/a", "3", "-"], form)
+    assert read == [1, None, 3, None]
+    assert len(warnings) == 1
+    (warning,) = warnings
+    assert warning[1].endswith("a.csv")
+    assert (warning[2], warning[5]) == ("v", 2)
+    assert "'n/a' can't be converted" in warning[3]
+
+
+def test_conversion_keeps_whole_numbers_exact(folder: Path) -> None:
+    values = ["a", str(BIG), str((1 << 64) - 1), str(1 << 70)]
+    read, warnings = converted(folder, "int", values)
+    assert read == [None, BIG, (1 << 64) - 1, 1 << 70]
+    assert len(warnings) == 1
+    assert converted(folder, "int", ["7", "", str(BIG)])[0] == [7, None, BIG]
+
+
+def test_conversion_of_what_fits_is_told_by_no_warning(folder: Path) -> None:
+    assert converted(folder, "int", ["1", "", "3.7"]) == ([1, None, 3], [])
+    assert converted(folder, "float", ["1", "x1"])[0] == [1.0, None]
+    assert converted(folder, "string", ["1", "2"]) == (["1", "2"], [])
+    assert converted(folder, "boolean", ["true", "no way"])[0] == [True, None]
+
+
+def keys_of(folder: Path, form: str, names: list[str], read: str = "read_delimited") -> tuple[list[Any], list[Any]]:
+    for name in names:
+        (folder / name).mkdir()
+        content = "v\n1\n" if read == "read_delimited" else '{"v": 1}\n'
+        (folder / name / "a.csv").write_text(content)
+    steps = [{"extract_columns_from_partition_format": {"partition_format": "{day}/a.csv"}}, read]
+    reader = Reader(folder, steps, form=form, only="*/*.csv")
+    frame = reader.frame(*((f"{name}/a.csv", 0, -1) for name in names))
+    return plain(frame["day"]), [warning for warning in json.loads(reader.warnings.take()) if warning[0] == "path_key"]
+
+
+def test_path_with_a_leading_zero_is_a_text_in_our_own_form_and_is_told_otherwise(folder: Path) -> None:
+    assert keys_of(folder, "own", ["01", "12"]) == (["01", "12"], [])
+
+
+def test_path_with_a_leading_zero_is_told_in_documents_of_azure(folder: Path) -> None:
+    read, (warning,) = keys_of(folder, "azure", ["01", "12"])
+    assert read == [1, 12]
+    assert "'01' in the path was read as 1" in warning[3]
+
+
+def test_path_with_a_leading_zero_is_told_of_json_lines(folder: Path) -> None:
+    read, (warning,) = keys_of(folder, "own", ["01", "12"], "read_json_lines")
+    assert read == [1, 12]
+    assert warning[2] == "day"
+
+
+def test_lists_of_parquet_hold_whole_numbers_exactly_beside_nulls(folder: Path) -> None:
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    lists = [[BIG, None], None, [1]]
+    objects = [{"x": [BIG, None]}, None, {"x": None}]
+    pq.write_table(pa.table({"v": pa.array(lists), "o": pa.array(objects)}), folder / "a.parquet")
+    frame = Reader(folder, "read_parquet").frame()
+    assert [None if each is None else list(each) for each in frame["v"]] == lists
+    assert list(frame["o"][0]["x"]) == [BIG, None]
+
+
+def test_parquet_with_two_columns_of_one_name_is_refused_by_file_and_column(folder: Path) -> None:
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    table = pa.Table.from_arrays([pa.array([1]), pa.array([2])], names=["id", "id"])
+    pq.write_table(table, folder / "a.parquet")
+    with pytest.raises(ValueError, match=r"a\.parquet: two columns have the name 'id'"):
+        Reader(folder, "read_parquet").frame()
+
+
+@pytest.mark.parametrize("encoding, text, count", [("latin1", "é", 1), ("latin1", "e", 0), ("utf8", "é", 0)])
+def test_utf_8_that_is_read_in_a_code_page_is_told(folder: Path, encoding: str, text: str, count: int) -> None:
+    (folder / "a.csv").write_bytes(f"v\n{text}\n".encode())
+    reader = Reader(folder, {"read_delimited": {"encoding": encoding}})
+    assert isinstance(reader.frame(), pd.DataFrame)
+    told = [warning for warning in json.loads(reader.warnings.take()) if warning[0] == "code_page"]
+    assert len(told) == count
+
+
+def test_a_code_page_that_a_text_is_in_is_not_told(folder: Path) -> None:
+    (folder / "a.csv").write_bytes("v\né\n".encode("latin1"))
+    reader = Reader(folder, {"read_delimited": {"encoding": "latin1"}})
+    assert plain(reader.frame()["v"]) == ["é"]
+    assert not reader.warnings
