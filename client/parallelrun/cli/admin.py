@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from parallelrun.cli.exit_codes import ExitCode
 from parallelrun.cli.output import Format, FormatOption
 from parallelrun.cli.server import Token, Url, connect
 
@@ -79,6 +81,77 @@ def prune(
         say("a master removes it now; `parallelrun admin usage` shows when it has done so")
 
 
+Root = Annotated[Path, typer.Argument(metavar="ROOT", help="The root folder of the cluster.", show_default=False)]
+
+
+@admin.command()
+def backup(
+    root: Root,
+    target: Annotated[
+        Path,
+        typer.Argument(metavar="TARGET", help="A folder on another disk; an earlier backup is brought up to date."),
+    ],
+    form: FormatOption = Format.TABLE,
+) -> None:
+    """Copy the root folder while the cluster runs. The copy is consistent, and durable."""
+    from parallelrun.cli.output import show_one
+    from parallelrun_core.backup.copying import back_up
+
+    record = back_up(root, target)
+    lines = [
+        ("files", f"{record.files:,}, of which {record.copied:,} were copied"),
+        ("bytes", f"{record.bytes:,}"),
+        ("root", record.root),
+        ("release", record.release),
+    ]
+    show_one(record, form, name=str(target), lines=lines)
+
+
+@admin.command()
+def restore(
+    source: Annotated[Path, typer.Argument(metavar="BACKUP", help="The folder of a backup.", show_default=False)],
+    root: Root,
+    form: FormatOption = Format.TABLE,
+) -> None:
+    """Bring a backup back. No service may run there, and Redis must be empty.
+
+    Masters make Redis know all jobs again, and those that had not ended go on.
+    """
+    from parallelrun.cli.output import say, show_one
+    from parallelrun_core.backup.copying import restore as bring_back
+
+    record = bring_back(source, root)
+    show_one(record, form, name=str(root), lines=[("files", f"{record.files:,}"), ("bytes", f"{record.bytes:,}")])
+    if record.root != str(root.resolve()):
+        say(f"jobs name paths below {record.root}: mount {root} there, or their outputs are not found")
+
+
+@admin.command()
+def verify(root: Root, form: FormatOption = Format.TABLE) -> None:
+    """Read all of a root folder or backup, and compare checksums. The exit code is 3 if something is damaged.
+
+    Documents, logs, the rows of each mini-batch, outputs and snapshots of code; also while the cluster runs.
+    """
+    from dataclasses import asdict
+
+    from parallelrun.cli.output import dump
+    from parallelrun_core.backup.copying import data_of
+    from parallelrun_core.backup.verifying import Verification
+
+    verified = Verification(data_of(root)).run()
+    if form is Format.TABLE:
+        for finding in verified.findings:
+            print(f"{finding.path}: {finding.problem}")
+        print(
+            f"{verified.documents:,} documents, {verified.logs:,} logs, {verified.segments:,} segments, "
+            f"{verified.outputs:,} outputs, {verified.snapshots:,} snapshots: {len(verified.findings):,} damaged"
+        )
+    else:
+        dump({**asdict(verified), "root": str(verified.root)}, form)
+    if verified.findings:
+        raise typer.Exit(ExitCode.JOB_FAILED)
+
+
 def _show_sweep(sweep: Sweep) -> None:
     from parallelrun.cli.output import table
 
@@ -95,7 +168,7 @@ def _show_sweep(sweep: Sweep) -> None:
         )
     for job_id, at in sorted(sweep.notices.items()):
         print(f"{job_id} goes on {at}")
-    for job_id, reason in sorted(sweep.kept.items()):
+    for job_id, reason in sorted(sweep.references.items()):
         print(f"{job_id} stays: {reason} refers to it")
     if sweep.not_removed:
         print(f"{sweep.not_removed} folders have files of another user, and can't be removed")

@@ -85,6 +85,22 @@ def check_snapshot(folder: Path) -> None:
             raise DamagedCode(f"The stored code {folder} is not what was submitted: {name} was changed.")
 
 
+def damaged_files(folder: Path) -> Iterator[str]:
+    """Yield the files of a stored snapshot that are not what was submitted, or gone; changes nothing.
+
+    Raises:
+        OSError: it can't be read for now.
+    """
+    try:
+        listed = _wanted(folder)
+    except DamagedCode:
+        yield "."
+        return
+    for name, digest in listed.items():
+        if _digest(folder / name) != digest:
+            yield name
+
+
 def _wanted(folder: Path) -> dict[str, str]:
     """The files of a snapshot by its list; for one without, such as an earlier release's, what there is must fit."""
     with suppress(OSError):

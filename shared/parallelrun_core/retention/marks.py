@@ -36,7 +36,7 @@ class Mark(msgspec.Struct, kw_only=True, frozen=True):
     """The rule, of a notice."""
     removed_at: float = 0.0
     """Time when the job is removed, of a notice."""
-    what: tuple[str, ...] = ()
+    kinds: tuple[str, ...] = ()
     """The things that were removed: `parts`, `logs`."""
 
 
@@ -93,11 +93,11 @@ class Marks:
         """Take the note back."""
         self._remove(_NOTICE)
 
-    def strip(self, now: float, what: str) -> None:
+    def strip(self, now: float, kind: str) -> None:
         """Record that something is removed, before it is."""
         earlier = self.stripped
-        removed = {*(earlier.what if earlier else ()), what}
-        self._write(_STRIPPED, Mark(at=now, what=tuple(sorted(removed))))
+        removed = {*(earlier.kinds if earlier else ()), kind}
+        self._write(_STRIPPED, Mark(at=now, kinds=tuple(sorted(removed))))
 
     def unstrip(self) -> None:
         """Take back that something is removed, before anything was."""
@@ -111,7 +111,7 @@ class Marks:
     def lacks_parts(self) -> bool:
         """Return whether the job can no longer be resumed or retried, nor its rows be taken over."""
         stripped = self.stripped
-        return stripped is not None and "parts" in stripped.what
+        return stripped is not None and "parts" in stripped.kinds
 
     def _read(self, name: str) -> Mark | None:
         path = self._folder / name

@@ -90,7 +90,7 @@ class JobPlan:
     """Units whose notice is taken back: the rule no longer needs their room, or something refers to them."""
     strip_parts: tuple[str, ...] = ()
     strip_logs: tuple[str, ...] = ()
-    kept: Mapping[str, str] = field(default_factory=dict)
+    references: Mapping[str, str] = field(default_factory=dict)
     """Units that a rule or a user would remove, each with what refers to it."""
     problem: str = ""
     """Why a limit can't be kept; empty: it can."""
@@ -163,18 +163,18 @@ def plan_jobs(
     remove: list[Unit] = []
     notices: list[Notice] = []
     withdrawn: list[str] = []
-    kept: dict[str, str] = {}
+    references: dict[str, str] = {}
     for unit in sorted(units.values(), key=lambda each: each.name):
         if unit.deleted or unit.is_orphaned:
             if not unit.ended or unit.name in needed:
-                kept[unit.name] = needed.get(unit.name, "it runs")
+                references[unit.name] = needed.get(unit.name, "it runs")
             elif now - unit.deleted >= deleted_after_s or unit.is_orphaned:
                 remove.append(unit)
             continue
         why = condemned.get(unit.name) or (staying.get(unit.name) if unit.noticed else None)
         if why is None or unit.name in needed:
             if why is not None:
-                kept[unit.name] = needed[unit.name]
+                references[unit.name] = needed[unit.name]
             if unit.noticed:
                 withdrawn.append(unit.name)
         elif not unit.noticed:
@@ -188,7 +188,7 @@ def plan_jobs(
         withdrawn=tuple(withdrawn),
         strip_parts=_stripped(facts, rules.parts_days, now, going, lambda job: job.parts_bytes),
         strip_logs=_stripped(facts, rules.logs_days, now, going, lambda job: job.logs_bytes),
-        kept=kept,
+        references=references,
         problem=problem,
     )
 

@@ -14,11 +14,10 @@ removed that was not judged since it was set aside. One process sweeps at a time
 
 from __future__ import annotations
 
-import fcntl
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -27,8 +26,9 @@ import msgspec
 
 from parallelrun_core.durable_files import sync_folder
 from parallelrun_core.folder.job_folder import JobFolder
-from parallelrun_core.layout import PRIVATE_FILE, PRIVATE_FOLDER, Layout, asset_files, code_store, jobs_of, retention_of
+from parallelrun_core.layout import PRIVATE_FOLDER, Layout, asset_files, code_store, jobs_of, retention_of
 from parallelrun_core.retention.inventory import Inventory, others_going
+from parallelrun_core.retention.locking import locked
 from parallelrun_core.retention.marks import Marks
 from parallelrun_core.retention.measuring import Measured, live_logs_of, parts_of, size_of
 from parallelrun_core.retention.policy import DAY_S, LEAST_AGE_S, JobFacts, JobPlan, Unit, plan_jobs, units_of
@@ -40,11 +40,10 @@ from parallelrun_core.service import failpoints
 from parallelrun_core.service.telemetry import logger
 
 SETTLE_S: Final = 5.0
-_LOCK: Final = ".lock"
 
 
 @dataclass(slots=True)
-class _Seen:
+class _State:
     """The state of a root folder, as a sweep has read it."""
 
     facts: list[JobFacts]
@@ -77,10 +76,10 @@ class Sweep:
 
     def plan(self, *, is_urgent: bool = False) -> SweepReport:
         """Return what a sweep would do now. Changes nothing, and needs no lock."""
-        seen, now = self._see(), self.clock()
-        jobs = self._plan_jobs(seen, now, is_urgent=is_urgent)
-        inventory = others_going(self.rules, seen.references, hashes=seen.hashes, jobs=seen.facts, now=now)
-        return self._report(seen.facts, jobs, inventory, now, is_applied=False)
+        state, now = self._see(), self.clock()
+        jobs = self._plan_jobs(state, now, is_urgent=is_urgent)
+        inventory = others_going(self.rules, state.references, hashes=state.hashes, jobs=state.facts, now=now)
+        return self._report(state.facts, jobs, inventory, now, is_applied=False)
 
     def run(self, *, is_urgent: bool = False) -> SweepReport | None:
         """Sweep once; returns None if another process sweeps.
@@ -93,7 +92,7 @@ class Sweep:
         """
         folder = retention_of(self.root)
         folder.mkdir(mode=PRIVATE_FOLDER, exist_ok=True)
-        with _locked(folder) as is_held:
+        with locked(folder) as is_held:
             if not is_held:
                 return None
             began = time.monotonic()
@@ -104,20 +103,20 @@ class Sweep:
             return report
 
     def _sweep(self, *, is_urgent: bool) -> SweepReport:
-        seen, now = self._see(), self.clock()
-        jobs = self._plan_jobs(seen, now, is_urgent=is_urgent)
-        inventory = others_going(self.rules, seen.references, hashes=seen.hashes, jobs=seen.facts, now=now)
-        self._notify(seen.facts, jobs, now)
+        state, now = self._see(), self.clock()
+        jobs = self._plan_jobs(state, now, is_urgent=is_urgent)
+        inventory = others_going(self.rules, state.references, hashes=state.hashes, jobs=state.facts, now=now)
+        self._notify(state.facts, jobs, now)
         self._strip(jobs, now)
         for unit in jobs.remove:
             self._set_aside(unit, now)
         for path in inventory.folders:
             set_aside(path)
-        report = self._report(seen.facts, jobs, inventory, now, is_applied=True)
+        report = self._report(state.facts, jobs, inventory, now, is_applied=True)
         not_removed = self._remove(inventory, now) if self._aside() or inventory.files else 0
         return msgspec.structs.replace(report, not_removed=not_removed)
 
-    def _see(self) -> _Seen:
+    def _see(self) -> _State:
         facts = self.measured.facts()
         references = References(self.root)
         references.read_documents()
@@ -125,10 +124,10 @@ class Sweep:
             if not job.ended:
                 with suppress(FileNotFoundError):
                     references.add_running(JobFolder(self.root, job.job_id).layout.record.read_bytes())
-        return _Seen(facts, references)
+        return _State(facts, references)
 
-    def _plan_jobs(self, seen: _Seen, now: float, *, is_urgent: bool) -> JobPlan:
-        return plan_jobs(seen.facts, self.rules, now=now, named=seen.references.jobs, is_urgent=is_urgent)
+    def _plan_jobs(self, state: _State, now: float, *, is_urgent: bool) -> JobPlan:
+        return plan_jobs(state.facts, self.rules, now=now, named=state.references.jobs, is_urgent=is_urgent)
 
     def _notify(self, facts: Sequence[JobFacts], jobs: JobPlan, now: float) -> None:
         members = {unit.name: unit.members for unit in units_of(facts).values()}
@@ -142,16 +141,16 @@ class Sweep:
                 Marks(JobFolder(self.root, job_id)).withdraw_notice()
 
     def _strip(self, jobs: JobPlan, now: float) -> None:
-        for what, job_ids in (("parts", jobs.strip_parts), ("logs", jobs.strip_logs)):
+        for kind, job_ids in (("parts", jobs.strip_parts), ("logs", jobs.strip_logs)):
             for job_id in job_ids:
                 folder = JobFolder(self.root, job_id)
                 with suppress(FileNotFoundError):
-                    Marks(folder).strip(now, what)
+                    Marks(folder).strip(now, kind)
                     failpoints.reach("retention.marked")
                     if not folder.has_ended:  # reopened since it was measured: it needs them again
                         Marks(folder).unstrip()
                         continue
-                    for path in parts_of(folder, folder.result()) if what == "parts" else live_logs_of(folder):
+                    for path in parts_of(folder, folder.result()) if kind == "parts" else live_logs_of(folder):
                         _empty(path)
 
     def _set_aside(self, unit: Unit, now: float) -> None:
@@ -173,9 +172,9 @@ class Sweep:
     def _remove(self, inventory: Inventory, now: float) -> int:
         """Put back what is needed after all, and remove the rest; returns how many can't be removed."""
         self.pause(self.settle_s)
-        seen = self._see()
-        needed = {job_id for job in seen.facts for job_id in job.names} | seen.references.jobs.keys()
-        hashes, not_removed = seen.hashes, 0
+        state = self._see()
+        needed = {job_id for job in state.facts for job_id in job.names} | state.references.jobs.keys()
+        hashes, not_removed = state.hashes, 0
         for aside in self._aside():
             old = name_of(aside)
             if old.parent == jobs_of(self.root):
@@ -191,7 +190,7 @@ class Sweep:
                 old.with_name(f"{old.name}.files").unlink(missing_ok=True)
             failpoints.reach("retention.removed")
         for path in inventory.files:
-            if not seen.references.names_file(path):
+            if not state.references.names_file(path):
                 path.unlink(missing_ok=True)
         return not_removed
 
@@ -215,7 +214,7 @@ class Sweep:
         }
         return SweepReport(
             at=now, rules=self.rules, removed={kind: each for kind, each in removed.items() if each.count},
-            jobs=going, notices=notices, kept=dict(jobs.kept), problem=jobs.problem, is_applied=is_applied,
+            jobs=going, notices=notices, references=dict(jobs.references), problem=jobs.problem, is_applied=is_applied,
         )  # fmt: skip
 
 
@@ -248,15 +247,3 @@ def _empty(folder: Path) -> None:
     for path in names:
         discard(path)
     sync_folder(folder)
-
-
-@contextmanager
-def _locked(folder: Path) -> Iterator[bool]:
-    fd = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, PRIVATE_FILE)
-    try:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        yield True
-    except BlockingIOError:
-        yield False
-    finally:
-        os.close(fd)

@@ -1310,7 +1310,7 @@ export interface Sweep {
   /** Jobs that a rule will remove, each with the time of that. */
   notices: Record<string, string>;
   /** Jobs that would go, each with what refers to it. */
-  kept: Record<string, string>;
+  references: Record<string, string>;
   /** Why a limit can't be kept; empty: it can. */
   problem: string;
   /** Folders that are out of the way, and that the master can't remove: they have files of another user. */

@@ -136,7 +136,7 @@ def test_retention_keeps_what_something_refers_to(root: Root) -> None:
     assert report.jobs == [free]
     assert free not in root.there()
     assert {resumed, read, reused, registered, scheduled, running} <= set(root.there())
-    assert set(report.kept) == {resumed, read, reused, registered, scheduled}
+    assert set(report.references) == {resumed, read, reused, registered, scheduled}
 
 
 def test_retention_removes_a_pipeline_with_its_steps(root: Root) -> None:

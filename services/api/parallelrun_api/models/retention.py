@@ -35,7 +35,7 @@ class Sweep(Answer):
     """The jobs among them."""
     notices: dict[str, Time]
     """Jobs that a rule will remove, each with the time of that."""
-    kept: dict[str, str]
+    references: dict[str, str]
     """Jobs that would go, each with what refers to it."""
     problem: str
     """Why a limit can't be kept; empty: it can."""

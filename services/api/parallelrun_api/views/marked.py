@@ -51,5 +51,5 @@ def with_marks(folder: JobFolder, job: models.Job) -> models.Job:
             "of it before then: parallelrun job download."
         )
     if (stripped := marks.stripped) is not None:
-        notes += [f"On {rfc3339(stripped.at)}, {_STRIPPED[what]}." for what in stripped.what if what in _STRIPPED]
+        notes += [f"On {rfc3339(stripped.at)}, {_STRIPPED[kind]}." for kind in stripped.kinds if kind in _STRIPPED]
     return job.model_copy(update={**changes, "notes": notes}) if changes or notes != job.notes else job

@@ -27,7 +27,7 @@ def sweep_of(report: SweepReport) -> models.Sweep:
         removed={kind: models.RemovedKind(count=each.count, bytes=each.bytes) for kind, each in report.removed.items()},
         jobs=report.jobs,
         notices={job_id: rfc3339(at) for job_id, at in report.notices.items()},
-        kept=report.kept,
+        references=report.references,
         problem=report.problem,
         not_removed=report.not_removed,
         took_s=report.took_s,

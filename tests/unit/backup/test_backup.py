@@ -1,0 +1,117 @@
+"""Backups bring everything back, and each kind of damage is found."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from parallelrun.cli.app import run as command_line
+from parallelrun_core.assets.catalog import Catalog
+from parallelrun_core.backup.copying import back_up, backup_of, restore
+from parallelrun_core.backup.verifying import Verification
+from parallelrun_core.errors import Conflict, InvalidInput
+from parallelrun_core.retention.locking import locked
+from parallelrun_core.retention.rules import Rules
+from tests.damage.cases import flip
+from tests.golden.opened import opened
+from tests.unit.retention.roots import Root
+
+DAMAGED = ("jobs/*/job.json", "jobs/*/manifest.1", "jobs/*/decisions.1", "jobs/*/parts/*", "code/*/entry.py",
+           "assets/data/rows/versions/1.json")  # fmt: skip
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """A root folder with a job that an earlier release has left half done, and a version of an asset."""
+    path = tmp_path / "root"
+    opened("v1", path)
+    Catalog(path).add("data", "rows", {"type": "uri_file", "path": "/data"})
+    return path
+
+
+def files_of(root: Path) -> dict[str, bytes]:
+    """The files below a folder, without those that only sweeps need."""
+    return {
+        str(path.relative_to(root)): path.read_bytes()
+        for path in root.rglob("*")
+        if path.is_file() and "retention" not in path.parts
+    }
+
+
+def test_verify_finds_nothing_in_a_root_folder_that_is_whole(root: Path) -> None:
+    verification = Verification(root).run()
+    assert verification.findings == []
+    assert verification.segments == 2
+    assert verification.snapshots == 1
+    assert verification.logs >= 2
+
+
+@pytest.mark.parametrize("pattern", DAMAGED)
+def test_verify_finds_what_was_changed(root: Path, pattern: str, capsys: pytest.CaptureFixture[str]) -> None:
+    path = max(root.glob(pattern), key=lambda each: each.stat().st_size)
+    path.chmod(0o600)
+    flip(path)
+    assert command_line(["admin", "verify", str(root)]) == 3
+    assert str(path.relative_to(root)).removesuffix("/entry.py") in capsys.readouterr().out
+    flip(path)
+    assert command_line(["admin", "verify", str(root)]) == 0
+
+
+@pytest.mark.parametrize("pattern", ["jobs/*/job.json", "jobs/*/parts/*", "code/*/entry.py"])
+def test_verify_finds_what_is_gone(root: Path, pattern: str) -> None:
+    (path,) = root.glob(pattern)
+    path.unlink()
+    assert Verification(root).run().findings
+
+
+def test_a_backup_is_brought_up_to_date_and_brings_everything_back(root: Path, tmp_path: Path) -> None:
+    target = tmp_path / "backup"
+    first = back_up(root, target)
+    assert first.copied == first.files
+    assert files_of(target / "root") == files_of(root)
+    Catalog(root).add("data", "rows", {"type": "uri_file", "path": "/more"})
+    (root / "jobs" / "gone").mkdir()
+    (root / "jobs" / "gone" / "file").write_text("")
+    second = back_up(root, target)
+    assert 0 < second.copied < second.files
+    again = tmp_path / "again"
+    restore(target, again)
+    assert files_of(again) == {name: data for name, data in files_of(root).items() if name != "jobs/gone/file"}
+    assert Verification(again).run().findings == []
+    (root / "assets" / "data" / "rows" / "versions" / "2.json").unlink()
+    back_up(root, target)
+    assert files_of(target / "root").keys() == files_of(root).keys() - {"jobs/gone/file"}
+
+
+def test_a_backup_that_was_broken_off_is_not_restored(root: Path, tmp_path: Path) -> None:
+    target = tmp_path / "backup"
+    back_up(root, target)
+    (target / "backup.json").unlink()
+    assert backup_of(target) is None
+    with pytest.raises(InvalidInput, match="not a whole backup"):
+        restore(target, tmp_path / "again")
+    with pytest.raises(InvalidInput, match="not empty"):
+        restore(_made(root, tmp_path / "other"), root)
+
+
+def _made(root: Path, target: Path) -> Path:
+    back_up(root, target)
+    return target
+
+
+def test_a_backup_is_refused_where_it_would_harm(root: Path, tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match="below the root folder"):
+        back_up(root, root / "backup")
+    (tmp_path / "photos").mkdir()
+    (tmp_path / "photos" / "a.jpg").touch()
+    with pytest.raises(InvalidInput, match="neither empty nor"):
+        back_up(root, tmp_path / "photos")
+
+
+def test_a_backup_and_a_sweep_keep_each_other_out(root: Path, tmp_path: Path) -> None:
+    Root(root).sweep(Rules())
+    with locked(root / "retention") as is_held:
+        assert is_held
+        with pytest.raises(Conflict, match="sweep"):
+            back_up(root, tmp_path / "backup")
