@@ -6,6 +6,8 @@ import { paceOf, shareOf, standingOf } from "../src/words/pace";
 import { kindOf } from "../src/words/states";
 import { numberIn, rowsOf } from "../src/words/table";
 import { age, duration, clock, moment, switchZone, zone } from "../src/words/times";
+import { changesBetween } from "../src/views/draft/diff";
+import { settingIn, withSetting } from "../src/views/draft/settings";
 import { soFar } from "../src/views/job/overview/so_far";
 import { titleOf } from "../src/words/title";
 
@@ -136,4 +138,21 @@ test("what is done so far leads to the end that is expected", () => {
   assert.deepEqual(done, [0, 1, 3, 6, null]);
   assert.deepEqual(expected, [null, null, null, 6, 20]);
   assert.deepEqual(soFar(0, { bucket_s: 1, items: [4] }, 4, undefined).done, [0, 4]);
+});
+
+test("a setting is changed in its line, and all else stays as it was written", () => {
+  const yaml = "name: one # first\ninputs:\n  data: /x\nmini_batch_size: 5\n";
+  assert.equal(settingIn(yaml, "mini_batch_size"), "5");
+  assert.equal(settingIn(yaml, "inputs"), "");
+  assert.equal(withSetting(yaml, "mini_batch_size", "9"), yaml.replace("5", "9"));
+  assert.equal(withSetting(yaml, "mini_batch_size", ""), "name: one # first\ninputs:\n  data: /x\n");
+  assert.equal(withSetting("a: 1", "b", "$1"), "a: 1\nb: $1\n");
+});
+
+test("changes are the lines that are gone and those that are new", () => {
+  const changes = changesBetween("a\nb\nc", "a\nx\nc\nd").filter(({ kind }) => kind !== "same");
+  assert.deepEqual(
+    changes.map(({ kind, line }) => `${kind} ${line}`),
+    ["gone b", "new x", "new d"],
+  );
 });

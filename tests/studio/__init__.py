@@ -3,6 +3,7 @@
 chromium.py                starts it, and listens to what goes wrong in it
 cluster.py                 the cluster and the jobs that all tests look at
 test_build.py              what is shipped is what the sources make
+test_drafts.py             jobs are made and repeated
 test_figures.py            a figure is the same wherever it stands
 test_manners.py            how the page speaks: first run, sign-in, browser's tab, phone
 test_page.py               what people do with it

@@ -24,6 +24,7 @@ from parallelrun_api.routes import (
     assets,
     computes,
     datastores,
+    drafts,
     endpoints,
     events,
     files,
@@ -81,7 +82,7 @@ def create_app(context: Context, token: Token, audit: Audit | None = None) -> Fa
     app.state.token = token
     app.openapi = lambda: document(app)  # type: ignore[method-assign]
     modules = (
-        jobs, previews, advice, reopening, removing, schedules, endpoints, events, mini_batches, tiles, files,
+        jobs, drafts, previews, advice, reopening, removing, schedules, endpoints, events, mini_batches, tiles, files,
         log_lines, metrics, storage, stacks, profiles, nodes, computes, datastores, assets, tokens, session, operations,
         admin,
     )  # fmt: skip

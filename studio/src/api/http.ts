@@ -42,6 +42,13 @@ export async function send<T>(method: "POST" | "PUT" | "DELETE", path: string, b
   return (answer.status === 204 ? undefined : await answer.json()) as T;
 }
 
+/** Send a document as it was written. */
+export async function sendText<T>(path: string, yaml: string, signal?: AbortSignal): Promise<T> {
+  const headers = { ...OWN, "Content-Type": "application/yaml" };
+  const answer = await request(path, { method: "POST", headers, body: yaml, ...(signal ? { signal } : {}) });
+  return (await answer.json()) as T;
+}
+
 async function request(path: string, init: RequestInit): Promise<Response> {
   for (let waits = 0; ; waits++) {
     const answer = await reach(path, init);

@@ -509,6 +509,14 @@ export interface Job {
   links: Links;
 }
 
+/** A document that would be accepted as a job. */
+export interface JobCheck {
+  type: "parallel" | "command" | "pipeline";
+  name: string;
+  /** Fields of the document that have no effect here, or work differently than in Azure ML. */
+  notes: string[];
+}
+
 /** Counts of a job, or of the steps of a pipeline. */
 export interface JobCounts {
   /** Mini-batches found so far, or steps. */
@@ -523,6 +531,14 @@ export interface JobCounts {
   /** Items for which something was raised, timed out or died. */
   items_failed: number;
   rows: number;
+}
+
+/** A document that makes a job like another one. */
+export interface JobDocument {
+  /** The settings that were given, as YAML; `code` names the code of that job, as it was kept. */
+  text: string;
+  /** Settings that are secret: they have to be given again. */
+  left_out: string[];
 }
 
 /** The schedule, endpoint or pipeline that made a job. */

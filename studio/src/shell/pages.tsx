@@ -2,6 +2,7 @@
 
 import type { JSX } from "preact";
 import { Compare } from "../views/compare/compare";
+import { Draft } from "../views/draft/draft";
 import { JobPage } from "../views/job/job_page";
 import { Jobs } from "../views/jobs/jobs";
 import { Nodes } from "../views/nodes";
@@ -18,6 +19,7 @@ export function pageOf(path: string): Page {
     if (!noun || (noun === "jobs" && !id)) return { title: "Jobs", view: <Jobs /> };
     if (noun === "jobs") return { title: `${id}${tab && ` · ${tab}`}`, view: <JobPage key={id} id={id} tab={tab} /> };
     if (noun === "nodes" && !id) return { title: "Nodes", view: <Nodes /> };
+    if (noun === "new" && !id) return { title: "New job", view: <Draft /> };
     if (noun === "compare" && !id) return { title: "Compare jobs", view: <Compare /> };
   }
   return { title: "Nothing here", view: <Lost /> };

@@ -147,6 +147,28 @@ class Submissions:
         """
         self._checks.check_inputs(spec)
 
+    def check(self, upload: Upload) -> list[str]:
+        """Check a job as if it were submitted, but for its code; returns the notes on its document.
+
+        Raises:
+            InvalidInput, Conflict: it would not be accepted.
+        """
+        spec = upload.spec
+        if isinstance(spec, PipelineSpec):
+            problems = StepProblems(upload.reading)
+            for step in leaf_steps(spec):
+                with problems.of(step.names):
+                    self._checks.check_step(step.known(), has_zip=upload.code is not None)
+            problems.check()
+            return self.notes(upload.reading, spec.model_dump(mode="json"))
+        with upload.reading.locating_problems():
+            self._checks.check(spec, has_zip=upload.code is not None)
+            check_output_is_free(JobFolder(self._root, new_job_id()), spec, self._registry)
+            if spec.resume_from:
+                earlier_job(self._root, spec, self._checks.rule())
+            placed = Selection(self._computes).place(spec)
+        return self.notes(upload.reading, spec.model_dump(mode="json") | dict(placed))
+
     def begin_day(self) -> None:
         """Prepare for idempotency keys, and remove those that need not be kept any longer.
 

@@ -10,7 +10,7 @@ import { Copy } from "../../parts/copy";
 import { Dialog } from "../../parts/dialog";
 import { Icon, type IconName } from "../../parts/icon";
 import { hasNotices, wantNotice, wantsNotice } from "../../shell/tab_title";
-import { counted } from "../../words/numbers";
+import { count, counted } from "../../words/numbers";
 import { titleOf } from "../../words/title";
 
 interface Action {
@@ -19,6 +19,22 @@ interface Action {
   icon: IconName;
   question: string;
   isGrave?: boolean;
+  /** Why it will not help. */
+  warning?: string;
+}
+
+const FAILS_AGAIN =
+  "It has failed before the first mini-batch: with the same code and settings, that must happen again. Mend what the failure names, and run it again with changes.";
+/** What has nothing to do with single mini-batches, and is the same the next time. */
+const THE_SAME_AGAIN = ["INIT_FAILED", "INVALID_INPUT", "EMPTY_INPUT", "COMMAND_FAILED"];
+
+const failsAgain = ({ failure, progress }: Job): boolean =>
+  failure !== null && !progress.done && THE_SAME_AGAIN.includes(failure.code);
+
+function resumed({ type, progress }: Job): string {
+  const { scheduled, done, failed, listing_done } = progress;
+  if (type === "pipeline" || !listing_done) return "What has no result yet is run.";
+  return `${counted(scheduled - done - failed, "mini-batch", "mini-batches")} without a result ${scheduled - done - failed === 1 ? "is" : "are"} run${failed ? `; the ${count(failed)} that failed are not` : ""}.`;
 }
 
 export function Actions({ job, live }: { job: Job; live: LiveJob }): JSX.Element {
@@ -42,6 +58,12 @@ export function Actions({ job, live }: { job: Job; live: LiveJob }): JSX.Element
         <button type="button" class="quiet" aria-pressed={wantsNotice.value} onClick={() => void wantNotice()}>
           Tell me at the end
         </button>
+      )}
+      {job.type !== "pipeline" && (
+        <a class="button" href={`/new?from=${job.id}`}>
+          <Icon name="again" />
+          Run again …
+        </a>
       )}
       <Copy text={`parallelrun job show ${job.id}`} label="Copy the command that shows this job">
         CLI
@@ -84,7 +106,8 @@ function actionsOf(job: Job): Action[] {
       verb: "resume",
       title: "Resume",
       icon: "play",
-      question: "What has no result yet is run. What is done is kept. The code stays as it was.",
+      question: `${resumed(job)} What is done is kept. The code stays as it was.`,
+      ...(failsAgain(job) ? { warning: FAILS_AGAIN } : {}),
     });
   return actions;
 }
@@ -114,6 +137,11 @@ function Confirm({ job, action, live, onClose }: ConfirmProps): JSX.Element {
   return (
     <Dialog title={`${action.title} ${titleOf(job)}?`} onClose={onClose}>
       <p>{action.question}</p>
+      {action.warning && (
+        <p class="notice failed">
+          {action.warning} <a href={`/new?from=${job.id}&resume_from=1`}>Run again, with changes</a>
+        </p>
+      )}
       <p class="command">
         <code>{command}</code>
         <Copy text={command} label="Copy this command" />

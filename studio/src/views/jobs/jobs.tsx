@@ -35,6 +35,9 @@ export function Jobs(): JSX.Element {
     <div class="page">
       <div class="heading">
         <h1>Jobs</h1>
+        <a class="button" href="/new">
+          New job
+        </a>
         {chosen.length > 0 && (
           <p class="chosen">
             <b>{count(chosen.length)} chosen</b>

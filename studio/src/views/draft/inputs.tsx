@@ -1,0 +1,51 @@
+// The inputs of a job as run() would get them: files, or the first rows of tables with the types of their columns.
+
+import type { JSX } from "preact";
+import type { DataPreview, InputPreview } from "../../api/types";
+import { DataTable } from "../../charts/twin";
+import { Prose } from "../../parts/prose";
+import { counted } from "../../words/numbers";
+
+export function Inputs({ of }: { of: DataPreview }): JSX.Element {
+  return (
+    <>
+      {of.items.map((input) => (
+        <OneInput key={input.name} of={input} />
+      ))}
+    </>
+  );
+}
+
+function OneInput({ of }: { of: InputPreview }): JSX.Element {
+  const more = of.is_complete ? "" : " or more";
+  return (
+    <div class="input-preview">
+      <h3>{of.name}</h3>
+      <p class="sub">
+        {counted(of.files, "file")}
+        {more} in {counted(of.mini_batches, "mini-batch", "mini-batches")}
+        {more}; run() gets {of.kind === "files" ? "paths of files" : `rows of ${of.kind}`}
+      </p>
+      {[...of.errors, ...of.warnings].map((each) => (
+        <p key={each} class="bad">
+          <Prose text={each} />
+        </p>
+      ))}
+      {of.columns.length ? (
+        <DataTable
+          caption={`First rows of ${of.name}`}
+          columns={of.columns.map(({ name, type }) => ({ name: `${name} (${type})` }))}
+          rows={of.rows.map((row) => of.columns.map(({ name }) => row[name] ?? "null"))}
+        />
+      ) : (
+        <ul class="evidence">
+          {of.first_files.map((path) => (
+            <li key={path}>
+              <code>{path}</code>
+            </li>
+          ))}
+        </ul>
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,91 @@
+"""Jobs are made and repeated on the page, and what a resume will do is said before the click."""
+
+from __future__ import annotations
+
+import json
+import re
+import urllib.request
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.studio.chromium import Tab, tab
+from tests.studio.cluster import GOOD, TOKEN, Studio
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+pytestmark = [pytest.mark.integration, pytest.mark.slow, pytest.mark.timeout(300)]
+
+BAD_INIT = "import nothing_of_this_name\ndef run(mini_batch): ...\n"
+
+
+@pytest.fixture
+def opened(browser: Browser, shown: Studio) -> Iterator[Tab]:
+    with tab(browser, shown.url, cookies=[shown.cookie()]) as opened:
+        yield opened
+    assert opened.troubles == []
+
+
+def test_a_document_is_checked_as_it_is_typed_and_submitted(opened: Tab, shown: Studio) -> None:
+    page = opened.page
+    files, code = shown.cluster.files(4), shown.cluster.code(GOOD)
+    opened.open("/jobs")
+    page.get_by_role("link", name="New job").click()
+    document = page.get_by_label("Document of the job, as YAML")
+    document.fill(f"entry_script: entry.py\ncode: {code}\ninputs: {{data: {files}}}\nmini_batch_sise: 2\n")
+    page.get_by_role("alert").get_by_text("mini_batch_sise").first.wait_for()
+    assert page.get_by_role("button", name="Submit").is_disabled()
+
+    document.fill(f"entry_script: entry.py\ncode: {code}\ninputs: {{data: {files}}}\nmini_batch_size: 2\n")
+    page.get_by_label("Name", exact=True).fill("made here")
+    page.get_by_text("The server would accept this parallel job").wait_for()
+    assert opened.violations() == []
+    page.get_by_role("button", name="Read the first rows").click()
+    page.get_by_text("4 files in 2 mini-batches").wait_for()
+    page.get_by_role("button", name="Submit").click()
+    page.get_by_role("heading", name="made here").wait_for()
+    page.get_by_text("4 items gave 4 rows").wait_for()
+
+
+def test_a_job_is_run_again_with_changes_and_the_code_that_it_had(opened: Tab, shown: Studio) -> None:
+    page = opened.page
+    opened.open(f"/jobs/{shown.jobs['good']}")
+    page.get_by_role("link", name="Run again …").click()
+    page.get_by_text("None: it would be the same job once more.").wait_for()
+    page.get_by_label("Mini-batch size").fill("30")
+    page.locator(".diff .gone", has_text="mini_batch_size: 1").wait_for()
+    page.locator(".diff .new", has_text="mini_batch_size: 30").wait_for()
+    page.get_by_text("The server would accept this parallel job").wait_for()
+    page.get_by_role("button", name="Submit").click()
+    page.get_by_role("heading", name="good one").wait_for()
+    page.get_by_text("60 items gave 60 rows").wait_for()
+    assert shown.jobs["good"] not in page.url
+
+
+def test_a_resume_that_must_fail_again_says_so(opened: Tab, shown: Studio) -> None:
+    page = opened.page
+    job = shown.cluster.submit(BAD_INIT, inputs=shown.cluster.files(4), name="has a typo")
+    shown.cluster.result(job)
+    opened.open(f"/jobs/{job}")
+    page.get_by_role("button", name="Resume").click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_text("that must happen again").wait_for()
+    dialog.get_by_role("link", name="Run again, with changes").click()
+    page.get_by_label(re.compile("Take over what that job has done")).wait_for()
+    assert page.get_by_label(re.compile("Take over what that job has done")).is_checked()
+
+
+def test_a_document_of_a_job_names_its_code_and_no_secret(shown: Studio) -> None:
+    job = shown.cluster.submit(
+        GOOD, inputs=shown.cluster.files(1), name="with a secret", environment_variables={"KEY": "of-nobody"}
+    )
+    request = urllib.request.Request(
+        f"{shown.url}/v1/jobs/{job}/document", headers={"Authorization": f"Bearer {TOKEN}"}
+    )
+    with urllib.request.urlopen(request, timeout=30) as answer:
+        document = json.load(answer)
+    assert "of-nobody" not in document["text"]
+    assert "code: azureml:code/" in document["text"]
+    assert document["left_out"] == ["environment_variables"]
