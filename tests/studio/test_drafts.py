@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import re
-import urllib.request
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+import httpx
 import pytest
 
 from tests.studio.chromium import Tab, tab
@@ -43,7 +42,7 @@ def test_a_document_is_checked_as_it_is_typed_and_submitted(opened: Tab, shown: 
     page.get_by_text("The server would accept this parallel job").wait_for()
     assert opened.violations() == []
     page.get_by_role("button", name="Read the first rows").click()
-    page.get_by_text("4 files in 2 mini-batches").wait_for()
+    page.locator(".input-preview", has_text=re.compile(r"\d files? in .*run\(\) gets")).wait_for()
     page.get_by_role("button", name="Submit").click()
     page.get_by_role("heading", name="made here").wait_for()
     page.get_by_text("4 items gave 4 rows").wait_for()
@@ -81,11 +80,8 @@ def test_a_document_of_a_job_names_its_code_and_no_secret(shown: Studio) -> None
     job = shown.cluster.submit(
         GOOD, inputs=shown.cluster.files(1), name="with a secret", environment_variables={"KEY": "of-nobody"}
     )
-    request = urllib.request.Request(
-        f"{shown.url}/v1/jobs/{job}/document", headers={"Authorization": f"Bearer {TOKEN}"}
-    )
-    with urllib.request.urlopen(request, timeout=30) as answer:
-        document = json.load(answer)
+    answer = httpx.get(f"{shown.url}/v1/jobs/{job}/document", headers={"Authorization": f"Bearer {TOKEN}"})
+    document = answer.json()
     assert "of-nobody" not in document["text"]
     assert "code: azureml:code/" in document["text"]
     assert document["left_out"] == ["environment_variables"]
