@@ -79,12 +79,12 @@ def left_s(progress: Progress, now: float) -> float | None:
     known."""
     items = progress.items_done + progress.items_failed
     if progress.knows_items and progress.items_found > items:
-        left, per_s = progress.items_found - items, items_per_s(progress, now)
+        remaining, per_s = progress.items_found - items, items_per_s(progress, now)
     elif progress.listing_done:  # a table, whose rows are known once they are read
-        left, per_s = progress.scheduled - progress.decided, mini_batches_per_s(progress, now)
+        remaining, per_s = progress.scheduled - progress.decided, mini_batches_per_s(progress, now)
     else:
         return None
-    return left / per_s if per_s and left > 0 else None
+    return remaining / per_s if per_s and remaining > 0 else None
 
 
 def _per_s(count: int, progress: Progress, now: float) -> float | None:

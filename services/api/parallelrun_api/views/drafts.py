@@ -26,8 +26,8 @@ def document_of(record: JobRecord) -> JobDocument:
     import yaml
 
     spec = record.job_spec()
-    given = set(record.origins) if record.origins is not None else _unlike_defaults(spec)
-    content = spec.model_dump(mode="json", include=given - {_HIDDEN, "resume_from"})
+    names = set(record.origins) if record.origins is not None else _unlike_defaults(spec)
+    content = spec.model_dump(mode="json", include=names - {_HIDDEN, "resume_from"})
     if record.code:
         content["code"] = code_called(record.code)
     ordered = {name: content[name] for name in (*_FIRST, *sorted(content.keys() - {*_FIRST})) if name in content}

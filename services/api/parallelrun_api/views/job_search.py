@@ -177,8 +177,8 @@ class JobSearch:
 
 def _card_of(record: JobRecord) -> _Card:
     spec = record.spec
-    given = spec.get("tags")
-    tags = {str(name): "" if value is None else str(value) for name, value in given.items()} if given else {}
+    spec_tags = spec.get("tags")
+    tags = {str(name): "" if value is None else str(value) for name, value in spec_tags.items()} if spec_tags else {}
     maker = _maker_of(record)
     parent = ParentStep(job=record.parent.job_id, step=record.parent.step) if record.parent is not None else None
     name, script = str(spec.get("name") or ""), str(spec.get("entry_script") or "")
