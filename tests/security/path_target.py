@@ -40,7 +40,7 @@ class PathTarget:
             give_secret(cluster.home / "secrets", os.getuid())
             for name in ("master", "concatenator", *cluster.nodes):
                 cluster.environments[name] = {"PARALLELRUN_SECRETS_DIR": str(cluster.home / "secrets")}
-        cluster.environments["api"] = {"PARALLELRUN_ALLOWED_ROOTS": roots}
+        cluster.environments.setdefault("api", {})["PARALLELRUN_ALLOWED_ROOTS"] = roots
 
     def user(self) -> HttpUser:
         """A submitter."""

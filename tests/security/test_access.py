@@ -125,7 +125,7 @@ def test_pages_of_other_sites_change_nothing_with_a_cookie(redis_url: str, tmp_p
 
 def check_attack(name: str, without: str = "") -> None:
     """Play an attack against a cluster, without a mechanism if one is given."""
-    cluster = Cluster(api=True, without=without)
+    cluster = Cluster(api=True, token=PathTarget.token, without=without)
     made = PathTarget(cluster)
     with cluster:
         assert BY_NAME[name].play(made) == ""

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+import httpx
 import pytest
 
 from tests.studio.chromium import Tab, tab
@@ -45,6 +46,22 @@ def test_a_token_signs_in_once_and_no_script_can_read_what_stands_for_it(browser
         page.get_by_role("button", name="Sign out").click()
         page.get_by_label("Token", exact=True).wait_for()
         assert opened.troubles == []
+
+
+def test_a_link_that_was_used_says_so_and_how_to_get_another(browser: Browser, shown: Studio) -> None:
+    headers = {"Authorization": f"Bearer {TOKEN}"}
+    link = httpx.post(f"{shown.url}/v1/session:code", headers=headers, trust_env=False).json()["link"]
+    with tab(browser, shown.url) as first:
+        first.page.goto(f"{shown.url}{link}")
+        first.page.get_by_role("button", name="Sign out").wait_for()
+        with tab(browser, shown.url) as second:
+            second.page.goto(f"{shown.url}{link}")
+            second.page.get_by_text("This link was used already").wait_for()
+            second.page.get_by_label("Token", exact=True).wait_for()
+        first.page.goto(f"{shown.url}/jobs{link.removeprefix('/')}")  # as when the page is restored
+        first.page.reload()
+        first.page.get_by_role("button", name="Sign out").wait_for()
+        assert first.page.get_by_role("alert").count() == 0
 
 
 def test_what_users_write_stays_text(opened: Tab, shown: Studio) -> None:

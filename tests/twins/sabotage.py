@@ -184,6 +184,14 @@ def _by_the_cookie_alone(sessions: Any, _: str, headers: Any) -> str:
     return str(session.token_name) if session is not None else ""
 
 
+def _for_everybody(sessions: Any, code: str, headers: Any) -> Any:
+    """Begin a session with a code, whoever has used it."""
+    from parallelrun_api.http.sessions import _hash
+
+    entry = sessions._codes[_hash(code)]
+    return sessions.new_cookie(entry.token_name, headers, entry.until)
+
+
 def _as_it_came(name: str) -> str:
     return name
 
@@ -334,6 +342,9 @@ MECHANISMS: Final[dict[str, tuple[Line | Step, ...]]] = {
     "api.host": (Step("parallelrun_api.http.auth:Guard._check_host", nothing),),
     # The header without which a browser's cookie changes nothing.
     "api.page_header": (Step("parallelrun_api.http.sessions:Sessions.admit", _by_the_cookie_alone),),
+    # That a session ends on the server when its browser signs out, and a link is for one browser.
+    "api.signed_out": (Step("parallelrun_api.http.ended_sessions:EndedSessions.has", always(False)),),
+    "api.links_once": (Step("parallelrun_api.http.sessions:Sessions.redeemed", _for_everybody),),
     # That who is removed from the file of tokens has none any more.
     "api.tokens_anew": (Step("parallelrun_api.http.named_tokens:NamedTokens._refresh", nothing),),
     # That not all who may run jobs may define computes.

@@ -19,6 +19,19 @@ def test_a_name_of_somebody_else_that_is_answered_is_found() -> None:
 
 
 @pytest.mark.integration
+@pytest.mark.parametrize(
+    "name, mechanism",
+    [
+        ("a cookie of somebody who has signed out", "api.signed_out"),
+        ("a link to sign in that somebody has used", "api.links_once"),
+    ],
+)
+def test_a_session_that_outlives_its_end_is_found(name: str, mechanism: str) -> None:
+    with expect_failure():
+        access.check_attack(name, mechanism)
+
+
+@pytest.mark.integration
 def test_a_cookie_that_any_site_can_make_changes_with_is_found(redis_url: str, tmp_path: Path) -> None:
     with expect_failure():
         access.check_other_site(redis_url, tmp_path, without="api.page_header")

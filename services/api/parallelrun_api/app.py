@@ -78,7 +78,7 @@ def create_app(context: Context, token: Token, audit: Audit | None = None) -> Fa
         redirect_slashes=False,
     )
     app.state.context = context
-    app.state.sessions = sessions = Sessions(token)
+    app.state.sessions = sessions = Sessions(token, context.settings.root)
     app.state.token = token
     app.openapi = lambda: document(app)  # type: ignore[method-assign]
     modules = (

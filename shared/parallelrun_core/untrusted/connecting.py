@@ -29,8 +29,8 @@ def connect_checked(host: str, port: int, refusal: Callable[[str], str], timeout
         AddressRefused: one of them is not.
         OSError: the host has no address, or none takes the connection.
     """
-    found = [str(info[4][0]) for info in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
-    addresses = list(dict.fromkeys(found))
+    looked_up = [str(info[4][0]) for info in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
+    addresses = list(dict.fromkeys(looked_up))
     for address in addresses:
         if why := refusal(address):
             raise AddressRefused(errno.EACCES, why)

@@ -2,29 +2,33 @@
 
 import { signal } from "@preact/signals";
 import { getJson, mustSignIn, send } from "./http";
+import type { Problem } from "./http";
 import type { Session } from "./types";
 
 const PATH = "/v1/session";
 
 /** Whether the page was opened by a link that signs nobody in any more. */
 export const isLinkUsed = signal(false);
+/** Why the link of this page has signed nobody in, in the server's words; empty: it has, or there was none. */
+export const linkTrouble = signal("");
 export const session = signal<Session | undefined>(undefined);
 
 async function refreshSession(): Promise<void> {
   session.value = await getJson<Session>(PATH).catch(() => undefined);
-  if (session.value?.is_token_needed && !session.value.is_signed_in) mustSignIn.value = true;
+  if (session.value) mustSignIn.value = session.value.is_token_needed && !session.value.is_signed_in;
 }
 
 /** Raises Problem: the token is not valid. */
 export const signIn = (token: string): Promise<void> => show({ token });
 
-/** Sign in with the code of a link, if the address has one; it works once, and is taken out of the address. */
+/** Sign in with the code of a link, if the address has one; it works in one browser, and is taken out of the address. */
 export async function signInByLink(): Promise<void> {
   const code = new URLSearchParams(location.hash.slice(1)).get("code");
   if (code) {
     history.replaceState(null, "", location.pathname + location.search);
-    await show({ code }).catch(() => {
-      isLinkUsed.value = true;
+    await show({ code }).catch((problem: Problem) => {
+      isLinkUsed.value = problem.status === 401;
+      linkTrouble.value = problem.message;
     });
   }
   await refreshSession();

@@ -3,6 +3,8 @@
 import type { JSX } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { mustSignIn } from "../api/http";
+import { linkTrouble } from "../api/session";
+import { Icon } from "../parts/icon";
 import { SignIn } from "../views/sign_in";
 import { Help } from "./help";
 import { isHelpOpen } from "./keys";
@@ -33,6 +35,12 @@ export function Studio(): JSX.Element {
       </a>
       <TopBar />
       <main id="main" ref={main} tabIndex={-1} aria-label={title}>
+        {linkTrouble.value && !mustSignIn.value && (
+          <div class="notice failed" role="alert">
+            <Icon name="warning" />
+            <p>{linkTrouble.value}</p>
+          </div>
+        )}
         {view}
       </main>
       <StatusLine />

@@ -134,12 +134,14 @@ class TestSession:
 
     def test_a_cookie_that_was_changed_is_none(self, browser: httpx.Client) -> None:
         name, value = sign_in(browser, token=TOKEN).headers["set-cookie"].partition(";")[0].split("=", 1)
-        packed, ends, mac = value.split(".")
+        packed, ends, session_id, mac = value.split(".")
         later = str(int(ends) + 1)
         for wrong in (
-            f"{packed}.{later}.{mac}",
-            f"{packed}.{ends}.{mac[:-1]}",
-            f"{packed}.{ends}.",
+            f"{packed}.{later}.{session_id}.{mac}",
+            f"{packed}.{ends}.other.{mac}",
+            f"{packed}.{ends}.{mac}",
+            f"{packed}.{ends}.{session_id}.{mac[:-1]}",
+            f"{packed}.{ends}.{session_id}.",
             "é",
             "..",
             "a.1.b",

@@ -34,7 +34,38 @@ def run(mini_batch):
     return "; ".join(row for row in rows if target.token in row or row.startswith("file token"))
 
 
+def _signed_out(target: Target) -> str:
+    """Show a cookie again that somebody has left behind by signing out."""
+    with _browser(target) as browser, _browser(target) as thief:
+        browser.post("/v1/session", json={"token": target.token}).raise_for_status()
+        cookie = "; ".join(f"{name}={value}" for name, value in browser.cookies.items())
+        shown = {"Cookie": cookie}
+        assert thief.get("/v1/jobs", headers=shown).status_code == 200
+        browser.delete("/v1/session").raise_for_status()
+        status = thief.get("/v1/jobs", headers=shown).status_code
+        return f"after signing out, a cookie is answered with {status}" if status != 401 else ""
+
+
+def _link_again(target: Target) -> str:
+    """Open a link that somebody has used, as it is in their history or was read over their shoulder."""
+    with _browser(target) as owner, _browser(target) as thief:
+        answer = owner.post("/v1/session:code", headers={"Authorization": f"Bearer {target.token}"})
+        code = answer.raise_for_status().json()["code"]
+        owner.post("/v1/session", json={"code": code}).raise_for_status()
+        status = thief.post("/v1/session", json={"code": code}).status_code
+        if status != 401:
+            return f"a link that was used is answered with {status}"
+        status = owner.get("/v1/jobs").status_code
+        return f"then the browser that had used it is answered with {status}" if status != 200 else ""
+
+
+def _browser(target: Target) -> httpx.Client:
+    return httpx.Client(base_url=target.url, timeout=20, trust_env=False)
+
+
 ATTACKS: list[Attack] = [
     Attack("a name of somebody else for this server", _foreign_host),
+    Attack("a cookie of somebody who has signed out", _signed_out),
+    Attack("a link to sign in that somebody has used", _link_again),
     Attack("the token in the folder that all share", _token_in_root),
 ]

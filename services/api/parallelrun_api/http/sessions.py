@@ -3,7 +3,10 @@
 A page can't send headers with an event stream, and must not keep the token where its scripts can read it. So it shows
 the token once, or a code that somebody who has the token got for it, and the browser keeps a cookie that no script
 sees and no other site can use. It is signed with a key derived from the token: any server that knows the token can
-check it, it ends with the token, and the token is not in it.
+check it, it ends with the token or when the browser signs out, and the token is not in it.
+
+A code is for the browser that shows it first. It signs in nobody who is signed in with another token: a link that
+somebody else has sent must not make a browser act with their token.
 """
 
 from __future__ import annotations
@@ -15,11 +18,13 @@ import secrets
 import time
 from collections.abc import Callable, Mapping
 from http.cookies import CookieError, SimpleCookie
+from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from parallelrun_api.http.ended_sessions import EndedSessions
 from parallelrun_api.http.errors import Forbidden
-from parallelrun_core.errors import Unauthorized
+from parallelrun_core.errors import Conflict, Unauthorized
 
 if TYPE_CHECKING:
     from parallelrun_api.http.token import Token
@@ -30,6 +35,10 @@ HEADER: Final = "X-ParallelRun-Page"
 """A page of another site can't send it without asking this server first, which never agrees."""
 _MOST_CODES: Final = 1000
 _MOST_CHARACTERS: Final = 1024
+_USED: Final = (
+    "This link was used in another browser, or is older than ten minutes. Get another one with `parallelrun job open`, "
+    "or `parallelrun up` again, or sign in with a token."
+)
 _SAFE_METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
@@ -39,23 +48,32 @@ class SignedIn(NamedTuple):
     token_name: str
     ends: int
     """Seconds since the epoch."""
+    session_id: str = ""
 
 
 class _Code(NamedTuple):
-    """A code that signs in a browser once."""
+    """A code that signs in one browser."""
 
     token_name: str
     ends: int
     until: int
     """Time when the session ends that it begins, at the latest."""
+    session_id: str = ""
+    """The session that has begun with it; empty: none yet."""
 
 
 class Sessions:
-    """Makes and checks the cookies of one server."""
+    """Makes and checks the cookies of one server.
 
-    def __init__(self, token: Token, clock: Callable[[], float] = time.time) -> None:
+    Args:
+        root: the cluster's root folder, where servers note who has signed out.
+        clock: seconds since the epoch.
+    """
+
+    def __init__(self, token: Token, root: Path, clock: Callable[[], float] = time.time) -> None:
         self.token = token
         self._clock = clock
+        self._ended = EndedSessions(root, clock)
         self._lock = Lock()
         self._codes: dict[str, _Code] = {}
 
@@ -66,28 +84,36 @@ class Sessions:
             until: when it ends at the latest.
         """
         now = int(self._clock())
-        session = SignedIn(name, min(now + SESSION_S, now + SESSION_S if until is None else until))
-        text = f"{_packed(name.encode())}.{session.ends}"
+        ends = min(now + SESSION_S, now + SESSION_S if until is None else until)
+        session = SignedIn(name, ends, secrets.token_urlsafe(12))
+        text = f"{_packed(name.encode())}.{session.ends}.{session.session_id}"
         cookie = f"{text}.{_packed(self._mac(name, text))}"
         return session, _header(headers, cookie, session.ends - now)
 
-    def no_cookie(self, headers: Mapping[bytes, bytes]) -> str:
-        """The header that removes the cookie."""
+    def ended(self, headers: Mapping[bytes, bytes]) -> str:
+        """End the session of a request, if it has one, wherever its cookie is shown; returns the header that removes
+        the cookie.
+        """
+        if (session := self.of(headers)) is not None:
+            self._ended.add(session.session_id, session.ends)
         return _header(headers, "", 0)
 
     def of(self, headers: Mapping[bytes, bytes]) -> SignedIn | None:
         """The session of a request; None: it has no cookie, or one that is not valid (any more)."""
         cookie = _cookie_in(headers)
         text, _, signature = cookie.rpartition(".")
-        packed, _, ends = text.partition(".")
-        if not packed or not (ends.isascii() and ends.isdecimal()) or int(ends) <= self._clock():
+        packed, _, rest = text.partition(".")
+        ends, _, session_id = rest.partition(".")
+        if not (packed and session_id and ends.isascii() and ends.isdecimal()) or int(ends) <= self._clock():
             return None
         name = _unpacked(packed)
         if self.token.secret_of(name) is None or not hmac.compare_digest(
             signature.encode(), _packed(self._mac(name, text)).encode()
         ):
             return None
-        return SignedIn(name, int(ends))
+        if self._ended.has(session_id, int(ends)):
+            return None
+        return SignedIn(name, int(ends), session_id)
 
     def admit(self, method: str, headers: Mapping[bytes, bytes]) -> str:
         """The name of the token with which the browser has signed in.
@@ -121,17 +147,37 @@ class Sessions:
             self._codes[_hash(code)] = _Code(name, ends, until)
         return code, ends
 
-    def redeemed(self, code: str) -> tuple[str, int] | None:
-        """The name of the token for which a code stands, which is used up now, and when a session of it ends at the
-        latest; None: it is none.
+    def redeemed(self, code: str, headers: Mapping[bytes, bytes]) -> tuple[SignedIn, str]:
+        """The session that begins with a code, and the header that sets its cookie; without a header, the session that
+        the browser has already.
+
+        Args:
+            headers: of the browser.
+
+        Raises:
+            Unauthorized: it is no code, has ended, or was used by another browser.
+            Conflict: the browser is signed in with another token; the code stays as it is.
         """
+        present = self.of(headers)
         with self._lock:
-            code_entry = self._codes.pop(_hash(code), None)
-        return (
-            (code_entry.token_name, code_entry.until)
-            if code_entry is not None and code_entry.ends > self._clock()
-            else None
-        )
+            entry = self._codes.get(_hash(code))
+            if entry is None or entry.ends <= self._clock():
+                raise Unauthorized(_USED)
+            if present is not None and present.session_id == entry.session_id:
+                return present, ""
+            if entry.session_id:
+                raise Unauthorized(_USED)
+            if present is not None and present.token_name != entry.token_name:
+                raise Conflict(
+                    f"This browser is signed in with the token {present.token_name!r}, and the link is for "
+                    f"{entry.token_name!r}. Sign out first, if you want to change that, and open the link again."
+                )
+            begun, cookie = (present, "") if present is not None else self._begun(entry, headers)
+            self._codes[_hash(code)] = entry._replace(session_id=begun.session_id)
+        return begun, cookie
+
+    def _begun(self, entry: _Code, headers: Mapping[bytes, bytes]) -> tuple[SignedIn, str]:
+        return self.new_cookie(entry.token_name, headers, entry.until)
 
     def _mac(self, name: str, text: str) -> bytes:
         key = hmac.digest(self.token.secret_of(name) or b"", b"parallelrun session", hashlib.sha256)

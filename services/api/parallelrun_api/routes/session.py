@@ -64,31 +64,33 @@ def show_session(request: Request, sessions: Ours) -> Response:
     openapi_extra=_OPEN,
     responses={
         200: {"headers": {"Set-Cookie": {"description": "The session.", "schema": {"type": "string"}}}},
-        **problems(400, 403),
+        **problems(400, 403, 409),
     },
 )
 def sign_in(request: Request, sessions: Ours, credentials: SignIn) -> Response:
     """Sign a browser in: the answer sets a cookie that stands for the token for twelve hours, and that no script can
-    read. A request with the cookie that changes something needs the header `X-ParallelRun-Page`, with any value."""
-    name, until = "", None
-    if sessions.token.is_needed:
-        if credentials.code:
-            name, until = sessions.redeemed(credentials.code) or ("", None)
-        else:
-            name = sessions.token.name_of(credentials.token.strip().encode()) or ""
-        if not name:
-            refusal = "This link was used already, or is too old: get another one." if credentials.code else ""
-            raise Unauthorized(refusal or "This is not a token of this server.")
-    request.scope["state"]["token_name"] = name
-    session, cookie = sessions.new_cookie(name, _headers(request), until)
+    read. A request with the cookie that changes something needs the header `X-ParallelRun-Page`, with any value.
+
+    A code is for the browser that shows it first, which may show it again. A browser that is signed in with another
+    token stays so (409)."""
+    headers = _headers(request)
+    if sessions.token.is_needed and credentials.code:
+        session, cookie = sessions.redeemed(credentials.code, headers)
+    else:
+        name = sessions.token.name_of(credentials.token.strip().encode()) or "" if sessions.token.is_needed else ""
+        if sessions.token.is_needed and not name:
+            raise Unauthorized("This is not a token of this server.")
+        sessions.ended(headers)
+        session, cookie = sessions.new_cookie(name, headers)
+    request.scope["state"]["token_name"] = session.token_name
     answer = Session(
-        **_rights(sessions, name, is_signed_in=True),
+        **_rights(sessions, session.token_name, is_signed_in=True),
         is_signed_in=True,
         token_name=session.token_name,
         is_token_needed=sessions.token.is_needed,
         ends=_time(session.ends) if sessions.token.is_needed else None,
     )
-    return json_answer(answer, headers={"Set-Cookie": cookie})
+    return json_answer(answer, headers={"Set-Cookie": cookie} if cookie else {})
 
 
 @router.delete(
@@ -100,8 +102,8 @@ def sign_in(request: Request, sessions: Ours, credentials: SignIn) -> Response:
     responses=problems(403),
 )
 def sign_out(request: Request, sessions: Ours) -> Response:
-    """Remove the cookie from this browser. Needs no token."""
-    return Response(status_code=204, headers={"Set-Cookie": sessions.no_cookie(_headers(request))})
+    """End the session of this browser, on all servers and for good, and remove its cookie. Needs no token."""
+    return Response(status_code=204, headers={"Set-Cookie": sessions.ended(_headers(request))})
 
 
 @router.post("/session:code", summary="Make a link that signs in", response_model=SignInCode, responses=problems(403))

@@ -237,18 +237,18 @@ def _next_place(place: str, response: HTTPResponse, url: str) -> str:
     Raises:
         NotAllowed: it leads to another one.
     """
-    there = urljoin(place, response.headers.get("Location", ""))
+    target_url = urljoin(place, response.headers.get("Location", "")).partition("#")[0]
     try:
-        is_same = _server_of(canonical(there.partition("#")[0])) == _server_of(canonical(place))
+        is_same = _server_of(canonical(target_url)) == _server_of(canonical(place))
     except ValueError:
         is_same = False
     if not is_same:
         message = (
-            f"the server redirects to another one ({_origin(there)}), which is not followed: name the URL of the file "
-            "there, if jobs may use it"
+            f"the server redirects to another one ({_origin(target_url)}), which is not followed: name the URL of the "
+            "file there, if jobs may use it"
         )
         raise NotAllowed(errno.EACCES, message, url)
-    return there.partition("#")[0]
+    return target_url
 
 
 def _origin(url: str) -> str:
