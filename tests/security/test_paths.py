@@ -17,6 +17,7 @@ from tests.cluster import Cluster
 from tests.integration.api.conftest import Site
 from tests.integration.api.server import ApiServer
 from tests.security.attacks.paths import ATTACKS, submit
+from tests.security.local_store import LocalStore
 from tests.security.path_target import PathTarget
 
 BY_NAME = {attack.name: attack for attack in ATTACKS}
@@ -27,10 +28,11 @@ JOB = "job_0123456789abcdefghij"
 
 @pytest.fixture(scope="module")
 def target() -> Iterator[PathTarget]:
-    cluster = Cluster(api=True)
-    made = PathTarget(cluster)
-    with cluster:
-        yield made
+    with LocalStore() as store:
+        cluster = Cluster(api=True)
+        made = PathTarget(cluster, store)
+        with cluster:
+            yield made
 
 
 @pytest.mark.integration
@@ -41,10 +43,12 @@ def test_files_that_are_not_the_jobs_are_out_of_reach(name: str, target: PathTar
 
 def check_attack(name: str, without: str) -> None:
     """Play an attack against a cluster without a mechanism."""
-    cluster = Cluster(api=True, without=without)
-    made = PathTarget(cluster)
-    with cluster:
-        assert BY_NAME[name].play(made) == ""
+    with LocalStore() as store:
+        cluster = Cluster(api=True, without=without)
+        made = PathTarget(cluster, store)
+        with cluster:
+            evidence = BY_NAME[name].play(made)
+            assert evidence == "", evidence
 
 
 @pytest.mark.integration

@@ -192,6 +192,10 @@ def _for_everybody(sessions: Any, code: str, headers: Any) -> Any:
     return sessions.new_cookie(entry.token_name, headers, entry.until)
 
 
+def _without_its_end(url: str) -> str:
+    return url.rstrip("/")
+
+
 def _as_it_came(name: str) -> str:
     return name
 
@@ -440,6 +444,11 @@ MECHANISMS: Final[dict[str, tuple[Line | Step, ...]]] = {
     "notices.owed": (Step("parallelrun_master.finishing:enqueue", nothing),),
     # That a secret goes to no other bucket than that of the datastore which has named it first.
     "datastores.bound": (Step("parallelrun_core.datastores.bound_secrets:BoundSecrets.check", nothing),),
+    # That URLs and keys are read in one way before they are compared, and endpoints have no path.
+    "urls.canonical": (
+        Step("parallelrun_core.untrusted.canonical:check_key", nothing),
+        Step("parallelrun_core.untrusted.canonical:canonical_origin", _without_its_end),
+    ),
     # That a web server leads nobody to another one, and no name to this machine or a cloud's metadata.
     "web.redirects": (Step("parallelrun_core.storage.objects.web:_next_place", _wherever_it_says),),
     "web.addresses": (Step("parallelrun_core.storage.objects.web:refusal_to_read", always("")),),

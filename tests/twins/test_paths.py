@@ -16,8 +16,7 @@ from tests.twins.sabotage import expect_failure, replaced, without
 
 MAKE_RULE = PathRule.__init__
 OF_TEXTS = {name for name in paths.BY_NAME if name.startswith(("spellings of", "a datastore whose"))}
-"""Attacks that are refused for how a URL is written, wherever it leads: tests/unit/storage/test_canonical.py has their
-twin."""
+"""Attacks that are refused for how a URL is written, wherever it leads."""
 
 
 @pytest.mark.integration
@@ -25,6 +24,13 @@ twin."""
 def test_without_the_rule_files_that_are_not_the_jobs_are_reached(name: str) -> None:
     with expect_failure():
         paths.check_attack(name, "paths.rule")
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize("name", sorted(OF_TEXTS))
+def test_urls_that_are_compared_as_they_are_written_are_found(name: str) -> None:
+    with pytest.raises(AssertionError, match="private files were read"):
+        paths.check_attack(name, "urls.canonical")
 
 
 @pytest.mark.integration

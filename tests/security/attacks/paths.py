@@ -13,6 +13,7 @@ from typing import Any
 
 from tests.acceptance.http_user import HttpUser, zip_of
 from tests.security.attack import Attack, Target
+from tests.security.local_store import ALLOWED, CANARY, PRIVATE, store_of
 
 _ROWS = "def run(mini_batch):\n    return mini_batch\n"
 _PLANTING = """
@@ -168,41 +169,51 @@ def _publish_elsewhere(target: Target) -> str:
     return ""
 
 
-_ESCAPES = (
-    "https://127.0.0.1/allowed/../x", "https://127.0.0.1/allowed/%2e%2e/x", "https://127.0.0.1/allowed/%252e%252e/x",
-    "https://127.0.0.1/allowed/..%5cx", "https://127.0.0.1/allowed//x", "s3://bucket/allowed/../x",
-    "s3://bucket/allowed/%2e%2e/x", "azureml://datastores/PLACE/paths/../x",
-    "azureml://datastores/PLACE/paths/a/%2e%2e/x",
-)  # fmt: skip
+READING = "def run(mini_batch):\n    return [open(path).read() for path in mini_batch]\n"
+_ESCAPES = ("..", "%2e%2e", "%252e%252e", ".%2e", "..;a=b")
 
 
 def _by_spelling(target: Target) -> str:
     """Name a place as a server would read it, and not as it is compared with what is allowed."""
+    store = store_of(target)
+    web = store.url if store is not None else "https://127.0.0.1"
+    urls = [f"{web}/{ALLOWED}/{escape}/{PRIVATE}/x" for escape in _ESCAPES]
+    odd = (f"{web}/{ALLOWED}/..%5c{PRIVATE}/x", f"{web}/{ALLOWED}//x", f"s3://{ALLOWED}/a/../../{PRIVATE}/x")
+    in_datastores = [f"azureml://datastores/PLACE/paths/a/{escape}/{escape}/x" for escape in _ESCAPES]
     with HttpUser(target.url, target.token) as user:
-        for url in _ESCAPES:
-            answer = user.post(
-                {"entry_script": "entry.py", "inputs": {"data": url}}, zip_of({"entry.py": "def run(b): ..."})
-            )
-            if answer.status_code == 202:
-                user.client.post(f"/v1/jobs/{answer.json()['id']}/cancel")
-                return f"{url} was accepted"
+        for url in (*urls, *odd, *in_datastores):
+            status, answer = submit(user, target, READING, inputs={"data": url})
+            if status == 202:
+                return f"{url} was accepted, and {_what_was_read(user, answer)}"
     return ""
 
 
 def _by_endpoint(target: Target) -> str:
     """Define a datastore whose server has a path, or whose folder leads out of its bucket."""
+    store = store_of(target)
+    server = store.url if store is not None else "https://127.0.0.1"
     odd = (
-        {"endpoint": "https://127.0.0.1/a/%2e%2e"},
-        {"endpoint": "https://127.0.0.1/a"},
-        {"prefix": "a/%2e%2e/%2e%2e"},
+        {"endpoint": f"{server}/{ALLOWED}/%2e%2e", "bucket": PRIVATE},
+        {"endpoint": f"{server}/{ALLOWED}/..", "bucket": PRIVATE},
+        {"endpoint": f"{server}/{ALLOWED}", "bucket": PRIVATE},
+        {"endpoint": server, "bucket": ALLOWED, "prefix": f"a/%2e%2e/%2e%2e/{PRIVATE}"},
+        {"endpoint": server, "bucket": ALLOWED, "prefix": f"a/../../{PRIVATE}"},
     )
+    public = {"type": "s3", "region": "us-east-1", "anonymous": True}
     with HttpUser(target.url, target.token) as user:
         for fields in odd:
-            answer = user.client.put("/v1/datastores/attacker", json={"type": "s3", "bucket": "bucket", **fields})
-            if answer.is_success:
+            if user.client.put("/v1/datastores/attacker", json={**public, **fields}).is_success:
+                _, answer = submit(user, target, READING, inputs={"data": "azureml://datastores/attacker/paths/x"})
                 user.client.delete("/v1/datastores/attacker")
-                return f"{fields} was accepted"
+                return f"{fields} was accepted, and {_what_was_read(user, answer)}"
     return ""
+
+
+def _what_was_read(user: HttpUser, job: dict[str, Any]) -> str:
+    if not job.get("output"):
+        return f"nothing was read: {job.get('failure')}"
+    rows = user.client.get(f"/v1/jobs/{job['id']}/outputs/{Path(job['output']['path']).name}").text
+    return f"{PRIVATE} files were read: {rows}" if CANARY in rows else f"this was read: {rows}"
 
 
 ATTACKS: list[Attack] = [

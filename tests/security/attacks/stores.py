@@ -7,7 +7,7 @@ from functools import partial
 
 from tests.acceptance.http_user import HttpUser
 from tests.security.attack import Attack, Target
-from tests.security.attacks.paths import submit
+from tests.security.attacks.paths import READING, submit
 from tests.security.local_store import ALLOWED, PRIVATE, SHARED, store_of
 from tests.security.target import KEY_IN_STORE, SECRET_OF_STORE
 
@@ -55,10 +55,10 @@ def _redirected(status: int, target: Target) -> str:
     store.redirects[f"{ALLOWED}/here"] = (status, f"{store.url}/{ALLOWED}/x")
     store.requests.clear()
     with HttpUser(target.url, target.token) as user:
-        submit(user, target, _READING, inputs={"data": f"{store.url}/{ALLOWED}/away"})
+        submit(user, target, READING, inputs={"data": f"{store.url}/{ALLOWED}/away"})
         if any(f"/{PRIVATE}/" in request.path for request in store.requests):
             return f"a redirect with {status} was followed to {store.other_url}"
-        status, job = submit(user, target, _READING, inputs={"data": f"{store.url}/{ALLOWED}/here"})
+        status, job = submit(user, target, READING, inputs={"data": f"{store.url}/{ALLOWED}/here"})
         assert (status, job["state"]) == (202, "completed"), job["failure"]
     return ""
 
@@ -82,7 +82,6 @@ def _metadata(target: Target) -> str:
 
 
 _OTHER = f"attacker{secrets.token_hex(2)}"
-_READING = "def run(mini_batch):\n    return [open(path).read() for path in mini_batch]\n"
 ATTACKS: list[Attack] = [
     Attack("an input whose server redirects to another one", partial(_redirected, 302)),
     Attack("an input whose server redirects to another one, with the method", partial(_redirected, 307)),
