@@ -39,10 +39,10 @@ from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.session_keys import SessionKey
 from parallelrun_core.ids import new_session
 from parallelrun_core.store.agent_queue import AgentQueue
-from parallelrun_core.store.nodes import NodeInfo, Nodes
+from parallelrun_core.store.nodes import NodeInfo, NodeRegistry
 from parallelrun_core.store.registry import Registry
 from parallelrun_core.store.seals import Seal
-from parallelrun_core.wire.leasing import Delivery, Reports
+from parallelrun_core.wire.leasing import Delivery, TurnReports
 from parallelrun_core.wire.outcome import Outcome, encode
 from parallelrun_core.wire.states import JobState, NodeState
 from parallelrun_master.settings import MasterSettings
@@ -92,7 +92,7 @@ class Node:
         self._run_s = world.shape.run_s
         self._world = world
         self._draw = draw
-        self._registry, self._nodes = Registry(redis), Nodes(redis)
+        self._registry, self._nodes = Registry(redis), NodeRegistry(redis)
         self._session = new_session(name)
         self._queue = AgentQueue(
             redis, job_id, session=self._session, node=name, lease_ms=_AGENT.lease_ms, seal=self._seal(world)
@@ -108,7 +108,7 @@ class Node:
         """Workers that have not had anything yet."""
         self._gathered: list[tuple[int, str, bytes]] = []
         self._durable_at = NEVER
-        self._reports = Reports()
+        self._reports = TurnReports()
         self._report_by = NEVER
         self._ready = 0
         self._joined = False
@@ -165,7 +165,7 @@ class Node:
             self._durable_at = min(self._durable_at, now + _DURABLE_S)
 
     def _turn(self, now: float) -> None:
-        sending, self._reports = self._reports, Reports()
+        sending, self._reports = self._reports, TurnReports()
         self._report_by = NEVER
         answer = self._queue.turn("stay" if self._joined else "join", sending, len(self._free) if self._ready else 0)
         if answer.refused or answer.lost:

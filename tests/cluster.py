@@ -29,7 +29,7 @@ from parallelrun_core.pipelines.standing import standings
 from parallelrun_core.spec import JobSpec, PipelineSpec
 from parallelrun_core.storage.path_rule import Places
 from parallelrun_core.store.connection import connect
-from parallelrun_core.store.nodes import Nodes
+from parallelrun_core.store.nodes import NodeRegistry
 from parallelrun_core.store.registry import Registry
 from parallelrun_core.store.roles import Role
 from parallelrun_core.store.rq.wake import ask_for_leader
@@ -118,7 +118,7 @@ class Cluster:
         self.redis_server.start()
         self.redis = connect(self.redis_server.url)
         self.registry = Registry(self.redis)
-        self.known_nodes = Nodes(self.redis)
+        self.known_nodes = NodeRegistry(self.redis)
         for name in self._commands:
             self.start(name)
         self.until(self._has_agents, "the agents are there", _START_S)

@@ -11,12 +11,12 @@ from benchmarks.adviser.cases import Case, Went
 from benchmarks.adviser.simulated import Site, Work, run
 from parallelrun_core.adviser.advice import Finding, Thresholds
 from parallelrun_core.adviser.advising import advise
-from parallelrun_core.adviser.evidence import Settings
+from parallelrun_core.adviser.evidence import MeasuredSettings
 from parallelrun_core.adviser.what_if import curve_of
 
 USUAL = Site()
-ONE = Settings(size=1)
-KEYS = Settings(unit="", has_keys=True)
+ONE = MeasuredSettings(size=1)
+KEYS = MeasuredSettings(unit="", has_keys=True)
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Planted:
     site: Site = USUAL
     mended_work: Sequence[Work] | None = None
     mended_site: Site = USUAL
-    settings: Settings = ONE
+    settings: MeasuredSettings = ONE
     is_about_time: bool = True
     sets: dict[Literal["nodes", "processes"], str] = field(default_factory=dict)
     """Which field of the site the finding changes, and the setting that says to what."""
@@ -47,7 +47,7 @@ class Planted:
         return went(site, self.work if self.mended_work is None else self.mended_work, self.settings)
 
 
-def went(site: Site, work: Sequence[Work], settings: Settings = ONE) -> Went:
+def went(site: Site, work: Sequence[Work], settings: MeasuredSettings = ONE) -> Went:
     """How a job goes there, and what is said about it."""
     evidence = run(site, work, settings)
     return Went(evidence.seconds, advise(evidence, Thresholds()))

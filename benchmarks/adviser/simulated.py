@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from parallelrun_core.adviser.evidence import DONE, Evidence, Init, NodeUse, Settings, columns
+from parallelrun_core.adviser.evidence import DONE, Evidence, Init, MeasuredSettings, NodeUse, columns
 
 FIXED_S = 0.004
 _GB = 1 << 30
@@ -63,13 +63,13 @@ class _Running:
         return next((phase for phase, left in enumerate(self.left) if left > 1e-9), 3)
 
 
-def run(site: Site, work: Sequence[Work], settings: Settings) -> Evidence:
+def run(site: Site, work: Sequence[Work], settings: MeasuredSettings) -> Evidence:
     """How the job goes there."""
     return _Run(site, work, settings).evidence()
 
 
 class _Run:
-    def __init__(self, site: Site, work: Sequence[Work], settings: Settings) -> None:
+    def __init__(self, site: Site, work: Sequence[Work], settings: MeasuredSettings) -> None:
         self._site, self._work, self._settings = site, work, settings
         self._lanes = [(node, f"process{each:03d}") for node in range(site.nodes) for each in range(site.processes)]
         self._next = 0

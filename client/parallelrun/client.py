@@ -18,9 +18,9 @@ from parallelrun.batch_endpoints import BatchDeployments, BatchEndpoints
 from parallelrun.computes import Computes
 from parallelrun.datastores import Datastores
 from parallelrun.jobs import Jobs
-from parallelrun.logs import Logs
+from parallelrun.logs import JobLogs
 from parallelrun.nodes import Nodes
-from parallelrun.outputs import Outputs
+from parallelrun.outputs import JobOutputs
 from parallelrun.pictures import Pictures
 from parallelrun.schedules import Schedules
 from parallelrun.tokens import Tokens
@@ -53,8 +53,8 @@ class Client:
         self._transport = Transport(url, token, timeout_s=timeout_s, retry=retry)
         self.url = self._transport.url
         self.jobs = Jobs(self._transport)
-        self.logs = Logs(self._transport)
-        self.outputs = Outputs(self._transport)
+        self.logs = JobLogs(self._transport)
+        self.outputs = JobOutputs(self._transport)
         self.pictures = Pictures(self._transport)
         self.nodes = Nodes(self._transport)
         self.computes = Computes(self._transport)

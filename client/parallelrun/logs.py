@@ -11,7 +11,7 @@ from parallelrun.resource import job_path, pages
 from parallelrun.transport import Transport
 
 
-class Logs:
+class JobLogs:
     """The logs of jobs."""
 
     def __init__(self, transport: Transport) -> None:

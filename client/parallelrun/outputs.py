@@ -50,7 +50,7 @@ class _Part:
             return hashlib.file_digest(file, "sha256").hexdigest() == self.sha256
 
 
-class Outputs:
+class JobOutputs:
     """The output files of jobs."""
 
     def __init__(

@@ -13,7 +13,7 @@ from typing import IO, Final, cast
 
 from parallelrun_core.code.context import CONTEXT, context_files
 from parallelrun_core.code.folder import LEAVE_OUT_HINT, FilesBelow, code_files
-from parallelrun_core.code.snapshots import CODE, MAX_ZIP_BYTES, Limits
+from parallelrun_core.code.snapshots import CODE, MAX_ZIP_BYTES, SnapshotLimits
 from parallelrun_core.errors import InvalidInput
 
 _IN_MEMORY_BYTES: Final = 8 << 20
@@ -52,7 +52,7 @@ def zip_context(folder: Path, dockerfile: str) -> IO[bytes]:
     return _packed({"": (folder, context_files(folder, dockerfile))}, CONTEXT)
 
 
-def _packed(parts_of: Mapping[str, tuple[Path, FilesBelow]], limits: Limits) -> IO[bytes]:
+def _packed(parts_of: Mapping[str, tuple[Path, FilesBelow]], limits: SnapshotLimits) -> IO[bytes]:
     packed = cast(IO[bytes], tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY_BYTES))  # noqa: SIM115 - it is returned
     count, remaining_bytes = 0, limits.bytes
     try:

@@ -13,29 +13,28 @@ from typing import Any, NamedTuple
 import pytest
 from pydantic import BaseModel
 
-from parallelrun_core.azure.batch_deployment import Deployment
+from parallelrun_core.azure.batch_deployment import DeploymentDocument
 from parallelrun_core.azure.options import OPTIONS
 from parallelrun_core.azure.pipelines.conditions import IfElse
 from parallelrun_core.azure.v1 import Config, StepDocument
-from parallelrun_core.azure.v2_command import CommandComponent, CommandStep, Distribution, Limits
+from parallelrun_core.azure.v2_command import CommandComponent, CommandLimits, CommandStep, Distribution
 from parallelrun_core.azure.v2_models import (
-    Component,
     GivenInput,
     GivenOutput,
     Identity,
-    Pipeline,
     Resources,
-    RetrySettings,
-    Settings,
-    Step,
     Task,
+    V2Component,
+    V2Pipeline,
+    V2RetrySettings,
+    V2Settings,
+    V2Step,
 )
 from parallelrun_core.endpoints.document import EndpointDocument
 from parallelrun_core.endpoints.invoking import Invocation
 from parallelrun_core.schedules.document import ScheduleDocument
 from parallelrun_core.schedules.triggers.cron import CronTrigger
-from parallelrun_core.schedules.triggers.recurrence import Pattern as RecurrencePattern
-from parallelrun_core.schedules.triggers.recurrence import RecurrenceTrigger
+from parallelrun_core.schedules.triggers.recurrence import RecurrencePattern, RecurrenceTrigger
 from parallelrun_core.spec.expressions import UNIQUE_NAME
 from tests.conformance.documents import COMPONENT, PIPELINE, changed, make_folder, problems, read
 
@@ -48,21 +47,21 @@ def names_of(*models: type[BaseModel]) -> set[str]:
 
 
 EXPECTED = {
-    "Pipeline": names_of(Pipeline),
-    "Settings": names_of(Settings),
-    "Step and component": names_of(Step, Component),
+    "Pipeline": names_of(V2Pipeline),
+    "Settings": names_of(V2Settings),
+    "Step and component": names_of(V2Step, V2Component),
     "Command jobs and steps": names_of(CommandStep, CommandComponent),
-    "limits": names_of(Limits),
+    "limits": names_of(CommandLimits),
     "distribution": names_of(Distribution),
     "Conditions": names_of(IfElse),
     "resources": names_of(Resources),
-    "retry_settings": names_of(RetrySettings),
+    "retry_settings": names_of(V2RetrySettings),
     "task": names_of(Task),
     "identity": names_of(Identity),
     "Inputs": names_of(GivenInput),
     "Outputs": names_of(GivenOutput),
     "Program arguments of the engine": {f"--{name}" for name in OPTIONS},
-    "Batch deployments": names_of(Deployment),
+    "Batch deployments": names_of(DeploymentDocument),
     "Batch endpoints": names_of(EndpointDocument),
     "Invocations": names_of(Invocation),
     "Schedules": names_of(ScheduleDocument),

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from parallelrun_core.folder.decisions import read_decisions
-from parallelrun_core.store.nodes import Nodes
+from parallelrun_core.store.nodes import NodeRegistry
 from parallelrun_core.wire.states import JobState
 from tests.acceptance.http_user import zip_of
 from tests.engines import targets
@@ -53,7 +53,7 @@ class Watched(threading.Thread):
         return id(self)
 
     def run(self) -> None:
-        nodes, before = Nodes(self.there.cluster.redis), time.monotonic()
+        nodes, before = NodeRegistry(self.there.cluster.redis), time.monotonic()
         while not self.is_over.wait(_STEP_S):
             now = time.monotonic()
             alive = [info for info, is_alive in nodes.all() if is_alive and info.compute == self.there.pool]

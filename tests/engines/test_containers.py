@@ -16,7 +16,7 @@ from parallelrun_core.computes.kinds.swarm import Compute as SwarmCompute
 from parallelrun_core.computes.launch import Launch, launch_id
 from parallelrun_provisioner.engines.docker import Engine as DockerEngine
 from parallelrun_provisioner.engines.docker.settings import DockerSettings
-from parallelrun_provisioner.engines.interface import Engine, EngineEnvironment, EngineNode, LaunchRefused, Standing
+from parallelrun_provisioner.engines.interface import Engine, EngineEnvironment, EngineNode, LaunchRefused, NodeStanding
 from parallelrun_provisioner.engines.swarm import Engine as SwarmEngine
 from tests.engines.conftest import STAND_IN
 
@@ -74,7 +74,7 @@ def test_a_launch_is_one_node_however_often_it_is_asked_for_and_by_whom(make: Ma
 
     engine.launch(launch)
     another.launch(launch)
-    until(engine, lambda nodes: nodes[launch.id].standing is Standing.RUNNING)
+    until(engine, lambda nodes: nodes[launch.id].standing is NodeStanding.RUNNING)
     engine.launch(launch)
 
     assert [node.launch_id for node in another.nodes()] == [launch.id]
@@ -84,12 +84,12 @@ def test_one_that_fails_says_why_and_is_not_started_again(make: Make) -> None:
     engine, launch = make(), new("failing")
 
     engine.launch(launch)
-    node = until(engine, lambda nodes: nodes[launch.id].standing is Standing.ENDED)[launch.id]
+    node = until(engine, lambda nodes: nodes[launch.id].standing is NodeStanding.ENDED)[launch.id]
     engine.launch(launch)
 
     assert node.exit_code == 3
     assert "no room on the device" in node.words or "non-zero exit (3)" in node.words
-    assert {node.standing for node in engine.nodes()} == {Standing.ENDED}
+    assert {node.standing for node in engine.nodes()} == {NodeStanding.ENDED}
     engine.terminate([launch.id, "pool-000000000000"])
     until(engine, lambda nodes: not nodes)
 
@@ -97,7 +97,7 @@ def test_one_that_fails_says_why_and_is_not_started_again(make: Make) -> None:
 def test_one_that_ignores_its_end_is_killed_in_time(make: Make) -> None:
     engine, launch = make(), new("stubborn")
     engine.launch(launch)
-    until(engine, lambda nodes: nodes[launch.id].standing is Standing.RUNNING)
+    until(engine, lambda nodes: nodes[launch.id].standing is NodeStanding.RUNNING)
 
     engine.terminate([launch.id])
 
@@ -123,4 +123,4 @@ def test_what_can_not_be_had_is_said_in_the_engines_words(make: Make) -> None:
 
 def says(node: EngineNode) -> bool:
     """Whether the engine says why it isn't running."""
-    return node.standing is Standing.ENDED or "insufficient" in node.words
+    return node.standing is NodeStanding.ENDED or "insufficient" in node.words

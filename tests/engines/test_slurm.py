@@ -16,7 +16,7 @@ from parallelrun_core.computes.launch import Launch, launch_id
 from parallelrun_core.folder.decisions import read_decisions
 from parallelrun_core.store.roles import Role
 from parallelrun_core.wire.states import JobState
-from parallelrun_provisioner.engines.interface import EngineEnvironment, EngineNode, LaunchRefused, Standing
+from parallelrun_provisioner.engines.interface import EngineEnvironment, EngineNode, LaunchRefused, NodeStanding
 from parallelrun_provisioner.engines.slurm import Engine
 from tests.cluster import Cluster
 from tests.engines import slurm
@@ -76,7 +76,7 @@ def end_all(engine: Engine) -> None:
         if name in ours:
             slurm.cancel(job, "--signal=KILL", "--full")
             slurm.cancel(job)
-    until(engine, lambda nodes: all(node.standing is Standing.ENDED for node in nodes.values()))
+    until(engine, lambda nodes: all(node.standing is NodeStanding.ENDED for node in nodes.values()))
 
 
 def new(*arguments: str) -> Launch:
@@ -99,7 +99,7 @@ def test_a_launch_is_one_job_however_often_it_is_asked_for_and_by_whom(make: Mak
 
     engine.launch(launch)
     another.launch(launch)
-    node = until(engine, lambda nodes: nodes[launch.id].standing is Standing.RUNNING)[launch.id]
+    node = until(engine, lambda nodes: nodes[launch.id].standing is NodeStanding.RUNNING)[launch.id]
     engine.launch(launch)
 
     assert len([name for name in slurm.jobs() if name == launch.id]) == 1
@@ -107,7 +107,7 @@ def test_a_launch_is_one_job_however_often_it_is_asked_for_and_by_whom(make: Mak
     assert 0 < node.ends_at - time.time() <= 600
     until(engine, lambda _: (tmp_path / "ready").exists())
     another.terminate([launch.id])
-    node = until(engine, lambda nodes: nodes[launch.id].standing is Standing.ENDED)[launch.id]
+    node = until(engine, lambda nodes: nodes[launch.id].standing is NodeStanding.ENDED)[launch.id]
     assert (node.exit_code, node.was_preempted) == (0, False)
     assert (tmp_path / "told").read_text() == "told\n"
 
@@ -115,7 +115,7 @@ def test_a_launch_is_one_job_however_often_it_is_asked_for_and_by_whom(make: Mak
 def test_one_that_fails_says_why(make: Make) -> None:
     engine, launch = make(), new("failing")
     engine.launch(launch)
-    node = until(engine, lambda nodes: nodes[launch.id].standing is Standing.ENDED)[launch.id]
+    node = until(engine, lambda nodes: nodes[launch.id].standing is NodeStanding.ENDED)[launch.id]
     assert "NonZeroExitCode" in node.words
     assert "no room on the device" in node.words
     assert not node.was_preempted
@@ -151,7 +151,7 @@ def test_a_node_that_slurm_ends_with_all_its_processes_costs_no_try() -> None:
             job = cluster.submit(SLOW, inputs=cluster.files(40), mini_batch_size=1)
             cluster.until(lambda: _done(cluster, job) > 4, "it works", 60)
             slurm.cancel(slurm.jobs()[first])
-            assert until(engine, lambda nodes: nodes[first].standing is Standing.ENDED)[first].was_preempted
+            assert until(engine, lambda nodes: nodes[first].standing is NodeStanding.ENDED)[first].was_preempted
             launch()
             result = cluster.result(job, 100)
             assert result.state is JobState.COMPLETED

@@ -14,7 +14,7 @@ import psutil
 import pytest
 
 from parallelrun_core.adviser.reading.evidence import evidence_of
-from parallelrun_core.adviser.schedule import Schedule
+from parallelrun_core.adviser.schedule import TrySchedule
 from parallelrun_core.folder.decisions import read_decisions
 from parallelrun_core.wire.states import JobState
 from parallelrun_master.reports.columns import COLUMNS
@@ -347,7 +347,7 @@ def test_advice_rests_on_what_a_job_writes_anyway(cluster: Cluster) -> None:
     result = cluster.result(job)
 
     evidence = evidence_of(cluster.folder(job))
-    schedule = Schedule(evidence)
+    schedule = TrySchedule(evidence)
 
     assert result.started is not None
     assert evidence.seconds == pytest.approx(result.ended - result.started)

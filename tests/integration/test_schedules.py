@@ -18,7 +18,7 @@ from parallelrun_core.folder.records import JobRecord, JobResult
 from parallelrun_core.ids import new_job_id
 from parallelrun_core.intake.prepared import JOB_ID, TRIGGER_TIME
 from parallelrun_core.layout import code_store, job_ids, make_store
-from parallelrun_core.schedules.policy import Outcome
+from parallelrun_core.schedules.policy import FireOutcome
 from parallelrun_core.schedules.records import Revision, moment, shown
 from parallelrun_core.schedules.store import ScheduleStore
 from parallelrun_core.service import failpoints
@@ -80,7 +80,7 @@ def schedule(root: Path, number: int = 1, *, name: str = "nightly", **fields: An
     return revision
 
 
-def fires(root: Path, name: str = "nightly") -> list[tuple[str, Outcome, int]]:
+def fires(root: Path, name: str = "nightly") -> list[tuple[str, FireOutcome, int]]:
     """What became of which minute after START, and how many were passed over; the latest first."""
     store = ScheduleStore(root).of(name)
     return [(each.due, each.outcome, each.passed_over) for _, each in store.fires()]
@@ -160,17 +160,17 @@ def test_what_was_missed_is_made_up_once_or_skipped(redis: Redis, root: Path, cl
     master = Firing(root, redis, clock=clock)
     master.check()
     master.check()
-    assert fires(root) == [(at_minute(90), Outcome.STARTED, 90)]
-    assert fires(root, "weekly") == [(at_minute(90), Outcome.STARTED, 90)]  # that minute was not over
+    assert fires(root) == [(at_minute(90), FireOutcome.STARTED, 90)]
+    assert fires(root, "weekly") == [(at_minute(90), FireOutcome.STARTED, 90)]  # that minute was not over
 
     quarters = {"type": "recurrence", "frequency": "minute", "interval": 15}
     schedule(root, name="rare", missed="skip", trigger=quarters)
     clock.now += 5 * MINUTE
     master.check()
-    assert fires(root, "rare") == [(at_minute(90), Outcome.MISSED, 6)]
+    assert fires(root, "rare") == [(at_minute(90), FireOutcome.MISSED, 6)]
     clock.now = START + 105 * MINUTE
     master.check()
-    assert fires(root, "rare")[0] == (at_minute(105), Outcome.STARTED, 0)
+    assert fires(root, "rare")[0] == (at_minute(105), FireOutcome.STARTED, 0)
 
 
 def test_no_job_is_made_while_an_earlier_one_runs_unless_that_is_allowed(
@@ -182,16 +182,16 @@ def test_no_job_is_made_while_an_earlier_one_runs_unless_that_is_allowed(
     (job_id,) = job_ids(root)
     clock.now += MINUTE
     master.check()
-    assert fires(root) == [(at_minute(1), Outcome.SKIPPED, 0), (at_minute(0), Outcome.STARTED, 0)]
+    assert fires(root) == [(at_minute(1), FireOutcome.SKIPPED, 0), (at_minute(0), FireOutcome.STARTED, 0)]
     assert next(ScheduleStore(root).of("nightly").fires())[1].why == f"job {job_id} had not ended"
     end(root, job_id)
     clock.now += MINUTE
     master.check()
-    assert fires(root)[0] == (at_minute(2), Outcome.STARTED, 0)
+    assert fires(root)[0] == (at_minute(2), FireOutcome.STARTED, 0)
     clock.now += MINUTE
     schedule(root, 2, may_overlap=True, at=clock.now - 1)
     master.check()
-    assert fires(root)[0] == (at_minute(3), Outcome.STARTED, 0)
+    assert fires(root)[0] == (at_minute(3), FireOutcome.STARTED, 0)
 
 
 def test_a_clock_that_goes_back_fires_nothing_twice(redis: Redis, root: Path, clock: Clock) -> None:
@@ -245,7 +245,7 @@ def test_a_schedule_is_what_it_was_last_made(redis: Redis, root: Path, clock: Cl
     assert len(job_ids(root)) == 1
     clock.now += MINUTE
     master.check()
-    assert fires(root)[0] == (at_minute(6), Outcome.STARTED, 0)
+    assert fires(root)[0] == (at_minute(6), FireOutcome.STARTED, 0)
     ScheduleStore(root).remove("nightly")
     clock.now += MINUTE
     master.check()

@@ -15,8 +15,8 @@ from parallelrun_core.layout import Layout
 from parallelrun_core.mltable.plan import load_plans
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.wire.data_warnings import DataWarning
-from parallelrun_core.wire.message import Described, decode, described_of
-from parallelrun_master.planning.input_cuts import InputCuts, Known
+from parallelrun_core.wire.message import DescribedMiniBatch, decode, described_of
+from parallelrun_master.planning.input_cuts import InputCuts, KnownInput
 from parallelrun_worker.data_warnings import DataWarnings
 from parallelrun_worker.tables.table import Table
 
@@ -73,9 +73,9 @@ def outcome_of(spec: JobSpec, folder: Path) -> Outcome:
     outcome = Outcome()
     folder.mkdir(parents=True)
     found: list[DataWarning] = []
-    pieces: list[Described] = []
+    pieces: list[DescribedMiniBatch] = []
     try:
-        for cut in InputCuts(folder, spec, Known(), warn=found.append):
+        for cut in InputCuts(folder, spec, KnownInput(), warn=found.append):
             if cut is not None:
                 pieces.append(described_of(decode(cut.raw)))
     except (ParallelRunError, OSError) as error:
@@ -111,7 +111,7 @@ class _Tables:
             Table(record, str(Layout(folder).schema(number)), self._found) for number, record in enumerate(records)
         ]
 
-    def rows(self, described: Described) -> Iterator[Row]:
+    def rows(self, described: DescribedMiniBatch) -> Iterator[Row]:
         pieces = [(os.fsdecode(piece.path), *piece.rest) for piece in described.pieces]
         frame = self._tables[described.input].read(pieces)
         names = list(frame.columns)

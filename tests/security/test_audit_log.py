@@ -13,7 +13,7 @@ from typing import Any
 import httpx
 import pytest
 
-from parallelrun_api.http.audit import Audit, AuditFile, Refusals
+from parallelrun_api.http.audit import Audit, AuditFile, ListedRefusals
 from tests.integration.api.conftest import Site
 from tests.integration.api.server import ApiServer
 
@@ -129,7 +129,7 @@ def test_a_line_says_what_the_address_names_and_who_was_handed_a_right(tmp_path:
 
 def test_refusals_in_masses_are_counted_and_hide_nothing_else(tmp_path: Path) -> None:
     log = tmp_path / "audit.log"
-    audit = Audit(AuditFile(log), Refusals(lambda: 100.0))
+    audit = Audit(AuditFile(log), ListedRefusals(lambda: 100.0))
     for _ in range(1000):
         audit.answered(asked(), 401, [])
     audit.answered(asked(state={"token_name": "default"}), 202, [(b"location", b"/v1/jobs/job_1")])

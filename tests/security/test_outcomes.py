@@ -19,7 +19,7 @@ from parallelrun_core.store.agent_queue import AgentQueue
 from parallelrun_core.store.keys import JobKeys
 from parallelrun_core.store.outcome_stream import Concatenated, report_concatenated
 from parallelrun_core.store.seals import Seal
-from parallelrun_core.wire.leasing import Reports
+from parallelrun_core.wire.leasing import TurnReports
 from parallelrun_core.wire.outcome import decode_list, encode, encode_list
 from parallelrun_core.wire.states import JobState
 from tests.cluster import Cluster
@@ -196,9 +196,9 @@ def test_what_an_unknown_session_finished_is_taken_from_its_journal(
     leader = threading.Thread(target=led.run_leader)
     leader.start()
     journal, ran = RecordWriter(led.folder.journals / session), []
-    deadline, turn = time.monotonic() + PATIENCE_S, queue.turn("join", Reports(), 1)
+    deadline, turn = time.monotonic() + PATIENCE_S, queue.turn("join", TurnReports(), 1)
     while turn.state is not JobState.FINALIZING and time.monotonic() < deadline:
-        reports = Reports()
+        reports = TurnReports()
         for each in turn.deliveries:
             made = outcome(each.mini_batch, part="", length=0)
             record = encode(msgspec.structs.replace(made, token=each.token))
@@ -208,7 +208,7 @@ def test_what_an_unknown_session_finished_is_taken_from_its_journal(
             ran.append(each.mini_batch)
         turn = queue.turn("stay", reports, 1)
         time.sleep(0.005)  # there is no event for what a leader publishes
-    queue.turn("leave", Reports(), 0)
+    queue.turn("leave", TurnReports(), 0)
     leader.join(PATIENCE_S)
     journal.close()
     progress = led.result().progress

@@ -12,7 +12,7 @@ from rq import Queue
 from rq.serializers import DefaultSerializer, JSONSerializer
 
 from parallelrun_core.ids import new_job_id
-from parallelrun_core.store.rq.entries import CONCATENATE, LEAD, Entry, Kind, queue
+from parallelrun_core.store.rq.entries import CONCATENATE, LEAD, Entry, EntryKind, queue
 from parallelrun_core.wire.states import JobState
 from tests.cluster import Cluster
 
@@ -20,7 +20,7 @@ IDENTITY = "def run(mini_batch):\n    return mini_batch\n"
 SERVICES = {"master": LEAD, "concatenator": CONCATENATE}
 
 
-def attack(redis: Redis, kind: Kind, marks: Path) -> dict[str, str]:
+def attack(redis: Redis, kind: EntryKind, marks: Path) -> dict[str, str]:
     """Entries that would each leave a mark of its name, were they run; id → name."""
     marks.mkdir(exist_ok=True)
     as_json = Queue(kind.queue, connection=redis, serializer=JSONSerializer)
@@ -62,7 +62,7 @@ def check_attack(service: str, without: str = "") -> None:
         assert not set(queue(cluster.redis, kind).job_ids) & set(put)
 
 
-def refused(cluster: Cluster, service: str, kind: Kind) -> dict[str, str]:
+def refused(cluster: Cluster, service: str, kind: EntryKind) -> dict[str, str]:
     """The entries of a queue that a service says to have refused: id → reason."""
     lines = [json.loads(line) for line in cluster.log(service).splitlines() if line.startswith("{")]
     return {

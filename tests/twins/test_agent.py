@@ -11,7 +11,7 @@ from parallelrun_agent.policy.commands import Commit
 from parallelrun_agent.policy.in_flight import Assignment, InFlight
 from parallelrun_agent.policy.job_machine import JobMachine
 from parallelrun_agent.policy.lease_clock import LeaseClock
-from parallelrun_agent.policy.outcomes import Answer, Exit, OutcomeBuilder
+from parallelrun_agent.policy.outcomes import Exit, OutcomeBuilder, WorkerAnswer
 from parallelrun_agent.policy.worker import Worker
 from parallelrun_agent.policy.worker_pool import WorkerPool
 from parallelrun_agent.workers.delivery_ring import DeliveryRing
@@ -33,7 +33,7 @@ NODE = OutcomeBuilder("node", generation=0, run_max_try=2)
 def test_a_charge_of_all_in_flight_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     def charge_all(node: JobMachine, worker: Worker, end: Exit, now: float) -> None:
         for assignment in list(worker.in_flight.assignments)[1:]:
-            answer = Answer(assignment.delivery.mini_batch, failure=FAILURE)
+            answer = WorkerAnswer(assignment.delivery.mini_batch, failure=FAILURE)
             node.commands.append(Commit(NODE.build(assignment, worker, answer, 0.0), worker))
         EXITED(node, worker, end, now)
 
@@ -93,7 +93,7 @@ def test_time_without_end_for_init_is_found(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_a_charge_for_a_full_disk_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     def charge(node: JobMachine, worker: Worker, mini_batch: int, now: float) -> None:
-        node.answered(worker, Answer(mini_batch, failure=FAILURE), now)
+        node.answered(worker, WorkerAnswer(mini_batch, failure=FAILURE), now)
 
     monkeypatch.setattr(JobMachine, "rows_not_taken", charge)
     with expect_failure():

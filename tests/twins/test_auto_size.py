@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from parallelrun_master import scheduling
-from parallelrun_master.planning.input_cuts import Known
+from parallelrun_master.planning.input_cuts import KnownInput
 from parallelrun_master.policy import batch_size
 from parallelrun_master.policy.trials import Trials
 from parallelrun_master.sizing import Sizing
@@ -24,7 +24,7 @@ def inner(test: Any) -> Any:
 
 
 def test_a_leader_that_cuts_again_what_is_cut_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(scheduling, "known_in", lambda _: Known())
+    monkeypatch.setattr(scheduling, "known_in", lambda _: KnownInput())
     with expect_failure():
         cutting.test_leaders_that_die_leave_each_file_in_one_mini_batch(tmp_path, deaths=1)
 
@@ -37,7 +37,7 @@ def test_a_leader_that_cuts_all_before_anything_is_measured_is_found(monkeypatch
 
 def test_sizes_that_grow_without_bounds_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(batch_size, "GROWTH", 10**9)
-    quick = [batch_size.Measured(1, 0.001)] * 4
+    quick = [batch_size.MeasuredTry(1, 0.001)] * 4
     with expect_failure():
         inner(sizes.test_no_mini_batch_is_much_larger_than_what_enough_others_had)(tries=quick, workers=1, most=10_000)
 
@@ -52,7 +52,7 @@ def test_sizes_that_leave_workers_idle_at_the_end_are_found(monkeypatch: pytest.
 
 def test_failures_that_count_as_quick_items_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
     def observed(sizing: Sizing, outcomes: Any) -> None:
-        sizing._tries.extend(batch_size.Measured(each.items, each.run_s) for each in outcomes)
+        sizing._tries.extend(batch_size.MeasuredTry(each.items, each.run_s) for each in outcomes)
 
     monkeypatch.setattr(Sizing, "observe", observed)
     with expect_failure():

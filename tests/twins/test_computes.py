@@ -36,7 +36,7 @@ def test_a_node_that_works_for_any_compute_is_found(monkeypatch: pytest.MonkeyPa
 
 
 def test_nodes_that_go_with_work_in_hand_are_found() -> None:
-    def whoever_is_there(nodes: list[scaling.Node], *_: object) -> list[scaling.Node]:
+    def whoever_is_there(nodes: list[scaling.PoolNode], *_: object) -> list[scaling.PoolNode]:
         return [node for node in nodes if node.life is scaling.NodePhase.READY]
 
     with patch.object(scaling, "_idle", whoever_is_there), expect_failure():

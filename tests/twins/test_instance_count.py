@@ -38,5 +38,5 @@ def test_a_timeout_that_runs_while_others_hold_the_slots_is_found() -> None:
 
 
 def test_nodes_that_are_chosen_whatever_room_they_have_are_found() -> None:
-    with patch.object(placing.Place, "free", 1), expect_failure():
+    with patch.object(placing.NodePlace, "free", 1), expect_failure():
         places.test_a_job_gets_the_freest_node_and_stays_there()

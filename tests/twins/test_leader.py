@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from parallelrun_api.submission import code as submitted_code
 from parallelrun_api.submission.key_claims import KeyClaims
 from parallelrun_concatenator.output import Leaving
-from parallelrun_concatenator.parts import Parts, Sink
+from parallelrun_concatenator.parts import PartFiles, Sink
 from parallelrun_concatenator.segments import Segment, SegmentTable
 from parallelrun_core.documents import schema
 from parallelrun_core.errors import CorruptLog
@@ -29,7 +29,7 @@ from parallelrun_core.wire.outcome import Outcome
 from parallelrun_master.handover import Handover
 from parallelrun_master.journals import _candidates
 from parallelrun_master.ledger import Ledger
-from parallelrun_master.planning.input_cuts import Known, known_in
+from parallelrun_master.planning.input_cuts import KnownInput, known_in
 from parallelrun_master.planning.shuffling import Shuffle
 from parallelrun_master.planning.table_cutting import TableCutter
 from parallelrun_master.policy import completion as completion_module
@@ -198,11 +198,11 @@ def test_an_output_that_is_written_in_place_is_found(job: merge.Job, monkeypatch
 
 
 def test_an_output_of_damaged_rows_is_found(job: merge.Job, monkeypatch: pytest.MonkeyPatch) -> None:
-    def copy(parts: Parts, segments: Iterable[Segment], output: Sink) -> None:
+    def copy(parts: PartFiles, segments: Iterable[Segment], output: Sink) -> None:
         for segment in segments:
             output.write(parts.begin(segment, segment.length))
 
-    monkeypatch.setattr(Parts, "copy", copy)
+    monkeypatch.setattr(PartFiles, "copy", copy)
     with expect_failure():
         merge.test_rows_that_are_not_what_was_committed_are_told_and_nothing_is_published(job, merge.spoil_byte)
 
@@ -311,7 +311,7 @@ def inner(test: Any) -> Any:
 def test_a_leader_that_cuts_from_the_beginning_again_is_found(
     tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(inputs, "known_in", lambda _: Known())
+    monkeypatch.setattr(inputs, "known_in", lambda _: KnownInput())
     with expect_failure():
         inner(inputs.test_leaders_that_die_leave_no_gap_and_nothing_twice)(
             tmp_path_factory, files=3, size=3, deaths=[1]
@@ -321,7 +321,7 @@ def test_a_leader_that_cuts_from_the_beginning_again_is_found(
 def test_a_leader_that_takes_one_input_for_another_of_the_same_table_is_found(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def of_any_input(folder: Path) -> Known:
+    def of_any_input(folder: Path) -> KnownInput:
         known = KNOWN_IN(folder)
         known.pieces.update({(1 - number, path, start): 1 for number, path, start in known.pieces})
         return known

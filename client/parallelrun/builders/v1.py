@@ -93,7 +93,7 @@ class ParallelRunConfig:
         Raises:
             InvalidInput: it can't be read, or a field is wrong.
         """
-        from parallelrun_core.azure.findings import Findings, Location
+        from parallelrun_core.azure.findings import DocumentLocation, Findings
         from parallelrun_core.azure.forms import CONFIG
         from parallelrun_core.azure.v1 import Config, environment_of
         from parallelrun_core.spec import load_document
@@ -108,7 +108,7 @@ class ParallelRunConfig:
             raise InvalidInput.at(f"/{CONFIG}", f"{file} has no such mapping")
         findings = Findings()
         config = findings.validate(Config, config_fields, f"/{CONFIG}")
-        location = Location(f"/{CONFIG}", Path.cwd())
+        location = DocumentLocation(f"/{CONFIG}", Path.cwd())
         environment, variables = environment_of(config, location, findings) if config is not None else ({}, {})
         findings.check()
         environment.setdefault("name", _name_of_environment(config_fields))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from parallelrun.cli.exit_codes import ExitCode
-from parallelrun.cli.output import Format, FormatOption
+from parallelrun.cli.output import FormatOption, OutputFormat
 from parallelrun.cli.server import Token, Url, connect
 
 if TYPE_CHECKING:
@@ -31,13 +31,13 @@ _KINDS = {
 
 
 @admin.command()
-def usage(form: FormatOption = Format.TABLE, url: Url = "", token: Token = "") -> None:
+def usage(form: FormatOption = OutputFormat.TABLE, url: Url = "", token: Token = "") -> None:
     """Show what takes the room. Of the cluster's root folder; and the rules of retention."""
     from parallelrun.cli.output import dump, table
 
     with connect(url, token) as client:
         measured = client.admin.usage()
-    if form is not Format.TABLE:
+    if form is not OutputFormat.TABLE:
         import msgspec
 
         dump(msgspec.to_builtins(measured), form)
@@ -59,7 +59,7 @@ def usage(form: FormatOption = Format.TABLE, url: Url = "", token: Token = "") -
 def prune(
     *,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be removed.")] = False,
-    form: FormatOption = Format.TABLE,
+    form: FormatOption = OutputFormat.TABLE,
     url: Url = "",
     token: Token = "",
 ) -> None:
@@ -71,7 +71,7 @@ def prune(
 
     with connect(url, token) as client:
         planned = client.admin.prune(dry_run=dry_run)
-    if form is not Format.TABLE:
+    if form is not OutputFormat.TABLE:
         import msgspec
 
         dump(msgspec.to_builtins(planned), form)
@@ -91,7 +91,7 @@ def backup(
         Path,
         typer.Argument(metavar="TARGET", help="A folder on another disk; an earlier backup is brought up to date."),
     ],
-    form: FormatOption = Format.TABLE,
+    form: FormatOption = OutputFormat.TABLE,
 ) -> None:
     """Copy the root folder while the cluster runs. The copy is consistent, and durable."""
     from parallelrun.cli.output import show_one
@@ -111,7 +111,7 @@ def backup(
 def restore(
     source: Annotated[Path, typer.Argument(metavar="BACKUP", help="The folder of a backup.", show_default=False)],
     root: Root,
-    form: FormatOption = Format.TABLE,
+    form: FormatOption = OutputFormat.TABLE,
 ) -> None:
     """Bring a backup back. No service may run there, and Redis must be empty.
 
@@ -127,7 +127,7 @@ def restore(
 
 
 @admin.command()
-def verify(root: Root, form: FormatOption = Format.TABLE) -> None:
+def verify(root: Root, form: FormatOption = OutputFormat.TABLE) -> None:
     """Read all of a root folder or backup, and compare checksums. The exit code is 3 if something is damaged.
 
     Documents, logs, the rows of each mini-batch, outputs and snapshots of code; also while the cluster runs.
@@ -139,7 +139,7 @@ def verify(root: Root, form: FormatOption = Format.TABLE) -> None:
     from parallelrun_core.backup.verifying import Verification
 
     verified = Verification(data_of(root)).run()
-    if form is Format.TABLE:
+    if form is OutputFormat.TABLE:
         for finding in verified.findings:
             print(f"{finding.path}: {finding.problem}")
         print(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from parallelrun.cli.job_files import JobId
-from parallelrun.cli.output import Format, FormatOption
+from parallelrun.cli.output import FormatOption, OutputFormat
 from parallelrun.cli.server import Token, Url, connect
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def advise(
         float | None, typer.Option(min=0, help="Of a node for an hour, for --what-if.", show_default=False)
     ] = None,
     min_saving: Annotated[str, typer.Option(metavar="TIME", help="Leave out what saves less: 60s, 5m.")] = "60s",
-    form: FormatOption = Format.TABLE,
+    form: FormatOption = OutputFormat.TABLE,
     url: Url = "",
     token: Token = "",
 ) -> None:
@@ -58,15 +58,15 @@ def advise(
             _show_advice(client.jobs.advice(job_id, min_saving_s=least_s), form)
 
 
-def _show_advice(advice: Advice, form: Format) -> None:
+def _show_advice(advice: Advice, form: OutputFormat) -> None:
     import msgspec
 
     from parallelrun.cli.output import dump
     from parallelrun_core.adviser.words import lines_of
 
-    if form is Format.NAME:
+    if form is OutputFormat.NAME:
         print("\n".join(finding.id for finding in advice.findings))
-    elif form is Format.TABLE:
+    elif form is OutputFormat.TABLE:
         print("\n".join([advice.summary, *([""] if advice.findings else []), *lines_of(advice)]))
         if not advice.findings and advice.basis is not None and advice.min_saving_s > 1:
             print("--min-saving 1s tells of smaller savings, too: of a job that was only tried out, perhaps.")
@@ -85,16 +85,16 @@ def some_of(points: Sequence[Point], now: int) -> Sequence[Point]:
     return [point for point in points if point.value in nearest or point.value == now]
 
 
-def _show_curve(curve: Curve, form: Format, *, is_range: bool) -> None:
+def _show_curve(curve: Curve, form: OutputFormat, *, is_range: bool) -> None:
     import msgspec
 
     from parallelrun.cli.output import dump, table
     from parallelrun_core.adviser.duration import duration
 
-    if form is Format.NAME:
+    if form is OutputFormat.NAME:
         print("\n".join(str(point.value) for point in curve.points))
         return
-    if form is not Format.TABLE:
+    if form is not OutputFormat.TABLE:
         dump(msgspec.to_builtins(curve), form)
         return
     longest = max(point.seconds for point in curve.points) or 1.0

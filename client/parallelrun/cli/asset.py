@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from parallelrun.cli.output import Format, FormatOption
+from parallelrun.cli.output import FormatOption, OutputFormat
 from parallelrun.cli.server import Token, Url
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def _add_create(group: typer.Typer, kind: str) -> None:
         no_upload: Annotated[
             bool, typer.Option("--no-upload", help="Don't copy local files: everybody reads them where they are.")
         ] = False,
-        form: FormatOption = Format.TABLE,
+        form: FormatOption = OutputFormat.TABLE,
         local: Local = False,
         url: Url = "",
         token: Token = "",
@@ -91,7 +91,7 @@ def _add_list(group: typer.Typer, kind: str) -> None:
     def list_assets(
         *,
         name: Name = "",
-        form: FormatOption = Format.TABLE,
+        form: FormatOption = OutputFormat.TABLE,
         archived: Archived = False,
         local: Local = False,
         url: Url = "",
@@ -123,7 +123,7 @@ def _add_show(group: typer.Typer, kind: str) -> None:
         name: Name,
         version: AnyVersion = "",
         label: AnyLabel = "",
-        form: FormatOption = Format.TABLE,
+        form: FormatOption = OutputFormat.TABLE,
         local: Local = False,
         url: Url = "",
         token: Token = "",

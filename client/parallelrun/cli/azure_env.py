@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from parallelrun.cli.output import Format, FormatOption
+from parallelrun.cli.output import FormatOption, OutputFormat
 from parallelrun.cli.server import Token, Url
 
 
@@ -19,7 +19,7 @@ def azure_env(
         bool, typer.Option("--config", help="Also write a config.json here, unless there is one.")
     ] = False,
     stop: Annotated[bool, typer.Option("--stop", help="End what was started for this server.")] = False,
-    form: FormatOption = Format.TABLE,
+    form: FormatOption = OutputFormat.TABLE,
 ) -> None:
     """Print what makes azure-ai-ml use this server. In a shell: eval "$(parallelrun azure-env)"."""
     import shlex
@@ -35,7 +35,7 @@ def azure_env(
     variables = environment.variables(url, token)
     if config:
         say(f"the workspace is in {environment.write_config(Path.cwd())}")
-    if form in (Format.JSON, Format.YAML):
+    if form in (OutputFormat.JSON, OutputFormat.YAML):
         dump(variables, form)
         return
     for name, value in variables.items():

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from parallelrun.cli import completion
-from parallelrun.cli.output import Format, FormatOption
+from parallelrun.cli.output import FormatOption, OutputFormat
 from parallelrun.cli.server import Token, Url, connect
 
 batch_endpoint = typer.Typer(
@@ -39,7 +39,7 @@ FileOption = Annotated[
 def create_endpoint(
     file: FileOption = None,
     name: NameOption = "",
-    form: FormatOption = Format.TABLE,
+    form: FormatOption = OutputFormat.TABLE,
     url: Url = "",
     token: Token = "",
 ) -> None:
@@ -52,7 +52,7 @@ def create_endpoint(
 
 
 @batch_endpoint.command("list")
-def list_endpoints(form: FormatOption = Format.TABLE, url: Url = "", token: Token = "") -> None:
+def list_endpoints(form: FormatOption = OutputFormat.TABLE, url: Url = "", token: Token = "") -> None:
     """List all batch endpoints."""
     from parallelrun.cli.output import show_list
 
@@ -71,7 +71,7 @@ def list_endpoints(form: FormatOption = Format.TABLE, url: Url = "", token: Toke
 
 
 @batch_endpoint.command("show")
-def show_endpoint(name: OneEndpoint, form: FormatOption = Format.TABLE, url: Url = "", token: Token = "") -> None:
+def show_endpoint(name: OneEndpoint, form: FormatOption = OutputFormat.TABLE, url: Url = "", token: Token = "") -> None:
     """Show one batch endpoint."""
     from parallelrun.cli.output import show_one
 
@@ -113,7 +113,7 @@ def invoke(
         str, typer.Option(metavar="KEY", help="Invoking again with the same key gives the same job.")
     ] = "",
     follow: Annotated[bool, typer.Option("--stream", help="Follow the job until it ends.")] = False,
-    form: FormatOption = Format.TABLE,
+    form: FormatOption = OutputFormat.TABLE,
     url: Url = "",
     token: Token = "",
 ) -> None:
@@ -169,7 +169,7 @@ def create_deployment(
     name: NameOption = "",
     endpoint_name: OfEndpoint = "",
     set_default: Annotated[bool, typer.Option("--set-default", help="Invoke it when a request names none.")] = False,
-    form: FormatOption = Format.TABLE,
+    form: FormatOption = OutputFormat.TABLE,
     url: Url = "",
     token: Token = "",
 ) -> None:
@@ -184,7 +184,7 @@ def create_deployment(
 
 @batch_deployment.command("list")
 def list_deployments(
-    endpoint_name: OfEndpoint, form: FormatOption = Format.TABLE, url: Url = "", token: Token = ""
+    endpoint_name: OfEndpoint, form: FormatOption = OutputFormat.TABLE, url: Url = "", token: Token = ""
 ) -> None:
     """List the deployments of a batch endpoint."""
     from parallelrun.cli.output import show_list
@@ -205,7 +205,7 @@ def list_deployments(
 
 @batch_deployment.command("show")
 def show_deployment(
-    name: Name, endpoint_name: OfEndpoint, form: FormatOption = Format.TABLE, url: Url = "", token: Token = ""
+    name: Name, endpoint_name: OfEndpoint, form: FormatOption = OutputFormat.TABLE, url: Url = "", token: Token = ""
 ) -> None:
     """Show one deployment."""
     from parallelrun.cli.output import show_one

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from parallelrun.cli.output import Format, FormatOption
+from parallelrun.cli.output import FormatOption, OutputFormat
 
 
 def up(
@@ -26,7 +26,7 @@ def up(
             help="Name or address of this machine by which nodes of other machines reach the cluster, with TLS.",
         ),
     ] = "",
-    form: FormatOption = Format.TABLE,
+    form: FormatOption = OutputFormat.TABLE,
 ) -> None:
     """Start a cluster in the background on this machine. Prints the URL of its API."""
     import shlex
@@ -34,7 +34,7 @@ def up(
     from parallelrun.cli.output import dump, say
     from parallelrun.client import Client
     from parallelrun.embedded.background import running, start
-    from parallelrun.embedded.services import Layout
+    from parallelrun.embedded.services import ClusterLayout
     from parallelrun.top.page import sign_in_address
     from parallelrun_core.service.state_folder import state_folder
 
@@ -48,12 +48,12 @@ def up(
         cluster = start(home, port=port, nodes=nodes, processes=processes, listen=listen)
         here = f"{nodes} node{'' if nodes == 1 else 's'}{' on this machine' if listen else ''}"
         say(f"A cluster is running with {here}; its data is in {home}.")
-    if form in (Format.JSON, Format.YAML):  # without its token
+    if form in (OutputFormat.JSON, OutputFormat.YAML):  # without its token
         dump({"url": cluster.url, "folder": cluster.home, "pid": cluster.pid, "started": cluster.started}, form)
     else:
         print(cluster.url)
     if cluster.redis_url:
-        layout = Layout(home=Path(cluster.home))
+        layout = ClusterLayout(home=Path(cluster.home))
         agent = ("--root", layout.root, "--redis-secret-file", layout.agent_secret, "--redis-url", cluster.redis_url)
         say(f"add a node:    {shlex.join(['parallelrun-agent', *map(str, agent)])}")
     with Client(cluster.url, cluster.token) as client:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from parallelrun.cli.exit_codes import ExitCode
-from parallelrun.cli.output import Format, FormatOption
+from parallelrun.cli.output import FormatOption, OutputFormat
 from parallelrun.cli.server import Token, Url, connect
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ Name = Annotated[str, typer.Argument(metavar="NAME", show_default=False)]
 def create(
     *,
     file: Annotated[Path, typer.Option("--file", "-f", help="The definition, as YAML or JSON.", show_default=False)],
-    form: FormatOption = Format.TABLE,
+    form: FormatOption = OutputFormat.TABLE,
     url: Url = "",
     token: Token = "",
 ) -> None:
@@ -39,7 +39,7 @@ def create(
 
 
 @compute.command("list")
-def list_computes(form: FormatOption = Format.TABLE, url: Url = "", token: Token = "") -> None:
+def list_computes(form: FormatOption = OutputFormat.TABLE, url: Url = "", token: Token = "") -> None:
     """List all computes."""
     from parallelrun.cli.output import show_list
 
@@ -59,7 +59,7 @@ def list_computes(form: FormatOption = Format.TABLE, url: Url = "", token: Token
 
 
 @compute.command()
-def show(name: Name, form: FormatOption = Format.TABLE, url: Url = "", token: Token = "") -> None:
+def show(name: Name, form: FormatOption = OutputFormat.TABLE, url: Url = "", token: Token = "") -> None:
     """Show one compute. With its nodes, what they wait for, and what its engine said."""
     from parallelrun.cli.output import show_one
 
@@ -109,7 +109,7 @@ def update(
         list[str] | None,
         typer.Option("--set", metavar="FIELD=VALUE", help="Change a field. Can be repeated.", show_default=False),
     ] = None,
-    form: FormatOption = Format.TABLE,
+    form: FormatOption = OutputFormat.TABLE,
     url: Url = "",
     token: Token = "",
 ) -> None:

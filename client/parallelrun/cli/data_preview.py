@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from parallelrun.cli.exit_codes import ExitCode
-from parallelrun.cli.output import Format, FormatOption
+from parallelrun.cli.output import FormatOption, OutputFormat
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -34,7 +34,7 @@ def preview_command(
             metavar="STEP", help="How to read it, as in 'read_delimited: {delimiter: \";\"}'.", show_default=False
         ),
     ] = "",
-    form: FormatOption = Format.TABLE,
+    form: FormatOption = OutputFormat.TABLE,
 ) -> None:
     """Show what run() would get, and with what types.
 
@@ -57,7 +57,7 @@ def preview_command(
     else:
         specs = [spec_for(source, _step(read))]
     previews = [each for spec in specs for each in preview(spec, rows, guesses=not is_job)]
-    if form in (Format.JSON, Format.YAML):
+    if form in (OutputFormat.JSON, OutputFormat.YAML):
         dump([msgspec.to_builtins(each) for each in previews], form)
     else:
         for each in previews:

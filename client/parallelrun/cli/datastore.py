@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from parallelrun.cli import completion
-from parallelrun.cli.output import Format, FormatOption
+from parallelrun.cli.output import FormatOption, OutputFormat
 from parallelrun.cli.server import Token, Url
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ Local = Annotated[bool, typer.Option("--local", help="Those of `parallelrun run`
 def create(
     *,
     file: Annotated[Path, typer.Option("--file", "-f", help="The definition, as YAML or JSON.", show_default=False)],
-    form: FormatOption = Format.TABLE,
+    form: FormatOption = OutputFormat.TABLE,
     local: Local = False,
     url: Url = "",
     token: Token = "",
@@ -46,7 +46,9 @@ def create(
 
 
 @datastore.command("list")
-def list_datastores(form: FormatOption = Format.TABLE, local: Local = False, url: Url = "", token: Token = "") -> None:
+def list_datastores(
+    form: FormatOption = OutputFormat.TABLE, local: Local = False, url: Url = "", token: Token = ""
+) -> None:
     """List all datastores."""
     from parallelrun.cli.output import show_list
 
@@ -65,7 +67,9 @@ def list_datastores(form: FormatOption = Format.TABLE, local: Local = False, url
 
 
 @datastore.command()
-def show(name: Name, form: FormatOption = Format.TABLE, local: Local = False, url: Url = "", token: Token = "") -> None:
+def show(
+    name: Name, form: FormatOption = OutputFormat.TABLE, local: Local = False, url: Url = "", token: Token = ""
+) -> None:
     """Show one datastore."""
     from parallelrun.cli.output import show_one
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from parallelrun.cli.exit_codes import ExitCode
-from parallelrun.cli.output import Format, FormatOption
+from parallelrun.cli.output import FormatOption, OutputFormat
 from parallelrun.cli.server import Token, Url
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def doctor(
             show_default="the current folder",
         ),
     ] = None,
-    form: FormatOption = Format.TABLE,
+    form: FormatOption = OutputFormat.TABLE,
     url: Url = "",
     token: Token = "",
 ) -> None:
@@ -55,21 +55,21 @@ def doctor(
         job_file=job_file,
     )
     reports = list(_shown(checkup(place), form))
-    if form in (Format.JSON, Format.YAML):
+    if form in (OutputFormat.JSON, OutputFormat.YAML):
         import msgspec
 
         dump([msgspec.to_builtins(each) for each in reports], form)
     raise typer.Exit(ExitCode.USAGE if any(each.level is Level.BAD for each in reports) else ExitCode.OK)
 
 
-def _shown(reports: Iterator[Reported], form: Format) -> Iterator[Reported]:
+def _shown(reports: Iterator[Reported], form: OutputFormat) -> Iterator[Reported]:
     """Pass the reports on, each printed as soon as it is known, where lines are wanted."""
     from parallelrun.progress.text import clean
 
     for each in reports:
-        if form is Format.TABLE:
+        if form is OutputFormat.TABLE:
             print(clean(f"{each.level:<5}{each.subject}: {each.what}{each.todo and f' -> {each.todo}'}"), flush=True)
-        elif form is Format.NAME and each.level != "ok":
+        elif form is OutputFormat.NAME and each.level != "ok":
             print(each.subject, flush=True)
         yield each
 

@@ -9,8 +9,8 @@ from typing import Annotated
 
 import typer
 
-from parallelrun.cli.output import Format, FormatOption
-from parallelrun.starter.plan import Answers, Data, Result
+from parallelrun.cli.output import FormatOption, OutputFormat
+from parallelrun.starter.plan import Answers, Result, SampleData
 
 
 def init(
@@ -33,7 +33,7 @@ def init(
         Result | None,
         typer.Option("--result", help="What comes out: one file of rows, or the script's own files."),
     ] = None,
-    form: FormatOption = Format.TABLE,
+    form: FormatOption = OutputFormat.TABLE,
 ) -> None:
     """Write a job file and an entry script to start from. They run as they are. Nothing is overwritten.
 
@@ -44,7 +44,7 @@ def init(
     from parallelrun.starter.plan import files_of
     from parallelrun.starter.write import write_new
 
-    kind, step = Data(data) if data in [*Data] else None, ""
+    kind, step = SampleData(data) if data in [*SampleData] else None, ""
     if data and kind is None:
         where = data
         kind, step = _found(folder, data)
@@ -52,13 +52,13 @@ def init(
         kind, where, result = _asked(kind, where, result)
     answers = Answers(
         name=folder.resolve().name or "job",
-        data=kind or Data.FILES,
+        data=kind or SampleData.FILES,
         where=_from(folder, where or ""),
         result=result or Result.ROWS,
         step=step,
     )
     written = [str(path) for path in write_new(folder, files_of(answers))]
-    if form in (Format.JSON, Format.YAML):
+    if form in (OutputFormat.JSON, OutputFormat.YAML):
         dump({"files": written}, form)
     else:
         print("\n".join(written))
@@ -66,7 +66,7 @@ def init(
     say(f"change it:  {folder / 'src' / 'process.py'}")
 
 
-def _found(folder: Path, where: str) -> tuple[Data, str]:
+def _found(folder: Path, where: str) -> tuple[SampleData, str]:
     """Return what data at a place are, and the step that reads them; what is noticed is printed.
 
     Raises:
@@ -83,13 +83,19 @@ def _found(folder: Path, where: str) -> tuple[Data, str]:
         raise InvalidInput.at("--data", input_preview.errors[0], f"look at it with: parallelrun data preview {where}")
     for text in (*input_preview.warnings, *input_preview.errors):
         say(f"note: {text}")
-    return (Data.TABLE, in_one_line(input_preview.read)) if input_preview.read is not None else (Data.FILES, "")
+    return (
+        (SampleData.TABLE, in_one_line(input_preview.read))
+        if input_preview.read is not None
+        else (SampleData.FILES, "")
+    )
 
 
-def _asked(data: Data | None, where: str | None, result: Result | None) -> tuple[Data, str, Result]:
+def _asked(data: SampleData | None, where: str | None, result: Result | None) -> tuple[SampleData, str, Result]:
     """Return what is given, and for the rest what somebody answers."""
     if data is None:
-        data = typer.prompt("What are your data: files, or rows of a table?", type=Data, default=Data.FILES, err=True)
+        data = typer.prompt(
+            "What are your data: files, or rows of a table?", type=SampleData, default=SampleData.FILES, err=True
+        )
     if where is None:
         question = "Where are they? A path or a URL; nothing for a small sample"
         where = typer.prompt(question, default="", show_default=False, err=True)

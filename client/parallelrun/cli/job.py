@@ -15,7 +15,7 @@ from parallelrun.cli.job_insight import profile, stacks
 from parallelrun.cli.job_removal import archive, delete, restore
 from parallelrun.cli.job_report import report
 from parallelrun.cli.job_views import open_page, top
-from parallelrun.cli.output import Format, FormatOption
+from parallelrun.cli.output import FormatOption, OutputFormat
 from parallelrun.cli.server import Token, Url, connect
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def create(
     idempotency_key: Annotated[
         str, typer.Option(metavar="KEY", help="Submitting again with the same key gives the same job.")
     ] = "",
-    form: FormatOption = Format.TABLE,
+    form: FormatOption = OutputFormat.TABLE,
     url: Url = "",
     token: Token = "",
 ) -> None:
@@ -116,7 +116,7 @@ def list_jobs(
     ] = None,
     archived: Annotated[bool, typer.Option("--archived", help="Also archived jobs.")] = False,
     limit: Annotated[int, typer.Option(min=1, help="The maximum number of jobs.")] = 50,
-    form: FormatOption = Format.TABLE,
+    form: FormatOption = OutputFormat.TABLE,
     url: Url = "",
     token: Token = "",
 ) -> None:
@@ -160,7 +160,7 @@ def list_mini_batches(
         ),
     ] = "",
     limit: Annotated[int | None, typer.Option(min=1, help="The maximum number.", show_default="all")] = None,
-    form: FormatOption = Format.TABLE,
+    form: FormatOption = OutputFormat.TABLE,
     url: Url = "",
     token: Token = "",
 ) -> None:
@@ -189,7 +189,7 @@ def list_mini_batches(
 
 
 @job.command("metrics")
-def list_metrics(job_id: JobId, form: FormatOption = Format.TABLE, url: Url = "", token: Token = "") -> None:
+def list_metrics(job_id: JobId, form: FormatOption = OutputFormat.TABLE, url: Url = "", token: Token = "") -> None:
     """Show what the entry script of a job has logged as metrics."""
     from parallelrun.cli.output import show_list
 
@@ -209,7 +209,7 @@ def list_metrics(job_id: JobId, form: FormatOption = Format.TABLE, url: Url = ""
 
 
 @job.command()
-def show(job_id: JobId, form: FormatOption = Format.TABLE, url: Url = "", token: Token = "") -> None:
+def show(job_id: JobId, form: FormatOption = OutputFormat.TABLE, url: Url = "", token: Token = "") -> None:
     """Show one job."""
     from parallelrun.cli.output import show_one
     from parallelrun.progress.steps import describe_step
@@ -261,7 +261,7 @@ def stream(job_id: JobId, *, strict: StrictOption = False, url: Url = "", token:
 def cancel(
     job_id: JobId,
     wait: Annotated[bool, typer.Option("--wait", help="Return when the job has ended.")] = False,
-    form: FormatOption = Format.TABLE,
+    form: FormatOption = OutputFormat.TABLE,
     url: Url = "",
     token: Token = "",
 ) -> None:
@@ -288,7 +288,7 @@ def resume(
     accept_changed_inputs: AcceptChanged = False,
     follow: FollowOption = False,
     strict: StrictOption = False,
-    form: FormatOption = Format.TABLE,
+    form: FormatOption = OutputFormat.TABLE,
     url: Url = "",
     token: Token = "",
 ) -> None:
@@ -315,7 +315,7 @@ def retry(
     accept_changed_inputs: AcceptChanged = False,
     follow: FollowOption = False,
     strict: StrictOption = False,
-    form: FormatOption = Format.TABLE,
+    form: FormatOption = OutputFormat.TABLE,
     url: Url = "",
     token: Token = "",
 ) -> None:
@@ -334,7 +334,7 @@ def retry(
             raise typer.Exit(follow_job(client, reopened, strict=strict))
 
 
-def _show_reopened(reopened: Job, form: Format) -> None:
+def _show_reopened(reopened: Job, form: OutputFormat) -> None:
     from parallelrun.cli.output import say, show_change
 
     show_change(reopened, form, name=reopened.id, text=f"{reopened.id} {reopened.state}")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from parallelrun.cli import completion
-from parallelrun.cli.output import Format, FormatOption
+from parallelrun.cli.output import FormatOption, OutputFormat
 from parallelrun.cli.server import Token, Url, connect
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def logs(
     *,
     step: Annotated[str, typer.Option(metavar="NAME", help="Those of this step of the pipeline.")] = "",
     tail: Annotated[int | None, typer.Option(min=1, metavar="N", help="Only the last N lines.")] = None,
-    form: FormatOption = Format.TABLE,
+    form: FormatOption = OutputFormat.TABLE,
     url: Url = "",
     token: Token = "",
 ) -> None:
@@ -89,7 +89,7 @@ def download(
     folder: Annotated[
         str | None, typer.Option("--path", "-p", metavar="DIR", help="Folder for the files.", show_default="./ID")
     ] = None,
-    form: FormatOption = Format.TABLE,
+    form: FormatOption = OutputFormat.TABLE,
     url: Url = "",
     token: Token = "",
 ) -> None:
@@ -104,11 +104,11 @@ def download(
         places, elsewhere = list[str](), dict[str, str]()
         for place in client.outputs.download_all(job_id, target, on_elsewhere=elsewhere.update):
             places.append(str(place))
-            if form in (Format.TABLE, Format.NAME):
+            if form in (OutputFormat.TABLE, OutputFormat.NAME):
                 print(visible(str(place), lines=False), flush=True)
         for where in elsewhere.values():
             say(visible(f"in an object store, to be fetched from there: {where}", lines=False))
-        if form in (Format.JSON, Format.YAML):
+        if form in (OutputFormat.JSON, OutputFormat.YAML):
             dump({"files": places, "elsewhere": elsewhere}, form)
         if not places and not elsewhere:
             raise NotFound(f"Job {job_id} has no outputs; its state is {client.jobs.get(job_id).state}.", status=404)

@@ -8,7 +8,7 @@ import typer
 
 from parallelrun.cli.completion import one_of
 from parallelrun.cli.job_files import JobId
-from parallelrun.cli.output import Format, FormatOption
+from parallelrun.cli.output import FormatOption, OutputFormat
 from parallelrun.cli.server import Token, Url, connect
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def stacks(
     *,
     node: Annotated[str, typer.Option(metavar="NAME", help="Only the workers of this node.")] = "",
     worker: Annotated[str, typer.Option(metavar="PROCESS", help="Only this worker, such as process000.")] = "",
-    form: FormatOption = Format.TABLE,
+    form: FormatOption = OutputFormat.TABLE,
     url: Url = "",
     token: Token = "",
 ) -> None:
@@ -39,9 +39,9 @@ def stacks(
 
     with connect(url, token) as client:
         answer = client.jobs.stacks(job_id, node=node, process=worker)
-    if form is Format.NAME:
+    if form is OutputFormat.NAME:
         print(*(f"{each.node}/{one.process}" for each in answer.nodes for one in each.workers), sep="\n")
-    elif form is Format.TABLE:
+    elif form is OutputFormat.TABLE:
         for each in answer.nodes:
             for line in _lines(each):
                 print(clean(line, most=1000))
@@ -65,7 +65,7 @@ def profile(
     limit: Annotated[int, typer.Option(min=1, max=1000, help="The maximum number of functions.")] = 30,
     node: Annotated[str, typer.Option(metavar="NAME", help="Only the workers of this node.")] = "",
     worker: Annotated[str, typer.Option(metavar="PROCESS", help="Only this worker, such as process000.")] = "",
-    form: FormatOption = Format.TABLE,
+    form: FormatOption = OutputFormat.TABLE,
     url: Url = "",
     token: Token = "",
 ) -> None:
@@ -76,7 +76,7 @@ def profile(
         raise typer.BadParameter(f"{sort!r} is none of cumulative, own and calls", param_hint="--sort")
     with connect(url, token) as client:
         measured = client.jobs.profile(job_id, node=node, process=worker, sort=sort, limit=limit)
-    if form is Format.TABLE and not measured.workers and not measured.profiling_module:
+    if form is OutputFormat.TABLE and not measured.workers and not measured.profiling_module:
         say("The job has no profiling_module; one that has: job create --set profiling_module=cProfile")
         return
     show_list(
@@ -91,7 +91,7 @@ def profile(
             ("WHERE", lambda each: f"{each.file}:{each.line}" if each.file else ""),
         ],
     )
-    if form is Format.TABLE:
+    if form is OutputFormat.TABLE:
         say(f"{measured.total_s:,.3f} s in {measured.count:,} functions of {len(measured.workers):,} workers")
         if measured.left_out:
             say(f"{measured.left_out:,} more profiles can't be shown here: see `parallelrun job logs {job_id}`")

@@ -7,11 +7,11 @@ from typing import Annotated
 import typer
 
 from parallelrun.cli.job_files import JobId
-from parallelrun.cli.output import Format, FormatOption
+from parallelrun.cli.output import FormatOption, OutputFormat
 from parallelrun.cli.server import Token, Url, connect
 
 
-def archive(job_id: JobId, form: FormatOption = Format.TABLE, url: Url = "", token: Token = "") -> None:
+def archive(job_id: JobId, form: FormatOption = OutputFormat.TABLE, url: Url = "", token: Token = "") -> None:
     """Hide a job from lists. It stays; `job list --archived` shows it."""
     from parallelrun.cli.output import show_change
 
@@ -20,7 +20,7 @@ def archive(job_id: JobId, form: FormatOption = Format.TABLE, url: Url = "", tok
     show_change(archived, form, name=archived.id, text=f"{archived.id} archived")
 
 
-def restore(job_id: JobId, form: FormatOption = Format.TABLE, url: Url = "", token: Token = "") -> None:
+def restore(job_id: JobId, form: FormatOption = OutputFormat.TABLE, url: Url = "", token: Token = "") -> None:
     """Take back that a job was archived or deleted.
 
     A deleted job can be restored for a day, or as long as the operator has set.

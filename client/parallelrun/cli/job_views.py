@@ -13,7 +13,7 @@ import typer
 from parallelrun.cli import completion
 from parallelrun.cli.exit_codes import ExitCode, of_state
 from parallelrun.cli.job_files import JobId
-from parallelrun.cli.output import Format, FormatOption
+from parallelrun.cli.output import FormatOption, OutputFormat
 from parallelrun.cli.server import Token, Url, connect
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def top(
     job_id: AnyJob = "",
     *,
     once: Annotated[bool, typer.Option("--once", help="Print it as it is now, and end.")] = False,
-    form: FormatOption = Format.TABLE,
+    form: FormatOption = OutputFormat.TABLE,
     url: Url = "",
     token: Token = "",
 ) -> None:
@@ -58,12 +58,12 @@ def top(
 
     with connect(url, token) as client:
         job = client.jobs.get(job_id) if job_id else _newest(client)
-        is_live = sys.stdout.isatty() and os.environ.get("TERM") != "dumb" and not once and form is Format.TABLE
+        is_live = sys.stdout.isatty() and os.environ.get("TERM") != "dumb" and not once and form is OutputFormat.TABLE
         if is_live:
             raise typer.Exit(_watch(client, job))
-        if form is Format.NAME:
+        if form is OutputFormat.NAME:
             print(job.id)
-        elif form is Format.TABLE:
+        elif form is OutputFormat.TABLE:
             console = Console(width=None if sys.stdout.isatty() else _PLAIN_WIDTH, highlight=False, soft_wrap=False)
             console.print(_drawn(take(client, job), _PLAIN_HEIGHT))
         else:

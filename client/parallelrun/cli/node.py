@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import typer
 
-from parallelrun.cli.output import Format, FormatOption
+from parallelrun.cli.output import FormatOption, OutputFormat
 from parallelrun.cli.server import Token, Url, connect
 
 node = typer.Typer(help="The nodes of a cluster.", no_args_is_help=True, rich_markup_mode=None)
 
 
 @node.command("list")
-def list_nodes(form: FormatOption = Format.TABLE, url: Url = "", token: Token = "") -> None:
+def list_nodes(form: FormatOption = OutputFormat.TABLE, url: Url = "", token: Token = "") -> None:
     """List all nodes."""
     from parallelrun.cli.output import show_list
 

@@ -16,7 +16,7 @@ import typer
 from parallelrun.progress.text import clean
 
 
-class Format(StrEnum):
+class OutputFormat(StrEnum):
     """The form in which data is printed."""
 
     TABLE = "table"
@@ -25,12 +25,12 @@ class Format(StrEnum):
     NAME = "name"
 
 
-FormatOption = Annotated[Format, typer.Option("--output", "-o", help="The form of the output.")]
+FormatOption = Annotated[OutputFormat, typer.Option("--output", "-o", help="The form of the output.")]
 
 
 def show_list(
     rows: Iterable[msgspec.Struct],
-    form: Format,
+    form: OutputFormat,
     *,
     name: Callable[[Any], str],
     columns: Sequence[tuple[str, Callable[[Any], object]]],
@@ -38,10 +38,10 @@ def show_list(
     """Print several objects: names and tables line by line, the other forms as one list."""
     from parallelrun_core.untrusted.sanitize import visible
 
-    if form is Format.NAME:
+    if form is OutputFormat.NAME:
         for row in rows:
             print(visible(name(row), lines=False))
-    elif form is Format.TABLE:
+    elif form is OutputFormat.TABLE:
         table(
             [title for title, _ in columns],
             [["" if (value := get(row)) is None else str(value) for _, get in columns] for row in rows],
@@ -50,11 +50,11 @@ def show_list(
         dump([msgspec.to_builtins(row) for row in rows], form)
 
 
-def show_one(thing: msgspec.Struct, form: Format, *, name: str, lines: Sequence[tuple[str, object]]) -> None:
+def show_one(thing: msgspec.Struct, form: OutputFormat, *, name: str, lines: Sequence[tuple[str, object]]) -> None:
     """Print one object; as a table, that is a line for each of its fields."""
-    if form is Format.NAME:
+    if form is OutputFormat.NAME:
         print(name)
-    elif form is Format.TABLE:
+    elif form is OutputFormat.TABLE:
         width = max(len(title) for title, _ in lines) + 1
         for title, value in lines:
             if value not in (None, ""):
@@ -64,19 +64,19 @@ def show_one(thing: msgspec.Struct, form: Format, *, name: str, lines: Sequence[
         dump(msgspec.to_builtins(thing), form)
 
 
-def show_change(thing: msgspec.Struct, form: Format, *, name: str, text: str = "") -> None:
+def show_change(thing: msgspec.Struct, form: OutputFormat, *, name: str, text: str = "") -> None:
     """Print what a command has made or changed: as `list` and `show` do, or for people in one short line."""
-    if form is Format.TABLE:
+    if form is OutputFormat.TABLE:
         print(text or name, flush=True)
-    elif form is Format.NAME:
+    elif form is OutputFormat.NAME:
         print(name, flush=True)
     else:
         dump(msgspec.to_builtins(thing), form)
 
 
-def dump(data: object, form: Format) -> None:
+def dump(data: object, form: OutputFormat) -> None:
     """Print plain data as JSON or YAML."""
-    if form is Format.JSON:
+    if form is OutputFormat.JSON:
         print(json.dumps(data, indent=2), flush=True)
     else:
         import yaml

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from parallelrun.cli.advise import seconds_of
-from parallelrun.cli.output import Format, FormatOption
+from parallelrun.cli.output import FormatOption, OutputFormat
 from parallelrun.cli.server import Token, Url
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def plan_command(
     inputs: Annotated[
         list[str] | None, typer.Option("--input", metavar="[NAME=]PLACE", help="Where an input is.")
     ] = None,
-    form: FormatOption = Format.TABLE,
+    form: FormatOption = OutputFormat.TABLE,
     url: Url = "",
     token: Token = "",
 ) -> None:
@@ -66,7 +66,7 @@ def plan_command(
         in_flight=1 if spec.mini_batches_in_flight == "auto" else spec.mini_batches_in_flight,
     )
     tried = _tried(reading, plan.workers, seconds_of(trial)) if trial else None
-    if form in (Format.JSON, Format.YAML):
+    if form in (OutputFormat.JSON, OutputFormat.YAML):
         dump(plan.as_dict(tried), form)
         return
     for line in _lines(plan, tried):

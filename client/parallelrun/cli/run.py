@@ -11,7 +11,7 @@ import typer
 
 from parallelrun.cli.exit_codes import ExitCode, StrictOption, of_job
 from parallelrun.cli.interrupts import Terminated
-from parallelrun.cli.output import Format
+from parallelrun.cli.output import OutputFormat
 
 if TYPE_CHECKING:
     from parallelrun.embedded.local_run import RunEnd, RunResult
@@ -54,7 +54,9 @@ def run_command(
         typer.Option(metavar="DIR", help="Take over what the earlier run in DIR has finished, and run only the rest."),
     ] = None,
     strict: StrictOption = False,
-    form: Annotated[Format, typer.Option("--format", "-o", help="The form of what is printed.")] = Format.TABLE,
+    form: Annotated[
+        OutputFormat, typer.Option("--format", "-o", help="The form of what is printed.")
+    ] = OutputFormat.TABLE,
 ) -> None:
     """Run one job on this machine.
 
@@ -125,14 +127,14 @@ def _code_of_what_failed(job: Job, reading: Reading) -> str:
     return codes.get(failed, "")
 
 
-def _print_places(result: RunResult, form: Format) -> None:
+def _print_places(result: RunResult, form: OutputFormat) -> None:
     """Print on stdout where everything is; for programs, the job as well."""
     from parallelrun_core.untrusted.sanitize import visible
 
-    if form in (Format.JSON, Format.YAML):
+    if form in (OutputFormat.JSON, OutputFormat.YAML):
         _dump(result, form)
         return
-    if form is Format.NAME:
+    if form is OutputFormat.NAME:
         print(result.job.id)
         return
     if rows := result.output or result.output_url:
@@ -145,7 +147,7 @@ def _print_places(result: RunResult, form: Format) -> None:
         print(visible(f"logs: {result.logs}", lines=False))
 
 
-def _dump(result: RunResult, form: Format) -> None:
+def _dump(result: RunResult, form: OutputFormat) -> None:
     import msgspec
 
     from parallelrun.cli.output import dump

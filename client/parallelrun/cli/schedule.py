@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from parallelrun.cli import completion
-from parallelrun.cli.output import Format, FormatOption
+from parallelrun.cli.output import FormatOption, OutputFormat
 from parallelrun.cli.server import Token, Url, connect
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ Name = Annotated[str, typer.Argument(metavar="NAME", show_default=False, autocom
 def create(
     *,
     file: Annotated[Path, typer.Option("--file", "-f", help="The document, as YAML or JSON.", show_default=False)],
-    form: FormatOption = Format.TABLE,
+    form: FormatOption = OutputFormat.TABLE,
     url: Url = "",
     token: Token = "",
 ) -> None:
@@ -40,7 +40,7 @@ def create(
 
 
 @schedule.command("list")
-def list_schedules(form: FormatOption = Format.TABLE, url: Url = "", token: Token = "") -> None:
+def list_schedules(form: FormatOption = OutputFormat.TABLE, url: Url = "", token: Token = "") -> None:
     """List all schedules."""
     from parallelrun.cli.output import show_list
 
@@ -64,7 +64,7 @@ def list_schedules(form: FormatOption = Format.TABLE, url: Url = "", token: Toke
 def show(
     name: Name,
     history: Annotated[int, typer.Option(min=0, max=1000, metavar="N", help="How many of the last times.")] = 10,
-    form: FormatOption = Format.TABLE,
+    form: FormatOption = OutputFormat.TABLE,
     url: Url = "",
     token: Token = "",
 ) -> None:
@@ -73,7 +73,7 @@ def show(
 
     with connect(url, token) as client:
         definition = client.schedules.get(name)
-        fires = list(client.schedules.history(name, limit=history)) if history and form is Format.TABLE else []
+        fires = list(client.schedules.history(name, limit=history)) if history and form is OutputFormat.TABLE else []
     lines = [
         ("name", definition.name),
         ("description", definition.description),
@@ -109,7 +109,7 @@ def disable(name: Name, url: Url = "", token: Token = "") -> None:
 def trigger(
     name: Name,
     follow: Annotated[bool, typer.Option("--stream", help="Follow the job until it ends.")] = False,
-    form: FormatOption = Format.TABLE,
+    form: FormatOption = OutputFormat.TABLE,
     url: Url = "",
     token: Token = "",
 ) -> None:

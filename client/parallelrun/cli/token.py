@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from parallelrun.cli.output import Format, FormatOption
+from parallelrun.cli.output import FormatOption, OutputFormat
 from parallelrun.cli.server import Token, Url, connect
 
 token = typer.Typer(
@@ -33,7 +33,7 @@ def create(
     replace: Annotated[
         bool, typer.Option("--replace", help="In place of the token of this name, which is not valid any more then.")
     ] = False,
-    form: FormatOption = Format.TABLE,
+    form: FormatOption = OutputFormat.TABLE,
     url: Url = "",
     token: Token = "",
 ) -> None:
@@ -48,7 +48,7 @@ def create(
 
 
 @token.command("list")
-def list_tokens(form: FormatOption = Format.TABLE, url: Url = "", token: Token = "") -> None:
+def list_tokens(form: FormatOption = OutputFormat.TABLE, url: Url = "", token: Token = "") -> None:
     """List all tokens that the server has made, without their texts."""
     from parallelrun.cli.output import show_list
 

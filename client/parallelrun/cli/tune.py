@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from parallelrun.cli.advise import seconds_of
-from parallelrun.cli.output import Format, FormatOption
+from parallelrun.cli.output import FormatOption, OutputFormat
 
 if TYPE_CHECKING:
     from parallelrun.tuning.trials import Tried
@@ -30,7 +30,7 @@ def tune_command(
     inputs: Annotated[
         list[str] | None, typer.Option("--input", metavar="[NAME=]PLACE", help="Where an input is.")
     ] = None,
-    form: FormatOption = Format.TABLE,
+    form: FormatOption = OutputFormat.TABLE,
 ) -> None:
     """Try a job for a short time, and say which settings fit.
 
@@ -60,14 +60,14 @@ def _settings(tried: Tried) -> str:
     return " ".join(f"{name}={value}" for name, value in tried.changes.items()) or "the job as it is"
 
 
-def _show(tuned: Tuned, target: str, form: Format) -> None:
+def _show(tuned: Tuned, target: str, form: OutputFormat) -> None:
     from parallelrun.cli.output import dump, table
     from parallelrun_core.adviser.duration import duration
 
-    if form is Format.NAME:
+    if form is OutputFormat.NAME:
         print("\n".join(f"{name}={value}" for name, value in tuned.changes.items()))
         return
-    if form is not Format.TABLE:
+    if form is not OutputFormat.TABLE:
         dump(_data(tuned), form)
         return
     rows = [

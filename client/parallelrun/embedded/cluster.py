@@ -19,7 +19,7 @@ from parallelrun.embedded.listening import Listener
 from parallelrun.embedded.lock import FolderLock
 from parallelrun.embedded.services import (
     REDIS,
-    Layout,
+    ClusterLayout,
     cluster_services,
     node_names,
     provisioner_service,
@@ -77,7 +77,7 @@ class Cluster:
         assets: Path | None = None,
         on_note: Callable[[str], None] = lambda _: None,
     ) -> None:
-        self.layout = Layout(home=Path(home).absolute())
+        self.layout = ClusterLayout(home=Path(home).absolute())
         self.nodes = nodes
         self.processes = processes or max(1, usable_cpus() // max(1, nodes))
         self.token = secrets.token_urlsafe(32)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from parallelrun.embedded.lock import is_locked
 from parallelrun.embedded.run_folder import WORKING_DATA, is_handed_over
-from parallelrun.embedded.services import Layout
+from parallelrun.embedded.services import ClusterLayout
 from parallelrun_core.durable_files import link_or_copy
 from parallelrun_core.errors import CorruptLog, InvalidInput
 from parallelrun_core.folder.decisions import read_decisions
@@ -83,7 +83,7 @@ def _check_handed_over(job: JobFolder) -> None:
 def _job_in(folder: Path) -> JobFolder | None:
     """The job whose working data is below a run's folder; next to it may be the job that it took over from, and the
     jobs of its steps."""
-    root = Layout(home=folder.absolute() / WORKING_DATA / "cluster").root
+    root = ClusterLayout(home=folder.absolute() / WORKING_DATA / "cluster").root
     submitted = (job for job in recorded_jobs(root) if not _is_step(job))
     return max(submitted, key=lambda job: job.job_id, default=None)
 

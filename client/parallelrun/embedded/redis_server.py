@@ -146,13 +146,13 @@ def check_external(url: str, *, may_forget: bool) -> None:
     """
     from parallelrun_core.store.connection import CONNECTION_ERRORS, connect, without_password
     from parallelrun_core.store.fitness import UnfitRedis, check
-    from parallelrun_core.store.nodes import Nodes
+    from parallelrun_core.store.nodes import NodeRegistry
 
     server = f"The server at REDIS_URL ({without_password(url)})"
     try:
         with connect(url, timeout_s=_PROBE_S) as client:
             check(client, may_forget=may_forget)
-            others = [node.node for node, is_alive in Nodes(client).all() if is_alive]
+            others = [node.node for node, is_alive in NodeRegistry(client).all() if is_alive]
     except (*CONNECTION_ERRORS, UnfitRedis, ValueError, OSError) as error:
         raise ClusterFailed(f"{server} can't be used: {str(error).rstrip('.')}.") from error
     if others:

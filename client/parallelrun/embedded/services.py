@@ -34,7 +34,7 @@ _RELEASE_S: Final = 45.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class Layout:
+class ClusterLayout:
     """The paths of an embedded cluster, below one folder."""
 
     home: Path
@@ -107,7 +107,7 @@ def redis_service(server: RedisServer, *, locks: tuple[int, ...] = ()) -> Servic
 
 
 def cluster_services(
-    layout: Layout,
+    layout: ClusterLayout,
     *,
     redis_url: str,
     port: int,
@@ -193,7 +193,7 @@ def cluster_services(
 
 
 def provisioner_service(
-    layout: Layout, *, redis_url: str, node_redis_url: str, redis_secrets: Mapping[Role, str]
+    layout: ClusterLayout, *, redis_url: str, node_redis_url: str, redis_secrets: Mapping[Role, str]
 ) -> Service:
     """Return who asks engines for the nodes of computes.
 

@@ -25,7 +25,7 @@ from parallelrun.starter.texts import (
 )
 
 
-class Data(StrEnum):
+class SampleData(StrEnum):
     """The form of the job's data."""
 
     FILES = "files"
@@ -44,7 +44,7 @@ class Answers:
     """The answers about what somebody wants to run."""
 
     name: str
-    data: Data = Data.FILES
+    data: SampleData = SampleData.FILES
     where: str = ""
     """The path or URL of the data, as the job file is to name it; empty: a small sample is written."""
     result: Result = Result.ROWS
@@ -53,12 +53,12 @@ class Answers:
 
 
 _SCRIPTS: Final = {
-    (Data.FILES, Result.ROWS): FILES_TO_ROWS,
-    (Data.FILES, Result.FILES): FILES_TO_FILES,
-    (Data.TABLE, Result.ROWS): TABLE_TO_ROWS,
-    (Data.TABLE, Result.FILES): TABLE_TO_FILES,
+    (SampleData.FILES, Result.ROWS): FILES_TO_ROWS,
+    (SampleData.FILES, Result.FILES): FILES_TO_FILES,
+    (SampleData.TABLE, Result.ROWS): TABLE_TO_ROWS,
+    (SampleData.TABLE, Result.FILES): TABLE_TO_FILES,
 }
-_SAMPLE: Final = {Data.FILES: "data", Data.TABLE: "data/sales.csv"}
+_SAMPLE: Final = {SampleData.FILES: "data", SampleData.TABLE: "data/sales.csv"}
 _LINES_OF_SAMPLE: Final = 24
 _PLAIN: Final = re.compile(r"(?:[A-Za-z_/]|\.{1,2}/)[\w./-]*")
 _WORDS: Final = ("true", "false", "yes", "no", "on", "off", "null", "y", "n")
@@ -73,7 +73,7 @@ def files_of(answers: Answers) -> dict[str, str]:
 
 
 def _job(answers: Answers) -> str:
-    is_table, is_sample = answers.data is Data.TABLE, not answers.where
+    is_table, is_sample = answers.data is SampleData.TABLE, not answers.where
     where = _quoted(answers.where or _SAMPLE[answers.data])
     rows = ROWS_OUTPUT_OF_TABLE if is_table else ROWS_OUTPUT
     return JOB.format(
@@ -87,8 +87,8 @@ def _job(answers: Answers) -> str:
     )
 
 
-def _size(data: Data, *, is_sample: bool) -> str:
-    if data is Data.TABLE:
+def _size(data: SampleData, *, is_sample: bool) -> str:
+    if data is SampleData.TABLE:
         return f"mini_batch_size: {'rows:8' if is_sample else 'rows:1000':<14}# rows for each call of run()"
     return f"mini_batch_size: {2 if is_sample else 10:<14}# files for each call of run()"
 
@@ -99,15 +99,15 @@ def _reading_step(where: str) -> str:
     return READING_STEPS.get(ending, READING_STEPS["csv"])
 
 
-def _sample(data: Data) -> Iterator[tuple[str, str]]:
-    if data is Data.FILES:
+def _sample(data: SampleData) -> Iterator[tuple[str, str]]:
+    if data is SampleData.FILES:
         yield from ((f"data/{name}.txt", text) for name, text in SAMPLE_TEXTS.items())
         return
     lines = ["day,store,units,price"]
     for number in range(_LINES_OF_SAMPLE):
         day, store = number // 4 + 1, ("north", "south", "east", "west")[number % 4]
         lines.append(f"2026-01-{day:02},{store},{number * 7 % 13 + 1},{(number % 5 + 3) * 1.25:.2f}")
-    yield _SAMPLE[Data.TABLE], "\n".join(lines) + "\n"
+    yield _SAMPLE[SampleData.TABLE], "\n".join(lines) + "\n"
 
 
 def _quoted(text: str) -> str:

@@ -17,7 +17,7 @@ from typing import Final
 
 import msgspec
 
-from parallelrun_agent.gathering import Gathering
+from parallelrun_agent.gathering import GroupQueue
 from parallelrun_core.folder.record_log import RecordWriter
 from parallelrun_core.service import failpoints
 from parallelrun_core.service.telemetry import logger
@@ -58,7 +58,7 @@ class Committer:
         self._sync = sync
         self._prepare = prepare
         self._wake = wake
-        self._gathering: Gathering[Candidate | int] = Gathering(GATHER_S)
+        self._gathering: GroupQueue[Candidate | int] = GroupQueue(GATHER_S)
         """Candidates, and behind the last ones of a part file its descriptor, which is to be closed."""
         self.hurry = self._gathering.hurry  # the agent waits for what was added
         self._thread = threading.Thread(target=self._work, name="committer", daemon=True)

@@ -9,7 +9,7 @@ from typing import Generic, TypeVar
 T = TypeVar("T")
 
 
-class Gathering(Generic[T]):
+class GroupQueue(Generic[T]):
     """A queue to which one thread adds, and from which another one takes groups. While it is at one group, the next one
     gathers.
 

@@ -17,7 +17,7 @@ from parallelrun_agent.node_job import NodeJob
 from parallelrun_agent.settings import AgentSettings
 from parallelrun_core.ids import new_session
 from parallelrun_core.service.pacing import Every
-from parallelrun_core.store.nodes import CheckAnswer, NodeInfo, Nodes
+from parallelrun_core.store.nodes import CheckAnswer, NodeInfo, NodeRegistry
 from parallelrun_core.wire.states import NodeState
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class Heartbeats:
         self.is_draining = False
         self.is_asked_to_leave = False
         """Whether somebody wants the node to end."""
-        self._nodes = Nodes(redis)
+        self._nodes = NodeRegistry(redis)
         self._settings = settings
         self._jobs = jobs
         self._session = new_session(settings.node)

@@ -20,21 +20,21 @@ from parallelrun_agent.policy.commands import (
     Deliver,
     DropRest,
     DumpStacks,
-    End,
+    EndWorker,
     Kill,
     ReportInitFailure,
     ReportRestLost,
-    Stage,
+    StageFiles,
     TakeBack,
     Unstage,
-    Upload,
+    UploadOutcome,
     UploadRest,
     WatchDisk,
 )
 from parallelrun_agent.policy.in_flight import Assignment
 from parallelrun_agent.policy.job_machine import JobMachine
 from parallelrun_agent.policy.worker import Worker
-from parallelrun_agent.session import Session
+from parallelrun_agent.session import AgentSession
 from parallelrun_agent.staging.staging import Staging
 from parallelrun_agent.uploading.uploading import Uploading
 from parallelrun_agent.workers.error_files import ErrorFiles
@@ -66,7 +66,7 @@ class JobDriver:
         folder: JobFolder,
         errors: ErrorFiles,
         reports: LeaderReports,
-        open_session: Callable[[AbstractContextManager[JobMachine], Session | None], Session],
+        open_session: Callable[[AbstractContextManager[JobMachine], AgentSession | None], AgentSession],
     ) -> None:
         self._machine = machine
         self._job_id = folder.job_id
@@ -99,11 +99,11 @@ class JobDriver:
     def _execute_rare(self, command: Command) -> None:
         processes = self.session.processes
         match command:
-            case Stage():
+            case StageFiles():
                 self._staging.begin(command.assignments)
             case Unstage():
                 self._staging.end(command.tokens)
-            case Upload():
+            case UploadOutcome():
                 self._uploading.begin(command.worker.process, command.mini_batch, command.token)
             case UploadRest():
                 self._uploading.begin_rest(command.worker.process)
@@ -112,7 +112,7 @@ class JobDriver:
             case TakeBack():
                 mini_batches = processes.process(command.worker).take_back()
                 self._machine.taken_back(command.worker, mini_batches, time.monotonic())
-            case End():
+            case EndWorker():
                 processes.process(command.worker).end()
             case DumpStacks():
                 log.warning(command.worker.kill_reason, job_id=self._job_id, process=command.worker.process)

@@ -20,7 +20,7 @@ from parallelrun_agent.policy.job_view import JobView
 from parallelrun_agent.policy.outcomes import OutcomeBuilder
 from parallelrun_agent.policy.uploading_machine import UploadingJobMachine
 from parallelrun_agent.policy.worker import Worker
-from parallelrun_agent.session import Session
+from parallelrun_agent.session import AgentSession
 from parallelrun_agent.settings import AgentSettings
 from parallelrun_agent.stacks.answering import StackAnswers
 from parallelrun_agent.staging.job_stage import JobStage
@@ -144,8 +144,8 @@ class NodeJob:
             user=user,
         )
 
-    def _open_session(self, events: AbstractContextManager[JobMachine], earlier: Session | None) -> Session:
-        return Session(
+    def _open_session(self, events: AbstractContextManager[JobMachine], earlier: AgentSession | None) -> AgentSession:
+        return AgentSession(
             self._redis, self.folder, self._settings, self._node,
             plans=self._plans, reports=self._reports, generation=self._generation, events=events, earlier=earlier,
             open_staging=self._stage.open if self._stage.has_data else None,

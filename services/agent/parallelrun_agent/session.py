@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from parallelrun_core.store.connection import Redis
 
 
-class Session:
+class AgentSession:
     """Opened by the constructor. Used by the agent's one thread only.
 
     Args:
@@ -56,7 +56,7 @@ class Session:
         reports: LeaderReports,
         generation: int,
         events: AbstractContextManager[JobMachine],
-        earlier: Session | None = None,
+        earlier: AgentSession | None = None,
         open_staging: Callable[[AbstractContextManager[JobMachine]], Staging] | None = None,
     ) -> None:
         self.name = new_session(settings.node)

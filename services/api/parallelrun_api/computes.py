@@ -20,7 +20,7 @@ from parallelrun_core.store.registry import Registry
 log = telemetry.logger()
 
 
-class Computes:
+class ComputeService:
     """Defines, shows and deletes computes. Safe to share between threads."""
 
     def __init__(self, root: Path, catalog: ComputeCatalog, registry: Registry, provisioning: Provisioning) -> None:

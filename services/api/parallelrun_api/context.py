@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING, Annotated, Final, cast
 from anyio import CapacityLimiter
 from fastapi import Depends, Request
 
-from parallelrun_api.assets.shelf import Shelf
-from parallelrun_api.computes import Computes
-from parallelrun_api.datastores import Datastores
+from parallelrun_api.assets.shelf import AssetService
+from parallelrun_api.computes import ComputeService
+from parallelrun_api.datastores import DatastoreService
 from parallelrun_api.endpoints.accepting import Endpoints
 from parallelrun_api.http.concurrency import ConcurrencyLimiter
 from parallelrun_api.http.connections import ConnectionLimits, Connections
 from parallelrun_api.http.descriptors import most_connections
 from parallelrun_api.http.errors import TooManyStreams
 from parallelrun_api.http.operators import Operators
-from parallelrun_api.metrics import ClusterCollector, ConnectionCollector, Metrics
+from parallelrun_api.metrics import ClusterCollector, ConnectionCollector, ServerMetrics
 from parallelrun_api.people.access import Access, subject_of
-from parallelrun_api.schedules.accepting import Schedules
+from parallelrun_api.schedules.accepting import ScheduleService
 from parallelrun_api.settings import ApiSettings
 from parallelrun_api.submission.cancelling import Cancels
 from parallelrun_api.submission.checks import PathChecks
@@ -34,14 +34,14 @@ from parallelrun_api.tries.histories import Histories
 from parallelrun_api.views.feeds import WAIT_S, Feeds
 from parallelrun_api.views.folder_names import FolderNames
 from parallelrun_api.views.job_search import JobSearch
-from parallelrun_api.views.jobs import Jobs
+from parallelrun_api.views.jobs import JobReader
 from parallelrun_core.computes.catalog import ComputeCatalog
 from parallelrun_core.datastores import registry as datastore_registry
 from parallelrun_core.folder.disk_floor import DiskFloor
 from parallelrun_core.store.connection import connect
 from parallelrun_core.store.event_stream import EventStreams
 from parallelrun_core.store.job_views import JobViews
-from parallelrun_core.store.nodes import Nodes
+from parallelrun_core.store.nodes import NodeRegistry
 from parallelrun_core.store.provisioning import Provisioning
 from parallelrun_core.store.registry import Registry
 
@@ -60,8 +60,8 @@ class Context:
     redis: Redis
     registry: Registry
     job_views: JobViews
-    nodes: Nodes
-    jobs: Jobs
+    nodes: NodeRegistry
+    jobs: JobReader
     job_search: JobSearch
     feeds: Feeds
     submissions: Submissions
@@ -69,12 +69,12 @@ class Context:
     reopenings: Reopenings
     removals: Removals
     registrar: Registrar
-    computes: Computes
-    datastores: Datastores
-    assets: Shelf
-    schedules: Schedules
+    computes: ComputeService
+    datastores: DatastoreService
+    assets: AssetService
+    schedules: ScheduleService
     endpoints: Endpoints
-    metrics: Metrics
+    metrics: ServerMetrics
     connections: Connections
     operators: Operators
     access: Access
@@ -125,17 +125,17 @@ def build_context(settings: ApiSettings) -> Context:
     client = connect(settings.redis_login)
     datastore_registry.use(settings.root, None)  # it checks what datastores stand for, and has no credentials for them
     registry = Registry(client)
-    nodes = Nodes(client)
+    nodes = NodeRegistry(client)
     job_views = JobViews(client)
     floor = DiskFloor(settings.disk_floor_bytes)
-    jobs = Jobs(settings.root, registry, floor)
+    jobs = JobReader(settings.root, registry, floor)
     checks = PathChecks(root=settings.root, places=settings.places)
     catalog = ComputeCatalog(settings.root, settings.sealing_key)
     submissions = Submissions(settings.root, catalog, checks, client, floor)
-    assets = Shelf(settings.root, settings.places, lambda: settings.site)
-    schedules = Schedules(settings.root, submissions, checks, registry, names=assets.names)
+    assets = AssetService(settings.root, settings.places, lambda: settings.site)
+    schedules = ScheduleService(settings.root, submissions, checks, registry, names=assets.names)
     feeds = Feeds(EventStreams(settings.redis_login, wait_s=WAIT_S), jobs.has_ended)
-    metrics = Metrics()
+    metrics = ServerMetrics()
     metrics.watch(
         ClusterCollector(
             job_views, registry, nodes, settings.root, lambda: feeds.watchers, floor_bytes=settings.disk_floor_bytes
@@ -160,8 +160,8 @@ def build_context(settings: ApiSettings) -> Context:
         reopenings=Reopenings(settings.root, client),
         removals=Removals(settings.root, registry),
         registrar=Registrar(submissions, jobs, registry),
-        computes=Computes(settings.root, catalog, registry, Provisioning(client)),
-        datastores=Datastores(settings.root, settings.places, registry),
+        computes=ComputeService(settings.root, catalog, registry, Provisioning(client)),
+        datastores=DatastoreService(settings.root, settings.places, registry),
         assets=assets,
         schedules=schedules,
         endpoints=Endpoints(settings.root, submissions, checks, names=assets.names),

@@ -20,7 +20,7 @@ from parallelrun_core.store.registry import Registry
 log = telemetry.logger()
 
 
-class Datastores:
+class DatastoreService:
     """Defines, shows and deletes datastores. Safe to share between threads."""
 
     def __init__(self, root: Path, places: Places, registry: Registry) -> None:

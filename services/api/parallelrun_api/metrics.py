@@ -19,14 +19,14 @@ from parallelrun_core.wire.states import JobState, NodeState
 if TYPE_CHECKING:
     from parallelrun_api.http.connections import Connections
     from parallelrun_core.store.job_views import JobViews
-    from parallelrun_core.store.nodes import NodeGpu, Nodes
+    from parallelrun_core.store.nodes import NodeGpu, NodeRegistry
     from parallelrun_core.store.registry import Registry
 
 _METHODS: Final = frozenset({"DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT"})
 _SECONDS: Final = (0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 60.0)
 
 
-class Metrics:
+class ServerMetrics:
     """The measurements of one server."""
 
     def __init__(self) -> None:
@@ -66,7 +66,7 @@ class ClusterCollector(Collector):
         self,
         views: JobViews,
         registry: Registry,
-        nodes: Nodes,
+        nodes: NodeRegistry,
         root: Path,
         streams: Callable[[], int],
         *,

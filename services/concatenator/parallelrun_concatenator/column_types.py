@@ -13,7 +13,7 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.parquet
 
-from parallelrun_concatenator.parts import Parts
+from parallelrun_concatenator.parts import PartFiles
 from parallelrun_concatenator.segments import Segment, SegmentTable
 from parallelrun_core.errors import CorruptLog
 
@@ -29,7 +29,7 @@ class ColumnTypes:
         CorruptLog: a segment is not an Arrow IPC stream.
     """
 
-    def __init__(self, table: SegmentTable, parts: Parts) -> None:
+    def __init__(self, table: SegmentTable, parts: PartFiles) -> None:
         self._table, self._parts = table, parts
         schemas: dict[bytes, pa.Schema] = {}
         for segment in table.in_order():
@@ -71,7 +71,7 @@ class ColumnTypes:
                     self._candidates[name] = [each for each in candidates if _fits(rows.column(name), each)]
 
 
-def read_rows(segment: Segment, parts: Parts) -> pa.Table:
+def read_rows(segment: Segment, parts: PartFiles) -> pa.Table:
     """The rows of a segment, with the types that they have there. A table without columns has no rows, either.
 
     Raises:
@@ -146,7 +146,7 @@ def _fits(column: pa.ChunkedArray, to: pa.DataType) -> bool:
         return False
 
 
-def _described(segment: Segment, parts: Parts) -> bytes:
+def _described(segment: Segment, parts: PartFiles) -> bytes:
     """The bytes of a stream up to the end of its schema."""
     begin = parts.begin(segment, _HEAD)
     # A message begins with four bytes of ones and the length of its metadata.

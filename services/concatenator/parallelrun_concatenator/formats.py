@@ -6,7 +6,7 @@ from pathlib import Path
 
 from parallelrun_concatenator.headed import HeadedText
 from parallelrun_concatenator.merge import Assembler, Verbatim
-from parallelrun_concatenator.parts import Parts
+from parallelrun_concatenator.parts import PartFiles
 from parallelrun_concatenator.segments import SegmentTable
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.wire.row_format import row_format
@@ -19,7 +19,7 @@ def assembler_of(spec: JobSpec, target: str, table: SegmentTable, parts: Path) -
         InvalidInput: the rows can't be put into such a file.
         OSError: a part can't be read.
     """
-    opened = Parts(parts)
+    opened = PartFiles(parts)
     try:
         match row_format(target, header=spec.append_row_dataframe_header):
             case "headed":

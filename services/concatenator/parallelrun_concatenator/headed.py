@@ -13,8 +13,8 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
-from parallelrun_concatenator.output import Output
-from parallelrun_concatenator.parts import Parts
+from parallelrun_concatenator.output import BlockWriter
+from parallelrun_concatenator.parts import PartFiles
 from parallelrun_concatenator.segments import Segment
 
 _LENGTH = struct.Struct("<I")
@@ -32,7 +32,7 @@ class HeadedText:
         segments: all of them, in order.
     """
 
-    def __init__(self, segments: Iterable[Segment], parts: Parts, separator: str) -> None:
+    def __init__(self, segments: Iterable[Segment], parts: PartFiles, separator: str) -> None:
         csv.field_size_limit(sys.maxsize)  # a cell may be as long as a script makes it
         self.notes: list[str] = []
         self._separator = separator
@@ -53,7 +53,7 @@ class HeadedText:
         if nameless and self._layouts:
             self.notes.append(f"{nameless:,} mini-batches returned rows without column names.")
 
-    def _header(self, segment: Segment, parts: Parts) -> bytes:
+    def _header(self, segment: Segment, parts: PartFiles) -> bytes:
         begin = parts.begin(segment, 4096)
         end = _LENGTH.size + (_LENGTH.unpack_from(begin)[0] if len(begin) >= _LENGTH.size else 0)
         return (begin if end <= len(begin) else parts.begin(segment, end))[_LENGTH.size : end]
@@ -73,7 +73,7 @@ class HeadedText:
         rows = csv.reader(io.StringIO(text.replace("\r", _RETURN), newline="\n"), delimiter=self._separator)
         return ([cell.replace(_RETURN, "\r") for cell in row] for row in rows)
 
-    def assemble(self, segments: Iterable[Segment], parts: Parts, output: Output) -> None:
+    def assemble(self, segments: Iterable[Segment], parts: PartFiles, output: BlockWriter) -> None:
         """Write the header, then the rows."""
         if self._columns:
             output.write(self._line([name for name, _ in self._columns]))

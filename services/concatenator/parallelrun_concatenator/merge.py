@@ -7,8 +7,8 @@ from contextlib import closing
 from pathlib import Path
 from typing import Protocol
 
-from parallelrun_concatenator.output import Merged, Output
-from parallelrun_concatenator.parts import Parts
+from parallelrun_concatenator.output import BlockWriter, Merged
+from parallelrun_concatenator.parts import PartFiles
 from parallelrun_concatenator.segments import Segment
 from parallelrun_core.service import failpoints
 from parallelrun_core.storage.location import is_url
@@ -19,14 +19,14 @@ from parallelrun_core.storage.stores import storage_of
 class Assembler(Protocol):
     """Makes the output of segments; the same segments give the same output."""
 
-    def assemble(self, segments: Iterable[Segment], parts: Parts, output: Output) -> None:
+    def assemble(self, segments: Iterable[Segment], parts: PartFiles, output: BlockWriter) -> None:
         """Write all of them to the output."""
 
 
 class Verbatim:
     """Copies the rows as they are, which is all that lines need."""
 
-    def assemble(self, segments: Iterable[Segment], parts: Parts, output: Output) -> None:
+    def assemble(self, segments: Iterable[Segment], parts: PartFiles, output: BlockWriter) -> None:
         parts.copy(segments, output)
 
 
@@ -56,11 +56,11 @@ def merge(
         CorruptLog: the rows of a segment are not what was committed.
         OSError: a part is missing, or the disk is full.
     """
-    opened, storage, owner = Parts(parts), storage_of(target), parts.parent.name
+    opened, storage, owner = PartFiles(parts), storage_of(target), parts.parent.name
     if is_url(target):  # an upload that nobody completes is invisible, and paid for
         storage.discard(storage.unfinished(target, owner))
     with closing(opened), storage.create(target, owner, rule) as file:
-        with Output(file, progress) as output:
+        with BlockWriter(file, progress) as output:
             (assembler or Verbatim()).assemble(segments, opened, output)
             failpoints.reach("concatenate.before_sync")
             merged = output.finish()

@@ -37,7 +37,7 @@ class Leaving(NamedTuple):
         return self.block
 
 
-class Output:
+class BlockWriter:
     """Fills a new file block by block. Use it in a `with` statement, within that of the file.
 
     Hashing takes longest, so reading and writing go on at the same time.
@@ -52,7 +52,7 @@ class Output:
         self._leaving: deque[Leaving] = deque()
         self._block, self._filled = self._empty_block(), 0
 
-    def __enter__(self) -> Output:
+    def __enter__(self) -> BlockWriter:
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -13,8 +13,8 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from parallelrun_concatenator.column_types import CONFLICTS, ColumnTypes, read_rows
-from parallelrun_concatenator.output import Output
-from parallelrun_concatenator.parts import Parts
+from parallelrun_concatenator.output import BlockWriter
+from parallelrun_concatenator.parts import PartFiles
 from parallelrun_concatenator.segments import Segment, SegmentTable
 
 _GROUP_ROWS: Final = 1 << 17
@@ -28,7 +28,7 @@ class ParquetFile:
         CorruptLog: a segment is not such a stream.
     """
 
-    def __init__(self, table: SegmentTable, parts: Parts) -> None:
+    def __init__(self, table: SegmentTable, parts: PartFiles) -> None:
         self.notes: list[str] = []
         columns = ColumnTypes(table, parts)
         self._schema = columns.schema
@@ -38,7 +38,7 @@ class ParquetFile:
                 f"Parquet has no type for all values that mini-batches have in {names}; in the output they are text."
             )
 
-    def assemble(self, segments: Iterable[Segment], parts: Parts, output: Output) -> None:
+    def assemble(self, segments: Iterable[Segment], parts: PartFiles, output: BlockWriter) -> None:
         """Write the rows, group by group."""
         waiting: list[pa.Table] = []
         rows = size = 0
@@ -54,7 +54,7 @@ class ParquetFile:
             if waiting:
                 _write_group(writer, waiting)
 
-    def _table(self, segment: Segment, parts: Parts) -> pa.Table:
+    def _table(self, segment: Segment, parts: PartFiles) -> pa.Table:
         """The rows of a segment, with the columns of the output."""
         rows = read_rows(segment, parts)
         columns = [
@@ -69,7 +69,7 @@ class ParquetFile:
 class _Sink(io.RawIOBase):
     """The output as pyarrow wants it; it is closed by whoever has opened it."""
 
-    def __init__(self, output: Output) -> None:
+    def __init__(self, output: BlockWriter) -> None:
         super().__init__()
         self._output = output
 

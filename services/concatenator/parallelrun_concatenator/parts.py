@@ -32,7 +32,7 @@ class Sink(Protocol):
     def write(self, data: bytes) -> int: ...
 
 
-class Parts:
+class PartFiles:
     """Part files, open for reading; not more at once than file descriptors allow."""
 
     def __init__(self, folder: Path) -> None:

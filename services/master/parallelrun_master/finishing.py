@@ -25,7 +25,7 @@ from parallelrun_core.wire.failure import JobFailure
 from parallelrun_core.wire.states import JobState
 from parallelrun_master.job_context import JobContext
 from parallelrun_master.ledger import Ledger
-from parallelrun_master.leftovers import Leftovers
+from parallelrun_master.leftovers import JobLeftovers
 from parallelrun_master.outbox.destinations import destinations_of
 from parallelrun_master.outbox.entries import enqueue
 from parallelrun_master.output_requests import OutputRequests
@@ -161,7 +161,7 @@ class Finishing:
         """The result is recorded: show it, wait for the agents to leave, and clean up."""
         job = self._job
         target = job.folder.output_file(job.spec)
-        leftovers = Leftovers(target, job.job_id, lambda: self._leadership.tick(time.monotonic()), job.log)
+        leftovers = JobLeftovers(target, job.job_id, lambda: self._leadership.tick(time.monotonic()), job.log)
         leftovers.find()
         self._leadership.renew()  # so these are of this generation, even if the leader has slept for long
         self._show_end(result.state)

@@ -22,7 +22,7 @@ _PATIENCE_S: Final = 20.0
 _STEP_S: Final = 0.1
 
 
-class Leftovers:
+class JobLeftovers:
     """The leftovers of one job.
 
     Args:

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Final
 from parallelrun_core.service.telemetry import logger
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.store.leader_queue import LeaderQueue
-from parallelrun_core.store.nodes import NodeInfo, Nodes, fewer_workers
+from parallelrun_core.store.nodes import NodeInfo, NodeRegistry, fewer_workers
 from parallelrun_core.wire.outcome import Outcome
 from parallelrun_core.wire.states import NodeState
-from parallelrun_master.policy.placing import Obstacle, Place, all_obstacles, chosen
+from parallelrun_master.policy.placing import NodePlace, Obstacle, all_obstacles, chosen
 
 if TYPE_CHECKING:
     from parallelrun_master.settings import MasterSettings
@@ -27,7 +27,7 @@ _NOBODY: Final = "-"
 class NodeWatch:
     """The nodes of one job, as they were at the last `check()`: those of its compute, and no others."""
 
-    def __init__(self, nodes: Nodes, queue: LeaderQueue, spec: JobSpec, settings: MasterSettings) -> None:
+    def __init__(self, nodes: NodeRegistry, queue: LeaderQueue, spec: JobSpec, settings: MasterSettings) -> None:
         self._nodes = nodes
         self._queue = queue
         self._spec = spec
@@ -140,12 +140,12 @@ class NodeWatch:
             log.info("nodes_assigned", job_id=self._queue.job_id, nodes=names)
             self._assigned, self._is_assigned = names, True
 
-    def _place(self, info: NodeInfo, promised: Mapping[str, frozenset[str]], now: float) -> Place:
+    def _place(self, info: NodeInfo, promised: Mapping[str, frozenset[str]], now: float) -> NodePlace:
         is_used = self._queue.job_id in info.workers or self._preparing.get(info.node, 0.0) > now
         begins_soon = sum(info.node in nodes and job not in info.workers for job, nodes in promised.items())
         free = min(self._workers_on(info), info.slots - info.busy) - begins_soon
         fits = bool(info.gpu_count) or self._spec.workers_per_gpu is None
-        return Place(info.node, free=free, is_used=is_used, fits=fits)
+        return NodePlace(info.node, free=free, is_used=is_used, fits=fits)
 
     def _workers_on(self, info: NodeInfo) -> int:
         return info.workers_of(self._spec.max_concurrency_per_instance, self._spec.workers_per_gpu)

@@ -8,7 +8,7 @@ from parallelrun_core.store.concatenation_lock import release_concatenation
 from parallelrun_core.store.outcome_stream import Concatenated, StreamEntry
 from parallelrun_core.store.rq.wake import ask_for_concatenation, has_concatenation_failed, is_concatenation_waiting
 from parallelrun_master.job_context import JobContext
-from parallelrun_master.policy.concatenation import ConcatenationPolicy, Step
+from parallelrun_master.policy.concatenation import ConcatenationPolicy, ConcatenationStep
 
 
 class OutputRequests:
@@ -44,9 +44,9 @@ class OutputRequests:
         if self.made is None:
             self._check_latest(now)
             match self._policy.tick(now):
-                case Step.GIVE_UP:
+                case ConcatenationStep.GIVE_UP:
                     return Concatenated("", 0, "", problem=self._policy.problem)
-                case Step.ASK:
+                case ConcatenationStep.ASK:
                     self._ask(now)
         return self.made
 

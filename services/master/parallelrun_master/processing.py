@@ -14,7 +14,7 @@ from parallelrun_core.errors import InvalidInput
 from parallelrun_core.service import failpoints
 from parallelrun_core.storage.objects.trouble import StoreAway
 from parallelrun_core.store.connection import CONNECTION_ERRORS
-from parallelrun_core.store.nodes import Nodes
+from parallelrun_core.store.nodes import NodeRegistry
 from parallelrun_core.store.registry import Registry
 from parallelrun_core.wire.failure import JobFailure
 from parallelrun_core.wire.states import JobState
@@ -61,7 +61,7 @@ class Processing:
         )  # fmt: skip
         self._leadership.durable_before += self._scheduler.mini_batches
         self._publisher = Publisher(job.folder.path, job.queue, job.ledger.decided, self._scheduler.handover)
-        self._nodes = NodeWatch(Nodes(job.redis), job.queue, job.spec, settings)
+        self._nodes = NodeWatch(NodeRegistry(job.redis), job.queue, job.spec, settings)
         self._compute = ComputeWatch(settings.root, job.redis, job.spec, job.reports.say, Registry(job.redis).now)
         self._waits_for = ""
         self._comparing = Apart(settings.leader_seconds)

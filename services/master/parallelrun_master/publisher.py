@@ -8,7 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from parallelrun_core.folder.decisions import Decided
-from parallelrun_core.folder.manifest import Entry, ManifestCursor
+from parallelrun_core.folder.manifest import ManifestCursor, ManifestEntry
 from parallelrun_core.service import failpoints
 from parallelrun_core.store.leader_queue import LeaderQueue
 from parallelrun_core.wire.message import MAX_MESSAGE_BYTES, decode, encode_reference
@@ -86,7 +86,7 @@ class Publisher:
         return messages
 
 
-def for_redis(entry: Entry) -> bytes:
+def for_redis(entry: ManifestEntry) -> bytes:
     """The message itself, or a reference to it in the manifest when it is too long for Redis."""
     if len(entry.raw) <= MAX_MESSAGE_BYTES:
         return entry.raw

@@ -23,7 +23,7 @@ from parallelrun_master.handover import Handover
 from parallelrun_master.planning.amount import TableAmount
 from parallelrun_master.planning.apart import Apart
 from parallelrun_master.planning.cutting import Cut
-from parallelrun_master.planning.input_cuts import InputCuts, Known, Warn, known_in
+from parallelrun_master.planning.input_cuts import InputCuts, KnownInput, Warn, known_in
 from parallelrun_master.planning.shuffling import OnProgress
 from parallelrun_master.sizing import Sizing
 
@@ -86,7 +86,7 @@ class Scheduler:
                 self._writer.stop()
                 self._writer = None
         if self._writer is not None:
-            cut_before = known_in(folder) if self._writer.mini_batches else Known()
+            cut_before = known_in(folder) if self._writer.mini_batches else KnownInput()
             self.sizing = sizing(self._writer.mini_batches) if sizing is not None else None
             self._inputs = InputCuts(
                 folder, spec, cut_before, self._later(begins), term=term, on_progress=self._later(on_progress),

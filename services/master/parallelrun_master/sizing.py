@@ -15,7 +15,7 @@ from parallelrun_core.spec import JobSpec
 from parallelrun_core.wire.outcome import Outcome
 from parallelrun_core.wire.progress import Progress
 from parallelrun_master.policy import batch_size
-from parallelrun_master.policy.batch_size import MOST_ITEMS, MOST_TRIES, Choice, Measured
+from parallelrun_master.policy.batch_size import MOST_ITEMS, MOST_TRIES, Choice, MeasuredTry
 from parallelrun_master.policy.trials import Trials
 
 MOST_AHEAD: Final = 100_000
@@ -40,7 +40,7 @@ class Sizing:
         """How many files are known that are in no mini-batch."""
         self.has_found_all = False
         self._wanted_s = batch_size.target_s(spec.run_invocation_timeout)
-        self._tries: deque[Measured] = deque(maxlen=MOST_TRIES)
+        self._tries: deque[MeasuredTry] = deque(maxlen=MOST_TRIES)
         self._most = MOST_ITEMS
         """What memory suffices for."""
         self._trials = Trials(MOST_ITEMS)
@@ -64,7 +64,7 @@ class Sizing:
                 # For good, as the same items would fail again; a file that is too much by itself says nothing.
                 self._most = min(self._most, each.items // 2) or self._most
             elif not category or category in _TOO_LONG:
-                self._tries.append(Measured(each.items, each.load_s + each.run_s, is_done=not category))
+                self._tries.append(MeasuredTry(each.items, each.load_s + each.run_s, is_done=not category))
             self._has_news = True
             if each.status == "done":
                 self._trials.done(each.items)

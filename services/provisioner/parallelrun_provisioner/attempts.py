@@ -13,7 +13,7 @@ from parallelrun_core.store.provisioning import ComputeStatus, LaunchRecord, Pau
 from parallelrun_core.untrusted.sanitize import in_one_line
 from parallelrun_provisioner.engines.interface import EngineNode
 from parallelrun_provisioner.policy.circuit_breaker import CircuitBreaker
-from parallelrun_provisioner.policy.scaling import MOST_STARTING, Node, NodePhase
+from parallelrun_provisioner.policy.scaling import MOST_STARTING, NodePhase, PoolNode
 from parallelrun_provisioner.policy.trial import Verdict, verdict
 
 log = telemetry.logger()
@@ -21,7 +21,7 @@ log = telemetry.logger()
 _ON_ITS_WAY = frozenset({NodePhase.ASKED, NodePhase.PENDING, NodePhase.STARTING})
 
 
-class Attempts:
+class LaunchAttempts:
     """The launches of one compute. Its methods raise redis-py's errors.
 
     Args:
@@ -52,7 +52,7 @@ class Attempts:
             if launch.compute == self._compute and launch.kind in ("", self._kind)
         }
 
-    def paused(self, nodes: Iterable[Node], now: float) -> dict[Shape, int]:
+    def paused(self, nodes: Iterable[PoolNode], now: float) -> dict[Shape, int]:
         """The shapes whose launches have failed, and how many of each may be asked for now."""
         on_their_way = Counter(node.shape for node in nodes if node.life in _ON_ITS_WAY)
         return {
@@ -86,7 +86,7 @@ class Attempts:
         self._accepted.discard(each)
 
     def learn(
-        self, node: Node, launch: LaunchRecord | None, engine_node: EngineNode | None, now: float,
+        self, node: PoolNode, launch: LaunchRecord | None, engine_node: EngineNode | None, now: float,
         *, is_over: bool, is_asked: bool,
     ) -> None:  # fmt: skip
         """Note what a node says of its launch.
@@ -118,7 +118,7 @@ class Attempts:
         self._provisioning.forget(ids)
         self._accepted.difference_update(ids)
 
-    def _known(self, node: Node, launch: LaunchRecord | None, now: float) -> LaunchRecord | None:
+    def _known(self, node: PoolNode, launch: LaunchRecord | None, now: float) -> LaunchRecord | None:
         """The launch of a node, recorded anew when its agent is seen for the first time."""
         if node.life not in (NodePhase.READY, NodePhase.LEAVING) or (launch is not None and launch.has_come):
             return launch
@@ -127,7 +127,7 @@ class Attempts:
         self._provisioning.record(node.id, launch)
         return launch
 
-    def _judge(self, node: Node, launch: LaunchRecord, launch_verdict: Verdict, now: float, words: str) -> None:
+    def _judge(self, node: PoolNode, launch: LaunchRecord, launch_verdict: Verdict, now: float, words: str) -> None:
         if launch_verdict is Verdict.SUCCESS:
             self._backoffs.pop(node.shape, None)
         elif launch_verdict is Verdict.FAILURE:

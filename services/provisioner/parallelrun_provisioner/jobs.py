@@ -23,7 +23,7 @@ class _Asked(NamedTuple):
     spec: JobSpec
 
 
-class Jobs:
+class JobRecords:
     """Reads each job's record once."""
 
     def __init__(self, root: Path, registry: Registry) -> None:

@@ -15,11 +15,11 @@ from parallelrun_core.computes.definition import Compute
 from parallelrun_core.computes.launch import Launch, Shape, compute_of, launch_id
 from parallelrun_core.service import telemetry
 from parallelrun_core.store.connection import CONNECTION_ERRORS
-from parallelrun_core.store.nodes import NodeInfo, Nodes
+from parallelrun_core.store.nodes import NodeInfo, NodeRegistry
 from parallelrun_core.store.provisioning import ComputeStatus, ImageBuild, LaunchRecord, NodeStatus, Provisioning
 from parallelrun_core.untrusted.sanitize import in_one_line
 from parallelrun_core.wire.states import NodeState
-from parallelrun_provisioner.attempts import Attempts
+from parallelrun_provisioner.attempts import LaunchAttempts
 from parallelrun_provisioner.engines.interface import (
     BuildsImages,
     Engine,
@@ -28,12 +28,12 @@ from parallelrun_provisioner.engines.interface import (
     EngineNode,
     ImageState,
     LaunchRefused,
-    Standing,
+    NodeStanding,
 )
 from parallelrun_provisioner.plans import Plans
 from parallelrun_provisioner.policy.demand import Need, demand_of, images_to_build
 from parallelrun_provisioner.policy.pace import list_after_s
-from parallelrun_provisioner.policy.scaling import Limits, Node, NodePhase, ScalingActions, moves, releases
+from parallelrun_provisioner.policy.scaling import NodePhase, PoolNode, ScalingActions, ScalingLimits, moves, releases
 
 log = telemetry.logger()
 
@@ -68,7 +68,7 @@ class Pool:
     """
 
     def __init__(
-        self, compute: Compute, engine: Engine, around: EngineEnvironment, redis: tuple[Provisioning, Nodes],
+        self, compute: Compute, engine: Engine, around: EngineEnvironment, redis: tuple[Provisioning, NodeRegistry],
         settings: Mapping[str, str], *, revision: str = "", is_over: bool = False,
     ) -> None:  # fmt: skip
         self.compute = compute
@@ -82,7 +82,7 @@ class Pool:
         self._around = around
         self._provisioning, self._nodes = redis
         self._settings = settings
-        self._attempts = Attempts(compute.name, compute.kind, self._provisioning)
+        self._attempts = LaunchAttempts(compute.name, compute.kind, self._provisioning)
         self._listed: Sequence[EngineNode] = ()
         self._listed_at = 0.0
         self._cost_s = 0.0
@@ -171,14 +171,14 @@ class Pool:
             self._listed = self._engine.nodes()
             self._listed_at, self._cost_s = now, time.monotonic() - began
 
-    def _note_changes(self, done: ScalingActions, nodes: Iterable[Node], now: float) -> None:
+    def _note_changes(self, done: ScalingActions, nodes: Iterable[PoolNode], now: float) -> None:
         """Ask the engine soon after an action, or when an agent says that its node has changed."""
         lives = {node.id: node.life for node in nodes}
         if done != ScalingActions(wanted=done.wanted) or lives != self._lived or now < self._changed_at:
             self._changed_at = now
         self._lived = lives
 
-    def _view(self, sight: ClusterSnapshot) -> list[Node]:
+    def _view(self, sight: ClusterSnapshot) -> list[PoolNode]:
         """All nodes of the compute, by whoever knows them."""
         objects = {each.launch_id: each for each in self._listed}
         records = self._attempts.records(sight.launches)
@@ -191,7 +191,7 @@ class Pool:
 
     def _node(
         self, each: str, engine_node: EngineNode | None, launch: LaunchRecord | None, sight: ClusterSnapshot
-    ) -> Node:
+    ) -> PoolNode:
         info, is_alive = sight.nodes.get(each, (None, False))
         life = _life(engine_node, launch, info, is_alive=is_alive, is_asked=each in sight.leaving)
         before, since = self._lives.get(each, (None, sight.now))
@@ -203,7 +203,7 @@ class Pool:
             self._idle.setdefault(each, sight.now)
         else:
             self._idle.pop(each, None)
-        return Node(
+        return PoolNode(
             id=each,
             life=life,
             since=since,
@@ -219,9 +219,9 @@ class Pool:
         if isinstance(self._engine, BuildsImages):
             self._images = self._engine.build(jobs_by_image)
 
-    def _decide(self, demand: Mapping[Shape, int], nodes: Sequence[Node], now: float) -> ScalingActions:
+    def _decide(self, demand: Mapping[Shape, int], nodes: Sequence[PoolNode], now: float) -> ScalingActions:
         compute = self.compute
-        limits = Limits(
+        limits = ScalingLimits(
             least=0 if self.is_over else compute.min_instances,
             most=compute.max_instances,
             idle_s=0.0 if self.is_over else compute.idle_time_before_scale_down,
@@ -229,7 +229,7 @@ class Pool:
         unbuilt = {Shape(image=image): 0 for image, state in self._images.items() if not state.is_there}
         return moves(demand, limits, nodes, now, paused=self._attempts.paused(nodes, now) | unbuilt)
 
-    def _do(self, done: ScalingActions, nodes: Sequence[Node], sight: ClusterSnapshot) -> None:
+    def _do(self, done: ScalingActions, nodes: Sequence[PoolNode], sight: ClusterSnapshot) -> None:
         self._learn(done, nodes, sight)
         again = sight.now - _TELL_AGAIN_S
         over = [each for each in (*done.remove, *done.withdraw) if self._told.get(each, again) <= again]
@@ -242,7 +242,7 @@ class Pool:
         self._clean(done, sight)
         self._ask_for(done.launch, sight.now)
 
-    def _learn(self, done: ScalingActions, nodes: Sequence[Node], sight: ClusterSnapshot) -> None:
+    def _learn(self, done: ScalingActions, nodes: Sequence[PoolNode], sight: ClusterSnapshot) -> None:
         """Note which launches have come to something, and which haven't."""
         objects = {each.launch_id: each for each in self._listed}
         for node in nodes:
@@ -303,7 +303,7 @@ class Pool:
     # What is shown
 
     def _status(
-        self, now: float, nodes: Sequence[Node], done: ScalingActions, demand: Mapping[Shape, int]
+        self, now: float, nodes: Sequence[PoolNode], done: ScalingActions, demand: Mapping[Shape, int]
     ) -> ComputeStatus:
         words = {each.launch_id: each.words for each in self._listed}
         lives = [node.life for node in nodes]
@@ -361,7 +361,7 @@ def _life(
     is_alive: bool,
     is_asked: bool,
 ) -> NodePhase:
-    if engine_node is not None and engine_node.standing is Standing.ENDED:
+    if engine_node is not None and engine_node.standing is NodeStanding.ENDED:
         return NodePhase.ENDED
     if info is not None and is_alive:
         return NodePhase.LEAVING if is_asked or info.state is NodeState.DRAINING else NodePhase.READY
@@ -371,4 +371,4 @@ def _life(
         return NodePhase.LEFT if engine_node is not None else NodePhase.ENDED
     if engine_node is None:
         return NodePhase.ASKED
-    return NodePhase.STARTING if engine_node.standing is Standing.RUNNING else NodePhase.PENDING
+    return NodePhase.STARTING if engine_node.standing is NodeStanding.RUNNING else NodePhase.PENDING

@@ -15,12 +15,12 @@ from parallelrun_core.errors import CorruptLog, InvalidInput, NewerSchema, NotFo
 from parallelrun_core.service import telemetry
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.store.connection import connect
-from parallelrun_core.store.nodes import Nodes
+from parallelrun_core.store.nodes import NodeRegistry
 from parallelrun_core.store.provisioning import ComputeStatus, Provisioning
 from parallelrun_core.store.registry import Registry
 from parallelrun_provisioner.cluster_id import cluster_id
 from parallelrun_provisioner.engines.interface import Engine, EngineEnvironment
-from parallelrun_provisioner.jobs import Jobs
+from parallelrun_provisioner.jobs import JobRecords
 from parallelrun_provisioner.lease import LeaseKeeper
 from parallelrun_provisioner.pool import ClusterSnapshot, Pool
 from parallelrun_provisioner.settings import ProvisionerSettings
@@ -43,11 +43,11 @@ class Provisioner:
         self._settings = settings
         self._redis = connect(settings.redis_login)
         self._registry = Registry(self._redis)
-        self._nodes = Nodes(self._redis)
+        self._nodes = NodeRegistry(self._redis)
         self._provisioning = Provisioning(self._redis, lease_ms=settings.leader_ms)
         self._lease = LeaseKeeper(self._provisioning, settings.leader_seconds)
         self._catalog = ComputeCatalog(settings.root, settings.sealing_key)
-        self._jobs = Jobs(settings.root, self._registry)
+        self._jobs = JobRecords(settings.root, self._registry)
         self._pools: dict[str, Pool] = {}
         """By name and kind: a deleted compute may have the name of one of another kind."""
         self._unfit: dict[str, str] = {}

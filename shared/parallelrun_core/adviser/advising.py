@@ -10,7 +10,7 @@ from parallelrun_core.adviser.evidence import Evidence
 from parallelrun_core.adviser.findings import subjects
 from parallelrun_core.adviser.findings.case import Case
 from parallelrun_core.adviser.replay import lower_bound
-from parallelrun_core.adviser.schedule import Schedule
+from parallelrun_core.adviser.schedule import TrySchedule
 
 _ORDER = {"risk": 0, "time": 1, "cost": 2}
 _SMALL_S = 1.0
@@ -28,7 +28,7 @@ def advise(evidence: Evidence, thresholds: Thresholds | None = None) -> Advice:
             job_id=evidence.job_id, summary="No mini-batch has been tried yet.",
             min_saving_s=limits.seconds, min_saving_share=limits.share,
         )  # fmt: skip
-    schedule = Schedule(evidence)
+    schedule = TrySchedule(evidence)
     findings = _findings(evidence, schedule, limits)
     smaller = 0
     if not findings and limits.seconds > _SMALL_S:
@@ -52,7 +52,7 @@ def advise(evidence: Evidence, thresholds: Thresholds | None = None) -> Advice:
     )  # fmt: skip
 
 
-def _findings(evidence: Evidence, schedule: Schedule, limits: Thresholds) -> list[Finding]:
+def _findings(evidence: Evidence, schedule: TrySchedule, limits: Thresholds) -> list[Finding]:
     case = Case(evidence, schedule, limits)
     findings = [finding for findings_of in subjects() for finding in findings_of(case)]
     return sorted(findings, key=lambda finding: (_ORDER[finding.saves], -finding.saving_s, -finding.saving_node_s))

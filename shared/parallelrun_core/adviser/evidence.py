@@ -107,7 +107,7 @@ class NodeUse:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings:
+class MeasuredSettings:
     """The job's settings that findings are about."""
 
     size: int = 10
@@ -146,7 +146,7 @@ class Evidence:
     """Seconds that the workers' Python was built before the first of them started, at most."""
     uses: dict[str, NodeUse] = field(default_factory=dict)
     """By node."""
-    settings: Settings = field(default_factory=Settings)
+    settings: MeasuredSettings = field(default_factory=MeasuredSettings)
 
 
 def columns(**values: Any) -> Tries:

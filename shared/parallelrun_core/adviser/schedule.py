@@ -1,5 +1,5 @@
 """The schedule of a job: its workers and when each began, how long each mini-batch kept one busy, and what it costs to
-hand one over. `Schedule.seconds` then says how long it would have taken otherwise.
+hand one over. `TrySchedule.seconds` then says how long it would have taken otherwise.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _GAP_IN_TRIES: Final = 3.0
 
 
 @dataclass(frozen=True)
-class Lane:
+class WorkerLane:
     """A place for one worker at a time."""
 
     node: int
@@ -28,7 +28,7 @@ class Lane:
     """Time when its worker was ready for the first mini-batch."""
 
 
-class Schedule:
+class TrySchedule:
     """The schedule of a job's tries on its workers.
 
     Args:
@@ -182,7 +182,7 @@ def _lanes_of_processes(tries: Tries) -> tuple[Floats, Floats]:
     return ends, gaps
 
 
-def _lanes(evidence: Evidence, ends_s: Floats) -> tuple[list[Lane], float]:
+def _lanes(evidence: Evidence, ends_s: Floats) -> tuple[list[WorkerLane], float]:
     """Return as many lanes for each node as it had workers at the same time; a worker that replaces
     one has its place.
     """
@@ -201,12 +201,12 @@ def _lanes(evidence: Evidence, ends_s: Floats) -> tuple[list[Lane], float]:
         if name not in busy and init.node in numbers:
             ready = init.started_s + init.seconds
             spans.setdefault(numbers[init.node], []).append((ready, max(ready, evidence.seconds)))
-    lanes, empty_s = list[Lane](), 0.0
+    lanes, empty_s = list[WorkerLane](), 0.0
     for node, each in sorted(spans.items()):
         places, replacing_s = _places(each)
         if len(tries) <= len(places):  # for want of mini-batches, not all were begun that may be
             places += [float(np.median(places))] * (_most_places(evidence, node) - len(places))
-        lanes += [Lane(node, ready) for ready in places]
+        lanes += [WorkerLane(node, ready) for ready in places]
         # When one ended that was seen in another stretch than its successor, nobody knows.
         empty_s += replacing_s if evidence.sample.is_all else 0.0
     return lanes, empty_s

@@ -10,7 +10,7 @@ import numpy as np
 from parallelrun_core.adviser.advice import Finding, Thresholds
 from parallelrun_core.adviser.advising import advise
 from parallelrun_core.adviser.evidence import Evidence, Sample
-from parallelrun_core.adviser.schedule import Schedule
+from parallelrun_core.adviser.schedule import TrySchedule
 
 TUNABLE: Final = frozenset({"mini_batch_size", "max_concurrency_per_instance", "workers_per_gpu"})
 """Fields that change how long a job takes, and not what it does."""
@@ -33,7 +33,7 @@ class Trial:
         if mini_batches > decided:
             sample = Sample(mini_batches / decided, stretches=2)
         some = replace(evidence, sample=sample, is_running=False, after_s=0.0)
-        self._schedule = Schedule(replace(some, seconds=Schedule(some).base_s))
+        self._schedule = TrySchedule(replace(some, seconds=TrySchedule(some).base_s))
         self.mini_batches = mini_batches
         self.tried = decided
         self.mini_batch_s = float(np.median(self._schedule.durations))

@@ -11,7 +11,7 @@ from parallelrun_core.adviser.evidence import Evidence
 from parallelrun_core.adviser.findings.processes import cpu_per_worker
 from parallelrun_core.adviser.findings.sizes import excess_in_one_item
 from parallelrun_core.adviser.replay import joined, split
-from parallelrun_core.adviser.schedule import Schedule
+from parallelrun_core.adviser.schedule import TrySchedule
 from parallelrun_core.errors import Conflict
 
 _MOST_WORKERS: Final = 100_000
@@ -29,7 +29,7 @@ def curve_of(evidence: Evidence, setting: Setting, values: Sequence[int], *, pri
     """
     if not len(evidence.tries):
         raise Conflict(f"No mini-batch of job {evidence.job_id} has been tried yet.")
-    schedule = Schedule(evidence)
+    schedule = TrySchedule(evidence)
     if setting == "mini_batch_size" and not evidence.settings.unit:
         why = "the job chooses it" if evidence.settings.is_auto else "they are groups of keys, or ranks"
         raise Conflict(f"The mini-batches of job {evidence.job_id} have no size that was given: {why}.")
@@ -44,7 +44,7 @@ def curve_of(evidence: Evidence, setting: Setting, values: Sequence[int], *, pri
     )  # fmt: skip
 
 
-def _check_workers(schedule: Schedule, setting: Setting, value: int) -> None:
+def _check_workers(schedule: TrySchedule, setting: Setting, value: int) -> None:
     each = {"nodes": schedule.processes_per_node, "processes": schedule.nodes}.get(setting, 0)
     if value * each > _MOST_WORKERS:
         per = "processes on each node" if setting == "nodes" else "nodes"
@@ -54,7 +54,7 @@ def _check_workers(schedule: Schedule, setting: Setting, value: int) -> None:
         )
 
 
-def _point(schedule: Schedule, setting: Setting, value: int, price: float | None) -> Point:
+def _point(schedule: TrySchedule, setting: Setting, value: int, price: float | None) -> Point:
     nodes = schedule.nodes
     match setting:
         case "nodes":
@@ -69,7 +69,7 @@ def _point(schedule: Schedule, setting: Setting, value: int, price: float | None
     return Point(value=value, seconds=took, node_hours=node_hours, cost=cost)
 
 
-def _with_processes(schedule: Schedule, count: int) -> float:
+def _with_processes(schedule: TrySchedule, count: int) -> float:
     """Mini-batches take longer where more processes compute than there are CPUs."""
     cpus = min((use.cpus for use in schedule.evidence.uses.values() if use.cpus), default=0.0)
     share = min(1.0, cpu_per_worker(schedule))
@@ -79,7 +79,7 @@ def _with_processes(schedule: Schedule, count: int) -> float:
     return schedule.seconds(durations, schedule.lanes_of(processes=count))
 
 
-def _with_size(schedule: Schedule, size: int) -> float:
+def _with_size(schedule: TrySchedule, size: int) -> float:
     now = schedule.evidence.settings.size
     work = schedule.work + schedule.lost
     if size >= now:

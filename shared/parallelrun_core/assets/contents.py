@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import IO, Final
 
 from parallelrun_core.code.context import snapshot_context
-from parallelrun_core.code.snapshots import MAX_ZIP_BYTES, Limits, snapshot_folder, snapshot_zip, store_files
+from parallelrun_core.code.snapshots import MAX_ZIP_BYTES, SnapshotLimits, snapshot_folder, snapshot_zip, store_files
 from parallelrun_core.code.stored import add_snapshot
 from parallelrun_core.durable_files import sync_folder, sync_tree
 from parallelrun_core.errors import InvalidInput
@@ -26,10 +26,10 @@ from parallelrun_core.storage.path_rule import PathRule
 from parallelrun_core.untrusted.paths import relative_parts
 
 _WHERE_IT_IS: Final = "put it where the nodes can read it, and name it there: `--no-upload` (docs/assets.md)"
-_UPLOADED: Final = Limits(
+_UPLOADED: Final = SnapshotLimits(
     what="what is uploaded", pointer="/path", hint=_WHERE_IT_IS, files=100_000, bytes=4 * MAX_ZIP_BYTES
 )
-_COPIED: Final = Limits(what="what is copied", pointer="/path", hint=_WHERE_IT_IS, files=1 << 40, bytes=1 << 60)
+_COPIED: Final = SnapshotLimits(what="what is copied", pointer="/path", hint=_WHERE_IT_IS, files=1 << 40, bytes=1 << 60)
 
 
 def contents_of(root: Path, files: str) -> Path:

@@ -21,12 +21,12 @@ from pydantic import Field, StrictInt, StrictStr, field_validator
 from parallelrun_core.azure import bindings
 from parallelrun_core.azure.draft import Draft
 from parallelrun_core.azure.environment import read_environment, read_file
-from parallelrun_core.azure.findings import Findings, Location, as_mapping, quoted
+from parallelrun_core.azure.findings import DocumentLocation, Findings, as_mapping, quoted
 from parallelrun_core.azure.invocation import DATA, MODEL
 from parallelrun_core.azure.named import named_code
-from parallelrun_core.azure.part import Part
+from parallelrun_core.azure.part import DocumentPart
 from parallelrun_core.azure.scope import PipelineScope
-from parallelrun_core.azure.v2_models import MODEL_TYPES, Count, Label, Resources, RetrySettings, Threshold
+from parallelrun_core.azure.v2_models import MODEL_TYPES, Count, Label, Resources, Threshold, V2RetrySettings
 from parallelrun_core.azure.v2_reader import note_compute, note_placing
 from parallelrun_core.azure.v2_step import StepReader
 from parallelrun_core.spec.fields import MiniBatchSize, checked_file_name
@@ -42,14 +42,14 @@ _SAME: Final = ("max_concurrency_per_instance", "mini_batch_size", "output_actio
 """Settings that a job spec has under the same names."""
 
 
-class CodeConfiguration(Part):
+class CodeConfiguration(DocumentPart):
     """The scoring script."""
 
     code: StrictStr | None = None
     scoring_script: Annotated[StrictStr, Field(min_length=1)]
 
 
-class Settings(Part):
+class DeploymentSettings(DocumentPart):
     """The fields below `settings`, or in earlier documents beside it."""
 
     max_concurrency_per_instance: Count | None = None
@@ -84,7 +84,7 @@ class Settings(Part):
         return value if value is None else checked_file_name(value)
 
 
-class Deployment(Settings):
+class DeploymentDocument(DeploymentSettings):
     """A deployment of a model."""
 
     schema_: Any = Field(default=None, alias="$schema")
@@ -104,7 +104,7 @@ class Deployment(Settings):
     outputs: dict[str, Any] | None = None
 
 
-class PipelineDeployment(Part):
+class PipelineDeployment(DocumentPart):
     """A deployment of a pipeline."""
 
     schema_: Any = Field(default=None, alias="$schema")
@@ -121,7 +121,9 @@ class PipelineDeployment(Part):
     outputs: dict[str, Any] | None = None
 
 
-def pipeline_of(document: Mapping[str, Any], location: Location, findings: Findings) -> tuple[dict[str, Any], Location]:
+def pipeline_of(
+    document: Mapping[str, Any], location: DocumentLocation, findings: Findings
+) -> tuple[dict[str, Any], DocumentLocation]:
     """The pipeline job that a deployment of a pipeline is, with the inputs of an invocation, and its location."""
     deployment = findings.validate(PipelineDeployment, document, location.pointer)
     if deployment is None or (deployment.component is None) == (deployment.job_definition is None):
@@ -152,22 +154,24 @@ def pipeline_of(document: Mapping[str, Any], location: Location, findings: Findi
     }, location
 
 
-def _job_definition(value: Any, location: Location, findings: Findings) -> tuple[dict[str, Any], Location]:
+def _job_definition(
+    value: Any, location: DocumentLocation, findings: Findings
+) -> tuple[dict[str, Any], DocumentLocation]:
     """The pipeline job that a deployment names, and its location: its relative paths start from its own folder."""
     where = location.below("job_definition")
     if isinstance(value, str):
         beside = Path(location.absolute(value)).parent if location.folder is not None else None
         value = read_file(value, where, findings)
-        where = Location(where.pointer, beside)
+        where = DocumentLocation(where.pointer, beside)
     findings.check()
     return dict(as_mapping(value, where.pointer, findings)), where
 
 
-def read_deployment(document: Mapping[str, Any], location: Location, findings: Findings) -> Draft:
+def read_deployment(document: Mapping[str, Any], location: DocumentLocation, findings: Findings) -> Draft:
     """The job that a deployment of a model is, with the data of an invocation."""
     reader = StepReader(findings, default=location.pointer)
     _refuse_others(document, location, findings)
-    deployment = findings.validate(Deployment, document, location.pointer)
+    deployment = findings.validate(DeploymentDocument, document, location.pointer)
     if deployment is None:
         return reader.draft
     reader.put_labels(deployment.name or deployment.endpoint_name, deployment.description, deployment.tags, location)
@@ -180,7 +184,7 @@ def read_deployment(document: Mapping[str, Any], location: Location, findings: F
     return draft
 
 
-def _refuse_others(document: Mapping[str, Any], location: Location, findings: Findings) -> None:
+def _refuse_others(document: Mapping[str, Any], location: DocumentLocation, findings: Findings) -> None:
     """Refuse what has no job in it: endpoints, and deployments that answer requests one by one."""
     schema = str(document.get("$schema", "")).lower()
     if "auth_mode" in document or schema.endswith("endpoint.schema.json"):
@@ -191,9 +195,9 @@ def _refuse_others(document: Mapping[str, Any], location: Location, findings: Fi
     findings.check()
 
 
-def _put_settings(deployment: Deployment, location: Location, draft: Draft, findings: Findings) -> None:
+def _put_settings(deployment: DeploymentDocument, location: DocumentLocation, draft: Draft, findings: Findings) -> None:
     below = location.below("settings")
-    newer = findings.validate(Settings, deployment.settings or {}, below.pointer) or Settings()
+    newer = findings.validate(DeploymentSettings, deployment.settings or {}, below.pointer) or DeploymentSettings()
     for name in (
         "max_concurrency_per_instance",
         "mini_batch_size",
@@ -206,7 +210,7 @@ def _put_settings(deployment: Deployment, location: Location, draft: Draft, find
     name, pointer = _either("output_file_name", newer, deployment, location)
     draft.put("append_row_file_name", name or _OUTPUT_FILE, pointer)
     raw, pointer = _either("retry_settings", newer, deployment, location)
-    retries = findings.validate(RetrySettings, raw or {}, pointer) or RetrySettings()
+    retries = findings.validate(V2RetrySettings, raw or {}, pointer) or V2RetrySettings()
     tries = _RETRIES if retries.max_retries is None else retries.max_retries
     draft.put("run_max_try", tries + 1, f"{pointer}/max_retries")
     draft.put("run_invocation_timeout", retries.timeout or _TIMEOUT_S, f"{pointer}/timeout")
@@ -216,7 +220,9 @@ def _put_settings(deployment: Deployment, location: Location, draft: Draft, find
     note_placing({name: value for name, value in requested if name != "instance_count"}, resources, findings)
 
 
-def _either(name: str, newer: Settings, older: Settings, location: Location) -> tuple[Any, str]:
+def _either(
+    name: str, newer: DeploymentSettings, older: DeploymentSettings, location: DocumentLocation
+) -> tuple[Any, str]:
     """A setting, from below `settings` or from beside it, and where it is."""
     value = getattr(newer, name)
     if value is not None:
@@ -224,7 +230,7 @@ def _either(name: str, newer: Settings, older: Settings, location: Location) -> 
     return getattr(older, name), location.at(name)
 
 
-def _put_script(deployment: Deployment, location: Location, draft: Draft, findings: Findings) -> None:
+def _put_script(deployment: DeploymentDocument, location: DocumentLocation, draft: Draft, findings: Findings) -> None:
     where = location.below("code_configuration")
     if deployment.code_configuration is not None:
         code = findings.validate(CodeConfiguration, deployment.code_configuration, where.pointer)
@@ -250,7 +256,7 @@ def _put_script(deployment: Deployment, location: Location, draft: Draft, findin
     draft.put("environment_variables", variables, location.at("environment_variables"))
 
 
-def _model(deployment: Deployment) -> dict[str, Any]:
+def _model(deployment: DeploymentDocument) -> dict[str, Any]:
     """The model as an input: by its path, or by its name."""
     model = deployment.model if isinstance(deployment.model, dict) else {"path": deployment.model}
     fields = {name: value for name, value in model.items() if name in ("path", "type") and value is not None}
@@ -259,7 +265,7 @@ def _model(deployment: Deployment) -> dict[str, Any]:
     return {"type": MODEL_TYPES[0], **fields}
 
 
-def _put_data(deployment: Deployment, location: Location, draft: Draft, findings: Findings) -> None:
+def _put_data(deployment: DeploymentDocument, location: DocumentLocation, draft: Draft, findings: Findings) -> None:
     """The data of an invocation, the model, and the folder of the output."""
     where = location.below("inputs")
     raw = {name: {"path": each} if isinstance(each, str) else each for name, each in (deployment.inputs or {}).items()}
@@ -286,7 +292,7 @@ def _put_data(deployment: Deployment, location: Location, draft: Draft, findings
     _put_output(deployment, location.below("outputs"), draft, findings)
 
 
-def _put_output(deployment: Deployment, location: Location, draft: Draft, findings: Findings) -> None:
+def _put_output(deployment: DeploymentDocument, location: DocumentLocation, draft: Draft, findings: Findings) -> None:
     scope = PipelineScope(findings)
     outputs = bindings.pipeline_outputs(deployment.outputs or {}, scope, location)
     if len(outputs) > 1:

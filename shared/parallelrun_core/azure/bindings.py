@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from difflib import get_close_matches
 from typing import Any, Final
 
-from parallelrun_core.azure.findings import Findings, Location, quoted
+from parallelrun_core.azure.findings import DocumentLocation, Findings, quoted
 from parallelrun_core.azure.literals import read_literal
 from parallelrun_core.azure.named import named_input
 from parallelrun_core.azure.scope import LATER, STAND_IN, Fields, Later, PipelineScope
@@ -63,14 +63,14 @@ def _explain(expression: str, kind: str, pointer: str, findings: Findings) -> No
 # Inputs
 
 
-def pipeline_inputs(raw: Mapping[str, Any], location: Location, findings: Findings) -> dict[str, Fields | None]:
+def pipeline_inputs(raw: Mapping[str, Any], location: DocumentLocation, findings: Findings) -> dict[str, Fields | None]:
     """The inputs of a pipeline; None for one that is optional and not given."""
     names = _unique(raw, location, findings)
     return {name: _input(value, None, PipelineScope(findings), location.below(name)) for name, value in names.items()}
 
 
 def step_inputs(
-    raw: Mapping[str, Any], declared: Mapping[str, GivenInput] | None, scope: PipelineScope, location: Location
+    raw: Mapping[str, Any], declared: Mapping[str, GivenInput] | None, scope: PipelineScope, location: DocumentLocation
 ) -> dict[str, Fields]:
     """The inputs of a step as the job spec has them; those that are optional and not given are left out.
 
@@ -90,7 +90,7 @@ def step_inputs(
     return resolved
 
 
-def declarations(raw: Mapping[str, Any], location: Location, findings: Findings) -> dict[str, GivenInput]:
+def declarations(raw: Mapping[str, Any], location: DocumentLocation, findings: Findings) -> dict[str, GivenInput]:
     """The inputs that a component declares."""
     declared = {}
     for name, value in _unique(raw, location, findings).items():
@@ -102,7 +102,11 @@ def declarations(raw: Mapping[str, Any], location: Location, findings: Findings)
 
 
 def _declared(
-    raw: Mapping[str, Any], declared: Mapping[str, Any] | None, scope: PipelineScope, location: Location, kind: str
+    raw: Mapping[str, Any],
+    declared: Mapping[str, Any] | None,
+    scope: PipelineScope,
+    location: DocumentLocation,
+    kind: str,
 ) -> Mapping[str, Any]:
     entries = _unique(raw, location, scope.findings)
     for name in entries if declared is not None else ():
@@ -118,7 +122,7 @@ def _declared(
     return entries
 
 
-def _input(value: Any, declared: GivenInput | None, scope: PipelineScope, location: Location) -> Fields | None:
+def _input(value: Any, declared: GivenInput | None, scope: PipelineScope, location: DocumentLocation) -> Fields | None:
     entry = GivenInput()
     if isinstance(value, dict):
         checked = scope.findings.validate(GivenInput, value, location.pointer)
@@ -145,7 +149,7 @@ def _input(value: Any, declared: GivenInput | None, scope: PipelineScope, locati
 
 
 def _bound_or_local(
-    value: Any, kind: str | None, *, is_path: bool, scope: PipelineScope, location: Location
+    value: Any, kind: str | None, *, is_path: bool, scope: PipelineScope, location: DocumentLocation
 ) -> Fields | None:
     """The input that a value is bound to, or a literal, or a path."""
     if is_expression(value):
@@ -164,7 +168,7 @@ def _bound_or_local(
     return {"path": path} if path is not None else None
 
 
-def _bound(value: str, *, is_path: bool, scope: PipelineScope, location: Location) -> Fields | None:
+def _bound(value: str, *, is_path: bool, scope: PipelineScope, location: DocumentLocation) -> Fields | None:
     """The input that an expression stands for: the pipeline's, or what a step makes."""
     where = location.at("path") if is_path else location.pointer
     if scope.steps is not None and only_expression(value) is None:
@@ -183,7 +187,7 @@ def _bound(value: str, *, is_path: bool, scope: PipelineScope, location: Locatio
 
 
 def _overlay(
-    base: Fields, entry: GivenInput, declared: GivenInput | None, location: Location, findings: Findings
+    base: Fields, entry: GivenInput, declared: GivenInput | None, location: DocumentLocation, findings: Findings
 ) -> Fields | None:
     """The input with the type and mode of the step, else of its component, else of the pipeline."""
     kind = entry.type or (declared.type if declared else None) or base.get("type") or "uri_folder"
@@ -242,7 +246,7 @@ def step_output(
 # Outputs
 
 
-def pipeline_outputs(raw: Mapping[str, Any], scope: PipelineScope, location: Location) -> dict[str, Fields]:
+def pipeline_outputs(raw: Mapping[str, Any], scope: PipelineScope, location: DocumentLocation) -> dict[str, Fields]:
     """The outputs of a pipeline."""
     names = _unique(raw, location, scope.findings)
     return {name: _output(name, value, None, scope, location.below(name)) for name, value in names.items()}
@@ -252,7 +256,7 @@ def step_outputs(
     raw: Mapping[str, Any],
     declared: Mapping[str, Any] | None,
     scope: PipelineScope,
-    location: Location,
+    location: DocumentLocation,
     *,
     has_artifacts: bool = False,
 ) -> dict[str, Fields]:
@@ -273,7 +277,7 @@ def step_outputs(
     return fields
 
 
-def _output(name: str, value: Any, declared: Any, scope: PipelineScope, location: Location) -> Fields:
+def _output(name: str, value: Any, declared: Any, scope: PipelineScope, location: DocumentLocation) -> Fields:
     document = {"path": value} if is_expression(value) else {} if value is None else value
     entry = scope.findings.validate(GivenOutput, document, location.pointer)
     below = scope.findings.validate(GivenOutput, declared or {}, location.pointer)
@@ -298,7 +302,9 @@ def _output(name: str, value: Any, declared: Any, scope: PipelineScope, location
     return fields | _asset_of(entry, below, kind, location, scope.findings)
 
 
-def _asset_of(output: GivenOutput, below: GivenOutput, kind: str, location: Location, findings: Findings) -> Fields:
+def _asset_of(
+    output: GivenOutput, below: GivenOutput, kind: str, location: DocumentLocation, findings: Findings
+) -> Fields:
     """The asset that an output becomes, if it has a name."""
     name, version = (
         str(label) if label is not None else ""
@@ -316,7 +322,7 @@ def _asset_of(output: GivenOutput, below: GivenOutput, kind: str, location: Loca
     return {"asset": {"name": name, "version": version, "type": "uri_file" if kind in LITERAL_TYPES else kind}}
 
 
-def _output_path(path: str, kind: str, location: Location, findings: Findings) -> Fields:
+def _output_path(path: str, kind: str, location: DocumentLocation, findings: Findings) -> Fields:
     if _DEFAULT_DATASTORE.search(path) and location_of(path).kind == DATASTORE:
         # Scripts and people look for the file by its name.
         findings.note(
@@ -353,7 +359,7 @@ def setting(value: Any, step_inputs_by_name: Mapping[str, Fields], scope: Pipeli
     return bound["value"]
 
 
-def _unique(raw: Mapping[Any, Any], location: Location, findings: Findings) -> dict[str, Any]:
+def _unique(raw: Mapping[Any, Any], location: DocumentLocation, findings: Findings) -> dict[str, Any]:
     """The entries whose name can be bound, each name once."""
     entries: dict[str, Any] = {}
     for name, value in raw.items():
@@ -368,7 +374,7 @@ def _unique(raw: Mapping[Any, Any], location: Location, findings: Findings) -> d
     return entries
 
 
-def _path(path: str, location: Location, findings: Findings, *, is_written: bool = False) -> str | None:
+def _path(path: str, location: DocumentLocation, findings: Findings, *, is_written: bool = False) -> str | None:
     try:
         return location.absolute(checked_path(path, is_written=is_written))
     except ValueError as error:
@@ -378,5 +384,5 @@ def _path(path: str, location: Location, findings: Findings, *, is_written: bool
     return None
 
 
-def _dotted(location: Location) -> str:
+def _dotted(location: DocumentLocation) -> str:
     return location.pointer.strip("/").replace("/", ".")

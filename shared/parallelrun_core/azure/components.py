@@ -7,12 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from parallelrun_core.azure.environment import read_file
-from parallelrun_core.azure.findings import Findings, Location, as_mapping
+from parallelrun_core.azure.findings import DocumentLocation, Findings, as_mapping
 from parallelrun_core.azure.named import named_component
 from parallelrun_core.storage.location import LOCAL, location_of
 
 
-def open_component(component: Any, where: Location, findings: Findings) -> tuple[dict[str, Any], Location]:
+def open_component(
+    component: Any, where: DocumentLocation, findings: Findings
+) -> tuple[dict[str, Any], DocumentLocation]:
     """The document of a component, and the location from which it is read.
 
     Args:

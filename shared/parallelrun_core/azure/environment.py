@@ -7,7 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
-from parallelrun_core.azure.findings import Findings, Location
+from parallelrun_core.azure.findings import DocumentLocation, Findings
 from parallelrun_core.azure.named import named_environment
 from parallelrun_core.computes.images import BUILD_NOTE, NOTE, OWN_PYTHON
 from parallelrun_core.errors import InvalidInput
@@ -25,7 +25,9 @@ _AS_THEY_ARE: Final = ("pip", "index_url", "extra_index_urls", "find_links", "pr
 """Fields of ours, which are checked with the job spec."""
 
 
-def read_environment(value: Any, location: Location, findings: Findings) -> tuple[dict[str, Any], dict[str, str]]:
+def read_environment(
+    value: Any, location: DocumentLocation, findings: Findings
+) -> tuple[dict[str, Any], dict[str, str]]:
     """The environment, as the job spec has it, and the variables that come with it."""
     if isinstance(value, str):
         value, location = _named(value, location, findings)
@@ -56,7 +58,7 @@ def read_environment(value: Any, location: Location, findings: Findings) -> tupl
     ) or {}
 
 
-def stand_in_for_image(image: object, location: Location, findings: Findings) -> dict[str, Any] | None:
+def stand_in_for_image(image: object, location: DocumentLocation, findings: Findings) -> dict[str, Any] | None:
     """Return what the site file says of environments with this image, as a document has it; None if it says nothing."""
     if findings.names is None or not isinstance(image, str) or not image:
         return None
@@ -73,7 +75,7 @@ def note_image(pointer: str, findings: Findings) -> None:
     findings.note(pointer, NOTE)
 
 
-def read_build(value: Any, location: Location, findings: Findings) -> dict[str, Any]:
+def read_build(value: Any, location: DocumentLocation, findings: Findings) -> dict[str, Any]:
     """A Dockerfile and its folder, which is absolute from here on, or stored already; empty if it is out of reach."""
     if not isinstance(value, dict) or not isinstance(value.get("path"), str):
         findings.wrong(location.pointer, "it lacks the folder that its Dockerfile copies from", "as in path: ./docker")
@@ -90,7 +92,7 @@ def read_build(value: Any, location: Location, findings: Findings) -> dict[str, 
     return {**value, "path": path}
 
 
-def read_conda_file(value: Any, location: Location, findings: Findings) -> dict[str, Any]:
+def read_conda_file(value: Any, location: DocumentLocation, findings: Findings) -> dict[str, Any]:
     """A conda environment: the mapping itself, or the content of the named file."""
     if isinstance(value, str):
         value = read_file(value, location, findings)
@@ -110,7 +112,7 @@ def read_conda_file(value: Any, location: Location, findings: Findings) -> dict[
     return value
 
 
-def read_file(path: str, location: Location, findings: Findings) -> Any:
+def read_file(path: str, location: DocumentLocation, findings: Findings) -> Any:
     """A YAML file that a document names; None, with a problem, when it can't be read."""
     if location.folder is None:
         message = f"the file {path!r} is not available: this document came over the network"
@@ -127,13 +129,13 @@ def read_file(path: str, location: Location, findings: Findings) -> Any:
     return None
 
 
-def _named(name: str, location: Location, findings: Findings) -> tuple[Any, Location]:
+def _named(name: str, location: DocumentLocation, findings: Findings) -> tuple[Any, DocumentLocation]:
     name = findings.place(name)
     named = named_environment(name, location, findings)
     if named is not None:
         if named["name"]:
             findings.note(location.pointer, f"the environment is azureml:{named['name']}")
-        return named, Location(location.pointer, None)
+        return named, DocumentLocation(location.pointer, None)
     if location_of(name).kind == "azureml":
         findings.note(location.pointer, f"an environment of Azure ML is not built here: {OWN_PYTHON}")
         return None, location
@@ -147,4 +149,4 @@ def _named(name: str, location: Location, findings: Findings) -> tuple[Any, Loca
         return None, location
     environment = read_file(name, location, findings)
     beside = Path(location.absolute(name)).parent if location.folder is not None else None
-    return environment, Location(location.pointer, beside)
+    return environment, DocumentLocation(location.pointer, beside)

@@ -105,7 +105,7 @@ def relocated(problem: Problem, origins: Mapping[str, str], default: str = "") -
 
 
 @dataclass(frozen=True)
-class Location:
+class DocumentLocation:
     """The place of a part of a document, and the folder that its relative paths start from."""
 
     pointer: str
@@ -115,8 +115,8 @@ class Location:
     def at(self, *names: str | int) -> str:
         return "/".join([self.pointer, *map(str, names)])
 
-    def below(self, *names: str | int) -> Location:
-        return Location(self.at(*names), self.folder)
+    def below(self, *names: str | int) -> DocumentLocation:
+        return DocumentLocation(self.at(*names), self.folder)
 
     def absolute(self, path: str) -> str:
         """A path of the document, made absolute where it can be."""

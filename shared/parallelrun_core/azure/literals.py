@@ -8,14 +8,14 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any, Final
 
-from parallelrun_core.azure.findings import Findings, Location, quoted
+from parallelrun_core.azure.findings import DocumentLocation, Findings, quoted
 from parallelrun_core.azure.v2_models import LITERAL_TYPES, GivenInput
 
 _WHOLE: Final = re.compile(r"[+-]?[0-9]{1,18}")
 
 
 def read_literal(
-    value: Any, kind: str | None, declared: GivenInput | None, location: Location, findings: Findings
+    value: Any, kind: str | None, declared: GivenInput | None, location: DocumentLocation, findings: Findings
 ) -> dict[str, Any] | None:
     """The input, as the job spec has it; None, with a problem, when it doesn't have its declared type."""
     if not isinstance(value, bool | int | float | str):

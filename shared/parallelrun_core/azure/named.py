@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from parallelrun_core.azure.findings import Findings, Location
+from parallelrun_core.azure.findings import DocumentLocation, Findings
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.names.assets import (
     MODEL_TYPES,
@@ -17,7 +17,7 @@ from parallelrun_core.names.assets import (
 )
 
 
-def named_input(text: str, kind: str | None, location: Location, findings: Findings) -> dict[str, Any] | None:
+def named_input(text: str, kind: str | None, location: DocumentLocation, findings: Findings) -> dict[str, Any] | None:
     """The input for which a text is the name of data or of a model, as the job spec has it.
 
     Args:
@@ -39,7 +39,7 @@ def named_input(text: str, kind: str | None, location: Location, findings: Findi
     return {**fields, "model": model if model in MODEL_TYPES else MODEL_TYPES[0]} if asset.type == "model" else fields
 
 
-def named_component(text: str, location: Location, findings: Findings) -> dict[str, Any] | None:
+def named_component(text: str, location: DocumentLocation, findings: Findings) -> dict[str, Any] | None:
     """The document of the component that a text names; None if nobody can be asked, or, with a problem, if there is
     none."""
     asset = _named("component", text, location, findings)
@@ -49,7 +49,7 @@ def named_component(text: str, location: Location, findings: Findings) -> dict[s
     return dict(asset.content["document"])
 
 
-def named_environment(text: str, location: Location, findings: Findings) -> dict[str, Any] | None:
+def named_environment(text: str, location: DocumentLocation, findings: Findings) -> dict[str, Any] | None:
     """The environment that a text names, as a document has it; None if there is none, which is no error: Azure ML has
     many of its own, that nobody here can know. Of one with that name, the version must be right."""
     if findings.names is None or reference_of(text) is None:
@@ -64,7 +64,7 @@ def named_environment(text: str, location: Location, findings: Findings) -> dict
     return {**asset.content, "name": f"{asset.name}:{asset.version}" if asset.name else ""}
 
 
-def named_code(text: str, location: Location, findings: Findings) -> str | None:
+def named_code(text: str, location: DocumentLocation, findings: Findings) -> str | None:
     """The folder of the code that a text names, or its name, for whoever accepts the job; None if it names none."""
     if stored_code(text):
         return findings.place(text)
@@ -72,7 +72,7 @@ def named_code(text: str, location: Location, findings: Findings) -> str | None:
     return findings.place(str(asset.content["path"])) if asset is not None else None
 
 
-def _named(kind: str, text: str, location: Location, findings: Findings) -> Asset | None:
+def _named(kind: str, text: str, location: DocumentLocation, findings: Findings) -> Asset | None:
     if findings.names is None or reference_of(text) is None:
         return None
     return _first((kind,), text, findings.names, location.pointer, findings)

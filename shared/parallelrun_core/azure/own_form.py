@@ -7,14 +7,14 @@ from typing import Any
 
 from parallelrun_core.azure.draft import Draft
 from parallelrun_core.azure.environment import note_image, read_build, read_conda_file, read_environment
-from parallelrun_core.azure.findings import Findings, Location
+from parallelrun_core.azure.findings import DocumentLocation, Findings
 from parallelrun_core.azure.named import named_code, named_environment, named_input
 from parallelrun_core.mltable.own_options import with_own_options
 from parallelrun_core.names.assets import MODEL_TYPES
 from parallelrun_core.spec.data_defaults import OWN
 
 
-def read_own(document: Mapping[str, Any], location: Location, findings: Findings) -> Draft:
+def read_own(document: Mapping[str, Any], location: DocumentLocation, findings: Findings) -> Draft:
     """A job spec, with the content of the file that its environment names."""
     draft = Draft(dict(document), default=location.pointer, data_defaults=OWN)
     if findings.names is not None:
@@ -48,7 +48,7 @@ def _put_table_options(fields: dict[str, Any]) -> None:
     }
 
 
-def _put_named(draft: Draft, location: Location, findings: Findings) -> None:
+def _put_named(draft: Draft, location: DocumentLocation, findings: Findings) -> None:
     """Put what names of assets stand for in their place."""
     fields = draft.fields
     if isinstance(fields.get("inputs"), str):
@@ -69,7 +69,7 @@ def _put_named(draft: Draft, location: Location, findings: Findings) -> None:
         fields["code"] = named_code(fields["code"], location.below("code"), findings) or fields["code"]
 
 
-def _named_input(entry: object, location: Location, findings: Findings) -> object:
+def _named_input(entry: object, location: DocumentLocation, findings: Findings) -> object:
     """An input of our own form, with the path that stands for its name."""
     fields = {"path": entry} if isinstance(entry, str) else entry
     if not isinstance(fields, dict) or not isinstance(fields.get("path"), str):

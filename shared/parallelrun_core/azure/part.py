@@ -7,7 +7,7 @@ from pydantic import ConfigDict
 from parallelrun_core.described import Strict
 
 
-class Part(Strict):
+class DocumentPart(Strict):
     """Part of a document. Most services import these models and never use them, so they are built on first use."""
 
     model_config = ConfigDict(protected_namespaces=(), defer_build=True)

@@ -28,7 +28,7 @@ class Later(NamedTuple):
     """The name of that output or input."""
 
 
-class TooLarge(InvalidInput):
+class DocumentTooLarge(InvalidInput):
     """Pipelines are in pipelines without an end, or have too many or too large steps: nothing more of them is read."""
 
 
@@ -52,7 +52,7 @@ class Budget:
         self.steps -= steps
         if self.steps < 0:
             message = f"it has more than {MAX_STEPS_READ:,} steps with those of the pipelines in it"
-            raise TooLarge.at(pointer, message, "make several pipelines of it")
+            raise DocumentTooLarge.at(pointer, message, "make several pipelines of it")
 
     def take_text(self, document: Any, pointer: str) -> None:
         """Count what a component has, or what a step is made of.
@@ -63,7 +63,9 @@ class Budget:
         self.text -= len(repr(document))
         if self.text < 0:
             message = f"with what its steps refer to, the pipeline has more than {MAX_TEXT >> 20} MiB"
-            raise TooLarge.at(pointer, message, "make components and environments smaller, or several pipelines of it")
+            raise DocumentTooLarge.at(
+                pointer, message, "make components and environments smaller, or several pipelines of it"
+            )
 
 
 @dataclass

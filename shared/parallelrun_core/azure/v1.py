@@ -22,10 +22,10 @@ from pydantic import Field, StrictBool, StrictInt, StrictStr, field_validator, m
 
 from parallelrun_core.azure.draft import Draft
 from parallelrun_core.azure.environment import read_environment, read_file
-from parallelrun_core.azure.findings import Findings, Location, as_mapping
+from parallelrun_core.azure.findings import DocumentLocation, Findings, as_mapping
 from parallelrun_core.azure.forms import CONFIG
 from parallelrun_core.azure.named import named_input
-from parallelrun_core.azure.part import Part
+from parallelrun_core.azure.part import DocumentPart
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.names.computes import NOTE
 from parallelrun_core.spec.data_defaults import LEFTOVERS
@@ -44,7 +44,7 @@ _STEP_NAME: Final = re.compile(r"[a-z][a-z0-9-]{1,30}[a-z0-9]")
 _CONDA_IN_FOLDER: Final = "conda_dependencies.yml"
 
 
-class Config(Part):
+class Config(DocumentPart):
     """The fields of a `ParallelRunConfig` (reference §1.1)."""
 
     environment: Any = None
@@ -101,7 +101,7 @@ class Config(Part):
         return self
 
 
-class GivenData(Part):
+class GivenData(DocumentPart):
     """An input of a step: by its path, or as a v1 `DataReference` names what is in a datastore."""
 
     name: StrictStr | None = None
@@ -136,7 +136,7 @@ class GivenData(Part):
         return self.path or in_datastore(self.datastore or "", (self.path_on_datastore or "").strip("/"))
 
 
-class StepDocument(Part):
+class StepDocument(DocumentPart):
     """The whole document."""
 
     parallel_run_config: Any
@@ -149,7 +149,7 @@ class StepDocument(Part):
     allow_reuse: StrictBool | None = None
 
 
-def read_v1(document: Mapping[str, Any], location: Location, findings: Findings) -> Draft:
+def read_v1(document: Mapping[str, Any], location: DocumentLocation, findings: Findings) -> Draft:
     """The job that a v1 document describes."""
     step = findings.validate(StepDocument, document, location.pointer)
     here = location.below(CONFIG)
@@ -165,7 +165,7 @@ def read_v1(document: Mapping[str, Any], location: Location, findings: Findings)
 # The configuration
 
 
-def _put_config(config: Config, location: Location, draft: Draft, findings: Findings) -> None:
+def _put_config(config: Config, location: DocumentLocation, draft: Draft, findings: Findings) -> None:
     same = (
         "error_threshold", "output_action", "mini_batch_size", "description", "logging_level", "run_max_try",
         "run_invocation_timeout", "append_row_file_name", "allowed_failed_percent", "partition_keys",
@@ -194,7 +194,9 @@ def _put_config(config: Config, location: Location, draft: Draft, findings: Find
     draft.put("entry_script", script, location.at("entry_script"))
 
 
-def environment_of(config: Config, location: Location, findings: Findings) -> tuple[dict[str, Any], dict[str, str]]:
+def environment_of(
+    config: Config, location: DocumentLocation, findings: Findings
+) -> tuple[dict[str, Any], dict[str, str]]:
     """The environment as the job spec has it, and the variables that come with it."""
     if config.environment_dir_path is not None:
         file = str(Path(config.environment_dir_path) / _CONDA_IN_FOLDER)
@@ -231,7 +233,7 @@ def _as_v2(environment: object) -> object:
 # The step
 
 
-def _put_step(step: StepDocument, location: Location, draft: Draft, findings: Findings) -> None:
+def _put_step(step: StepDocument, location: DocumentLocation, draft: Draft, findings: Findings) -> None:
     if step.name is not None and not _STEP_NAME.fullmatch(step.name):
         form = "3 to 32 lowercase letters, digits and '-', starting with a letter and not ending with '-'"
         message = f"{step.name!r} is not a valid step name: {form}"
@@ -257,7 +259,7 @@ def _put_step(step: StepDocument, location: Location, draft: Draft, findings: Fi
         findings.note(location.at("allow_reuse"), "the result of an earlier job is never reused")
 
 
-def _put_outputs(step: StepDocument, location: Location, draft: Draft) -> None:
+def _put_outputs(step: StepDocument, location: DocumentLocation, draft: Draft) -> None:
     """The folder of the rows, which may be one of the named outputs, and these."""
     draft.put("outputs", step.outputs, location.at("outputs"))
     name = bound_name(step.output or "", "outputs")
@@ -267,7 +269,9 @@ def _put_outputs(step: StepDocument, location: Location, draft: Draft) -> None:
         draft.put("output", location.absolute(step.output), location.at("output"))
 
 
-def _inputs(value: Any, prefix: str, location: Location, draft: Draft, findings: Findings) -> dict[str, dict[str, Any]]:
+def _inputs(
+    value: Any, prefix: str, location: DocumentLocation, draft: Draft, findings: Findings
+) -> dict[str, dict[str, Any]]:
     """Inputs by name; unnamed ones get a numbered name. Puts their origins into the draft."""
     if isinstance(value, str):
         value = [value]
@@ -315,7 +319,7 @@ def _name_of(entry: object) -> str | None:
     return name if isinstance(name, str) else None
 
 
-def _arguments(arguments: list[Any], location: Location, findings: Findings) -> str:
+def _arguments(arguments: list[Any], location: DocumentLocation, findings: Findings) -> str:
     """The arguments as one string, quoted as for a shell."""
     pointer = location.at("arguments")
     words = []

@@ -12,7 +12,7 @@ from typing import Any
 from parallelrun_core.azure import bindings
 from parallelrun_core.azure.components import open_component
 from parallelrun_core.azure.draft import Draft
-from parallelrun_core.azure.findings import Findings, Location, as_mapping
+from parallelrun_core.azure.findings import DocumentLocation, Findings, as_mapping
 from parallelrun_core.azure.forms import is_command_job
 from parallelrun_core.azure.pipelines.draft import PipelineDraft
 from parallelrun_core.azure.pipelines.header import read_header
@@ -26,7 +26,7 @@ from parallelrun_core.azure.v2_step import StepReader
 from parallelrun_core.errors import InvalidInput
 
 
-def read_v2(document: Mapping[str, Any], location: Location, findings: Findings) -> Draft | PipelineDraft:
+def read_v2(document: Mapping[str, Any], location: DocumentLocation, findings: Findings) -> Draft | PipelineDraft:
     """The job or the pipeline that a v2 document describes."""
     kind = str(document.get("type", "pipeline" if "jobs" in document else "")).lower()
     if kind == "pipeline":
@@ -43,7 +43,7 @@ def read_v2(document: Mapping[str, Any], location: Location, findings: Findings)
 # Pipelines and components
 
 
-def _is_one_parallel_step(document: Mapping[str, Any], location: Location) -> bool:
+def _is_one_parallel_step(document: Mapping[str, Any], location: DocumentLocation) -> bool:
     """Return whether this pipeline is a job by itself. One whose steps can't be read is none."""
     jobs = document.get("jobs")
     steps = [step for step in jobs.values() if step is not None] if isinstance(jobs, dict) else []
@@ -57,7 +57,7 @@ def _is_one_parallel_step(document: Mapping[str, Any], location: Location) -> bo
     return kind == "parallel"
 
 
-def _read_one_step(document: Mapping[str, Any], location: Location, findings: Findings) -> Draft:
+def _read_one_step(document: Mapping[str, Any], location: DocumentLocation, findings: Findings) -> Draft:
     fields, settings = header = read_header(document, location, findings)
     jobs = as_mapping(document.get("jobs"), location.at("jobs"), findings)
     name, step = next((str(name), step) for name, step in jobs.items() if step is not None)
@@ -77,7 +77,9 @@ def _read_one_step(document: Mapping[str, Any], location: Location, findings: Fi
     return reader.draft
 
 
-def _read_by_itself(kind: type[V2Reader], document: Mapping[str, Any], location: Location, findings: Findings) -> Draft:
+def _read_by_itself(
+    kind: type[V2Reader], document: Mapping[str, Any], location: DocumentLocation, findings: Findings
+) -> Draft:
     """A job or component by itself: its declared inputs have their own paths and values."""
     reader = kind(findings, default=location.pointer)
     label = document.get("display_name") or document.get("name")

@@ -11,8 +11,8 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import Field, StrictBool, StrictInt, StrictStr
 
 from parallelrun_core.azure.bindings import ARTIFACTS
-from parallelrun_core.azure.findings import Location
-from parallelrun_core.azure.part import Part
+from parallelrun_core.azure.findings import DocumentLocation
+from parallelrun_core.azure.part import DocumentPart
 from parallelrun_core.azure.v2_models import Label
 from parallelrun_core.azure.v2_reader import HINTS as COMMON_HINTS
 from parallelrun_core.azure.v2_reader import V2Reader, merged
@@ -44,13 +44,13 @@ _ALONE: Final = {
 """What a process of PyTorch finds that is the only one."""
 
 
-class Limits(Part):
+class CommandLimits(DocumentPart):
     """The limits of a command: how long it may run."""
 
     timeout: Annotated[StrictInt, Field(gt=0, le=MAX_SECONDS)] | None = None
 
 
-class Distribution(Part):
+class Distribution(DocumentPart):
     """The distribution of a command: how many processes run it. Here, it is one."""
 
     type: Literal["pytorch", "mpi", "tensorflow", "ray"]
@@ -70,7 +70,7 @@ class Distribution(Part):
         return {name: count for name, count in counts.items() if count is not None and count > 1}
 
 
-class Command(Part):
+class Command(DocumentPart):
     """The fields that a job, a step and a component share."""
 
     schema_: Any = Field(default=None, alias="$schema")
@@ -118,7 +118,7 @@ class CommandReader(V2Reader):
     kind = "command"
 
     def _put_fields(
-        self, raw: Mapping[str, Any], component: Mapping[str, Any], location: Location, where: Location
+        self, raw: Mapping[str, Any], component: Mapping[str, Any], location: DocumentLocation, where: DocumentLocation
     ) -> None:
         component = self._checked(CommandComponent, component, where)
         step = self._checked(CommandStep, raw, location)
@@ -140,14 +140,14 @@ class CommandReader(V2Reader):
         for document, origin in ((component, where), (step, location)):
             self._note_rest(document, origin)
 
-    def _checked(self, model: type[Command], raw: Mapping[str, Any], location: Location) -> dict[str, Any]:
+    def _checked(self, model: type[Command], raw: Mapping[str, Any], location: DocumentLocation) -> dict[str, Any]:
         """A step or component, checked by itself, with the values of the inputs that its settings are bound to."""
         fields = self._with_bound_values(raw, location, (), ("limits", "resources", "distribution"))
         is_open = not self._is_whole and (model is CommandComponent or raw.get("component") is not None)
         self.findings.validate(model, fields, location.pointer, _HINTS, ignores_unknown=is_open)
         return fields
 
-    def _check_inputs(self, location: Location) -> None:
+    def _check_inputs(self, location: DocumentLocation) -> None:
         """A command gets paths, and nobody reads what is behind them for it."""
         for name, fields in self._inputs.items():
             where = location.below("inputs", name)
@@ -166,7 +166,7 @@ class CommandReader(V2Reader):
             self._outputs[name] = {**self._outputs[name], "has_artifacts": True}
             self.draft.put("outputs", self._outputs, self.draft.origins["outputs"])
 
-    def _put_one_node(self, value: Any, location: Location) -> None:
+    def _put_one_node(self, value: Any, location: DocumentLocation) -> None:
         count = (value or {}).get("instance_count")
         if isinstance(count, int) and count > 1:
             at = location.at("instance_count")
@@ -174,12 +174,12 @@ class CommandReader(V2Reader):
             value = {**value, "instance_count": None}
         self._put_resources(value, location)
 
-    def _put_limits(self, value: Any, location: Location) -> None:
-        limits = self.findings.validate(Limits, value or {}, location.pointer, _HINTS)
+    def _put_limits(self, value: Any, location: DocumentLocation) -> None:
+        limits = self.findings.validate(CommandLimits, value or {}, location.pointer, _HINTS)
         if limits is not None:
             self.draft.put("run_invocation_timeout", limits.timeout, location.at("timeout"))
 
-    def _variables_of_one_process(self, value: Any, location: Location) -> dict[str, str]:
+    def _variables_of_one_process(self, value: Any, location: DocumentLocation) -> dict[str, str]:
         """Return what a process finds in its environment that was distributed to one."""
         if value is None:
             return {}
@@ -193,7 +193,7 @@ class CommandReader(V2Reader):
         self.findings.note(location.pointer, "the command runs as one process on one node")
         return _ALONE if distribution.type == "pytorch" else {}
 
-    def _note_rest(self, document: Mapping[str, Any], location: Location) -> None:
+    def _note_rest(self, document: Mapping[str, Any], location: DocumentLocation) -> None:
         if document.get("parent_job_name"):
             self.findings.note(location.at("parent_job_name"), "a job by itself has no parent here")
         if document.get("services"):

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, StrictBool, StrictInt, StrictStr, field_validator
 
-from parallelrun_core.azure.part import Part
+from parallelrun_core.azure.part import DocumentPart
 from parallelrun_core.spec.fields import MiniBatchSize
 
 _INT_MAX = 2**31 - 1
@@ -20,14 +20,14 @@ MODEL_TYPES = ("custom_model", "mlflow_model", "triton_model")
 TYPES = ("uri_folder", "uri_file", "mltable", *MODEL_TYPES, *LITERAL_TYPES)
 
 
-class RetrySettings(Part):
+class V2RetrySettings(DocumentPart):
     """Tries and their timeout."""
 
     max_retries: Annotated[StrictInt, Field(ge=0, le=_INT_MAX)] | None = None
     timeout: Annotated[StrictInt, Field(gt=0, le=259_200)] | None = None
 
 
-class Resources(Part):
+class Resources(DocumentPart):
     """The number of machines; their kind concerns Azure ML alone."""
 
     instance_count: Count | None = None
@@ -39,7 +39,7 @@ class Resources(Part):
     max_instance_count: StrictInt | None = None
 
 
-class Task(Part):
+class Task(DocumentPart):
     """The script and its environment."""
 
     type: StrictStr
@@ -51,7 +51,7 @@ class Task(Part):
     append_row_to: StrictStr | None = None
 
 
-class Identity(Part):
+class Identity(DocumentPart):
     """The identity under which the job runs in Azure ML."""
 
     type: Literal["managed", "managed_identity", "user_identity", "aml_token"]
@@ -61,7 +61,7 @@ class Identity(Part):
     msi_resource_id: Any = None
 
 
-class Parallel(Part):
+class V2Parallel(DocumentPart):
     """The fields that a step and a component share."""
 
     schema_: Any = Field(default=None, alias="$schema")
@@ -104,19 +104,19 @@ class Parallel(Part):
         return value
 
 
-class Step(Parallel):
+class V2Step(V2Parallel):
     """A parallel step of a pipeline."""
 
     component: Any = None
 
 
-class Component(Parallel):
+class V2Component(V2Parallel):
     """A parallel component: a step that declares its inputs and outputs."""
 
     instance_count: Count | None = None
 
 
-class Settings(Part):
+class V2Settings(DocumentPart):
     """The settings of a pipeline."""
 
     default_compute: StrictStr | None = None
@@ -128,7 +128,7 @@ class Settings(Part):
     on_finalize: StrictStr | None = None
 
 
-class Pipeline(Part):
+class V2Pipeline(DocumentPart):
     """A pipeline job."""
 
     schema_: Any = Field(default=None, alias="$schema")
@@ -151,7 +151,7 @@ class Pipeline(Part):
     is_deterministic: StrictBool | None = None
 
 
-class GivenInput(Part):
+class GivenInput(DocumentPart):
     """An input, given with its path or declared by a component."""
 
     type: (
@@ -185,7 +185,7 @@ class GivenInput(Part):
         return self.type in LITERAL_TYPES or (self.type is None and self.value is not None)
 
 
-class GivenOutput(Part):
+class GivenOutput(DocumentPart):
     """An output, given with its path or declared by a component."""
 
     type: (

@@ -11,7 +11,7 @@ from parallelrun_core.azure import bindings
 from parallelrun_core.azure.components import open_component
 from parallelrun_core.azure.draft import Draft
 from parallelrun_core.azure.environment import read_environment
-from parallelrun_core.azure.findings import Findings, Location, as_mapping
+from parallelrun_core.azure.findings import DocumentLocation, Findings, as_mapping
 from parallelrun_core.azure.named import named_code
 from parallelrun_core.azure.scope import Fields, PipelineScope
 from parallelrun_core.azure.v2_models import Identity, Resources
@@ -46,7 +46,7 @@ class V2Reader(ABC):
         self._inputs: dict[str, Fields] = {}
         self._outputs: dict[str, Fields] = {}
 
-    def put_labels(self, name: Any, description: Any, tags: Any, location: Location) -> None:
+    def put_labels(self, name: Any, description: Any, tags: Any, location: DocumentLocation) -> None:
         text = label(name)
         self.scope.job_name = text
         self.draft.put("name", text, location.at("display_name"))
@@ -55,7 +55,9 @@ class V2Reader(ABC):
             texts = {str(key): str(value) for key, value in tags.items()}
             self.draft.put("tags", texts, location.at("tags"))
 
-    def read(self, raw: Mapping[str, Any], location: Location, component_location: Location | None = None) -> None:
+    def read(
+        self, raw: Mapping[str, Any], location: DocumentLocation, component_location: DocumentLocation | None = None
+    ) -> None:
         """Read a step.
 
         Args:
@@ -77,7 +79,7 @@ class V2Reader(ABC):
 
     @abstractmethod
     def _put_fields(
-        self, raw: Mapping[str, Any], component: Mapping[str, Any], location: Location, where: Location
+        self, raw: Mapping[str, Any], component: Mapping[str, Any], location: DocumentLocation, where: DocumentLocation
     ) -> None:
         """Read all but inputs, outputs, and what has no effect here.
 
@@ -86,8 +88,8 @@ class V2Reader(ABC):
         """
 
     def _component_of(
-        self, component: Any, location: Location, component_location: Location | None
-    ) -> tuple[dict[str, Any], Location]:
+        self, component: Any, location: DocumentLocation, component_location: DocumentLocation | None
+    ) -> tuple[dict[str, Any], DocumentLocation]:
         """The component that a step refers to, and its location."""
         component, where = open_component(component, component_location or location.below("component"), self.findings)
         kind = str(component.get("type", self.kind))
@@ -100,7 +102,7 @@ class V2Reader(ABC):
         return component, where
 
     def _put_interface(
-        self, raw: Mapping[str, Any], component: Mapping[str, Any], location: Location, where: Location
+        self, raw: Mapping[str, Any], component: Mapping[str, Any], location: DocumentLocation, where: DocumentLocation
     ) -> None:
         """The inputs and outputs, as the component declares them, if there is one."""
         inputs, outputs = None, None
@@ -123,7 +125,7 @@ class V2Reader(ABC):
         self.draft.put("outputs", self._outputs, location.at("outputs"))
 
     def _with_bound_values(
-        self, raw: Mapping[str, Any], location: Location, fields: Iterable[str], groups: Iterable[str]
+        self, raw: Mapping[str, Any], location: DocumentLocation, fields: Iterable[str], groups: Iterable[str]
     ) -> dict[str, Any]:
         """A step or component with the values of the inputs that these fields, and those of these groups, are bound
         to."""
@@ -138,7 +140,7 @@ class V2Reader(ABC):
                 }
         return bound
 
-    def _bound_value(self, name: str, value: Any, location: Location) -> Any:
+    def _bound_value(self, name: str, value: Any, location: DocumentLocation) -> Any:
         """A setting with the value of the input that it is bound to; of one that is a number, its text is read."""
         bound = bindings.setting(value, self._inputs, self.scope, location.at(name))
         if name not in _NUMBERS or not isinstance(bound, str) or not _WHOLE.fullmatch(bound):
@@ -147,13 +149,13 @@ class V2Reader(ABC):
             self.findings.note(location.at(name), f"the text {bound!r} is read as a number, as by Azure ML's client")
         return int(bound)
 
-    def _put_compute(self, compute: Any, location: Location) -> None:
+    def _put_compute(self, compute: Any, location: DocumentLocation) -> None:
         compute = bindings.setting(compute, self._inputs, self.scope, location.at("compute"))
         note_compute({"compute": compute}, location, self.findings)
         named = compute or self.scope.default_compute
         self.draft.put("compute", named if isinstance(named, str) and named else None, location.at("compute"))
 
-    def _put_resources(self, value: Any, location: Location) -> None:
+    def _put_resources(self, value: Any, location: DocumentLocation) -> None:
         if (value or {}).get("instance_count") == -1:
             self.findings.note(location.at("instance_count"), "-1 is read as not set")
             value = {**value, "instance_count": None}
@@ -163,7 +165,7 @@ class V2Reader(ABC):
             unused = {name: value for name, value in resources if name != "instance_count"}
             note_placing(unused, location, self.findings)
 
-    def _put_environment(self, value: Any, location: Location, variables: Mapping[str, str] | None) -> None:
+    def _put_environment(self, value: Any, location: DocumentLocation, variables: Mapping[str, str] | None) -> None:
         """The environment, and the variables of the step with those that come with it."""
         environment: dict[str, Any] = {}
         environment_variables: dict[str, str] = {}
@@ -175,17 +177,21 @@ class V2Reader(ABC):
         variables = {**environment_variables, **(variables or {})}
         self.draft.put("environment_variables", variables, f"{self.draft.default}/environment_variables")
 
-    def _put_code(self, code: str, location: Location) -> None:
+    def _put_code(self, code: str, location: DocumentLocation) -> None:
         folder = named_code(code, location, self.findings)
         self.draft.put("code", folder or location.absolute(code) or None, location.pointer)
 
 
 def merged(
-    step: Mapping[str, Any], component: Mapping[str, Any], location: Location, where: Location, names: Iterable[str]
-) -> tuple[dict[str, Any], dict[str, Location]]:
+    step: Mapping[str, Any],
+    component: Mapping[str, Any],
+    location: DocumentLocation,
+    where: DocumentLocation,
+    names: Iterable[str],
+) -> tuple[dict[str, Any], dict[str, DocumentLocation]]:
     """The settings of a step with these names, completed by those of its component, and the location of each."""
     settings: dict[str, Any] = {}
-    locations: dict[str, Location] = {}
+    locations: dict[str, DocumentLocation] = {}
     if component.get("instance_count") is not None:
         component = {**component, "resources": {"instance_count": component["instance_count"]}}
     for name in names:
@@ -204,21 +210,21 @@ def label(name: Any) -> str:
     return re.sub(r"[^A-Za-z0-9 ._-]", "_", str(name or "job"))[:128].lstrip(" ._-") or "job"
 
 
-def note_placing(values: Mapping[str, Any], location: Location, findings: Findings) -> None:
+def note_placing(values: Mapping[str, Any], location: DocumentLocation, findings: Findings) -> None:
     """Note what says where Azure ML runs something."""
     for name, value in values.items():
         if value is not None:
             findings.note(location.at(name), _PLACES_WORK)
 
 
-def note_compute(values: Mapping[str, Any], location: Location, findings: Findings) -> None:
+def note_compute(values: Mapping[str, Any], location: DocumentLocation, findings: Findings) -> None:
     """Note what names a compute: whether there is one, only the server knows."""
     for name, value in values.items():
         if value is not None:
             findings.note(location.at(name), NOTE)
 
 
-def check_identity(raw: Mapping[str, Any], location: Location, findings: Findings) -> None:
+def check_identity(raw: Mapping[str, Any], location: DocumentLocation, findings: Findings) -> None:
     """Check and note the identity under which Azure ML runs something."""
     identity = raw.get("identity")
     if identity is not None and findings.validate(Identity, identity, location.at("identity")) is not None:

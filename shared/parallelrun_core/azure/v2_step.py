@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from parallelrun_core.azure.findings import Location, quoted
-from parallelrun_core.azure.v2_models import Component, Parallel, RetrySettings, Step, Task
+from parallelrun_core.azure.findings import DocumentLocation, quoted
+from parallelrun_core.azure.v2_models import Task, V2Component, V2Parallel, V2RetrySettings, V2Step
 from parallelrun_core.azure.v2_reader import HINTS as COMMON_HINTS
 from parallelrun_core.azure.v2_reader import V2Reader, merged
 from parallelrun_core.spec.expressions import bound_name, same_name, without_absent_parts
@@ -35,17 +35,17 @@ class StepReader(V2Reader):
     kind = "parallel"
 
     def _put_fields(
-        self, raw: Mapping[str, Any], component: Mapping[str, Any], location: Location, where: Location
+        self, raw: Mapping[str, Any], component: Mapping[str, Any], location: DocumentLocation, where: DocumentLocation
     ) -> None:
-        component = self._checked(Component, component, where)
-        step = self._checked(Step, raw, location)
+        component = self._checked(V2Component, component, where)
+        step = self._checked(V2Step, raw, location)
         self.findings.check()
         settings, locations = merged(step, component, location, where, INHERITED)
-        self._put_settings(Parallel.model_validate(settings), locations)
+        self._put_settings(V2Parallel.model_validate(settings), locations)
         task = settings.get("task")
         self._put_task(task, locations["task"].below("task"), settings.get("environment_variables"))
 
-    def _checked(self, model: type[Parallel], raw: Mapping[str, Any], location: Location) -> dict[str, Any]:
+    def _checked(self, model: type[V2Parallel], raw: Mapping[str, Any], location: DocumentLocation) -> dict[str, Any]:
         """A step or component, checked by itself, with the values of the inputs that its settings are bound to."""
         fields = self._with_bound_values(raw, location, _BOUND, ("retry_settings", "resources"))
         size = fields.get("mini_batch_size")
@@ -56,11 +56,11 @@ class StepReader(V2Reader):
         if fields.get("mini_batch_size") == "0":
             self.findings.note(location.at("mini_batch_size"), "0 is read as not set, as by Azure ML")
             del fields["mini_batch_size"]
-        is_open = not self._is_whole and (model is Component or raw.get("component") is not None)
+        is_open = not self._is_whole and (model is V2Component or raw.get("component") is not None)
         self.findings.validate(model, fields, location.pointer, HINTS, ignores_unknown=is_open)
         return fields
 
-    def _put_settings(self, settings: Parallel, locations: Mapping[str, Location]) -> None:
+    def _put_settings(self, settings: V2Parallel, locations: Mapping[str, DocumentLocation]) -> None:
         arguments = str((settings.task or {}).get("program_arguments"))
         if settings.input_data is not None or "--rank_mini_batch_count" not in arguments:
             self._put_input_data(settings.input_data, locations["input_data"].at("input_data"))
@@ -69,7 +69,7 @@ class StepReader(V2Reader):
         self._put_cut(settings, locations)
         location = locations["retry_settings"].below("retry_settings")
         raw_settings = settings.retry_settings or {}
-        retries = self.findings.validate(RetrySettings, raw_settings, location.pointer, ignores_unknown=True)
+        retries = self.findings.validate(V2RetrySettings, raw_settings, location.pointer, ignores_unknown=True)
         if retries is not None:
             tries = None if retries.max_retries is None else retries.max_retries + 1
             self.draft.put("run_max_try", tries, location.at("max_retries"))
@@ -93,7 +93,7 @@ class StepReader(V2Reader):
                 names.append(key)
         self.draft.put("input_data", names, pointer)
 
-    def _put_cut(self, settings: Parallel, locations: Mapping[str, Location]) -> None:
+    def _put_cut(self, settings: V2Parallel, locations: Mapping[str, DocumentLocation]) -> None:
         """Put how the inputs are cut: if both are set, the keys win (reference §0)."""
         keys = locations["partition_keys"].at("partition_keys")
         if settings.partition_keys and settings.mini_batch_size is not None:
@@ -102,7 +102,9 @@ class StepReader(V2Reader):
         self.draft.put("mini_batch_size", size, locations["mini_batch_size"].at("mini_batch_size"))
         self.draft.put("partition_keys", settings.partition_keys, keys)
 
-    def _put_task(self, raw: dict[str, Any] | None, location: Location, variables: Mapping[str, str] | None) -> None:
+    def _put_task(
+        self, raw: dict[str, Any] | None, location: DocumentLocation, variables: Mapping[str, str] | None
+    ) -> None:
         if raw is None:
             hint = "the script to run: {type: run_function, code, entry_script, …}"
             self.findings.wrong(location.pointer, "this field is required", hint)
@@ -121,7 +123,7 @@ class StepReader(V2Reader):
         self.draft.put("program_arguments", arguments, location.at("program_arguments"))
         self._put_append_row_to(task.append_row_to, location.at("append_row_to"))
 
-    def _with_current_names(self, raw: Mapping[str, Any], location: Location) -> dict[str, Any]:
+    def _with_current_names(self, raw: Mapping[str, Any], location: DocumentLocation) -> dict[str, Any]:
         """A task with the current names of its fields; early examples have others."""
         task = dict(raw)
         if "args" in task and "program_arguments" not in task:

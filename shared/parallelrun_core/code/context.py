@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Final
 from parallelrun_core.code.docker_ignore import IGNORE_FILE, POINTER, DockerIgnore
 from parallelrun_core.code.folder import FilesBelow, files_below, opened_top
 from parallelrun_core.code.ignore_file import ignore_lines
-from parallelrun_core.code.snapshots import MAX_BYTES, MAX_FILES, Limits, store_files
+from parallelrun_core.code.snapshots import MAX_BYTES, MAX_FILES, SnapshotLimits, store_files
 from parallelrun_core.errors import InvalidInput, Problem
 
 if TYPE_CHECKING:
     from parallelrun_core.storage.path_rule import PathRule
 
-CONTEXT: Final = Limits(
+CONTEXT: Final = SnapshotLimits(
     what="what the image is built of",
     pointer=POINTER,
     hint=f"a line in {IGNORE_FILE} at the top of that folder leaves out what its Dockerfile doesn't copy",

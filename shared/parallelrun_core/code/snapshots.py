@@ -39,7 +39,7 @@ _COPY_BYTES: Final = 1 << 20
 
 
 @dataclass(frozen=True, kw_only=True)
-class Limits:
+class SnapshotLimits:
     """The limits on a snapshot, and its name in errors."""
 
     what: str
@@ -59,7 +59,7 @@ class Limits:
         return UnsafePath.at(self.pointer, message, self.hint)
 
 
-CODE: Final = Limits(
+CODE: Final = SnapshotLimits(
     what="the code", pointer="/code", hint=LEAVE_OUT_HINT, files=MAX_FILES, bytes=MAX_BYTES, skipped=SKIPPED_FOLDERS
 )
 # What the standard library raises when the bytes of a zip are damaged; bzip2 adds an OSError without a number.
@@ -84,7 +84,7 @@ def snapshot_folder(folder: Path, store: Path, *, leave_out: Path | None = None,
     return store_files(code_files(folder, leave_out, rule), store, CODE)
 
 
-def snapshot_zip(archive: IO[bytes], store: Path, limits: Limits | None = None) -> str:
+def snapshot_zip(archive: IO[bytes], store: Path, limits: SnapshotLimits | None = None) -> str:
     """Unpack a zip into the store; returns the snapshot's name.
 
     Args:
@@ -109,7 +109,7 @@ def snapshot_nothing(store: Path) -> str:
     return store_files(iter(()), store, CODE)
 
 
-def _members_of(archive: zipfile.ZipFile, limits: Limits) -> Iterator[tuple[tuple[str, ...], int, IO[bytes]]]:
+def _members_of(archive: zipfile.ZipFile, limits: SnapshotLimits) -> Iterator[tuple[tuple[str, ...], int, IO[bytes]]]:
     members = archive.infolist()
     if len(members) > limits.files:
         raise InvalidInput.at(limits.pointer, f"the zip has {len(members):,} members, more than {limits.files:,}")
@@ -127,7 +127,7 @@ def _members_of(archive: zipfile.ZipFile, limits: Limits) -> Iterator[tuple[tupl
             yield parts, mode, file
 
 
-def store_files(files: Iterator[tuple[tuple[str, ...], int, IO[bytes]]], store: Path, limits: Limits) -> str:
+def store_files(files: Iterator[tuple[tuple[str, ...], int, IO[bytes]]], store: Path, limits: SnapshotLimits) -> str:
     """Copy files into the store: where each is to be, its mode, and its content; returns the name of the copy.
 
     Raises:
@@ -148,7 +148,9 @@ def store_files(files: Iterator[tuple[tuple[str, ...], int, IO[bytes]]], store: 
         shutil.rmtree(beside, ignore_errors=True)
 
 
-def _fill(folder: Path, files: Iterator[tuple[tuple[str, ...], int, IO[bytes]]], limits: Limits) -> dict[str, str]:
+def _fill(
+    folder: Path, files: Iterator[tuple[tuple[str, ...], int, IO[bytes]]], limits: SnapshotLimits
+) -> dict[str, str]:
     """Write files into a folder, readable to all and writable to nobody; returns the hash of each."""
     digests: dict[str, str] = {}
     folded: set[tuple[str, ...]] = set()
@@ -176,7 +178,7 @@ def _fill(folder: Path, files: Iterator[tuple[tuple[str, ...], int, IO[bytes]]],
     return digests
 
 
-def _created(target: Path, limits: Limits) -> IO[bytes]:
+def _created(target: Path, limits: SnapshotLimits) -> IO[bytes]:
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         return target.open("xb")

@@ -20,7 +20,7 @@ from parallelrun_core.documents.schema import LOST_DECISIONS, SCHEMA
 from parallelrun_core.folder.record_log import OnDamage, RecordWriter
 from parallelrun_core.folder.term_log import accept, latest_schema, open_term, read_term_log
 from parallelrun_core.wire.data_warnings import DataWarning, WarningTotals
-from parallelrun_core.wire.outcome import LostRows, Outcome, Place, decode_list, decode_places, encode_all
+from parallelrun_core.wire.outcome import LostRows, Outcome, RowsPlace, decode_list, decode_places, encode_all
 
 NAME = "decisions"
 _STEP_BYTES = 4096
@@ -62,7 +62,7 @@ class FirstWins:
             at = states.find(self._OPEN, at + 1)
         yield from range(len(states), end)
 
-    def accept(self, outcome: Place) -> bool:
+    def accept(self, outcome: RowsPlace) -> bool:
         """Return whether this outcome is the decision of its mini-batch."""
         mini_batch = outcome.mini_batch
         if mini_batch >= len(self._states):
@@ -81,13 +81,13 @@ class FirstWins:
             self.count += 1
         return True
 
-    def _is_late(self, outcome: Place, state: int) -> bool:
+    def _is_late(self, outcome: RowsPlace, state: int) -> bool:
         """Return whether the earlier decision stands."""
         if self._lost and (outcome.mini_batch, outcome.token) in self._lost:
             return True
         return state == self._DONE or outcome.generation <= self._failed_in.get(outcome.mini_batch, -1)
 
-    def withdraw(self, lost: Place) -> bool:
+    def withdraw(self, lost: RowsPlace) -> bool:
         """Let a mini-batch be decided again whose decision, but for the status, is this one; whether it had one."""
         self._lost.add((lost.mini_batch, lost.token))
         self._failed_in.pop(lost.mini_batch, None)
@@ -316,7 +316,7 @@ def read_outcomes(folder: Path, *, on_damage: OnDamage = lambda _: None) -> Iter
         yield from decode_list(raw)
 
 
-def read_places(folder: Path, *, on_damage: OnDamage = lambda _: None) -> Iterator[Place]:
+def read_places(folder: Path, *, on_damage: OnDamage = lambda _: None) -> Iterator[RowsPlace]:
     """Return where the rows of every recorded outcome are, in the order of the log: reads quicker
     than `read_outcomes`.
     """

@@ -6,12 +6,12 @@ from pathlib import Path
 
 from isal.isal_zlib import crc32
 
-from parallelrun_core.wire.outcome import Place
+from parallelrun_core.wire.outcome import RowsPlace
 
 _BLOCK_BYTES = 1 << 20
 
 
-def has_rows(parts: Path, place: Place) -> bool:
+def has_rows(parts: Path, place: RowsPlace) -> bool:
     """Return whether the rows of an outcome are there and have its crc; see `is_intact`."""
     return is_intact(parts, place.part, place.offset, place.length, place.crc)
 

@@ -35,7 +35,7 @@ class Closing(msgspec.Struct, frozen=True, kw_only=True):
     """`sorted` when every folder was listed by name, `listing` when one was too large for that."""
 
 
-class Entry(NamedTuple):
+class ManifestEntry(NamedTuple):
     """A mini-batch, and its record in the manifest."""
 
     mini_batch: int
@@ -91,11 +91,11 @@ class ManifestWriter:
         self._log.close()
 
 
-def read_manifest(folder: Path) -> Iterator[Entry]:
+def read_manifest(folder: Path) -> Iterator[ManifestEntry]:
     """Yield the mini-batches in order, as far as they are written."""
     for mini_batch, (term, offset, raw) in enumerate(read_term_log(folder, NAME)):
         if not raw.startswith(_CLOSING_MARK):
-            yield Entry(mini_batch, term, offset, raw)
+            yield ManifestEntry(mini_batch, term, offset, raw)
 
 
 def read_closing(folder: Path) -> Closing | None:
@@ -171,7 +171,7 @@ class ManifestCursor:
         span = self._spans[0]
         return RecordReader(file_of(self._folder, NAME, span.term), start=span.start, end=span.end)
 
-    def read(self) -> Entry | None:
+    def read(self) -> ManifestEntry | None:
         """The next mini-batch, or None when the writer has not flushed one yet.
 
         Raises:
@@ -182,7 +182,7 @@ class ManifestCursor:
             raw = self._reader.read()
             if raw is not None and not raw.startswith(_CLOSING_MARK):
                 self._next += 1
-                return Entry(self._next - 1, self._spans[0].term, offset, raw)
+                return ManifestEntry(self._next - 1, self._spans[0].term, offset, raw)
             if raw is not None or len(self._spans) == 1:
                 return None
             check_whole(self._folder, NAME, self._spans[0], offset)
@@ -191,7 +191,7 @@ class ManifestCursor:
             self._reader = self._open()
         return None
 
-    def read_whole(self) -> Entry:
+    def read_whole(self) -> ManifestEntry:
         """The next mini-batch, which has been written.
 
         Raises:

@@ -46,7 +46,7 @@ _MAX_TEXT: Final = 200
 Value = None | bool | int | float | str | list[Any] | dict[str, Any]
 
 
-class Point(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):
+class MetricValue(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):
     """A value of a metric."""
 
     time: float
@@ -58,7 +58,7 @@ class Point(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):
     process: str = ""
 
 
-class _Line(Point, kw_only=True, frozen=True, omit_defaults=True):
+class _Line(MetricValue, kw_only=True, frozen=True, omit_defaults=True):
     time: float = 0.0
     dropped: int = 0
 
@@ -70,7 +70,7 @@ class Metric:
     name: str
     count: int = 0
     """Number of values."""
-    points: list[Point] = field(default_factory=list)
+    points: list[MetricValue] = field(default_factory=list)
     """The last ones, in the order of their times."""
 
     @property
@@ -130,11 +130,11 @@ class _Gathered:
     """The points of one metric, while more are read."""
 
     count: int = 0
-    points: list[tuple[Point, int]] = field(default_factory=list)
+    points: list[tuple[MetricValue, int]] = field(default_factory=list)
     """Each with its weight."""
     weight: int = 0
 
-    def add(self, point: Point, weight: int, share: int) -> None:
+    def add(self, point: MetricValue, weight: int, share: int) -> None:
         """Add a point, in any order; `trim` before the points are read."""
         self.count += 1
         self.points.append((point, weight))

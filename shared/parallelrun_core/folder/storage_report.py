@@ -16,7 +16,7 @@ from typing import Final
 
 from parallelrun_core.durable_files import replace_file
 from parallelrun_core.layout import Logs
-from parallelrun_core.storage.objects.meters import Asked, Reading, reading, since
+from parallelrun_core.storage.objects.meters import Reading, RequestCounts, reading, since
 from parallelrun_core.untrusted.sanitize import csv_cell
 
 COLUMNS: Final = {
@@ -75,7 +75,7 @@ def fields_of(text: str) -> Iterator[dict[str, str]]:
         yield {field: row.get(column) or "" for column, field in COLUMNS.items()}
 
 
-def _figures(counts_of_operation: Asked) -> list[str]:
+def _figures(counts_of_operation: RequestCounts) -> list[str]:
     counts = (
         counts_of_operation.requests,
         counts_of_operation.bytes,

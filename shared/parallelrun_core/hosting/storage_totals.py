@@ -12,7 +12,7 @@ from typing import Final
 
 import msgspec
 
-from parallelrun_core.storage.objects.meters import Asked, Operation, Reading, reading
+from parallelrun_core.storage.objects.meters import Operation, Reading, RequestCounts, reading
 
 _READ_BYTES: Final = 1 << 20
 
@@ -58,5 +58,5 @@ class StorageTotals:
                     os.write(self._target, line)
 
     def _add(self, line: bytes) -> None:
-        store, operation, requests = msgspec.json.decode(line, type=tuple[str, Operation, Asked])
-        self._totals[store, operation] = self._totals.get((store, operation), Asked()).plus(requests)
+        store, operation, requests = msgspec.json.decode(line, type=tuple[str, Operation, RequestCounts])
+        self._totals[store, operation] = self._totals.get((store, operation), RequestCounts()).plus(requests)

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from parallelrun_core.azure.draft import Draft
-from parallelrun_core.azure.findings import Findings, Location, Note, relocated
+from parallelrun_core.azure.findings import DocumentLocation, Findings, Note, relocated
 from parallelrun_core.azure.forms import is_deployment, is_of_pipeline, is_v1, is_v2, mistaken_for, with_its_type
 from parallelrun_core.azure.own_form import read_own
 from parallelrun_core.azure.pipelines.draft import PipelineDraft
@@ -106,7 +106,7 @@ def read_job(document: object, *, folder: Path | None = None, names: Names | Non
     if (mistake := mistaken_for(document)) is not None:
         raise InvalidInput.at("", *mistake)
     findings = Findings(names=names)
-    location = Location("", folder)
+    location = DocumentLocation("", folder)
     draft = _read(document, location, findings)
     spec = draft.finish(findings)
     if folder is not None and isinstance(spec, JobSpec):
@@ -114,7 +114,7 @@ def read_job(document: object, *, folder: Path | None = None, names: Names | Non
     return _reading(draft, spec, tuple(dict.fromkeys(findings.notes)))
 
 
-def _read(document: dict[Any, Any], location: Location, findings: Findings) -> Draft | PipelineDraft:
+def _read(document: dict[Any, Any], location: DocumentLocation, findings: Findings) -> Draft | PipelineDraft:
     """Return what a document asks for. Azure's readers are imported when they are needed: every service would pay for
     them."""
     is_batch = is_deployment(document)

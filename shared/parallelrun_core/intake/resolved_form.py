@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from parallelrun_core.azure.draft import Draft
-from parallelrun_core.azure.findings import Findings, Location, as_mapping, quoted
+from parallelrun_core.azure.findings import DocumentLocation, Findings, as_mapping, quoted
 from parallelrun_core.azure.pipelines.draft import PipelineDraft, StepDraft
 from parallelrun_core.azure.scope import STAND_IN
 from parallelrun_core.errors import InvalidInput
@@ -24,7 +24,7 @@ def is_resolved(document: Mapping[Any, Any]) -> bool:
 
 
 def read_resolved(
-    document: Mapping[str, Any], location: Location, findings: Findings, later: Collection[str] = ()
+    document: Mapping[str, Any], location: DocumentLocation, findings: Findings, later: Collection[str] = ()
 ) -> PipelineDraft:
     """A pipeline's spec, with each of its steps checked as far as it is known by now.
 
@@ -51,7 +51,7 @@ def read_resolved(
     return draft
 
 
-def _read_step(step: Step, where: Location, findings: Findings) -> StepDraft:
+def _read_step(step: Step, where: DocumentLocation, findings: Findings) -> StepDraft:
     if step.type == "pipeline":
         inner = read_resolved(step.job, where, findings, step.inputs_from)
         return StepDraft(inner, inner.finish(findings))
@@ -67,7 +67,7 @@ def _read_step(step: Step, where: Location, findings: Findings) -> StepDraft:
     return StepDraft(Draft(default=where.pointer, is_step=True), known_part(spec, step.inputs_from))
 
 
-def _check_inputs(step: Step, later: Collection[str], location: Location, findings: Findings) -> None:
+def _check_inputs(step: Step, later: Collection[str], location: DocumentLocation, findings: Findings) -> None:
     for name, step_input in step.inputs_from.items():
         if isinstance(step_input, PipelineInput) and step_input.input not in later:
             hint = f"they are: {quoted(later)}"
@@ -77,7 +77,7 @@ def _check_inputs(step: Step, later: Collection[str], location: Location, findin
     findings.check()
 
 
-def _check_outputs(spec: PipelineSpec, draft: PipelineDraft, location: Location, findings: Findings) -> None:
+def _check_outputs(spec: PipelineSpec, draft: PipelineDraft, location: DocumentLocation, findings: Findings) -> None:
     """Every output that something is bound to must be there."""
     bound: list[tuple[str, StepOutput]] = []
     for name, step in spec.steps.items():

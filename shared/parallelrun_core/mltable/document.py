@@ -23,7 +23,7 @@ _KINDS: Final = ("file", "folder", "pattern")
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class TableSource:
     """An entry of `paths`, made absolute."""
 
     kind: str
@@ -39,7 +39,7 @@ class MLTable:
     """The content of an MLTable file."""
 
     file: str
-    sources: list[Source]
+    sources: list[TableSource]
     steps: list[AnyStep]
 
 
@@ -86,7 +86,7 @@ def parse_mltable(document: object, file: str, *, fetches: bool = True) -> MLTab
     return MLTable(file, sources, steps)
 
 
-def _sources(paths: object, folder: str, at: At, *, fetches: bool) -> list[Source]:
+def _sources(paths: object, folder: str, at: At, *, fetches: bool) -> list[TableSource]:
     if not isinstance(paths, list) or not paths:
         at.wrong("must be a list of {file: …}, {folder: …} or {pattern: …}")
         return []
@@ -94,7 +94,7 @@ def _sources(paths: object, folder: str, at: At, *, fetches: bool) -> list[Sourc
     return [source for source in sources if source is not None]
 
 
-def _source(entry: Any, folder: str, at: At, *, fetches: bool) -> Source | None:  # noqa: PLR0911
+def _source(entry: Any, folder: str, at: At, *, fetches: bool) -> TableSource | None:  # noqa: PLR0911
     if not isinstance(entry, dict) or len(entry) != 1:
         at.wrong("must have exactly one of file, folder, pattern")
         return None
@@ -117,11 +117,11 @@ def _source(entry: Any, folder: str, at: At, *, fetches: bool) -> Source | None:
     if is_asked and not storage_of(path).is_there(path):
         at.below(kind).wrong(f"{text!r} is taken literally, and there is no such file", "use pattern:")
         return None
-    return Source(kind, path)
+    return TableSource(kind, path)
 
 
-def _pattern(folder: str, text: str) -> Source:
+def _pattern(folder: str, text: str) -> TableSource:
     """A pattern from its fixed folder on; the MLTable's own folder is fixed, whatever its name."""
     start, names = split_pattern(text)
     start = shortened(joined(folder, start))
-    return Source("pattern", start, tuple(names)) if names else Source("file", start)
+    return TableSource("pattern", start, tuple(names)) if names else TableSource("file", start)

@@ -23,7 +23,7 @@ from parallelrun_core.durable_files import write_once
 from parallelrun_core.errors import CorruptLog, InvalidInput, Problem
 from parallelrun_core.layout import INPUTS, Layout
 from parallelrun_core.mltable.document import FILE_NAME as TABLE_FILE
-from parallelrun_core.mltable.document import MLTable, Source, load_mltable
+from parallelrun_core.mltable.document import MLTable, TableSource, load_mltable
 from parallelrun_core.mltable.formats import read_steps, step_for
 from parallelrun_core.mltable.partition_format import PartitionFormat, parse_partition_format
 from parallelrun_core.mltable.read_step import ReadStep
@@ -68,7 +68,7 @@ class InputPlan(msgspec.Struct, kw_only=True):
     files in mode direct, which gives their URLs."""
     root: str = ""
     """The folder below which partition formats are matched: that of the MLTable file, or the input itself."""
-    sources: list[Source] = []
+    sources: list[TableSource] = []
     """The paths to list, in order; empty: the input's path itself, which may be a glob pattern."""
     path: str = ""
     left_out: str = ""

@@ -19,7 +19,7 @@ from parallelrun_core.mltable.read_step import ReadStep
 from parallelrun_core.problems import At
 
 
-class Step(msgspec.Struct, kw_only=True, tag_field="step"):
+class TableStep(msgspec.Struct, kw_only=True, tag_field="step"):
     """A step on columns or rows. The tag of a subclass is the step's name."""
 
     keeps_rows: ClassVar[bool] = False
@@ -37,12 +37,12 @@ class Step(msgspec.Struct, kw_only=True, tag_field="step"):
         """The name of the step in a file."""
         return str(cls.__struct_config__.tag)
 
-    def as_written(self) -> Step:
+    def as_written(self) -> TableStep:
         """The step without what was drawn when a job began."""
         return self
 
 
-class KeepColumns(Step, tag="keep_columns"):
+class KeepColumns(TableStep, tag="keep_columns"):
     keeps_rows = True
 
     columns: Selection
@@ -62,7 +62,7 @@ class DropColumns(KeepColumns, tag="drop_columns"):
         return [name for name in names if name not in chosen]
 
 
-class ConvertColumnTypes(Step, tag="convert_column_types"):
+class ConvertColumnTypes(TableStep, tag="convert_column_types"):
     keeps_rows = True
 
     conversions: list[Conversion]
@@ -72,7 +72,7 @@ class ConvertColumnTypes(Step, tag="convert_column_types"):
         return cls(conversions=parse_conversions(options, at))
 
 
-class ExtractColumns(Step, tag="extract_columns_from_partition_format"):
+class ExtractColumns(TableStep, tag="extract_columns_from_partition_format"):
     keeps_rows = True
 
     partition_format: str
@@ -93,7 +93,7 @@ class ExtractColumns(Step, tag="extract_columns_from_partition_format"):
         return cls(partition_format=str(partition_format))
 
 
-class Take(Step, tag="take"):
+class Take(TableStep, tag="take"):
     counts_rows = True
 
     rows: int
@@ -111,7 +111,7 @@ class Skip(Take, tag="skip"):
     pass
 
 
-class TakeRandomSample(Step, tag="take_random_sample"):
+class TakeRandomSample(TableStep, tag="take_random_sample"):
     probability: float
     seed: int | None = None
     """Drawn when the job begins if it isn't given: every try of a mini-batch gets the same rows."""
@@ -127,11 +127,11 @@ class TakeRandomSample(Step, tag="take_random_sample"):
             at.below("seed").is_of(seed, int, "a whole number")
         return cls(probability=probability, seed=seed)
 
-    def as_written(self) -> Step:
+    def as_written(self) -> TableStep:
         return msgspec.structs.replace(self, seed=None)
 
 
-class Filter(Step, tag="filter"):
+class Filter(TableStep, tag="filter"):
     expression: list[Any]
 
     @classmethod
@@ -147,7 +147,7 @@ class Filter(Step, tag="filter"):
 
 RowStep = KeepColumns | DropColumns | ConvertColumnTypes | ExtractColumns | Take | Skip | TakeRandomSample | Filter
 AnyStep = RowStep | ReadStep
-_ROW_STEPS: Final[tuple[type[Step], ...]] = (
+_ROW_STEPS: Final[tuple[type[TableStep], ...]] = (
     ExtractColumns, KeepColumns, DropColumns, ConvertColumnTypes, Take, Skip, TakeRandomSample, Filter,
 )  # fmt: skip
 

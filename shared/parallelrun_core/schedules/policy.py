@@ -16,7 +16,7 @@ LATE: Final = timedelta(seconds=60)
 Missed = Literal["once", "skip"]
 
 
-class Outcome(StrEnum):
+class FireOutcome(StrEnum):
     """The outcome of a time at which a schedule was due."""
 
     STARTED = "started"
@@ -30,7 +30,7 @@ class Outcome(StrEnum):
 
     @property
     def has_job(self) -> bool:
-        return self in (Outcome.STARTED, Outcome.MANUAL)
+        return self in (FireOutcome.STARTED, FireOutcome.MANUAL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class Decision:
     """The decision about a time at which a job was due."""
 
     due: datetime
-    outcome: Outcome
+    outcome: FireOutcome
     passed_over: int
     """Times before it that nobody has acted upon."""
 
@@ -63,9 +63,9 @@ def decide(
     latest = latest_of(due, since, now)
     if latest is None:
         return None
-    outcome = Outcome.STARTED
+    outcome = FireOutcome.STARTED
     if missed == "skip" and now - latest > LATE:
-        outcome = Outcome.MISSED
+        outcome = FireOutcome.MISSED
     elif is_running and not may_overlap:
-        outcome = Outcome.SKIPPED
+        outcome = FireOutcome.SKIPPED
     return Decision(latest, outcome, count_between(due, since, latest))

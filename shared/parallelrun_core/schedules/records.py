@@ -13,7 +13,7 @@ from parallelrun_core.errors import CorruptLog, InvalidInput
 from parallelrun_core.folder.records import JobRecord
 from parallelrun_core.ids import job_id_at
 from parallelrun_core.schedules.occurrences import Occurrences
-from parallelrun_core.schedules.policy import Missed, Outcome
+from parallelrun_core.schedules.policy import FireOutcome, Missed
 from parallelrun_core.schedules.trigger import occurrences, parsed_trigger
 
 NAME_PATTERN: Final = r"^[A-Za-z0-9_][A-Za-z0-9_-]{0,127}$"
@@ -76,7 +76,7 @@ class Fire(msgspec.Struct, kw_only=True, frozen=True):
     """RFC 3339, UTC."""
     at: float
     """Time when it was decided."""
-    outcome: Outcome
+    outcome: FireOutcome
     revision: int
     job_id: str = ""
     """Id of the job that was made; empty if none was."""

@@ -25,7 +25,7 @@ _STEP: Final = re.compile(
 _OPTIONAL: Final = re.compile(r"\$\[\[(.*?)\]\]", re.DOTALL)
 
 
-class Reference(NamedTuple):
+class ExpressionReference(NamedTuple):
     """The target of an expression."""
 
     of_parent: bool
@@ -53,10 +53,10 @@ def only_expression(value: object) -> str | None:
     return _without_spaces(match[1]) if match else None
 
 
-def reference(expression: str) -> Reference | None:
+def reference(expression: str) -> ExpressionReference | None:
     """Return what an expression refers to, given what is between its braces; None when that is something else."""
     match = _REFERENCE.fullmatch(_without_spaces(expression))
-    return Reference(match[1] is not None, match[2].lower(), match[3]) if match else None
+    return ExpressionReference(match[1] is not None, match[2].lower(), match[3]) if match else None
 
 
 def step_reference(expression: str) -> StepReference | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterator, Sequence
 from typing import BinaryIO, NamedTuple, Protocol
 
-from parallelrun_core.storage.leftovers import Names
+from parallelrun_core.storage.leftovers import LeftoverNames
 from parallelrun_core.storage.path_rule import PathRule
 
 Page = tuple[bytes, list[bytes]]
@@ -57,7 +57,7 @@ class Listing(Protocol):
         ...
 
     @property
-    def markers(self) -> Names:
+    def markers(self) -> LeftoverNames:
         """Objects that were left out as they only mark a folder; final when the iteration ends."""
         ...
 

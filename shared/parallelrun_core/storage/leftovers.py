@@ -44,7 +44,7 @@ def is_litter(name: bytes, siblings: Iterable[bytes]) -> bool:
 
 
 @dataclass(slots=True)
-class Names:
+class LeftoverNames:
     """The number of files of a sort, and the first of their names."""
 
     count: int = 0
@@ -78,11 +78,11 @@ class Leftovers:
         self._hidden = Pattern(self._names or ["**"], is_named=is_hidden) if hidden else None
         self._litter = Pattern(self._names or ["**"], is_named=_may_be_litter)
         self._litter_files = litter if litter in ("skip", "warn") else ""
-        self.skipped = Names()
-        self.kept_litter = Names()
-        self.markers = Names()
+        self.skipped = LeftoverNames()
+        self.kept_litter = LeftoverNames()
+        self.markers = LeftoverNames()
         """Objects that only mark a folder, which a listing has left out."""
-        self.half_written = Names()
+        self.half_written = LeftoverNames()
         """Files of a table whose names end as those of files do that are still being written."""
 
     @property

@@ -14,7 +14,7 @@ import msgspec
 from parallelrun_core.store.keys import JobKeys
 from parallelrun_core.store.scripts import QuickScript, script
 from parallelrun_core.store.seals import Seal
-from parallelrun_core.wire.leasing import MAX_LEASES, RENEW_AFTER, Delivery, Mode, Reports, Turn
+from parallelrun_core.wire.leasing import MAX_LEASES, RENEW_AFTER, Delivery, Mode, Turn, TurnReports
 from parallelrun_core.wire.outcome import encode_list
 from parallelrun_core.wire.states import JobState
 
@@ -25,7 +25,7 @@ _RECORD: Final = itemgetter(2)
 _STATES: Final = {state.value.encode(): state for state in JobState}
 
 
-def _words(reports: Reports, seal: Seal) -> list[Any]:
+def _words(reports: TurnReports, seal: Seal) -> list[Any]:
     """Reports as arguments of `turn.lua`."""
     by_kind: dict[str, Sequence[tuple[Any, ...]]]
     by_kind = {"decided": reports.decided, "retries": reports.retries, "returns": reports.returns}
@@ -93,7 +93,7 @@ class AgentQueue:
         self._reassert = script(redis, "reassert")
         self._reassert_keys = [keys.ready, keys.leases, keys.twins]
 
-    def turn(self, mode: Mode, reports: Reports, want: int) -> Turn:
+    def turn(self, mode: Mode, reports: TurnReports, want: int) -> Turn:
         """Report, renew the session's lease, and lease up to `want` mini-batches (at most `MAX_LEASES`).
 
         Running it twice with the same reports, as after a lost answer, does no harm: they are refused the second time.

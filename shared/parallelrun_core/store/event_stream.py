@@ -45,7 +45,7 @@ BEGINNING: Final = EventId(0, 0)
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class StreamEvent:
     """An event of a job."""
 
     id: EventId
@@ -70,11 +70,11 @@ class EventStreams:
         newest: Any = await self._plain.xrevrange(JobKeys(job_id).events, count=1)
         return EventId.parse(newest[0][0].decode()) if newest else BEGINNING
 
-    async def after(self, job_id: str, event_id: EventId) -> list[Event]:
+    async def after(self, job_id: str, event_id: EventId) -> list[StreamEvent]:
         """Return what is there after an event: some of it, if there is much."""
         return await _read(self._plain, job_id, event_id, None)
 
-    async def next(self, job_id: str, event_id: EventId, *, most_s: float | None = None) -> list[Event]:
+    async def next(self, job_id: str, event_id: EventId, *, most_s: float | None = None) -> list[StreamEvent]:
         """Wait for what comes after an event; nothing, if nothing comes in time."""
         wait_ms = self._wait_ms if most_s is None else min(self._wait_ms, round(most_s * 1000))
         return await _read(self._waiting, job_id, event_id, wait_ms)
@@ -98,10 +98,10 @@ class EventStreams:
         await self._waiting.aclose()
 
 
-async def _read(client: Redis, job_id: str, after: EventId, block_ms: int | None) -> list[Event]:
+async def _read(client: Redis, job_id: str, after: EventId, block_ms: int | None) -> list[StreamEvent]:
     answer: Any = await client.xread({JobKeys(job_id).events: str(after)}, count=_READ_AT_ONCE, block=block_ms)
     return [
-        Event(EventId.parse(entry_id.decode()), fields[b"event"].decode(), fields[b"data"].decode())
+        StreamEvent(EventId.parse(entry_id.decode()), fields[b"event"].decode(), fields[b"data"].decode())
         for _, entries in answer or ()
         for entry_id, fields in entries
     ]

@@ -26,7 +26,7 @@ _STACKS_S: Final = 30
 _MOST_STACKS: Final = 64
 
 
-class CheckRequest(msgspec.Struct, kw_only=True, frozen=True):
+class NodeCheckRequest(msgspec.Struct, kw_only=True, frozen=True):
     """All nodes shall check themselves."""
 
     id: str
@@ -56,10 +56,10 @@ class CheckAnswer(msgspec.Struct, kw_only=True, frozen=True):
     """Findings about what is not as it should be, and what of these paths can be read."""
 
 
-class Asked(NamedTuple):
+class NodeRequests(NamedTuple):
     """The requests to a node, which stand until it has answered."""
 
-    check: CheckRequest | None
+    check: NodeCheckRequest | None
     leave: bool
     """Finish what runs, return the rest, and end."""
     stacks: list[StacksRequest]
@@ -163,7 +163,7 @@ def fewer_workers(requested: int, nodes: Iterable[NodeInfo]) -> str:
     )
 
 
-class Nodes:
+class NodeRegistry:
     """All nodes. Raises redis-py's errors when the server is away."""
 
     def __init__(self, redis: Redis) -> None:
@@ -171,12 +171,12 @@ class Nodes:
         self._beat = script(redis, "beat")
         self._keys = [keys.NODES, keys.NODES_ALIVE, keys.NODES_CHECK, keys.NODES_DRAINING, keys.NODES_STACKS]
 
-    def beat(self, info: NodeInfo, *, lease_ms: int) -> Asked:
+    def beat(self, info: NodeInfo, *, lease_ms: int) -> NodeRequests:
         """Record that a node is alive; returns what it is asked to do."""
         described = msgspec.json.encode(msgspec.structs.replace(info, lease_ms=lease_ms))
         check, leave, *stacks = self._beat(keys=self._keys, args=[info.node, described, lease_ms])
-        return Asked(
-            msgspec.json.decode(check, type=CheckRequest) if check else None,
+        return NodeRequests(
+            msgspec.json.decode(check, type=NodeCheckRequest) if check else None,
             bool(leave),
             [msgspec.json.decode(each, type=StacksRequest) for each in stacks],
         )
@@ -187,7 +187,7 @@ class Nodes:
 
     def ask_to_check(self, paths: list[str]) -> str:
         """Let every node check itself, with what can be read there of these paths; returns the request's id."""
-        request = CheckRequest(id=secrets.token_hex(8), paths=paths[:MOST_PATHS])
+        request = NodeCheckRequest(id=secrets.token_hex(8), paths=paths[:MOST_PATHS])
         self._redis.set(keys.NODES_CHECK, msgspec.json.encode(request), ex=_ASKED_S)
         return request.id
 

@@ -40,7 +40,7 @@ class Delivery(msgspec.Struct, frozen=True, gc=False):
         return self.tries > 0 or self.lost > 0
 
 
-class Reports(msgspec.Struct):
+class TurnReports(msgspec.Struct):
     """The reports of an agent's next turn: encoded outcomes by id and token; of retries, also the tries charged."""
 
     decided: list[tuple[int, str, bytes]] = []
@@ -57,10 +57,10 @@ class Reports(msgspec.Struct):
         tokens += [token for _, token in self.returns]
         return tokens
 
-    def split(self, limit: int = MAX_REPORTS) -> tuple[Reports, Reports]:
+    def split(self, limit: int = MAX_REPORTS) -> tuple[TurnReports, TurnReports]:
         """The reports that fit in one turn, and the rest."""
-        now = Reports(self.decided[:limit], self.retries[:limit], self.returns[:limit])
-        return now, Reports(self.decided[limit:], self.retries[limit:], self.returns[limit:])
+        now = TurnReports(self.decided[:limit], self.retries[:limit], self.returns[:limit])
+        return now, TurnReports(self.decided[limit:], self.retries[limit:], self.returns[limit:])
 
 
 class Turn(msgspec.Struct, frozen=True):

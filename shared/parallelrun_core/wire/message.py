@@ -5,7 +5,7 @@ A message is a MessagePack array `[kind, items, payload]`:
     kind 0, FILES        payload = groups of files (below)
     kind 1, FILES_ZSTD   the same, compressed with Zstandard
     kind 2, REFERENCE    payload = MessagePack array [term, offset] of the full message in the manifest
-    kind 3, DESCRIBED    payload = MessagePack array [input, keys, pieces, groups, versions]: see `Described`
+    kind 3, DESCRIBED    payload = MessagePack array [input, keys, pieces, groups, versions]: see `DescribedMiniBatch`
     kind 4, DESCRIBED_ZSTD   the same, compressed with Zstandard
 
 A plain list of files has kind 0 or 1. Anything else is described: rows of a table, files with the values of their
@@ -57,7 +57,7 @@ class Message(msgspec.Struct, array_like=True, frozen=True):
     payload: bytes
 
 
-class Reference(msgspec.Struct, array_like=True, frozen=True):
+class ManifestReference(msgspec.Struct, array_like=True, frozen=True):
     """The position of the full message in the manifest."""
 
     term: int
@@ -107,7 +107,7 @@ class Piece(msgspec.Struct, array_like=True, frozen=True):
         return self.start, self.end, self.is_aligned, self.first_row, self.left_out, self.rows
 
 
-class Described(msgspec.Struct, array_like=True, frozen=True):
+class DescribedMiniBatch(msgspec.Struct, array_like=True, frozen=True):
     """A mini-batch that is more than a list of files."""
 
     input: int
@@ -124,8 +124,8 @@ class Described(msgspec.Struct, array_like=True, frozen=True):
 
 _encoder = msgspec.msgpack.Encoder()
 _message_decoder = msgspec.msgpack.Decoder(Message)
-_reference_decoder = msgspec.msgpack.Decoder(Reference)
-_described_decoder = msgspec.msgpack.Decoder(Described)
+_reference_decoder = msgspec.msgpack.Decoder(ManifestReference)
+_described_decoder = msgspec.msgpack.Decoder(DescribedMiniBatch)
 
 
 def encode_files(groups: Iterable[tuple[bytes, list[bytes]]], items: int) -> bytes:
@@ -141,7 +141,7 @@ def join_groups(groups: Iterable[tuple[bytes, list[bytes]]]) -> bytes:
     return b"\0\0".join([folder + b"\0" + b"\0".join(names) for folder, names in groups])
 
 
-def encode_described(described: Described, items: int) -> bytes:
+def encode_described(described: DescribedMiniBatch, items: int) -> bytes:
     """The full message of a mini-batch that is more than a list of files."""
     payload = _encoder.encode(described)
     if len(payload) < _COMPRESS_FROM_BYTES:
@@ -151,7 +151,7 @@ def encode_described(described: Described, items: int) -> bytes:
 
 def encode_reference(items: int, term: int, offset: int) -> bytes:
     """The message that replaces one that is too long for Redis."""
-    return _encoder.encode(Message(REFERENCE, items, _encoder.encode(Reference(term, offset))))
+    return _encoder.encode(Message(REFERENCE, items, _encoder.encode(ManifestReference(term, offset))))
 
 
 def decode(raw: bytes) -> Message:
@@ -166,7 +166,7 @@ def decode(raw: bytes) -> Message:
         raise CorruptLog(f"not a mini-batch message: {error}") from error
 
 
-def reference_of(message: Message) -> Reference:
+def reference_of(message: Message) -> ManifestReference:
     """Return where a REFERENCE message points to."""
     return _reference_decoder.decode(message.payload)
 
@@ -176,7 +176,7 @@ def is_described(message: Message) -> bool:
     return message.kind in _DESCRIBED_KINDS
 
 
-def described_of(message: Message) -> Described:
+def described_of(message: Message) -> DescribedMiniBatch:
     """The content of a DESCRIBED message.
 
     Raises:
@@ -216,7 +216,7 @@ def split_groups(payload: bytes) -> list[bytes]:
     return payload.split(b"\0\0") if payload else []
 
 
-def described_paths(described: Described) -> list[bytes]:
+def described_paths(described: DescribedMiniBatch) -> list[bytes]:
     """The paths of the groups of a described mini-batch."""
     return [path for group in split_groups(described.groups) for path in _paths_of_group(group).split(b"\0")]
 

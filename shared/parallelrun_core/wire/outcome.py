@@ -65,7 +65,7 @@ class Use(msgspec.Struct, array_like=True, frozen=True, gc=False):
     """Times that a thread of it had to leave its CPU to others."""
 
 
-class Place(msgspec.Struct, array_like=True, frozen=True, gc=False):
+class RowsPlace(msgspec.Struct, array_like=True, frozen=True, gc=False):
     """The place of a try's rows: the first fields of its outcome. Who needs no others saves time by reading these."""
 
     mini_batch: int
@@ -86,7 +86,7 @@ class Place(msgspec.Struct, array_like=True, frozen=True, gc=False):
     """Number of rows `run()` returned: the items that succeeded."""
 
 
-class Outcome(Place, array_like=True, frozen=True, gc=False):
+class Outcome(RowsPlace, array_like=True, frozen=True, gc=False):
     """The end of one try: `done` and `failed` are decisions; after `retry` another try follows. Only in a decision log:
     `lost`, for a decision whose rows the disk has lost; the other fields are those of that decision.
 
@@ -125,7 +125,7 @@ class Outcome(Place, array_like=True, frozen=True, gc=False):
 
 _encoder: Final = msgspec.json.Encoder()
 _list_decoder: Final = msgspec.json.Decoder(list[Outcome])
-_place_decoder: Final = msgspec.json.Decoder(list[Place])
+_place_decoder: Final = msgspec.json.Decoder(list[RowsPlace])
 
 
 def encode(outcome: Outcome) -> bytes:
@@ -146,7 +146,7 @@ def decode_list(raw: bytes) -> list[Outcome]:
     return _list_decoder.decode(raw)
 
 
-def decode_places(raw: bytes) -> list[Place]:
+def decode_places(raw: bytes) -> list[RowsPlace]:
     """The first fields of the outcomes that `decode_list` returns."""
     return _place_decoder.decode(raw)
 

@@ -9,7 +9,7 @@ import pytest
 
 from parallelrun_api.submission.checks import PathChecks
 from parallelrun_api.submission.submissions import Submissions
-from parallelrun_api.submission.upload import Upload
+from parallelrun_api.submission.upload import SubmittedForm
 from parallelrun_core.computes.catalog import ComputeCatalog
 from parallelrun_core.intake.reading import read_job
 from parallelrun_core.storage.path_rule import Places
@@ -28,8 +28,8 @@ def submissions(root: Path, redis: Redis) -> Submissions:
     return Submissions(root, ComputeCatalog(root), checks, redis)
 
 
-def upload(site: Site) -> Upload:
-    return Upload(reading=read_job(site.spec()), code=None, sha256="0" * 64)
+def upload(site: Site) -> SubmittedForm:
+    return SubmittedForm(reading=read_job(site.spec()), code=None, sha256="0" * 64)
 
 
 def test_what_is_accepted_is_on_the_disk_with_its_code(

@@ -13,7 +13,7 @@ from parallelrun_core.store.leader_queue import LeaderQueue
 from parallelrun_core.store.registry import Registry
 from parallelrun_core.store.seals import Seal
 from parallelrun_core.wire import message
-from parallelrun_core.wire.leasing import Reports
+from parallelrun_core.wire.leasing import TurnReports
 from parallelrun_core.wire.outcome import Use
 from parallelrun_core.wire.states import JobState
 from tests.integration.api.server import RUN_FAILED, Master, outcome
@@ -102,7 +102,7 @@ def test_those_that_run_and_those_that_wait(api: httpx.Client, job_id: str, mast
     Registry(redis).move(job_id, JobState.PROCESSING)
     leader.publish(0, [message.encode_files([(b"/d", [b"%d" % n])], 1) for n in range(12)])
     agent = AgentQueue(redis, job_id, session="node-7-abcd1234", node="node-7", lease_ms=60_000, seal=Seal("", b""))
-    agent.turn("join", Reports(), 5)
+    agent.turn("join", TurnReports(), 5)
 
     running, _ = all_pages(api, job_id, "status=running&limit=2")
     ready, pages = all_pages(api, job_id, "status=ready&limit=3")

@@ -17,8 +17,8 @@ from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
 from parallelrun_core.hosting.storage_metrics import StorageCollector
-from parallelrun_core.storage.objects.meters import Asked
-from parallelrun_core.store.nodes import NodeInfo, NodePressure, Nodes
+from parallelrun_core.storage.objects.meters import RequestCounts
+from parallelrun_core.store.nodes import NodeInfo, NodePressure, NodeRegistry
 from parallelrun_core.wire.states import NodeState
 
 if TYPE_CHECKING:
@@ -55,10 +55,10 @@ def test_every_name_and_label_that_is_asked_for_is_told(api: httpx.Client, redis
         node="a", session="a-1", host="h", pid=1, slots=4, busy=2, state=NodeState.READY, version="0.1.0",
         started=1.0, jobs=[], pressure=pressure,
     )  # fmt: skip
-    Nodes(redis).beat(node, lease_ms=60_000)
+    NodeRegistry(redis).beat(node, lease_ms=60_000)
     api.get("/v1/jobs")
     stores = CollectorRegistry()
-    stores.register(StorageCollector(lambda: {("s3://a", "get"): Asked()}))
+    stores.register(StorageCollector(lambda: {("s3://a", "get"): RequestCounts()}))
     told: dict[str, set[str]] = {}
     for text in (api.get("/metrics").text, generate_latest(stores).decode()):
         for family in text_string_to_metric_families(text):

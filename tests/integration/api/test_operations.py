@@ -14,7 +14,7 @@ import httpx
 import pytest
 
 from parallelrun_core.store.connection import connect
-from parallelrun_core.store.nodes import NodeInfo, NodePressure, Nodes
+from parallelrun_core.store.nodes import NodeInfo, NodePressure, NodeRegistry
 from parallelrun_core.store.registry import Registry
 from parallelrun_core.wire.states import JobState, NodeState
 from tests.integration.api.conftest import Site
@@ -41,7 +41,7 @@ class TestNodes:
             "a": NodePressure(of="cgroup", cpu=0.25, io=0.5, memory=0.0),
             "b": NodePressure(of="machine", cpu=0.75, io=0.0, memory=0.0),
         }
-        nodes_known = Nodes(redis)
+        nodes_known = NodeRegistry(redis)
         nodes_known.beat(info("b"), lease_ms=60_000)
         nodes_known.beat(info("a", NodeState.DRAINING), lease_ms=60_000)
         nodes_known.beat(info("c"), lease_ms=-1)

@@ -18,7 +18,7 @@ from parallelrun_core.folder.records import JobRecord, JobResult, Parent
 from parallelrun_core.ids import job_id_from
 from parallelrun_core.intake.launching import launch
 from parallelrun_core.pipelines.records import StepRecord, write_record
-from parallelrun_core.store.event_stream import Event, EventId
+from parallelrun_core.store.event_stream import EventId, StreamEvent
 from parallelrun_core.wire.masking import Mask
 from parallelrun_core.wire.outcome import Failure
 from parallelrun_core.wire.progress import Progress
@@ -377,5 +377,5 @@ def test_what_would_write_into_a_version_of_an_asset_is_not_retried(
 def test_what_a_pipeline_tells_of_its_steps_is_masked() -> None:
     told = {"step": "score", "state": "failed", "job_id": "", "why": "it said a long secret"}
     spec = {"type": "pipeline", "steps": {"score": {"job": {"environment_variables": {"A": "a long secret"}}}}}
-    data = masked_data(Event(EventId(1, 0), "step", json.dumps(told)), Mask(spec))
+    data = masked_data(StreamEvent(EventId(1, 0), "step", json.dumps(told)), Mask(spec))
     assert json.loads(data) == {**told, "why": "it said ***"}

@@ -7,7 +7,7 @@ from redis import Redis
 
 from parallelrun.embedded.redis_server import check_external
 from parallelrun.errors import ClusterFailed
-from parallelrun_core.store.nodes import NodeInfo, Nodes
+from parallelrun_core.store.nodes import NodeInfo, NodeRegistry
 from parallelrun_core.wire.states import NodeState
 from tests.redis_server import RedisServer
 
@@ -45,6 +45,6 @@ def test_one_that_serves_another_cluster_is_refused() -> None:
     )
     with RedisServer(*KEEPS) as server:
         with Redis.from_url(server.url, protocol=2) as client:
-            Nodes(client).beat(info, lease_ms=60_000)
+            NodeRegistry(client).beat(info, lease_ms=60_000)
         with pytest.raises(ClusterFailed, match=r"already serves another cluster \(gpu-7\)"):
             check_external(server.url, may_forget=False)

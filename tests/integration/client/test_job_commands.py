@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from parallelrun.cli import main
-from parallelrun.logs import Logs
+from parallelrun.logs import JobLogs
 from tests.integration.client.fake_api import COMPLETED, HANG_UP, JOB, Answer, FakeApi, Request
 
 EVENTS = "/v1/jobs/job_1/events"
@@ -264,7 +264,7 @@ def test_logs_are_listed_and_printed_as_they_are(api: FakeApi, capfdbinary: pyte
 def test_a_character_that_two_pieces_of_a_log_share_is_shown(
     api: FakeApi, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Logs, "read", lambda *_, **__: iter([b"caf\xc3", b"\xa9\x1b[2J\n"]))
+    monkeypatch.setattr(JobLogs, "read", lambda *_, **__: iter([b"caf\xc3", b"\xa9\x1b[2J\n"]))
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
 
     assert main(["job", "logs", "job_1", "user/a.txt"]) == 0

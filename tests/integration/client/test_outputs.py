@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from parallelrun import Client, ConnectionFailed, InvalidInput, NotFound, RetryPolicy, retry
-from parallelrun.outputs import Outputs
+from parallelrun.outputs import JobOutputs
 from parallelrun.transport import Transport
 from tests.integration.client.fake_api import COMPLETED, HANG_UP, Answer, FakeApi, Request
 
@@ -17,11 +17,11 @@ PATH = "/v1/jobs/job_1/outputs/rows.txt"
 
 
 @pytest.fixture
-def outputs(api: FakeApi) -> Iterator[Outputs]:
+def outputs(api: FakeApi) -> Iterator[JobOutputs]:
     output = {"path": "/data/jobs/job_1/outputs/rows.txt", "sha256": hashlib.sha256(CONTENT).hexdigest()}
     api.on("GET", "/v1/jobs/job_1", Answer.of({**COMPLETED, "output": output}))
     transport = Transport(api.url)
-    yield Outputs(transport, patience_s=0.2, sleep=lambda _: None)
+    yield JobOutputs(transport, patience_s=0.2, sleep=lambda _: None)
     transport.close()
 
 
@@ -32,7 +32,7 @@ def ranged(request: Request, *, most: int = len(CONTENT)) -> Answer:
     return Answer(body, 206 if first else 200, cut=first + most < len(CONTENT))
 
 
-def test_a_file_is_whole_and_where_it_was_wanted(api: FakeApi, outputs: Outputs, tmp_path: Path) -> None:
+def test_a_file_is_whole_and_where_it_was_wanted(api: FakeApi, outputs: JobOutputs, tmp_path: Path) -> None:
     api.on("GET", PATH, ranged)
     counts: list[int] = []
 
@@ -44,7 +44,7 @@ def test_a_file_is_whole_and_where_it_was_wanted(api: FakeApi, outputs: Outputs,
     assert [entry.name for entry in target.parent.iterdir()] == ["rows.txt"]
 
 
-def test_a_broken_download_goes_on_where_it_broke_off(api: FakeApi, outputs: Outputs, tmp_path: Path) -> None:
+def test_a_broken_download_goes_on_where_it_broke_off(api: FakeApi, outputs: JobOutputs, tmp_path: Path) -> None:
     api.on("GET", PATH, lambda request: ranged(request, most=200_000))
 
     assert outputs.download("job_1", "rows.txt", tmp_path).read_bytes() == CONTENT
@@ -53,7 +53,7 @@ def test_a_broken_download_goes_on_where_it_broke_off(api: FakeApi, outputs: Out
     assert starts[:3] == [None, "bytes=200000-", "bytes=400000-"]
 
 
-def test_a_later_run_goes_on_as_well(api: FakeApi, outputs: Outputs, tmp_path: Path) -> None:
+def test_a_later_run_goes_on_as_well(api: FakeApi, outputs: JobOutputs, tmp_path: Path) -> None:
     (tmp_path / "rows.txt.part").write_bytes(CONTENT[:1000])
     api.on("GET", PATH, ranged)
 
@@ -62,7 +62,7 @@ def test_a_later_run_goes_on_as_well(api: FakeApi, outputs: Outputs, tmp_path: P
 
 
 @pytest.mark.parametrize("left", [b"of another run" * 10, CONTENT + b"too long", bytes(len(CONTENT))])
-def test_what_an_older_run_left_is_found_out(api: FakeApi, outputs: Outputs, tmp_path: Path, left: bytes) -> None:
+def test_what_an_older_run_left_is_found_out(api: FakeApi, outputs: JobOutputs, tmp_path: Path, left: bytes) -> None:
     (tmp_path / "rows.txt.part").write_bytes(left)
     api.on("GET", PATH, ranged)
 
@@ -79,7 +79,7 @@ def test_what_an_older_run_left_is_found_out(api: FakeApi, outputs: Outputs, tmp
     ],
 )
 def test_the_hash_is_that_of_the_file_with_the_rows_and_of_no_other(
-    api: FakeApi, outputs: Outputs, tmp_path: Path, *, output: dict[str, str], path: str, other: str
+    api: FakeApi, outputs: JobOutputs, tmp_path: Path, *, output: dict[str, str], path: str, other: str
 ) -> None:
     rows = {"path": "/anywhere/rows.txt", "sha256": hashlib.sha256(CONTENT).hexdigest()}
     spec = {"append_row_to": "report", "outputs": {"report": output}}
@@ -94,14 +94,14 @@ def test_the_hash_is_that_of_the_file_with_the_rows_and_of_no_other(
 
 
 @pytest.fixture
-def unproven(api: FakeApi, outputs: Outputs) -> Outputs:
+def unproven(api: FakeApi, outputs: JobOutputs) -> JobOutputs:
     """A file of which the server has no hash, such as one that a script has written."""
     api.on("GET", "/v1/jobs/job_2", Answer.of({**COMPLETED, "id": "job_2"}))
     return outputs
 
 
 def test_without_a_hash_nothing_of_an_older_run_is_taken_for_a_beginning(
-    api: FakeApi, unproven: Outputs, tmp_path: Path
+    api: FakeApi, unproven: JobOutputs, tmp_path: Path
 ) -> None:
     (tmp_path / "rows.txt.part").write_bytes(b"of another job")
     api.on("GET", PATH.replace("job_1", "job_2"), ranged)
@@ -110,7 +110,7 @@ def test_without_a_hash_nothing_of_an_older_run_is_taken_for_a_beginning(
 
 
 def test_a_file_that_changes_between_two_connections_is_never_a_mixture(
-    api: FakeApi, unproven: Outputs, tmp_path: Path
+    api: FakeApi, unproven: JobOutputs, tmp_path: Path
 ) -> None:
     def changed(request: Request) -> Answer:
         whole = request.headers.get("If-Range") == '"old"'
@@ -123,14 +123,14 @@ def test_a_file_that_changes_between_two_connections_is_never_a_mixture(
     assert [request.headers.get("Range") for request in api.asked(path)] == [None, "bytes=1000-"]
 
 
-def test_a_server_without_ranges_will_do(api: FakeApi, outputs: Outputs, tmp_path: Path) -> None:
+def test_a_server_without_ranges_will_do(api: FakeApi, outputs: JobOutputs, tmp_path: Path) -> None:
     (tmp_path / "rows.txt.part").write_bytes(CONTENT[:1000])
     api.on("GET", PATH, Answer(CONTENT))
 
     assert outputs.download("job_1", "rows.txt", tmp_path).read_bytes() == CONTENT
 
 
-def test_a_file_with_another_hash_is_not_kept(api: FakeApi, outputs: Outputs, tmp_path: Path) -> None:
+def test_a_file_with_another_hash_is_not_kept(api: FakeApi, outputs: JobOutputs, tmp_path: Path) -> None:
     (tmp_path / "rows.txt").write_text("the one before")
     api.on("GET", PATH, Answer(bytes(len(CONTENT))))
 
@@ -140,7 +140,7 @@ def test_a_file_with_another_hash_is_not_kept(api: FakeApi, outputs: Outputs, tm
     assert (tmp_path / "rows.txt").read_text() == "the one before"
 
 
-def test_a_connection_that_never_holds_is_given_up(api: FakeApi, outputs: Outputs, tmp_path: Path) -> None:
+def test_a_connection_that_never_holds_is_given_up(api: FakeApi, outputs: JobOutputs, tmp_path: Path) -> None:
     api.on("GET", PATH, Answer(b"", cut=True))
 
     with pytest.raises(ConnectionFailed, match="Gave up"):
@@ -153,7 +153,7 @@ def test_a_server_that_stays_away_for_a_while_is_waited_for(api: FakeApi, tmp_pa
     api.on("GET", PATH, *[HANG_UP, busy] * 6, ranged)
     transport, pauses = Transport(api.url), list[float]()
 
-    target = Outputs(transport, sleep=pauses.append).download("job_1", "rows.txt", tmp_path)
+    target = JobOutputs(transport, sleep=pauses.append).download("job_1", "rows.txt", tmp_path)
     transport.close()
 
     assert target.read_bytes() == CONTENT
@@ -171,7 +171,7 @@ def test_a_server_may_be_away_when_a_page_is_asked_for(api: FakeApi, tmp_path: P
     api.on("GET", f"{listing}/b", Answer(b"b"))
     transport, pauses = Transport(api.url, retry=RetryPolicy(attempts=1)), list[float]()
 
-    places = list(Outputs(transport, sleep=pauses.append).download_all("job_1", tmp_path))
+    places = list(JobOutputs(transport, sleep=pauses.append).download_all("job_1", tmp_path))
     transport.close()
 
     assert [place.read_bytes() for place in places] == [b"a", b"b"]
@@ -192,7 +192,7 @@ def test_a_server_that_stays_away_is_given_up(api: FakeApi, tmp_path: Path, monk
     transport = Transport(api.url, retry=RetryPolicy(attempts=1))
 
     with pytest.raises(ConnectionFailed, match="Gave up after 120 s"):
-        list(Outputs(transport, sleep=sleep).download_all("job_1", tmp_path))
+        list(JobOutputs(transport, sleep=sleep).download_all("job_1", tmp_path))
     transport.close()
     assert 120 < now < 126
 
@@ -203,7 +203,7 @@ def test_a_server_that_has_never_answered_is_reported_at_once(api: FakeApi, tmp_
     transport, pauses = Transport(api.url, retry=RetryPolicy(attempts=1)), list[float]()
 
     with pytest.raises(ConnectionFailed):
-        list(Outputs(transport, sleep=pauses.append).download_all("job_1", tmp_path))
+        list(JobOutputs(transport, sleep=pauses.append).download_all("job_1", tmp_path))
     transport.close()
 
     assert pauses == []
@@ -213,7 +213,7 @@ def test_all_outputs_of_a_job_that_is_not_there_are_refused_at_once(api: FakeApi
     transport, pauses = Transport(api.url), list[float]()
 
     with pytest.raises(NotFound):
-        list(Outputs(transport, sleep=pauses.append).download_all("job_1", tmp_path))
+        list(JobOutputs(transport, sleep=pauses.append).download_all("job_1", tmp_path))
     transport.close()
 
     assert pauses == []
@@ -221,7 +221,7 @@ def test_all_outputs_of_a_job_that_is_not_there_are_refused_at_once(api: FakeApi
 
 
 def test_a_file_that_has_grown_since_it_was_listed_arrives_as_it_is(
-    api: FakeApi, unproven: Outputs, tmp_path: Path
+    api: FakeApi, unproven: JobOutputs, tmp_path: Path
 ) -> None:
     listing = "/v1/jobs/job_2/outputs"
     api.on("GET", listing, Answer.of({"items": [{"path": "rows.txt", "bytes": 5}]}))
@@ -230,14 +230,14 @@ def test_a_file_that_has_grown_since_it_was_listed_arrives_as_it_is(
     assert [path.read_bytes() for path in unproven.download_all("job_2", tmp_path)] == [CONTENT]
 
 
-def test_a_part_that_is_the_whole_file_is_not_fetched_again(api: FakeApi, outputs: Outputs, tmp_path: Path) -> None:
+def test_a_part_that_is_the_whole_file_is_not_fetched_again(api: FakeApi, outputs: JobOutputs, tmp_path: Path) -> None:
     (tmp_path / "rows.txt.part").write_bytes(CONTENT)
     api.on("GET", PATH, Answer.of({"code": "range_not_satisfiable"}, 416))
 
     assert outputs.download("job_1", "rows.txt", tmp_path).read_bytes() == CONTENT
 
 
-def test_an_output_that_is_not_there_is_not_found(outputs: Outputs, tmp_path: Path) -> None:
+def test_an_output_that_is_not_there_is_not_found(outputs: JobOutputs, tmp_path: Path) -> None:
     with pytest.raises(NotFound):
         outputs.download("job_1", "other.txt", tmp_path / "new")
 

@@ -13,12 +13,18 @@ import pytest
 from parallelrun_core.computes.document import read_definition
 from parallelrun_core.computes.launch import Launch, Shape
 from parallelrun_core.names.built_images import BuiltImage
-from parallelrun_core.store.nodes import NodeInfo, Nodes
+from parallelrun_core.store.nodes import NodeInfo, NodeRegistry
 from parallelrun_core.store.provisioning import ComputeStatus, Provisioning
 from parallelrun_core.wire.progress import Progress
 from parallelrun_core.wire.states import JobState, NodeState
 from parallelrun_master.compute_watch import why_missing
-from parallelrun_provisioner.engines.interface import EngineEnvironment, EngineNode, ImageState, LaunchRefused, Standing
+from parallelrun_provisioner.engines.interface import (
+    EngineEnvironment,
+    EngineNode,
+    ImageState,
+    LaunchRefused,
+    NodeStanding,
+)
 from parallelrun_provisioner.lease import LeaseKeeper
 from parallelrun_provisioner.policy.demand import Need
 from parallelrun_provisioner.policy.scaling import MISSING_S
@@ -38,7 +44,7 @@ class FakeEngine:
     """An engine that remembers what it was asked."""
 
     def __init__(self) -> None:
-        self.objects: dict[str, Standing] = {}
+        self.objects: dict[str, NodeStanding] = {}
         self.images: dict[str, str] = {}
         self.asked: list[str] = []
         self.refuses = ""
@@ -57,7 +63,7 @@ class FakeEngine:
         if self.refuses and launch.shape.image == self.refused_image:
             raise LaunchRefused(self.refuses)
         self.asked.append(launch.id)
-        self.objects.setdefault(launch.id, Standing.PENDING)
+        self.objects.setdefault(launch.id, NodeStanding.PENDING)
         self.images[launch.id] = launch.shape.image
         if self.dies == "after":
             raise Died
@@ -100,7 +106,7 @@ class NodePhase:
     ) -> None:  # fmt: skip
         self.redis = redis
         self.provisioning: Provisioning = beside.provisioning if beside else Provisioning(redis)
-        self.nodes = Nodes(redis)
+        self.nodes = NodeRegistry(redis)
         compute = read_definition({"name": "cpus", "type": kind, "max_instances": 2, "idle_time_before_scale_down": 5})
         around = EngineEnvironment(cluster="c", root=Path("/nowhere"), redis_url="redis://x")
         self.pool = Pool(compute, engine, around, (self.provisioning, self.nodes), {}, is_over=is_over)
@@ -133,13 +139,13 @@ class NodePhase:
 
 def come(redis: Redis, engine: FakeEngine, *, in_hand: int) -> None:
     """The agents of all nodes that have not ended are there."""
-    for each in [each for each, standing in engine.objects.items() if standing is not Standing.ENDED]:
-        engine.objects[each] = Standing.RUNNING
+    for each in [each for each, standing in engine.objects.items() if standing is not NodeStanding.ENDED]:
+        engine.objects[each] = NodeStanding.RUNNING
         info = NodeInfo(
             node=each, session="s", host="h", pid=1, slots=1, busy=1, state=NodeState.READY, version="1", started=1.0,
             compute="cpus", jobs=["job"], in_hand=in_hand, image=engine.images[each],
         )  # fmt: skip
-        Nodes(redis).beat(info, lease_ms=60_000)
+        NodeRegistry(redis).beat(info, lease_ms=60_000)
 
 
 def test_a_provisioner_that_dies_beside_a_launch_leaves_no_node_unknown(redis: Redis) -> None:
@@ -282,9 +288,9 @@ def test_nodes_that_die_as_soon_as_they_have_come_are_not_replaced_as_fast(redis
     life = NodePhase(redis, engine)
     for second in range(100, 160):
         told = life.step(float(second), wanted=1)
-        for each in [each for each, standing in engine.objects.items() if standing is Standing.RUNNING]:
-            engine.objects[each] = Standing.ENDED
-            Nodes(redis).remove(each)
+        for each in [each for each, standing in engine.objects.items() if standing is NodeStanding.RUNNING]:
+            engine.objects[each] = NodeStanding.ENDED
+            NodeRegistry(redis).remove(each)
         come(redis, engine, in_hand=0)
     assert len(engine.asked) == 2
     assert told.failures == 2
@@ -355,10 +361,10 @@ def test_how_many_workers_a_node_has_is_known_when_there_is_none(redis: Redis) -
             node=each, session="s", host="h", pid=1, slots=16, busy=0, state=NodeState.READY, version="1", started=1.0,
             compute="cpus",
         )  # fmt: skip
-        Nodes(redis).beat(info, lease_ms=60_000)
+        NodeRegistry(redis).beat(info, lease_ms=60_000)
     told = life.step(101.0)
     for each in list(engine.objects):
-        Nodes(redis).remove(each)
+        NodeRegistry(redis).remove(each)
     engine.objects.clear()
     later = NodePhase(redis, engine, told, beside=life)
     assert later.step(200.0, wanted=0).slots == 16
@@ -376,7 +382,7 @@ def test_all_nodes_are_given_back_whatever_they_do(redis: Redis) -> None:
     assert early not in engine.objects
     assert not life.pool.release(life.sight(103.0), by_force=True)
     assert engine.objects == {}
-    Nodes(redis).remove(busy)
+    NodeRegistry(redis).remove(busy)
     assert life.pool.release(life.sight(104.0), by_force=True)
 
 

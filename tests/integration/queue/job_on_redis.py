@@ -15,7 +15,7 @@ from parallelrun_core.store.leader_queue import LeaderQueue, Published
 from parallelrun_core.store.outcome_stream import StreamEntry
 from parallelrun_core.store.registry import Registry
 from parallelrun_core.store.seals import Seal, Seals
-from parallelrun_core.wire.leasing import Delivery, Reports
+from parallelrun_core.wire.leasing import Delivery, TurnReports
 from parallelrun_core.wire.message import encode_files
 from parallelrun_core.wire.outcome import Outcome, encode
 from parallelrun_core.wire.states import JobState
@@ -36,7 +36,7 @@ class Session:
     queue: AgentQueue
 
     def lease(self, want: int) -> tuple[Delivery, ...]:
-        return self.queue.turn("join", Reports(), want).deliveries
+        return self.queue.turn("join", TurnReports(), want).deliveries
 
 
 class JobOnRedis:
@@ -174,9 +174,9 @@ def message(mini_batch: int) -> bytes:
     return encode_files([(b"/in", [b"file-%d" % mini_batch, b"other"])], 2)
 
 
-def decided(deliveries: Iterable[Delivery]) -> Reports:
+def decided(deliveries: Iterable[Delivery]) -> TurnReports:
     """Reports that these are done."""
-    return Reports(
+    return TurnReports(
         decided=[
             (each.mini_batch, each.token, encode(outcome(each.mini_batch, token=each.token, tries=each.tries + 1)))
             for each in deliveries
@@ -184,9 +184,9 @@ def decided(deliveries: Iterable[Delivery]) -> Reports:
     )
 
 
-def retried(deliveries: Iterable[Delivery], *, charged: int = 1) -> Reports:
+def retried(deliveries: Iterable[Delivery], *, charged: int = 1) -> TurnReports:
     """Reports that a try of each of these failed, and another may follow."""
-    return Reports(
+    return TurnReports(
         retries=[
             (each.mini_batch, each.token, encode(failed(each.mini_batch, status="retry", token=each.token)), charged)
             for each in deliveries
@@ -194,6 +194,6 @@ def retried(deliveries: Iterable[Delivery], *, charged: int = 1) -> Reports:
     )
 
 
-def returned(deliveries: Iterable[Delivery]) -> Reports:
+def returned(deliveries: Iterable[Delivery]) -> TurnReports:
     """Reports that these were never started."""
-    return Reports(returns=[(each.mini_batch, each.token) for each in deliveries])
+    return TurnReports(returns=[(each.mini_batch, each.token) for each in deliveries])

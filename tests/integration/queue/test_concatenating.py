@@ -20,7 +20,7 @@ from redis.exceptions import ConnectionError
 from parallelrun_concatenator import bad_places, parts
 from parallelrun_concatenator import concatenate as concatenating
 from parallelrun_concatenator.concatenate import Concatenation, concatenate
-from parallelrun_concatenator.output import Merged, Output
+from parallelrun_concatenator.output import BlockWriter, Merged
 from parallelrun_concatenator.segments import SegmentTable
 from parallelrun_concatenator.settings import ConcatenatorSettings
 from parallelrun_core.folder.decisions import DecisionWriter
@@ -220,15 +220,15 @@ def test_a_redis_that_is_away_is_no_fault_of_the_output_which_another_one_makes(
 
 
 def test_a_full_disk_and_an_end_of_the_service_postpone_it(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(_: Output) -> Merged:
+    def full(_: BlockWriter) -> Merged:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    def stopped(_: Output) -> Merged:
+    def stopped(_: BlockWriter) -> Merged:
         signal.raise_signal(signal.SIGTERM)
         raise AssertionError("the signal was not heard")
 
     for finish in (full, stopped):
-        monkeypatch.setattr(Output, "finish", finish)
+        monkeypatch.setattr(BlockWriter, "finish", finish)
         job.concatenate()
     monkeypatch.undo()
     assert job.told() == [Concatenated("", 0, "", is_postponed=True)] * 2
@@ -330,16 +330,16 @@ def test_one_that_was_paused_and_wakes_too_late_replaces_no_output(
     job: Job, state: JobState, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The job has ended meanwhile, with the output of another concatenation, or is finalizing again with more rows."""
-    finish = Output.finish
+    finish = BlockWriter.finish
 
-    def late(output: Output) -> Merged:
+    def late(output: BlockWriter) -> Merged:
         job.output.write_text("the output of the other")
         job.conclude(b"the output of the other")
         job.folder.reopen(Reopening(generation=1, at=1.0, retry_failed=True))
         job.on_redis.force(state)
         return finish(output)
 
-    monkeypatch.setattr(Output, "finish", late)
+    monkeypatch.setattr(BlockWriter, "finish", late)
     job.concatenate()
     assert job.output.read_text() == "the output of the other"
     assert names_in(job.output.parent) == [job.output.name]

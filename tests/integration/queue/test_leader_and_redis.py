@@ -22,7 +22,7 @@ from parallelrun_core.folder.records import JobResult, Reopening
 from parallelrun_core.ids import new_job_id
 from parallelrun_core.intake.reopening import reopen
 from parallelrun_core.store.keys import ACTIVE_JOBS
-from parallelrun_core.store.nodes import NodeInfo, Nodes
+from parallelrun_core.store.nodes import NodeInfo, NodeRegistry
 from parallelrun_core.store.registry import Registry
 from parallelrun_core.wire.failure import JobFailure
 from parallelrun_core.wire.message import encode_files
@@ -118,7 +118,7 @@ def test_a_redis_that_was_set_back_is_told_again_of_the_nodes_and_of_the_beginni
 ) -> None:
     job = led(3, instance_count=1)
     on_redis, keys = job.on_redis, job.on_redis.keys
-    nodes, client = Nodes(on_redis.redis), on_redis.redis
+    nodes, client = NodeRegistry(on_redis.redis), on_redis.redis
     for name in ("a", "b"):
         info = NodeInfo(
             node=name, session=name, host="h", pid=1, slots=2, busy=0, state=NodeState.READY, version="0", started=0.0

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from parallelrun_core.storage.interface import Page, Version
-from parallelrun_core.storage.leftovers import Names
+from parallelrun_core.storage.leftovers import LeftoverNames
 from parallelrun_core.storage.objects import ObjectStorage
 from parallelrun_core.storage.objects.asking import asking
 from parallelrun_core.storage.objects.trouble import StoreAway
@@ -30,7 +30,7 @@ class Silent:
 
     def __init__(self) -> None:
         self.versions = [Version(1, 1.0, '"a"')] * 2
-        self.is_sorted, self.markers = True, Names()
+        self.is_sorted, self.markers = True, LeftoverNames()
         self.is_asked, self.answers = threading.Event(), threading.Event()
 
     def __iter__(self) -> Iterator[Page]:

@@ -9,7 +9,7 @@ import pytest
 
 from parallelrun_core.errors import Fenced
 from parallelrun_core.store.leader_queue import LeaderQueue
-from parallelrun_core.wire.leasing import Reports
+from parallelrun_core.wire.leasing import TurnReports
 from parallelrun_core.wire.states import JobState
 from tests.integration.queue.job_context import wait_until
 from tests.integration.queue.job_on_redis import LONG_MS, JobOnRedis, decided, message, successor
@@ -182,5 +182,5 @@ def test_a_turn_of_an_agent_does_not_need_a_leader(job: JobOnRedis) -> None:
     job.publish(1)
     job.redis.delete(job.keys.leader)
     agent = job.agent()
-    held = agent.queue.turn("join", Reports(), 1).deliveries
+    held = agent.queue.turn("join", TurnReports(), 1).deliveries
     assert agent.queue.turn("stay", decided(held), 0).refused == 0

@@ -12,7 +12,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from parallelrun_core.errors import Fenced
 from parallelrun_core.store.leader_queue import LeaderQueue
-from parallelrun_core.wire.leasing import Delivery, Reports
+from parallelrun_core.wire.leasing import Delivery, TurnReports
 from tests.integration.queue.job_on_redis import LONG_MS, JobOnRedis, Session, decided, message, retried, returned
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ MAX_LOST = 2
 SLOTS = 3
 
 Report = Literal["decided", "retried", "returned"]
-MAKE: dict[Report, Callable[[list[Delivery]], Reports]] = {
+MAKE: dict[Report, Callable[[list[Delivery]], TurnReports]] = {
     "decided": decided, "retried": retried, "returned": returned,
 }  # fmt: skip
 
@@ -136,7 +136,7 @@ class QueueMachine(RuleBasedStateMachine):
     @rule(number=st.integers(0, SLOTS - 1), want=st.integers(0, 5))
     def lease(self, number: int, want: int) -> None:
         holder = self._agent(number)
-        self._turn(holder, Reports(), want)
+        self._turn(holder, TurnReports(), want)
 
     @rule(number=st.integers(0, SLOTS - 1))
     def start_again(self, number: int) -> None:
@@ -193,7 +193,7 @@ class QueueMachine(RuleBasedStateMachine):
             holder.holds = {}
             holder.joined = False
 
-    def _turn(self, holder: Holder, reports: Reports, want: int) -> None:
+    def _turn(self, holder: Holder, reports: TurnReports, want: int) -> None:
         turn = holder.session.queue.turn("stay" if holder.joined else "join", reports, want)
         holder.joined = True
         assert not turn.lost

@@ -10,7 +10,7 @@ from parallelrun_core.errors import Conflict, NotFound, ParallelRunError
 from parallelrun_core.ids import new_job_id
 from parallelrun_core.store import keys
 from parallelrun_core.store.connection import connect, without_password
-from parallelrun_core.store.nodes import NodeInfo, Nodes
+from parallelrun_core.store.nodes import NodeInfo, NodeRegistry
 from parallelrun_core.store.registry import Registry
 from parallelrun_core.wire.failure import JobFailure
 from parallelrun_core.wire.states import ALLOWED_FROM, TERMINAL, JobState, NodeState
@@ -164,15 +164,15 @@ def test_every_key_of_a_job_has_its_hash_tag_and_is_listed(job: JobOnRedis) -> N
 
 
 def test_a_node_is_alive_while_it_beats_and_known_until_it_leaves(job: JobOnRedis) -> None:
-    Nodes(job.redis).beat(node("b", busy=1), lease_ms=60_000)
-    Nodes(job.redis).beat(node("a"), lease_ms=60_000)
-    assert [(info.node, alive) for info, alive in Nodes(job.redis).all()] == [("a", True), ("b", True)]
+    NodeRegistry(job.redis).beat(node("b", busy=1), lease_ms=60_000)
+    NodeRegistry(job.redis).beat(node("a"), lease_ms=60_000)
+    assert [(info.node, alive) for info, alive in NodeRegistry(job.redis).all()] == [("a", True), ("b", True)]
     job.redis.zadd(keys.NODES_ALIVE, {"a": 1})
-    assert [(info.node, alive) for info, alive in Nodes(job.redis).all()] == [("a", False), ("b", True)]
-    Nodes(job.redis).beat(node("a", busy=2), lease_ms=60_000)
-    assert [(info.busy, alive) for info, alive in Nodes(job.redis).all()] == [(2, True), (1, True)]
-    Nodes(job.redis).remove("a")
-    assert [(info.node, info.busy) for info, _ in Nodes(job.redis).all()] == [("b", 1)]
+    assert [(info.node, alive) for info, alive in NodeRegistry(job.redis).all()] == [("a", False), ("b", True)]
+    NodeRegistry(job.redis).beat(node("a", busy=2), lease_ms=60_000)
+    assert [(info.busy, alive) for info, alive in NodeRegistry(job.redis).all()] == [(2, True), (1, True)]
+    NodeRegistry(job.redis).remove("a")
+    assert [(info.node, info.busy) for info, _ in NodeRegistry(job.redis).all()] == [("b", 1)]
     assert job.redis.zrange(keys.NODES_ALIVE, 0, -1) == [b"b"]
 
 
@@ -180,21 +180,21 @@ def test_a_node_lives_by_its_own_lease_also_when_the_clock_is_set_back(job: JobO
     def alive_ms(name: str) -> float:
         return float(job.redis.zscore(keys.NODES_ALIVE, name) or 0) - job.registry.now() * 1000
 
-    Nodes(job.redis).beat(node("long"), lease_ms=600_000)
-    Nodes(job.redis).beat(node("short"), lease_ms=1_000)
+    NodeRegistry(job.redis).beat(node("long"), lease_ms=600_000)
+    NodeRegistry(job.redis).beat(node("short"), lease_ms=1_000)
     assert alive_ms("long") > 500_000
     job.redis.zincrby(keys.NODES_ALIVE, 3_600_000, "long")
-    Nodes(job.redis).beat(node("short"), lease_ms=1_000)
+    NodeRegistry(job.redis).beat(node("short"), lease_ms=1_000)
     assert 500_000 < alive_ms("long") <= 600_000
 
 
 def test_a_node_that_has_been_lost_for_a_day_is_forgotten(job: JobOnRedis) -> None:
     for name in ("a", "b", "c"):
-        Nodes(job.redis).beat(node(name), lease_ms=60_000)
+        NodeRegistry(job.redis).beat(node(name), lease_ms=60_000)
     day_ago = (job.registry.now() - 86_400) * 1000
     job.redis.zadd(keys.NODES_ALIVE, {"a": day_ago - 1, "b": day_ago + 600_000})
-    Nodes(job.redis).beat(node("c"), lease_ms=60_000)
-    assert [(info.node, alive) for info, alive in Nodes(job.redis).all()] == [("b", False), ("c", True)]
+    NodeRegistry(job.redis).beat(node("c"), lease_ms=60_000)
+    assert [(info.node, alive) for info, alive in NodeRegistry(job.redis).all()] == [("b", False), ("c", True)]
     assert job.redis.zrange(keys.NODES_ALIVE, 0, -1) == [b"b", b"c"]
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from parallelrun_core.errors import Fenced
-from parallelrun_core.wire.leasing import Reports
+from parallelrun_core.wire.leasing import TurnReports
 from parallelrun_core.wire.states import JobState
 from tests.integration.queue.job_on_redis import JobOnRedis, decided, message
 
@@ -70,4 +70,4 @@ def test_only_the_leader_of_a_job_that_is_processing_puts_something_up(redis: Re
     redis.hset(job.keys.job, "term", 9)
     with pytest.raises(Fenced):
         job.leader.republish(NOTHING_READ, [(0, message(0))])
-    assert job.agent().queue.turn("join", Reports(), 1).deliveries == ()
+    assert job.agent().queue.turn("join", TurnReports(), 1).deliveries == ()

@@ -11,7 +11,7 @@ import psutil
 import pytest
 
 from parallelrun_core.ids import new_job_id
-from parallelrun_core.store.rq.entries import LEAD, Kind, queue
+from parallelrun_core.store.rq.entries import LEAD, EntryKind, queue
 from parallelrun_core.store.rq.wake import ask_for_leader
 from tests.redis_server import with_this_process
 
@@ -31,7 +31,7 @@ time.sleep(600)
 @pytest.fixture
 def supervisor(redis: Redis, redis_url: str) -> Iterator[psutil.Popen]:
     """A supervisor with one worker, which runs an entry that takes long."""
-    queue(redis, Kind("entries", "sleep")).enqueue("sleep", new_job_id())
+    queue(redis, EntryKind("entries", "sleep")).enqueue("sleep", new_job_id())
     with psutil.Popen([*with_this_process(), sys.executable, "-c", SUPERVISOR, redis_url]) as process:
         try:
             yield process

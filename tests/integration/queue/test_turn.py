@@ -10,7 +10,7 @@ import msgspec
 import pytest
 from redis.exceptions import ResponseError
 
-from parallelrun_core.wire.leasing import MAX_REPORTS, Delivery, Mode, Reports
+from parallelrun_core.wire.leasing import MAX_REPORTS, Delivery, Mode, TurnReports
 from parallelrun_core.wire.outcome import Status, decode_list, encode
 from parallelrun_core.wire.states import JobState
 from tests.integration.queue.job_on_redis import JobOnRedis, Session, decided, message, retried, returned
@@ -18,7 +18,7 @@ from tests.unit.core.factories import failed
 
 pytestmark = pytest.mark.integration
 
-Report = Callable[[Iterable[Delivery]], Reports]
+Report = Callable[[Iterable[Delivery]], TurnReports]
 
 ENDED = [state for state in JobState if state is not JobState.PROCESSING]
 
@@ -26,7 +26,7 @@ ENDED = [state for state in JobState if state is not JobState.PROCESSING]
 def test_a_job_that_redis_does_not_know_is_gone_and_leaves_nothing_behind(job: JobOnRedis) -> None:
     agent = job.agent()
     job.redis.delete(*job.keys.all())
-    turn = agent.queue.turn("join", Reports(), 5)
+    turn = agent.queue.turn("join", TurnReports(), 5)
     assert turn.state is None
     assert not turn.lost
     assert job.everything() == {}
@@ -51,10 +51,10 @@ def test_mini_batches_are_leased_in_order_each_once_with_what_was_published(job:
 def test_a_turn_says_how_many_are_left(job: JobOnRedis) -> None:
     job.publish(5)
     agent = job.agent()
-    assert agent.queue.turn("join", Reports(), 2).ready == 3
-    assert agent.queue.turn("stay", Reports(), 0).ready == 3
-    assert agent.queue.turn("stay", Reports(), 10).ready == 0
-    assert agent.queue.turn("stay", Reports(), 10).deliveries == ()
+    assert agent.queue.turn("join", TurnReports(), 2).ready == 3
+    assert agent.queue.turn("stay", TurnReports(), 0).ready == 3
+    assert agent.queue.turn("stay", TurnReports(), 10).ready == 0
+    assert agent.queue.turn("stay", TurnReports(), 10).deliveries == ()
 
 
 def test_any_number_of_mini_batches_can_be_leased_at_once(job: JobOnRedis) -> None:
@@ -148,7 +148,11 @@ def test_what_is_not_refused_is_told_with_the_seal_of_the_whole(
         for each in held
     ]
     agent.queue.turn("stay", returned(held[place] for place in late), 0)
-    both = Reports(decided=reports) if status == "failed" else Reports(retries=[(*report, 1) for report in reports])
+    both = (
+        TurnReports(decided=reports)
+        if status == "failed"
+        else TurnReports(retries=[(*report, 1) for report in reports])
+    )
     assert agent.queue.turn("stay", both, 0).refused == len(late)
     expected = [decode_list(b"[" + record + b"]")[0] for mini_batch, _, record in reports if mini_batch not in late]
     assert job.outcomes() == expected
@@ -230,7 +234,7 @@ def test_all_kinds_of_report_go_together(job: JobOnRedis) -> None:
     job.publish(6)
     agent = job.agent()
     held = agent.lease(6)
-    reports = Reports(decided(held[:2]).decided, retried(held[2:4]).retries, returned(held[4:]).returns)
+    reports = TurnReports(decided(held[:2]).decided, retried(held[2:4]).retries, returned(held[4:]).returns)
     assert len(reports) == 6
     assert sorted(reports.tokens()) == sorted(each.token for each in held)
     assert agent.queue.turn("stay", reports, 0).refused == 0
@@ -247,7 +251,7 @@ def test_a_full_turn_of_reports_of_every_kind_fits_in_one_call(job: JobOnRedis) 
     agent = job.agent()
     held = [each for _ in range(3) for each in agent.lease(MAX_REPORTS)]
     done, again, back = (held[at : at + MAX_REPORTS] for at in range(0, 3 * MAX_REPORTS, MAX_REPORTS))
-    reports, rest = Reports(decided(done).decided, retried(again).retries, returned(back).returns).split()
+    reports, rest = TurnReports(decided(done).decided, retried(again).retries, returned(back).returns).split()
     assert len(rest) == 0
     assert agent.queue.turn("stay", reports, 0).refused == 0
     assert len(job.outcomes()) == 2 * MAX_REPORTS
@@ -256,7 +260,7 @@ def test_a_full_turn_of_reports_of_every_kind_fits_in_one_call(job: JobOnRedis) 
 
 
 def test_reports_are_split_without_losing_or_repeating_any() -> None:
-    reports = Reports(returns=[(number, f"s/{number}") for number in range(25)])
+    reports = TurnReports(returns=[(number, f"s/{number}") for number in range(25)])
     now, rest = reports.split(10)
     later, last = rest.split(10)
     assert [*now.returns, *later.returns, *last.returns] == reports.returns
@@ -314,7 +318,7 @@ def test_turns_renew_the_lease_once_a_small_part_of_it_is_over(job: JobOnRedis) 
     expired = job.expiries()
     give_up_at = time.monotonic() + 5
     while job.expiries() == expired and time.monotonic() < give_up_at:
-        assert not agent.queue.turn("stay", Reports(), 0).lost
+        assert not agent.queue.turn("stay", TurnReports(), 0).lost
     assert job.leader.reap(max_lost=0, max_lease_ms=10**9).sessions == 0
 
 
@@ -322,7 +326,7 @@ def test_a_turn_soon_after_another_does_not_write(job: JobOnRedis) -> None:
     agent = job.agent()
     agent.lease(0)
     before = job.everything()
-    agent.queue.turn("stay", Reports(), 1)
+    agent.queue.turn("stay", TurnReports(), 1)
     assert job.everything() == before
 
 
@@ -331,10 +335,10 @@ def test_the_turn_after_one_without_an_answer_renews_the_lease(job: JobOnRedis) 
     agent.lease(0)
     job.redis.set(job.keys.ready, "no list")
     with pytest.raises(ResponseError):
-        agent.queue.turn("stay", Reports(), 1)
+        agent.queue.turn("stay", TurnReports(), 1)
     job.redis.delete(job.keys.ready)
     job.expire(agent)
-    agent.queue.turn("stay", Reports(), 0)
+    agent.queue.turn("stay", TurnReports(), 0)
     assert job.leader.reap(max_lost=0, max_lease_ms=10**9).sessions == 0
 
 
@@ -355,7 +359,7 @@ def test_what_a_leaving_session_still_holds_goes_back(job: JobOnRedis) -> None:
     job.publish(3)
     agent = job.agent()
     agent.lease(2)
-    agent.queue.turn("leave", Reports(), 0)
+    agent.queue.turn("leave", TurnReports(), 0)
     job.leader.reap(max_lost=10, max_lease_ms=1)
     assert sorted(job.ready()) == [0, 1, 2]
     assert job.leases() == {}
@@ -365,7 +369,7 @@ def test_the_leader_is_woken_when_a_session_leaves_a_job_that_is_finalizing(job:
     agent = job.agent()
     agent.lease(0)
     job.force(JobState.FINALIZING)
-    agent.queue.turn("leave", Reports(), 0)
+    agent.queue.turn("leave", TurnReports(), 0)
     entries = job.entries()
     assert len(entries) == 1
     assert entries[0].outcomes == ()
@@ -383,7 +387,7 @@ def test_unless_the_job_is_processing_every_report_is_refused_and_nothing_is_lea
     held = agent.lease(3)
     job.force(state)
     before = job.everything()
-    reports = Reports(decided(held[:1]).decided, retried(held[1:2]).retries, returned(held[2:]).returns)
+    reports = TurnReports(decided(held[:1]).decided, retried(held[1:2]).retries, returned(held[2:]).returns)
     turn = agent.queue.turn("stay", reports, 5)
     assert turn.state is state
     assert turn.refused == 3
@@ -396,13 +400,13 @@ def test_only_assigned_nodes_are_given_work_and_the_others_keep_their_session(jo
     job.leader.assign(["a"])
     chosen, other = job.agent("a"), job.agent("b")
     assert [each.mini_batch for each in chosen.lease(1)] == [0]
-    turn = other.queue.turn("join", Reports(), 1)
+    turn = other.queue.turn("join", TurnReports(), 1)
     assert turn.deliveries == ()
     assert turn.ready == 0
     assert turn.state is JobState.PROCESSING
     assert other.name in job.leader.sessions()
     job.leader.assign(["b"])
-    assert chosen.queue.turn("stay", Reports(), 1).deliveries == ()
+    assert chosen.queue.turn("stay", TurnReports(), 1).deliveries == ()
     assert [each.mini_batch for each in other.lease(1)] == [1]
     job.leader.assign([])
     assert [each.mini_batch for each in (*chosen.lease(1), *other.lease(1))] == [2, 3]
@@ -507,7 +511,7 @@ def test_of_two_deliveries_one_is_decided_or_the_mini_batch_is_given_out_anew(
         if way == "one turn, swapped":
             one, two = two, one
         former, latter = first([one]), second([two])
-        both = Reports(
+        both = TurnReports(
             former.decided + latter.decided, former.retries + latter.retries, former.returns + latter.returns
         )
         agent.queue.turn("stay", both, 0)
@@ -529,7 +533,7 @@ def test_a_first_delivery_that_its_session_no_longer_holds_is_forgotten(job: Job
     second = quick.lease(2)
     assert slow.queue.reassert([other.token]) == 0
     assert job.redis.hkeys(job.keys.twins) == [b"1"]
-    slow.queue.turn("leave", Reports(), 0)
+    slow.queue.turn("leave", TurnReports(), 0)
     quick.queue.turn("stay", retried(second), 0)
     assert (job.leases(), sorted(job.ready())) == ({}, [0, 1])
 
@@ -538,7 +542,7 @@ def test_a_session_that_leaves_with_both_deliveries_leaves_neither_behind(job: J
     job.publish(1)
     agent = job.agent()
     twins(job, agent, agent)
-    agent.queue.turn("leave", Reports(), 0)
+    agent.queue.turn("leave", TurnReports(), 0)
     assert (job.leases(), job.redis.exists(job.keys.twins), job.ready()) == ({}, 0, [0])
 
 

@@ -15,9 +15,9 @@ import pytest
 from parallelrun_agent.staging import stager
 from parallelrun_agent.staging.cache import StageCache
 from parallelrun_agent.staging.fetching import bring
-from parallelrun_agent.staging.room import NoRoom
+from parallelrun_agent.staging.room import StagingFull
 from parallelrun_agent.staging.shards import Shards
-from parallelrun_agent.staging.staged import Staged, StagedFile
+from parallelrun_agent.staging.staged import Staged, StagedObject
 from parallelrun_agent.staging.stager import Stager
 from parallelrun_core.storage.interface import Version
 from parallelrun_core.storage.objects import ObjectStorage
@@ -45,9 +45,9 @@ class Node:
         os.set_blocking(self._end, False)
         self.stager = Stager(self.cache, self.tree, wake=self._end, timeout_s=timeout_s, beside=lambda: beside)
 
-    def file(self, key: str, version: Version | None = None) -> StagedFile:
+    def file(self, key: str, version: Version | None = None) -> StagedObject:
         url = self._bucket.url(key)
-        return StagedFile(url, version or ObjectStorage().version(url), str(self.tree / key))
+        return StagedObject(url, version or ObjectStorage().version(url), str(self.tree / key))
 
     def next(self) -> Staged:
         """The next mini-batch whose staging has ended."""
@@ -59,7 +59,7 @@ class Node:
                 os.read(self._wake, 1)
         return self.stager.done.popleft()
 
-    def stage(self, token: str, *files: StagedFile) -> Staged:
+    def stage(self, token: str, *files: StagedObject) -> Staged:
         self.stager.stage(token, list(files))
         return self.next()
 
@@ -235,7 +235,7 @@ def test_two_agents_share_what_one_has_fetched_and_its_limit(bucket: Bucket, nod
     assert other.stage("t1", used_there).fetched_bytes == 1000
     assert other.stage("t2", other.file("a")._replace(target=str(other.tree / "a of the other"))).fetched_bytes == 0
 
-    with pytest.raises(NoRoom):
+    with pytest.raises(StagingFull):
         one.cache.begin("s3://b/c", Version(1000, 0.0))
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from parallelrun_agent.staging.cache import StageCache
-from parallelrun_agent.staging.staged import Staged, StagedFile
+from parallelrun_agent.staging.staged import Staged, StagedObject
 from parallelrun_agent.staging.stager import Stager
 from parallelrun_core.storage.interface import Version
 from parallelrun_core.storage.objects import ObjectStorage, clients
@@ -55,9 +55,9 @@ class Node:
         self._bucket = bucket
         self.files = [self.file(key) for key in self.contents]
 
-    def file(self, key: str) -> StagedFile:
+    def file(self, key: str) -> StagedObject:
         url = self._bucket.url(key)
-        return StagedFile(url, ObjectStorage().version(url), str(self.tree / key))
+        return StagedObject(url, ObjectStorage().version(url), str(self.tree / key))
 
     def staged(self, timeout_s: float = 60) -> Staged:
         """How the staging ended; polled like an agent does."""
@@ -185,7 +185,7 @@ def test_what_is_known_to_be_wrong_is_told_when_other_files_take_too_long(
     here = node(timeout_s=2)
     elsewhere = f"{server.url}/there-is-no-such-bucket/a"
     proxy.set("blackhole")
-    here.stager.stage("t", [here.files[0], StagedFile(elsewhere, Version(1, 0.0), str(here.tree / "elsewhere"))])
+    here.stager.stage("t", [here.files[0], StagedObject(elsewhere, Version(1, 0.0), str(here.tree / "elsewhere"))])
 
     failure = here.staged().failure
 

@@ -25,7 +25,7 @@ from parallelrun_core.folder.records import JobRecord, Reopening
 from parallelrun_core.layout import code_store
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.store.agent_queue import AgentQueue
-from parallelrun_core.wire.leasing import MAX_REPORTS, Mode, Reports, Turn
+from parallelrun_core.wire.leasing import MAX_REPORTS, Mode, Turn, TurnReports
 from parallelrun_core.wire.message import encode_files
 from parallelrun_core.wire.outcome import Outcome
 from parallelrun_core.wire.phases import InitFailure
@@ -219,7 +219,7 @@ def test_the_time_that_redis_takes_is_not_the_run_timeouts(
     cluster.decided(1)
     turn = AgentQueue.turn
 
-    def slow(queue: AgentQueue, mode: Mode, reports: Reports, want: int) -> Turn:
+    def slow(queue: AgentQueue, mode: Mode, reports: TurnReports, want: int) -> Turn:
         answer = turn(queue, mode, reports, want)
         if answer.deliveries:
             time.sleep(1.5)
@@ -241,7 +241,7 @@ def test_a_node_that_leaves_with_more_to_say_than_fits_says_it_all_first(redis: 
 
     steps: list[tuple[Mode, int]] = [("join", MAX_REPORTS), ("stay", 500)]
     for mode, want in steps:
-        take(NextTurn(mode, Reports(), want))  # no worker is here to take any of it
+        take(NextTurn(mode, TurnReports(), want))  # no worker is here to take any of it
     assert len(on_redis.leases()) == count
     node.drain(5.0, time.monotonic())
     while not node.is_over:

@@ -8,7 +8,7 @@ from typing import Any
 
 from parallelrun_core.adviser.advice import Advice, Thresholds
 from parallelrun_core.adviser.advising import advise
-from parallelrun_core.adviser.evidence import Evidence, Init, Settings, columns
+from parallelrun_core.adviser.evidence import Evidence, Init, MeasuredSettings, columns
 
 FIXED_S = 0.005
 
@@ -21,7 +21,7 @@ def went(
     init_s: float = 1.0,
     after_s: float = 0.5,
     items: int | Sequence[int] = 10,
-    settings: Settings | None = None,
+    settings: MeasuredSettings | None = None,
     slow: dict[int, float] | None = None,
     columns_too: dict[str, Sequence[float]] | None = None,
     **fields: Any,
@@ -47,7 +47,7 @@ def went(
         processes=[f"node{node:03d}/{process}" for node, process in lanes],
         seconds=max(ends) + after_s,
         inits=[Init(f"node{node:03d}", process, 0.0, init_s) for node, process in lanes],
-        settings=settings or Settings(),
+        settings=settings or MeasuredSettings(),
         **fields,
     )
 

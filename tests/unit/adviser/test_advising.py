@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from parallelrun_core.adviser.advising import advise
-from parallelrun_core.adviser.evidence import DONE, FAILED, Evidence, NodeUse, Settings
+from parallelrun_core.adviser.evidence import DONE, FAILED, Evidence, MeasuredSettings, NodeUse
 from parallelrun_core.adviser.reading.evidence import settings_of
 from parallelrun_core.adviser.what_if import curve_of
 from parallelrun_core.errors import Conflict
@@ -33,7 +33,7 @@ def test_nothing_is_said_of_a_job_that_is_fine() -> None:
 
 
 def test_of_a_job_that_was_only_tried_out_smaller_savings_are_counted() -> None:
-    tried = went(even(2, 20), items=100, settings=Settings(size=100))
+    tried = went(even(2, 20), items=100, settings=MeasuredSettings(size=100))
     said = advice(tried)
 
     assert said.findings == []
@@ -50,7 +50,7 @@ def test_nothing_is_said_of_a_job_that_has_hardly_begun() -> None:
 
 
 def test_tiny_mini_batches_are_to_be_larger() -> None:
-    said = advice(went(even(20_000, 0.005), items=1, settings=Settings(size=1)), least_s=10)
+    said = advice(went(even(20_000, 0.005), items=1, settings=MeasuredSettings(size=1)), least_s=10)
 
     first = said.findings[0]
     assert first.id == "mini_batch_too_small"
@@ -59,15 +59,15 @@ def test_tiny_mini_batches_are_to_be_larger() -> None:
 
 
 def test_few_large_mini_batches_are_to_be_smaller() -> None:
-    assert ids(went(even(3, 300), items=100, settings=Settings(size=100)))[0] == "too_few_mini_batches"
-    assert ids(went(even(5, 300), items=100, settings=Settings(size=100)))[0] == "mini_batch_too_large"
+    assert ids(went(even(3, 300), items=100, settings=MeasuredSettings(size=100)))[0] == "too_few_mini_batches"
+    assert ids(went(even(5, 300), items=100, settings=MeasuredSettings(size=100)))[0] == "mini_batch_too_large"
 
 
 def test_one_giant_item_is_named() -> None:
     work = even(100, 5)
     work[90] = 400.0
 
-    first = advice(went(work, items=1, settings=Settings(size=1))).findings[0]
+    first = advice(went(work, items=1, settings=MeasuredSettings(size=1))).findings[0]
 
     assert (first.id, first.mini_batches) == ("giant_item", [90])
 
@@ -91,12 +91,12 @@ def test_a_large_group_of_a_key_is_named() -> None:
     work = even(100, 5)
     work[3] = 500.0
 
-    assert ids(went(work, settings=Settings(unit="", has_keys=True)))[0] == "skewed_keys"
+    assert ids(went(work, settings=MeasuredSettings(unit="", has_keys=True)))[0] == "skewed_keys"
 
 
 def test_idle_gpus_get_more_workers() -> None:
     use = NodeUse(cpus=8, gpu_share=0.2, gpu_memory_share=0.15, memory_bytes=64e9)
-    evidence = went(even(400, 10), processes=1, uses={"node000": use}, settings=Settings(processes=1))
+    evidence = went(even(400, 10), processes=1, uses={"node000": use}, settings=MeasuredSettings(processes=1))
 
     (finding,) = advice(evidence).findings
 
@@ -118,7 +118,7 @@ def test_a_job_that_chooses_its_sizes_is_advised_no_other_one() -> None:
     spec = JobSpec.parse({"entry_script": "e.py", "inputs": "/in", "mini_batch_size": "auto"})
     items = [1] * 160 + [16] * 6 + [100]
     chosen = went([3.0 * each for each in items], items=items, settings=settings_of(spec, is_table=False))
-    given = went([3.0 * each for each in items], items=items, settings=Settings(unit="", size=1))
+    given = went([3.0 * each for each in items], items=items, settings=MeasuredSettings(unit="", size=1))
 
     assert [finding.id for finding in advise(given).findings] == ["giant_item"]
     assert advise(chosen).findings == []

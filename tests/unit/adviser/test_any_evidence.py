@@ -12,7 +12,7 @@ import pytest
 from parallelrun_core.adviser.advice import Thresholds
 from parallelrun_core.adviser.advising import advise
 from parallelrun_core.adviser.asked import SETTINGS
-from parallelrun_core.adviser.evidence import Evidence, Floats, Init, NodeUse, Settings, columns
+from parallelrun_core.adviser.evidence import Evidence, Floats, Init, MeasuredSettings, NodeUse, columns
 from parallelrun_core.adviser.what_if import curve_of
 from parallelrun_core.adviser.words import lines_of
 
@@ -47,7 +47,7 @@ def any_evidence(seed: int) -> Evidence:
         tries=tries, nodes=["n0", "n1"], processes=[f"n{each % 2}/p{each}" for each in range(PROCESSES)],
         categories=["", "RUN_TIMEOUT", "EXITED", "OOM_KILLED"], seconds=float(started.max()) + chance.random() * 100,
         inits=[Init("n0", f"p{each}", 0.0, chance.random()) for each in range(chance.randint(0, 6))],
-        uses={"n0": use}, settings=Settings(unit=chance.choice(["files", "bytes", "rows", ""])),
+        uses={"n0": use}, settings=MeasuredSettings(unit=chance.choice(["files", "bytes", "rows", ""])),
         first_listed_s=share(), environment_s=share() or 0.0,
     )  # fmt: skip
 

@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 from parallelrun_core.adviser.advice import Advice, Thresholds
 from parallelrun_core.adviser.advising import advise
 from parallelrun_core.adviser.asked import PATTERN, parse_what_if
-from parallelrun_core.adviser.evidence import RETRY, Evidence, Sample, Settings
+from parallelrun_core.adviser.evidence import RETRY, Evidence, MeasuredSettings, Sample
 from parallelrun_core.adviser.reading.tries import read_tries
-from parallelrun_core.adviser.schedule import Schedule
+from parallelrun_core.adviser.schedule import TrySchedule
 from parallelrun_core.adviser.what_if import curve_of
 from parallelrun_core.errors import Conflict, InvalidInput
 from parallelrun_core.folder.decisions import NAME
@@ -107,7 +107,7 @@ def test_a_sample_counts_what_the_whole_has(tmp_path: Path) -> None:
     assert (whole.sample.is_all, whole.sample.each, len(whole.tries)) == (True, 1.0, 72_000)
     assert len(some.tries) < 12_000
     of_all, of_some = (
-        Schedule(
+        TrySchedule(
             Evidence(tries=read.tries, sample=read.sample, nodes=read.nodes, processes=read.processes, seconds=200)
         )
         for read in (whole, some)
@@ -142,7 +142,7 @@ def ids(evidence: Evidence) -> list[str]:
 
 
 def test_one_mini_batch_that_could_be_divided_without_end_costs_nothing() -> None:
-    evidence = went([1e-6] * 999 + [36_000.0], settings=Settings(size=1 << 40, unit="bytes"), items=1 << 40)
+    evidence = went([1e-6] * 999 + [36_000.0], settings=MeasuredSettings(size=1 << 40, unit="bytes"), items=1 << 40)
     tracemalloc.start()
     try:
         advise(evidence)

@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from parallelrun_core.adviser.evidence import Evidence, NodeUse, Settings
-from parallelrun_core.adviser.schedule import Schedule
+from parallelrun_core.adviser.evidence import Evidence, MeasuredSettings, NodeUse
+from parallelrun_core.adviser.schedule import TrySchedule
 from parallelrun_core.adviser.trial import Trial
 from tests.unit.adviser.jobs import went
 
@@ -27,7 +27,7 @@ def test_a_tenth_of_a_job_says_how_long_all_of_it_takes(count: int) -> None:
     trial = Trial(first_of(whole, count), len(WORK))
 
     assert (trial.tried, trial.mini_batches, trial.processes) == (count, len(WORK), 4)
-    assert trial.seconds(1) == pytest.approx(Schedule(whole).measured_s, rel=0.05)
+    assert trial.seconds(1) == pytest.approx(TrySchedule(whole).measured_s, rel=0.05)
     assert trial.seconds(5) == pytest.approx(went(WORK.tolist(), nodes=5, after_s=0.0).seconds, rel=0.05)
 
 
@@ -43,7 +43,7 @@ def test_the_least_number_of_nodes_that_is_enough() -> None:
 
 def test_what_is_advised_for_a_trial_can_be_tried() -> None:
     """Ten items for each of 0.02 s, in a job of which the trial has seen a hundredth."""
-    tiny = first_of(went([0.002] * 4000, settings=Settings(size=2)), 400)
+    tiny = first_of(went([0.002] * 4000, settings=MeasuredSettings(size=2)), 400)
     finding = Trial(tiny, 400_000).advised()
     assert finding is not None
     assert "mini_batch_size" in finding.change.set

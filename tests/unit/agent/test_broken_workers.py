@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from parallelrun_agent.policy.broken_workers import BrokenWorkers
 from parallelrun_agent.policy.commands import Commit, TakeBack
-from parallelrun_agent.policy.outcomes import Answer
+from parallelrun_agent.policy.outcomes import WorkerAnswer
 from parallelrun_agent.policy.worker import Worker
 from parallelrun_core.wire.outcome import Failure
 from tests.unit.agent.test_machine import at_work, take
@@ -15,7 +15,7 @@ FAILED = Failure("RUN_EXCEPTION", "ValueError")
 
 def test_broken_worker_that_its_script_gives_up_is_replaced_and_nobody_charged() -> None:
     node, worker = at_work(1)
-    node.answered(worker, Answer(1, failure=GIVEN_UP), 101.0)
+    node.answered(worker, WorkerAnswer(1, failure=GIVEN_UP), 101.0)
     assert worker.stage == "replaced"
     assert take(node, TakeBack)[0].worker is worker
     assert node.deliveries.reports.returns == [(1, "s/1")]
@@ -59,6 +59,6 @@ def test_broken_workers_are_replaced_less_and_less_often_where_that_does_not_hel
 
 def test_broken_workers_do_not_change_how_failures_are_charged() -> None:
     node, worker = at_work(1)
-    node.answered(worker, Answer(1, failure=FAILED), 101.0)
+    node.answered(worker, WorkerAnswer(1, failure=FAILED), 101.0)
     assert worker.stage == "ready"
     assert take(node, Commit)[0].outcome.tries == 1

@@ -8,7 +8,7 @@ from queue import SimpleQueue
 
 import pytest
 
-from parallelrun_agent.gathering import Gathering
+from parallelrun_agent.gathering import GroupQueue
 
 PATIENCE_S = 20.0
 
@@ -16,7 +16,7 @@ PATIENCE_S = 20.0
 class Taker:
     """A thread that takes groups; it takes the next one when `go` is called."""
 
-    def __init__(self, gathering: Gathering[int]) -> None:
+    def __init__(self, gathering: GroupQueue[int]) -> None:
         self.groups: SimpleQueue[list[int]] = SimpleQueue()
         self._gathering = gathering
         self._turns = threading.Semaphore(0)
@@ -36,7 +36,7 @@ class Taker:
 
 
 def test_what_comes_while_a_group_is_at_work_is_the_next_group() -> None:
-    gathering: Gathering[int] = Gathering(PATIENCE_S)
+    gathering: GroupQueue[int] = GroupQueue(PATIENCE_S)
     taker = Taker(gathering)
     gathering.add(1)
     gathering.hurry()
@@ -53,12 +53,12 @@ def test_what_comes_while_a_group_is_at_work_is_the_next_group() -> None:
 
 
 def test_a_group_that_nobody_waits_for_gathers_and_one_that_is_awaited_does_not() -> None:
-    gathering: Gathering[int] = Gathering(0.2)
+    gathering: GroupQueue[int] = GroupQueue(0.2)
     gathering.add(1)
     began = time.monotonic()
     assert gathering.next_group() == [1]
     assert time.monotonic() - began >= 0.2
-    patient: Gathering[int] = Gathering(PATIENCE_S)
+    patient: GroupQueue[int] = GroupQueue(PATIENCE_S)
     patient.add(1)
     patient.hurry()
     began = time.monotonic()
@@ -68,7 +68,7 @@ def test_a_group_that_nobody_waits_for_gathers_and_one_that_is_awaited_does_not(
 
 @pytest.mark.parametrize("ends", ["hurry", "finish"])
 def test_who_gathers_already_is_woken(ends: str) -> None:
-    gathering: Gathering[int] = Gathering(PATIENCE_S * 10)
+    gathering: GroupQueue[int] = GroupQueue(PATIENCE_S * 10)
     taker = Taker(gathering)
     taker.go()
     gathering.add(1)
@@ -77,7 +77,7 @@ def test_who_gathers_already_is_woken(ends: str) -> None:
 
 
 def test_hurry_for_nothing_leaves_the_next_group_its_time() -> None:
-    gathering: Gathering[int] = Gathering(0.2)
+    gathering: GroupQueue[int] = GroupQueue(0.2)
     gathering.hurry()
     gathering.add(1)
     began = time.monotonic()
@@ -86,7 +86,7 @@ def test_hurry_for_nothing_leaves_the_next_group_its_time() -> None:
 
 
 def test_what_was_added_before_the_end_is_still_handed_over() -> None:
-    gathering: Gathering[int] = Gathering(PATIENCE_S)
+    gathering: GroupQueue[int] = GroupQueue(PATIENCE_S)
     gathering.add(1)
     gathering.finish()
     assert gathering.next_group() == [1]
@@ -94,7 +94,7 @@ def test_what_was_added_before_the_end_is_still_handed_over() -> None:
 
 
 def test_nothing_is_lost_between_two_threads_in_a_hurry() -> None:
-    gathering: Gathering[int] = Gathering(0.0)
+    gathering: GroupQueue[int] = GroupQueue(0.0)
     taker = Taker(gathering)
     taker.go(1_000_000)
     for number in range(50_000):

@@ -11,7 +11,7 @@ import pytest
 
 from parallelrun_agent.heartbeats import Heartbeats
 from parallelrun_agent.settings import AgentSettings
-from parallelrun_core.store.nodes import Asked, NodeInfo, Nodes
+from parallelrun_core.store.nodes import NodeInfo, NodeRegistry, NodeRequests
 from parallelrun_core.wire.states import NodeState
 
 BUSY = SimpleNamespace(in_flight=["mini-batch"], is_through_init=True)
@@ -23,11 +23,11 @@ STARTING = SimpleNamespace(in_flight=[], is_through_init=False)
 def sent(monkeypatch: pytest.MonkeyPatch) -> list[NodeInfo]:
     beats: list[NodeInfo] = []
 
-    def beat(_: Nodes, info: NodeInfo, lease_ms: int) -> Asked:
+    def beat(_: NodeRegistry, info: NodeInfo, lease_ms: int) -> NodeRequests:
         beats.append(info)
-        return Asked(None, leave=len(beats) > 1, stacks=[])
+        return NodeRequests(None, leave=len(beats) > 1, stacks=[])
 
-    monkeypatch.setattr(Nodes, "beat", beat)
+    monkeypatch.setattr(NodeRegistry, "beat", beat)
     return beats
 
 

@@ -13,7 +13,7 @@ from parallelrun_agent.policy.commands import (
     Commit,
     Deliver,
     DumpStacks,
-    End,
+    EndWorker,
     Kill,
     NextTurn,
     ReportInitFailure,
@@ -22,9 +22,9 @@ from parallelrun_agent.policy.commands import (
 )
 from parallelrun_agent.policy.job_machine import JobMachine
 from parallelrun_agent.policy.look_ahead import TURN_S
-from parallelrun_agent.policy.outcomes import Answer, Exit
+from parallelrun_agent.policy.outcomes import Exit, WorkerAnswer
 from parallelrun_agent.policy.worker import NEVER, KillReason, Worker
-from parallelrun_core.wire.leasing import MAX_REPORTS, Delivery, Reports, Turn
+from parallelrun_core.wire.leasing import MAX_REPORTS, Delivery, Turn, TurnReports
 from parallelrun_core.wire.outcome import Failure
 from parallelrun_core.wire.states import JobState
 from tests.unit.agent.factories import RUN_S, UNCHARGED, machine
@@ -57,7 +57,7 @@ def experienced(run_s: float = 0.001, **fields: Any) -> JobMachine:
     for number in range(-9, 0):
         node.observed(JobState.PROCESSING, 1)
         lease(node, 98.0, delivery(number))
-        node.answered(worker, Answer(number, run_s=run_s), 98.0)
+        node.answered(worker, WorkerAnswer(number, run_s=run_s), 98.0)
         (commit,) = take(node, Commit)
         node.stored(commit.outcome, b"", 98.0)
     node.exited(worker, Exit(0), 98.0)
@@ -71,7 +71,7 @@ def at_work(*mini_batches: int, **fields: Any) -> tuple[JobMachine, Worker]:
     node = experienced(**fields)
     worker = ready(node)
     deliveries = tuple(map(delivery, mini_batches))
-    turn = NextTurn("stay", Reports(), len(deliveries))
+    turn = NextTurn("stay", TurnReports(), len(deliveries))
     node.answered_turn(turn, Turn(JobState.PROCESSING, deliveries=deliveries), sent_at=100.0, now=100.0)
     assert begun(node) == list(mini_batches)
     return node, worker
@@ -107,7 +107,7 @@ def test_what_a_hanging_worker_begins_after_it_has_answered_at_last_is_not_charg
     node, worker = at_work(1, 2)
     node.check_time(100.0 + RUN_S + 0.1)
     assert take(node, DumpStacks)
-    node.answered(worker, Answer(1, run_s=RUN_S + 0.15), 100.0 + RUN_S + 0.15)
+    node.answered(worker, WorkerAnswer(1, run_s=RUN_S + 0.15), 100.0 + RUN_S + 0.15)
     node.exited(worker, Exit(-9), 100.0 + RUN_S + 0.3)
     assert [command.outcome.status for command in take(node, Commit)] == ["done"]
     assert node.deliveries.reports.returns == [(2, "s/2")]
@@ -122,7 +122,7 @@ def test_reading_the_data_has_a_time_of_its_own_and_is_not_the_time_of_run() -> 
     node.loaded(worker, 1, 20, 9.0 * RUN_S, 100.0 + 9 * RUN_S)
     node.check_time(100.0 + 10 * RUN_S - 0.1)
     assert not take(node, DumpStacks)
-    node.answered(worker, Answer(1, items=20, rows=20), 100.0 + 10 * RUN_S)
+    node.answered(worker, WorkerAnswer(1, items=20, rows=20), 100.0 + 10 * RUN_S)
     assert [command.outcome.items for command in take(node, Commit)] == [20]
     node.check_time(100.0 + 20 * RUN_S + 0.1)  # the second one is still being read
     assert take(node, DumpStacks)
@@ -139,7 +139,7 @@ def test_what_a_dead_worker_had_never_read_was_not_tried(*, has_answered: bool) 
     """It may have died of something else. One that never answers anything is charged, or this would never end."""
     node, worker = at_work(1, 2, 3)
     if has_answered:
-        node.answered(worker, Answer(1, run_s=0.001), 100.0)
+        node.answered(worker, WorkerAnswer(1, run_s=0.001), 100.0)
         take(node, Commit)
     node.exited(worker, Exit(-11), 101.0, unread=[2, 3] if has_answered else [1, 2, 3])
     assert [command.outcome.mini_batch for command in take(node, Commit)] == ([] if has_answered else [1])
@@ -166,7 +166,7 @@ def test_a_worker_that_is_ended_for_reasons_of_ours_costs_nobody_a_try(reason: K
 @pytest.mark.parametrize("end", [JobState.CANCELED, JobState.FAILED, JobState.FINALIZING])
 def test_what_runs_when_the_job_ends_is_not_told_as_a_death(end: JobState) -> None:
     node, worker = at_work(1, 2)
-    node.answered_turn(NextTurn("stay", Reports(), 0), Turn(end), sent_at=100.5, now=100.5)
+    node.answered_turn(NextTurn("stay", TurnReports(), 0), Turn(end), sent_at=100.5, now=100.5)
     assert take(node, Kill) == [Kill(worker)]
     node.exited(worker, Exit(-9), 101.0)
     assert take(node, Commit) == []
@@ -178,25 +178,25 @@ def test_what_runs_when_the_job_ends_is_not_told_as_a_death(end: JobState) -> No
 
 def test_an_answer_has_taken_until_it_was_heard_or_as_long_as_its_worker_says() -> None:
     node, worker = at_work(1, 2)
-    node.answered(worker, Answer(1, run_s=0.25), 100.5)  # the worker may have been at the next one for a while
-    node.answered(worker, Answer(2, run_s=0.25), 101.0)
+    node.answered(worker, WorkerAnswer(1, run_s=0.25), 100.5)  # the worker may have been at the next one for a while
+    node.answered(worker, WorkerAnswer(2, run_s=0.25), 101.0)
     assert [command.outcome.elapsed_s for command in take(node, Commit)] == [0.25, 0.5]
 
 
 def test_no_answer_has_taken_less_time_than_its_worker_says() -> None:
     node, worker = at_work(1)
-    node.answered(worker, Answer(1, run_s=0.25), 100.0)
+    node.answered(worker, WorkerAnswer(1, run_s=0.25), 100.0)
     assert [command.outcome.elapsed_s for command in take(node, Commit)] == [0.25]
 
 
 def test_a_node_naps_only_while_every_worker_has_enough_to_do() -> None:
     node, worker = at_work(1, 2, 3)
     assert node.nap_s() == pytest.approx(0.001)  # half of the time that what waits may take
-    node.answered(worker, Answer(1, run_s=0.02), 100.02)
+    node.answered(worker, WorkerAnswer(1, run_s=0.02), 100.02)
     assert node.nap_s() == pytest.approx(0.0006, rel=0.2)  # what waits may be as quick as any before
-    node.answered(worker, Answer(2, run_s=0.02), 100.04)
+    node.answered(worker, WorkerAnswer(2, run_s=0.02), 100.04)
     assert node.nap_s() == 0.0
-    node.answered(worker, Answer(3, run_s=0.02), 100.06)
+    node.answered(worker, WorkerAnswer(3, run_s=0.02), 100.06)
     assert node.nap_s() <= 0.0
 
 
@@ -204,7 +204,7 @@ def two_at_work(run_s: float) -> tuple[JobMachine, Worker, Worker]:
     """A machine whose two workers have one mini-batch each, since 100 s; more wait on the queue."""
     node = experienced(run_s, look_ahead=False)
     workers = [ready(node, process) for process in ("p0", "p1")]
-    turn = NextTurn("stay", Reports(), 2)
+    turn = NextTurn("stay", TurnReports(), 2)
     deliveries = (delivery(0), delivery(1))
     node.answered_turn(turn, Turn(JobState.PROCESSING, ready=9, deliveries=deliveries), sent_at=100.0, now=100.0)
     assert [command.worker for command in take(node, Deliver)] == workers
@@ -213,10 +213,10 @@ def two_at_work(run_s: float) -> tuple[JobMachine, Worker, Worker]:
 
 def test_one_turn_is_for_all_whose_answers_come_sooner_than_it_would() -> None:
     node, first, second = two_at_work(0.00001)
-    node.answered(first, Answer(0, run_s=0.00001), 100.0001)
+    node.answered(first, WorkerAnswer(0, run_s=0.00001), 100.0001)
     assert node.next_turn(100.0001) is None
     assert node.due_at() == pytest.approx(100.0 + TURN_S)
-    node.answered(second, Answer(1, run_s=0.00001), 100.0002)
+    node.answered(second, WorkerAnswer(1, run_s=0.00001), 100.0002)
     turn = node.next_turn(100.0002)
     assert turn is not None
     assert turn.want == 2
@@ -224,7 +224,7 @@ def test_one_turn_is_for_all_whose_answers_come_sooner_than_it_would() -> None:
 
 def test_a_worker_with_room_does_not_wait_for_an_answer_that_is_late() -> None:
     node, first, _ = two_at_work(0.00001)
-    node.answered(first, Answer(0, run_s=0.00001), 100.0001)
+    node.answered(first, WorkerAnswer(0, run_s=0.00001), 100.0001)
     assert node.next_turn(100.0001) is None
     turn = node.next_turn(100.0 + TURN_S + 0.00001)
     assert turn is not None
@@ -234,7 +234,7 @@ def test_a_worker_with_room_does_not_wait_for_an_answer_that_is_late() -> None:
 
 def test_a_worker_with_room_does_not_wait_for_others_if_runs_take_longer_than_a_turn() -> None:
     node, first, _ = two_at_work(0.001)
-    node.answered(first, Answer(0, run_s=0.001), 100.0001)
+    node.answered(first, WorkerAnswer(0, run_s=0.001), 100.0001)
     turn = node.next_turn(100.0001)
     assert turn is not None
     assert turn.want == 1
@@ -251,7 +251,7 @@ def test_the_head_alone_is_charged_for_a_death() -> None:
 def test_a_death_in_init_is_charged_to_no_mini_batch() -> None:
     node = machine()
     worker = starting(node)
-    turn = NextTurn("join", Reports(), 2)
+    turn = NextTurn("join", TurnReports(), 2)
     deliveries = (delivery(1), delivery(2))
     node.answered_turn(turn, Turn(JobState.PROCESSING, deliveries=deliveries), sent_at=100.0, now=100.0)
     node.exited(worker, Exit(-9), 101.0)
@@ -297,14 +297,14 @@ def test_a_node_that_is_told_to_stop_returns_what_it_has_not_begun() -> None:
     for command in take(node, TakeBack):
         node.taken_back(command.worker, [2, 3], 100.01)
     assert node.deliveries.reports.returns == [(2, "s/2"), (3, "s/3")]
-    node.answered(worker, Answer(1), 100.02)
+    node.answered(worker, WorkerAnswer(1), 100.02)
     node.caught_up(worker, 100.02)
-    assert [command.worker for command in take(node, End)] == [worker]
+    assert [command.worker for command in take(node, EndWorker)] == [worker]
 
 
 def test_the_deadline_counts_from_when_the_turn_was_sent() -> None:
     node, _ = at_work(1)
-    node.answered_turn(NextTurn("stay", Reports(), 0), Turn(JobState.PROCESSING), sent_at=101.0, now=105.0)
+    node.answered_turn(NextTurn("stay", TurnReports(), 0), Turn(JobState.PROCESSING), sent_at=101.0, now=105.0)
     assert node.lease_left_s(105.0) == 3.0  # a lease of 8 s less a margin of 1 s, since 101.0
     node.check_time(108.0)
     assert [command.why for command in take(node, Abandon)] == ["lease_expired"]
@@ -315,7 +315,7 @@ def test_what_a_turn_could_not_say_is_said_by_the_next_one_before_the_node_leave
     node = machine()
     worker = starting(node)
     deliveries = tuple(map(delivery, range(MAX_REPORTS + 1)))
-    join = NextTurn("join", Reports(), len(deliveries))  # nobody can take any of them
+    join = NextTurn("join", TurnReports(), len(deliveries))  # nobody can take any of them
     node.answered_turn(join, Turn(JobState.PROCESSING, deliveries=deliveries), sent_at=100.0, now=100.0)
     node.drain(1.0, 100.0)
     node.exited(worker, Exit(-9), 100.1)
@@ -349,7 +349,7 @@ def test_a_retry_behind_a_slow_head_goes_to_others_and_is_not_leased_again_meanw
     assert node.deliveries.reports.returns == [(2, "s/2")]
     lease(node, 100.3, ready=1)
     assert node.next_turn(100.31) is None
-    node.answered(worker, Answer(1, run_s=0.3), 100.32)
+    node.answered(worker, WorkerAnswer(1, run_s=0.3), 100.32)
     node.caught_up(worker, 100.32)
     lease(node, 100.33, msgspec.structs.replace(retry, token="s/3"))
     assert begun(node) == [2]
@@ -361,10 +361,10 @@ def test_a_retry_is_begun_soon_however_much_else_is_there() -> None:
     lease(node, 100.001, delivery(3, tries=1), delivery(4), delivery(5), ready=1000)
     for number in (1, 2):
         assert begun(node) == []
-        node.answered(worker, Answer(number, run_s=0.001), 100.001 + 0.001 * number)
+        node.answered(worker, WorkerAnswer(number, run_s=0.001), 100.001 + 0.001 * number)
         node.caught_up(worker, 100.001 + 0.001 * number)
     assert begun(node) == [3]
-    node.answered(worker, Answer(3, run_s=0.001), 100.004)
+    node.answered(worker, WorkerAnswer(3, run_s=0.001), 100.004)
     node.caught_up(worker, 100.004)
     assert begun(node) == [4, 5]
 
@@ -372,8 +372,8 @@ def test_a_retry_is_begun_soon_however_much_else_is_there() -> None:
 def test_a_job_that_succeeded_lets_its_workers_shut_down_and_asks_who_hangs() -> None:
     node, worker = at_work()
     early, late = starting(node, since=99.9, process="p1"), starting(node, since=1.0, process="p2")
-    node.answered_turn(NextTurn("stay", Reports(), 0), Turn(JobState.FINALIZING), sent_at=100.0, now=100.0)
-    assert list(node.commands) == [End(worker), Kill(early), DumpStacks(late, ANY)]
+    node.answered_turn(NextTurn("stay", TurnReports(), 0), Turn(JobState.FINALIZING), sent_at=100.0, now=100.0)
+    assert list(node.commands) == [EndWorker(worker), Kill(early), DumpStacks(late, ANY)]
     node.commands.clear()
     node.check_time(101.0)
     assert list(node.commands) == [Kill(late)]
@@ -436,9 +436,9 @@ def test_one_that_is_replaced_does_what_it_runs_and_no_more() -> None:
     node.taken_back(worker, [2], 100.1)
     assert not node.commands, "it runs"
     assert node.deliveries.reports.returns == [(2, "s/2")], "nobody else is here to take it"
-    node.answered(worker, Answer(1, run_s=0.1), 100.2)
+    node.answered(worker, WorkerAnswer(1, run_s=0.1), 100.2)
     node.caught_up(worker, 100.2)
-    assert take(node, End) == [End(worker)]
+    assert take(node, EndWorker) == [EndWorker(worker)]
     node.exited(worker, Exit(0), 100.3)
     assert wanted(node, 100.3) == 1
 
@@ -447,7 +447,7 @@ def test_one_that_is_replaced_while_it_has_nothing_to_do_ends_at_once() -> None:
     node, worker = at_work()
     node.replace(worker)
     node.taken_back(worker, [], 100.1)
-    assert take(node, End) == [End(worker)]
+    assert take(node, EndWorker) == [EndWorker(worker)]
 
 
 def test_who_is_through_init_when_it_is_killed_already_may_say_so() -> None:
@@ -466,7 +466,7 @@ def test_what_fails_on_a_node_that_leaves_costs_nobody_a_try(ends: str) -> None:
     node, worker = at_work(1)
     node.drain(20.0, 100.0)
     if ends == "run() has failed":
-        node.answered(worker, Answer(1, failure=Failure("EXITED", "its child was ended")), 100.1)
+        node.answered(worker, WorkerAnswer(1, failure=Failure("EXITED", "its child was ended")), 100.1)
     else:
         node.exited(worker, Exit(-15), 100.1)
     assert take(node, Commit) == []

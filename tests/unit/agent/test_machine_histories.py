@@ -11,16 +11,16 @@ from parallelrun_agent.policy.commands import (
     Commit,
     Deliver,
     DumpStacks,
-    End,
+    EndWorker,
     Kill,
     ReportInitFailure,
-    Stage,
+    StageFiles,
     TakeBack,
     Unstage,
     WatchDisk,
 )
 from parallelrun_agent.policy.in_flight import SLOW_HEAD_S
-from parallelrun_agent.policy.outcomes import Answer, Exit
+from parallelrun_agent.policy.outcomes import Exit, WorkerAnswer
 from parallelrun_agent.policy.worker import Worker
 from parallelrun_core.wire.outcome import Failure, Outcome, encode
 from parallelrun_core.wire.states import JobState
@@ -79,7 +79,7 @@ class NodeHistory(RuleBasedStateMachine):
         while self.machine.commands:
             command = self.machine.commands.popleft()
             match command:
-                case Stage(assignments):
+                case StageFiles(assignments):
                     assert self.on_this_node is not None
                     self.staging += [each.delivery.token for each in assignments]
                 case Unstage(tokens):
@@ -103,7 +103,7 @@ class NodeHistory(RuleBasedStateMachine):
                     process = self.processes[worker]
                     taken, process.unread = process.unread, []
                     self.machine.taken_back(worker, taken, self.now)
-                case End(worker):
+                case EndWorker(worker):
                     assert not worker.in_flight
                     assert not self.processes[worker].was_asked_to_end
                     self.processes[worker].was_asked_to_end = True
@@ -270,7 +270,7 @@ class NodeHistory(RuleBasedStateMachine):
             self.begin_run(process)
             if process.runs is not None:
                 mini_batch, process.runs = process.runs, None
-                answer = Answer(mini_batch, run_s=0.0005, length=10 * rows, failure=FAILURE if fails else None)
+                answer = WorkerAnswer(mini_batch, run_s=0.0005, length=10 * rows, failure=FAILURE if fails else None)
                 self.machine.answered(process.worker, answer, self.now)
                 self.note_head(process.worker)
         self.machine.caught_up(process.worker, self.now)

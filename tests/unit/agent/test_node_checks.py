@@ -12,7 +12,7 @@ import pytest
 from parallelrun_agent.node import checks
 from parallelrun_agent.node.checks import NodeChecks
 from parallelrun_core.checks.stores import readable
-from parallelrun_core.store.nodes import CheckRequest
+from parallelrun_core.store.nodes import NodeCheckRequest
 from parallelrun_core.wire.finding import Level
 
 
@@ -29,13 +29,13 @@ def test_requests_that_come_meanwhile_have_no_thread_of_their_own(
     monkeypatch.setattr(checks, "_troubles", slow)
     node = NodeChecks(tmp_path)
     for number in range(5):
-        node.ask(CheckRequest(id=f"r{number}", paths=[]))
+        node.ask(NodeCheckRequest(id=f"r{number}", paths=[]))
     assert begun.acquire(timeout=20)
     assert not begun.acquire(timeout=0.2)
     may_end.set()
     deadline = time.monotonic() + 20
     while node.answer is None or node.answer.id != "r4":
-        node.ask(CheckRequest(id="r4", paths=[]))
+        node.ask(NodeCheckRequest(id="r4", paths=[]))
         assert time.monotonic() < deadline
         time.sleep(0.01)
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from parallelrun_agent.policy.in_flight import Assignment
-from parallelrun_agent.policy.outcomes import Answer, Exit, OutcomeBuilder, cause_of_death
+from parallelrun_agent.policy.outcomes import Exit, OutcomeBuilder, WorkerAnswer, cause_of_death
 from parallelrun_agent.policy.worker import KillReason
 from parallelrun_agent.workers.answers import parse_answer, parse_failure
 from parallelrun_core.errors import ParallelRunError
@@ -21,7 +21,7 @@ from parallelrun_core.spec import JobSpec
 from parallelrun_core.wire.data_warnings import DataWarning
 from parallelrun_core.wire.leasing import Delivery
 from parallelrun_core.wire.masking import Mask
-from parallelrun_core.wire.message import Described, Piece, encode_described, encode_files
+from parallelrun_core.wire.message import DescribedMiniBatch, Piece, encode_described, encode_files
 from parallelrun_core.wire.outcome import ErrorCategory, Failure, Outcome, Use, decode_list, encode, encode_list
 from parallelrun_worker import frames
 from tests.unit.core.factories import outcome
@@ -29,7 +29,7 @@ from tests.unit.core.factories import outcome
 WORKER: Any = SimpleNamespace(process="process000", part_name="s.process000")
 
 
-def record(answer: Answer, *, tries: int = 0, run_max_try: int = 3) -> Outcome:
+def record(answer: WorkerAnswer, *, tries: int = 0, run_max_try: int = 3) -> Outcome:
     assignment = Assignment(Delivery(7, "s/1", tries, 0, b""), 5, 1.0)
     return OutcomeBuilder("node", 0, run_max_try).build(assignment, WORKER, answer, 0.5)
 
@@ -45,7 +45,7 @@ def failed_payload(error: bytes) -> bytes:
     return frame[frames.HEAD.size :]
 
 
-def answered(failed: bytes) -> Answer:
+def answered(failed: bytes) -> WorkerAnswer:
     return parse_answer(frames.FAILED, failed, Mask({}))
 
 
@@ -87,7 +87,7 @@ def test_each_field_of_an_outcome_comes_from_where_it_is_known() -> None:
     delivery = Delivery(7, "token", 4, 0, b"")
     warning = DataWarning("k", "f", "c", "w", "r")
     assignment = Assignment(delivery, items=20, handed_over=21.5, load_s=22.5, warnings=[warning])
-    answer = Answer(**RESULT, use=Use(18, 19), failure=failure)
+    answer = WorkerAnswer(**RESULT, use=Use(18, 19), failure=failure)
     made = OutcomeBuilder("node", 23, run_max_try=9).build(assignment, WORKER, answer, 24.5)
     known = {name: getattr(made, name) for name in made.__struct_fields__}
     assert known == RESULT | {
@@ -105,7 +105,7 @@ def test_a_try_whose_data_never_came_has_spent_its_time_loading(
     loads: bool, loaded_at: float, worker: Any, times: tuple[float, float]
 ) -> None:
     assignment = Assignment(Delivery(7, "token", 4, 0, b""), 20, 21.5, loads, loaded_at, load_s=22.5)
-    answer = Answer(7, run_s=0.25, failure=Failure("INPUT_UNREADABLE", "m"))
+    answer = WorkerAnswer(7, run_s=0.25, failure=Failure("INPUT_UNREADABLE", "m"))
     made = OutcomeBuilder("node", 23, run_max_try=9).build(assignment, worker, answer, 24.5)
     assert (made.run_s, made.load_s) == times
 
@@ -113,13 +113,13 @@ def test_a_try_whose_data_never_came_has_spent_its_time_loading(
 def test_a_delivery_that_was_lost_with_its_node_is_no_try() -> None:
     assignment = Assignment(Delivery(7, "s/1", 0, 2, b""), 5, 1.0)
     made = OutcomeBuilder("node", 0, run_max_try=3).build(
-        assignment, WORKER, Answer(7, failure=Failure("SIGNAL", "m")), 0.5
+        assignment, WORKER, WorkerAnswer(7, failure=Failure("SIGNAL", "m")), 0.5
     )
     assert (made.status, made.tries) == ("retry", 1)
 
 
 def test_no_bytes_need_no_part() -> None:
-    assert record(Answer(7)).part == ""
+    assert record(WorkerAnswer(7)).part == ""
 
 
 @pytest.mark.parametrize(
@@ -201,7 +201,7 @@ def test_outcomes_of_every_kind_of_failure_add_up_to_all_items(category: ErrorCa
     decided.accept(outcome(0, items=20, rows=20))
     message = encode_files([(b"/in", [b"%d" % number for number in range(7)])], 7)
     assignment = Assignment(Delivery(1, "s/1", 2, 0, message), 7 if has_begun else 0)
-    answer = Answer(1, items=0, failure=Failure(category, "m"))
+    answer = WorkerAnswer(1, items=0, failure=Failure(category, "m"))
     decided.accept(OutcomeBuilder("node", 0, 3).build(assignment, WORKER if has_begun else None, answer, 0.5))
     assert (decided.items_done, decided.items_failed, decided.items_estimated) == (20, 7, 0)
 
@@ -210,7 +210,7 @@ def test_outcomes_of_every_kind_of_failure_add_up_to_all_items(category: ErrorCa
 def test_outcomes_whose_items_nobody_has_counted_are_estimated(category: ErrorCategory) -> None:
     decided = Decided()
     decided.accept(outcome(0, items=20, rows=20))
-    table = encode_described(Described(0, [], [Piece(b"/in/t.csv", 0, 100)]), 0)
-    answer = Answer(1, failure=Failure(category, "m"))
+    table = encode_described(DescribedMiniBatch(0, [], [Piece(b"/in/t.csv", 0, 100)]), 0)
+    answer = WorkerAnswer(1, failure=Failure(category, "m"))
     decided.accept(OutcomeBuilder("node", 0, 3).build(Assignment(Delivery(1, "s/1", 2, 0, table)), None, answer, 0.5))
     assert (decided.items_done, decided.items_failed, decided.items_estimated) == (20, 20, 20)

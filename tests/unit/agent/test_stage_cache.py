@@ -16,7 +16,7 @@ import pytest
 from parallelrun_agent.staging import fetching
 from parallelrun_agent.staging.cache import StageCache
 from parallelrun_agent.staging.fetching import fetch
-from parallelrun_agent.staging.room import NoRoom, Room
+from parallelrun_agent.staging.room import Room, StagingFull
 from parallelrun_agent.staging.shards import SHARDS, Shards
 from parallelrun_core.storage.interface import Version
 from tests.twins.sabotage import expect_failure
@@ -106,7 +106,7 @@ def test_what_is_there_counts_for_the_next_agent(make: Callable[[int], Node]) ->
 
     second.put("a", is_used=True)
     second.put("b", is_used=True)
-    with pytest.raises(NoRoom):
+    with pytest.raises(StagingFull):
         second.cache.reserve(SIZE)
 
 
@@ -188,7 +188,7 @@ class FullDisk:
     def has_room(self, name: str) -> bool:
         try:
             fetch(f"s3://b/{name}", VERSION, str(self._node.folder / name), self._node.cache)
-        except NoRoom:
+        except StagingFull:
             return False
         return True
 
@@ -225,7 +225,7 @@ def test_a_full_disk_with_all_in_use_costs_one_look_at_each_shard(
 
     monkeypatch.setattr(Shards, "look", counted)
 
-    with pytest.raises(NoRoom):
+    with pytest.raises(StagingFull):
         node.cache.free(SIZE)
 
     assert len(looks) == SHARDS

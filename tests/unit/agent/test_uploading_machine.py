@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from parallelrun_agent.policy.commands import Commit, DropRest, ReportRestLost, Upload, UploadRest
-from parallelrun_agent.policy.outcomes import Answer, Exit, OutcomeBuilder
+from parallelrun_agent.policy.commands import Commit, DropRest, ReportRestLost, UploadOutcome, UploadRest
+from parallelrun_agent.policy.outcomes import Exit, OutcomeBuilder, WorkerAnswer
 from parallelrun_agent.policy.uploading_machine import UploadingJobMachine
 from parallelrun_agent.policy.worker import Worker
 from parallelrun_core.spec import JobSpec
@@ -35,7 +35,7 @@ def answered(node: UploadingJobMachine, number: int, *, files: int, worker: Work
     lease(node, 100.0, delivery(number), ready=10)
     if files:
         node.set_aside(worker, number, files)
-    node.answered(worker, Answer(number, run_s=1.0), 101.0)
+    node.answered(worker, WorkerAnswer(number, run_s=1.0), 101.0)
     return worker
 
 
@@ -47,7 +47,7 @@ def test_what_has_written_no_files_is_committed_at_once(node: UploadingJobMachin
 
 def test_an_outcome_waits_for_its_files(node: UploadingJobMachine) -> None:
     worker = answered(node, 1, files=2)
-    assert [*node.commands][-1:] == [Upload(worker, 1, "s/1")]
+    assert [*node.commands][-1:] == [UploadOutcome(worker, 1, "s/1")]
     assert not take(node, Commit)
     node.uploaded("s/1", None)
     (commit,) = take(node, Commit)
@@ -66,8 +66,8 @@ def test_files_of_a_try_that_failed_are_not_uploaded(node: UploadingJobMachine) 
     node.observed(JobState.PROCESSING, 1)
     lease(node, 100.0, delivery(1), ready=10)
     node.set_aside(worker, 1, 3)
-    node.answered(worker, Answer(1, failure=Failure("RUN_EXCEPTION", "no")), 101.0)
-    assert not [each for each in node.commands if isinstance(each, Upload)]
+    node.answered(worker, WorkerAnswer(1, failure=Failure("RUN_EXCEPTION", "no")), 101.0)
+    assert not [each for each in node.commands if isinstance(each, UploadOutcome)]
     assert len(take(node, Commit)) == 1
 
 

@@ -23,7 +23,7 @@ from parallelrun_api.http.token import Token
 from parallelrun_api.people.access import NotAllowed
 from parallelrun_api.settings import ApiSettings
 from parallelrun_core import errors
-from parallelrun_core.azure.scope import TooLarge
+from parallelrun_core.azure.scope import DocumentTooLarge
 from parallelrun_core.names.assets import UnknownAsset, UnknownVersion
 from parallelrun_core.pipelines.outputs import SkippedOutput
 from parallelrun_core.store.connection import ServerUnable
@@ -48,7 +48,7 @@ EXPECTED = {
     errors.Unauthorized: (401, "unauthorized"),
     errors.NotFound: (404, "not_found"),
     SkippedOutput: (404, "not_found"),
-    TooLarge: (422, "invalid_input"),
+    DocumentTooLarge: (422, "invalid_input"),
     UnknownAsset: (404, "unknown_asset"),
     UnknownVersion: (404, "unknown_version"),
     errors.Conflict: (409, "conflict"),

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from parallelrun_api.profiles.reading import read_profiles
-from parallelrun_api.profiles.sums import Call, Function, Measured, ProfileSum, WorkerProfile
+from parallelrun_api.profiles.sums import Call, Function, FunctionTimes, ProfileSum, WorkerProfile
 from parallelrun_api.profiles.tree import tree_of
 from parallelrun_api.views.files import ServedFolder
 from parallelrun_worker.profile_data import MOST_FUNCTIONS, profile_data
@@ -122,7 +122,7 @@ def test_profiles_of_many_workers_that_have_nothing_in_common_are_bounded() -> N
     tracemalloc.start()
     try:
         for worker in range(40):
-            functions = [Measured("f", line, f"{worker}", 1, 1, 0.1, 0.2) for line in range(MOST_FUNCTIONS)]
+            functions = [FunctionTimes("f", line, f"{worker}", 1, 1, 0.1, 0.2) for line in range(MOST_FUNCTIONS)]
             summed.add(WorkerProfile(1, 1.0, functions, calls))
         assert len(tree_of(summed, depth=50, limit=2000)) == 2000
         _, peak = tracemalloc.get_traced_memory()
@@ -137,7 +137,7 @@ def test_profiles_of_many_workers_that_have_nothing_in_common_are_bounded() -> N
 
 def test_a_tree_of_functions_that_all_call_all_takes_little_memory() -> None:
     count = 63
-    functions = [Measured("f", line, "n", 1, 1, 1.0, 100.0) for line in range(count)]
+    functions = [FunctionTimes("f", line, "n", 1, 1, 1.0, 100.0) for line in range(count)]
     calls = [Call(caller, callee, 1, 1.0, 50.0) for caller in range(count) for callee in range(count)]
     summed = ProfileSum()
     summed.add(WorkerProfile(1, 1.0, functions, calls))
@@ -172,7 +172,7 @@ def test_what_is_no_profile_is_counted_and_left_out(tmp_path: Path) -> None:
 )
 def test_any_calls_give_a_tree_that_ends(calls: list[tuple[int, int, int, float]], times: list[float]) -> None:
     summed = ProfileSum()
-    functions = [Measured("f", number, "n", 1, 1, s / 2, s) for number, s in enumerate(times)]
+    functions = [FunctionTimes("f", number, "n", 1, 1, s / 2, s) for number, s in enumerate(times)]
     summed.add(WorkerProfile(1, sum(times), functions, [Call(a, b, n, s / 2, s) for a, b, n, s in calls]))
     tree = tree_of(summed, depth=50, limit=500)
     assert len(tree) <= 500

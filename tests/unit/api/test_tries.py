@@ -22,7 +22,7 @@ from parallelrun_api.tries.histories import Histories
 from parallelrun_api.tries.history import History
 from parallelrun_api.tries.throughput import throughput
 from parallelrun_api.tries.tiles import tiles
-from parallelrun_api.tries.timeline import Window, timeline
+from parallelrun_api.tries.timeline import TimeWindow, timeline
 from parallelrun_core.errors import Conflict, CorruptLog
 from parallelrun_core.folder.decisions import DecisionWriter
 from parallelrun_core.folder.job_folder import JobFolder
@@ -133,7 +133,7 @@ def test_the_timeline_adds_up(
         monkeypatch.setattr(timelines, "_MOST_LOOKED_AT", 0)
     history = whole(folder)
 
-    shown = timeline(history, Window(buckets=50))
+    shown = timeline(history, TimeWindow(buckets=50))
 
     assert (shown.resolution_s == 0) is is_exact
     assert len(shown.lanes) == 6
@@ -151,8 +151,8 @@ def test_a_window_has_the_same_from_tries_and_from_cells(
     made: tuple[JobFolder, list[Outcome]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     history = whole(made[0])
-    length_s = timeline(history, Window()).length_s
-    window = Window(begin_s=length_s * 0.2, end_s=length_s * 0.9, buckets=20)
+    length_s = timeline(history, TimeWindow()).length_s
+    window = TimeWindow(begin_s=length_s * 0.2, end_s=length_s * 0.9, buckets=20)
     exact = timeline(history, window)
     monkeypatch.setattr(timelines, "_MOST_LOOKED_AT", 0)
     rough = timeline(history, window)

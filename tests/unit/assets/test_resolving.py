@@ -11,7 +11,7 @@ import pytest
 
 from parallelrun.spec_file import read_job_file
 from parallelrun_core.assets.catalog import Catalog
-from parallelrun_core.assets.kinds.component import Component
+from parallelrun_core.assets.kinds.component import ComponentAsset
 from parallelrun_core.assets.resolving import names_in
 from parallelrun_core.assets.site import Site, read_site
 from parallelrun_core.errors import InvalidInput
@@ -262,7 +262,7 @@ def test_the_labels_in_a_component_are_those_of_when_it_was_registered(catalog: 
     component = {"type": "pipeline", "jobs": {"a": {"component": "azureml:score", "environment": "azureml:sk@latest"}}}
     names = names_in(catalog, Site)
     document = {**component, "task": {"environment": "azureml:unknown@latest"}}
-    kept = Component.pinned({"type": "pipeline", "document": document}, names)["document"]
+    kept = ComponentAsset.pinned({"type": "pipeline", "document": document}, names)["document"]
     assert kept["jobs"]["a"] == {"component": "azureml:score:5", "environment": "azureml:sk:2"}
     assert kept["task"] == {"environment": "azureml:unknown@latest"}
 

@@ -7,7 +7,7 @@ from xml.etree.ElementTree import ParseError
 
 import pytest
 
-from parallelrun_api.azure.blobs.listing import Asked, blocks_of
+from parallelrun_api.azure.blobs.listing import ListingRequest, blocks_of
 from parallelrun_api.azure.blobs.names import checked_blob, checked_container
 from parallelrun_api.azure.blobs.store import BlobStore, OverQuota
 from parallelrun_core.errors import Conflict, InvalidInput, NotFound, UnsafePath
@@ -173,7 +173,7 @@ def test_a_list_of_blocks_is_read_and_nothing_in_it_is_expanded() -> None:
 @pytest.mark.parametrize("query", [{"maxresults": "x"}, {"marker": "ä"}, {"marker": "/w=="}])
 def test_a_list_is_asked_for_with_what_a_page_before_has_said(query: dict[str, str]) -> None:
     with pytest.raises(InvalidInput):
-        Asked.of(query)
+        ListingRequest.of(query)
 
 
 def test_no_name_leaves_its_container(store: BlobStore) -> None:

@@ -8,8 +8,8 @@ from typing import Any, cast
 
 import pytest
 
-from parallelrun_api.assets.shelf import Shelf as Assets
-from parallelrun_api.azure.asset_store import Shelf
+from parallelrun_api.assets.shelf import AssetService as Assets
+from parallelrun_api.azure.asset_store import AssetStore
 from parallelrun_api.azure.blobs.names import UPLOADS
 from parallelrun_api.azure.blobs.store import BlobStore
 from parallelrun_api.azure.catalog import FaceAssets
@@ -30,7 +30,7 @@ def face(tmp_path: Path) -> Face:
     )
     blobs = BlobStore(root, max_bytes=1 << 20)
     return Face(
-        context=cast(Any, context), token=cast(Any, None), blobs=blobs, shelf=Shelf(root), names=cast(Any, None)
+        context=cast(Any, context), token=cast(Any, None), blobs=blobs, shelf=AssetStore(root), names=cast(Any, None)
     )
 
 

@@ -13,7 +13,7 @@ from parallelrun.cli import main
 from parallelrun.cli.app import app
 from parallelrun.cli.errors import exit_code_of, lines_about
 from parallelrun.cli.exit_codes import ExitCode, of_state
-from parallelrun.cli.output import Format, show_change, show_list, show_one
+from parallelrun.cli.output import OutputFormat, show_change, show_list, show_one
 from parallelrun.errors import (
     ClusterFailed,
     ConnectionFailed,
@@ -145,25 +145,25 @@ def test_other_errors_are_one_line_and_no_traceback() -> None:
 def test_lists_come_as_table_json_yaml_or_names(capsys: pytest.CaptureFixture[str]) -> None:
     nodes = [Node(node="node1", state="ready", slots=2), Node(node="n\x1b2", state="lost")]
 
-    def shown(form: Format) -> str:
+    def shown(form: OutputFormat) -> str:
         columns = [("NODE", lambda node: node.node), ("STATE", lambda node: node.state)]
         show_list(nodes, form, name=lambda node: node.node, columns=columns)
         return capsys.readouterr().out
 
-    assert shown(Format.TABLE) == "NODE    STATE\nnode1   ready\nn\\x1b2  lost\n"
-    assert shown(Format.NAME).splitlines()[0] == "node1"
-    assert [node["node"] for node in json.loads(shown(Format.JSON))] == ["node1", "n\x1b2"]
-    assert [node["slots"] for node in yaml.safe_load(shown(Format.YAML))] == [2, 0]
+    assert shown(OutputFormat.TABLE) == "NODE    STATE\nnode1   ready\nn\\x1b2  lost\n"
+    assert shown(OutputFormat.NAME).splitlines()[0] == "node1"
+    assert [node["node"] for node in json.loads(shown(OutputFormat.JSON))] == ["node1", "n\x1b2"]
+    assert [node["slots"] for node in yaml.safe_load(shown(OutputFormat.YAML))] == [2, 0]
 
 
 def test_one_thing_comes_in_the_same_forms(capsys: pytest.CaptureFixture[str]) -> None:
-    def shown(form: Format) -> str:
+    def shown(form: OutputFormat) -> str:
         show_one(job("failed"), form, name="job_1", lines=[("id", "job_1"), ("failure", "a\nb"), ("output", "")])
         return capsys.readouterr().out
 
-    assert shown(Format.TABLE) == "id:      job_1\nfailure: a\n         b\n"
-    assert shown(Format.NAME) == "job_1\n"
-    assert json.loads(shown(Format.JSON))["state"] == "failed"
+    assert shown(OutputFormat.TABLE) == "id:      job_1\nfailure: a\n         b\n"
+    assert shown(OutputFormat.NAME) == "job_1\n"
+    assert json.loads(shown(OutputFormat.JSON))["state"] == "failed"
 
 
 SILENT = {"down", "compute plan", "redis-acl", "job open", "job stream", "schedule enable", "schedule disable"}
@@ -187,12 +187,12 @@ def test_whatever_prints_data_prints_it_in_the_same_forms() -> None:
 
 
 def test_a_change_is_one_line_or_what_was_changed(capsys: pytest.CaptureFixture[str]) -> None:
-    def shown(form: Format) -> str:
+    def shown(form: OutputFormat) -> str:
         show_change(job("canceled"), form, name="job_1", text="job_1 canceled")
         return capsys.readouterr().out
 
-    assert (shown(Format.TABLE), shown(Format.NAME)) == ("job_1 canceled\n", "job_1\n")
-    assert json.loads(shown(Format.JSON)) == yaml.safe_load(shown(Format.YAML))
+    assert (shown(OutputFormat.TABLE), shown(OutputFormat.NAME)) == ("job_1 canceled\n", "job_1\n")
+    assert json.loads(shown(OutputFormat.JSON)) == yaml.safe_load(shown(OutputFormat.YAML))
 
 
 def test_a_tail_without_a_log_is_refused(capsys: pytest.CaptureFixture[str]) -> None:

@@ -83,7 +83,7 @@ def test_a_folder_that_is_too_large_is_refused(tmp_path: Path, monkeypatch: pyte
     if limit == "MAX_ZIP_BYTES":
         monkeypatch.setattr(package_code, limit, 1)
     else:
-        monkeypatch.setattr(package_code, "_CODE", snapshots.Limits(**{**vars(package_code._CODE), limit: 1}))
+        monkeypatch.setattr(package_code, "_CODE", snapshots.SnapshotLimits(**{**vars(package_code._CODE), limit: 1}))
 
     with pytest.raises(InvalidInput, match="holds more than") as refused:
         zip_folder(tmp_path)

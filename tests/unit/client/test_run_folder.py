@@ -11,7 +11,7 @@ import pytest
 from parallelrun.embedded.earlier_run import check_nothing_is_lost
 from parallelrun.embedded.lock import FolderLock, is_locked
 from parallelrun.embedded.run_folder import RunFolder
-from parallelrun.embedded.services import Layout
+from parallelrun.embedded.services import ClusterLayout
 from parallelrun.errors import InvalidInput
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.records import JobResult
@@ -127,7 +127,7 @@ def test_logs_that_came_up_meanwhile_are_not_touched(tmp_path: Path) -> None:
 def completed_in(path: Path) -> tuple[RunFolder, Path]:
     """A run whose job has completed; and a file that the script has written, which is no named output."""
     folder = RunFolder(path, outputs=[], overwrite=False)
-    job = JobFolder(Layout(home=folder.home).root, JOB_ID)
+    job = JobFolder(ClusterLayout(home=folder.home).root, JOB_ID)
     job.outputs.mkdir(parents=True)
     (job.path / "job.json").write_text("{}")
     (job.outputs / "summary.csv").write_text("hours of work")

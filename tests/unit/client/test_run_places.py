@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from parallelrun.embedded.run_places import RunPlaces
-from parallelrun.embedded.services import Layout
+from parallelrun.embedded.services import ClusterLayout
 from parallelrun.errors import InvalidInput
 from parallelrun_core.folder.job_folder import JobFolder, job_folder
 from parallelrun_core.spec import JobSpec
@@ -76,7 +76,7 @@ def test_a_run_does_not_write_where_its_script_is(tmp_path: Path, folder: str, h
 
 def job_left_by(places: RunPlaces, *outputs: str) -> JobFolder:
     """What the cluster of a run leaves of a job that put these out."""
-    job = job_folder(Layout(home=places.folder.home).root, "job_01kav3x8n2h7q5m9c4t6")
+    job = job_folder(ClusterLayout(home=places.folder.home).root, "job_01kav3x8n2h7q5m9c4t6")
     job.logs.mkdir(parents=True)
     (job.logs / "job_result.txt").touch()
     for output in outputs:

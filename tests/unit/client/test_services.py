@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from parallelrun.embedded.redis_server import RedisServer
-from parallelrun.embedded.services import Layout, cluster_services, node_names, redis_service
+from parallelrun.embedded.services import ClusterLayout, cluster_services, node_names, redis_service
 from parallelrun_core.storage.path_rule import EVERYWHERE
 from parallelrun_core.store.roles import Role
 
@@ -16,7 +16,7 @@ def test_services_get_no_settings_of_the_users_other_cluster(tmp_path: Path, mon
     monkeypatch.setenv("PARALLELRUN_TOKEN", "of-another-cluster")
     monkeypatch.setenv("PARALLELRUN_SLOTS", "99")
     monkeypatch.setenv("PARALLELRUN_LEASE_SECONDS", "3")
-    layout = Layout(home=tmp_path)
+    layout = ClusterLayout(home=tmp_path)
 
     services = cluster_services(layout, redis_url="unix:///s", port=1234, token="canary", nodes=2, slots=3)
 
@@ -31,7 +31,7 @@ def test_services_get_no_settings_of_the_users_other_cluster(tmp_path: Path, mon
 
 def test_only_the_api_gets_the_token_and_never_as_an_argument(tmp_path: Path) -> None:
     services = cluster_services(
-        Layout(home=tmp_path), redis_url="unix:///s", port=1234, token="canary", nodes=1, slots=1
+        ClusterLayout(home=tmp_path), redis_url="unix:///s", port=1234, token="canary", nodes=1, slots=1
     )
 
     assert [service.name for service in services if "canary" in service.environment.values()] == ["api"]
@@ -42,7 +42,7 @@ def test_only_agents_get_what_jobs_may_refer_to(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setenv("PARALLELRUN_SECRET_KEY", "canary")
     monkeypatch.setenv("PARALLELRUN_SECRETS_DIR", "below")
     monkeypatch.chdir(tmp_path)
-    services = cluster_services(Layout(home=tmp_path), redis_url="u", port=1, token="t", nodes=2, slots=1)
+    services = cluster_services(ClusterLayout(home=tmp_path), redis_url="u", port=1, token="t", nodes=2, slots=1)
 
     with_it = [service for service in services if "canary" in service.environment.values()]
     assert [service.name for service in with_it] == ["node1", "node2"]
@@ -52,7 +52,7 @@ def test_only_agents_get_what_jobs_may_refer_to(tmp_path: Path, monkeypatch: pyt
 def test_each_service_gets_its_own_password_for_redis_and_never_as_an_argument(tmp_path: Path) -> None:
     secrets = {role: f"secret-of-{role}" for role in Role}
     services = cluster_services(
-        Layout(home=tmp_path), redis_url="unix:///s", port=1, token="t", nodes=1, slots=1, redis_secrets=secrets
+        ClusterLayout(home=tmp_path), redis_url="unix:///s", port=1, token="t", nodes=1, slots=1, redis_secrets=secrets
     )
 
     given = {service.name: service.environment["PARALLELRUN_REDIS_SECRET"] for service in services}
@@ -65,7 +65,7 @@ def test_each_service_gets_its_own_password_for_redis_and_never_as_an_argument(t
 
 
 def test_each_node_has_its_own_name_and_work_folder(tmp_path: Path) -> None:
-    services = cluster_services(Layout(home=tmp_path), redis_url="u", port=1, token="t", nodes=2, slots=3)
+    services = cluster_services(ClusterLayout(home=tmp_path), redis_url="u", port=1, token="t", nodes=2, slots=3)
 
     agents = [service.command for service in services if service.name in node_names(2)]
 
@@ -76,13 +76,13 @@ def test_each_node_has_its_own_name_and_work_folder(tmp_path: Path) -> None:
 
 def test_the_redis_server_is_stopped_last(tmp_path: Path) -> None:
     server = RedisServer(binary=tmp_path, socket=tmp_path / "s", data=tmp_path)
-    services = cluster_services(Layout(home=tmp_path), redis_url="u", port=1, token="t", nodes=1, slots=1)
+    services = cluster_services(ClusterLayout(home=tmp_path), redis_url="u", port=1, token="t", nodes=1, slots=1)
 
     assert redis_service(server).stage > max(service.stage for service in services)
 
 
 def test_a_home_is_accessible_to_its_owner_only(tmp_path: Path) -> None:
-    layout = Layout(home=tmp_path / "home")
+    layout = ClusterLayout(home=tmp_path / "home")
     layout.create()
     layout.create()
 
@@ -90,7 +90,7 @@ def test_a_home_is_accessible_to_its_owner_only(tmp_path: Path) -> None:
 
 
 def test_jobs_may_use_the_whole_machine_but_not_what_the_cluster_keeps(tmp_path: Path) -> None:
-    layout = Layout(home=tmp_path)
+    layout = ClusterLayout(home=tmp_path)
     api, *others = cluster_services(layout, redis_url="u", port=1, token="t", nodes=1, slots=1)
 
     assert api.environment["PARALLELRUN_ALLOWED_ROOTS"] == ":".join(EVERYWHERE)

@@ -13,14 +13,14 @@ import pytest
 from parallelrun.cli import main
 from parallelrun.cli.exit_codes import ExitCode
 from parallelrun.spec_file import read_job_file
-from parallelrun.starter.plan import Answers, Data, Result, files_of
+from parallelrun.starter.plan import Answers, Result, SampleData, files_of
 from parallelrun.starter.write import write_new
 from parallelrun_core.spec.fields import Input
 
 
-@pytest.mark.parametrize("data, result", [*product(Data, Result)])
+@pytest.mark.parametrize("data, result", [*product(SampleData, Result)])
 def test_what_is_written_is_a_job_whose_script_works(
-    data: Data, result: Result, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    data: SampleData, result: Result, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_new(tmp_path, files_of(Answers(name="mine", data=data, result=result)))
     spec = read_job_file(tmp_path / "job.yml").job
@@ -30,7 +30,7 @@ def test_what_is_written_is_a_job_whose_script_works(
 
     mini_batch = [str(path) for path in (tmp_path / "data").glob("*.txt")] or pd.read_csv(tmp_path / "data/sales.csv")
     script["init"]()
-    has_context = data is Data.TABLE and result is Result.FILES
+    has_context = data is SampleData.TABLE and result is Result.FILES
     rows = script["run"](mini_batch, *[SimpleNamespace(minibatch_index=3)][: int(has_context)])
 
     assert len(rows) == len(mini_batch) > 2
@@ -41,20 +41,20 @@ def test_what_is_written_is_a_job_whose_script_works(
 @pytest.mark.parametrize(
     "where", ["../x y", "a: b", "~", "true", "1.5", "s3://bucket/key", "@x", "*/a.jsonl", 'a"\n- b']
 )
-@pytest.mark.parametrize("data", Data)
-def test_places_and_names_of_any_kind_stay_what_they_are(data: Data, where: str) -> None:
+@pytest.mark.parametrize("data", SampleData)
+def test_places_and_names_of_any_kind_stay_what_they_are(data: SampleData, where: str) -> None:
     import yaml
 
     job = yaml.safe_load(files_of(Answers(name=where, data=data, where=where))["job.yml"])
 
     assert job["name"] == where
-    assert (job["inputs"]["data"]["path"] if data is Data.TABLE else job["inputs"]) == where
+    assert (job["inputs"]["data"]["path"] if data is SampleData.TABLE else job["inputs"]) == where
     assert not any(path.startswith("data/") for path in files_of(Answers(name="a", data=data, where=where)))
 
 
 def test_a_table_is_read_as_its_name_says() -> None:
     def step(where: str) -> str:
-        return files_of(Answers(name="a", data=Data.TABLE, where=where))["job.yml"]
+        return files_of(Answers(name="a", data=SampleData.TABLE, where=where))["job.yml"]
 
     assert "read_parquet: {}" in step("data/*.parquet")
     assert "read_json_lines: {}" in step("s3://bucket/a.JSONL")

@@ -12,7 +12,7 @@ from parallelrun.embedded import datastores
 from parallelrun.tuning import tuning
 from parallelrun.tuning.trials import Tried, spec_of_trial
 from parallelrun.tuning.tuning import result, tune
-from parallelrun_core.adviser.evidence import Settings
+from parallelrun_core.adviser.evidence import MeasuredSettings
 from parallelrun_core.adviser.trial import Trial
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.intake.reading import Reading, read_job
@@ -45,7 +45,7 @@ def test_a_job_that_chooses_its_size_is_tried_with_given_ones() -> None:
 
 
 def trial(seconds: float, changes: dict[str, str]) -> Tried:
-    settings = Settings(size=int(changes.get("mini_batch_size", "2")))
+    settings = MeasuredSettings(size=int(changes.get("mini_batch_size", "2")))
     return Tried(changes, Trial(went([seconds] * 400, settings=settings), 4000), is_listed=True)
 
 

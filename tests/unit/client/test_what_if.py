@@ -8,7 +8,7 @@ from itertools import pairwise
 import pytest
 
 from parallelrun.cli.advise import _show_curve, some_of
-from parallelrun.cli.output import Format
+from parallelrun.cli.output import OutputFormat
 from parallelrun_core.adviser.advice import Curve, Point
 
 
@@ -35,9 +35,9 @@ def test_a_short_one_is_shown_as_it_is() -> None:
 def test_what_is_left_out_is_said(is_range: bool, capsys: pytest.CaptureFixture[str]) -> None:
     """Values that somebody has listed are all shown."""
     curve = Curve(job_id="job_x", setting="nodes", now=4, seconds=150.0, points=points(*range(1, 65)))
-    _show_curve(curve, Format.TABLE, is_range=is_range)
+    _show_curve(curve, OutputFormat.TABLE, is_range=is_range)
     text = capsys.readouterr().out
     assert (f"{len(text.splitlines()) - 2} of 64 values; with -o json, all of them." in text) == is_range
     assert " now" in text
-    _show_curve(curve, Format.JSON, is_range=is_range)
+    _show_curve(curve, OutputFormat.JSON, is_range=is_range)
     assert len(json.loads(capsys.readouterr().out)["points"]) == 64

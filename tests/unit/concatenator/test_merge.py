@@ -310,7 +310,7 @@ def test_a_segment_is_read_whole_however_little_comes_at_once(job: Job, monkeypa
     (job.parts / "a").write_bytes(data)
     pread = os.pread
     monkeypatch.setattr(os, "pread", lambda fd, length, offset: pread(fd, min(length, 1000), offset))
-    parts = parts_module.Parts(job.parts)
+    parts = parts_module.PartFiles(job.parts)
     assert parts.read(Segment(0, "a", 100, 50_000, zlib.crc32(data[100:50_100]), 1)) == data[100:50_100]
     with pytest.raises(CorruptLog):
         parts.read(Segment(0, "a", 60_000, 50_000, zlib.crc32(data[60_000:]), 1))

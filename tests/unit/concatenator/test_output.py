@@ -17,7 +17,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from parallelrun_concatenator import output as output_module
-from parallelrun_concatenator.output import Output
+from parallelrun_concatenator.output import BlockWriter
 from parallelrun_core.storage.local import direct as direct_module
 from parallelrun_core.storage.stores import storage_of
 
@@ -29,7 +29,7 @@ def put(folder: Path, pieces: list[bytes]) -> bytes:
     """Write these, every other one where there is room for it; returns what is in the file then."""
     path, whole = folder / "out", b"".join(pieces)
     shown: list[int] = []
-    with storage_of(str(path)).create(str(path), "job") as file, Output(file, shown.append) as output:
+    with storage_of(str(path)).create(str(path), "job") as file, BlockWriter(file, shown.append) as output:
         for number, piece in enumerate(pieces):
             rest = memoryview(piece)
             while number % 2 and rest:

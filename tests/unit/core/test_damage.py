@@ -21,7 +21,7 @@ from parallelrun_core.folder.manifest import ManifestWriter, last_closing, read_
 from parallelrun_core.folder.record_log import RecordWriter, read_records
 from parallelrun_core.folder.term_log import check_whole, file_of, open_term, read_term_log, spans
 from parallelrun_core.wire.message import encode_files
-from parallelrun_core.wire.outcome import LostRows, Outcome, Place
+from parallelrun_core.wire.outcome import LostRows, Outcome, RowsPlace
 from parallelrun_master.retry_log import RetryLog
 from tests.unit.core.factories import failed, outcome
 
@@ -204,7 +204,7 @@ def test_mini_batches_keep_their_numbers_so_a_damaged_manifest_is_an_error(tmp_p
 # Decisions that are lost
 
 
-def lost(of: Place) -> LostRows:
+def lost(of: RowsPlace) -> LostRows:
     return LostRows(of.mini_batch, of.part, of.offset)
 
 

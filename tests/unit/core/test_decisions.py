@@ -19,7 +19,7 @@ from parallelrun_core.folder.decisions import (
     read_places,
 )
 from parallelrun_core.folder.term_log import read_term_log
-from parallelrun_core.wire.outcome import Outcome, Place, encode, encode_list
+from parallelrun_core.wire.outcome import Outcome, RowsPlace, encode, encode_list
 from tests.unit.core.factories import failed, outcome
 
 some = st.builds(
@@ -161,7 +161,7 @@ def test_all_fields_come_back(tmp_path: Path) -> None:
     writer.sync()
     writer.close()
     assert list(read_outcomes(tmp_path)) == given_outcomes
-    names = Place.__struct_fields__
+    names = RowsPlace.__struct_fields__
     assert names == Outcome.__struct_fields__[: len(names)]
     assert [[getattr(place, name) for name in names] for place in read_places(tmp_path)] == [
         [getattr(each, name) for name in names] for each in given_outcomes

@@ -123,7 +123,7 @@ def test_a_described_mini_batch_comes_back() -> None:
     pieces = [message.Piece(b"/data/\xff.csv", 10, 20, is_aligned=True, first_row=7), message.Piece(b"/data/b.csv")]
     groups = message.join_groups([(b"/data", [b"x", b"y"])])
     for copies in (1, 200):  # plain, and compressed
-        described = message.Described(2, ["1006", None], pieces * copies, groups)
+        described = message.DescribedMiniBatch(2, ["1006", None], pieces * copies, groups)
         found = message.decode(message.encode_described(described, 3))
         assert found.items == 3
         assert message.is_described(found)

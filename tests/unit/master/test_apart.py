@@ -15,7 +15,7 @@ import pytest
 from parallelrun_core.folder.manifest import read_manifest
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.storage.interface import Page, Version
-from parallelrun_core.storage.leftovers import Names
+from parallelrun_core.storage.leftovers import LeftoverNames
 from parallelrun_core.storage.local import LocalStorage
 from parallelrun_core.storage.objects import ObjectStorage, clients
 from parallelrun_core.storage.objects.asking import asking
@@ -45,7 +45,7 @@ class Slow:
         self.go_on, self.is_asked = threading.Event(), threading.Event()
         self.versions = [Version(1, 1.0, '"a"')] * 2
         self.is_sorted = True
-        self.markers = Names()
+        self.markers = LeftoverNames()
         self.error: Exception | None = None
         self._wait = wait
 

@@ -17,7 +17,7 @@ from parallelrun_master.policy.batch_size import (
     MOST_ITEMS,
     TARGET_S,
     Choice,
-    Measured,
+    MeasuredTry,
     at_the_end,
     choose,
     enough,
@@ -26,7 +26,7 @@ from parallelrun_master.policy.batch_size import (
 )
 
 measured = st.builds(
-    Measured, items=st.integers(1, 20_000), seconds=st.floats(0, 1000, allow_nan=False), is_done=st.booleans()
+    MeasuredTry, items=st.integers(1, 20_000), seconds=st.floats(0, 1000, allow_nan=False), is_done=st.booleans()
 )
 some_tries = st.lists(measured, max_size=60)
 choices = st.builds(
@@ -36,7 +36,7 @@ choices = st.builds(
 
 @given(tries=some_tries, workers=st.integers(0, 20), most=st.integers(1, MOST_ITEMS))
 def test_no_mini_batch_is_much_larger_than_what_enough_others_had(
-    tries: list[Measured], workers: int, most: int
+    tries: list[MeasuredTry], workers: int, most: int
 ) -> None:
     choice = choose(tries, workers, TARGET_S, most)
     done = sorted((each.items for each in tries if each.is_done), reverse=True)
@@ -49,8 +49,8 @@ def test_no_mini_batch_is_much_larger_than_what_enough_others_had(
 
 @given(items=st.integers(2, 5000), item_s=st.floats(1e-5, 0.1), workers=st.integers(1, 8))
 def test_what_was_stopped_makes_mini_batches_smaller(items: int, item_s: float, workers: int) -> None:
-    done = [Measured(items, items * item_s)] * 2 * enough(workers)
-    stopped = Measured(items, 60.0 + items * item_s, is_done=False)
+    done = [MeasuredTry(items, items * item_s)] * 2 * enough(workers)
+    stopped = MeasuredTry(items, 60.0 + items * item_s, is_done=False)
     assert choose([*done, stopped], workers, TARGET_S).items <= choose(done, workers, TARGET_S).items
     assert choose([*done, *[stopped] * 2 * workers], workers, TARGET_S).items <= max(1, items // 2)
 
@@ -58,7 +58,7 @@ def test_what_was_stopped_makes_mini_batches_smaller(items: int, item_s: float, 
 @pytest.mark.parametrize("workers", [1, 4, 100])
 def test_what_only_fails_or_is_stopped_stays_at_one_item(workers: int) -> None:
     assert choose([], workers, TARGET_S).items == 1
-    assert choose([Measured(1, 60.0, is_done=False)] * 100, workers, TARGET_S).items == 1
+    assert choose([MeasuredTry(1, 60.0, is_done=False)] * 100, workers, TARGET_S).items == 1
 
 
 @given(choice=choices, left=st.integers(1, 10**6), workers=st.integers(0, 5000))
@@ -98,7 +98,7 @@ class Went:
 
 def went(times_s: list[float], workers: int, *, timeout_s: float = 60.0) -> Went:
     """Run a job whose items take so long. A mini-batch that takes too long is stopped, and not tried again."""
-    tries: list[Measured] = []
+    tries: list[MeasuredTry] = []
     sizes: list[int] = []
     running: list[tuple[float, int, float]] = []
     waiting: deque[tuple[int, float]] = deque()
@@ -117,7 +117,7 @@ def went(times_s: list[float], workers: int, *, timeout_s: float = 60.0) -> Went
         if not running:
             return Went(now, sum(times_s) / workers, sizes, stopped)
         now, size, seconds = heapq.heappop(running)
-        tries.append(Measured(size, min(seconds, timeout_s), is_done=seconds <= timeout_s))
+        tries.append(MeasuredTry(size, min(seconds, timeout_s), is_done=seconds <= timeout_s))
         stopped += seconds > timeout_s
 
 

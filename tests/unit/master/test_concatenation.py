@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parallelrun_master.policy.concatenation import ConcatenationPolicy, Step
+from parallelrun_master.policy.concatenation import ConcatenationPolicy, ConcatenationStep
 
 Event = Literal["alive", "died", "full", "trouble", "nothing"]
 GONE_S, AGAIN_S = 5.0, 15.0
@@ -24,7 +24,7 @@ class History:
         self.attempts: list[str] = []
         self.is_queued = False
 
-    def happens(self, event: Event) -> Step:
+    def happens(self, event: Event) -> ConcatenationStep:
         match event:
             case "alive":
                 self.policy.alive(self.now)
@@ -37,7 +37,7 @@ class History:
                 self.troubles += 1
                 self.policy.postponed(self.now, problem="Input/output error", troubles=self.troubles)
         step = self.policy.tick(self.now)
-        if step is Step.ASK:
+        if step is ConcatenationStep.ASK:
             self.attempts.append(self.policy.ask(self.now, is_queued=self.is_queued and self.policy.attempt != ""))
         return step
 
@@ -50,7 +50,7 @@ events = st.tuples(
 @given(story=st.lists(events, max_size=60))
 def test_it_asks_again_for_what_is_gone_and_never_beside_what_lives(story: list[tuple[Event, float]]) -> None:
     history = History()
-    assert history.happens("nothing") is Step.ASK
+    assert history.happens("nothing") is ConcatenationStep.ASK
     asked_at, seen_at = history.now, -GONE_S
     for event, passed_s in story:
         history.now += passed_s
@@ -59,18 +59,18 @@ def test_it_asks_again_for_what_is_gone_and_never_beside_what_lives(story: list[
         elif event != "nothing":
             asked_at, seen_at = -AGAIN_S, -GONE_S
         step = history.happens(event)
-        if step is Step.GIVE_UP:
+        if step is ConcatenationStep.GIVE_UP:
             assert history.crashes == 5 or history.troubles == 30
             assert history.policy.problem
             return
         assert history.crashes < 5
         assert history.troubles < 30
-        if step is Step.ASK:
+        if step is ConcatenationStep.ASK:
             assert history.now >= asked_at + AGAIN_S
             assert history.now >= seen_at + GONE_S
             asked_at = history.now
     history.now += AGAIN_S + GONE_S
-    assert history.happens("nothing") is Step.ASK, "it doesn't wait for ever"
+    assert history.happens("nothing") is ConcatenationStep.ASK, "it doesn't wait for ever"
     assert len(set(history.attempts)) == len(history.attempts)
 
 
@@ -78,7 +78,7 @@ def test_after_each_failure_it_waits_longer_up_to_a_quarter_of_a_minute() -> Non
     policy = ConcatenationPolicy(7)
     pauses = [policy.postponed(0.0) for _ in range(9)]
     assert pauses == [0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 15.0, 15.0]
-    assert (policy.tick(14.9), policy.tick(15.0)) == (Step.WAIT, Step.ASK)
+    assert (policy.tick(14.9), policy.tick(15.0)) == (ConcatenationStep.WAIT, ConcatenationStep.ASK)
 
 
 def test_what_waits_is_asked_for_under_the_same_name_and_what_died_is_not() -> None:
@@ -103,9 +103,9 @@ def test_it_gives_up_after_five_deaths_or_thirty_troubles_and_never_for_a_full_d
 ) -> None:
     history = History()
     for _ in range(times - 1):
-        assert history.happens(event) is not Step.GIVE_UP
+        assert history.happens(event) is not ConcatenationStep.GIVE_UP
         history.now += AGAIN_S
-    assert (history.happens(event) is Step.GIVE_UP) is bool(problem)
+    assert (history.happens(event) is ConcatenationStep.GIVE_UP) is bool(problem)
     assert problem in history.policy.problem
     history.now += AGAIN_S
-    assert history.happens("nothing") is (Step.GIVE_UP if problem else Step.ASK)
+    assert history.happens("nothing") is (ConcatenationStep.GIVE_UP if problem else ConcatenationStep.ASK)

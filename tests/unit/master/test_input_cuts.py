@@ -16,9 +16,9 @@ from parallelrun_core.folder.decisions import Decided
 from parallelrun_core.folder.manifest import ManifestWriter, read_manifest
 from parallelrun_core.mltable.plan import load_plans
 from parallelrun_core.spec import JobSpec
-from parallelrun_core.wire.message import Described, decode, described_of, files_of, is_described
+from parallelrun_core.wire.message import DescribedMiniBatch, decode, described_of, files_of, is_described
 from parallelrun_master.planning.changed_inputs import changed_inputs
-from parallelrun_master.planning.input_cuts import InputCuts, Known, known_in
+from parallelrun_master.planning.input_cuts import InputCuts, KnownInput, known_in
 
 
 class Job:
@@ -50,7 +50,7 @@ class Job:
         found = [files_of(decode(entry.raw)) for entry in read_manifest(self.folder)]
         return [[os.fsdecode(path).rpartition("/in/")[2] for path in paths] for paths in found]
 
-    def described(self) -> list[Described]:
+    def described(self) -> list[DescribedMiniBatch]:
         return [described_of(decode(entry.raw)) for entry in read_manifest(self.folder)]
 
 
@@ -178,7 +178,7 @@ def test_two_inputs_of_the_same_table_are_both_there_whenever_a_leader_dies(
     path = tree(tmp_path, "a.csv", "b.csv")
     inputs = {"first": {"path": path, **first}, "second": {"path": path, **second}}
 
-    def cuts(*deaths: int) -> list[Described]:
+    def cuts(*deaths: int) -> list[DescribedMiniBatch]:
         folder = tmp_path / "-".join(map(str, ("died", *deaths)))
         folder.mkdir()
         job = Job(folder, inputs=inputs, input_data=["first", "second"])
@@ -306,4 +306,6 @@ def test_files_that_are_copied_say_of_which_input_they_are(tmp_path: Path) -> No
     assert [found.input for found in job.described()] == [0, 0]
     assert job.mini_batches() == [["1", "2"], ["3"]]
     plain = Job(tmp_path / "in", inputs=path)
-    assert not any(is_described(decode(found.raw)) for found in InputCuts(plain.folder, plain.spec, Known()) if found)
+    assert not any(
+        is_described(decode(found.raw)) for found in InputCuts(plain.folder, plain.spec, KnownInput()) if found
+    )

@@ -10,7 +10,7 @@ from unittest.mock import Mock
 import pytest
 
 from parallelrun_master import leftovers
-from parallelrun_master.leftovers import Leftovers
+from parallelrun_master.leftovers import JobLeftovers
 
 URL = "s3://b/out/rows.txt"
 
@@ -42,7 +42,7 @@ def store(monkeypatch: pytest.MonkeyPatch) -> Store:
 
 
 def test_only_what_was_there_when_it_was_asked_for_is_removed(store: Store) -> None:
-    of = Leftovers(URL, "job_a", Mock(), Mock())
+    of = JobLeftovers(URL, "job_a", Mock(), Mock())
     of.find()
     store.uploads.append("of the next generation")
     of.discard()
@@ -53,7 +53,7 @@ def test_a_store_that_does_not_answer_is_not_waited_for(store: Store, monkeypatc
     monkeypatch.setattr(leftovers, "_PATIENCE_S", 0.3)
     store.answers.clear()
     alive, log = Mock(), Mock()
-    of = Leftovers(URL, "job_a", alive, log)
+    of = JobLeftovers(URL, "job_a", alive, log)
     of.find()
     of.discard()
     assert alive.call_count > 1, "the lease was not renewed meanwhile"
@@ -65,7 +65,7 @@ def test_a_store_that_does_not_answer_is_not_waited_for(store: Store, monkeypatc
 def test_a_store_that_refuses_is_named_in_the_log(store: Store) -> None:
     store.uploads.append("denied")
     log = Mock()
-    of = Leftovers(URL, "job_a", Mock(), log)
+    of = JobLeftovers(URL, "job_a", Mock(), log)
     of.find()
     of.discard()
     assert "AccessDenied" in log.warning.call_args.kwargs["error"]
@@ -74,7 +74,7 @@ def test_a_store_that_refuses_is_named_in_the_log(store: Store) -> None:
 def test_files_are_removed_as_well(tmp_path: Path) -> None:
     left = tmp_path / ".merging-job_a-0123456789abcdef"
     left.touch()
-    of = Leftovers(str(tmp_path / "rows.txt"), "job_a", Mock(), Mock())
+    of = JobLeftovers(str(tmp_path / "rows.txt"), "job_a", Mock(), Mock())
     of.find()
     of.discard()
     assert not left.exists()

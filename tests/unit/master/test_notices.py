@@ -20,7 +20,7 @@ from parallelrun_core.wire.failure import JobFailure
 from parallelrun_core.wire.progress import Progress
 from parallelrun_core.wire.states import JobState
 from parallelrun_master.notices import delivery, sending
-from parallelrun_master.notices.delivery import Delivery, Order
+from parallelrun_master.notices.delivery import NoticeDelivery, NoticeOrder
 from parallelrun_master.notices.message import KeyUnusable, headers, key_of
 from parallelrun_master.notices.sending import NotDelivered, post
 from parallelrun_master.outbox.entries import attempts_of, enqueue, owed, taken
@@ -198,10 +198,10 @@ class Ended:
 
     def deliver(self, now: float = 100.0, secrets_dir: Path | None = None) -> None:
         directory = str(secrets_dir) if secrets_dir else None
-        order = Order(
+        order = NoticeOrder(
             root=str(self.root), secrets_dir=directory, allow=LOOPBACK, log_format="json", now=now, names=[self.name]
         )
-        Delivery(order).run()
+        NoticeDelivery(order).run()
 
     @property
     def said(self) -> str:

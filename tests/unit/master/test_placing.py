@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 
-from parallelrun_master.policy.placing import Obstacle, Place, all_obstacles, chosen
+from parallelrun_master.policy.placing import NodePlace, Obstacle, all_obstacles, chosen
 
 
-def free(node: str) -> Place:
-    return Place(node, free=2, is_used=False)
+def free(node: str) -> NodePlace:
+    return NodePlace(node, free=2, is_used=False)
 
 
-def full(node: str, *, is_used: bool = False) -> Place:
-    return Place(node, free=0, is_used=is_used)
+def full(node: str, *, is_used: bool = False) -> NodePlace:
+    return NodePlace(node, free=0, is_used=is_used)
 
 
 def test_a_job_gets_as_many_nodes_as_it_asks_for_and_stays_there() -> None:
@@ -46,14 +46,18 @@ def test_a_job_that_has_not_begun_leaves_a_full_node_for_one_with_room() -> None
 
 
 def test_a_job_gets_the_freest_node_and_stays_there() -> None:
-    ready = [Place("a", 1, is_used=False), Place("b", 4, is_used=False), Place("c", 2, is_used=False)]
+    ready = [NodePlace("a", 1, is_used=False), NodePlace("b", 4, is_used=False), NodePlace("c", 2, is_used=False)]
     assert chosen("job", ready, (), 2) == ["b", "c"]
     assert chosen("job", ready, ["a"], 1) == ["a"]
-    assert chosen("job", [*ready, Place("d", 0, is_used=True)], ["b"], 1) == ["d"]
+    assert chosen("job", [*ready, NodePlace("d", 0, is_used=True)], ["b"], 1) == ["d"]
 
 
 def test_a_job_whose_workers_share_gpus_gets_nodes_that_have_some() -> None:
-    ready = [Place("a", 8, is_used=False, fits=False), Place("b", 0, is_used=False), Place("c", 1, is_used=False)]
+    ready = [
+        NodePlace("a", 8, is_used=False, fits=False),
+        NodePlace("b", 0, is_used=False),
+        NodePlace("c", 1, is_used=False),
+    ]
     assert chosen("job", ready, (), 2) == ["c", "b"]
 
 

@@ -20,7 +20,7 @@ from parallelrun_core.mltable.plan import InputPlan, plan_input
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.spec.fields import Input
 from parallelrun_core.wire.message import Piece
-from parallelrun_master.planning.input_cuts import InputCuts, Known
+from parallelrun_master.planning.input_cuts import InputCuts, KnownInput
 from parallelrun_master.planning.shuffling import Shuffle, ShuffleFailed, discard, read_groups, rows_of
 from parallelrun_worker.tables.table import Table
 from tests.unit.core.factories import noted_syncs
@@ -165,9 +165,9 @@ def test_after_a_failover_no_group_is_cut_twice(tmp_path: Path) -> None:
     here = site(tmp_path)
     given: dict[str, Any] = {"path": str(here.file.parent), "transformations": ["read_delimited"]}
     spec = JobSpec.parse({"entry_script": "e.py", "inputs": {"data": given}, "partition_keys": ["k"]})
-    first = [each for each in InputCuts(here.folder, spec, Known(), term=1) if each is not None]
+    first = [each for each in InputCuts(here.folder, spec, KnownInput(), term=1) if each is not None]
     assert len(first) == len(EXPECTED)
-    known = Known()
+    known = KnownInput()
     path = rows_of(0).encode()
     known.pieces.update([(0, path, group.start) for group in read_groups(here.folder, 0)][:2])
     rest = [each for each in InputCuts(here.folder, spec, known, term=2) if each is not None]

@@ -13,7 +13,7 @@ from parallelrun_core.storage.interface import Version
 from parallelrun_core.storage.objects import ObjectStorage
 from parallelrun_core.storage.objects.trouble import Missing, StoreAway
 from parallelrun_core.storage.versions import packed
-from parallelrun_core.wire.message import Described, encode_described, join_groups
+from parallelrun_core.wire.message import DescribedMiniBatch, encode_described, join_groups
 from parallelrun_master.planning.changed_inputs import changed_inputs
 
 
@@ -26,7 +26,7 @@ def raising(error: OSError) -> object:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    described = Described(0, [], [], join_groups([(b"s3://b/in", [b"a"])]), [packed(Version(1, 1.0, '"a"'))])
+    described = DescribedMiniBatch(0, [], [], join_groups([(b"s3://b/in", [b"a"])]), [packed(Version(1, 1.0, '"a"'))])
     manifest = ManifestWriter(tmp_path, 1)
     manifest.add(encode_described(described, 1), 1)
     manifest.close(order="sorted")

@@ -28,7 +28,7 @@ from parallelrun_master.outbox.destinations import destinations_of
 from parallelrun_master.outbox.entries import attempts_of, enqueue, owed
 from parallelrun_master.policy.notices import GIVE_UP_S
 from parallelrun_master.policy.traced_tries import chosen
-from parallelrun_master.traces.delivery import Delivery, Order
+from parallelrun_master.traces.delivery import TraceDelivery, TraceOrder
 from parallelrun_master.traces.exporting import Exporter
 from tests.otlp import Collector, Received, black_hole
 from tests.unit.core.factories import outcome
@@ -95,8 +95,8 @@ class Ended:
 
     def deliver(self, *others: Ended, now: float = 100.0, most: int = 1000, sampler: Sampler | None = None) -> None:
         names, sampler = [each.name for each in (self, *others)], sampler or Sampler()
-        order = Order(root=str(self.root), log_format="json", most=most, sampler=sampler, now=now, names=names)
-        Delivery(order, Exporter()).run()
+        order = TraceOrder(root=str(self.root), log_format="json", most=most, sampler=sampler, now=now, names=names)
+        TraceDelivery(order, Exporter()).run()
 
 
 def sent(job: Ended, monkeypatch: pytest.MonkeyPatch, **options: Any) -> list[Received]:

@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from parallelrun_core.storage.interface import Page, Version
-from parallelrun_core.storage.leftovers import Names
+from parallelrun_core.storage.leftovers import LeftoverNames
 from parallelrun_core.storage.versions import packed, unpacked
 from parallelrun_core.wire.message import (
-    Described,
+    DescribedMiniBatch,
     decode,
     described_of,
     described_paths,
@@ -43,7 +43,7 @@ class _Listing:
     def __init__(self, pages: Sequence[Page]) -> None:
         self._pages = pages
         self.versions: Sequence[Version] | None = None
-        self.markers = Names()
+        self.markers = LeftoverNames()
 
     def __iter__(self) -> Iterator[Page]:
         for folder, names in self._pages:
@@ -68,7 +68,7 @@ def test_however_a_listing_is_cut_files_and_versions_stay_together(
     versions = Versions()
 
     def encode(groups: list[Page], items: int) -> bytes:
-        described = Described(0, [], [], join_groups(groups), versions.taken(groups))
+        described = DescribedMiniBatch(0, [], [], join_groups(groups), versions.taken(groups))
         return encode_described(described, items)
 
     fresh = versions.kept(without_known(versions.noted(_Listing(pages)), seen))

@@ -17,7 +17,7 @@ from pydantic import ValidationError
 
 from parallelrun_core.computes.kinds.kubernetes import Compute
 from parallelrun_core.computes.launch import Launch, Shape
-from parallelrun_provisioner.engines.interface import EngineEnvironment, EngineError, LaunchRefused, Standing
+from parallelrun_provisioner.engines.interface import EngineEnvironment, EngineError, LaunchRefused, NodeStanding
 from parallelrun_provisioner.engines.kubernetes import Engine
 from parallelrun_provisioner.engines.kubernetes.access import from_file
 from parallelrun_provisioner.engines.kubernetes.listing import node_of
@@ -234,7 +234,7 @@ class TestCalls:
         engine.launch(Launch(id="cpu-ba9876543210", compute="cpu"))
         server.pods["other"] = {"metadata": {"name": "other", "labels": {"parallelrun.io/cluster": "c2"}}}
         assert [(node.launch_id, node.standing) for node in engine.nodes()] == [
-            (ID, Standing.PENDING), ("cpu-ba9876543210", Standing.PENDING),
+            (ID, NodeStanding.PENDING), ("cpu-ba9876543210", NodeStanding.PENDING),
         ]  # fmt: skip
         engine.terminate([ID, "other"])
         engine.terminate([ID])
@@ -289,50 +289,53 @@ def pod(phase: str, *, state: dict[str, Any] | None = None, **status: object) ->
 @pytest.mark.parametrize(
     "given, standing, words, was_preempted",
     [
-        (pod("Running"), Standing.RUNNING, "", False),
-        (pod("Unknown", reason="NodeLost"), Standing.RUNNING, "NodeLost", False),
+        (pod("Running"), NodeStanding.RUNNING, "", False),
+        (pod("Unknown", reason="NodeLost"), NodeStanding.RUNNING, "NodeLost", False),
         (
             pod("Pending", conditions=[{"type": "PodScheduled", "status": "False", "reason": "Unschedulable",
                                         "message": "0/1 nodes are available: 1 Insufficient cpu."}]),
-            Standing.PENDING, "Unschedulable: 0/1 nodes are available: 1 Insufficient cpu.", False,
+            NodeStanding.PENDING, "Unschedulable: 0/1 nodes are available: 1 Insufficient cpu.", False,
         ),
         (
             pod("Pending", state={"waiting": {"reason": "ImagePullBackOff", "message": "Back-off pulling image x"}}),
-            Standing.PENDING, "ImagePullBackOff: Back-off pulling image x", False,
+            NodeStanding.PENDING, "ImagePullBackOff: Back-off pulling image x", False,
         ),
         (
             pod("Pending", state=_WAITS, initContainerStatuses=[
                 {"state": {"waiting": {"reason": "ErrImagePull", "message": "there is no kit"}}}]),
-            Standing.PENDING, "ErrImagePull: there is no kit", False,
+            NodeStanding.PENDING, "ErrImagePull: there is no kit", False,
         ),
         (
             pod("Pending", state={"waiting": {"reason": "ErrImagePull", "message": "there is no image"}},
                 initContainerStatuses=[{"state": {"terminated": {"exitCode": 0, "reason": "Completed"}}}]),
-            Standing.PENDING, "ErrImagePull: there is no image", False,
+            NodeStanding.PENDING, "ErrImagePull: there is no image", False,
         ),
-        (pod("Pending", state=_WAITS, initContainerStatuses=[{"state": {"running": {}}}]), Standing.PENDING, "", False),
+        (
+            pod("Pending", state=_WAITS, initContainerStatuses=[{"state": {"running": {}}}]), NodeStanding.PENDING,
+            "", False,
+        ),
         (
             pod("Failed", state=_WAITS, initContainerStatuses=[
                 {"state": {"terminated": {"exitCode": 1, "reason": "Error", "message": "No space left on device"}}}]),
-            Standing.ENDED, "Error: exit code 1: No space left on device", False,
+            NodeStanding.ENDED, "Error: exit code 1: No space left on device", False,
         ),
         (
             pod("Failed", reason="Evicted", message="The node was low on resource: memory."),
-            Standing.ENDED, "Evicted: The node was low on resource: memory.", True,
+            NodeStanding.ENDED, "Evicted: The node was low on resource: memory.", True,
         ),
-        (pod("Failed", conditions=[{"type": "DisruptionTarget", "status": "True"}]), Standing.ENDED, "", True),
+        (pod("Failed", conditions=[{"type": "DisruptionTarget", "status": "True"}]), NodeStanding.ENDED, "", True),
         (
             pod("Failed", state={"terminated": {"exitCode": 137, "reason": "OOMKilled"}}),
-            Standing.ENDED, "OOMKilled: exit code 137", False,
+            NodeStanding.ENDED, "OOMKilled: exit code 137", False,
         ),
         (
             pod("Failed", state={"terminated": {"exitCode": 3, "reason": "Error", "message": "a\nRedis is not fit\n"}}),
-            Standing.ENDED, "Error: exit code 3: Redis is not fit", False,
+            NodeStanding.ENDED, "Error: exit code 3: Redis is not fit", False,
         ),
-        (pod("Succeeded", state={"terminated": {"exitCode": 0, "reason": "Completed"}}), Standing.ENDED, "", False),
+        (pod("Succeeded", state={"terminated": {"exitCode": 0, "reason": "Completed"}}), NodeStanding.ENDED, "", False),
     ],
 )  # fmt: skip
-def test_standings(given: dict[str, Any], standing: Standing, words: str, was_preempted: bool) -> None:
+def test_standings(given: dict[str, Any], standing: NodeStanding, words: str, was_preempted: bool) -> None:
     node = node_of(given)
     assert (node.standing, node.words, node.was_preempted) == (standing, words, was_preempted)
 

@@ -20,10 +20,10 @@ from parallelrun_provisioner.policy.scaling import (
     LOST_S,
     MISSING_S,
     MOST_STARTING,
-    Limits,
-    Node,
     NodePhase,
+    PoolNode,
     ScalingActions,
+    ScalingLimits,
     moves,
 )
 from parallelrun_provisioner.policy.trial import PROOF_S, Verdict, verdict
@@ -31,12 +31,14 @@ from parallelrun_provisioner.policy.trial import PROOF_S, Verdict, verdict
 PLAIN = Shape()
 
 
-def node(number: int, life: NodePhase, since: float = 0.0, **more: object) -> Node:
-    return Node(id=f"n-{number}", life=life, since=since, **more)  # type: ignore[arg-type]
+def node(number: int, life: NodePhase, since: float = 0.0, **more: object) -> PoolNode:
+    return PoolNode(id=f"n-{number}", life=life, since=since, **more)  # type: ignore[arg-type]
 
 
-def decided(wanted: int, nodes: list[Node], now: float = 100.0, *, least: int = 0, most: int = 10) -> ScalingActions:
-    limits = Limits(least=least, most=most, idle_s=10.0)
+def decided(
+    wanted: int, nodes: list[PoolNode], now: float = 100.0, *, least: int = 0, most: int = 10
+) -> ScalingActions:
+    limits = ScalingLimits(least=least, most=most, idle_s=10.0)
     return moves({PLAIN: wanted} if wanted else {}, limits, nodes, now, paused={})
 
 
@@ -92,7 +94,7 @@ def test_who_takes_the_place_of_a_node_that_ends_soon_stays(life: NodePhase, idl
 
 def test_a_shape_that_can_not_be_had_leaves_its_room_to_others() -> None:
     broken = Shape(image="broken")
-    limits, demand = Limits(least=0, most=4, idle_s=10.0), {broken: 4, PLAIN: 3}
+    limits, demand = ScalingLimits(least=0, most=4, idle_s=10.0), {broken: 4, PLAIN: 3}
     resting = moves(demand, limits, [], 100.0, paused={broken: 0})
     assert (resting.launch, resting.wanted) == ((PLAIN,) * 3, 4)
     assert moves(demand, limits, [], 100.0, paused={broken: 1}).launch == (broken, PLAIN, PLAIN, PLAIN)
@@ -102,7 +104,7 @@ def test_a_shape_that_can_not_be_had_leaves_its_room_to_others() -> None:
 
 
 def test_warm_nodes_stay_while_a_job_waits_for_its_image() -> None:
-    unbuilt, limits = Shape(image="unbuilt"), Limits(least=2, most=2, idle_s=10.0)
+    unbuilt, limits = Shape(image="unbuilt"), ScalingLimits(least=2, most=2, idle_s=10.0)
     warm = [node(number, NodePhase.READY, idle_since=0.0) for number in range(2)]
     assert moves({unbuilt: 1}, limits, warm, 100.0, paused={unbuilt: 0}) == ScalingActions(wanted=2)
     assert moves({unbuilt: 1}, limits, [], 100.0, paused={unbuilt: 0}).launch == (PLAIN, PLAIN)
@@ -124,7 +126,7 @@ def test_what_can_not_be_had_never_ends_what_is_kept(
     least: int, more: int, there: int, wishes: tuple[int, bool, int]
 ) -> None:
     demand, is_plain_wanted, tries = wishes
-    other, limits = Shape(image="other"), Limits(least=least, most=least + more, idle_s=10.0)
+    other, limits = Shape(image="other"), ScalingLimits(least=least, most=least + more, idle_s=10.0)
     nodes = [node(number, NodePhase.READY, idle_since=0.0) for number in range(min(there, limits.most))]
     wanted = {other: demand, **({PLAIN: 1} if is_plain_wanted else {})}
     done = moves(wanted, limits, nodes, 100.0, paused={other: tries})
@@ -165,9 +167,9 @@ def test_an_engine_is_asked_less_often_when_nothing_changes_or_it_is_slow() -> N
 def test_idle_nodes_of_another_shape_make_room_at_once() -> None:
     other = Shape(image="other")
     nodes = [node(0, NodePhase.READY, idle_since=99.0), node(1, NodePhase.READY, shape=other)]
-    done = moves({other: 2}, Limits(least=0, most=2, idle_s=60.0), nodes, 100.0, paused={})
+    done = moves({other: 2}, ScalingLimits(least=0, most=2, idle_s=60.0), nodes, 100.0, paused={})
     assert (done.launch, done.drain) == ((), ("n-0",))
-    shared = moves({PLAIN: 9, other: 1}, Limits(least=0, most=4, idle_s=60.0), [], 100.0, paused={})
+    shared = moves({PLAIN: 9, other: 1}, ScalingLimits(least=0, most=4, idle_s=60.0), [], 100.0, paused={})
     assert sorted(shape.image for shape in shared.launch) == ["", "", "", "other"]
 
 
@@ -210,12 +212,12 @@ class World:
     """An engine and its nodes, which take their time; a step is a second."""
 
     chance: random.Random
-    limits: Limits
+    limits: ScalingLimits
     start_s: tuple[float, float] = (1.0, 5.0)
     fails: float = 0.0
     dies: float = 0.0
     now: float = 0.0
-    nodes: dict[str, Node] = field(default_factory=dict)
+    nodes: dict[str, PoolNode] = field(default_factory=dict)
     until: dict[str, float] = field(default_factory=dict)
     asked: int = 0
     """Launches, in all."""
@@ -257,7 +259,7 @@ class World:
         for shape in done.launch:
             self.asked += 1
             each = f"n-{self.asked}"
-            self.nodes[each] = Node(id=each, life=NodePhase.PENDING, since=self.now, shape=shape)
+            self.nodes[each] = PoolNode(id=each, life=NodePhase.PENDING, since=self.now, shape=shape)
             self.until[each] = self.now + self.chance.uniform(*self.start_s)
         there = [node for node in self.nodes.values() if node.life is not NodePhase.ENDED]
         assert len(there) <= self.limits.most
@@ -285,7 +287,7 @@ class World:
 def test_a_compute_keeps_its_limits_whatever_jobs_want_and_comes_to_rest(
     least: int, more: int, idle_s: float, seed: int, wishes: list[tuple[int, int, int]]
 ) -> None:
-    limits = Limits(least=least, most=max(1, least + more), idle_s=idle_s)
+    limits = ScalingLimits(least=least, most=max(1, least + more), idle_s=idle_s)
     world = World(random.Random(seed), limits, fails=0.1, dies=0.01)
     for wanted, busy, seconds in wishes:
         for _ in range(seconds):
@@ -307,7 +309,7 @@ def test_a_compute_keeps_its_limits_whatever_jobs_want_and_comes_to_rest(
 
 def test_a_thousand_nodes_come_and_go_with_little_idle_time() -> None:
     """Three jobs in a row, each with noise in how long launches and mini-batches take."""
-    world = World(random.Random(7), Limits(least=0, most=1000, idle_s=10.0), start_s=(20.0, 90.0))
+    world = World(random.Random(7), ScalingLimits(least=0, most=1000, idle_s=10.0), start_s=(20.0, 90.0))
     for seconds in (900, 600, 1200):
         for _ in range(seconds):
             done = world.step(1000, 1000)

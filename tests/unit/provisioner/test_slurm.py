@@ -15,7 +15,7 @@ from pydantic import ValidationError
 
 from parallelrun_core.computes.kinds.slurm import Compute, walltime_s
 from parallelrun_core.computes.launch import Launch
-from parallelrun_provisioner.engines.interface import EngineEnvironment, EngineError, LaunchRefused, Standing
+from parallelrun_provisioner.engines.interface import EngineEnvironment, EngineError, LaunchRefused, NodeStanding
 from parallelrun_provisioner.engines.slurm import Engine
 from parallelrun_provisioner.engines.slurm.listing import jobs_in, nodes_of
 from parallelrun_provisioner.engines.slurm.words import may_pass, wait_in_words
@@ -215,35 +215,35 @@ class TestListing:
         )
         [job] = jobs_in(text, mark=MARK, compute="cpu")
         [node] = nodes_of([job])
-        assert (node.launch_id, node.standing, node.ends_at) == (ID, Standing.RUNNING, 1.7e9)
+        assert (node.launch_id, node.standing, node.ends_at) == (ID, NodeStanding.RUNNING, 1.7e9)
 
     @pytest.mark.parametrize(
         "state, standing, was_preempted",
         [
-            ("PENDING", Standing.PENDING, False),
-            ("CONFIGURING", Standing.PENDING, False),
-            ("RUNNING", Standing.RUNNING, False),
-            ("COMPLETING", Standing.RUNNING, False),
-            ("A_NEW_ONE", Standing.RUNNING, False),
-            ("COMPLETED", Standing.ENDED, False),
-            ("FAILED", Standing.ENDED, False),
-            ("TIMEOUT", Standing.ENDED, False),
-            ("OUT_OF_MEMORY", Standing.ENDED, False),
-            ("PREEMPTED", Standing.ENDED, True),
-            ("NODE_FAIL", Standing.ENDED, True),
-            ("CANCELLED", Standing.ENDED, True),
+            ("PENDING", NodeStanding.PENDING, False),
+            ("CONFIGURING", NodeStanding.PENDING, False),
+            ("RUNNING", NodeStanding.RUNNING, False),
+            ("COMPLETING", NodeStanding.RUNNING, False),
+            ("A_NEW_ONE", NodeStanding.RUNNING, False),
+            ("COMPLETED", NodeStanding.ENDED, False),
+            ("FAILED", NodeStanding.ENDED, False),
+            ("TIMEOUT", NodeStanding.ENDED, False),
+            ("OUT_OF_MEMORY", NodeStanding.ENDED, False),
+            ("PREEMPTED", NodeStanding.ENDED, True),
+            ("NODE_FAIL", NodeStanding.ENDED, True),
+            ("CANCELLED", NodeStanding.ENDED, True),
         ],
     )
-    def test_states(self, state: str, standing: Standing, was_preempted: bool) -> None:
+    def test_states(self, state: str, standing: NodeStanding, was_preempted: bool) -> None:
         [node] = nodes_of(jobs_in(line(1, state), mark=MARK, compute="cpu"))
         assert (node.standing, node.was_preempted) == (standing, was_preempted)
 
     def test_a_second_job_of_one_name_counts_when_the_first_has_ended(self) -> None:
         waiting = line(9, "PENDING", reason="Dependency")
         [node] = nodes_of(jobs_in(waiting + line(8, "RUNNING"), mark=MARK, compute="cpu"))
-        assert node.standing is Standing.RUNNING
+        assert node.standing is NodeStanding.RUNNING
         [node] = nodes_of(jobs_in(waiting + line(8, "CANCELLED"), mark=MARK, compute="cpu"))
-        assert node.standing is Standing.PENDING
+        assert node.standing is NodeStanding.PENDING
 
     @pytest.mark.parametrize(
         "reason, words",

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from parallelrun_core.folder.records import JobRecord
-from parallelrun_core.schedules.policy import Outcome
+from parallelrun_core.schedules.policy import FireOutcome
 from parallelrun_core.schedules.records import Fire, Revision, shown
 
 MADE = datetime(2026, 11, 23, 4, 0, tzinfo=UTC)
@@ -26,7 +26,8 @@ def revision(number: int = 1, **fields: Any) -> Revision:
 def fire(due: datetime, **fields: Any) -> Fire:
     """A job that was made."""
     settings: dict[str, Any] = {
-        "due": shown(due), "at": (due + timedelta(seconds=1)).timestamp(), "outcome": Outcome.STARTED, "revision": 1,
+        "due": shown(due), "at": (due + timedelta(seconds=1)).timestamp(), "outcome": FireOutcome.STARTED,
+        "revision": 1,
         "job_id": "job_0123456789abcdefghjk",
     }  # fmt: skip
     return Fire(**{**settings, **fields})

@@ -9,7 +9,7 @@ import pytest
 
 from parallelrun_core.errors import Conflict, CorruptLog, NotFound
 from parallelrun_core.ids import is_job_id, new_job_id
-from parallelrun_core.schedules.policy import Outcome
+from parallelrun_core.schedules.policy import FireOutcome
 from parallelrun_core.schedules.records import of_stamp, shown, stamp
 from parallelrun_core.schedules.store import KEPT, ScheduleStore
 from tests.unit.schedules.factories import MADE, fire, revision
@@ -68,7 +68,7 @@ def test_each_change_shows_in_one_number(store: ScheduleStore) -> None:
 def test_what_becomes_of_a_time_is_decided_once(store: ScheduleStore) -> None:
     store.put("nightly", revision())
     folder = store.of("nightly")
-    first, second = fire(MADE), fire(MADE, outcome=Outcome.SKIPPED, job_id="")
+    first, second = fire(MADE), fire(MADE, outcome=FireOutcome.SKIPPED, job_id="")
 
     assert folder.decide(first, MADE) == first
     assert folder.decide(second, MADE) == first
@@ -83,7 +83,7 @@ def test_the_latest_is_told_first_and_what_was_asked_for_is_no_time_of_the_sched
 ) -> None:
     store.put("nightly", revision())
     folder = store.of("nightly")
-    manual = fire(MADE + 1.5 * HOUR, outcome=Outcome.MANUAL, job_id=new_job_id())
+    manual = fire(MADE + 1.5 * HOUR, outcome=FireOutcome.MANUAL, job_id=new_job_id())
     folder.record_manual(manual, MADE + 1.5 * HOUR)
     for hours in (2, 1):
         folder.decide(fire(MADE + hours * HOUR), MADE + hours * HOUR)

@@ -9,7 +9,7 @@ from typing import BinaryIO
 
 from parallelrun_core.storage.globs import START, Pattern, split_pattern
 from parallelrun_core.storage.interface import NewFile, Page, Trouble, Version
-from parallelrun_core.storage.leftovers import Names
+from parallelrun_core.storage.leftovers import LeftoverNames
 from parallelrun_core.storage.path_rule import PathRule
 
 _SCHEME = "memory://"
@@ -21,7 +21,7 @@ class _Listing:
     def __init__(self, files: dict[str, bytes], path: str, below: Sequence[str]) -> None:
         self._files, self._path, self._below = files, path.rstrip("/"), below
         self.versions: Sequence[Version] | None = None
-        self.markers = Names()
+        self.markers = LeftoverNames()
 
     def __iter__(self) -> Iterator[Page]:
         for path in sorted(self._files):

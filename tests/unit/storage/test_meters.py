@@ -17,7 +17,7 @@ from prometheus_client import CollectorRegistry, generate_latest
 from parallelrun_core.folder.storage_report import StorageReport, fields_of
 from parallelrun_core.hosting.storage_metrics import StorageCollector
 from parallelrun_core.storage.objects import meters
-from parallelrun_core.storage.objects.meters import BOUNDS, Asked, asked_again, metered, reading, since
+from parallelrun_core.storage.objects.meters import BOUNDS, RequestCounts, asked_again, metered, reading, since
 from parallelrun_core.storage.objects.trouble import Missing, StoreError, Throttled
 
 
@@ -26,15 +26,15 @@ def store() -> str:
     return f"s3://bucket-{secrets.token_hex(8)}"
 
 
-def asked_of(store: str) -> dict[str, Asked]:
+def asked_of(store: str) -> dict[str, RequestCounts]:
     return {operation: asked for (of, operation), asked in reading().items() if of == store}
 
 
-def latencies_of(*seconds: float) -> Asked:
+def latencies_of(*seconds: float) -> RequestCounts:
     counts = [0] * (len(BOUNDS) + 1)
     for each in seconds:
         counts[next((number for number, bound in enumerate(BOUNDS) if each <= bound), len(BOUNDS))] += 1
-    return Asked(len(seconds), latencies=tuple(counts), longest_s=max(seconds))
+    return RequestCounts(len(seconds), latencies=tuple(counts), longest_s=max(seconds))
 
 
 def test_a_call_is_counted_with_its_bytes_by_store_and_operation(store: str) -> None:
@@ -113,7 +113,7 @@ def test_percentiles_lie_in_the_bucket_of_the_call_that_they_are_of() -> None:
     assert 0.05 < asked.latency_s(0.95) <= 0.07
     assert 3.0 < asked.latency_s(0.99) <= 5.0
     assert asked.latency_s(1) == 90.0
-    assert Asked().latency_s(0.5) == 0.0
+    assert RequestCounts().latency_s(0.5) == 0.0
     assert latencies_of(0.0041).latency_s(0.99) == pytest.approx(0.0041, rel=0.02)  # never above the longest
 
 

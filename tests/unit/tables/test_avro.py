@@ -24,7 +24,7 @@ from parallelrun_core.mltable import plan as plans
 from parallelrun_core.mltable.plan import plan_input
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.spec.fields import Input
-from parallelrun_master.planning.input_cuts import InputCuts, Known
+from parallelrun_master.planning.input_cuts import InputCuts, KnownInput
 from parallelrun_worker.mini_batch import Loader
 from parallelrun_worker.tables.table import Table
 from tests.unit.tables.cutting import Cut, folder_with, new_folder
@@ -268,7 +268,7 @@ def test_files_with_other_columns_are_refused_before_they_are_read(other: Any, p
     folder = folder_with({"x/1.avro": avro([[row]], schema_with(A, B)), "y/2.avro": avro([[row]], other)})
     steps = [READ, {"extract_columns_from_partition_format": "{shop}/*.avro"}]
     spec = {"entry_script": "e.py", "inputs": {"data": {"path": str(folder), "transformations": steps}}}
-    cuts = InputCuts(new_folder(), JobSpec.parse({**spec, "partition_keys": keys}), Known())
+    cuts = InputCuts(new_folder(), JobSpec.parse({**spec, "partition_keys": keys}), KnownInput())
     with pytest.raises(InvalidInput, match=rf"2\.avro: its schema is not that of .*1\.avro, it {problem}; .* input"):
         list(cuts)
 
@@ -309,7 +309,7 @@ def test_columns_that_the_schema_lacks_are_found_before_anything_is_cut(step: An
     given = {"path": str(folder), "transformations": [READ, step]}
     spec = JobSpec.parse({"entry_script": "e.py", "inputs": {"data": given}})
     with pytest.raises(InvalidInput, match=r"names .*'gone'; there are n, t$"):
-        list(InputCuts(new_folder(), spec, Known()))
+        list(InputCuts(new_folder(), spec, KnownInput()))
 
 
 def test_rows_are_grouped_by_columns_with_all_their_values() -> None:

@@ -14,7 +14,7 @@ import pytest
 
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.spec import JobSpec
-from parallelrun_master.planning.input_cuts import InputCuts, Known
+from parallelrun_master.planning.input_cuts import InputCuts, KnownInput
 from parallelrun_worker.tables.columns import check
 from tests.unit.tables.cutting import Cut, folder_with, new_folder
 
@@ -54,7 +54,7 @@ def cut(files: Mapping[str, str | bytes], steps: Sequence[Any], folder: Path | N
     """The mini-batches of a job with such an input."""
     given = {"path": str(folder or folder_with(files)), "transformations": steps}
     spec = JobSpec.parse({"entry_script": "e.py", "inputs": {"data": given}})
-    return [found for found in InputCuts(new_folder(), spec, Known()) if found is not None]
+    return [found for found in InputCuts(new_folder(), spec, KnownInput()) if found is not None]
 
 
 @pytest.mark.parametrize("files, steps", [*FITS, *NOT_KNOWN])

@@ -14,7 +14,7 @@ from typing import Final
 
 from parallelrun_core import checks
 from parallelrun_core.checks.bounded import findings
-from parallelrun_core.store.nodes import CheckAnswer, CheckRequest
+from parallelrun_core.store.nodes import CheckAnswer, NodeCheckRequest
 from parallelrun_core.wire.finding import Finding, Level, Place
 
 _KEPT_S: Final = 60.0
@@ -41,14 +41,14 @@ class NodeChecks:
         at, answer = self._answer or (0.0, None)
         return answer if answer is not None and time.monotonic() - at < _KEPT_S else None
 
-    def ask(self, request: CheckRequest) -> None:
+    def ask(self, request: NodeCheckRequest) -> None:
         """Begin to answer a request that is new."""
         if request.id != self._asked and (self._thread is None or not self._thread.is_alive()):
             self._asked = request.id
             self._thread = threading.Thread(target=self._run, args=(request,), name="checks", daemon=True)
             self._thread.start()
 
-    def _run(self, request: CheckRequest) -> None:
+    def _run(self, request: NodeCheckRequest) -> None:
         node_findings = list(map(_shortened, (*_troubles(self._place), *_readable(request.paths, self._place))))
         if request.id == self._asked:
             self._answer = time.monotonic(), CheckAnswer(id=request.id, findings=node_findings)

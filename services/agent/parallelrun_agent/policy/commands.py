@@ -6,7 +6,7 @@ import msgspec
 
 from parallelrun_agent.policy.in_flight import Assignment
 from parallelrun_agent.policy.worker import Worker
-from parallelrun_core.wire.leasing import Mode, Reports
+from parallelrun_core.wire.leasing import Mode, TurnReports
 from parallelrun_core.wire.outcome import Failure, Outcome
 
 
@@ -14,11 +14,11 @@ class NextTurn(msgspec.Struct, frozen=True):
     """A turn at the queue: the reports to send, and the number of mini-batches to lease."""
 
     mode: Mode
-    reports: Reports
+    reports: TurnReports
     want: int
 
 
-class Stage(msgspec.Struct, frozen=True):
+class StageFiles(msgspec.Struct, frozen=True):
     """Bring the files of these mini-batches to the node; `staged` follows for each, or `disk_failed`."""
 
     assignments: list[Assignment]
@@ -50,7 +50,7 @@ class Commit(msgspec.Struct, frozen=True):
     worker: Worker | None
 
 
-class Upload(msgspec.Struct, frozen=True):
+class UploadOutcome(msgspec.Struct, frozen=True):
     """Upload what this worker has set aside for a mini-batch; `uploaded` follows, and with it the outcome."""
 
     worker: Worker
@@ -77,7 +77,7 @@ class ReportRestLost(msgspec.Struct, frozen=True):
     why: str
 
 
-class End(msgspec.Struct, frozen=True):
+class EndWorker(msgspec.Struct, frozen=True):
     """Ask for an orderly end: the worker finishes what it has, calls shutdown(), and exits."""
 
     worker: Worker
@@ -120,6 +120,6 @@ class Abandon(msgspec.Struct, frozen=True):
 
 
 Command = (
-    Stage | Unstage | Deliver | TakeBack | Commit | Upload | UploadRest | DropRest | ReportRestLost | End
-    | DumpStacks | Kill | ReportInitFailure | WatchDisk | Abandon
+    StageFiles | Unstage | Deliver | TakeBack | Commit | UploadOutcome | UploadRest | DropRest | ReportRestLost
+    | EndWorker | DumpStacks | Kill | ReportInitFailure | WatchDisk | Abandon
 )  # fmt: skip

@@ -14,7 +14,7 @@ from parallelrun_agent.policy.commands import Deliver
 from parallelrun_agent.policy.in_flight import Assignment
 from parallelrun_agent.policy.look_ahead import LookAhead
 from parallelrun_agent.policy.worker import NEVER, Worker
-from parallelrun_core.wire.leasing import Delivery, Reports
+from parallelrun_core.wire.leasing import Delivery, TurnReports
 from parallelrun_core.wire.outcome import Outcome
 
 _REPORT_WITHIN_S = 0.1
@@ -31,7 +31,7 @@ class Deliveries:
         """Leased, and not assigned to a worker yet."""
         self.nodes = 0
         """How many work for the job; 0: unknown."""
-        self.reports = Reports()
+        self.reports = TurnReports()
         """What the next turns are to report."""
         self.reports_since = NEVER
         """Since when there is something to report; NEVER: there is nothing."""
@@ -149,17 +149,17 @@ class Deliveries:
         self._note(now)
         self.reports.returns.append((outcome.mini_batch, outcome.token))
 
-    def next_reports(self) -> tuple[Reports, Reports]:
+    def next_reports(self) -> tuple[TurnReports, TurnReports]:
         """Return what the next turn reports, and what is left for later ones."""
-        return (Reports(), Reports()) if self.reports_since == NEVER else self.reports.split()
+        return (TurnReports(), TurnReports()) if self.reports_since == NEVER else self.reports.split()
 
-    def acknowledged(self, reports: Reports) -> None:
+    def acknowledged(self, reports: TurnReports) -> None:
         """The queue has received these, which were the first ones."""
         if self.reports_since == NEVER:
             return
         for token in reports.tokens():
             self.held.pop(token, None)
-        self.reports = Reports(
+        self.reports = TurnReports(
             self.reports.decided[len(reports.decided) :],
             self.reports.retries[len(reports.retries) :],
             self.reports.returns[len(reports.returns) :],

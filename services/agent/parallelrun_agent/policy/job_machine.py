@@ -16,7 +16,7 @@ from parallelrun_agent.policy.concurrent import bookkeeping_of
 from parallelrun_agent.policy.deliveries import Deliveries
 from parallelrun_agent.policy.in_flight import Assignment
 from parallelrun_agent.policy.lease_clock import LeaseClock
-from parallelrun_agent.policy.outcomes import CONFUSED, Answer, Exit, OutcomeBuilder, cause_of_death, what_runs
+from parallelrun_agent.policy.outcomes import CONFUSED, Exit, OutcomeBuilder, WorkerAnswer, cause_of_death, what_runs
 from parallelrun_agent.policy.staged_deliveries import StagedDeliveries
 from parallelrun_agent.policy.worker import NEVER, NOBODYS_FAULT, Worker
 from parallelrun_agent.policy.worker_pool import WorkerPool
@@ -169,7 +169,7 @@ class JobMachine:
             self.deliveries.queue(assignment)
             self._hand_out(now)
         elif assignment is not None:
-            answer = Answer(assignment.delivery.mini_batch, failure=failure)
+            answer = WorkerAnswer(assignment.delivery.mini_batch, failure=failure)
             self.commands.append(Commit(self._outcomes.build(assignment, None, answer, elapsed_s), None))
 
     # Workers
@@ -227,7 +227,7 @@ class JobMachine:
         """Record a worker's warnings about the data of its head. Raises LookupError as `answered` does."""
         worker.in_flight.warned(mini_batch, warnings)
 
-    def answered(self, worker: Worker, answer: Answer, now: float) -> None:
+    def answered(self, worker: Worker, answer: WorkerAnswer, now: float) -> None:
         """Record a worker's answer for its head.
 
         Raises:
@@ -296,7 +296,7 @@ class JobMachine:
     def unreadable(self, worker: Worker, assignment: Assignment, failure: Failure) -> None:
         """Its message can't be read, here or anywhere else."""
         for each in worker.in_flight.take_back([assignment.delivery.mini_batch]):
-            self._conclude(each, worker, Answer(each.delivery.mini_batch, failure=failure), 0.0)
+            self._conclude(each, worker, WorkerAnswer(each.delivery.mini_batch, failure=failure), 0.0)
 
     def exited(self, worker: Worker, end: Exit, now: float, *, unread: Sequence[int] = ()) -> None:
         """Record that a worker is dead; all that it had sent was reported before.
@@ -322,7 +322,7 @@ class JobMachine:
         failure = cause_of_death(end, reason=worker.kill_reason, spec=self._spec)
         for assignment, since in charged:
             use = Use(peak_bytes=end.peak_bytes)
-            answer = Answer(assignment.delivery.mini_batch, run_s=now - since, use=use, failure=failure)
+            answer = WorkerAnswer(assignment.delivery.mini_batch, run_s=now - since, use=use, failure=failure)
             self._conclude(assignment, worker, answer, now - since)
         self._hand_out(now)
 
@@ -336,7 +336,7 @@ class JobMachine:
             return
         self.commands += self.deliveries.hand_out(available, self._look_ahead.depth, now)
 
-    def _conclude(self, assignment: Assignment, worker: Worker, answer: Answer, elapsed_s: float) -> None:
+    def _conclude(self, assignment: Assignment, worker: Worker, answer: WorkerAnswer, elapsed_s: float) -> None:
         self.commands.append(Commit(self._outcomes.build(assignment, worker, answer, elapsed_s), worker))
 
     # The committer, and the disk

@@ -23,7 +23,7 @@ _ROWS_MISSING = (
 )
 
 
-class Answer(msgspec.Struct, frozen=True, gc=False):
+class WorkerAnswer(msgspec.Struct, frozen=True, gc=False):
     """A worker's answer for one mini-batch, or what stands for it after its death.
 
     The fields of `frames.RESULT_FIELDS`, in their order; then what was used, and the failure.
@@ -52,7 +52,7 @@ class OutcomeBuilder:
     generation: int
     run_max_try: int
 
-    def build(self, assignment: Assignment, worker: Worker | None, answer: Answer, elapsed_s: float) -> Outcome:
+    def build(self, assignment: Assignment, worker: Worker | None, answer: WorkerAnswer, elapsed_s: float) -> Outcome:
         """The outcome of a try: done, failed for good, or to be tried again. Some end before a worker has them.
 
         What a try is charged is decided here; Redis adds it to the tries of the mini-batch's next delivery.

@@ -13,12 +13,12 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from parallelrun_agent.policy.commands import Command, Deliver, Stage, Unstage
+from parallelrun_agent.policy.commands import Command, Deliver, StageFiles, Unstage
 from parallelrun_agent.policy.deliveries import Deliveries
 from parallelrun_agent.policy.in_flight import Assignment
 from parallelrun_agent.policy.look_ahead import LookAhead
 from parallelrun_agent.policy.worker import Worker
-from parallelrun_core.wire.leasing import Delivery, Reports
+from parallelrun_core.wire.leasing import Delivery, TurnReports
 
 _AT_FIRST: Final = 2
 """Ahead of each worker while nobody knows how long run() takes: it may be hours, and nodes may be about to come."""
@@ -95,7 +95,7 @@ class StagedDeliveries(Deliveries):
             self.held[each.delivery.token] = each.delivery
             self._staging[each.delivery.token] = each
         if assignments:
-            self._commands.append(Stage(assignments))
+            self._commands.append(StageFiles(assignments))
 
     def staged(self, token: str, elapsed_s: float, now: float, files: int = 1) -> Assignment | None:
         """Take the delivery whose staging has ended out of those that are staged; None if it was given back.
@@ -138,7 +138,7 @@ class StagedDeliveries(Deliveries):
         self._staging.clear()
         super().drop_backlog()
 
-    def acknowledged(self, reports: Reports) -> None:
+    def acknowledged(self, reports: TurnReports) -> None:
         super().acknowledged(reports)
         if tokens := reports.tokens():
             for token in tokens:

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from parallelrun_agent.policy.commands import Commit, DropRest, ReportRestLost, Upload, UploadRest
+from parallelrun_agent.policy.commands import Commit, DropRest, ReportRestLost, UploadOutcome, UploadRest
 from parallelrun_agent.policy.in_flight import Assignment
 from parallelrun_agent.policy.job_machine import JobMachine
-from parallelrun_agent.policy.outcomes import Answer, Exit
+from parallelrun_agent.policy.outcomes import Exit, WorkerAnswer
 from parallelrun_agent.policy.worker import Worker
 from parallelrun_core.wire.outcome import Failure, Outcome
 
@@ -41,13 +41,13 @@ class UploadingJobMachine(JobMachine):
         most = _AHEAD * self._look_ahead.depth * max(1, len(self.workers))
         return super()._is_open and len(self._uploads) <= most
 
-    def _conclude(self, assignment: Assignment, worker: Worker, answer: Answer, elapsed_s: float) -> None:
+    def _conclude(self, assignment: Assignment, worker: Worker, answer: WorkerAnswer, elapsed_s: float) -> None:
         if not assignment.files or answer.failure is not None:
             super()._conclude(assignment, worker, answer, elapsed_s)
             return
         outcome = self._outcomes.build(assignment, worker, answer, elapsed_s)
         self._uploads[outcome.token] = outcome, worker
-        self.commands.append(Upload(worker, outcome.mini_batch, outcome.token))
+        self.commands.append(UploadOutcome(worker, outcome.mini_batch, outcome.token))
 
     def uploaded(self, token: str, failure: Failure | None) -> None:
         """All files of a try are in the store, or this is why they can't be. One of an earlier session is ignored."""

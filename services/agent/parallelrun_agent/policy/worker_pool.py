@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 
-from parallelrun_agent.policy.commands import Command, DumpStacks, End, Kill, ReportInitFailure, TakeBack
+from parallelrun_agent.policy.commands import Command, DumpStacks, EndWorker, Kill, ReportInitFailure, TakeBack
 from parallelrun_agent.policy.worker import KillReason, Worker
 from parallelrun_core.service.pacing import Backoff
 from parallelrun_core.wire.outcome import Failure
@@ -104,7 +104,7 @@ class WorkerPool:
         """Let it finish and shut down, within its time."""
         if worker.stage in ("ready", "replaced"):
             worker.end(now + self._shutdown_s)
-            self._commands.append(End(worker))
+            self._commands.append(EndWorker(worker))
 
     def replace(self, worker: Worker) -> None:
         """Leave it only what it runs, after which it is to end."""

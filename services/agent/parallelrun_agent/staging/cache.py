@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from parallelrun_agent.staging.new_object import NewObject
-from parallelrun_agent.staging.parts import Part
+from parallelrun_agent.staging.parts import FilePart
 from parallelrun_agent.staging.room import Room
 from parallelrun_agent.staging.shards import Shards
 from parallelrun_core.storage.interface import Version
@@ -56,7 +56,7 @@ class StageCache:
         with self._admitting:
             self._admitted -= size
 
-    def take(self, url: str, version: Version, target: str, part: Part | None = None) -> bool:
+    def take(self, url: str, version: Version, target: str, part: FilePart | None = None) -> bool:
         """Link an object, or a part of one, to where it is to be used, if it is here; whether it was.
 
         Raises:
@@ -75,7 +75,7 @@ class StageCache:
             return False
         return True
 
-    def begin(self, url: str, version: Version, part: Part | None = None) -> NewObject:
+    def begin(self, url: str, version: Version, part: FilePart | None = None) -> NewObject:
         """A file for an object, or a part of one, that is to be fetched.
 
         Raises:
@@ -142,7 +142,7 @@ class StageCache:
         """
         self._room.free(size)
 
-    def _place(self, url: str, version: Version, part: Part | None) -> tuple[int, str]:
+    def _place(self, url: str, version: Version, part: FilePart | None) -> tuple[int, str]:
         of = "" if part is None or part == (0, version.size_bytes, None) else f"\0{part}"
         name = f"{url}\0{version.tag or version.modified}\0{version.size_bytes}{of}".encode(errors="surrogateescape")
         return self._shards.place(name)

@@ -7,8 +7,8 @@ from typing import Final
 from parallelrun_agent.staging.cache import StageCache
 from parallelrun_agent.staging.new_object import NewObject
 from parallelrun_agent.staging.partial_file import GrowingPart, complete
-from parallelrun_agent.staging.parts import Part
-from parallelrun_agent.staging.room import NoRoom
+from parallelrun_agent.staging.parts import FilePart
+from parallelrun_agent.staging.room import StagingFull
 from parallelrun_core.folder.disk_trouble import is_full
 from parallelrun_core.storage.interface import Version
 from parallelrun_core.storage.stores import storage_of
@@ -17,7 +17,7 @@ SMALL_BYTES: Final = 1 << 20
 """An object of at most so much is in memory before there is a file for it."""
 
 
-def take(url: str, version: Version, target: str, cache: StageCache, part: Part | None = None) -> bool:
+def take(url: str, version: Version, target: str, cache: StageCache, part: FilePart | None = None) -> bool:
     """Have an object at this path, if it is here already; whether it is.
 
     Raises:
@@ -26,7 +26,7 @@ def take(url: str, version: Version, target: str, cache: StageCache, part: Part 
     return version.is_known and cache.take(url, version, target, part)
 
 
-def fetch(url: str, version: Version, target: str, cache: StageCache, part: Part | None = None) -> int:
+def fetch(url: str, version: Version, target: str, cache: StageCache, part: FilePart | None = None) -> int:
     """Have an object at this path; returns how many bytes came from the store, 0 if it was here already.
 
     Raises:
@@ -35,7 +35,7 @@ def fetch(url: str, version: Version, target: str, cache: StageCache, part: Part
     return 0 if take(url, version, target, cache, part) else bring(url, version, target, cache, part)
 
 
-def bring(url: str, version: Version, target: str, cache: StageCache, part: Part | None = None) -> int:
+def bring(url: str, version: Version, target: str, cache: StageCache, part: FilePart | None = None) -> int:
     """Have an object at this path that isn't here; returns how many bytes came from the store.
 
     Args:
@@ -56,11 +56,11 @@ def bring(url: str, version: Version, target: str, cache: StageCache, part: Part
         return _fetch(url, version, target, cache, part)
     except OSError as error:
         if is_full(error):
-            raise NoRoom(str(error)) from error
+            raise StagingFull(str(error)) from error
         raise
 
 
-def _fetch(url: str, version: Version, target: str, cache: StageCache, part: Part | None) -> int:
+def _fetch(url: str, version: Version, target: str, cache: StageCache, part: FilePart | None) -> int:
     if part is None and 0 < version.size_bytes <= SMALL_BYTES:
         cache.reserve(version.size_bytes)
         try:
@@ -80,7 +80,7 @@ def _fetch(url: str, version: Version, target: str, cache: StageCache, part: Par
     return fetched
 
 
-def _fetch_part(url: str, version: Version, part: Part, new: NewObject) -> int:
+def _fetch_part(url: str, version: Version, part: FilePart, new: NewObject) -> int:
     if part.start == part.end:
         return 0
     with storage_of(url).open(url, version=version) as source:

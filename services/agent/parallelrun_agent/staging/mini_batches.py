@@ -8,8 +8,8 @@ import os
 from pathlib import Path
 from typing import NamedTuple
 
-from parallelrun_agent.staging.parts import Part, parts_of
-from parallelrun_agent.staging.staged import StagedFile
+from parallelrun_agent.staging.parts import FilePart, parts_of
+from parallelrun_agent.staging.staged import StagedObject
 from parallelrun_agent.staging.tree import JobTree
 from parallelrun_agent.workers.payloads import decoded, payload_of
 from parallelrun_core.errors import CorruptLog
@@ -17,7 +17,7 @@ from parallelrun_core.mltable.plan import InputPlan
 from parallelrun_core.storage.interface import Version
 from parallelrun_core.storage.versions import unpacked
 from parallelrun_core.wire import message
-from parallelrun_core.wire.message import Described, Message
+from parallelrun_core.wire.message import DescribedMiniBatch, Message
 from parallelrun_worker import frames
 
 
@@ -27,7 +27,7 @@ class StagedMiniBatch(NamedTuple):
     kind: int
     items: int
     payload: bytes
-    files: list[StagedFile]
+    files: list[StagedObject]
 
 
 class MiniBatches:
@@ -60,15 +60,15 @@ class MiniBatches:
         urls = [os.fsdecode(path) for path in message.described_paths(described)]
         targets = [self._tree.place(described.input, url) for url in urls]
         versions = map(unpacked, described.versions)
-        files = [StagedFile(*each) for each in zip(urls, versions, targets, strict=True)]
+        files = [StagedObject(*each) for each in zip(urls, versions, targets, strict=True)]
         fields = {"input": described.input, "keys": described.keys, "pieces": [], "paths": targets}
         return StagedMiniBatch(frames.DESCRIBED, of.items, json.dumps(fields).encode(), files)
 
-    def _of_table(self, of: Message, described: Described) -> StagedMiniBatch:
+    def _of_table(self, of: Message, described: DescribedMiniBatch) -> StagedMiniBatch:
         """Ranges of files: each part of a file is a file, which other mini-batches may need, too."""
         read = self._plans[described.input].read
         text = read.text if read is not None else None
-        files: dict[str, StagedFile] = {}
+        files: dict[str, StagedObject] = {}
         places: dict[str, tuple[int, list[tuple[int, str]]]] = {}
         for piece in described.pieces:
             if piece.remote is None:
@@ -76,7 +76,7 @@ class MiniBatches:
             url, version = os.fsdecode(piece.path), unpacked(piece.remote.version)
             _, here = places.setdefault(url, (version.size_bytes, []))
             for part in parts_of(piece, version.size_bytes, text):
-                file = StagedFile(url, version, self._tree.part(_name_of(url, version, part)), part)
+                file = StagedObject(url, version, self._tree.part(_name_of(url, version, part)), part)
                 files[file.target] = file
                 here.append((part.start, file.target))
         pieces = [(os.fsdecode(piece.path), *piece.rest) for piece in described.pieces]
@@ -84,6 +84,6 @@ class MiniBatches:
         return StagedMiniBatch(frames.DESCRIBED, of.items, json.dumps(fields).encode(), list(files.values()))
 
 
-def _name_of(url: str, version: Version, part: Part) -> str:
+def _name_of(url: str, version: Version, part: FilePart) -> str:
     name = f"{url}\0{version.tag or version.modified}\0{part}".encode(errors="surrogateescape")
     return hashlib.sha256(name).hexdigest()[:40]

@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import BinaryIO, Final, cast
 
 from parallelrun_agent.staging.new_object import NewObject
-from parallelrun_agent.staging.parts import Part, Rest
+from parallelrun_agent.staging.parts import FilePart, Rest
 from parallelrun_core.storage.interface import Replaced, Version
 from parallelrun_core.storage.stores import storage_of
 from parallelrun_worker.tables.elsewhere import Elsewhere
@@ -30,7 +30,7 @@ class GrowingPart(Elsewhere):
         end: how far it goes by now, in the file.
     """
 
-    def __init__(self, source: BinaryIO, version: Version, new: NewObject, part: Part, url: str) -> None:
+    def __init__(self, source: BinaryIO, version: Version, new: NewObject, part: FilePart, url: str) -> None:
         super().__init__()
         self.size = version.size_bytes
         self.end = part.start

@@ -27,7 +27,7 @@ class Rest(NamedTuple):
     """All of the file, if it is compressed: its first piece has all of its records."""
 
 
-class Part(NamedTuple):
+class FilePart(NamedTuple):
     """A range of a file."""
 
     start: int
@@ -35,7 +35,7 @@ class Part(NamedTuple):
     rest: Rest | None = None
 
 
-def parts_of(piece: Piece, size: int, text: Text | None) -> list[Part]:
+def parts_of(piece: Piece, size: int, text: Text | None) -> list[FilePart]:
     """The parts that it takes to read a piece.
 
     Args:
@@ -43,25 +43,25 @@ def parts_of(piece: Piece, size: int, text: Text | None) -> list[Part]:
         text: how it is read, if it is text.
     """
     if piece.remote is not None and piece.remote.extents:
-        return [Part(start, end) for start, end in piece.remote.extents]
+        return [FilePart(start, end) for start, end in piece.remote.extents]
     if piece.end < 0 or text is None:
-        return [Part(0, size)]
+        return [FilePart(0, size)]
     body = _body(piece, size, text)
-    head = Part(0, min(_HEAD, size))
+    head = FilePart(0, min(_HEAD, size))
     rest = Rest(text, has_header=text.is_delimited) if head.end < size else None
     if body.start > head.end:
         return [head._replace(rest=rest), body]
     rest = rest._replace(owns_all=not piece.start) if rest is not None else None
     if rest is not None and body.rest is not None:
         rest = rest._replace(record_at=body.rest.record_at)
-    return [Part(0, max(head.end, body.end), rest or body.rest)]
+    return [FilePart(0, max(head.end, body.end), rest or body.rest)]
 
 
-def _body(piece: Piece, size: int, text: Text) -> Part:
+def _body(piece: Piece, size: int, text: Text) -> FilePart:
     end = min(piece.end, size)
     if piece.is_aligned:
-        return Part(piece.start, end)
+        return FilePart(piece.start, end)
     low, high = _MARGIN
     stop = min(size, end + min(max(low, (end - piece.start) // 100), high))
     start = max(0, piece.start - _WIDEST)  # the line end before the piece
-    return Part(start, stop, Rest(text, record_at=end) if stop < size else None)
+    return FilePart(start, stop, Rest(text, record_at=end) if stop < size else None)

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Final
 
 from parallelrun_agent.staging.crash_recovery import Doubt, doubt_of, end_doubt
-from parallelrun_agent.staging.shards import SHARDS, Entry, Shards
+from parallelrun_agent.staging.shards import SHARDS, ShardEntry, Shards
 from parallelrun_core.service.telemetry import logger
 
 log = logger()
@@ -34,7 +34,7 @@ _OLDEST: Final = 0.25
 _LONGEST_PAUSE_S: Final = 5.0
 
 
-class NoRoom(Exception):
+class StagingFull(Exception):
     """Too much of the cache is in use for one more object."""
 
 
@@ -160,7 +160,7 @@ class Room:
 
     def _shrink(self) -> int:
         """Remove the oldest of what isn't in use in the next shards, and return how many shards these were."""
-        unused: list[tuple[Entry, int]] = []
+        unused: list[tuple[ShardEntry, int]] = []
         looks = 0
         while looks < SHARDS and len(unused) < _SAMPLE:
             unused += [(entry, self._shard) for entry in self._look_at_next() if not entry.is_in_use]
@@ -181,7 +181,7 @@ class Room:
         with self._looking:
             self._look_at_next()
 
-    def _look_at_next(self) -> list[Entry]:
+    def _look_at_next(self) -> list[ShardEntry]:
         with self._lock:
             self._shard = shard = (self._shard + 1) % SHARDS
             self._meanwhile = 0
@@ -209,11 +209,11 @@ class Room:
         except OSError as error:  # also when the folder has been removed
             log.warning("cache_unreadable", folder=str(self._folder), error=str(error))
 
-    def _no_room(self) -> NoRoom:
-        return NoRoom(f"{self._used >> 20:,} MiB of at most {self.max_bytes >> 20:,} are in use")
+    def _no_room(self) -> StagingFull:
+        return StagingFull(f"{self._used >> 20:,} MiB of at most {self.max_bytes >> 20:,} are in use")
 
 
-def _oldest(entries: list[tuple[Entry, int]]) -> list[tuple[Entry, int]]:
+def _oldest(entries: list[tuple[ShardEntry, int]]) -> list[tuple[ShardEntry, int]]:
     if len(entries) <= _SORTED:
         return sorted(entries)
     times = sorted(entry.used_at for entry, _ in entries[:: len(entries) // _SORTED])

@@ -21,7 +21,7 @@ SHARDS: Final = 256
 _NEW: Final = ".new-"
 
 
-class Entry(NamedTuple):
+class ShardEntry(NamedTuple):
     """A file of the cache."""
 
     used_at: float
@@ -59,7 +59,7 @@ class Shards:
         """A path for a file that is to be one of this shard."""
         return f"{self._shards[shard]}/{self._own}{next(self._numbers)}"
 
-    def look(self, shard: int, doubt: Doubt) -> list[Entry]:
+    def look(self, shard: int, doubt: Doubt) -> list[ShardEntry]:
         """Return what is in a shard, without what this process is fetching.
 
         What a dead agent was fetching, and what is in doubt, is removed.
@@ -75,7 +75,9 @@ class Shards:
                     if not is_new and doubt.covers(status.st_mtime):
                         os.unlink(entry.path)
                         continue
-                    looked_at.append(Entry(status.st_ctime, status.st_size, entry.path, is_new or status.st_nlink > 1))
+                    looked_at.append(
+                        ShardEntry(status.st_ctime, status.st_size, entry.path, is_new or status.st_nlink > 1)
+                    )
         return looked_at
 
     def remove_others(self) -> None:

@@ -11,7 +11,7 @@ from typing import Final, Literal
 
 from parallelrun_agent.staging.cache import StageCache
 from parallelrun_agent.staging.fetching import fetch
-from parallelrun_agent.staging.room import NoRoom
+from parallelrun_agent.staging.room import StagingFull
 from parallelrun_agent.staging.side_objects import SideObject, SideObjects
 from parallelrun_agent.staging.tree import JobTree
 from parallelrun_core.service.telemetry import logger
@@ -27,7 +27,7 @@ _AGAIN_S: Final = 1.0
 _SAY_EVERY_S: Final = 20.0
 
 
-class _NeverFits(NoRoom):
+class _NeverFits(StagingFull):
     """Raised when an input would not even fit if nothing else was there."""
 
 
@@ -114,7 +114,7 @@ class SideInputs:
             if not isinstance(error, StoreAway):
                 raise
             self._stopped(error)
-        except (OSError, NoRoom) as error:
+        except (OSError, StagingFull) as error:
             self._stopped(error)
         return self.is_ready
 
@@ -145,7 +145,11 @@ class SideInputs:
             if not self._cache.admit(size - self.admitted_bytes):
                 limit = f"the {self._cache.max_bytes >> 20:,} MiB that --stage-bytes allows on this node"
                 words = f"they have {size >> 20:,} MiB, which don't fit into {limit}"
-                raise _NeverFits(words) if size > self._cache.max_bytes else NoRoom(f"{words} beside other jobs' files")
+                raise (
+                    _NeverFits(words)
+                    if size > self._cache.max_bytes
+                    else StagingFull(f"{words} beside other jobs' files")
+                )
             self.admitted_bytes = size
             return True
 

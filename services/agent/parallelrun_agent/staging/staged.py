@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from parallelrun_agent.staging.parts import Part
+from parallelrun_agent.staging.parts import FilePart
 from parallelrun_core.storage.interface import Version
 from parallelrun_core.wire.outcome import Failure
 
 
-class StagedFile(NamedTuple):
+class StagedObject(NamedTuple):
     """An object that a mini-batch needs."""
 
     url: str
     version: Version
     target: str
     """The path at which the mini-batch finds it."""
-    part: Part | None = None
+    part: FilePart | None = None
     """The part that is needed; None: all."""
 
     @property

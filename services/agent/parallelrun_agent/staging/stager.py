@@ -23,8 +23,8 @@ from parallelrun_agent.policy.fetchers import Fetchers
 from parallelrun_agent.staging import failures
 from parallelrun_agent.staging.cache import StageCache
 from parallelrun_agent.staging.fetching import SMALL_BYTES, bring, take
-from parallelrun_agent.staging.room import NoRoom
-from parallelrun_agent.staging.staged import Staged, StagedFile
+from parallelrun_agent.staging.room import StagingFull
+from parallelrun_agent.staging.staged import Staged, StagedObject
 from parallelrun_core.storage.objects.meters import asked_again
 from parallelrun_core.storage.objects.trouble import StoreAway
 from parallelrun_core.wire.outcome import Failure
@@ -36,7 +36,7 @@ _LONGEST_PAUSE_S: Final = 8.0
 
 @dataclass
 class _MiniBatch:
-    files: list[StagedFile]
+    files: list[StagedObject]
     began_at: float
     left: int
     size: int
@@ -85,7 +85,7 @@ class Stager:
         self._timeout_s = timeout_s
         self._beside = beside
         self._is_closed = False
-        self._to_do: SimpleQueue[list[StagedFile] | StagedFile | None] = SimpleQueue()
+        self._to_do: SimpleQueue[list[StagedObject] | StagedObject | None] = SimpleQueue()
         """For threads: files that may be here already, in one go, as most of that is the way to a thread; or one that
         is to be fetched. None: it is over."""
         self._lock = threading.Lock()
@@ -93,8 +93,8 @@ class Stager:
         self._links: dict[str, _Link] = {}
         self._waiting: deque[str] = deque()
         """Tokens of mini-batches that are not admitted yet, in their order."""
-        self._without_room: deque[StagedFile] = deque()
-        self._later: list[tuple[float, StagedFile]] = []
+        self._without_room: deque[StagedObject] = deque()
+        self._later: list[tuple[float, StagedObject]] = []
         """What a store could not give, and when it is asked again."""
         self._left_at = 0.0
         """When something of this job made room for the last time."""
@@ -103,7 +103,7 @@ class Stager:
         self._fetchers = Fetchers()
         self._threads = 0
 
-    def stage(self, token: str, files: list[StagedFile]) -> None:
+    def stage(self, token: str, files: list[StagedObject]) -> None:
         """Begin to bring these objects here; `done` gets how it ended. `release` follows when they aren't needed."""
         size = sum(file.size_bytes for file in files)
         mini_batch = _MiniBatch(files, time.monotonic(), len(files), size)
@@ -136,9 +136,9 @@ class Stager:
             fetched += self._admitted()
         self._begin(fetched)
 
-    def _admitted(self) -> list[StagedFile]:
+    def _admitted(self) -> list[StagedObject]:
         """Admit those for which there is room, in their order; returns what is to be fetched for them."""
-        fetched: list[StagedFile] = []
+        fetched: list[StagedObject] = []
         while self._waiting:
             mini_batch = self._mini_batches.get(self._waiting[0])
             if mini_batch is not None:
@@ -150,7 +150,7 @@ class Stager:
             self._waiting.popleft()
         return fetched
 
-    def _begin(self, fetched: list[StagedFile]) -> None:
+    def _begin(self, fetched: list[StagedObject]) -> None:
         if fetched:
             self._to_do.put(fetched)
             self._start_threads()
@@ -192,7 +192,7 @@ class Stager:
         pending = ((file.url, link.trouble) for file, link in links if link is not None and not link.is_there)
         return failures.overdue(pending, mini_batch.left, len(mini_batch.files), self._timeout_s)
 
-    def _linked(self, token: str, mini_batch: _MiniBatch) -> list[StagedFile]:
+    def _linked(self, token: str, mini_batch: _MiniBatch) -> list[StagedObject]:
         """Note who needs which place; returns what nobody fetches yet."""
         fetched = []
         for file in mini_batch.files:
@@ -257,7 +257,7 @@ class Stager:
                 self._fetch(todo)
         self._to_do.put(None)  # for the next thread
 
-    def _look_for(self, files: list[StagedFile]) -> None:
+    def _look_for(self, files: list[StagedObject]) -> None:
         """Link those that are in the cache; leave the others to whoever fetches next."""
         with self._lock:
             awaited = [file for file in files if self._is_wanted(file)]
@@ -271,20 +271,20 @@ class Stager:
             for file in here:
                 self._ended(file)
 
-    def _is_here(self, file: StagedFile) -> bool:
+    def _is_here(self, file: StagedObject) -> bool:
         try:
             self._make_folder(file.target)
             return take(file.url, file.version, file.target, self._cache, file.part)
         except OSError:  # who fetches it meets that again, and says so
             return False
 
-    def _is_wanted(self, file: StagedFile) -> bool:
+    def _is_wanted(self, file: StagedObject) -> bool:
         if self._links[file.target].tokens:
             return True
         del self._links[file.target]
         return False
 
-    def _fetch(self, file: StagedFile) -> None:
+    def _fetch(self, file: StagedObject) -> None:
         with self._lock:
             if not self._is_wanted(file):
                 return
@@ -292,7 +292,7 @@ class Stager:
         began_at = time.monotonic()
         try:
             fetched = self._bring(file)
-        except NoRoom:
+        except StagingFull:
             with self._lock:
                 self._without_room.append(file)
             return
@@ -310,7 +310,7 @@ class Stager:
         if is_short and not self._to_do.empty():
             self._start_threads()
 
-    def _bring(self, file: StagedFile) -> int:
+    def _bring(self, file: StagedObject) -> int:
         self._make_folder(file.target)
         try:
             return bring(file.url, file.version, file.target, self._cache, file.part)
@@ -331,7 +331,7 @@ class Stager:
                 os.rmdir(folder)
                 self._folders.discard(folder)
 
-    def _try_later(self, file: StagedFile, error: StoreAway) -> None:
+    def _try_later(self, file: StagedObject, error: StoreAway) -> None:
         """No thread waits for a store that is away: others may be there."""
         asked_again(file.url, "get")
         with self._lock:
@@ -341,7 +341,9 @@ class Stager:
             pause_s = min(_PAUSE_S * 2 ** (link.tries - 1), _LONGEST_PAUSE_S)
             self._later.append((time.monotonic() + pause_s, file))
 
-    def _ended(self, file: StagedFile, fetched: int = 0, failure: Failure | None = None, disk_error: str = "") -> None:
+    def _ended(
+        self, file: StagedObject, fetched: int = 0, failure: Failure | None = None, disk_error: str = ""
+    ) -> None:
         """A file is here, or this is why not. Under the lock."""
         link = self._links[file.target]
         link.is_there = not failure and not disk_error

@@ -8,7 +8,7 @@ from typing import Final
 
 import msgspec
 
-from parallelrun_agent.policy.outcomes import Answer
+from parallelrun_agent.policy.outcomes import WorkerAnswer
 from parallelrun_core.errors import CorruptLog
 from parallelrun_core.wire.data_warnings import DataWarning
 from parallelrun_core.wire.masking import Mask
@@ -24,7 +24,7 @@ _MOST_WARNINGS: Final = 51
 _ERROR_AT: Final = _USE_AT + frames.USE.size
 
 
-def parse_answer(kind: int, payload: bytes, mask: Mask) -> Answer:
+def parse_answer(kind: int, payload: bytes, mask: Mask) -> WorkerAnswer:
     """Read a DONE or FAILED frame. What `mask` hides is in no record of ours, then.
 
     Raises:
@@ -37,7 +37,9 @@ def parse_answer(kind: int, payload: bytes, mask: Mask) -> Answer:
     except struct.error as error:
         raise CorruptLog(f"not the answer of a worker: {error}") from error
     failure = parse_failure(payload[_ERROR_AT:], mask) if kind == frames.FAILED else None
-    return Answer(mini_batch, offset, length, crc, items, rows, line_breaks, shortened, run_s, process_s, use, failure)
+    return WorkerAnswer(
+        mini_batch, offset, length, crc, items, rows, line_breaks, shortened, run_s, process_s, use, failure
+    )
 
 
 def parse_warnings(payload: bytes, mask: Mask) -> tuple[int, list[DataWarning]]:

@@ -25,7 +25,7 @@ _SETTINGS = ".command.json"
 _FOR_PYTHON = os.path.join(os.path.dirname(__file__), "for_python")
 _FIRST = {"PATH": os.path.dirname(sys.executable), "PYTHONPATH": _FOR_PYTHON}
 """What comes first in these variables of a command."""
-_NOT_RUN = shell.End(0, 0.0, 0)
+_NOT_RUN = shell.ProcessEnd(0, 0.0, 0)
 
 
 class _NoScript(UserScript):

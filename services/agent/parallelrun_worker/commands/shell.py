@@ -20,7 +20,7 @@ _PATIENCE_S = 5.0
 _POLL_S = 0.002
 
 
-class End(NamedTuple):
+class ProcessEnd(NamedTuple):
     """The end of a process, and what it used with those of its children that it waited for."""
 
     status: int
@@ -33,7 +33,7 @@ class End(NamedTuple):
     involuntary_switches: int = 0
 
 
-def run(text: str, *, folder: str, environment: Mapping[str, str], stdout: int, stderr: int) -> End:
+def run(text: str, *, folder: str, environment: Mapping[str, str], stdout: int, stderr: int) -> ProcessEnd:
     """Have a shell run a text, and wait for its end.
 
     Args:
@@ -62,7 +62,7 @@ def run(text: str, *, folder: str, environment: Mapping[str, str], stdout: int, 
         ended, status, used = os.wait4(-1, 0)
         if ended == pid:  # others are daemons, which have become children of this process
             code = os.WEXITSTATUS(status) if os.WIFEXITED(status) else -os.WTERMSIG(status)
-            return End(
+            return ProcessEnd(
                 code, used.ru_utime + used.ru_stime, used.ru_maxrss << 10,
                 used.ru_minflt, used.ru_majflt, used.ru_nvcsw, used.ru_nivcsw,
             )  # fmt: skip

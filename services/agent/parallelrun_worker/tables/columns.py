@@ -10,7 +10,7 @@ import json
 import sys
 from typing import Any
 
-from parallelrun_worker.tables.steps import Names, check_filtered, check_kept, columns_left
+from parallelrun_worker.tables.steps import NamedColumns, check_filtered, check_kept, columns_left
 from parallelrun_worker.tables.table import PATH, Table
 
 _MOST = 2000
@@ -35,7 +35,7 @@ def check(plan: dict[str, Any], names: list[str]) -> None:
         ValueError: a step needs one that isn't there.
     """
     from_paths = plan["partition"]["names"] if plan["partition"] else []
-    table = Names([*names, *([PATH] if plan["read"]["include_path_column"] else [])])
+    table = NamedColumns([*names, *([PATH] if plan["read"]["include_path_column"] else [])])
     if plan["extracts_first"]:
         table.columns += from_paths
     for step in plan["steps"]:

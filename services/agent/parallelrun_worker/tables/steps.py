@@ -5,7 +5,7 @@ from typing import Any
 
 from parallelrun_worker.data_warnings import DataWarning
 from parallelrun_worker.tables.conversion import as_objects, convert
-from parallelrun_worker.tables.values import EXACT_IN_FLOAT, ColumnValues, Found, Values
+from parallelrun_worker.tables.values import EXACT_IN_FLOAT, ColumnValues, OddValues, Values
 
 EXTRACT = "extract_columns_from_partition_format"
 COUNTING = ("take", "skip")
@@ -21,7 +21,7 @@ def selected(frame: Any, selection: list[str] | dict[str, Any]) -> list[str]:
     return [name for name in names if bool(pattern.search(name)) != selection["invert"]]
 
 
-class Names:
+class NamedColumns:
     """A table of which only the names of the columns are known."""
 
     def __init__(self, columns: list[str]) -> None:
@@ -123,7 +123,7 @@ def _are_exact(column: Any) -> bool:
     return bool(column.dtype.kind == "f" and not (column.abs() > EXACT_IN_FLOAT).any())
 
 
-def warning_of(odd_value: Found, file: str) -> DataWarning:
+def warning_of(odd_value: OddValues, file: str) -> DataWarning:
     """The warning that tells of values which `convert_column_types` has made null."""
     event = f"{odd_value.text[:80]!r} can't be converted to the type that convert_column_types names, and became null"
     remedy = "column_type: string keeps such values"

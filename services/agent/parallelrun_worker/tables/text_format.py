@@ -63,7 +63,7 @@ class TextFormat(TableFormat):
             raise errors[0]
 
     @abstractmethod
-    def split(self, text: "Text") -> list[bytes]:
+    def split(self, text: "PieceText") -> list[bytes]:
         """The records of a piece one by one, each fit to be put beside any other; dropped ones are left out."""
 
     @abstractmethod
@@ -80,7 +80,7 @@ class TextFormat(TableFormat):
             self._frozen = frozen(self._path) or freeze(self._path, self.inferred())
         return self._frozen
 
-    def text(self, piece: Piece) -> "Text":
+    def text(self, piece: Piece) -> "PieceText":
         """The records that a piece owns.
 
         Raises:
@@ -97,7 +97,7 @@ class TextFormat(TableFormat):
             self._warn_of_code_page(path, data, encoding)
             with refusing(encoding, owned.start, data):
                 data = self.lines(to_utf8(data, encoding), encoding, file, head)
-        return Text(data, encoding, owned.start, head)
+        return PieceText(data, encoding, owned.start, head)
 
     def _warn_of_code_page(self, path: str, data: bytes, encoding: Encoding) -> None:
         """Warn if a text is UTF-8 by its bytes, and is read in a code page in which each byte is a character."""
@@ -139,7 +139,7 @@ class TextFormat(TableFormat):
         with self._placing(piece[0], text):
             return self.frame_of(text, piece[0])
 
-    def frame_of(self, text: "Text", path: str) -> Any:
+    def frame_of(self, text: "PieceText", path: str) -> Any:
         """The records of a piece as a DataFrame."""
         return self.frame_of_stored(text.data, path, text.head.header)
 
@@ -173,7 +173,7 @@ class TextFormat(TableFormat):
             return TextRecords(self, self.split(text), piece[0], text.head.header)
 
     @contextmanager
-    def _placing(self, path: str, text: "Text") -> Iterator[None]:
+    def _placing(self, path: str, text: "PieceText") -> Iterator[None]:
         """Say where in the file the text is wrong that is read in here."""
         split = cache(partial(self.split, text))
         self._row_places = text.start, partial(self._row_place, path, text, split)
@@ -189,7 +189,7 @@ class TextFormat(TableFormat):
         finally:
             self._row_places = None
 
-    def _row_place(self, path: str, text: "Text", split: Callable[[], list[bytes]], row: int) -> tuple[int, int]:
+    def _row_place(self, path: str, text: "PieceText", split: Callable[[], list[bytes]], row: int) -> tuple[int, int]:
         """The line of a row in its file, from 1, and the byte at which it begins; 0 and -1: not known."""
         begin = end = 0
         for record in split()[: row + 1]:
@@ -199,7 +199,7 @@ class TextFormat(TableFormat):
             end = begin + len(record)
         return self.place_in(path, text, begin)
 
-    def place_in(self, path: str, text: "Text", begin: int) -> tuple[int, int]:
+    def place_in(self, path: str, text: "PieceText", begin: int) -> tuple[int, int]:
         """The line of a place in a text in its file, from 1 (0: not known), and its byte there."""
         before = text.data[:begin]
         name = text.encoding.name
@@ -211,7 +211,7 @@ class TextFormat(TableFormat):
             line = 0
         return line, text.start + length
 
-    def _line(self, path: str, text: "Text", number: int) -> str:
+    def _line(self, path: str, text: "PieceText", number: int) -> str:
         """The number of a line in its file, of which so many lines are before it in a piece."""
         try:
             with self.opened(path) as file:
@@ -242,7 +242,7 @@ class BadLine(ValueError):
         self.number = number
 
 
-class Text(NamedTuple):
+class PieceText(NamedTuple):
     """The records of one piece."""
 
     data: bytes

@@ -36,7 +36,7 @@ _NOUNS = {
 }
 
 
-class Found(NamedTuple):
+class OddValues(NamedTuple):
     """Odd values of one column that were not kept: the first of them, and how many."""
 
     column: str
@@ -50,7 +50,7 @@ class Found(NamedTuple):
     times: int
 
 
-def warning_of(odd_value: Found, file: str, line: int = 0, offset: int = -1) -> DataWarning:
+def warning_of(odd_value: OddValues, file: str, line: int = 0, offset: int = -1) -> DataWarning:
     """The warning that tells of such values, and how to have them otherwise."""
     event = f"{_shortened(odd_value.text)!r} {odd_value.became}"
     return DataWarning(
@@ -58,7 +58,7 @@ def warning_of(odd_value: Found, file: str, line: int = 0, offset: int = -1) -> 
     )
 
 
-def _remedy(odd_value: Found) -> str:
+def _remedy(odd_value: OddValues) -> str:
     if odd_value.rule == _MISFIT:
         return "on_mismatch: keep, an option of the read step, would keep such values, and error refuse them"
     kind = "{datetime: {formats: ['%d/%m/%Y']}}" if odd_value.rule == "ambiguous_day" else "string"
@@ -92,11 +92,11 @@ class Values:
     def __init__(self, on_mismatch: str, *, is_exact: bool) -> None:
         self.on_mismatch = on_mismatch
         self.is_exact = is_exact
-        self.found: dict[tuple[str, str], Found] = {}
+        self.found: dict[tuple[str, str], OddValues] = {}
         self.is_unusual = False
         """The text was read by the grammar itself, since no faster parser would have read it likewise."""
 
-    def note(self, odd_value: Found) -> None:
+    def note(self, odd_value: OddValues) -> None:
         """Note some odd values; of the same column and rule, the first stays."""
         earlier = self.found.get(odd_value[:2])
         times = odd_value.times + (earlier.times if earlier else 0)
@@ -180,20 +180,22 @@ class ColumnValues:
         if rule != _MISFIT and self.kind.get("declared"):
             return value  # the job asks for this type
         if rule != _MISFIT and not owner.is_exact:
-            owner.note(Found(self.name, rule, row, text, f"was read as {_shown(value)}", 1))
+            owner.note(OddValues(self.name, rule, row, text, f"was read as {_shown(value)}", 1))
             return value
         if owner.on_mismatch == "keep":
             return text
         noun = _NOUNS[self.kind["kind"]]
         if owner.on_mismatch == "error":
             raise BadValue(self.name, row, f"{_shortened(text)!r} is not {noun}")
-        owner.note(Found(self.name, _MISFIT, row, text, f"is not {noun}, as the first rows are, and became null", 1))
+        owner.note(
+            OddValues(self.name, _MISFIT, row, text, f"is not {noun}, as the first rows are, and became null", 1)
+        )
         return None
 
     def note_all(self, row: int, text: str, became: str, times: int) -> None:
         """Note that all values of the column are odd, for the reason that was found when its type was inferred."""
         if times and not self.kind.get("declared"):
-            self._owner.note(Found(self.name, self.kind["odd"], row, text, became, times))
+            self._owner.note(OddValues(self.name, self.kind["odd"], row, text, became, times))
 
     def dates(self, texts: Any, rows: Sequence[int]) -> Any:
         """A column of texts as times.

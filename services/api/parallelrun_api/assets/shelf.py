@@ -32,7 +32,7 @@ log = telemetry.logger()
 _SEND: Final = "multipart/form-data with the parts 'spec' and 'content'; the command line does that"
 
 
-class Shelf:
+class AssetService:
     """The assets of a server. Safe to share between threads.
 
     Args:

@@ -29,7 +29,7 @@ _MOST: Final = 10_000
 """Versions of one name that are listed."""
 
 
-class Shelf:
+class AssetStore:
     """The assets below a root folder. Safe to share between threads and processes."""
 
     def __init__(self, root: Path) -> None:

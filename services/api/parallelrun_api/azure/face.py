@@ -11,9 +11,9 @@ from fastapi import Depends, Request
 from parallelrun_api.azure.auth import PREFIX
 
 if TYPE_CHECKING:
-    from parallelrun_api.azure.asset_store import Shelf
+    from parallelrun_api.azure.asset_store import AssetStore
     from parallelrun_api.azure.blobs.store import BlobStore
-    from parallelrun_api.azure.names import Names
+    from parallelrun_api.azure.names import NameStore
     from parallelrun_api.context import Context
     from parallelrun_api.http.token import Token
 
@@ -34,8 +34,8 @@ class Face:
     context: Context
     token: Token
     blobs: BlobStore
-    shelf: Shelf
-    names: Names
+    shelf: AssetStore
+    names: NameStore
 
 
 def _face_of(request: Request) -> Face:

@@ -14,7 +14,7 @@ _COMPUTE: Final = re.compile(rf"(?:azureml:)?{_WORKSPACE}/computes/([^/]+)", re.
 _DATASTORE: Final = re.compile(rf"(?:azureml:)?{_WORKSPACE}/datastores/([^/]+)", re.IGNORECASE)
 
 
-class Version(NamedTuple):
+class AssetVersion(NamedTuple):
     """A version of an asset of this workspace."""
 
     kind: str
@@ -22,11 +22,11 @@ class Version(NamedTuple):
     version: str
 
 
-def version_of(text: str) -> Version | None:
+def version_of(text: str) -> AssetVersion | None:
     """The version of which this is the id; None if it is none."""
     match = _VERSION.fullmatch(text)
     # The client leaves `azureml:` in front of the names of models that documents give it with a label.
-    return Version(match[1].lower(), without_prefix(match[2]), match[3]) if match else None
+    return AssetVersion(match[1].lower(), without_prefix(match[2]), match[3]) if match else None
 
 
 def shortened(text: str) -> str:

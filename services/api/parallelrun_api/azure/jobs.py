@@ -20,8 +20,8 @@ from parallelrun_api.azure.names import checked_name
 from parallelrun_api.azure.resolving import FaceNames
 from parallelrun_api.http.paging import clamped, decode_token, encode_token
 from parallelrun_api.people.person import CURRENT
-from parallelrun_api.submission.upload import Upload
-from parallelrun_api.views.jobs import Wanted
+from parallelrun_api.submission.upload import SubmittedForm
+from parallelrun_api.views.jobs import JobFilter
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.intake.reading import read_job
 
@@ -74,7 +74,7 @@ async def list_jobs(request: Request, face: FaceOf) -> Response:
     owner = CURRENT.get().only_owner
 
     def encoded() -> dict[str, Any]:
-        jobs, last = face.context.jobs.page(Wanted(owner=owner), before=before, limit=limit)
+        jobs, last = face.context.jobs.page(JobFilter(owner=owner), before=before, limit=limit)
         answers = [job_answer(face, request, job) for job in jobs]
         archived = {"ActiveOnly": (False,), "ArchivedOnly": (True,)}.get(view, (False, True))
         of_view = [each for each in answers if each["properties"]["isArchived"] in archived]
@@ -138,10 +138,10 @@ def change(face: Face, job_id: str, sent: dict[str, Any]) -> None:
     face.names.change(job_id, **fields)
 
 
-def _upload(face: Face, sent: dict[str, Any]) -> Upload:
+def _upload(face: Face, sent: dict[str, Any]) -> SubmittedForm:
     """A submission, as if its user had sent the document."""
     check_not_masked(sent)
     document = document_of(sent)
     names = FaceNames(face)
     digest = hashlib.sha256(json.dumps(sent, sort_keys=True).encode()).hexdigest()
-    return Upload(reading=read_job(document, names=names), code=None, sha256=digest)
+    return SubmittedForm(reading=read_job(document, names=names), code=None, sha256=digest)

@@ -31,7 +31,7 @@ def checked_name(name: str) -> str:
     return name
 
 
-class Names:
+class NameStore:
     """The names below a root folder. Safe to share between threads and processes.
 
     Args:

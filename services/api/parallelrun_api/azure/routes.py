@@ -8,11 +8,11 @@ from fastapi import APIRouter, Depends
 
 from parallelrun_api.azure import assets, endpoints, history, identity, jobs, rest, schedules, workspace
 from parallelrun_api.azure.access import check_access
-from parallelrun_api.azure.asset_store import Shelf
+from parallelrun_api.azure.asset_store import AssetStore
 from parallelrun_api.azure.blobs import routes as blobs
 from parallelrun_api.azure.blobs.store import BlobStore
 from parallelrun_api.azure.face import Face
-from parallelrun_api.azure.names import Names
+from parallelrun_api.azure.names import NameStore
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
@@ -28,8 +28,8 @@ def open_face(app: FastAPI, context: Context, token: Token) -> APIRouter:
         context=context,
         token=token,
         blobs=BlobStore(settings.root, max_bytes=settings.max_upload_bytes),
-        shelf=Shelf(settings.root),
-        names=Names(settings.root, check_seen=context.access.check_job_seen),
+        shelf=AssetStore(settings.root),
+        names=NameStore(settings.root, check_seen=context.access.check_job_seen),
     )
     router = APIRouter(redirect_slashes=False)
     for module in (identity, workspace, blobs, jobs, history, assets, schedules, endpoints, rest):

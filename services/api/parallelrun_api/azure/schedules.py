@@ -17,7 +17,7 @@ from parallelrun_api.azure.masking import check_not_masked, masked
 from parallelrun_api.azure.payload_store import Sent
 from parallelrun_api.azure.resolving import FaceNames
 from parallelrun_api.people.person import CURRENT
-from parallelrun_api.schedules.accepting import Schedules
+from parallelrun_api.schedules.accepting import ScheduleService
 from parallelrun_api.submission.checks import PathChecks
 from parallelrun_api.views.shown import rfc3339
 from parallelrun_core.errors import InvalidInput
@@ -156,12 +156,12 @@ def _with_job_id(face: Face, document: dict[str, Any]) -> dict[str, Any]:
     return document
 
 
-def _accepting(face: Face) -> Schedules:
+def _accepting(face: Face) -> ScheduleService:
     """Return what accepts schedules, with jobs that name what only this face knows."""
     context, settings = face.context, face.context.settings
     checks = PathChecks(root=settings.root, places=settings.places)
     names = FaceNames(face)
-    return Schedules(settings.root, context.submissions, checks, context.registry, names=names)
+    return ScheduleService(settings.root, context.submissions, checks, context.registry, names=names)
 
 
 def _sent(face: Face) -> Sent:

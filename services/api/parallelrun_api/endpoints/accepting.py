@@ -17,7 +17,7 @@ from parallelrun_api.people.person import CURRENT
 from parallelrun_api.submission.checks import PathChecks
 from parallelrun_api.submission.code import store_code, store_steps_code
 from parallelrun_api.submission.step_problems import StepProblems
-from parallelrun_api.submission.upload import Upload
+from parallelrun_api.submission.upload import SubmittedForm
 from parallelrun_api.views.shown import rfc3339
 from parallelrun_core.azure.findings import Note
 from parallelrun_core.endpoints.document import DeploymentReading, checked_name, read_deployment, read_endpoint
@@ -191,7 +191,7 @@ class Endpoints:
         origin = Note("", f"made by the deployment {called!r} of the batch endpoint {name!r}")
         notes = (*(Note("", note) for note in deployment.notes), *reading.notes, origin)
         request_text = json.dumps(["invoke", name, document], sort_keys=True, default=str)
-        upload = Upload(
+        upload = SubmittedForm(
             reading=replace(reading, notes=notes), code=None, sha256=hashlib.sha256(request_text.encode()).hexdigest()
         )
         return self._submissions.accept(upload, key, traceparent)

@@ -79,7 +79,7 @@ class AuditFile:
         return self._path.with_name(f"{self._path.name}.{number}")
 
 
-class Refusals:
+class ListedRefusals:
     """The refusals that are listed: so many in each period, so that nobody can fill the log with them."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -113,9 +113,9 @@ class Audit:
         file: where to write; None: stderr.
     """
 
-    def __init__(self, file: AuditFile | None = None, refusals: Refusals | None = None) -> None:
+    def __init__(self, file: AuditFile | None = None, refusals: ListedRefusals | None = None) -> None:
         self._file = file
-        self._refusals = refusals or Refusals()
+        self._refusals = refusals or ListedRefusals()
         self._is_well = True
 
     def answered(self, scope: Scope, status: int, headers: list[tuple[bytes, bytes]]) -> None:

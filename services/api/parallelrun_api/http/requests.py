@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from parallelrun_api.http.audit import Audit
     from parallelrun_api.http.connections import Connections
-    from parallelrun_api.metrics import Metrics
+    from parallelrun_api.metrics import ServerMetrics
 
 log = telemetry.logger()
 
@@ -50,7 +50,7 @@ class RequestScope:
         self,
         app: ASGIApp,
         *,
-        metrics: Metrics,
+        metrics: ServerMetrics,
         connections: Connections,
         audit: Audit,
         own_limits: str,

@@ -24,7 +24,7 @@ class Function(NamedTuple):
     name: str
 
 
-class Measured(msgspec.Struct, array_like=True):
+class FunctionTimes(msgspec.Struct, array_like=True):
     """The measurements of a function in one worker (`profile_data` in `parallelrun_worker/profile_data.py`)."""
 
     file: str
@@ -51,7 +51,7 @@ class WorkerProfile(msgspec.Struct):
 
     schema: int
     total_s: float
-    functions: list[Measured]
+    functions: list[FunctionTimes]
     calls: list[Call]
     left_out: int = 0
 
@@ -123,7 +123,7 @@ class ProfileSum:
         return sorted(functions, key=lambda function: (-self.functions[function].cumulative_s, function))
 
 
-def _add(total: Total, measured: Measured | Call) -> None:
+def _add(total: Total, measured: FunctionTimes | Call) -> None:
     total.calls += measured.calls
     total.own_s += measured.own_s
     total.cumulative_s += measured.cumulative_s

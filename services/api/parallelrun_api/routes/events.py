@@ -17,7 +17,7 @@ from parallelrun_api.context import Context, Ctx
 from parallelrun_api.models import Job
 from parallelrun_api.routes.responses import JobId, content, problems
 from parallelrun_core.service.pacing import Every
-from parallelrun_core.store.event_stream import Event, EventId
+from parallelrun_core.store.event_stream import EventId, StreamEvent
 from parallelrun_core.wire.masking import Mask
 
 router = APIRouter(prefix="/v1", tags=["jobs"])
@@ -140,7 +140,7 @@ async def _stream(context: Context, snapshot: Job, after: EventId, mask: Mask) -
                 yield b": still here\n\n"
 
 
-def masked_data(event: Event, mask: Mask) -> str:
+def masked_data(event: StreamEvent, mask: Mask) -> str:
     """The data of an event. The user's own words are only in these fields of errors, and of what is told of steps."""
     if event.name not in ("error", "step"):
         return event.data

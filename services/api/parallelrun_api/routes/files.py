@@ -13,7 +13,7 @@ from parallelrun_api.http.answers import encoded_answer
 from parallelrun_api.http.paging import PathToken
 from parallelrun_api.models import FileList
 from parallelrun_api.routes.responses import FilePath, JobId, content, problems
-from parallelrun_api.views.downloads import BYTES, TEXT, Wanted, download
+from parallelrun_api.views.downloads import BYTES, TEXT, ByteRange, download
 from parallelrun_api.views.files import ServedFolder, ServedFolders, page, page_begin
 from parallelrun_api.views.outputs import ServedOutputs
 from parallelrun_core.service import telemetry
@@ -27,11 +27,11 @@ IfRange = Annotated[str | None, Header(description="Send the range only if the f
 Tail = Annotated[int | None, Query(description="Only this many last lines, at most 100,000 of them.")]
 
 
-async def _wanted(range: Range = None, if_range: IfRange = None, tail: Tail = None) -> Wanted:
-    return Wanted(range=range, if_range=if_range, tail=tail)
+async def _wanted(range: Range = None, if_range: IfRange = None, tail: Tail = None) -> ByteRange:
+    return ByteRange(range=range, if_range=if_range, tail=tail)
 
 
-Part = Annotated[Wanted, Depends(_wanted)]
+Part = Annotated[ByteRange, Depends(_wanted)]
 
 _PARTIAL: Final[dict[int | str, dict[str, Any]]] = {206: {"description": "The requested range."}}
 

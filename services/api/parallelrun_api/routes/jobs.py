@@ -29,7 +29,7 @@ from parallelrun_api.routes.responses import JobId, TraceParent, problems
 from parallelrun_api.submission.idempotency import checked_key
 from parallelrun_api.submission.upload import FORM_TYPE, JSON_TYPE, YAML_TYPES, read_upload
 from parallelrun_api.views.job_search import JobQuery, Order
-from parallelrun_api.views.jobs import Wanted
+from parallelrun_api.views.jobs import JobFilter
 from parallelrun_api.views.shown import etag, matches
 from parallelrun_core.ids import JOB_ID
 from parallelrun_core.layout import code_store
@@ -161,7 +161,7 @@ async def list_jobs(
     """The newest jobs first, without those that are steps of pipelines or archived. A page may hold fewer than asked
     for; the last one has no `next_page_token`."""
     only = CURRENT.get().only_owner
-    job_filter = Wanted(
+    job_filter = JobFilter(
         state=status,
         parent=parent,
         has_steps=steps,

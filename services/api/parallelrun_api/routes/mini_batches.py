@@ -11,7 +11,7 @@ from parallelrun_api.http.answers import encoded_answer
 from parallelrun_api.http.paging import DEFAULT_LIMIT, Limit, PageToken, clamped
 from parallelrun_api.models import MiniBatchPage, MiniBatchTries
 from parallelrun_api.routes.responses import JobId, problems
-from parallelrun_api.views.mini_batches import Order, Page, Part, Status, decided, ready, running
+from parallelrun_api.views.mini_batches import MiniBatchOrder, Order, Page, Status, decided, ready, running
 from parallelrun_core.errors import Conflict, InvalidInput, NotFound
 from parallelrun_core.wire.masking import Mask
 
@@ -48,7 +48,7 @@ async def list_mini_batches(
     page = Page(limit=clamped(limit), token=page_token)
     key = (list_mini_batches, job_id, status, order_by, first, end, page)
     if order_by != "decided":
-        part = Part(order_by=order_by, first=first, end=end)
+        part = MiniBatchOrder(order_by=order_by, first=first, end=end)
         return encoded_answer(await context.pictures.run(key, lambda: _ordered(context, job_id, status, part, page)))
     return encoded_answer(await context.long_lists.run(key, lambda: _page(context, job_id, status, page)))
 
@@ -67,7 +67,7 @@ async def show_mini_batch(
     return encoded_answer(await context.pictures.run(key, lambda: _tries(context, job_id, mini_batch)))
 
 
-def _ordered(context: Context, job_id: str, status: Status | None, part: Part, page: Page) -> str:
+def _ordered(context: Context, job_id: str, status: Status | None, part: MiniBatchOrder, page: Page) -> str:
     """A page of decided mini-batches, in an order for which all of them must be known."""
     from parallelrun_api.tries.mini_batches import page as page_of
 

@@ -93,11 +93,11 @@ async def show_timeline(
     skip = decode_numbers(page_token, _LANES, 1)[0] if page_token else 0
 
     def answer() -> Timeline:
-        from parallelrun_api.tries.timeline import Window, timeline
+        from parallelrun_api.tries.timeline import TimeWindow, timeline
 
         _, history = _looked_at(context, job_id)
         with history.lock:
-            view = timeline(history, Window(begin_s=begin_s, end_s=end_s, buckets=buckets, skip=skip, lanes=limit))
+            view = timeline(history, TimeWindow(begin_s=begin_s, end_s=end_s, buckets=buckets, skip=skip, lanes=limit))
         more = skip + limit < view.lanes_total
         return view.model_copy(update={"next_page_token": encode_token(_LANES, skip + limit) if more else None})
 

@@ -13,7 +13,7 @@ import msgspec
 from parallelrun_api.people.person import CURRENT
 from parallelrun_api.submission.checks import PathChecks
 from parallelrun_api.submission.key_claims import KeyClaims
-from parallelrun_api.submission.upload import Upload
+from parallelrun_api.submission.upload import SubmittedForm
 from parallelrun_core.computes.catalog import ComputeCatalog
 from parallelrun_core.computes.selection import computes_in
 from parallelrun_core.errors import InvalidInput, NotFound
@@ -24,7 +24,7 @@ from parallelrun_core.intake.output_claims import claim_of
 from parallelrun_core.intake.prepared import JOB_ID, TRIGGER_TIME, job_of
 from parallelrun_core.problems import Problems
 from parallelrun_core.schedules.document import ScheduleReading, read_schedule
-from parallelrun_core.schedules.policy import Outcome
+from parallelrun_core.schedules.policy import FireOutcome
 from parallelrun_core.schedules.records import Fire, Revision, moment, shown, stamp
 from parallelrun_core.schedules.store import ScheduleStore
 from parallelrun_core.schedules.trigger import as_document
@@ -46,7 +46,7 @@ _WITHOUT_EFFECT: Final = (
 )  # fmt: skip
 
 
-class Schedules:
+class ScheduleService:
     """Accepts schedules, and what is asked of them. Safe to share between threads."""
 
     def __init__(
@@ -149,7 +149,9 @@ class Schedules:
             folder.create_with(record, None)
         except FileExistsError:  # by an earlier request with this key
             return job_id
-        fire = Fire(due=shown(now), at=self._clock(), outcome=Outcome.MANUAL, revision=revision.number, job_id=job_id)
+        fire = Fire(
+            due=shown(now), at=self._clock(), outcome=FireOutcome.MANUAL, revision=revision.number, job_id=job_id
+        )
         self.store.of(name).record_manual(fire, now)
         return job_id
 
@@ -159,7 +161,7 @@ class Schedules:
             if code is not None:
                 raise InvalidInput.at(_LIKE, "it names a job that has its code already", "leave the zip out")
             return self._like(reading.like, reading.changes)
-        job = self._submissions.prepare(Upload(reading=reading.job, code=code, sha256=""))
+        job = self._submissions.prepare(SubmittedForm(reading=reading.job, code=code, sha256=""))
         with reading.job.locating_problems():
             self._check_output(job)
         return job

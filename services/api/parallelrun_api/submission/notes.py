@@ -11,7 +11,7 @@ from parallelrun_core.computes.catalog import ComputeCatalog
 from parallelrun_core.computes.images import has_image
 from parallelrun_core.computes.selection import computes_in
 from parallelrun_core.names import computes as names
-from parallelrun_core.store.nodes import NodeInfo, Nodes, fewer_workers
+from parallelrun_core.store.nodes import NodeInfo, NodeRegistry, fewer_workers
 
 
 def true_notes(
@@ -33,7 +33,7 @@ def true_notes(
     return [str(note) for note in true]
 
 
-def notes_on_size(recorded: Mapping[str, Any], computes: ComputeCatalog, nodes: Nodes) -> list[str]:
+def notes_on_size(recorded: Mapping[str, Any], computes: ComputeCatalog, nodes: NodeRegistry) -> list[str]:
     """The notes on a job, or on steps, that ask for more workers or nodes than there are. Raises redis-py's errors.
 
     Args:

@@ -19,7 +19,7 @@ from parallelrun_core.store.connection import RedisError
 
 if TYPE_CHECKING:
     from parallelrun_api.submission.submissions import Submissions
-    from parallelrun_api.views.jobs import Jobs
+    from parallelrun_api.views.jobs import JobReader
     from parallelrun_core.store.registry import Registry
 
 log = telemetry.logger()
@@ -31,7 +31,7 @@ _CLEAN_UP_S: Final = 3600
 class Registrar:
     """Registers accepted jobs: at once when Redis is up, in the background when it isn't."""
 
-    def __init__(self, submissions: Submissions, jobs: Jobs, registry: Registry) -> None:
+    def __init__(self, submissions: Submissions, jobs: JobReader, registry: Registry) -> None:
         self._submissions = submissions
         self._jobs = jobs
         self._registry = registry

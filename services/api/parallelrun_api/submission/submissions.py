@@ -36,7 +36,7 @@ from parallelrun_api.submission.notes import notes_on_size, true_notes
 from parallelrun_api.submission.output_claims import check_output_is_free, check_outputs_are_free
 from parallelrun_api.submission.step_problems import StepProblems
 from parallelrun_api.submission.takeover import check_earlier_pipeline, earlier_job
-from parallelrun_api.submission.upload import Upload
+from parallelrun_api.submission.upload import SubmittedForm
 from parallelrun_core.computes.catalog import ComputeCatalog
 from parallelrun_core.computes.selection import Selection
 from parallelrun_core.durable_files import sync_folder
@@ -52,7 +52,7 @@ from parallelrun_core.service import failpoints, telemetry
 from parallelrun_core.spec import JobSpec, PipelineSpec
 from parallelrun_core.spec.pipeline_steps import leaf_steps, with_steps
 from parallelrun_core.store.connection import CONNECTION_ERRORS
-from parallelrun_core.store.nodes import Nodes
+from parallelrun_core.store.nodes import NodeRegistry
 from parallelrun_core.store.registry import Registry
 from parallelrun_core.tracing.context import SpanContext
 
@@ -94,7 +94,7 @@ class Submissions:
         self._keys = KeyClaims(root)
         self._computes = computes
 
-    def accept(self, upload: Upload, key: str, traceparent: str = "") -> str:
+    def accept(self, upload: SubmittedForm, key: str, traceparent: str = "") -> str:
         """Turn an upload into a job; returns its id. The job is durable, and not yet registered.
 
         With an idempotency key, the same upload becomes the same job however often it comes.
@@ -128,7 +128,7 @@ class Submissions:
         self._create(job_id, upload, prepared, traceparent, is_alone=False)
         return job_id
 
-    def prepare(self, upload: Upload) -> JobRecord:
+    def prepare(self, upload: SubmittedForm) -> JobRecord:
         """Do for a job that is made later, maybe many times, all that comes before its creation; it has no id yet.
 
         Raises:
@@ -147,7 +147,7 @@ class Submissions:
         """
         self._checks.check_inputs(spec)
 
-    def check(self, upload: Upload) -> list[str]:
+    def check(self, upload: SubmittedForm) -> list[str]:
         """Check a job as if it were submitted, but for its code; returns the notes on its document.
 
         Raises:
@@ -195,7 +195,7 @@ class Submissions:
         sync_folder(folder.parent)
         return True
 
-    def _prepare(self, job_id: str, upload: Upload) -> _Prepared:
+    def _prepare(self, job_id: str, upload: SubmittedForm) -> _Prepared:
         """Check all that can be checked, and store the code.
 
         Raises:
@@ -218,7 +218,7 @@ class Submissions:
             document = spec.model_dump(mode="json") | placed
             return _Prepared(document, store_code(self._root, spec, upload.code, self._checks.rule()), earlier)
 
-    def _prepare_pipeline(self, job_id: str, spec: PipelineSpec, upload: Upload) -> _Prepared:
+    def _prepare_pipeline(self, job_id: str, spec: PipelineSpec, upload: SubmittedForm) -> _Prepared:
         with upload.reading.locating_problems():
             steps = leaf_steps(spec)
             if spec.resume_from:
@@ -245,7 +245,9 @@ class Submissions:
         """The fields of a job's recorded spec that say on which nodes it runs. Raises InvalidInput."""
         return with_context_stored(self._root, self._checks.rule(), spec, selection.place(spec))
 
-    def _create(self, job_id: str, upload: Upload, prepared: _Prepared, traceparent: str, *, is_alone: bool) -> None:
+    def _create(
+        self, job_id: str, upload: SubmittedForm, prepared: _Prepared, traceparent: str, *, is_alone: bool
+    ) -> None:
         """Create the job's folder.
 
         Args:
@@ -286,11 +288,11 @@ class Submissions:
         submitted = reading.spec.model_dump(mode="json", exclude_unset=True)
         notes = true_notes(reading.notes, submitted, recorded, has_computes=bool(self._computes.names()))
         try:
-            return [*notes, *notes_on_size(recorded, self._computes, Nodes(self._redis))]
+            return [*notes, *notes_on_size(recorded, self._computes, NodeRegistry(self._redis))]
         except CONNECTION_ERRORS:
             return notes
 
-    def _record(self, upload: Upload, prepared: _Prepared) -> JobRecord:
+    def _record(self, upload: SubmittedForm, prepared: _Prepared) -> JobRecord:
         return JobRecord(
             job_id="",
             submitted=0.0,
@@ -303,7 +305,7 @@ class Submissions:
         )
 
 
-def _origins(upload: Upload) -> dict[str, str]:
+def _origins(upload: SubmittedForm) -> dict[str, str]:
     """Return where each setting was given."""
     reading = upload.reading
     origins = {name: reading.origins.get(name, f"{reading.default}/{name}") for name in upload.spec.model_fields_set}

@@ -27,7 +27,7 @@ MAX_SPEC_BYTES: Final = 1 << 20
 
 
 @dataclass(frozen=True, kw_only=True)
-class Upload:
+class SubmittedForm:
     """A submission, as it was sent."""
 
     reading: Reading
@@ -47,7 +47,7 @@ class Upload:
             self.code.close()
 
 
-async def read_upload(request: Request, *, max_bytes: int, folder: Path, names: Names | None = None) -> Upload:
+async def read_upload(request: Request, *, max_bytes: int, folder: Path, names: Names | None = None) -> SubmittedForm:
     """Read and parse the body of a submission; a zip in it goes to a file on the volume of `folder`.
 
     Args:
@@ -62,7 +62,7 @@ async def read_upload(request: Request, *, max_bytes: int, folder: Path, names: 
     _check_is_document(kind, "job", (JSON_TYPE, *YAML_TYPES, FORM_TYPE))
     text = b"".join([chunk async for chunk in _limited(request, min(max_bytes, MAX_SPEC_BYTES))])
     parse = _parse_json if kind == JSON_TYPE else _parse_yaml
-    return Upload(reading=await run_sync(parse, text, names), code=None, sha256=hashlib.sha256(text).hexdigest())
+    return SubmittedForm(reading=await run_sync(parse, text, names), code=None, sha256=hashlib.sha256(text).hexdigest())
 
 
 async def read_document(request: Request) -> object:
@@ -107,7 +107,7 @@ def _check_is_document(kind: str, noun: str, accepted: tuple[str, ...]) -> None:
         )
 
 
-async def _read_form(request: Request, max_bytes: int, folder: Path, names: Names | None) -> Upload:
+async def _read_form(request: Request, max_bytes: int, folder: Path, names: Names | None) -> SubmittedForm:
     form = SubmissionForm(request.headers["content-type"], max_spec_bytes=MAX_SPEC_BYTES)
     try:
         await form.read(_limited(request, max_bytes), folder)
@@ -115,7 +115,7 @@ async def _read_form(request: Request, max_bytes: int, folder: Path, names: Name
     except BaseException:
         form.close()
         raise
-    return Upload(reading=reading, code=form.code, sha256=form.sha256())
+    return SubmittedForm(reading=reading, code=form.code, sha256=form.sha256())
 
 
 def _media_type(request: Request) -> str:

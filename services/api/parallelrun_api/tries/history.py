@@ -50,24 +50,24 @@ _MOST: Final = 2**32 - 1
 _MOST_TRIES: Final = 2**16 - 1
 
 
-class Worker(NamedTuple):
+class RecordedWorker(NamedTuple):
     """A worker process, by the names in the records."""
 
     node: str
     process: str
 
 
-class _Lanes(dict[Worker, int]):
+class _Lanes(dict[RecordedWorker, int]):
     """The lane numbers of workers: a new one has the next; -1 where none was to blame."""
 
     def __missing__(self, worker: tuple[str, str]) -> int:
         if not worker[1]:
             return -1
-        self[Worker(*worker)] = number = len(self)
+        self[RecordedWorker(*worker)] = number = len(self)
         return number
 
 
-class Place(NamedTuple):
+class RecordPosition(NamedTuple):
     """The position of the record with an outcome, which may have others, too."""
 
     log: str
@@ -126,11 +126,11 @@ class History:
             self.read_share = self._share_read()
             self.revision += (self.tries.count, len(self.phases)) != before
 
-    def place(self, row: int) -> Place:
+    def place(self, row: int) -> RecordPosition:
         """Return where the record of a try is."""
         log = RETRIES if self.tries["status"][row] == RETRIED else DECISIONS
         place = int(self.tries["place"][row])
-        return Place(log, place >> _OFFSET_BITS, place & ((1 << _OFFSET_BITS) - 1))
+        return RecordPosition(log, place >> _OFFSET_BITS, place & ((1 << _OFFSET_BITS) - 1))
 
     @property
     def bytes(self) -> int:

@@ -22,7 +22,7 @@ Sums = dict[str, "Array"]
 """By name, a value for each bucket."""
 
 
-class Level:
+class ZoomLevel:
     """All buckets of one size."""
 
     def __init__(self, size: int) -> None:
@@ -68,11 +68,11 @@ class Levels:
     """The levels of one job."""
 
     def __init__(self) -> None:
-        self._levels: dict[int, Level] = {}
+        self._levels: dict[int, ZoomLevel] = {}
 
-    def of(self, size: int) -> Level:
+    def of(self, size: int) -> ZoomLevel:
         """Return the level of one size."""
-        return self._levels.setdefault(size, Level(size))
+        return self._levels.setdefault(size, ZoomLevel(size))
 
     def touch(self, numbers: Array) -> None:
         """Something has happened to these mini-batches."""

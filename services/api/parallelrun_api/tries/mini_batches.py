@@ -10,10 +10,10 @@ import numpy as np
 from parallelrun_api.http.paging import decode_numbers, encode_token
 from parallelrun_api.models import MiniBatch, MiniBatchPage, MiniBatchTry
 from parallelrun_api.tries.followed_log import read_record
-from parallelrun_api.tries.history import History, Place
+from parallelrun_api.tries.history import History, RecordPosition
 from parallelrun_api.tries.summary import DONE, FAILED, LOST, RETRIED
 from parallelrun_api.tries.timeline import clock_of
-from parallelrun_api.views.mini_batches import Page, Part, mini_batch_of
+from parallelrun_api.views.mini_batches import MiniBatchOrder, Page, mini_batch_of
 from parallelrun_core.layout import Logs
 from parallelrun_core.wire.masking import Mask
 from parallelrun_core.wire.outcome import Outcome, decode_list, encode_list
@@ -33,7 +33,9 @@ _OUTCOMES: Final[dict[int, Literal["completed", "failed", "retried", "lost"]]] =
 _parts: Final = msgspec.json.Decoder(list[msgspec.Raw])
 
 
-def page(history: History, part: Part, status: Literal["done", "failed"] | None, page_request: Page) -> MiniBatchPage:
+def page(
+    history: History, part: MiniBatchOrder, status: Literal["done", "failed"] | None, page_request: Page
+) -> MiniBatchPage:
     """Return one page of the decided mini-batches.
 
     Raises:
@@ -67,7 +69,7 @@ def _slowest(run_s: Array, most: int) -> Array:
     return ordered
 
 
-def _chosen(history: History, part: Part, status: Literal["done", "failed"] | None) -> Array:
+def _chosen(history: History, part: MiniBatchOrder, status: Literal["done", "failed"] | None) -> Array:
     end = history.decided_by.end if part.end is None else min(part.end, history.decided_by.end)
     rows = history.decided_by.range(min(part.first, end), end)
     rows = rows[rows >= 0]
@@ -114,7 +116,7 @@ class _Records:
     def __init__(self, history: History) -> None:
         self.mask = Mask(history.record.spec)
         self._history = history
-        self._read: dict[Place, list[msgspec.Raw]] = {}
+        self._read: dict[RecordPosition, list[msgspec.Raw]] = {}
 
     def mini_batch(self, row: int) -> MiniBatch | None:
         """Return what is shown of a try; None: it can't be read any more."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 import numpy as np
 
 from parallelrun_api.models import Lane, SlowTry, Timeline, TrySpans
-from parallelrun_api.tries.history import Worker
+from parallelrun_api.tries.history import RecordedWorker
 from parallelrun_api.tries.intervals import seconds_in_buckets
 from parallelrun_api.tries.shown import number
 from parallelrun_api.tries.summary import DONE, FAILED, RETRIED, SLOWEST
@@ -31,7 +31,7 @@ _OUTCOMES: Final[dict[int, Literal["completed", "failed", "retried"]]] = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Clock:
+class JobClock:
     """The times of a job: `start` is when the first worker began, the others are seconds since then."""
 
     start: float | None
@@ -40,7 +40,7 @@ class Clock:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Window:
+class TimeWindow:
     """The window of time that is asked for."""
 
     begin_s: float = 0.0
@@ -52,14 +52,14 @@ class Window:
     lanes: int = 50
 
 
-def clock_of(history: History) -> Clock:
+def clock_of(history: History) -> JobClock:
     """The first begin and the last end of anything that a worker did for the job."""
     lives = lives_of(history).values()
     start = min((begin for begin, _ in lives), default=None)
-    return Clock(start=start, length_s=max(end for _, end in lives) - start if start is not None else 0.0)
+    return JobClock(start=start, length_s=max(end for _, end in lives) - start if start is not None else 0.0)
 
 
-def lives_of(history: History) -> dict[Worker, tuple[float, float]]:
+def lives_of(history: History) -> dict[RecordedWorker, tuple[float, float]]:
     """Return when each worker began its first `init()` or try for the job, and ended its last one: seconds since the
     epoch."""
     lives_by_lane = history.summary.lives
@@ -69,13 +69,13 @@ def lives_of(history: History) -> dict[Worker, tuple[float, float]]:
         if lane < len(lives_by_lane) and np.isfinite(lives_by_lane[lane, 0])
     }
     for phase in history.phases:
-        worker, end = Worker(phase.node, phase.process), phase.begin + phase.seconds
+        worker, end = RecordedWorker(phase.node, phase.process), phase.begin + phase.seconds
         begin, last = lives.get(worker, (phase.begin, end))
         lives[worker] = min(begin, phase.begin), max(last, end)
     return lives
 
 
-def timeline(history: History, window: Window) -> Timeline:
+def timeline(history: History, window: TimeWindow) -> Timeline:
     """The lanes of a page, in a window of time."""
     clock, lives = clock_of(history), lives_of(history)
     begin_s = max(0.0, min(window.begin_s, clock.length_s))
@@ -121,7 +121,7 @@ class _View:
         chosen: Array = rows[is_there]
         return chosen
 
-    def lanes(self, workers: list[Worker], lives: dict[Worker, tuple[float, float]]) -> list[Lane]:
+    def lanes(self, workers: list[RecordedWorker], lives: dict[RecordedWorker, tuple[float, float]]) -> list[Lane]:
         """These workers."""
         busy, load, tries, failed = self._of_rows(workers) if self._is_exact else self._of_cells(workers)
         init = self._of_phases({worker: at for at, worker in enumerate(workers)})
@@ -162,7 +162,7 @@ class _View:
             )
         return rows
 
-    def _of_rows(self, workers: list[Worker]) -> tuple[Array, ...]:
+    def _of_rows(self, workers: list[RecordedWorker]) -> tuple[Array, ...]:
         """Seconds busy and loading by bucket, tries and failed ones: a row for each of these workers."""
         tries, count = self._history.tries, len(workers)
         place = self._places(workers)[tries["lane"][self._rows]]
@@ -177,7 +177,7 @@ class _View:
             np.bincount(place, tries["status"][rows] != DONE, minlength=count),
         )
 
-    def _of_cells(self, workers: list[Worker]) -> tuple[Array, ...]:
+    def _of_cells(self, workers: list[RecordedWorker]) -> tuple[Array, ...]:
         """Return the parts of workers' time by the cells of time that the window has."""
         grid, workers_with_lane = self._history.summary.grid, self._history.workers
         # Those that only had an init() have no lane: they get that of somebody else, times nothing.
@@ -191,7 +191,7 @@ class _View:
             grid.tries("failed_tries", lanes, edges[0], edges[-1]) * has_lane,
         )
 
-    def _places(self, workers: list[Worker]) -> Array:
+    def _places(self, workers: list[RecordedWorker]) -> Array:
         """Return the place of each lane among these workers, by the number of the lane; -1: it is not among them."""
         places = np.full(len(self._history.workers) + 1, -1)
         for at, worker in enumerate(workers):
@@ -202,13 +202,15 @@ class _View:
     def _in_buckets(self, begin: Array, end: Array, lane: Array, lanes: int) -> Array:
         return seconds_in_buckets(begin, end, lane, lanes=lanes, window=self._window, buckets=self._buckets)
 
-    def _of_phases(self, numbers: dict[Worker, int]) -> Array:
-        inits = [each for each in self._history.phases if each.is_init and Worker(each.node, each.process) in numbers]
+    def _of_phases(self, numbers: dict[RecordedWorker, int]) -> Array:
+        inits = [
+            each for each in self._history.phases if each.is_init and RecordedWorker(each.node, each.process) in numbers
+        ]
         begin = np.array([each.begin for each in inits]) - self._start
-        lane = np.array([numbers[Worker(each.node, each.process)] for each in inits], "i8")
+        lane = np.array([numbers[RecordedWorker(each.node, each.process)] for each in inits], "i8")
         return self._in_buckets(begin, begin + [each.seconds for each in inits], lane, len(numbers))
 
-    def _spans(self, workers: list[Worker]) -> dict[Worker, TrySpans]:
+    def _spans(self, workers: list[RecordedWorker]) -> dict[RecordedWorker, TrySpans]:
         """The tries of each of these workers, by their begin."""
         tries = self._history.tries
         rows = self._rows[np.argsort(tries["begin"][self._rows], kind="stable")]

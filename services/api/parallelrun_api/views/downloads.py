@@ -28,7 +28,7 @@ _ONE_RANGE: Final = re.compile(r"bytes=(\d{0,18})-(\d{0,18})")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Wanted:
+class ByteRange:
     """The requested part of a file."""
 
     range: str | None = None
@@ -39,7 +39,9 @@ class Wanted:
     """The number of last lines."""
 
 
-def download(fd: int, name: str, media_type: str, byte_request: Wanted, threads: CapacityLimiter) -> StreamingResponse:
+def download(
+    fd: int, name: str, media_type: str, byte_request: ByteRange, threads: CapacityLimiter
+) -> StreamingResponse:
     """The answer with a file, or a part of it, read in these threads. Takes over the file descriptor.
 
     Raises:

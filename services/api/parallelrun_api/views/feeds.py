@@ -20,7 +20,7 @@ from anyio.to_thread import run_sync
 
 from parallelrun_core.service.pacing import Backoff
 from parallelrun_core.store.connection import RedisError
-from parallelrun_core.store.event_stream import BEGINNING, Event, EventId, EventStreams
+from parallelrun_core.store.event_stream import BEGINNING, EventId, EventStreams, StreamEvent
 from parallelrun_core.wire.states import JobState
 
 WAIT_S: Final = 10.0
@@ -46,7 +46,7 @@ class Feed:
     """The reason why nothing new can be read now."""
     complete_from: EventId | None = None
     """`latest` has all events after this one."""
-    latest: deque[Event] = field(default_factory=deque)
+    latest: deque[StreamEvent] = field(default_factory=deque)
     task: asyncio.Task[None] | None = None
     bell: asyncio.Event = field(default_factory=asyncio.Event)
     """Set once, at the next change of anything here. Take it first and check afterwards: then nothing is missed."""
@@ -56,7 +56,7 @@ class Feed:
         self.bell.set()
         self.bell = asyncio.Event()
 
-    def add(self, events: list[Event]) -> None:
+    def add(self, events: list[StreamEvent]) -> None:
         """Remember events, and forget the oldest ones beyond the limit."""
         self.latest.extend(events)
         while len(self.latest) > _MOST_EVENTS:
@@ -95,7 +95,7 @@ class Feeds:
         """The latest event of a job."""
         return await self._streams.last_id(job_id)
 
-    async def read(self, feed: Feed, after: EventId) -> list[Event]:
+    async def read(self, feed: Feed, after: EventId) -> list[StreamEvent]:
         """Events after `after`: some of them if there are many, none if they are only on Redis and it is away."""
         if feed.complete_from is not None and after >= feed.complete_from:
             return [event for event in feed.latest if event.id > after]

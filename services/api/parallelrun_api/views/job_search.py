@@ -21,7 +21,7 @@ from parallelrun_core.wire.progress import Progress
 from parallelrun_core.wire.states import JobState
 
 if TYPE_CHECKING:
-    from parallelrun_api.views.jobs import Jobs
+    from parallelrun_api.views.jobs import JobReader
     from parallelrun_core.folder.records import JobRecord, JobResult
     from parallelrun_core.store.registry import JobStatus, Registry
 
@@ -94,7 +94,7 @@ class _Card:
 class JobSearch:
     """Finds jobs. Safe to share between threads."""
 
-    def __init__(self, jobs: Jobs, registry: Registry) -> None:
+    def __init__(self, jobs: JobReader, registry: Registry) -> None:
         self._jobs = jobs
         self._registry = registry
         self._cards = LruCache[_Card](_RECORDS)

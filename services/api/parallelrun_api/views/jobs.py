@@ -38,7 +38,7 @@ _ENDED: Final = 1000
 
 
 @dataclass(frozen=True, kw_only=True)
-class Wanted:
+class JobFilter:
     """The filter of a list of jobs."""
 
     state: JobState | None = None
@@ -58,7 +58,7 @@ class Wanted:
         return is_there and self.owner in (None, owner) and (state is None or self.state in (None, state))
 
 
-class Jobs:
+class JobReader:
     """Reads jobs. Safe to share between threads."""
 
     def __init__(self, root: Path, registry: Registry, floor: DiskFloor = NO_FLOOR) -> None:
@@ -165,7 +165,7 @@ class Jobs:
         """Every job, the newest first: by their folders, since Redis may have been wiped."""
         return job_ids(self.root)[::-1]
 
-    def page(self, job_filter: Wanted, *, before: str, limit: int) -> tuple[list[models.Job], str | None]:
+    def page(self, job_filter: JobFilter, *, before: str, limit: int) -> tuple[list[models.Job], str | None]:
         """Jobs older than `before`, the newest first, and the last one that was checked if there may be more."""
         jobs: list[models.Job] = []
         checked = 0
@@ -184,14 +184,14 @@ class Jobs:
                     jobs.append(job)
         return jobs, None
 
-    def _is_left_out(self, job_id: str, job_filter: Wanted) -> bool:
+    def _is_left_out(self, job_id: str, job_filter: JobFilter) -> bool:
         """Return whether a job is known not to be wanted, without reading anything."""
         if job_filter.parent:
             return not is_from(job_id, job_filter.parent) or self._steps.get(job_id) not in (None, job_filter.parent)
         return not job_filter.has_steps and self._steps.get(job_id) is not None
 
     def _if_wanted(
-        self, job_id: str, job_filter: Wanted, status: JobStatus | None, away: Exception | None
+        self, job_id: str, job_filter: JobFilter, status: JobStatus | None, away: Exception | None
     ) -> models.Job | None:
         folder = self.folder(job_id)
         cached = self._ended.get(job_id)
@@ -210,7 +210,7 @@ class Jobs:
             return None
 
     def _listed(
-        self, folder: JobFolder, job_filter: Wanted, status: JobStatus | None, away: Exception | None
+        self, folder: JobFolder, job_filter: JobFilter, status: JobStatus | None, away: Exception | None
     ) -> models.Job | None:
         record = self._record(folder)
         parent = record.parent.job_id if record.parent is not None else ""

@@ -45,7 +45,7 @@ class Page:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Part:
+class MiniBatchOrder:
     """Some of the decided mini-batches, and in what order they are listed."""
 
     order_by: Literal["id", "slowest"]

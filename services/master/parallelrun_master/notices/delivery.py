@@ -1,4 +1,4 @@
-"""The process that sends notices: `python -m parallelrun_master.notices.delivery`, with an `Order` on stdin.
+"""The process that sends notices: `python -m parallelrun_master.notices.delivery`, with an `NoticeOrder` on stdin.
 
 Names are looked up, and TLS is negotiated, for as long as that takes; the master ends a process that takes too long.
 Nothing is lost then: what was not noted as delivered is owed.
@@ -26,7 +26,7 @@ from parallelrun_core.spec.secrets import OF_NOTICES
 from parallelrun_core.untrusted.sanitize import visible
 from parallelrun_master.notices.message import KeyUnusable, body, headers, key_of, notice_id
 from parallelrun_master.notices.sending import NotDelivered, post
-from parallelrun_master.outbox.delivery import Clock, End, due_end
+from parallelrun_master.outbox.delivery import Clock, JobEnd, due_end
 from parallelrun_master.policy.notices import Allowed, key_file
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 _AT_ONCE: Final = 8
 
 
-class Order(msgspec.Struct, kw_only=True, frozen=True):
+class NoticeOrder(msgspec.Struct, kw_only=True, frozen=True):
     """An order of the master to send a notice."""
 
     root: str
@@ -49,10 +49,10 @@ class Order(msgspec.Struct, kw_only=True, frozen=True):
     names: list[str]
 
 
-class Delivery:
+class NoticeDelivery:
     """Sends what is owed."""
 
-    def __init__(self, order: Order) -> None:
+    def __init__(self, order: NoticeOrder) -> None:
         self._order = order
         self._root = Path(order.root)
         self._allowed = Allowed.parse(order.allow)
@@ -70,7 +70,7 @@ class Delivery:
             if end is not None:
                 self._send(end)
 
-    def _send(self, end: End) -> None:
+    def _send(self, end: JobEnd) -> None:
         folder, attempts = end.folder, end.owed.attempts
         again_s = end.begin_attempt()
         try:
@@ -128,7 +128,7 @@ def notify_of(record: JobRecord) -> Notify | None:
 
 def order_of(settings: MasterSettings, names: list[str], now: float) -> bytes:
     """Return what a master with these settings wants sent, as the process reads it."""
-    order = Order(
+    order = NoticeOrder(
         root=str(settings.root),
         secrets_dir=str(settings.secrets_dir) if settings.secrets_dir else None,
         allow=settings.notify_allow,
@@ -142,9 +142,9 @@ def order_of(settings: MasterSettings, names: list[str], now: float) -> bytes:
 def main() -> None:
     """Carry out one order."""
     die_with_parent()
-    order = msgspec.json.decode(sys.stdin.buffer.read(), type=Order)
+    order = msgspec.json.decode(sys.stdin.buffer.read(), type=NoticeOrder)
     telemetry.configure("master", log_format=order.log_format)
-    Delivery(order).run()
+    NoticeDelivery(order).run()
 
 
 if __name__ == "__main__":

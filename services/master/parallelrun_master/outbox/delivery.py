@@ -36,7 +36,7 @@ class Clock:
 
 
 @dataclass(frozen=True)
-class End:
+class JobEnd:
     """The end of one generation of a job."""
 
     folder: JobFolder
@@ -66,7 +66,7 @@ class End:
 
 
 @contextmanager
-def due_end(root: Path, notes: Path, name: str, clock: Callable[[], float]) -> Iterator[End | None]:
+def due_end(root: Path, notes: Path, name: str, clock: Callable[[], float]) -> Iterator[JobEnd | None]:
     """The end with this name, for as long as this lasts; None: it isn't due, or not recorded yet, or can't be read, or
     another process has it, or its job is gone.
     """
@@ -94,4 +94,4 @@ def due_end(root: Path, notes: Path, name: str, clock: Callable[[], float]) -> I
             owed.note()
             yield None
         else:
-            yield End(folder, record, result, generation, owed, clock)
+            yield JobEnd(folder, record, result, generation, owed, clock)

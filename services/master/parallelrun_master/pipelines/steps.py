@@ -30,7 +30,7 @@ from parallelrun_core.store.rq.wake import ask_for_leader
 from parallelrun_core.wire.states import JobState
 from parallelrun_master.pipelines.condition_values import truth_of
 from parallelrun_master.pipelines.reuse import finished_before, key_of
-from parallelrun_master.policy.next_steps import Skip
+from parallelrun_master.policy.next_steps import SkipStep
 
 if TYPE_CHECKING:
     from parallelrun_core.store.connection import Redis
@@ -70,7 +70,7 @@ class Steps:
         self.is_pending = False
         """Whether something could not be done yet that nobody will wake the pipeline for."""
 
-    def skip(self, name: str, skip: Skip) -> None:
+    def skip(self, name: str, skip: SkipStep) -> None:
         """Record that a step isn't run."""
         self._decide(name, "skip", why=skip.why, is_failure=skip.is_failure)
 

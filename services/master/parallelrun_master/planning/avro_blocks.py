@@ -23,7 +23,7 @@ _CODECS: Final = ("null", "deflate", "bzip2", "snappy", "xz", "zstandard", "lz4"
 _WHAT_TO_DO: Final = "copy the file again, or leave it out"
 
 
-class Header(NamedTuple):
+class AvroHeader(NamedTuple):
     """The header of an Avro file."""
 
     schema: str
@@ -45,7 +45,7 @@ class _Cut(Exception):
     """The bytes end before what is in them does."""
 
 
-def read_header(file: BinaryIO, name: str) -> Header:
+def read_header(file: BinaryIO, name: str) -> AvroHeader:
     """The header of a file.
 
     Raises:
@@ -66,7 +66,7 @@ def read_header(file: BinaryIO, name: str) -> Header:
         size *= 4
 
 
-def _header(data: bytes, name: str) -> Header:
+def _header(data: bytes, name: str) -> AvroHeader:
     metadata: dict[bytes, bytes] = {}
     at = len(_MAGIC)
     while True:
@@ -85,7 +85,7 @@ def _header(data: bytes, name: str) -> Header:
     codec = metadata.get(b"avro.codec", b"null").decode(errors="replace")
     if codec not in _CODECS:
         raise DamagedFile(f"{name}: its codec {codec!r} is not known; write it again with one of {', '.join(_CODECS)}")
-    return Header(metadata.get(b"avro.schema", b"").decode(errors="replace"), sync, at + _SYNC)
+    return AvroHeader(metadata.get(b"avro.schema", b"").decode(errors="replace"), sync, at + _SYNC)
 
 
 def _bytes(data: bytes, at: int) -> tuple[bytes, int]:
@@ -107,7 +107,7 @@ def _number(data: bytes, at: int) -> tuple[int, int]:
     raise _Cut
 
 
-def blocks_of(file: BinaryIO, header: Header, name: str) -> Iterator[Block]:
+def blocks_of(file: BinaryIO, header: AvroHeader, name: str) -> Iterator[Block]:
     """Yield the blocks of a file, in order.
 
     Raises:

@@ -21,7 +21,7 @@ from parallelrun_core.mltable.plan import load_plans
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.storage.stores import storage_of
 from parallelrun_core.wire.message import decode, described_of, files_of, is_described
-from parallelrun_master.planning.input_cuts import InputCuts, Known
+from parallelrun_master.planning.input_cuts import InputCuts, KnownInput
 
 _LISTING_S: Final = 60.0
 """How long inputs are listed; more would be a wait that a person takes for a hang."""
@@ -87,7 +87,7 @@ def extent_of(spec: JobSpec, folder: Path, listing_s: float = _LISTING_S) -> Ext
     """
     extent, files = Extent(), _Files()
     until = time.monotonic() + listing_s
-    cuts = InputCuts(folder, spec, Known())
+    cuts = InputCuts(folder, spec, KnownInput())
     for cut in cuts:
         if cut is None:
             continue

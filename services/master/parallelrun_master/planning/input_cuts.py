@@ -22,7 +22,7 @@ from parallelrun_core.storage.path_rule import PathRule
 from parallelrun_core.storage.stores import storage_of
 from parallelrun_core.wire.data_warnings import DataWarning
 from parallelrun_core.wire.message import (
-    Described,
+    DescribedMiniBatch,
     Piece,
     decode,
     described_of,
@@ -51,7 +51,7 @@ Warn = Callable[[DataWarning], object]
 
 
 @dataclass
-class Known:
+class KnownInput:
     """The mini-batches in the manifest of earlier leaders, and how often each is there."""
 
     files: SeenFiles = field(default_factory=SeenFiles)
@@ -61,9 +61,9 @@ class Known:
     mini_batches: int = 0
 
 
-def known_in(folder: Path) -> Known:
+def known_in(folder: Path) -> KnownInput:
     """Read a manifest that is not complete."""
-    cut_before = Known()
+    cut_before = KnownInput()
     for entry in read_manifest(folder):
         cut_before.mini_batches += 1
         message = decode(entry.raw)
@@ -100,7 +100,7 @@ class InputCuts:
         self,
         folder: Path,
         spec: JobSpec,
-        cut_before: Known,
+        cut_before: KnownInput,
         begins: Callable[[int, bool], object] = lambda *_: None,
         *,
         term: int = 0,
@@ -159,7 +159,7 @@ class InputCuts:
     def _ranks(self) -> Iterator[Cut]:
         """Mini-batches without data: each is one item (reference §3.5)."""
         for _ in range(self._known.mini_batches, self._spec.rank_mini_batch_count):
-            yield Cut(encode_described(Described(-1), 1), 1)
+            yield Cut(encode_described(DescribedMiniBatch(-1), 1), 1)
 
     def _input(
         self, number: int, plan: InputPlan, pages: Iterator[Page], versions: Versions | None, *, is_last: bool
@@ -190,7 +190,7 @@ class InputCuts:
             pieces = cutter.whole(paths_in(pages))
             if pieces and not cut_pieces[number, pieces[0].path, 0]:
                 self._count(plan, pieces)
-                yield Cut(encode_described(Described(number, [], pieces), 0), 0)
+                yield Cut(encode_described(DescribedMiniBatch(number, [], pieces), 0), 0)
             return
         for piece in cutter.pieces(paths_in(pages)):
             if piece is None:
@@ -200,7 +200,7 @@ class InputCuts:
                 yield None
             else:
                 self._count(plan, [piece])
-                yield Cut(encode_described(Described(number, [], [piece]), 0), 0)
+                yield Cut(encode_described(DescribedMiniBatch(number, [], [piece]), 0), 0)
 
     def _count(self, plan: InputPlan, pieces: list[Piece]) -> None:
         self.tables.add(pieces, counts_rows=format_of(plan.kind).counts_rows)
@@ -218,7 +218,7 @@ class InputCuts:
             if not self._known.pieces[number, path, start]:
                 piece = Piece(path, start, end, is_aligned=True)
                 self.tables.add([piece], counts_rows=False)
-                yield Cut(encode_described(Described(number, keys, [piece]), 0), 0)
+                yield Cut(encode_described(DescribedMiniBatch(number, keys, [piece]), 0), 0)
 
     def _sizes(self, plan: InputPlan) -> Iterator[int]:
         """The sizes of an input's files, those in stores as they are listed."""
@@ -241,11 +241,11 @@ class InputCuts:
             if cutter is not None:
                 pieces = cutter.whole(paths_in(groups))
                 self._count(plan, pieces)
-                yield Cut(encode_described(Described(number, list(values), pieces), 0), 0)
+                yield Cut(encode_described(DescribedMiniBatch(number, list(values), pieces), 0), 0)
             else:
                 items = sum(len(names) for _, names in groups)
                 group_versions = versions.taken(groups) if versions is not None else []
-                described = Described(number, list(values), [], join_groups(groups), group_versions)
+                described = DescribedMiniBatch(number, list(values), [], join_groups(groups), group_versions)
                 yield Cut(encode_described(described, items), items)
 
 
@@ -256,7 +256,7 @@ def _is_elsewhere(plan: InputPlan) -> bool:
 def _encoder(number: int, versions: Versions | None) -> Encode:
     def encode(groups: list[Page], items: int) -> bytes:
         group_versions = versions.taken(groups) if versions is not None else []
-        return encode_described(Described(number, [], [], join_groups(groups), group_versions), items)
+        return encode_described(DescribedMiniBatch(number, [], [], join_groups(groups), group_versions), items)
 
     return encode
 

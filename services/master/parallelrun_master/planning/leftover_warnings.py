@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from parallelrun_core.mltable.plan import InputPlan
-from parallelrun_core.storage.leftovers import Leftovers, Names
+from parallelrun_core.storage.leftovers import LeftoverNames, Leftovers
 from parallelrun_core.wire.data_warnings import DataWarning
 
 SKIPPED: Final = "skipped"
@@ -34,5 +34,5 @@ def leftover_warnings(plan: InputPlan, leftovers: Iterable[Leftovers]) -> Iterat
             yield _warning(_HALF_WRITTEN, each, each.half_written, "read although the name ends in .tmp", remedy)
 
 
-def _warning(kind: str, leftovers: Leftovers, names: Names, event: str, remedy: str) -> DataWarning:
+def _warning(kind: str, leftovers: Leftovers, names: LeftoverNames, event: str, remedy: str) -> DataWarning:
     return DataWarning(kind, leftovers.folder, "", f"{event}: {names}", remedy, names.count, "file")

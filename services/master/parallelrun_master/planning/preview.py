@@ -28,7 +28,7 @@ from parallelrun_core.wire.data_warnings import DataWarning
 from parallelrun_core.wire.message import Piece, decode, described_of, files_of, is_described
 from parallelrun_master.planning.column_check import ask_worker
 from parallelrun_master.planning.guessed_read import guessed_read
-from parallelrun_master.planning.input_cuts import InputCuts, Known
+from parallelrun_master.planning.input_cuts import InputCuts, KnownInput
 
 _MOST_PIECES: Final = 8
 _MOST_PATHS: Final = 20
@@ -77,7 +77,7 @@ def _fill(input_preview: InputPreview, spec: JobSpec, folder: Path, rows: int, r
     pieces: list[Piece] = []
     paths: dict[bytes, None] = {}
     until = time.monotonic() + _LISTING_S
-    for cut in InputCuts(folder, spec, Known(), warn=data_warnings.append, rule=rule):
+    for cut in InputCuts(folder, spec, KnownInput(), warn=data_warnings.append, rule=rule):
         if cut is None:
             continue
         input_preview.mini_batches += 1

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 
 from parallelrun_core.errors import UnsafePath
-from parallelrun_core.mltable.document import Source
+from parallelrun_core.mltable.document import TableSource
 from parallelrun_core.mltable.plan import InputPlan
 from parallelrun_core.storage.interface import Listing, Page
 from parallelrun_core.storage.leftovers import Leftovers
@@ -33,7 +33,7 @@ class Sources:
         self._rule = rule
         self._listings: list[tuple[Listing, Leftovers]] = [
             (storage_of(source.path).files(source.path, source.pattern, rule), _leftovers(plan, source))
-            for source in plan.sources or [Source("", plan.path)]
+            for source in plan.sources or [TableSource("", plan.path)]
         ]
         self._left_out = os.path.split(os.fsencode(plan.left_out))
 
@@ -75,7 +75,7 @@ class Sources:
             raise UnsafePath.at("", *trouble)
 
 
-def _leftovers(plan: InputPlan, source: Source) -> Leftovers:
+def _leftovers(plan: InputPlan, source: TableSource) -> Leftovers:
     storage = storage_of(source.path)
     start, pattern = (source.path, list(source.pattern)) if source.pattern else storage.split(source.path)
     is_named = source.kind == "file"
@@ -89,7 +89,7 @@ def _leftovers(plan: InputPlan, source: Source) -> Leftovers:
     )
 
 
-def _as_listed(start: str, source: Source, pattern: list[str]) -> str:
+def _as_listed(start: str, source: TableSource, pattern: list[str]) -> str:
     """A local folder as the listing spells it."""
     return start if pattern and not source.pattern else os.path.normpath(start)
 

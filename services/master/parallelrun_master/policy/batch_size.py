@@ -33,7 +33,7 @@ _LEAST_AHEAD, _MOST_AHEAD = 2, 4
 """Mini-batches of a worker. Two long ones last until another leader has taken over."""
 
 
-class Measured(NamedTuple):
+class MeasuredTry(NamedTuple):
     """A try that tells how long items take: it is done, or was stopped because it took too long."""
 
     items: int
@@ -60,7 +60,7 @@ def enough(workers: int) -> int:
     return min(MOST_TRIES // 2, _TRIES_PER_WORKER * max(1, workers))
 
 
-def choose(tries: Sequence[Measured], workers: int, wanted_s: float, most: int = MOST_ITEMS) -> Choice:
+def choose(tries: Sequence[MeasuredTry], workers: int, wanted_s: float, most: int = MOST_ITEMS) -> Choice:
     """Return how many items a mini-batch should have.
 
     Args:
@@ -110,7 +110,7 @@ def mini_batches_ahead(choice: Choice, workers: int) -> int:
     return max(1, workers) * min(_MOST_AHEAD, max(_LEAST_AHEAD, ceil(_AHEAD_S / each_s)))
 
 
-def _item_s(tries: Sequence[Measured]) -> float:
+def _item_s(tries: Sequence[MeasuredTry]) -> float:
     return max(1e-9, sum(each.seconds for each in tries) / max(1, sum(each.items for each in tries)))
 
 

@@ -23,7 +23,7 @@ _CRASHES: Final = (
 _MAX_TROUBLES: Final = 30
 
 
-class Step(Enum):
+class ConcatenationStep(Enum):
     """The action that is due now."""
 
     ASK = auto()
@@ -83,11 +83,11 @@ class ConcatenationPolicy:
 
     # What to do
 
-    def tick(self, now: float) -> Step:
+    def tick(self, now: float) -> ConcatenationStep:
         """Ask, wait or give up."""
         if self.problem:
-            return Step.GIVE_UP
-        return Step.ASK if now >= self._ask_at else Step.WAIT
+            return ConcatenationStep.GIVE_UP
+        return ConcatenationStep.ASK if now >= self._ask_at else ConcatenationStep.WAIT
 
     def ask(self, now: float, *, is_queued: bool) -> str:
         """The attempt to ask for: the latest one as long as it `is_queued`, or else a new one."""

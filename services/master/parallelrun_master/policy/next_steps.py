@@ -10,7 +10,7 @@ from parallelrun_core.wire.states import JobState, StepState
 
 
 @dataclass(frozen=True, slots=True)
-class Skip:
+class SkipStep:
     """Why a step is not run in this generation of the pipeline."""
 
     why: str
@@ -24,7 +24,7 @@ class Next:
 
     begin: list[str] = field(default_factory=list)
     """Steps that have all that they need."""
-    skip: dict[str, Skip] = field(default_factory=dict)
+    skip: dict[str, SkipStep] = field(default_factory=dict)
     cancel: list[str] = field(default_factory=list)
     """Steps that run and are not to."""
     end: JobState | None = None
@@ -57,7 +57,7 @@ def next_steps(
             continue
         skip = _skip(spec, name, step_states, truths, bad)
         if skip is None and is_ending:
-            skip = Skip("another step has failed, and continue_on_step_failure is false", is_failure=True)
+            skip = SkipStep("another step has failed, and continue_on_step_failure is false", is_failure=True)
         if skip is not None:
             following.skip[name], step_states[name] = skip, StepState.SKIPPED
             bad |= {name} if skip.is_failure else set()
@@ -78,21 +78,21 @@ def _skip(
     states: Mapping[str, StepState],
     truths: Mapping[StepOutput, bool],
     bad: set[str],
-) -> Skip | None:
+) -> SkipStep | None:
     """Why a step that waits will never begin, if that is certain."""
     step = spec.steps[name]
     for needed in sorted(step.needs()):
         match states[needed]:
             case StepState.FAILED:
-                return Skip(f"it needs the step {needed!r}, which has failed", is_failure=True)
+                return SkipStep(f"it needs the step {needed!r}, which has failed", is_failure=True)
             case StepState.CANCELED:
-                return Skip(f"it needs the step {needed!r}, which was canceled", is_failure=True)
+                return SkipStep(f"it needs the step {needed!r}, which was canceled", is_failure=True)
             case StepState.SKIPPED:
-                return Skip(f"it needs the step {needed!r}, which was skipped", is_failure=needed in bad)
+                return SkipStep(f"it needs the step {needed!r}, which was skipped", is_failure=needed in bad)
     for condition in step.conditions:
         truth = condition.of if isinstance(condition.of, bool) else truths.get(condition.of)
         if truth is not None and truth is not condition.is_true:
-            return Skip(f"{_named(condition)} is {str(truth).lower()}", is_failure=False)
+            return SkipStep(f"{_named(condition)} is {str(truth).lower()}", is_failure=False)
     return None
 
 

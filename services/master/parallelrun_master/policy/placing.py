@@ -16,7 +16,7 @@ class Obstacle(StrEnum):
     PREPARATION = "its environment or its inputs are being brought there"
 
 
-class Place(NamedTuple):
+class NodePlace(NamedTuple):
     """A node that takes work."""
 
     node: str
@@ -28,7 +28,7 @@ class Place(NamedTuple):
     """True if it has the GPUs that the job's workers share, if they do."""
 
 
-def chosen(job_id: str, ready: Sequence[Place], earlier: Collection[str], count: int) -> list[str]:
+def chosen(job_id: str, ready: Sequence[NodePlace], earlier: Collection[str], count: int) -> list[str]:
     """The names of that many nodes, or of all that there are.
 
     A job stays where it is. But where it has not begun, and others have taken all slots, it goes to a node with room
@@ -36,7 +36,7 @@ def chosen(job_id: str, ready: Sequence[Place], earlier: Collection[str], count:
     its own, so that many small jobs don't all meet on one.
     """
 
-    def rank(place: Place) -> tuple[bool, bool, bool, bool, int, int]:
+    def rank(place: NodePlace) -> tuple[bool, bool, bool, bool, int, int]:
         order = crc32(f"{job_id}/{place.node}".encode())
         return not place.is_used, not place.fits, place.free <= 0, place.node not in earlier, -place.free, order
 

@@ -20,7 +20,7 @@ from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.intake.launching import launch
 from parallelrun_core.intake.prepared import TRIGGER_TIME, job_of
 from parallelrun_core.schedules.occurrences import Occurrences, next_of
-from parallelrun_core.schedules.policy import Outcome, decide
+from parallelrun_core.schedules.policy import FireOutcome, decide
 from parallelrun_core.schedules.records import Fire, Revision, moment, shown, stamp
 from parallelrun_core.schedules.store import ScheduleFolder, ScheduleStore
 from parallelrun_core.service import failpoints, telemetry
@@ -159,10 +159,10 @@ class Firing:
         return ""
 
 
-def _why(outcome: Outcome, running: str) -> str:
+def _why(outcome: FireOutcome, running: str) -> str:
     match outcome:
-        case Outcome.SKIPPED:
+        case FireOutcome.SKIPPED:
             return f"job {running} had not ended"
-        case Outcome.MISSED:
+        case FireOutcome.MISSED:
             return "nobody made it in time, and what was missed is skipped"
     return ""

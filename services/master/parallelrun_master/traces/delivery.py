@@ -1,4 +1,4 @@
-"""The process that sends traces: `python -m parallelrun_master.traces.delivery`, with an `Order` on stdin.
+"""The process that sends traces: `python -m parallelrun_master.traces.delivery`, with an `TraceOrder` on stdin.
 
 A collector that is away keeps only this process waiting, for the time that OTEL_EXPORTER_OTLP_TIMEOUT allows, and
 once for all that is due: who did not take the first trace is not asked to take the others.
@@ -19,7 +19,7 @@ from parallelrun_core.service import telemetry
 from parallelrun_core.service.process import die_with_parent
 from parallelrun_core.tracing.sampling import Sampler
 from parallelrun_core.wire.masking import Mask
-from parallelrun_master.outbox.delivery import Clock, End, due_end
+from parallelrun_master.outbox.delivery import Clock, JobEnd, due_end
 
 if TYPE_CHECKING:
     from parallelrun_master.settings import MasterSettings
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 _SOON_S: Final = 1.0
 
 
-class Order(msgspec.Struct, kw_only=True, frozen=True):
+class TraceOrder(msgspec.Struct, kw_only=True, frozen=True):
     """An order of the master to send a trace."""
 
     root: str
@@ -41,10 +41,10 @@ class Order(msgspec.Struct, kw_only=True, frozen=True):
     names: list[str]
 
 
-class Delivery:
+class TraceDelivery:
     """Sends what is owed, one after the other."""
 
-    def __init__(self, order: Order, exporter: Exporter) -> None:
+    def __init__(self, order: TraceOrder, exporter: Exporter) -> None:
         self._order = order
         self._root = Path(order.root)
         self._exporter = exporter
@@ -70,7 +70,7 @@ class Delivery:
             else:
                 self._send(end)
 
-    def _send(self, end: End) -> None:
+    def _send(self, end: JobEnd) -> None:
         from parallelrun_master.traces.exporting import NotSent
         from parallelrun_master.traces.job_trace import story_of
 
@@ -103,7 +103,7 @@ class Delivery:
 def order_of(settings: MasterSettings, names: list[str], now: float) -> bytes:
     """Return what a master with these settings wants sent, as the process reads it."""
     tracing = settings.tracing()
-    order = Order(
+    order = TraceOrder(
         root=str(settings.root),
         log_format=settings.log_format,
         most=settings.trace_mini_batches,
@@ -119,9 +119,9 @@ def main() -> None:
     from parallelrun_master.traces.exporting import Exporter
 
     die_with_parent()
-    order = msgspec.json.decode(sys.stdin.buffer.read(), type=Order)
+    order = msgspec.json.decode(sys.stdin.buffer.read(), type=TraceOrder)
     telemetry.configure("master", log_format=order.log_format)
-    Delivery(order, Exporter()).run()
+    TraceDelivery(order, Exporter()).run()
 
 
 if __name__ == "__main__":

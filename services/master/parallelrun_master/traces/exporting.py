@@ -28,7 +28,7 @@ from opentelemetry.trace import (
 from parallelrun_core.folder.job_span import JobSpan
 from parallelrun_core.tracing.context import span_id_of
 from parallelrun_core.wire.masking import Mask
-from parallelrun_master.traces.spans import JOB, Span, Value
+from parallelrun_master.traces.spans import JOB, TraceSpan, Value
 
 _AT_ONCE: Final = 512
 """Spans in one request."""
@@ -55,7 +55,7 @@ class Exporter:
         )
         self._tracer = provider.get_tracer("parallelrun", version(version_of))
 
-    def send(self, spans: Iterable[Span], of_job: JobSpan, mask: Mask) -> int:
+    def send(self, spans: Iterable[TraceSpan], of_job: JobSpan, mask: Mask) -> int:
         """Send the spans of one job; returns how many there were.
 
         Args:
@@ -71,7 +71,7 @@ class Exporter:
                 raise NotSent("the collector did not take it")
         return count
 
-    def _made(self, span: Span, of_job: JobSpan, mask: Mask) -> ReadableSpan:
+    def _made(self, span: TraceSpan, of_job: JobSpan, mask: Mask) -> ReadableSpan:
         own_context, parent = of_job
         above = parent.span_id if parent is not None else ""
         if span.key != JOB:
@@ -123,7 +123,7 @@ def _context(trace_id: str, span_id: str) -> SpanContext:
     return SpanContext(int(trace_id, 16), int(span_id, 16), is_remote=True, trace_flags=sampled)
 
 
-def _masked(span: Span, mask: Mask) -> Iterator[tuple[str, Value]]:
+def _masked(span: TraceSpan, mask: Mask) -> Iterator[tuple[str, Value]]:
     for name, value in span.attributes.items():
         yield name, mask.printable(value)[:_LONGEST_TEXT] if isinstance(value, str) else value
 

@@ -8,10 +8,12 @@ from itertools import chain
 from parallelrun_core.adviser.reading.evidence import begun_at, evidence_of
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.records import JobRecord, JobResult
-from parallelrun_master.traces.spans import Span, job_span, spans_within
+from parallelrun_master.traces.spans import TraceSpan, job_span, spans_within
 
 
-def story_of(folder: JobFolder, record: JobRecord, result: JobResult, generation: int, most: int) -> Iterator[Span]:
+def story_of(
+    folder: JobFolder, record: JobRecord, result: JobResult, generation: int, most: int
+) -> Iterator[TraceSpan]:
     """The spans of one generation of a job, its own one first.
 
     Of a pipeline, and of a generation after which the job was reopened before its trace was sent, there is only that

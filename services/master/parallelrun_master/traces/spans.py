@@ -22,7 +22,7 @@ Value = str | int | float
 
 
 @dataclass(frozen=True, kw_only=True)
-class Span:
+class TraceSpan:
     """A span. Times are seconds since the epoch."""
 
     name: str
@@ -37,7 +37,7 @@ class Span:
     """Why it has failed; empty: it hasn't."""
 
 
-def job_span(record: JobRecord, result: JobResult, generation: int, begun: float) -> Span:
+def job_span(record: JobRecord, result: JobResult, generation: int, begun: float) -> TraceSpan:
     """The span of the job itself.
 
     Args:
@@ -66,10 +66,12 @@ def job_span(record: JobRecord, result: JobResult, generation: int, begun: float
         attributes["error.type"] = failure.code if failure is not None else "failed"
     label = record.parent.step if record.parent is not None else name
     title = f"job {label}" if label not in ("", "job") else "job"
-    return Span(name=title, key=JOB, begin=begun, end=result.ended, attributes=attributes, error=error)
+    return TraceSpan(name=title, key=JOB, begin=begun, end=result.ended, attributes=attributes, error=error)
 
 
-def spans_within(evidence: Evidence, result: JobResult, *, submitted: float, begun: float, most: int) -> Iterator[Span]:
+def spans_within(
+    evidence: Evidence, result: JobResult, *, submitted: float, begun: float, most: int
+) -> Iterator[TraceSpan]:
     """Return what the job did between.
 
     Args:
@@ -78,12 +80,12 @@ def spans_within(evidence: Evidence, result: JobResult, *, submitted: float, beg
         most: how many mini-batches may be among them.
     """
     if begun > submitted:
-        yield Span(name="queued", key="queued", begin=submitted, end=begun)
+        yield TraceSpan(name="queued", key="queued", begin=submitted, end=begun)
     if (listed := evidence.first_listed_s) is not None:
-        yield Span(name="list first mini-batch", key="listing", begin=begun, end=begun + listed)
+        yield TraceSpan(name="list first mini-batch", key="listing", begin=begun, end=begun + listed)
     if evidence.environment_s:
         since = begun + (listed or 0.0)
-        yield Span(name="build environment", key="environment", begin=since, end=since + evidence.environment_s)
+        yield TraceSpan(name="build environment", key="environment", begin=since, end=since + evidence.environment_s)
     for init in _inits(evidence, most // _INITS):
         yield _of_init(init, begun)
     if not len(evidence.tries):
@@ -92,7 +94,7 @@ def spans_within(evidence: Evidence, result: JobResult, *, submitted: float, beg
     first, last = begun + float(evidence.tries.started_s.min()), begun + float(ends.max())
     yield from _of_tries(evidence, begun, first, last, most)
     if result.state is JobState.COMPLETED and result.ended > last:
-        yield Span(name="finish", key="finish", begin=last, end=result.ended)
+        yield TraceSpan(name="finish", key="finish", begin=last, end=result.ended)
 
 
 def _inits(evidence: Evidence, most: int) -> list[Init]:
@@ -100,22 +102,22 @@ def _inits(evidence: Evidence, most: int) -> list[Init]:
     return sorted(evidence.inits, key=lambda init: (init.is_done, -init.seconds))[:most]
 
 
-def _of_init(init: Init, begun: float) -> Span:
+def _of_init(init: Init, begun: float) -> TraceSpan:
     begin = begun + init.started_s
     where: dict[str, Value] = {"parallelrun.node": init.node, "parallelrun.process": init.process}
     error = "" if init.is_done else "init() has failed"
-    return Span(
+    return TraceSpan(
         name="init", key=f"init/{init.node}/{init.process}/{begin:.6f}", begin=begin, end=begin + init.seconds,
         attributes=where if init.is_done else {**where, "error.type": "INIT"}, error=error,
     )  # fmt: skip
 
 
-def _of_tries(evidence: Evidence, begun: float, first: float, last: float, most: int) -> Iterator[Span]:
+def _of_tries(evidence: Evidence, begun: float, first: float, last: float, most: int) -> Iterator[TraceSpan]:
     """The span of all of them together, and those of some tries in it."""
     places = chosen(evidence.tries, most)
     total = round(len(evidence.tries) * evidence.sample.each)
     counts: dict[str, Value] = {"parallelrun.tries": total, "parallelrun.tries.shown": len(places)}
-    yield Span(name=_MINI_BATCHES, key=_MINI_BATCHES, begin=first, end=last, attributes=counts)
+    yield TraceSpan(name=_MINI_BATCHES, key=_MINI_BATCHES, begin=first, end=last, attributes=counts)
     tries = evidence.tries.where(places)
     for at in range(len(tries)):
         node, _, process = evidence.processes[int(tries.process[at])].rpartition("/")
@@ -133,7 +135,7 @@ def _of_tries(evidence: Evidence, begun: float, first: float, last: float, most:
         }
         if error:
             attributes["error.type"] = error
-        yield Span(
+        yield TraceSpan(
             name="mini-batch",
             key=f"try/{number}/{node}/{process}/{begin:.6f}",
             parent=_MINI_BATCHES,

@@ -25,7 +25,7 @@ class EngineEnvironment:
     """The password of agents on Redis; empty: they need none."""
 
 
-class Standing(StrEnum):
+class NodeStanding(StrEnum):
     """The state of an engine's object; Redis knows whether its agent works."""
 
     PENDING = "pending"
@@ -40,7 +40,7 @@ class EngineNode:
     """An object of the engine that is a node of ours, in whatever state: found by our marks on it, never by address."""
 
     launch_id: str
-    standing: Standing
+    standing: NodeStanding
     image: str = ""
     """The image of the node's shape, by what the engine says; empty: the engine's own, or it can't say."""
     words: str = ""

@@ -23,7 +23,7 @@ from parallelrun_core.computes.kinds.local import Compute
 from parallelrun_core.computes.launch import Launch
 from parallelrun_core.layout import PRIVATE_FILE, PRIVATE_FOLDER
 from parallelrun_core.untrusted.sanitize import in_one_line
-from parallelrun_provisioner.engines.interface import EngineEnvironment, EngineNode, LaunchRefused, Standing
+from parallelrun_provisioner.engines.interface import EngineEnvironment, EngineNode, LaunchRefused, NodeStanding
 
 _PATIENCE_S: Final = 60.0
 """How long an agent may take to end after SIGTERM."""
@@ -128,11 +128,11 @@ class Engine:
         each = path.stem
         process = _living(path)
         if process is not None:
-            return EngineNode(launch_id=each, standing=Standing.RUNNING if process else Standing.PENDING)
+            return EngineNode(launch_id=each, standing=NodeStanding.RUNNING if process else NodeStanding.PENDING)
         child = self._children.get(each)
         code = child.poll() if child is not None else None
         return EngineNode(
-            launch_id=each, standing=Standing.ENDED, exit_code=code, words=self._end_of_log(each) if code else ""
+            launch_id=each, standing=NodeStanding.ENDED, exit_code=code, words=self._end_of_log(each) if code else ""
         )
 
     def _end_of_log(self, each: str) -> str:

@@ -19,7 +19,7 @@ _WELL_FORMED: Final = re.compile(
 _WILD: Final = {"**": ".*", "*": "[^/]*", "?": "[^/]"}
 
 
-class Reference(NamedTuple):
+class ImageReference(NamedTuple):
     """The name of an image, or a pattern for such names."""
 
     host: str
@@ -30,7 +30,7 @@ class Reference(NamedTuple):
     """`:tag`, `@digest`, or both; empty: none is given."""
 
 
-def parse(name: str) -> Reference:
+def parse(name: str) -> ImageReference:
     """The image that this name stands for, or this pattern."""
     first, slash, rest = name.partition("/")
     is_host = bool(slash) and (any(sign in first for sign in ".:") or first == "localhost" or first != first.lower())
@@ -41,7 +41,7 @@ def parse(name: str) -> Reference:
     path = f"{folder}{slash}{last}"
     if host == HUB and "/" not in path and "**" not in path:
         path = f"{_OFFICIAL}{path}"
-    return Reference(host, path, f"{colon}{tag}{at}{digest}")
+    return ImageReference(host, path, f"{colon}{tag}{at}{digest}")
 
 
 def host_of(name: str) -> str:
@@ -61,7 +61,7 @@ def is_allowed(name: str, patterns: Iterable[str]) -> bool:
     return bool(_WELL_FORMED.fullmatch(name)) and any(_matches(image, parse(pattern)) for pattern in patterns)
 
 
-def _matches(image: Reference, pattern: Reference) -> bool:
+def _matches(image: ImageReference, pattern: ImageReference) -> bool:
     if not _glob(pattern.host, within="[^./:]*").fullmatch(image.host):
         return False
     if not _glob(pattern.path).fullmatch(image.path):

@@ -51,7 +51,7 @@ class NodePhase(StrEnum):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Node:
+class PoolNode:
     """A node, as it stands. Times are in seconds, of one clock."""
 
     id: str
@@ -65,7 +65,7 @@ class Node:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Limits:
+class ScalingLimits:
     """The limits of a compute."""
 
     least: int
@@ -94,7 +94,12 @@ _SUPPLY: Final = frozenset({NodePhase.ASKED, NodePhase.PENDING, NodePhase.STARTI
 
 
 def moves(
-    demand: Mapping[Shape, int], limits: Limits, nodes: Sequence[Node], now: float, *, paused: Mapping[Shape, int]
+    demand: Mapping[Shape, int],
+    limits: ScalingLimits,
+    nodes: Sequence[PoolNode],
+    now: float,
+    *,
+    paused: Mapping[Shape, int],
 ) -> ScalingActions:
     """Return what brings a compute closer to what its jobs ask for.
 
@@ -134,7 +139,7 @@ def moves(
     )  # fmt: skip
 
 
-def releases(nodes: Iterable[Node], *, by_force: bool) -> ScalingActions:
+def releases(nodes: Iterable[PoolNode], *, by_force: bool) -> ScalingActions:
     """Return what gives back all nodes, those with work in hand as well.
 
     Args:
@@ -147,7 +152,7 @@ def releases(nodes: Iterable[Node], *, by_force: bool) -> ScalingActions:
     )
 
 
-def _wanted(demand: Mapping[Shape, int], limits: Limits, had: Mapping[Shape, int]) -> dict[Shape, int]:
+def _wanted(demand: Mapping[Shape, int], limits: ScalingLimits, had: Mapping[Shape, int]) -> dict[Shape, int]:
     """The nodes of each shape: as many as are asked for, in turn, within the limits.
 
     Args:
@@ -172,38 +177,40 @@ def _wanted(demand: Mapping[Shape, int], limits: Limits, had: Mapping[Shape, int
     return targets
 
 
-def _most_of_each(supply: Iterable[Node], paused: Mapping[Shape, int]) -> dict[Shape, int]:
+def _most_of_each(supply: Iterable[PoolNode], paused: Mapping[Shape, int]) -> dict[Shape, int]:
     """Return how many there can be of shapes whose launches have failed: what is there, and what may be tried."""
     supplied = Counter(node.shape for node in supply)
     return {shape: supplied[shape] + count for shape, count in paused.items()}
 
 
-def _shapes(targets: Mapping[Shape, int], supply: Iterable[Node]) -> list[Shape]:
+def _shapes(targets: Mapping[Shape, int], supply: Iterable[PoolNode]) -> list[Shape]:
     return list(dict.fromkeys([*targets, *(node.shape for node in supply)]))
 
 
-def _over(nodes: Iterable[Node], now: float) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _over(nodes: Iterable[PoolNode], now: float) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The nodes of which the rest is to be removed, and those of them that have failed to come."""
     longest = {NodePhase.ENDED: -1.0, NodePhase.LEFT: LEFT_S, NodePhase.LOST: LOST_S, NodePhase.STARTING: START_S}
     over = [node for node in nodes if node.life in longest and now - node.since > longest[node.life]]
     return tuple(node.id for node in over), tuple(node.id for node in over if node.life is NodePhase.STARTING)
 
 
-def _lasts(node: Node, now: float) -> bool:
+def _lasts(node: PoolNode, now: float) -> bool:
     return node.ends_at is None or node.ends_at - now > REPLACE_S
 
 
-def _age(node: Node) -> float:
+def _age(node: PoolNode) -> float:
     return node.since
 
 
-def _idle(nodes: Iterable[Node], limits: Limits, now: float) -> list[Node]:
+def _idle(nodes: Iterable[PoolNode], limits: ScalingLimits, now: float) -> list[PoolNode]:
     """Return the nodes that have been idle for long enough, the longest first."""
     idle = [(node.idle_since, node) for node in nodes if node.life is NodePhase.READY and node.idle_since is not None]
     return [node for since, node in sorted(idle, key=lambda each: each[0]) if now - since >= limits.idle_s]
 
 
-def _in_the_way(targets: Mapping[Shape, int], supply: Sequence[Node], going: Collection[str], free: int) -> list[str]:
+def _in_the_way(
+    targets: Mapping[Shape, int], supply: Sequence[PoolNode], going: Collection[str], free: int
+) -> list[str]:
     """Idle nodes of other shapes that take the room of those that are wanted: they go at once.
 
     Args:

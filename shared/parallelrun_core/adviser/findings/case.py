@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from parallelrun_core.adviser.advice import Change, Finding, Thresholds
-from parallelrun_core.adviser.evidence import Evidence, Settings
-from parallelrun_core.adviser.schedule import Schedule
+from parallelrun_core.adviser.evidence import Evidence, MeasuredSettings
+from parallelrun_core.adviser.schedule import TrySchedule
 from parallelrun_core.adviser.severity import severity
 
 
@@ -16,11 +16,11 @@ class Case:
     """A job."""
 
     evidence: Evidence
-    schedule: Schedule
+    schedule: TrySchedule
     thresholds: Thresholds
 
     @property
-    def settings(self) -> Settings:
+    def settings(self) -> MeasuredSettings:
         return self.evidence.settings
 
     def count(self, looked_at: int) -> str:

@@ -16,7 +16,7 @@ from parallelrun_core.adviser.advice import Change, Finding
 from parallelrun_core.adviser.duration import duration, percent
 from parallelrun_core.adviser.evidence import DONE, Floats
 from parallelrun_core.adviser.findings.case import Case
-from parallelrun_core.adviser.schedule import Schedule, numbers_in_process
+from parallelrun_core.adviser.schedule import TrySchedule, numbers_in_process
 
 _LEAST_ROUNDS: Final = 4
 _SLOWED: Final = 1.5
@@ -31,7 +31,7 @@ _WAITS: Final = 0.5
 """CPU seconds per second: workers that compute more than that don't wait."""
 
 
-def slowdown(schedule: Schedule) -> float:
+def slowdown(schedule: TrySchedule) -> float:
     """Return how many times longer a mini-batch takes for other workers than alone; 1: no sign of that."""
     tries = schedule.evidence.tries
     lanes, done = len(schedule.lanes), np.flatnonzero(tries.status == DONE)
@@ -97,6 +97,6 @@ def findings_of(case: Case) -> Iterator[Finding]:
     )
 
 
-def _cpu(schedule: Schedule) -> float:
+def _cpu(schedule: TrySchedule) -> float:
     tries = schedule.evidence.tries
     return float(tries.cpu_s.sum()) / max(1e-9, float(tries.elapsed_s.sum()))

@@ -16,7 +16,7 @@ from parallelrun_core.adviser.duration import duration, percent
 from parallelrun_core.adviser.evidence import DONE
 from parallelrun_core.adviser.findings.case import Case
 from parallelrun_core.adviser.findings.contention import slowdown
-from parallelrun_core.adviser.schedule import Schedule
+from parallelrun_core.adviser.schedule import TrySchedule
 
 _BUSY: Final = 0.70
 _MEMORY: Final = 0.80
@@ -27,7 +27,7 @@ _NEAR_BEST: Final = 0.05
 _OVER: Final = 1.15
 
 
-def cpu_per_worker(schedule: Schedule) -> float:
+def cpu_per_worker(schedule: TrySchedule) -> float:
     """CPU seconds for each second of a worker that is busy."""
     tries = schedule.evidence.tries
     return float(tries.cpu_s.sum()) / max(1e-9, float(tries.elapsed_s.sum()))

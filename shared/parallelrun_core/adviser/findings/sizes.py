@@ -16,7 +16,7 @@ from parallelrun_core.adviser.duration import duration, percent
 from parallelrun_core.adviser.evidence import Floats
 from parallelrun_core.adviser.findings.case import Case
 from parallelrun_core.adviser.replay import and_then, joined, split
-from parallelrun_core.adviser.schedule import Schedule
+from parallelrun_core.adviser.schedule import TrySchedule
 from parallelrun_core.adviser.sizes import of_size, size_text
 
 _NEAR_BEST: Final = 0.02
@@ -69,7 +69,7 @@ def _too_small(case: Case) -> Iterator[Finding]:
     )
 
 
-def _waits_s(schedule: Schedule) -> float:
+def _waits_s(schedule: TrySchedule) -> float:
     """Return how much of the job's time workers waited for mini-batches because there are so many of them: what the
     replay can't explain, as long as it is no more for each than the engine takes to publish, record and store one.
     """
@@ -109,13 +109,13 @@ def _too_large(case: Case) -> Iterator[Finding]:
     )
 
 
-def _when_divided(schedule: Schedule, factor: int) -> float:
+def _when_divided(schedule: TrySchedule, factor: int) -> float:
     parts = split(schedule.work, schedule.items, factor, schedule.fixed_s, excess_in_one_item(schedule))
     # What was tried in vain isn't gained.
     return schedule.seconds(and_then(parts, schedule.lost[schedule.lost > 0]))
 
 
-def excess_in_one_item(schedule: Schedule) -> Floats:
+def excess_in_one_item(schedule: TrySchedule) -> Floats:
     """Return what a mini-batch took above twice the usual for its items: taken to be in a single one of them."""
     items = np.maximum(schedule.items, 1)
     usual = float(np.median(schedule.work / items)) * items

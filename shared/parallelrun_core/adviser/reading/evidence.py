@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from parallelrun_core.adviser.evidence import Evidence, Init, Settings, Tries
+from parallelrun_core.adviser.evidence import Evidence, Init, MeasuredSettings, Tries
 from parallelrun_core.adviser.reading.phases import read_inits
 from parallelrun_core.adviser.reading.tries import read_tries
 from parallelrun_core.adviser.reading.usage import read_uses
@@ -101,13 +101,13 @@ def _is_table(folder: JobFolder) -> bool:
     return False
 
 
-def settings_of(spec: JobSpec, *, is_table: bool) -> Settings:
+def settings_of(spec: JobSpec, *, is_table: bool) -> MeasuredSettings:
     """The settings that findings are about."""
     size = MiniBatchSize.parse(spec.mini_batch_size)
     is_sized = not (spec.partition_keys or spec.rank_mini_batch_count or spec.command or size.is_auto)
     unit = ("rows" if size.unit == "rows" else "bytes") if is_table else "files"
     number = size.number if unit == "rows" and size.number else size.bytes if unit == "bytes" else size.files
-    return Settings(
+    return MeasuredSettings(
         size=number,
         unit=unit if is_sized else "",
         is_auto=size.is_auto,

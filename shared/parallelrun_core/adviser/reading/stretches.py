@@ -32,7 +32,7 @@ class Stretch:
 
 
 @dataclass(frozen=True)
-class Parts:
+class LogStretches:
     """The stretches of a log that are read."""
 
     stretches: list[Stretch]
@@ -44,7 +44,7 @@ class Parts:
         return all(stretch.is_whole for stretch in self.stretches)
 
 
-def parts_of(folder: Path, name: str, most_bytes: int = MOST_BYTES) -> Parts:
+def parts_of(folder: Path, name: str, most_bytes: int = MOST_BYTES) -> LogStretches:
     """Return what of a term log is read, so that it is no more than about so many bytes.
 
     Raises:
@@ -59,7 +59,7 @@ def parts_of(folder: Path, name: str, most_bytes: int = MOST_BYTES) -> Parts:
             continue
         whole.append(Stretch(path, span.start, max(span.start, end), is_whole=True))
     total = sum(each.end - each.start for each in whole)
-    return Parts(whole if total <= most_bytes else list(_some(whole, total, most_bytes)), total)
+    return LogStretches(whole if total <= most_bytes else list(_some(whole, total, most_bytes)), total)
 
 
 def _some(whole: list[Stretch], total: int, most_bytes: int) -> Iterator[Stretch]:

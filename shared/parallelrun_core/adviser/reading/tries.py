@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from parallelrun_core.adviser.evidence import DONE, FAILED, RETRY, Ints, Sample, Tries
-from parallelrun_core.adviser.reading.stretches import MOST_BYTES, Parts, parts_of, records_in
+from parallelrun_core.adviser.reading.stretches import MOST_BYTES, LogStretches, parts_of, records_in
 from parallelrun_core.folder.decisions import NAME
 from parallelrun_core.layout import RETRIES
 from parallelrun_core.wire.outcome import Outcome, decode_list
@@ -21,7 +21,7 @@ _WHOLE = ("mini_batch", "status", "node", "process", "items", "category")
 _REAL = ("started_s", "elapsed_s", "run_s", "load_s", "cpu_s", "peak_bytes", "read_bytes")
 
 
-class Names:
+class NumberedTexts:
     """Texts by number, in the order in which they came."""
 
     def __init__(self, *first: str) -> None:
@@ -51,7 +51,7 @@ class _Columns:
         self._begun = begun
         self._whole = {name: array("q") for name in _WHOLE}
         self._real = {name: array("d") for name in _REAL}
-        self.nodes, self.processes, self.categories = Names(), Names(), Names("")
+        self.nodes, self.processes, self.categories = NumberedTexts(), NumberedTexts(), NumberedTexts("")
 
     def add(self, outcomes: list[Outcome], only: set[int] | None) -> int:
         """Add those of the job, perhaps only of some mini-batches; returns how many there are of all."""
@@ -113,7 +113,7 @@ def read_tries(folder: Path, begun: float, most_bytes: int = MOST_BYTES) -> Read
     return ReadTries(columns.tries(), sample, *names)
 
 
-def _read(parts: Parts, columns: _Columns, only: set[int] | None = None) -> float:
+def _read(parts: LogStretches, columns: _Columns, only: set[int] | None = None) -> float:
     """Add what is in these, perhaps only that of some mini-batches; returns about how many tries all of the log has."""
     count = read_bytes = 0
     for stretch in parts.stretches:

@@ -16,7 +16,7 @@ _COMPONENTS: Final = "type: parallel, type: command or type: pipeline"
 _OWN_FIELDS: Final = ("name", "version", "description", "tags", "properties")
 
 
-class Component(AssetDocument):
+class ComponentAsset(AssetDocument):
     """A step that is used again and again; the rest of its document is checked when a job uses it."""
 
     type: Literal["parallel", "command", "pipeline"]
@@ -67,4 +67,4 @@ def _pinned(document: dict[str, Any], names: Names) -> dict[str, Any]:
     return copy
 
 
-DOCUMENT: Final = Component
+DOCUMENT: Final = ComponentAsset

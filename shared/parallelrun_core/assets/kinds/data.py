@@ -7,7 +7,7 @@ from typing import Any, Final, Literal
 from parallelrun_core.assets.definition import WithPath
 
 
-class Data(WithPath):
+class DataAsset(WithPath):
     """A folder, a file or a table."""
 
     type: Literal["uri_folder", "uri_file", "mltable"] = "uri_folder"
@@ -16,4 +16,4 @@ class Data(WithPath):
         return {"type": self.type, "path": self.path}
 
 
-DOCUMENT: Final = Data
+DOCUMENT: Final = DataAsset

@@ -9,7 +9,7 @@ from pydantic import Field
 from parallelrun_core.assets.definition import WithPath
 
 
-class Model(WithPath):
+class ModelAsset(WithPath):
     """A model: a folder or a file, of whatever kind."""
 
     type: Literal["custom_model", "mlflow_model", "triton_model"] = "custom_model"
@@ -21,4 +21,4 @@ class Model(WithPath):
         return {"type": self.type, "path": self.path, **({"flavors": self.flavors} if self.flavors else {})}
 
 
-DOCUMENT: Final = Model
+DOCUMENT: Final = ModelAsset

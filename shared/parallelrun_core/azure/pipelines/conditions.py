@@ -14,7 +14,7 @@ from typing import Any, Final, Literal
 
 from parallelrun_core.azure.bindings import parent_key, step_output
 from parallelrun_core.azure.findings import Findings, quoted
-from parallelrun_core.azure.part import Part
+from parallelrun_core.azure.part import DocumentPart
 from parallelrun_core.azure.pipelines.wiring import IF_ELSE, RawStep
 from parallelrun_core.azure.scope import Fields
 from parallelrun_core.azure.v2_models import Label
@@ -25,7 +25,7 @@ _FILES: Final = ("boolean", "uri_file", "string")
 """The types of outputs that are one file, in which a truth value can be."""
 
 
-class IfElse(Part):
+class IfElse(DocumentPart):
     """The fields of such a step."""
 
     type: Literal["if_else"]

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from parallelrun_core.azure.findings import Findings, Location
-from parallelrun_core.azure.part import Part
-from parallelrun_core.azure.v2_models import Pipeline, Resources, RetrySettings, Settings, Step, Task
+from parallelrun_core.azure.findings import DocumentLocation, Findings
+from parallelrun_core.azure.part import DocumentPart
+from parallelrun_core.azure.v2_models import Resources, Task, V2Pipeline, V2RetrySettings, V2Settings, V2Step
 from parallelrun_core.azure.v2_reader import check_identity, note_compute
 
 
-class Header(NamedTuple):
+class PipelineHeader(NamedTuple):
     """The checked fields of a pipeline; those that are wrong are missing."""
 
-    fields: Pipeline
-    settings: Settings
+    fields: V2Pipeline
+    settings: V2Settings
 
     @property
     def default_datastore(self) -> str:
@@ -28,26 +28,28 @@ class Header(NamedTuple):
         return self.settings.default_compute or self.fields.compute or ""
 
 
-def read_header(document: Mapping[str, Any], location: Location, findings: Findings) -> Header:
+def read_header(document: Mapping[str, Any], location: DocumentLocation, findings: Findings) -> PipelineHeader:
     """The fields of a pipeline, with notes on those that have no effect here."""
-    fields = findings.validate(Pipeline, document, location.pointer, _fields_of_a_step(document)) or Pipeline()
+    fields = findings.validate(V2Pipeline, document, location.pointer, _fields_of_a_step(document)) or V2Pipeline()
     raw_settings = document.get("settings") or {}
-    settings = findings.validate(Settings, raw_settings, location.at("settings"), ignores_unknown=True) or Settings()
+    settings = (
+        findings.validate(V2Settings, raw_settings, location.at("settings"), ignores_unknown=True) or V2Settings()
+    )
     note_compute({"default_compute": settings.default_compute}, location.below("settings"), findings)
     note_compute({"compute": fields.compute}, location, findings)
     check_identity(document, location, findings)
-    return Header(fields, settings)
+    return PipelineHeader(fields, settings)
 
 
 def _fields_of_a_step(document: Mapping[str, Any]) -> dict[str, str]:
     """Hints for fields that belong to a step, not to the pipeline."""
     jobs = document.get("jobs")
     step = next((str(name) for name, step in jobs.items() if step), "NAME") if isinstance(jobs, dict) else "NAME"
-    parts: dict[str, type[Part]] = {
-        "retry_settings.": RetrySettings,
+    parts: dict[str, type[DocumentPart]] = {
+        "retry_settings.": V2RetrySettings,
         "resources.": Resources,
         "task.": Task,
-        "": Step,
+        "": V2Step,
     }
     fields = {name: f"jobs.{step}.{part}{name}" for part, model in parts.items() for name in model.model_fields}
     return {name: f"it is a field of the step: {field}" for name, field in fields.items()}

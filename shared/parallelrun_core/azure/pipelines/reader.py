@@ -8,14 +8,14 @@ from typing import Any
 
 from parallelrun_core.azure import bindings
 from parallelrun_core.azure.components import open_component
-from parallelrun_core.azure.findings import Findings, Location, as_mapping, quoted
+from parallelrun_core.azure.findings import DocumentLocation, Findings, as_mapping, quoted
 from parallelrun_core.azure.pipelines.conditions import conditions_of
 from parallelrun_core.azure.pipelines.draft import PipelineDraft, StepDraft
-from parallelrun_core.azure.pipelines.header import Header, read_header
+from parallelrun_core.azure.pipelines.header import PipelineHeader, read_header
 from parallelrun_core.azure.pipelines.steps import OF_THE_STEP, names_after, read_step
 from parallelrun_core.azure.pipelines.wiring import IF_ELSE, RawStep, output_types, raw_steps, with_artifacts
-from parallelrun_core.azure.scope import LATER, Fields, Later, PipelineScope, TooLarge
-from parallelrun_core.azure.v2_models import Pipeline
+from parallelrun_core.azure.scope import LATER, DocumentTooLarge, Fields, Later, PipelineScope
+from parallelrun_core.azure.v2_models import V2Pipeline
 from parallelrun_core.azure.v2_reader import label
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.spec.expressions import only_expression, same_name, step_reference
@@ -24,7 +24,7 @@ from parallelrun_core.spec.pipeline import LATER_FIELDS, PipelineInput, Step, St
 from parallelrun_core.spec.pipeline_steps import MAX_DEPTH, known_part
 
 
-def read_pipeline(document: Mapping[str, Any], location: Location, findings: Findings) -> PipelineDraft:
+def read_pipeline(document: Mapping[str, Any], location: DocumentLocation, findings: Findings) -> PipelineDraft:
     """The pipeline that a document describes: by its own steps, or by those of a component.
 
     Raises:
@@ -52,7 +52,11 @@ def read_pipeline(document: Mapping[str, Any], location: Location, findings: Fin
 
 
 def _inputs_of_component(
-    component: Mapping[str, Any], where: Location, values: Mapping[str, Any], scope: PipelineScope, location: Location
+    component: Mapping[str, Any],
+    where: DocumentLocation,
+    values: Mapping[str, Any],
+    scope: PipelineScope,
+    location: DocumentLocation,
 ) -> dict[str, Fields | None]:
     """The inputs of a pipeline component; None for one that is optional and not given."""
     raw = as_mapping(component.get("inputs"), where.at("inputs"), scope.findings)
@@ -61,7 +65,9 @@ def _inputs_of_component(
     return {**dict.fromkeys(declared), **inputs}
 
 
-def _put_header(header: Header, name: str, draft: PipelineDraft, location: Location, findings: Findings) -> None:
+def _put_header(
+    header: PipelineHeader, name: str, draft: PipelineDraft, location: DocumentLocation, findings: Findings
+) -> None:
     fields, settings = header
     tags = {str(key): str(value) for key, value in (fields.tags or {}).items()}
     values = {
@@ -101,7 +107,9 @@ def _put_at_an_end(
 # The steps
 
 
-def _read(document: Mapping[str, Any], location: Location, scope: PipelineScope, findings: Findings) -> PipelineDraft:
+def _read(
+    document: Mapping[str, Any], location: DocumentLocation, scope: PipelineScope, findings: Findings
+) -> PipelineDraft:
     """A pipeline, whose inputs and outputs are those of the scope."""
     jobs = as_mapping(document.get("jobs"), location.at("jobs"), findings)
     scope.budget.take(len(jobs), location.at("jobs"))
@@ -121,7 +129,7 @@ def _read(document: Mapping[str, Any], location: Location, scope: PipelineScope,
                 scope.budget.take_text(read.job, step.location.pointer)
             after = _after(step, types, own_findings)
             steps[step.name] = read.model_copy(update={"after": after, "conditions": conditions.get(step.name, ())})
-        except TooLarge:
+        except DocumentTooLarge:
             raise
         except InvalidInput as error:  # all of them are told
             own_findings.problems = list(error.problems)
@@ -170,7 +178,7 @@ def _read_one(step: RawStep, scope: PipelineScope, findings: Findings) -> tuple[
 def _read_nested(step: RawStep, scope: PipelineScope, findings: Findings) -> tuple[StepDraft, Step]:
     """A step that is a pipeline: by its component, or by its own steps."""
     if scope.depth + 1 >= MAX_DEPTH:
-        raise TooLarge.at(step.location.pointer, f"pipelines are nested more than {MAX_DEPTH} deep")
+        raise DocumentTooLarge.at(step.location.pointer, f"pipelines are nested more than {MAX_DEPTH} deep")
     header = _nested_header(step, findings)
     inner, where = (
         (step.component, step.component_at) if step.component_at is not None else (step.fields, step.location)
@@ -211,10 +219,10 @@ def _read_nested(step: RawStep, scope: PipelineScope, findings: Findings) -> tup
     return StepDraft(draft, spec), _step("pipeline", job, later, step, scope)
 
 
-def _nested_header(step: RawStep, findings: Findings) -> Header:
+def _nested_header(step: RawStep, findings: Findings) -> PipelineHeader:
     if step.component_at is not None:
         component = {name: value for name, value in step.component.items() if name not in OF_THE_STEP}
-        findings.validate(Pipeline, component, step.component_at.pointer, ignores_unknown=True)
+        findings.validate(V2Pipeline, component, step.component_at.pointer, ignores_unknown=True)
     fields = {name: value for name, value in step.fields.items() if name not in OF_THE_STEP}
     return read_header({"type": "pipeline", **fields}, step.location, findings)
 

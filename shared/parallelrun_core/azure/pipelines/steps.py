@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from parallelrun_core.azure import bindings
 from parallelrun_core.azure.draft import Draft
-from parallelrun_core.azure.findings import Findings, Location
+from parallelrun_core.azure.findings import DocumentLocation, Findings
 from parallelrun_core.azure.own_form import read_own
 from parallelrun_core.azure.pipelines.wiring import OWN, V1, RawStep
 from parallelrun_core.azure.scope import PipelineScope
@@ -107,12 +107,12 @@ def _by_name(inputs: Any) -> Any:
     return {"data": inputs} if isinstance(inputs, str) else inputs
 
 
-def _bound_inputs(inputs: Mapping[str, Any], scope: PipelineScope, location: Location) -> dict[str, Any]:
+def _bound_inputs(inputs: Mapping[str, Any], scope: PipelineScope, location: DocumentLocation) -> dict[str, Any]:
     bound = {name: _without_name(value) for name, value in inputs.items() if _is_bound(value)}
     return {**inputs, **bindings.step_inputs(bound, None, scope, location)}
 
 
-def _bound_outputs(outputs: Mapping[str, Any], scope: PipelineScope, location: Location) -> dict[str, Any]:
+def _bound_outputs(outputs: Mapping[str, Any], scope: PipelineScope, location: DocumentLocation) -> dict[str, Any]:
     bound = {name: value for name, value in outputs.items() if _is_bound(value)}
     return {**outputs, **bindings.step_outputs(bound, None, scope, location)}
 

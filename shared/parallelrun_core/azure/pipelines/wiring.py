@@ -9,9 +9,9 @@ from typing import Any, Final
 
 from parallelrun_core.azure.bindings import ARTIFACTS
 from parallelrun_core.azure.components import open_component
-from parallelrun_core.azure.findings import Findings, Location, quoted
+from parallelrun_core.azure.findings import DocumentLocation, Findings, quoted
 from parallelrun_core.azure.forms import CONFIG
-from parallelrun_core.azure.scope import PipelineScope, TooLarge
+from parallelrun_core.azure.scope import DocumentTooLarge, PipelineScope
 from parallelrun_core.azure.v2_models import MODEL_TYPES
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.spec.expressions import only_expression, reference, same_name
@@ -33,8 +33,8 @@ class RawStep:
     kind: str
     """`parallel`, `command`, `pipeline`, `if_else`, `own` or `v1`."""
     fields: Mapping[str, Any]
-    location: Location
-    component_at: Location | None = None
+    location: DocumentLocation
+    component_at: DocumentLocation | None = None
     """The place from which its component is read."""
 
     @property
@@ -60,7 +60,7 @@ def kind_of(fields: Mapping[str, Any]) -> str:
     return ""
 
 
-def raw_steps(jobs: Mapping[Any, Any], location: Location, scope: PipelineScope) -> dict[str, RawStep]:
+def raw_steps(jobs: Mapping[Any, Any], location: DocumentLocation, scope: PipelineScope) -> dict[str, RawStep]:
     """The steps below `jobs`, without those that are left out. Those that can't be read are problems.
 
     Raises:
@@ -80,7 +80,7 @@ def raw_steps(jobs: Mapping[Any, Any], location: Location, scope: PipelineScope)
                 steps[name] = _raw_step(name, fields, where, list(present), findings)
                 if steps[name].component_at is not None:
                     scope.budget.take_text(steps[name].component, where.at("component"))
-            except TooLarge:
+            except DocumentTooLarge:
                 raise
             except InvalidInput as error:
                 findings.problems += error.problems
@@ -89,14 +89,14 @@ def raw_steps(jobs: Mapping[Any, Any], location: Location, scope: PipelineScope)
     return steps
 
 
-def _raw_step(name: str, fields: Any, location: Location, names: list[str], findings: Findings) -> RawStep:
+def _raw_step(name: str, fields: Any, location: DocumentLocation, names: list[str], findings: Findings) -> RawStep:
     if not isinstance(fields, dict):
         raise InvalidInput.at(location.pointer, "must be a mapping")
     if not kind_of(fields) and "component" not in fields:
         others = quoted(repr(other) for other in names if other != name)
         message = "this step has neither type nor component"
         raise InvalidInput.at(location.pointer, message, f"the step is called {others}" if len(names) == 2 else "")
-    component_location: Location | None = None
+    component_location: DocumentLocation | None = None
     of_component = "parallel"
     if fields.get("component") is not None:
         problems = Findings(names=findings.names)

@@ -29,7 +29,7 @@ WeekDay = Annotated[
 ]
 
 
-class Pattern(Strict):
+class RecurrencePattern(Strict):
     """The times of a recurrence by day, week or month."""
 
     hours: Numbers = ()
@@ -51,11 +51,11 @@ class RecurrenceTrigger(Trigger):
     frequency: Annotated[Literal["minute", "hour", "day", "week", "month"], BeforeValidator(lower)]
     interval: int = Field(default=1, ge=1, le=_LONGEST)
     """Number of minutes, hours, days, weeks or months."""
-    pattern: Pattern | None = Field(default=None, alias="schedule")
+    pattern: RecurrencePattern | None = Field(default=None, alias="schedule")
     """Time when on such a day."""
 
     def due(self, zone: tzinfo, first: datetime, last: datetime | None, pointer: str) -> Occurrences:
-        pattern = self.pattern or Pattern()
+        pattern = self.pattern or RecurrencePattern()
         _check_pattern(self.frequency, pattern, f"{pointer}/schedule")
         if self.frequency in _UNITS:
             return ByTheTime(first, _UNITS[self.frequency] * self.interval, last)
@@ -68,7 +68,7 @@ class RecurrenceTrigger(Trigger):
         )
 
 
-def _recurrence(trigger: RecurrenceTrigger, pattern: Pattern, start: datetime) -> Recurrence:
+def _recurrence(trigger: RecurrenceTrigger, pattern: RecurrencePattern, start: datetime) -> Recurrence:
     week_days = frozenset(WEEK_DAYS.index(each) for each in pattern.week_days)
     month_days = frozenset(pattern.month_days)
     if trigger.frequency == "week" and not week_days:
@@ -87,7 +87,7 @@ def _recurrence(trigger: RecurrenceTrigger, pattern: Pattern, start: datetime) -
     )
 
 
-def _check_pattern(frequency: str, pattern: Pattern, pointer: str) -> None:
+def _check_pattern(frequency: str, pattern: RecurrencePattern, pointer: str) -> None:
     """Refuse numbers that no clock shows, and parts that the frequency makes meaningless."""
     problems = Problems()
     for name, values, low, high in (

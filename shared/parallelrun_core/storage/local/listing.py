@@ -22,7 +22,7 @@ from typing import Final
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.storage.globs import START, Pattern, States, split_existing
 from parallelrun_core.storage.interface import Page
-from parallelrun_core.storage.leftovers import Names
+from parallelrun_core.storage.leftovers import LeftoverNames
 from parallelrun_core.storage.path_rule import PathRule
 
 SORTED_UP_TO: Final = 50_000
@@ -56,7 +56,7 @@ class LocalListing:
         page: int = _PAGE,
     ) -> None:
         self.path = path
-        self.markers = Names()
+        self.markers = LeftoverNames()
         self._rule = rule
         self.is_sorted = True
         self._below = list(below)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 
 from parallelrun_core.storage.globs import START, Pattern, has_wildcard
 from parallelrun_core.storage.interface import Page, Version
-from parallelrun_core.storage.leftovers import Names
+from parallelrun_core.storage.leftovers import LeftoverNames
 from parallelrun_core.storage.objects.address import Address, address_of, split
 from parallelrun_core.storage.objects.clients import client_of
 from parallelrun_core.storage.objects.endpoints import check_endpoint
@@ -49,7 +49,7 @@ class ObjectListing:
     def __init__(self, url: str, below: Sequence[str] = ()) -> None:
         self._url, self._names = (url, list(below)) if below else split(url)
         self._pattern = Pattern(self._names) if self._names else None
-        self.markers = Names()
+        self.markers = LeftoverNames()
         self.versions: Sequence[Version] | None = None
         self.is_sorted = True
         self._last = ""

@@ -30,7 +30,7 @@ _ANSWERS: Final = (Missing, Taken)
 """What was asked was answered."""
 
 
-class Asked(NamedTuple):
+class RequestCounts(NamedTuple):
     """The requests to one store by one operation, since some time."""
 
     requests: int = 0
@@ -48,19 +48,19 @@ class Asked(NamedTuple):
     latencies: tuple[int, ...] = (0,) * (len(BOUNDS) + 1)
     """Number of calls took so long, for each of `BOUNDS`, and longer."""
 
-    def minus(self, before: Asked) -> Asked:
+    def minus(self, before: RequestCounts) -> RequestCounts:
         """Return what has come since then."""
         latencies = tuple(now - then for now, then in zip(self.latencies, before.latencies, strict=True))
-        return Asked(
+        return RequestCounts(
             self.requests - before.requests, self.bytes - before.bytes, self.failures - before.failures,
             self.throttled - before.throttled, self.retries - before.retries, self.seconds - before.seconds,
             self.longest_s, latencies,
         )  # fmt: skip
 
-    def plus(self, other: Asked) -> Asked:
+    def plus(self, other: RequestCounts) -> RequestCounts:
         """Return what both are together."""
         latencies = tuple(one + more for one, more in zip(self.latencies, other.latencies, strict=True))
-        return Asked(
+        return RequestCounts(
             self.requests + other.requests, self.bytes + other.bytes, self.failures + other.failures,
             self.throttled + other.throttled, self.retries + other.retries, self.seconds + other.seconds,
             max(self.longest_s, other.longest_s), latencies,
@@ -89,14 +89,14 @@ class _Meter:
     longest_s: float = 0.0
     latencies: list[int] = field(default_factory=lambda: [0] * (len(BOUNDS) + 1))
 
-    def read(self) -> Asked:
-        return Asked(
+    def read(self) -> RequestCounts:
+        return RequestCounts(
             self.requests, self.bytes, self.failures, self.throttled, self.retries, self.seconds, self.longest_s,
             tuple(self.latencies),
         )  # fmt: skip
 
 
-Reading = dict[tuple[str, Operation], Asked]
+Reading = dict[tuple[str, Operation], RequestCounts]
 """By store (its bucket, container, datastore or server) and operation."""
 
 _METERS: Final[dict[tuple[str, Operation], _Meter]] = {}
@@ -112,7 +112,7 @@ def reading() -> Reading:
 
 def since(before: Reading) -> Reading:
     """Return what it has asked since an earlier reading; without what it hasn't."""
-    requests = {labels: now.minus(before.get(labels, Asked())) for labels, now in reading().items()}
+    requests = {labels: now.minus(before.get(labels, RequestCounts())) for labels, now in reading().items()}
     return {labels: each for labels, each in requests.items() if each.requests or each.retries}
 
 

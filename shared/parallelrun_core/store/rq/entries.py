@@ -40,7 +40,7 @@ _LONGEST_ID: Final = 120
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class EntryKind:
     """A queue, and the one function that its entries may name."""
 
     queue: str
@@ -48,16 +48,16 @@ class Kind:
     """A label, as RQ's tools show it; it is compared, and never imported."""
 
 
-LEAD: Final = Kind("jobs", "parallelrun_master.leader_process.lead")
+LEAD: Final = EntryKind("jobs", "parallelrun_master.leader_process.lead")
 """One entry starts one leader."""
-CONCATENATE: Final = Kind("concatenate", "parallelrun_concatenator.concatenate.concatenate")
+CONCATENATE: Final = EntryKind("concatenate", "parallelrun_concatenator.concatenate.concatenate")
 """One entry puts one job's output together."""
 
 
 class Entry(Job):
     """An entry of the queue of one kind; made by `queue`."""
 
-    kind: ClassVar[Kind]
+    kind: ClassVar[EntryKind]
     run: ClassVar[Callable[[str], object] | None]
     """The function that a worker runs with the id of the job."""
 
@@ -100,7 +100,7 @@ class Entry(Job):
         log.warning("rq_job_refused", rq_job=entry_id[:_LONGEST_ID], queue=cls.kind.queue, reason=reason)
 
 
-def queue(redis: Redis, kind: Kind, run: Callable[[str], object] | None = None) -> Queue:
+def queue(redis: Redis, kind: EntryKind, run: Callable[[str], object] | None = None) -> Queue:
     """The queue of a kind, without pickle; `run`, for workers, is called with the id of each job that is meant."""
     entry = type("Entry", (Entry,), {"kind": kind, "run": None if run is None else staticmethod(run)})
     return Queue(kind.queue, connection=redis, serializer=JSONSerializer, job_class=entry)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from rq.exceptions import InvalidJobOperation
 from rq.job import JobStatus
 
-from parallelrun_core.store.rq.entries import CONCATENATE, LEAD, NO_TIMEOUT, REMEMBER_FAILED_S, Kind, queue
+from parallelrun_core.store.rq.entries import CONCATENATE, LEAD, NO_TIMEOUT, REMEMBER_FAILED_S, EntryKind, queue
 
 if TYPE_CHECKING:
     from redis import Redis
@@ -64,7 +64,7 @@ def _concatenation_id(job_id: str, attempt: str) -> str:
     return f"concatenate-{job_id}-{attempt}"
 
 
-def _wake(redis: Redis, kind: Kind, job_id: str, entry_id: str, *, is_first: bool = False) -> None:
+def _wake(redis: Redis, kind: EntryKind, job_id: str, entry_id: str, *, is_first: bool = False) -> None:
     target = queue(redis, kind)
     earlier = target.fetch_job(entry_id)
     if earlier is not None:

@@ -21,7 +21,7 @@ from rq.serializers import JSONSerializer
 from parallelrun_core.service.process import StopSignal, die_with_parent
 from parallelrun_core.service.telemetry import logger
 from parallelrun_core.store.connection import CONNECTION_ERRORS, connect
-from parallelrun_core.store.rq.entries import Entry, Kind, queue
+from parallelrun_core.store.rq.entries import Entry, EntryKind, queue
 
 log = logger()
 
@@ -80,7 +80,7 @@ class RqWorkers:
     def __init__(
         self,
         redis_url: str,
-        kind: Kind,
+        kind: EntryKind,
         run: Callable[[str], object],
         count: int,
         *,

@@ -16,7 +16,7 @@ from parallelrun_worker.tables.schema import Schema, header_names, infer_schema
 from parallelrun_worker.tables.sniffing import Encoding, first_width
 from parallelrun_worker.tables.splitting import requoted_records, split_records
 from parallelrun_worker.tables.text import as_utf8, encoding_of
-from parallelrun_worker.tables.text_format import SAMPLE_BYTES, Sampled, Text, TextFormat
+from parallelrun_worker.tables.text_format import SAMPLE_BYTES, PieceText, Sampled, TextFormat
 from parallelrun_worker.tables.values import Values
 
 _MOST_HEADERS = 1000
@@ -45,12 +45,12 @@ class Format(TextFormat):
     def _grammar_of(self, delimiter: str) -> Grammar:
         return Grammar(delimiter, multi_line=self.options["support_multi_line"])
 
-    def split(self, text: Text) -> list[bytes]:
+    def split(self, text: PieceText) -> list[bytes]:
         if text.head.delimiter == self._grammar.delimiter:
             return split_records(text.data, self._grammar)
         return requoted_records(text.data, self._grammar_of(text.head.delimiter), self._grammar)
 
-    def frame_of(self, text: Text, path: str) -> Any:
+    def frame_of(self, text: PieceText, path: str) -> Any:
         grammar = self._grammar_of(text.head.delimiter)
         values = self.values()
         frame = self._frame(text.data, path, text.head.header, grammar, values)
@@ -60,7 +60,7 @@ class Format(TextFormat):
             warn_of_header(self.warnings, path, text.head.header, self.schema(), len(frame), by_name=self._by_name)
         return frame
 
-    def _warn_of_quotes(self, text: Text, path: str, grammar: Grammar) -> None:
+    def _warn_of_quotes(self, text: PieceText, path: str, grammar: Grammar) -> None:
         quotes = open_quotes(text.data, grammar)
         if quotes is not None:
             place = self.place_in(path, text, quotes.at)

@@ -14,7 +14,7 @@ from parallelrun_worker.tables.records import Record
 from parallelrun_worker.tables.schema import Schema
 from parallelrun_worker.tables.sniffing import Encoding
 from parallelrun_worker.tables.text import as_utf8, owned_bytes
-from parallelrun_worker.tables.text_format import SAMPLE_BYTES, BadLine, Text, TextFormat
+from parallelrun_worker.tables.text_format import SAMPLE_BYTES, BadLine, PieceText, TextFormat
 from parallelrun_worker.tables.values import MOST_DIGITS, Values
 
 _ANY: Kind = {"kind": "any"}
@@ -42,7 +42,7 @@ class Format(TextFormat):
     def lines(self, data: bytes, encoding: Encoding, file: BinaryIO, head: FileHead) -> bytes:
         return _LONE_RETURN.sub(b"\n", data) if has_lone_returns(data) else data
 
-    def split(self, text: Text) -> list[bytes]:
+    def split(self, text: PieceText) -> list[bytes]:
         return [f"{line}\n".encode() for line, _ in _lines(text.data, drop_invalid=self._drop_invalid)]
 
     def frame_of_stored(self, data: bytes, path: str, header: Record) -> Any:

@@ -3,7 +3,7 @@
 from typing import Any
 
 from parallelrun_worker.tables.parquet_rows import ArrowRecords, names_of, read_rows, read_streams, to_frame
-from parallelrun_worker.tables.steps import Names, columns_left
+from parallelrun_worker.tables.steps import NamedColumns, columns_left
 from parallelrun_worker.tables.table_format import Piece, Records, TableFormat
 
 
@@ -33,7 +33,7 @@ class Format(TableFormat):
             raise ValueError(
                 f"two columns have the name {twice!r}, of which rows can hold one: write it with other names"
             )
-        remaining = Names(names)
+        remaining = NamedColumns(names)
         for step in self.plan["steps"]:
             if step["step"] not in ("keep_columns", "drop_columns"):
                 break

@@ -23,7 +23,7 @@ _BLOCK_KINDS: Final = frozenset({"LruCache", "Uncommitted", "Committed"})
 
 
 @dataclass(frozen=True)
-class Asked:
+class ListingRequest:
     """The query of a list of blobs."""
 
     prefix: str
@@ -49,7 +49,7 @@ class Asked:
         return cls(query.get("prefix", "")[:1024], query.get("delimiter", "")[:1], after[:1024], most, with_metadata)
 
 
-def page(face: Face, container: str, query: Asked) -> bytes:
+def page(face: Face, container: str, query: ListingRequest) -> bytes:
     """Return one page of a list, as XML."""
     root = Element("EnumerationResults", {"ServiceEndpoint": "", "ContainerName": container})
     SubElement(root, "Prefix").text = query.prefix
@@ -70,7 +70,7 @@ def page(face: Face, container: str, query: Asked) -> bytes:
     return b'<?xml version="1.0" encoding="utf-8"?>' + tostring(root)
 
 
-def _grouped(entries: Iterator[FileEntry], query: Asked) -> Iterator[tuple[str, FileEntry | None]]:
+def _grouped(entries: Iterator[FileEntry], query: ListingRequest) -> Iterator[tuple[str, FileEntry | None]]:
     """Names with their files; with a delimiter, a folder once, without a file, in place of all that is in it."""
     before = ""
     for entry in entries:

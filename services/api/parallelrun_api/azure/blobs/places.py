@@ -24,7 +24,7 @@ _MOST_HOURS: Final = 1000
 _COPY_BYTES: Final = 1 << 20
 
 
-class Place(NamedTuple):
+class BlobPlace(NamedTuple):
     """A folder from which files are served, and what precedes their paths in the container."""
 
     folder: ServedFolder | Artifacts
@@ -86,15 +86,15 @@ def _execution_log(logs: ServedFolder) -> int:
     return fd
 
 
-def _uploaded(face: Face, container: str, prefix: str) -> Place:
+def _uploaded(face: Face, container: str, prefix: str) -> BlobPlace:
     folder = prefix.rpartition("/")[0]
     beneath = f"{container}/{folder}" if folder else container
     names = face.context.folder_names
     served = ServedFolder(anchor=face.blobs.folder, beneath=beneath, names=names)
-    return Place(served, f"{folder}/" if folder else "")
+    return BlobPlace(served, f"{folder}/" if folder else "")
 
 
-def _of_job(face: Face, container: str, blob: str) -> Place | None:
+def _of_job(face: Face, container: str, blob: str) -> BlobPlace | None:
     """The artifacts or an output of the job that a name belongs to; None if it belongs to none.
 
     Raises:
@@ -105,10 +105,10 @@ def _of_job(face: Face, container: str, blob: str) -> Place | None:
         output, slash, _ = rest.partition("/")
         if not slash:
             raise NotFound(f"There is no blob {blob[:200]!r}.")
-        return Place(served_output(face, face.names.job_id(name), name, output), f"{OF_OUTPUTS}{name}/{output}/")
+        return BlobPlace(served_output(face, face.names.job_id(name), name, output), f"{OF_OUTPUTS}{name}/{output}/")
     if container != ARTIFACTS:
         return None
     name = blob.removeprefix(OF_LOGS).partition("/")[0]
     if not blob.startswith(OF_LOGS):
         raise NotFound(f"There is no blob {blob[:200]!r}.")
-    return Place(artifacts_of(face, face.names.job_id(name)), f"{OF_LOGS}{name}/")
+    return BlobPlace(artifacts_of(face, face.names.job_id(name)), f"{OF_LOGS}{name}/")

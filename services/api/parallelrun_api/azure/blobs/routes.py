@@ -19,7 +19,7 @@ from parallelrun_api.azure.blobs.places import open_blob
 from parallelrun_api.azure.blobs.store import MAX_BODY_BYTES, check_is_file
 from parallelrun_api.azure.face import Face, FaceOf
 from parallelrun_api.http.errors import BodyTooLarge, Forbidden, HttpError
-from parallelrun_api.views.downloads import BYTES, Wanted, download
+from parallelrun_api.views.downloads import BYTES, ByteRange, download
 from parallelrun_core.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ async def list_blobs(container: str, request: Request, face: FaceOf) -> Response
     """The blobs of a container, by name, a few thousand on each page."""
     if request.query_params.get("comp") != "list":
         raise NotSupported("Of containers, only their blobs can be listed.")
-    query = listing.Asked.of(request.query_params)
+    query = listing.ListingRequest.of(request.query_params)
     key = ("blobs", container, query)
     text = await face.context.long_lists.run(key, lambda: listing.page(face, checked_container(container), query))
     return Response(text, media_type="application/xml", headers={"Cache-Control": "no-store"})
@@ -54,7 +54,7 @@ async def read_blob(container: str, blob: str, request: Request, face: FaceOf) -
     blob_headers = {"x-ms-blob-type": "BlockBlob", **{_META + key: value for key, value in metadata.items()}}
     if request.method == "HEAD":
         return Response(headers={**_properties(fd), **blob_headers}, media_type=BYTES)
-    wanted_range = Wanted(range=request.headers.get("x-ms-range") or request.headers.get("range"))
+    wanted_range = ByteRange(range=request.headers.get("x-ms-range") or request.headers.get("range"))
     answer = download(fd, blob.rpartition("/")[2], BYTES, wanted_range, face.context.file_reads)
     answer.headers.update(blob_headers)
     return answer

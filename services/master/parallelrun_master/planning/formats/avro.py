@@ -15,7 +15,7 @@ from parallelrun_core.mltable.plan import InputPlan
 from parallelrun_core.storage.path_rule import PathRule
 from parallelrun_core.storage.stores import storage_of
 from parallelrun_core.wire.message import FileVersion, Piece, Remote
-from parallelrun_master.planning.avro_blocks import Block, Header, blocks_of, read_header
+from parallelrun_master.planning.avro_blocks import AvroHeader, Block, blocks_of, read_header
 from parallelrun_master.planning.table_format import DamagedFile, TableFormat
 
 _BLOCKS_AT_ONCE: Final = 1000
@@ -69,7 +69,7 @@ class Format(TableFormat):
         if errors:
             raise errors[0]
 
-    def _header(self, file: BinaryIO, name: str) -> Header:
+    def _header(self, file: BinaryIO, name: str) -> AvroHeader:
         header = read_header(file, name)
         assert isinstance(self.plan.read, Read)  # noqa: S101 - for the type checker
         schema = self.plan.read.schema

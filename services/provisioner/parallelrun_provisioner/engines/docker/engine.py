@@ -23,10 +23,10 @@ from parallelrun_provisioner.engines.interface import (
     EngineNode,
     ImageState,
     LaunchRefused,
-    Standing,
+    NodeStanding,
 )
 
-_STANDING: Final = {"running": Standing.RUNNING, "paused": Standing.RUNNING, "restarting": Standing.PENDING}
+_STANDING: Final = {"running": NodeStanding.RUNNING, "paused": NodeStanding.RUNNING, "restarting": NodeStanding.PENDING}
 _STARTED_WITHIN_S: Final = 30.0
 """After this, a container that was created and not started is one whose provisioner has died in between."""
 _KILLED: Final = 137
@@ -132,7 +132,7 @@ class Engine:
         if standing is not None:
             return EngineNode(launch_id=launch_id, standing=standing, image=image)
         if listed["State"] == "created" and time.time() - listed["Created"] < _STARTED_WITHIN_S:
-            return EngineNode(launch_id=launch_id, standing=Standing.PENDING, image=image, words="created")
+            return EngineNode(launch_id=launch_id, standing=NodeStanding.PENDING, image=image, words="created")
         return replace(_ended(client, launch_id, listed["Id"]), image=image)
 
     def _fetched(self, client: Any) -> Iterator[EngineNode]:
@@ -142,7 +142,7 @@ class Engine:
             if fetch is None or fetch.ended_at is None:
                 progress_words = f"fetching {image}: {fetch.said}" if fetch else ""
                 yield EngineNode(
-                    launch_id=launch.id, standing=Standing.PENDING, image=launch.shape.image, words=progress_words
+                    launch_id=launch.id, standing=NodeStanding.PENDING, image=launch.shape.image, words=progress_words
                 )
                 continue
             words = fetch.failure
@@ -153,7 +153,7 @@ class Engine:
                 except EngineError as error:
                     self._waiting[launch.id] = launch, image
                     words = str(error)
-            standing = Standing.ENDED if words else Standing.PENDING
+            standing = NodeStanding.ENDED if words else NodeStanding.PENDING
             yield EngineNode(launch_id=launch.id, standing=standing, image=launch.shape.image, words=words)
 
     def terminate(self, launch_ids: Collection[str]) -> None:
@@ -198,10 +198,10 @@ def _ended(client: Any, launch_id: str, container_id: str) -> EngineNode:
     try:
         state = client.inspect_container(container_id)["State"]
     except NotFound:
-        return EngineNode(launch_id=launch_id, standing=Standing.ENDED)
+        return EngineNode(launch_id=launch_id, standing=NodeStanding.ENDED)
     code = int(state["ExitCode"])
     return EngineNode(
-        launch_id=launch_id, standing=Standing.ENDED, exit_code=code, words=_why(client, container_id, state, code)
+        launch_id=launch_id, standing=NodeStanding.ENDED, exit_code=code, words=_why(client, container_id, state, code)
     )
 
 

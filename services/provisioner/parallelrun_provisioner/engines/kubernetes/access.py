@@ -20,7 +20,7 @@ MOUNTED: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Access:
+class ApiAccess:
     """The address of a cluster's API, and the credentials for it."""
 
     url: str
@@ -40,7 +40,7 @@ class Access:
         return {"Authorization": f"Bearer {token}"} if token else {}
 
 
-def mounted(folder: Path = MOUNTED) -> Access:
+def mounted(folder: Path = MOUNTED) -> ApiAccess:
     """By the service account of the Pod in which this process runs.
 
     Raises:
@@ -53,7 +53,7 @@ def mounted(folder: Path = MOUNTED) -> Access:
         )
     address = f"[{host}]" if ":" in host else host
     try:
-        return Access(
+        return ApiAccess(
             url=f"https://{address}:{port}",
             namespace=(folder / "namespace").read_text().strip(),
             tls=ssl.create_default_context(cafile=str(folder / "ca.crt")),
@@ -63,7 +63,7 @@ def mounted(folder: Path = MOUNTED) -> Access:
         raise EngineError(f"the service account in {folder} can't be used: {error}") from error
 
 
-def from_file(path: Path) -> Access:
+def from_file(path: Path) -> ApiAccess:
     """By the current context of a kubeconfig.
 
     Raises:
@@ -76,7 +76,7 @@ def from_file(path: Path) -> Access:
         user = _named(config.get("users") or [], context["user"], "user") if context.get("user") else {}
         if "exec" in user or "auth-provider" in user:
             raise EngineError(f"{path}: a user who logs in by a program can't be used here; give it a token")
-        return Access(
+        return ApiAccess(
             url=str(cluster["server"]).rstrip("/"),
             namespace=str(context.get("namespace") or "default"),
             tls=_tls(cluster, user, path.parent),

@@ -10,7 +10,7 @@ import httpx
 
 from parallelrun_core.untrusted.sanitize import in_one_line
 from parallelrun_provisioner.engines.interface import EngineError, LaunchRefused
-from parallelrun_provisioner.engines.kubernetes.access import Access
+from parallelrun_provisioner.engines.kubernetes.access import ApiAccess
 
 _TIMEOUT_S: Final = 20.0
 _PAGE: Final = 500
@@ -20,7 +20,7 @@ _REFUSED: Final = frozenset({400, 403, 404, 405, 413, 422})
 class Api:
     """The Pods of one namespace, and who owns them."""
 
-    def __init__(self, access: Access, namespace: str) -> None:
+    def __init__(self, access: ApiAccess, namespace: str) -> None:
         self._access = access
         self._namespace = f"/api/v1/namespaces/{quote(namespace, safe='')}"
         self._pods = f"{self._namespace}/pods"

@@ -6,15 +6,15 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from parallelrun_core.untrusted.sanitize import in_one_line
-from parallelrun_provisioner.engines.interface import EngineNode, Standing
+from parallelrun_provisioner.engines.interface import EngineNode, NodeStanding
 from parallelrun_provisioner.engines.kubernetes.pod import IMAGE
 
 _STANDING: Final = {
-    "Pending": Standing.PENDING,
-    "Running": Standing.RUNNING,
-    "Succeeded": Standing.ENDED,
-    "Failed": Standing.ENDED,
-    "Unknown": Standing.RUNNING,  # its machine doesn't answer: the node may go on working
+    "Pending": NodeStanding.PENDING,
+    "Running": NodeStanding.RUNNING,
+    "Succeeded": NodeStanding.ENDED,
+    "Failed": NodeStanding.ENDED,
+    "Unknown": NodeStanding.RUNNING,  # its machine doesn't answer: the node may go on working
 }
 # Of the status of a Pod: of the kubelet, the scheduler and the controllers, in releases from 1.20 on.
 _TAKEN: Final = frozenset({"Evicted", "Preempting", "Preempted", "NodeLost", "NodeShutdown", "Shutdown", "Terminated"})
@@ -24,8 +24,8 @@ _MOST: Final = 500
 def node_of(pod: Mapping[str, Any]) -> EngineNode:
     """The node that a Pod is."""
     status = pod.get("status", {})
-    standing = _STANDING.get(status.get("phase", "Pending"), Standing.RUNNING)
-    ended = _of_container(status, "terminated") if standing is Standing.ENDED else {}
+    standing = _STANDING.get(status.get("phase", "Pending"), NodeStanding.RUNNING)
+    ended = _of_container(status, "terminated") if standing is NodeStanding.ENDED else {}
     return EngineNode(
         launch_id=pod["metadata"]["name"],
         standing=standing,
@@ -33,12 +33,12 @@ def node_of(pod: Mapping[str, Any]) -> EngineNode:
         words=in_one_line(_words(status, standing, ended))[:_MOST],
         exit_code=ended.get("exitCode"),
         ends_at=None,
-        was_preempted=standing is Standing.ENDED and _was_taken(status),
+        was_preempted=standing is NodeStanding.ENDED and _was_taken(status),
     )
 
 
-def _words(status: Mapping[str, Any], standing: Standing, ended: Mapping[str, Any]) -> str:
-    if standing is Standing.ENDED:
+def _words(status: Mapping[str, Any], standing: NodeStanding, ended: Mapping[str, Any]) -> str:
+    if standing is NodeStanding.ENDED:
         pod_words = _joined(status.get("reason"), status.get("message"))
         if ended.get("exitCode") == 0 and not pod_words:
             return ""
@@ -46,7 +46,7 @@ def _words(status: Mapping[str, Any], standing: Standing, ended: Mapping[str, An
         return "; ".join(
             filter(None, (pod_words, _joined(ended.get("reason"), code, _last_line(ended.get("message")))))
         )
-    if standing is Standing.PENDING:
+    if standing is NodeStanding.PENDING:
         waiting = _of_container(status, "waiting")
         return _joined(waiting.get("reason"), waiting.get("message")) or _unmet(status.get("conditions") or ())
     return _joined(status.get("reason"), status.get("message"))

@@ -11,7 +11,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 from parallelrun_provisioner.policy.images import is_allowed
 
 
-class Claim(NamedTuple):
+class VolumeClaim(NamedTuple):
     """A volume, by its claim, in a node."""
 
     name: str
@@ -19,7 +19,7 @@ class Claim(NamedTuple):
     is_read_only: bool
 
     @classmethod
-    def parse(cls, text: str) -> Claim:
+    def parse(cls, text: str) -> VolumeClaim:
         """Parse `CLAIM:TARGET`, or `CLAIM:TARGET:ro`.
 
         Raises:
@@ -75,12 +75,12 @@ class KubernetesSettings(BaseSettings):
     @classmethod
     def _claims(cls, value: str) -> str:
         for each in words(value):
-            Claim.parse(each)
+            VolumeClaim.parse(each)
         return value
 
     @property
-    def claims(self) -> list[Claim]:
-        return [Claim.parse(each) for each in words(self.volumes)]
+    def claims(self) -> list[VolumeClaim]:
+        return [VolumeClaim.parse(each) for each in words(self.volumes)]
 
     def allows(self, image: str) -> bool:
         """Return whether nodes may be of this image."""

@@ -14,7 +14,7 @@ from parallelrun_provisioner.engines.slurm.words import error_in_words
 _TIMEOUT_S: Final = 20.0
 
 
-class CommandFailed(EngineError):
+class SlurmCommandFailed(EngineError):
     """The command has ended with an error; its text is Slurm's."""
 
 
@@ -44,5 +44,5 @@ def run(command: str, arguments: Sequence[str], *, stdin: str = "", variables: M
         why = f"{command} can't be run: {error.strerror}; Slurm's commands must be on the provisioner's PATH"
         raise EngineError(why) from error
     if done.returncode != 0:
-        raise CommandFailed(error_in_words(done.stderr) or f"{command} has ended with code {done.returncode}")
+        raise SlurmCommandFailed(error_in_words(done.stderr) or f"{command} has ended with code {done.returncode}")
     return done.stdout

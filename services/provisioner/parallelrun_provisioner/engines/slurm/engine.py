@@ -21,10 +21,10 @@ from parallelrun_provisioner.engines.interface import (
     EngineError,
     EngineNode,
     LaunchRefused,
-    Standing,
+    NodeStanding,
 )
 from parallelrun_provisioner.engines.slurm import batch
-from parallelrun_provisioner.engines.slurm.commands import CommandFailed, run
+from parallelrun_provisioner.engines.slurm.commands import SlurmCommandFailed, run
 from parallelrun_provisioner.engines.slurm.listing import FORMAT, TIMES, Job, jobs_in, nodes_of
 from parallelrun_provisioner.engines.slurm.words import may_pass
 
@@ -62,7 +62,7 @@ class Engine:
             raise EngineError(f"{self._folder} can't be written: {error.strerror}") from error
         try:
             run("sbatch", self._arguments(launch), stdin=self._script(launch))
-        except CommandFailed as error:
+        except SlurmCommandFailed as error:
             if may_pass(str(error)):
                 raise
             raise LaunchRefused(str(error)) from error
@@ -70,7 +70,7 @@ class Engine:
     def nodes(self) -> Sequence[EngineNode]:
         """The nodes of all jobs that Slurm has not forgotten."""
         jobs = self._jobs()
-        live = {job.id for job in jobs if job.standing is not Standing.ENDED}
+        live = {job.id for job in jobs if job.standing is not NodeStanding.ENDED}
         self._told_at = {number: at for number, at in self._told_at.items() if number in live}
         failed = {job.name for job in jobs if job.state == "FAILED"}
         self._logs = {name: self._logs.get(name) or self._end_of_log(name) for name in failed}
@@ -83,9 +83,9 @@ class Engine:
         now = time.monotonic()
         signalled, canceled = [], []
         for job in self._jobs(launch_ids):
-            if job.standing is Standing.RUNNING and now - self._told_at.setdefault(job.id, now) < _PATIENCE_S:
+            if job.standing is NodeStanding.RUNNING and now - self._told_at.setdefault(job.id, now) < _PATIENCE_S:
                 signalled.append(str(job.id))
-            elif job.standing is not Standing.ENDED:
+            elif job.standing is not NodeStanding.ENDED:
                 canceled.append(str(job.id))
         # The agent alone: Slurm would send its signal to the workers, too, in the middle of a mini-batch.
         self._cancel(signalled, "--batch", "--signal=TERM")
@@ -136,7 +136,7 @@ class Engine:
             run("scancel", ["--quiet", *how, *ids[begin : begin + _AT_ONCE]])
 
     def _with_log(self, node: EngineNode) -> EngineNode:
-        end = self._logs.get(node.launch_id, "") if node.standing is Standing.ENDED else ""
+        end = self._logs.get(node.launch_id, "") if node.standing is NodeStanding.ENDED else ""
         return replace(node, words=f"{node.words}; the end of its log: {end}") if end else node
 
     def _end_of_log(self, name: str) -> str:

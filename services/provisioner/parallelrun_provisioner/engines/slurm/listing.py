@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from parallelrun_core.computes.launch import compute_of
-from parallelrun_provisioner.engines.interface import EngineNode, Standing
+from parallelrun_provisioner.engines.interface import EngineNode, NodeStanding
 from parallelrun_provisioner.engines.slurm.words import ENDED, WANTED_BY_SLURM, end_in_words, wait_in_words
 
 FORMAT: Final = "%A|%T|%e|%r|%j|%k"
@@ -33,12 +33,12 @@ class Job:
     ends_at: float | None
 
     @property
-    def standing(self) -> Standing:
+    def standing(self) -> NodeStanding:
         """The standing by Slurm's state; of a state that this release doesn't know: running, so that nobody takes its
         place."""
         if self.state in ENDED:
-            return Standing.ENDED
-        return Standing.PENDING if self.state in _WAITING else Standing.RUNNING
+            return NodeStanding.ENDED
+        return NodeStanding.PENDING if self.state in _WAITING else NodeStanding.RUNNING
 
 
 def jobs_in(text: str, *, mark: str, compute: str) -> list[Job]:
@@ -57,7 +57,7 @@ def nodes_of(jobs: Iterable[Job]) -> list[EngineNode]:
     chosen: dict[str, Job] = {}
     for job in jobs:
         before = chosen.get(job.name)
-        if before is None or before.standing is Standing.ENDED:
+        if before is None or before.standing is NodeStanding.ENDED:
             chosen[job.name] = job
     return [_node(job) for job in chosen.values()]
 
@@ -65,16 +65,16 @@ def nodes_of(jobs: Iterable[Job]) -> list[EngineNode]:
 def _node(job: Job) -> EngineNode:
     standing = job.standing
     words = ""
-    if standing is Standing.PENDING:
+    if standing is NodeStanding.PENDING:
         words = wait_in_words(job.reason)
-    elif standing is Standing.ENDED:
+    elif standing is NodeStanding.ENDED:
         words = end_in_words(job.state, job.reason)
     return EngineNode(
         launch_id=job.name,
         standing=standing,
         words=words,
         exit_code=0 if job.state == "COMPLETED" else None,
-        ends_at=job.ends_at if standing is Standing.RUNNING else None,
+        ends_at=job.ends_at if standing is NodeStanding.RUNNING else None,
         was_preempted=job.state in WANTED_BY_SLURM,
     )
 

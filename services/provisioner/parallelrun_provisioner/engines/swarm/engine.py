@@ -14,7 +14,7 @@ from parallelrun_provisioner.engines.docker.client import Connection, post, shor
 from parallelrun_provisioner.engines.docker.container import CLUSTER, COMPUTE, IMAGE, LAUNCH
 from parallelrun_provisioner.engines.docker.fetching import read_login
 from parallelrun_provisioner.engines.docker.settings import DockerSettings
-from parallelrun_provisioner.engines.interface import EngineEnvironment, EngineNode, LaunchRefused, Standing
+from parallelrun_provisioner.engines.interface import EngineEnvironment, EngineNode, LaunchRefused, NodeStanding
 from parallelrun_provisioner.engines.swarm.service import service
 
 _ENDED: Final = frozenset({"complete", "failed", "rejected", "shutdown", "orphaned", "remove"})
@@ -108,18 +108,18 @@ def _secret_id(client: Any, name: str) -> str:
 
 def _node(launch_id: str, task: dict[str, Any] | None) -> EngineNode:
     if task is None:
-        return EngineNode(launch_id=launch_id, standing=Standing.PENDING)
+        return EngineNode(launch_id=launch_id, standing=NodeStanding.PENDING)
     status = task["Status"]
     words = shortened(status.get("Err") or status.get("Message") or status["State"])
     if status["State"] == "running":
-        return EngineNode(launch_id=launch_id, standing=Standing.RUNNING)
+        return EngineNode(launch_id=launch_id, standing=NodeStanding.RUNNING)
     if status["State"] not in _ENDED:
-        return EngineNode(launch_id=launch_id, standing=Standing.PENDING, words=words)
+        return EngineNode(launch_id=launch_id, standing=NodeStanding.PENDING, words=words)
     code = status.get("ContainerStatus", {}).get("ExitCode")
     is_over = status["State"] == "complete"
     return EngineNode(
         launch_id=launch_id,
-        standing=Standing.ENDED,
+        standing=NodeStanding.ENDED,
         words="" if is_over else words,
         exit_code=code if is_over or code else None,
         was_preempted=status["State"] in _TAKEN,
