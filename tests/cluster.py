@@ -219,6 +219,7 @@ class Cluster:
         return self._submit(self.code(script), {"command": command, **settings})
 
     def _submit(self, code: Path, document: dict[str, object]) -> str:
+        owner = str(document.pop("owner", ""))
         spec = JobSpec.parse(document)
         job_id, now = new_job_id(), time.time()
         record = JobRecord(
@@ -226,6 +227,7 @@ class Cluster:
             submitted=now,
             code=snapshots.snapshot_folder(code, code_store(self.root)),
             spec=spec.model_dump(mode="json"),
+            owner=owner,
         )
         self.folder(job_id).create(record)
         self.registry.add_job(job_id, submitted=now)

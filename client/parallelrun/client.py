@@ -25,6 +25,7 @@ from parallelrun.pictures import Pictures
 from parallelrun.schedules import Schedules
 from parallelrun.tokens import Tokens
 from parallelrun.transport import RetryPolicy, Transport
+from parallelrun.usage import Usage
 from parallelrun.which_server import server_to_use
 
 
@@ -63,6 +64,7 @@ class Client:
         self.batch_endpoints = BatchEndpoints(self._transport)
         self.batch_deployments = BatchDeployments(self._transport)
         self.tokens = Tokens(self._transport)
+        self.usage = Usage(self._transport)
         self.admin = Admin(self._transport)
         self.data = self.assets("data")
         self.models = self.assets("model")

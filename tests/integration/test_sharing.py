@@ -7,6 +7,7 @@ import textwrap
 import pytest
 
 from parallelrun_core.store.registry import Registry
+from parallelrun_core.store.usage import Usage
 from parallelrun_core.wire.states import JobState
 from tests.cluster import Cluster
 
@@ -36,6 +37,15 @@ def check_a_small_job_behind_a_long_one(without: str = "") -> None:
         assert cluster.logged("node000", "worker_taken_back") >= 1
         registry.move(long, JobState.CANCELED)
         cluster.result(long)
+
+
+def test_the_use_of_owners_is_on_record_and_counts() -> None:
+    with Cluster(nodes=1, slots=2) as cluster:
+        for owner in ("anna", "bert"):
+            cluster.submit(LONG, inputs=cluster.files(100), mini_batch_size=1, owner=owner)
+        usage = Usage(cluster.redis)
+        cluster.until(lambda: {week.owner for week in usage.weeks()} == {"anna", "bert"}, "it is reported", 120)
+        assert all(week.used.slot_s > 1 for week in usage.weeks())
 
 
 def test_a_small_job_does_not_wait_for_a_long_one() -> None:

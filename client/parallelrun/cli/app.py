@@ -33,6 +33,7 @@ from parallelrun.cli.run import run_command
 from parallelrun.cli.schedule import schedule
 from parallelrun.cli.token import token
 from parallelrun.cli.tune import tune_command
+from parallelrun.cli.usage import usage
 from parallelrun_core.names.assets import CODE, kinds
 
 app = typer.Typer(
@@ -62,6 +63,7 @@ app.add_typer(node, name="node")
 app.add_typer(compute, name="compute")
 app.add_typer(datastore, name="datastore")
 app.add_typer(token, name="token")
+app.command("usage")(usage)
 app.add_typer(admin, name="admin")
 for kind in sorted(set(kinds()) - {CODE}, key=("data", "model", "environment", "component", *kinds()).index):
     group = commands_for(kind)

@@ -16,7 +16,7 @@ from parallelrun.models.jobs import (
     StepOf,
 )
 from parallelrun.models.nodes import Compute, ComputeNode, ComputeStatus, Node
-from parallelrun.models.people import NewToken, Token
+from parallelrun.models.people import NewToken, Token, UsageOfWeek
 from parallelrun.models.retention import ClusterUsage, JobUsage, RemovedKind, Sweep
 from parallelrun_core.wire.progress import Progress
 
@@ -48,4 +48,5 @@ __all__ = [
     "StepOf",
     "Sweep",
     "Token",
+    "UsageOfWeek",
 ]

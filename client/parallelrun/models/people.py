@@ -26,3 +26,15 @@ class NewToken(Token, kw_only=True, frozen=True):
 
     token: str
     """Its text, which nobody can show again."""
+
+
+class UsageOfWeek(msgspec.Struct, kw_only=True, frozen=True):
+    """The use of slots and GPUs by a person in a week."""
+
+    week: str
+    """The week by ISO 8601, in UTC: `2026-W48`."""
+    owner: str = ""
+    """The name of a token; empty: whoever runs the server."""
+    slot_hours: float = 0.0
+    gpu_hours: float = 0.0
+    cost: float = 0.0

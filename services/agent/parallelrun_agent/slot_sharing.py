@@ -24,6 +24,7 @@ from parallelrun_agent.policy.fair_share import (
     to_take_back,
 )
 from parallelrun_agent.policy.worker import Worker
+from parallelrun_core.store.usage import Used
 
 WORKS_AT_LEAST: Final = 10.0
 """A worker is taken back only after it has worked for so many times what its start took."""
@@ -60,8 +61,8 @@ class SlotSharing:
     slots: int
     gpus: int = 0
     available: Callable[[], int | None] = available_bytes
-    used: dict[str, float] = field(default_factory=dict)
-    """Slot-seconds of each owner since they were last reported."""
+    used: dict[str, Used] = field(default_factory=dict)
+    """The use of each owner since it was last reported."""
     favours: Mapping[str, float] = field(default_factory=dict)
     """Factors on the equal parts of owners, by what they have used of late."""
     _standings: dict[str, _Standing] = field(default_factory=dict)
@@ -174,6 +175,16 @@ class SlotSharing:
     def _free(self, jobs: Sequence[NodeJob]) -> int:
         return self.slots - sum(max(0, len(job.workers) - job.slots_beyond) for job in jobs)
 
+    def _add_use(self, job: NodeJob, elapsed_s: float) -> None:
+        before = self.used.get(job.owner, Used())
+        on_gpus = min(self.gpus, len(job.workers) / job.workers_per_gpu)
+        self.used[job.owner] = Used(before.slot_s + elapsed_s * len(job.workers), before.gpu_s + elapsed_s * on_gpus)
+
+    def take_used(self) -> dict[str, Used]:
+        """The use that is to be reported; nothing while all jobs are those of whoever runs the server."""
+        used, self.used = self.used, {}
+        return used if any(used) else {}
+
     def _free_for(self, job: NodeJob, jobs: Sequence[NodeJob]) -> int:
         """Free slots, and on a node with GPUs no more than there are GPUs for: one more worker would have none."""
         free = self._free(jobs)
@@ -203,7 +214,7 @@ class SlotSharing:
             standing.init_s = max((worker.init_s for worker in job.workers), default=0.0) or standing.init_s
             _count_one(standing, len(job.workers), elapsed_s, now)
             held_by[job.owner] += len(job.workers)
-            self.used[job.owner] = self.used.get(job.owner, 0.0) + elapsed_s * len(job.workers)
+            self._add_use(job, elapsed_s)
         for owner, held in held_by.items():
             _count_one(self._owners.setdefault(owner, _Standing(seen_at=now)), held, elapsed_s, now)
         present = {job.job_id for job in jobs}

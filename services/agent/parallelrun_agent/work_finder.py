@@ -2,24 +2,32 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, Final
 
 from parallelrun_agent.node_context import NodeContext
 from parallelrun_agent.node_job import NodeJob, OtherCompute
+from parallelrun_agent.policy.fair_share import favours_of
 from parallelrun_agent.policy.worker import NEVER
 from parallelrun_agent.settings import AgentSettings
 from parallelrun_agent.slot_sharing import SlotSharing
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.unreadable import UNREADABLE, SkippedJobs
 from parallelrun_core.service.pacing import Every
+from parallelrun_core.service.telemetry import logger
+from parallelrun_core.store.errors import NoPermissionError
 from parallelrun_core.store.registry import FOR_OTHERS, Registry
+from parallelrun_core.store.usage import Usage
 from parallelrun_core.wire.states import JobState
 
 if TYPE_CHECKING:
     from parallelrun_core.store.connection import Redis
 
+log = logger()
+
 ANYWAY_S: Final = 0.25
 """How often a node without room polls nevertheless: a job that it works for may have ended."""
+_REPORT_USE_S: Final = 10.0
 _DROWSY_AFTER_S = 5.0
 _DROWSY_S = 0.2
 _JOIN_AGAIN_S = 1.0
@@ -39,6 +47,8 @@ class WorkFinder:
         self._context = context
         self._jobs = jobs
         self._sharing = SlotSharing(settings.node, settings.slots, len(context.gpus.devices))
+        self._usage: Usage | None = Usage(redis)
+        self._reports_use = Every(_REPORT_USE_S)
         self._skipped = SkippedJobs(settings.root)
         self._join_at: dict[str, float] = {}
         """When to try again to join jobs of which something could not be read or created."""
@@ -103,7 +113,23 @@ class WorkFinder:
                 jobs.append(job)
                 waiting[job_id] = max(0, ready)
         self._sharing.share(jobs, waiting, max((each.sessions for each in active), default=0), now)
+        if self._reports_use.is_due(now):
+            self._report_use()
         self._poll_at = now + self._interval_s(now)  # sooner than it was, if there is work now
+
+    def _report_use(self) -> None:
+        """Add what owners have used here, and learn what they have used everywhere of late."""
+        used = self._sharing.take_used()
+        if not used or self._usage is None:
+            return
+        try:
+            of_all = self._usage.add(used, now=time.time())
+        except NoPermissionError:  # of an earlier release: slots are shared without it
+            log.warning("usage_not_reported", hint="write the users of Redis anew: parallelrun redis-acl")
+            self._usage = None
+            return
+        present = {job.owner for job in self._jobs.values()}
+        self._sharing.favours = favours_of({owner: each for owner, each in of_all.items() if owner in present})
 
     def _join(self, job_id: str, now: float) -> NodeJob | None:
         try:

@@ -44,6 +44,7 @@ from parallelrun_api.routes import (
     storage,
     tiles,
     tokens,
+    usage,
 )
 from parallelrun_api.studio.pages import Pages
 
@@ -83,8 +84,8 @@ def create_app(context: Context, token: Token, audit: Audit | None = None) -> Fa
     app.openapi = lambda: document(app)  # type: ignore[method-assign]
     modules = (
         jobs, drafts, previews, advice, reopening, removing, schedules, endpoints, events, mini_batches, tiles, files,
-        log_lines, metrics, storage, stacks, profiles, nodes, computes, datastores, assets, tokens, session, operations,
-        admin,
+        log_lines, metrics, storage, stacks, profiles, nodes, computes, datastores, assets, tokens, usage, session,
+        operations, admin,
     )  # fmt: skip
     for module in modules:
         is_open = module in (session, operations)

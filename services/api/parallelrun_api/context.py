@@ -44,6 +44,7 @@ from parallelrun_core.store.job_views import JobViews
 from parallelrun_core.store.nodes import NodeRegistry
 from parallelrun_core.store.provisioning import Provisioning
 from parallelrun_core.store.registry import Registry
+from parallelrun_core.store.usage import Usage
 
 if TYPE_CHECKING:
     from parallelrun_core.store.connection import Redis
@@ -78,6 +79,7 @@ class Context:
     connections: Connections
     operators: Operators
     access: Access
+    usage: Usage
     folder_names: FolderNames = field(default_factory=FolderNames)
     long_lists: ConcurrencyLimiter = field(default_factory=partial(ConcurrencyLimiter, at_once=2, waiting=8))
     """Lists of what may be any number of files or mini-batches."""
@@ -169,6 +171,7 @@ def build_context(settings: ApiSettings) -> Context:
         connections=connections,
         operators=Operators(settings.operator_names),
         access=Access(settings.root),
+        usage=Usage(client),
     )
 
 

@@ -41,6 +41,10 @@ class ApiSettings(SealsComputes):
     visibility: Literal["all", "own"] = "all"
     """Jobs, schedules and endpoints that people see who have tokens that this server has made: `all`, of which they
     change their own, or only their `own`. The scope `admin` sees and changes everything."""
+    cost_per_slot_hour: float = Field(default=0.0, ge=0, allow_inf_nan=False)
+    """Price of an hour of a worker, in any currency, for the use of the cluster by week and person."""
+    cost_per_gpu_hour: float = Field(default=0.0, ge=0, allow_inf_nan=False)
+    """Price of an hour of a GPU, likewise."""
     insecure: bool = False
     """Require no token: everybody on this machine can run code as this user. Only with a loopback address."""
     allowed_roots: str = ""

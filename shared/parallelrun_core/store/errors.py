@@ -11,8 +11,9 @@ from typing import Any, Final
 
 import redis
 from redis import RedisError
+from redis.exceptions import NoPermissionError
 
-__all__ = ["CONNECTION_ERRORS", "RedisError", "ServerReplaced", "ServerUnable", "TellingParser"]
+__all__ = ["CONNECTION_ERRORS", "NoPermissionError", "RedisError", "ServerReplaced", "ServerUnable", "TellingParser"]
 
 CONNECTION_ERRORS: Final = (redis.ConnectionError, redis.TimeoutError)
 """Redis is away or unable to work for now: try again later. Any other `RedisError` is a bug."""

@@ -44,6 +44,12 @@ COMPUTES: Final = PREFIX + "computes"
 NODES_STACKS: Final = PREFIX + "nodes:stacks"
 """hash with a time to live: job → JSON of the last request that nodes show where its workers are."""
 
+USAGE: Final = PREFIX + "usage"
+"""hash: owner → slot-seconds of late, and when they were that, in seconds since the epoch."""
+
+USAGE_WEEKS: Final = PREFIX + "usage:weeks"
+"""hash: `WEEK slots OWNER` or `WEEK gpus OWNER` → seconds used in that week."""
+
 KNOWN: Final = PREFIX + "known"
 """string: there once a master has claimed to check that Redis knows all jobs that have a folder."""
 

@@ -28,6 +28,8 @@ from parallelrun_core.store.keys import (
     NODES_STACKS,
     PREFIX,
     PROVISIONER,
+    USAGE,
+    USAGE_WEEKS,
     JobKeys,
 )
 
@@ -85,10 +87,10 @@ _RIGHTS: Final[dict[Role, _Rights]] = {
     ),
     # It runs next to the code of users: what it doesn't need is not there for them either.
     Role.AGENT: _Rights(
-        (f"{AGENTS}*", ACTIVE_JOBS, NODES, NODES_ALIVE, NODES_CHECK, NODES_DRAINING, NODES_STACKS),
+        (f"{AGENTS}*", ACTIVE_JOBS, NODES, NODES_ALIVE, NODES_CHECK, NODES_DRAINING, NODES_STACKS, USAGE, USAGE_WEEKS),
         f"{_CONNECTING} exists get hdel hexists hget hgetall hincrby hmget hset llen lpop lpush sismember xadd zadd "
         "zcard zrange zrangebyscore zrank zrem",
-        ("beat", "peek", "reassert", "turn"),
+        ("beat", "peek", "reassert", "turn", "usage"),
     ),
     Role.CONCATENATOR: _Rights(
         (_ANY_JOB.job, _ANY_JOB.concatenating, _ANY_JOB.outcomes, _ANY_JOB.events, "rq:*"),

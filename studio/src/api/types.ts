@@ -1467,6 +1467,25 @@ export interface TrySpans {
   outcome: ("completed" | "failed" | "retried")[];
 }
 
+/** The use by week and person, the latest week first. */
+export interface UsageList {
+  items: UsageOfWeek[];
+}
+
+/** The use of slots and GPUs by a person in a week. */
+export interface UsageOfWeek {
+  /** The week by ISO 8601, in UTC. */
+  week: string;
+  /** The name of a token; empty: whoever runs the server. */
+  owner: string;
+  /** Hours of workers, from their start to their end: a worker occupies a slot. */
+  slot_hours: number;
+  /** Hours of GPUs that workers had. */
+  gpu_hours: number;
+  /** By `--cost-per-slot-hour` and `--cost-per-gpu-hour`. */
+  cost: number;
+}
+
 /** A worker. */
 export interface WorkerStacks {
   process: string;

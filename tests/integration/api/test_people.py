@@ -7,14 +7,18 @@ import json
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import httpx
 import pytest
 
 from parallelrun_core.folder.job_folder import JobFolder
+from parallelrun_core.store.usage import Usage, Used
 from tests.integration.api.conftest import Site
 from tests.integration.api.server import ApiServer
+
+if TYPE_CHECKING:
+    from redis import Redis
 
 pytestmark = pytest.mark.integration
 
@@ -251,3 +255,17 @@ def check_forged(redis_url: str, root: Path, *, without: str = "") -> None:
         accepted(operator.get("/v1/tokens"))  # all are read anew
         with client_of(server, "prt_forged") as mallory:
             assert mallory.get("/v1/jobs").status_code == 401
+
+
+def test_the_use_of_the_cluster_by_week_and_person(redis_url: str, redis: Redis, tmp_path: Path) -> None:
+    Usage(redis).add({"anna": Used(7200, 0), "=bert": Used(3600, 1800)}, now=1_795_750_000)
+    flags = ("--visibility", "own", "--cost-per-slot-hour", "0.5", "--cost-per-gpu-hour", "4")
+    with served(redis_url, tmp_path / "root", *flags) as server, ExitStack() as clients:
+        people = People(server, clients)
+        rows = people.operator.get("/v1/usage.csv").text.splitlines()
+        assert rows == [
+            "week,owner,slot_hours,gpu_hours,cost",
+            "2026-W48,'=bert,1.0,0.5,2.5",
+            "2026-W48,anna,2.0,0.0,1.0",
+        ]
+        assert [each["owner"] for each in accepted(people.anna.get("/v1/usage"))["items"]] == ["anna"]

@@ -45,6 +45,27 @@ class NewToken(Token):
     """Its text, which nobody can show again: the server stores a hash of it."""
 
 
+class UsageOfWeek(Answer):
+    """The use of slots and GPUs by a person in a week."""
+
+    week: str = Field(examples=["2026-W48"])
+    """The week by ISO 8601, in UTC."""
+    owner: str
+    """The name of a token; empty: whoever runs the server."""
+    slot_hours: float
+    """Hours of workers, from their start to their end: a worker occupies a slot."""
+    gpu_hours: float
+    """Hours of GPUs that workers had."""
+    cost: float
+    """By `--cost-per-slot-hour` and `--cost-per-gpu-hour`."""
+
+
+class UsageList(Answer):
+    """The use by week and person, the latest week first."""
+
+    items: list[UsageOfWeek]
+
+
 class TokenList(Answer):
     """The tokens that this server has made, by name."""
 

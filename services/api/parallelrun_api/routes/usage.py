@@ -1,0 +1,64 @@
+"""Use of the cluster by its people."""
+
+from __future__ import annotations
+
+import csv
+from io import StringIO
+from typing import Final
+
+from fastapi import APIRouter, Response
+
+from parallelrun_api.context import Ctx
+from parallelrun_api.http.answers import json_answer
+from parallelrun_api.models import UsageList, UsageOfWeek
+from parallelrun_api.people.person import CURRENT
+from parallelrun_api.routes.responses import content, problems
+from parallelrun_core.untrusted.sanitize import csv_cell
+
+router = APIRouter(prefix="/v1", tags=["tokens"])
+
+_CSV: Final = "text/csv; charset=utf-8"
+_HOUR_S: Final = 3600.0
+_COLUMNS: Final = ("week", "owner", "slot_hours", "gpu_hours", "cost")
+
+
+@router.get("/usage", summary="Get the use of the cluster", response_model=UsageList, responses=problems())
+def get_usage(context: Ctx) -> Response:
+    """The use of slots and GPUs by week and person, the latest week first, since the first job that had an owner. Where
+    people see only what is their own, only theirs."""
+    return json_answer(UsageList(items=_usage(context)))
+
+
+@router.get(
+    "/usage.csv",
+    summary="Get the use of the cluster as CSV",
+    response_class=Response,
+    responses={**content("text/csv", "A line for each week and person."), **problems()},
+)
+def get_usage_csv(context: Ctx) -> Response:
+    """Return the same for a spreadsheet."""
+    text = StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(_COLUMNS)
+    for each in _usage(context):
+        writer.writerow([each.week, csv_cell(each.owner), each.slot_hours, each.gpu_hours, each.cost])
+    return Response(text.getvalue(), headers={"Cache-Control": "no-store"}, media_type=_CSV)
+
+
+def _usage(context: Ctx) -> list[UsageOfWeek]:
+    person, settings = CURRENT.get(), context.settings
+    items = []
+    for week, owner, used in context.usage.weeks():
+        if person.may_see(owner):
+            slot_hours, gpu_hours = used.slot_s / _HOUR_S, used.gpu_s / _HOUR_S
+            cost = slot_hours * settings.cost_per_slot_hour + gpu_hours * settings.cost_per_gpu_hour
+            items.append(
+                UsageOfWeek(
+                    week=week,
+                    owner=owner,
+                    slot_hours=round(slot_hours, 4),
+                    gpu_hours=round(gpu_hours, 4),
+                    cost=round(cost, 4),
+                )
+            )
+    return items
