@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import csv
-import sys
 from typing import Annotated
 
 import typer
 
-from parallelrun.cli.output import Format, FormatOption
+from parallelrun.cli.output import FormatOption, OutputFormat
 from parallelrun.cli.server import Token, Url, connect
-
-_COLUMNS = ("week", "owner", "slot_hours", "gpu_hours", "cost")
 
 
 def usage(
     *,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV.")] = False,
-    form: FormatOption = Format.TABLE,
+    form: FormatOption = OutputFormat.TABLE,
     url: Url = "",
     token: Token = "",
 ) -> None:
@@ -28,11 +24,9 @@ def usage(
     with connect(url, token) as client:
         weeks = client.usage.list()
     if as_csv:
-        writer = csv.writer(sys.stdout, lineterminator="\n")
-        writer.writerow(_COLUMNS)
-        writer.writerows(
-            [each.week, csv_cell(each.owner), each.slot_hours, each.gpu_hours, each.cost] for each in weeks
-        )
+        print("week,owner,slot_hours,gpu_hours,cost")
+        for each in weeks:
+            print(f"{each.week},{csv_cell(each.owner)},{each.slot_hours},{each.gpu_hours},{each.cost}")
         return
     show_list(
         weeks,
