@@ -138,11 +138,7 @@ def build_context(settings: ApiSettings) -> Context:
     schedules = ScheduleService(settings.root, submissions, checks, registry, names=assets.names)
     feeds = Feeds(EventStreams(settings.redis_login, wait_s=WAIT_S), jobs.has_ended)
     metrics = ServerMetrics()
-    metrics.watch(
-        ClusterCollector(
-            job_views, registry, nodes, settings.root, lambda: feeds.watchers, floor_bytes=settings.disk_floor_bytes
-        )
-    )
+    metrics.watch(ClusterCollector(job_views, registry, nodes, settings.root, lambda: feeds.watchers, floor=floor))
     limits = ConnectionLimits(
         most=most_connections(settings.max_connections), head_s=settings.head_seconds, stall_s=settings.stall_seconds
     )

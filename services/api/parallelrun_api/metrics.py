@@ -13,11 +13,13 @@ from prometheus_client import CollectorRegistry, Histogram, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from parallelrun_core.retention.report import last_report
 from parallelrun_core.store.connection import RedisError
 from parallelrun_core.wire.states import JobState, NodeState
 
 if TYPE_CHECKING:
     from parallelrun_api.http.connections import Connections
+    from parallelrun_core.folder.disk_floor import DiskFloor
     from parallelrun_core.store.job_views import JobViews
     from parallelrun_core.store.nodes import NodeGpu, NodeRegistry
     from parallelrun_core.store.registry import Registry
@@ -70,14 +72,14 @@ class ClusterCollector(Collector):
         root: Path,
         streams: Callable[[], int],
         *,
-        floor_bytes: int,
+        floor: DiskFloor,
     ) -> None:
         self._views = views
         self._registry = registry
         self._nodes = nodes
         self._root = root
         self._streams = streams
-        self._floor_bytes = floor_bytes
+        self._floor = floor
 
     def describe(self) -> Iterable[Any]:
         """Nothing: so that registering doesn't ask Redis."""
@@ -88,7 +90,10 @@ class ClusterCollector(Collector):
         yield _gauge(
             "parallelrun_disk_free_bytes", "Free space at the root folder.", shutil.disk_usage(self._root).free
         )
-        yield _gauge("parallelrun_disk_floor_bytes", "Free space below which nothing is accepted.", self._floor_bytes)
+        yield _gauge(
+            "parallelrun_disk_floor_bytes", "Free space below which nothing is accepted.", self._floor.least(self._root)
+        )
+        yield from self._of_retention()
         yield _gauge("parallelrun_event_streams", "Clients that watch a job.", self._streams())
         try:
             gauges = [*self._of_jobs(), *self._of_nodes()]
@@ -97,6 +102,18 @@ class ClusterCollector(Collector):
             gauges = []
         yield _gauge("parallelrun_redis_up", "Whether Redis answers.", int(bool(gauges)))
         yield from gauges
+
+    def _of_retention(self) -> Iterator[GaugeMetricFamily]:
+        """The last sweep; nothing before the first one."""
+        report = last_report(self._root)
+        if report is not None:
+            yield _gauge("parallelrun_sweep_timestamp_seconds", "Time of the last sweep of retention.", report.at)
+            yield _gauge("parallelrun_sweep_noticed_jobs", "Jobs that a rule will remove.", len(report.notices))
+            removed = {kind: each.bytes for kind, each in report.removed.items()}
+            yield _gauges("parallelrun_sweep_removed_bytes", "Bytes that the last sweep removed.", "kind", removed)
+            yield _gauge("parallelrun_sweep_not_removed", "Folders that sweeps can't remove.", report.not_removed)
+            is_exceeded = int(bool(report.problem))
+            yield _gauge("parallelrun_retention_limit_exceeded", "Whether a limit can't be kept.", is_exceeded)
 
     def _of_jobs(self) -> Iterator[GaugeMetricFamily]:
         census = self._views.census(self._registry.active_jobs())

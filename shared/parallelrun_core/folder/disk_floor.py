@@ -21,6 +21,13 @@ class DiskFloor:
 
     least_bytes: int
 
+    def least(self, folder: Path) -> int:
+        """Return the floor of the volume of a folder, in bytes. Raises OSError."""
+        return self._of(os.statvfs(folder))
+
+    def _of(self, volume: os.statvfs_result) -> int:
+        return min(self.least_bytes, volume.f_blocks * volume.f_frsize // _PART)
+
     def problem(self, folder: Path) -> str:
         """Return what is wrong with the volume of a folder, for people; empty: it has room, or doesn't answer."""
         if not self.least_bytes:
@@ -30,7 +37,7 @@ class DiskFloor:
         except OSError:
             return ""
         free = volume.f_bavail * volume.f_frsize
-        least = min(self.least_bytes, volume.f_blocks * volume.f_frsize // _PART)
+        least = self._of(volume)
         if free >= least:
             return ""
         return f"the volume of the cluster has {_words(free)} free, less than the {_words(least)} that are to stay so"

@@ -17,6 +17,9 @@ from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
 from parallelrun_core.hosting.storage_metrics import StorageCollector
+from parallelrun_core.layout import retention_of
+from parallelrun_core.retention.report import Kind, SweepReport, write_report
+from parallelrun_core.retention.rules import Rules
 from parallelrun_core.storage.objects.meters import RequestCounts
 from parallelrun_core.store.nodes import NodeInfo, NodePressure, NodeRegistry
 from parallelrun_core.wire.states import NodeState
@@ -49,7 +52,9 @@ def rules() -> list[dict[str, Any]]:
     return list(group["rules"])
 
 
-def test_every_name_and_label_that_is_asked_for_is_told(api: httpx.Client, redis: Redis) -> None:
+def test_every_name_and_label_that_is_asked_for_is_told(api: httpx.Client, redis: Redis, root: Path) -> None:
+    retention_of(root).mkdir(exist_ok=True)
+    write_report(root, SweepReport(at=1.0, rules=Rules(), removed={"jobs": Kind(count=1, bytes=2)}))
     pressure = NodePressure(of="cgroup", cpu=0.25, io=0.5, memory=0.0)
     node = NodeInfo(
         node="a", session="a-1", host="h", pid=1, slots=4, busy=2, state=NodeState.READY, version="0.1.0",
