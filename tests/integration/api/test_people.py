@@ -265,7 +265,7 @@ def test_the_use_of_the_cluster_by_week_and_person(redis_url: str, redis: Redis,
         rows = people.operator.get("/v1/usage.csv").text.splitlines()
         assert rows == [
             "week,owner,slot_hours,gpu_hours,cost",
-            "2026-W48,'=bert,1.0,0.5,2.5",
-            "2026-W48,anna,2.0,0.0,1.0",
+            '2026-W48,"\'=bert",1.0,0.5,2.5',
+            '2026-W48,"anna",2.0,0.0,1.0',
         ]
         assert [each["owner"] for each in accepted(people.anna.get("/v1/usage"))["items"]] == ["anna"]
