@@ -6,7 +6,8 @@ with the job. Both begin with starting processes and importing pandas, and the j
 of one pass of pandas over the whole file.
 
 Measured are a plain CSV, and one with newlines in quoted fields, which the master has to scan. Parquet and JSON lines
-are read once for their figures.
+are read once for their figures. `looks` is the CPU time of reading with the looks for values that would change ÷ that
+without them (`table_looks.py`).
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from benchmarks import Size, data
 from benchmarks.jobs import Jobs, Run
 from benchmarks.measure import Comparison, Figures, Spread
 from benchmarks.memory import Peaks
+from benchmarks.table_looks import looks
 from parallelrun_core.folder.manifest import read_manifest
 from parallelrun_core.wire.message import Piece, decode, described_of
 
@@ -219,6 +221,9 @@ def main(size: Size) -> dict[str, object]:
     """Measure; returns what the last line says."""
     size_bytes, rounds = {"tiny": (2 << 20, 1), "quick": (200 << 20, 3), "full": (2_000_000_000, 7)}[size]
     last: dict[str, object] = {}
+    for kind, prefix in (("plain.csv", ""), ("quoted.csv", "quoted_"), ("rows.jsonl", "jsonl_")):
+        found_looks = looks(table(kind, size_bytes // 10) / kind, _STEPS[kind], 3 if size == "tiny" else 30)
+        last[f"{prefix}looks"] = f"{found_looks.median:.3f}"
     with Jobs(_SCRIPT, processes=_WORKERS) as jobs:
         for kind, prefix, smaller in (("plain.csv", "", 1), ("quoted.csv", "quoted_", 4)):
             found, about = _compare(jobs, kind, size_bytes // smaller, rounds)

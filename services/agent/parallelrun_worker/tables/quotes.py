@@ -10,6 +10,7 @@ from typing import NamedTuple
 from parallelrun_worker.data_warnings import DataWarning
 from parallelrun_worker.tables.records import Grammar
 
+_BLOCK = 1 << 18
 _QUOTE, _NEWLINE, _RETURN = ord('"'), ord("\n"), ord("\r")
 
 
@@ -25,10 +26,37 @@ class OpenQuotes(NamedTuple):
 
 def may_run_on(data: bytes, grammar: Grammar) -> bool:
     """Return whether a quote is not where it belongs: quickly, for a text whose fields may hold newlines."""
+    return b'"' in data and not _are_all_in_place(data, grammar) and _may_run_on(data, grammar)
+
+
+def _are_all_in_place(data: bytes, grammar: Grammar) -> bool:
+    """Return whether quotes that open a field, and those that close one, are beside delimiters, line ends or quotes.
+
+    Each second quote opens a field, or is the second of two that stand for one. What is looked at at once fits into a
+    processor's cache.
+    """
     import numpy as np
 
-    if not data or b'"' not in data:
-        return False
+    mark = grammar.delimiter.encode()
+    text = np.frombuffer(data, dtype=np.uint8)
+    count, last = 0, len(text) - 1
+    for start in range(0, len(text), _BLOCK):
+        quotes = np.flatnonzero(text[start : start + _BLOCK] == _QUOTE)
+        quotes += start
+        before = text[quotes[count % 2 :: 2] - 1]  # of the first byte, the last one: a text ends with a newline
+        after = text[np.minimum(quotes[1 - count % 2 :: 2] + 1, last)]
+        if not ((before == mark[-1]) | (before == _QUOTE) | (before == _NEWLINE)).all():
+            return False
+        if not ((after == mark[0]) | (after == _QUOTE) | (after == _NEWLINE) | (after == _RETURN)).all():
+            return False
+        count += len(quotes)
+    return count % 2 == 0
+
+
+def _may_run_on(data: bytes, grammar: Grammar) -> bool:
+    """Return whether a quoted field that holds a newline is followed by text, or a quote is nowhere closed."""
+    import numpy as np
+
     text = np.frombuffer(data, dtype=np.uint8)
     quotes = np.flatnonzero(text == _QUOTE)
     if len(quotes) % 2:

@@ -1,0 +1,41 @@
+"""What it costs to look for values that would change: CPU time of reading a table with these looks ÷ without them.
+
+One process reads the same range in turn as a job of our own form, and as jobs of earlier releases did, which had no
+rules for odd values. The ratios are of pairs, so that whatever else the machine does meets both alike.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+import time
+from pathlib import Path
+from typing import Any, Final
+
+from benchmarks.measure import Spread
+from parallelrun_core.intake.reading import read_job
+from parallelrun_core.mltable.plan import as_json, plan_inputs
+from parallelrun_worker.tables.table import Table
+
+_RANGE_BYTES: Final = 10 << 20
+
+
+def looks(path: Path, step: Any, rounds: int) -> Spread:
+    """The ratios of one file, of whose first 10 MB each round reads all records twice."""
+    document = {"entry_script": "e.py", "inputs": {"rows": {"path": str(path), "transformations": [step]}}}
+    (plan,) = plan_inputs(read_job(document).job)
+    plan.sample = [str(path)]
+    record: dict[str, Any] = json.loads(as_json([plan]))[0]
+    earlier = {**record, "read": {**record["read"], "has_exact_integers": False}}
+    with tempfile.TemporaryDirectory(prefix="parallelrun-looks-") as folder:
+        tables = [Table(each, f"{folder}/schema.0.json") for each in (record, earlier)]  # of the same types
+        for table in tables:
+            _seconds(table, path)
+        pairs = [[_seconds(table, path) for table in tables] for _ in range(rounds)]
+    return Spread.of(with_looks / without for with_looks, without in pairs)
+
+
+def _seconds(table: Table, path: Path) -> float:
+    began = time.process_time()
+    table.read([(str(path), 0, _RANGE_BYTES, False, -1)])
+    return time.process_time() - began
