@@ -155,6 +155,28 @@ def encodings(chance: random.Random) -> Iterator[Case]:
             yield text_case("4 encodings", chance, _drawn(chance, encoding=name, columns=columns, line_end="\n"))
 
 
+def code_pages(chance: random.Random) -> Iterator[Case]:
+    """Kind 4: text in UTF-8, of which the job says that it is in a code page."""
+    while True:
+        how = _drawn(chance, columns=("ints", "accents"), is_json=False, options={"encoding": "latin1"})
+        yield text_case("4 encodings", chance, how, "UTF-8 as latin1")
+
+
+def open_quotes(chance: random.Random) -> Iterator[Case]:
+    """Kind 11: a quote that opens a field is missing its end; another field has both."""
+    while True:
+        for multi_line in (False, True):
+            how = _drawn(chance, columns=("ints", "words"), is_json=False, line_end="\n")
+            how = replace(how, options={"support_multi_line": multi_line})
+            case = text_case("11 size", chance, how, f"open quote multi_line={multi_line}")
+            lines, rows = case.files["b.csv"].decode().split("\n"), case.rows["b.csv"]
+            at = chance.randrange(len(rows) - 2)
+            lines[at + 1] = f'{rows[at][0]},{rows[at][1]},"{rows[at][2]}'
+            lines[at + 2] = f'{rows[at + 1][0]},{rows[at + 1][1]},"{rows[at + 1][2]}"'
+            rows[at][2] = f'"{rows[at][2]}'
+            yield replace(case, files={**case.files, "b.csv": "\n".join(lines).encode()})
+
+
 def broken(chance: random.Random) -> Iterator[Case]:
     """Kind 5: a file among others is cut off, or one of its lines is bad."""
     while True:
@@ -220,7 +242,7 @@ def sizes(chance: random.Random) -> Iterator[Case]:
 
 KINDS: Final[tuple[tuple[Callable[[random.Random], Iterator[Case]], int], ...]] = (
     (ordinary, 40), (ordinary_delimiters, 12), (value_types, 48), (line_ends, 16), (encodings, 27), (broken, 12),
-    (litter, 24), (packed, 20), (headers, 18), (sizes, 9),
+    (litter, 24), (packed, 20), (headers, 18), (sizes, 9), (code_pages, 3), (open_quotes, 6),
 )  # fmt: skip
 """How many of each there are at least."""
 

@@ -15,6 +15,7 @@ from collections.abc import Callable
 import pytest
 
 from parallelrun_worker.tables import unpacking
+from parallelrun_worker.tables.crc32c import masked_crc32c
 from tests.unit.tables.cutting import Cut, folder_with
 
 pa = pytest.importorskip("pyarrow")
@@ -24,10 +25,23 @@ def snappy(content: bytes) -> bytes:
     return bytes(pa.Codec("snappy").compress(content))
 
 
+def checksum(content: bytes) -> bytes:
+    """The checksum of a chunk, bit by bit."""
+    crc = 0xFFFFFFFF
+    for byte in content:
+        crc ^= byte
+        for _ in range(8):
+            crc = crc >> 1 ^ (0x82F63B78 if crc & 1 else 0)
+    crc ^= 0xFFFFFFFF
+    return (((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF).to_bytes(4, "little")
+
+
 def framed_snappy(content: bytes) -> bytes:
     parts = [content[at : at + 300] for at in range(0, len(content), 300)]
-    chunks = [(0, snappy(part)) if number % 2 == 0 else (1, part) for number, part in enumerate(parts)]
-    body = b"".join(bytes([kind]) + (len(part) + 4).to_bytes(3, "little") + b"crc!" + part for kind, part in chunks)
+    body = b""
+    for number, part in enumerate(parts):
+        packed = part if number % 2 else snappy(part)
+        body += bytes([number % 2]) + (len(packed) + 4).to_bytes(3, "little") + checksum(part) + packed
     return b"\xff\x06\0\0sNaPpY" + body
 
 
@@ -82,6 +96,23 @@ def test_compressed_json_lines_are_read_exactly(compression: str) -> None:
     for size in SIZES:
         content = PACKERS[compression](text.encode())
         assert Cut(folder_with({"a.jsonl": content, "b": text}), ["read_json_lines"], size).rows() == ROWS * 2
+
+
+@pytest.mark.parametrize("at", [20, 1200])
+def test_framed_snappy_with_another_byte_is_refused_by_its_checksum(at: int) -> None:
+    packed = bytearray(framed_snappy(CSV.encode()))
+    chunk = packed.index(b"\x01", at)  # of the second or a later chunk, which is stored as it is
+    while packed[chunk + 1 : chunk + 4] != (304).to_bytes(3, "little"):
+        chunk = packed.index(b"\x01", chunk + 1)
+    packed[chunk + 50] ^= 1
+    with pytest.raises(ValueError, match="the checksum of a chunk is another one"):
+        unpacking.unpack(bytes(packed), "snappy")
+
+
+@pytest.mark.parametrize("length", [0, 1, 63, 64, 65, 128, 129, 1000, 5000, 65536])
+def test_checksum_of_snappy_is_that_of_its_definition(length: int) -> None:
+    content = random.Random(length).randbytes(length)
+    assert masked_crc32c(content).to_bytes(4, "little") == checksum(content)
 
 
 @pytest.mark.parametrize("pack", [hadoop_snappy, snappy, framed_snappy])

@@ -13,6 +13,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from parallelrun_worker.tables.crc32c import masked_crc32c
 from parallelrun_worker.tables.elsewhere import Elsewhere
 
 LIMIT_BYTES = 64 << 20
@@ -134,10 +135,11 @@ def _framed_snappy(packed: bytes, limit: int) -> Iterator[bytes]:
         data = packed[at + 8 : at + 4 + length]
         if at + 4 + length > len(packed):
             raise EOFError("its last chunk is not whole")
-        if kind == 0:
-            yield _raw_snappy(data, limit)
-        elif kind == 1:
-            yield data
+        if kind <= 1:
+            content = data if kind else _raw_snappy(data, limit)
+            if len(content) <= limit and masked_crc32c(content) != int.from_bytes(packed[at + 4 : at + 8], "little"):
+                raise EOFError("the checksum of a chunk is another one")
+            yield content
         elif kind < 0x80:
             raise EOFError(f"a chunk of the unknown kind {kind}")
         at += 4 + length
