@@ -189,6 +189,14 @@ def test_parts_for_inputs_that_are_not_given_are_left_out() -> None:
     assert printed(command, inputs={"limit": 5}) == ["a", "--limit", "5"]
 
 
+@pytest.mark.parametrize("shell", SHELLS)
+def test_a_value_in_its_variable_is_one_word_and_runs_nothing(shell: str) -> None:
+    """As docs/job-spec.md advises for values that others give; in the text it is what Azure ML makes of it."""
+    inputs = {"rate": {"value": HOSTILE}}
+
+    assert said('printf "<%s>" "$AZURE_ML_INPUT_rate"', shell, inputs=inputs) == f"<{HOSTILE}>"
+
+
 def test_a_secret_is_a_variable_and_its_value_in_no_command() -> None:
     given = {"PASSWORD": {"env": "PASSWORD"}}
     command = "printf '%s\\n' ${{secrets.password}} \"${{secrets.PASSWORD}}.\" '${{secrets.PASSWORD}}'"
