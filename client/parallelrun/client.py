@@ -18,6 +18,7 @@ from parallelrun.batch_endpoints import BatchDeployments, BatchEndpoints
 from parallelrun.computes import Computes
 from parallelrun.datastores import Datastores
 from parallelrun.jobs import Jobs
+from parallelrun.limits import Limits
 from parallelrun.logs import JobLogs
 from parallelrun.nodes import Nodes
 from parallelrun.outputs import JobOutputs
@@ -60,6 +61,7 @@ class Client:
         self.nodes = Nodes(self._transport)
         self.computes = Computes(self._transport)
         self.datastores = Datastores(self._transport)
+        self.limits = Limits(self._transport)
         self.schedules = Schedules(self._transport)
         self.batch_endpoints = BatchEndpoints(self._transport)
         self.batch_deployments = BatchDeployments(self._transport)

@@ -26,6 +26,7 @@ from parallelrun.cli.exit_codes import ExitCode
 from parallelrun.cli.init import init
 from parallelrun.cli.interrupts import Terminated, raise_on_sigterm
 from parallelrun.cli.job import job
+from parallelrun.cli.limit import limit
 from parallelrun.cli.node import node
 from parallelrun.cli.plan import plan_command
 from parallelrun.cli.redis_acl import redis_acl
@@ -62,6 +63,7 @@ app.add_typer(batch_deployment, name="batch-deployment")
 app.add_typer(node, name="node")
 app.add_typer(compute, name="compute")
 app.add_typer(datastore, name="datastore")
+app.add_typer(limit, name="limit")
 app.add_typer(token, name="token")
 app.command("usage")(usage)
 app.add_typer(admin, name="admin")

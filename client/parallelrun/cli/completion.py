@@ -59,6 +59,11 @@ def datastores(ctx: typer.Context, incomplete: str) -> Offers:
     return _offered(ctx, incomplete, lambda client: ((each.name, each.location) for each in client.datastores.list()))
 
 
+def limits(ctx: typer.Context, incomplete: str) -> Offers:
+    """Offer the names of limits."""
+    return _offered(ctx, incomplete, lambda client: ((each.name, "") for each in client.limits.list()))
+
+
 def schedules(ctx: typer.Context, incomplete: str) -> Offers:
     """The names of schedules."""
     return _offered(ctx, incomplete, lambda client: ((each.name, "") for each in client.schedules.list()))

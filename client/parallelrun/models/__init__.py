@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from parallelrun.models.definitions import Asset, BatchDeployment, BatchEndpoint, Datastore, Fire, Schedule
+from parallelrun.models.definitions import Asset, BatchDeployment, BatchEndpoint, Datastore, Fire, RateLimit, Schedule
 from parallelrun.models.jobs import (
     Failure,
     Job,
@@ -41,6 +41,7 @@ __all__ = [
     "Node",
     "OutputFile",
     "Progress",
+    "RateLimit",
     "RemoteFile",
     "RemovedKind",
     "Schedule",

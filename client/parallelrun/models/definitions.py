@@ -21,6 +21,18 @@ class Datastore(msgspec.Struct, kw_only=True, frozen=True):
     """The fields as they were defined; there is no secret in them."""
 
 
+class RateLimit(msgspec.Struct, kw_only=True, frozen=True):
+    """A limit on calls of a service that somebody else runs, for all jobs together; None: no such limit."""
+
+    name: str
+    requests_per_minute: int | None = None
+    """Calls that begin in any minute."""
+    tokens_per_minute: int | None = None
+    """Tokens that the calls which begin in any minute have together."""
+    in_flight: int | None = None
+    """Calls that are made at the same time."""
+
+
 class Asset(msgspec.Struct, kw_only=True, frozen=True):
     """A version of an asset."""
 

@@ -13,6 +13,7 @@ from parallelrun_agent.heartbeats import Heartbeats
 from parallelrun_agent.loop import EventLoop
 from parallelrun_agent.node_context import NodeContext
 from parallelrun_agent.node_job import NodeJob
+from parallelrun_agent.permits.server import PermitServer
 from parallelrun_agent.redis_link import RedisLink
 from parallelrun_agent.settings import AgentSettings
 from parallelrun_agent.staging.place import StagePlace
@@ -50,7 +51,8 @@ class Agent:
         stage = StagePlace(settings.cache_folder, settings.stage_bytes)
         gpus = GpuPool(find_gpus(settings.gpus))
         python = ImagePython.find(user=settings.builder_user(owner="")) if settings.image else None
-        context = NodeContext(self._loop, self._orphans, gpus, stage, python)
+        permits = PermitServer(settings.root, settings.redis_login, settings.node)
+        context = NodeContext(self._loop, self._orphans, gpus, stage, python, permits)
         self._work = WorkFinder(self._link.redis, settings, context, self._jobs)
         self._heartbeats = Heartbeats(self._link.redis, settings, self._jobs, gpus.devices)
         self._is_stopping = False

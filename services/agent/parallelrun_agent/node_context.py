@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from parallelrun_agent.environments.image_python import ImagePython
     from parallelrun_agent.loop import EventLoop
+    from parallelrun_agent.permits.server import PermitServer
     from parallelrun_agent.staging.place import StagePlace
     from parallelrun_agent.workers.gpus import GpuPool
     from parallelrun_agent.workers.orphans import Orphans
@@ -15,7 +16,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class NodeContext:
-    """The agent's event loop, the orphans of its workers, its GPUs, where it stages, and the Python of its image."""
+    """The agent's event loop, the orphans of its workers, its GPUs, where it stages, the Python of its image, and the
+    permits of its workers."""
 
     loop: EventLoop
     orphans: Orphans
@@ -23,3 +25,5 @@ class NodeContext:
     stage: StagePlace
     python: ImagePython | None = None
     """None: workers use the agent's own."""
+    permits: PermitServer | None = None
+    """None: no job here has limits, as in a test."""

@@ -101,6 +101,7 @@ class NodeJob:
         self._plans = PlanMaker(
             folder, record, spec, settings, node.gpus,
             python=self._python, paths=self._stage.paths, tracking=lambda: self._tracking.variables,
+            open_permits=node.permits.open if node.permits else None,
         )  # fmt: skip
         errors = ErrorFiles(folder.logs, settings.node, self._plans.mask)
         self._reports = LeaderReports(redis, folder.job_id, settings.node, errors)

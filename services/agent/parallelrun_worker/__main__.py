@@ -35,7 +35,7 @@ def main() -> int:
 
     with open(config_path) as file:
         config = WorkerConfig(**json.load(file))
-    for fd in (control, results, part, config.stdout, config.stderr, config.stacks):
+    for fd in (control, results, part, config.stdout, config.stderr, config.stacks, config.permits):
         if fd >= 0:
             os.set_inheritable(fd, False)  # the user's child processes must not keep the agent waiting
     ring = mmap(ring_fd, RING_SIZE)
@@ -54,6 +54,10 @@ def main() -> int:
     if config.in_flight > 1:
         from parallelrun_worker.concurrent_runner import ConcurrentRunner as Runner
 
+    if config.permits >= 0:
+        from parallelrun_worker.permits import PermitClient
+
+        PermitClient.process = PermitClient(config.permits)
     entry_script.provide(config)
     atexit.register(_end_quietly)  # registered first, so called last
     try:

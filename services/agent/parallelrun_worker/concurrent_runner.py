@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from parallelrun_worker import frames
 from parallelrun_worker.log_files import DISK_TROUBLE
 from parallelrun_worker.mini_batch import Loader, MiniBatch, of_paths
+from parallelrun_worker.permits import WAITED, Stopwatch
 from parallelrun_worker.runner import NoRoom, Runner, RunTimeout
 from parallelrun_worker.user_script import UserScript
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
     from parallelrun_worker.rows import Rendered
 
+_ALIVE_S = 1.0
 _CANCEL_S = 1.0
 """How long a run() that is canceled has for cleaning up."""
 _UNKNOWN_USE = frames.pack_use(frames.Use())
@@ -83,9 +85,18 @@ class ConcurrentRunner(Runner):
         self._loaders = [self._loader]
         self._loader_count = 1
         self._events.add_reader(self._control, self._on_tickets)
+        alive = self._events.create_task(self._show_life())
         await self._is_to_end.wait()
         while self._tries:
             await asyncio.wait(self._tries)
+        alive.cancel()
+
+    async def _show_life(self) -> None:
+        """Send a sign of life now and then while something runs: the agent ends a worker whose loop is blocked."""
+        while True:
+            await asyncio.sleep(_ALIVE_S)
+            if self._tries:
+                self._send(frames.ALIVE, b"")
 
     def _on_tickets(self) -> None:
         """Begin what was delivered, as far as there is room."""
@@ -185,8 +196,14 @@ class ConcurrentRunner(Runner):
         Raises:
             RunTimeout: it was canceled.
         """
+        began, stopwatch = time.perf_counter(), Stopwatch()
+        WAITED.set(stopwatch)  # a task of its own has its own context
         task = self._events.create_task(self._outcome(mini_batch, loaded))
-        done, _ = await asyncio.wait({task}, timeout=self._run_s or None)
+        done: set[asyncio.Task[tuple[object, BaseException | None]]] = set()
+        left_s = self._run_s
+        while not done and (left_s > 0 or not self._run_s):
+            done, _ = await asyncio.wait({task}, timeout=left_s if self._run_s else None)
+            left_s = self._run_s + stopwatch.seconds() - (time.perf_counter() - began)
         if not done:
             task.cancel()
             await asyncio.wait({task}, timeout=_CANCEL_S)

@@ -25,6 +25,7 @@ Worker → agent: a pipe of frames `kind (1 byte), length (4), payload`, each wr
     NOT_STORED   payload: mini-batch (8 bytes), then the error: its rows, or its data, did not fit on the disk
     LOADED       payload: LOAD; only for DESCRIBED ones, before run() is called
     SET_ASIDE    payload: SET_ASIDE_FILES; only before DONE, and if there are any
+    ALIVE        no payload: the event loop of a worker with several mini-batches in flight isn't blocked
     WARNED       payload: mini-batch (8 bytes), then JSON [[…], …] (data_warnings.py); only before DONE or FAILED, and
                  if there are any
 
@@ -61,6 +62,7 @@ NOT_STORED = 6
 LOADED = 7
 SET_ASIDE = 8
 WARNED = 9
+ALIVE = 11
 HEAD = struct.Struct("<BI")
 _RESULT_LAYOUT = {
     "mini_batch": "Q",
@@ -193,6 +195,8 @@ class WorkerConfig(NamedTuple):
     """The way in which it has several: `async`, `threads` or `streaming`."""
     run_s: float = 0.0
     """Seconds after which the worker itself cancels a run(); 0: it doesn't, the agent ends the worker."""
+    permits: int = -1
+    """Descriptor of the socket for permits (permits.py); -1: its job has no limits."""
     stdout: int = -1
     stderr: int = -1
     """File descriptors for what the script prints; known when the worker is started."""

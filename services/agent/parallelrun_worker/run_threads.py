@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from contextvars import copy_context
 from queue import SimpleQueue
 from typing import TYPE_CHECKING
 
@@ -35,7 +36,8 @@ class RunThreads:
         else:
             self._started += 1
             threading.Thread(target=self._work, name=f"run-{self._started}", daemon=True).start()
-        self._calls.put((lambda: script.run(mini_batch, loaded), future))
+        context = copy_context()  # with the stopwatch of the mini-batch
+        self._calls.put((lambda: context.run(script.run, mini_batch, loaded), future))
         return await future
 
     def _work(self) -> None:

@@ -35,6 +35,31 @@ def recall(key: str, default: Any = None) -> Any:
     return _memory().recall(key, default)
 
 
+def limit(name: str, *, tokens: int = 0) -> Any:
+    """Wait for a permit of one of the cluster's limits, for as long as a `with` or `async with` block lasts.
+
+        async with limit("openai", tokens=1200) as permit:
+            answer = await client.post(…)
+            if answer.status_code == 429:
+                await asyncio.sleep(permit.retry_after(answer))
+
+    Outside of a job everybody gets a permit at once.
+
+    Args:
+        name: that of a limit in the job's `rate_limits`.
+        tokens: how many the call has, about, for a limit on tokens per minute.
+
+    Returns:
+        a `parallelrun_worker.permits.Permit`.
+
+    Raises:
+        parallelrun_worker.permits.PermitRefused: by the block's begin, if the job doesn't name the limit.
+    """
+    from parallelrun_worker.permits import Permit, PermitClient
+
+    return Permit(name, tokens, PermitClient.process)
+
+
 def _memory() -> Any:
     from parallelrun_worker.memory import Memory
 

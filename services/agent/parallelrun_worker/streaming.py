@@ -61,12 +61,12 @@ class Streaming:
         while self._waiting:
             await asyncio.sleep(pause)
             try:
-                found = self._take_results()
-                is_over = not found and bool(self._module.check_all_tasks_processed())
+                any_ended = self._take_results()
+                is_over = not any_ended and bool(self._module.check_all_tasks_processed())
             except Exception as error:  # nobody can know whose results they were
                 self._fail_all(error)
                 return
-            pause = _POLL_S[0] if found else min(2 * pause, _POLL_S[1])
+            pause = _POLL_S[0] if any_ended else min(2 * pause, _POLL_S[1])
             empty_looks = empty_looks + 1 if is_over else 0
             if empty_looks >= _LOOKS_BEFORE_LOST:
                 self._fail_all(

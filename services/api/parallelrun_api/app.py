@@ -29,6 +29,7 @@ from parallelrun_api.routes import (
     events,
     files,
     jobs,
+    limits,
     log_lines,
     metrics,
     mini_batches,
@@ -84,8 +85,8 @@ def create_app(context: Context, token: Token, audit: Audit | None = None) -> Fa
     app.openapi = lambda: document(app)  # type: ignore[method-assign]
     modules = (
         jobs, drafts, previews, advice, reopening, removing, schedules, endpoints, events, mini_batches, tiles, files,
-        log_lines, metrics, storage, stacks, profiles, nodes, computes, datastores, assets, tokens, usage, session,
-        operations, admin,
+        log_lines, metrics, storage, stacks, profiles, nodes, computes, datastores, limits, assets, tokens, usage,
+        session, operations, admin,
     )  # fmt: skip
     for module in modules:
         is_open = module in (session, operations)

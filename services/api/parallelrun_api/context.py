@@ -19,6 +19,7 @@ from parallelrun_api.http.connections import ConnectionLimits, Connections
 from parallelrun_api.http.descriptors import most_connections
 from parallelrun_api.http.errors import TooManyStreams
 from parallelrun_api.http.operators import Operators
+from parallelrun_api.limits import LimitService
 from parallelrun_api.metrics import ClusterCollector, ConnectionCollector, ServerMetrics
 from parallelrun_api.people.access import Access, subject_of
 from parallelrun_api.schedules.accepting import ScheduleService
@@ -72,6 +73,7 @@ class Context:
     registrar: Registrar
     computes: ComputeService
     datastores: DatastoreService
+    limits: LimitService
     assets: AssetService
     schedules: ScheduleService
     endpoints: Endpoints
@@ -160,6 +162,7 @@ def build_context(settings: ApiSettings) -> Context:
         registrar=Registrar(submissions, jobs, registry),
         computes=ComputeService(settings.root, catalog, registry, Provisioning(client)),
         datastores=DatastoreService(settings.root, settings.places, registry),
+        limits=LimitService(settings.root),
         assets=assets,
         schedules=schedules,
         endpoints=Endpoints(settings.root, submissions, checks, names=assets.names),

@@ -131,6 +131,9 @@ class JobSpec(Strict):
     in_flight: Literal["async", "threads", "streaming"] = "async"
     """The way in which it does: `async def run`, an ordinary `run()` in threads, or a script with `enqueue()`."""
 
+    rate_limits: tuple[str, ...] = Field(default=(), max_length=32)
+    """Names of the cluster's limits that `parallelrun.script.limit()` may ask permits of."""
+
     run_invocation_timeout: Seconds = 60
     """Seconds that one `run()` may take."""
     run_max_try: int = Field(default=3, ge=1, le=2**31)

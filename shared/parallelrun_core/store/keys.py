@@ -54,6 +54,11 @@ KNOWN: Final = PREFIX + "known"
 """string: there once a master has claimed to check that Redis knows all jobs that have a folder."""
 
 
+def of_limit(name: str) -> list[str]:
+    """Return the keys of a limit: a hash with its state, and a zset, holder of a permit → when it is lost, ms."""
+    return [f"{AGENTS}limits}}:{name}", f"{AGENTS}limits}}:{name}:held"]
+
+
 @dataclass(frozen=True, slots=True)
 class JobKeys:
     """The keys of one job; the braces make Redis Cluster keep them on one shard."""

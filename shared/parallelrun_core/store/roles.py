@@ -89,8 +89,8 @@ _RIGHTS: Final[dict[Role, _Rights]] = {
     Role.AGENT: _Rights(
         (f"{AGENTS}*", ACTIVE_JOBS, NODES, NODES_ALIVE, NODES_CHECK, NODES_DRAINING, NODES_STACKS, USAGE, USAGE_WEEKS),
         f"{_CONNECTING} exists get hdel hexists hget hgetall hincrby hmget hset llen lpop lpush sismember xadd zadd "
-        "zcard zrange zrangebyscore zrank zrem",
-        ("beat", "peek", "reassert", "turn", "usage"),
+        "zcard zrange zrangebyscore zrank zrem zremrangebyscore expire",
+        ("beat", "peek", "permits", "reassert", "turn", "usage"),
     ),
     Role.CONCATENATOR: _Rights(
         (_ANY_JOB.job, _ANY_JOB.concatenating, _ANY_JOB.outcomes, _ANY_JOB.events, "rq:*"),

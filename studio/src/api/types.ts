@@ -1166,6 +1166,22 @@ export interface Progress {
   recent_items: number;
 }
 
+/** A limit on calls of a service that somebody else runs, for all jobs together; null: no such limit. */
+export interface RateLimit {
+  name: string;
+  /** Calls that begin in any minute. */
+  requests_per_minute: number | null;
+  /** Tokens that the calls which begin in any minute have together. */
+  tokens_per_minute: number | null;
+  /** Calls that are made at the same time. */
+  in_flight: number | null;
+}
+
+/** All limits. */
+export interface RateLimitList {
+  items: RateLimit[];
+}
+
 /** Things of one kind that a sweep removes. */
 export interface RemovedKind {
   count: number;

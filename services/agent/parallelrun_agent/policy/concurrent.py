@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from parallelrun_agent.policy.in_flight import Assignment, InFlight
@@ -32,8 +33,15 @@ _HOLD_WINDOWS: Final = 8
 """Windows until `auto` tries more again after more was of no use."""
 
 
+@dataclass(slots=True)
 class ConcurrentInFlight(InFlight):
     """The deliveries that a worker runs at the same time, oldest first."""
+
+    alive_at: float = 0.0
+    """Monotonic time of the last sign that its event loop isn't blocked."""
+
+    def alive(self, now: float) -> None:
+        self.alive_at = now
 
     def holds_up(self, now: float) -> bool:
         """Return False: nothing waits for another one."""
@@ -43,8 +51,10 @@ class ConcurrentInFlight(InFlight):
         return max((now - each.began for each in self.assignments if each.loads and not each.loaded_at), default=0.0)
 
     def in_run_s(self, now: float) -> float:
+        """Return for how long the worker has not shown that it could cancel a mini-batch; those that wait for permits
+        may take any time."""
         begun = [max(each.began, each.loaded_at) for each in self.assignments if not each.loads or each.loaded_at]
-        return max(0.0, now - min(begun) - GRACE_S) if begun else 0.0
+        return max(0.0, now - max(self.alive_at, min(begun)) - GRACE_S) if begun else 0.0
 
     def room(self, depth: int, now: float) -> int:
         return 0 if self.is_closed else max(0, depth - len(self.assignments))

@@ -116,6 +116,9 @@ class InFlight:
         head = self.assignments[0]
         head.items, head.load_s, head.loaded_at = items, load_s, now
 
+    def alive(self, now: float) -> None:
+        """Take note of a sign of life, which says nothing about a worker that runs one mini-batch at a time."""
+
     def set_aside(self, mini_batch: int, files: int) -> None:
         """The worker has set aside what the head's run() has written for outputs in stores.
 

@@ -219,6 +219,10 @@ class JobMachine:
         does."""
         worker.in_flight.loaded(mini_batch, items, load_s, now)
 
+    def alive(self, worker: Worker, now: float) -> None:
+        """Record that a worker with several mini-batches in flight isn't blocked."""
+        worker.in_flight.alive(now)
+
     def set_aside(self, worker: Worker, mini_batch: int, files: int) -> None:
         """The run() of its head has written files for outputs in stores. Raises LookupError as `answered` does."""
         worker.in_flight.set_aside(mini_batch, files)

@@ -85,6 +85,8 @@ class WorkerPlan:
     """Files to which it appends by name."""
     max_log_bytes: int = 64 << 20
     """Bytes that each of the four files for output may get."""
+    open_permits: Callable[[], int] | None = None
+    """Returns a descriptor for it to ask for permits; None: its job has no limits."""
 
     @property
     def process(self) -> str:
@@ -97,6 +99,7 @@ class PlanMaker:
     Args:
         paths: of the inputs that are brought to the node, by name.
         tracking: variables that lead to the job's run of MLflow.
+        open_permits: returns a descriptor for permits of these limits, for a process of this name.
     """
 
     def __init__(
@@ -110,11 +113,13 @@ class PlanMaker:
         python: JobPython | None = None,
         paths: Callable[[], Mapping[str, str]] = dict,
         tracking: Callable[[], Mapping[str, str]] = dict,
+        open_permits: Callable[[tuple[str, ...], str], int] | None = None,
     ) -> None:
         self.job_id = folder.job_id
         self._python = python
         self._paths = paths
         self._tracking = tracking
+        self._open_permits = open_permits if spec.rate_limits else None
         self._gpus = gpus
         self._folder = folder
         self._spec = spec
@@ -289,7 +294,12 @@ class PlanMaker:
             script_logs=logs.script_files(node) / process,
             python=self._python.executable if self._python else sys.executable,
             max_log_bytes=self._max_log_bytes,
+            open_permits=self._permits_of(process),
         )
+
+    def _permits_of(self, process: str) -> Callable[[], int] | None:
+        opened = self._open_permits
+        return (lambda: opened(self._spec.rate_limits, f"{self.job_id}/{process}")) if opened is not None else None
 
     def _own_logs(self, config: WorkerConfig) -> tuple[Path, ...]:
         suffixes = (".profile", ".profile.json") if config.profiling_module else ()

@@ -207,6 +207,8 @@ class WorkerProcesses:
         elif kind == frames.LOADED:
             mini_batch, items, load_s = frames.LOAD.unpack(payload)
             machine.loaded(worker, mini_batch, items, load_s, now)
+        elif kind == frames.ALIVE:
+            machine.alive(worker, now)
         elif kind == frames.SET_ASIDE:
             machine.set_aside(worker, *frames.SET_ASIDE_FILES.unpack(payload))
         elif kind == frames.WARNED:

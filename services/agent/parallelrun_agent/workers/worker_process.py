@@ -177,7 +177,7 @@ class WorkerProcess:
             at, size = 0, len(received)
             while (begin := at + _HEAD_BYTES) <= size:
                 kind, length = frames.HEAD.unpack_from(received, at)
-                if not frames.READY <= kind <= frames.WARNED or length > frames.MAX_FRAME:
+                if not frames.READY <= kind <= frames.ALIVE or length > frames.MAX_FRAME:
                     raise NotAFrame(f"kind {kind}, {length} bytes")
                 if begin + length > size:
                     break
@@ -277,7 +277,6 @@ class _Started(NamedTuple):
 
 
 def _start(plan: WorkerPlan, part_fd: int, streams: list[int], stacks: int) -> _Started:
-    config_path = _prepare(plan, streams, stacks)
     stdout, stderr, child_stdout, child_stderr = streams
     with ExitStack() as undo, ExitStack() as child_ends:
         ring = DeliveryRing()
@@ -287,9 +286,13 @@ def _start(plan: WorkerPlan, part_fd: int, streams: list[int], stacks: int) -> _
         # Opened anew, because the worker must wait at its end, and we must not at ours.
         worker_end = os.open(f"/proc/self/fd/{tickets}", os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         undo.callback(os.close, worker_end)
+        permits = plan.open_permits() if plan.open_permits is not None else -1
+        if permits >= 0:
+            child_ends.callback(os.close, permits)
+        config_path = _prepare(plan, streams, stacks, permits)
         os.set_blocking(control, False)
         os.set_blocking(results, False)
-        fds = [ring.fd, tickets, answers, stdout, stderr, *(fd for fd in (part_fd, stacks) if fd >= 0)]
+        fds = [ring.fd, tickets, answers, stdout, stderr, *(fd for fd in (part_fd, stacks, permits) if fd >= 0)]
         # Python before 3.11, which a user's environment may have, doesn't know -P; the worker then does it itself.
         command = [plan.python, *(["-P"] if plan.python == sys.executable else []), "-m", "parallelrun_worker"]
         command += [*map(str, (ring.fd, tickets, answers, part_fd, config_path, os.getpid()))]
@@ -317,9 +320,10 @@ def _pipe(reading: ExitStack, writing: ExitStack) -> tuple[int, int]:
     return end, other
 
 
-def _prepare(plan: WorkerPlan, streams: list[int], stacks: int) -> Path:
+def _prepare(plan: WorkerPlan, streams: list[int], stacks: int, permits: int) -> Path:
     """Create the working folder; returns the path of the file with the worker's configuration in it."""
     stdout, stderr, *_ = streams
+    config = plan.config._replace(stdout=stdout, stderr=stderr, stacks=stacks, permits=permits)
     config_path = plan.working_folder / ".worker.json"
     with plan.user.acting():
         plan.working_folder.mkdir(parents=True, exist_ok=True)
@@ -327,7 +331,7 @@ def _prepare(plan: WorkerPlan, streams: list[int], stacks: int) -> Path:
         with suppress(FileExistsError):
             (plan.working_folder / "logs").symlink_to(plan.script_logs)
         _make_private(config_path)  # the arguments in it may hold secrets
-        config_path.write_text(json.dumps(plan.config._replace(stdout=stdout, stderr=stderr, stacks=stacks)._asdict()))
+        config_path.write_text(json.dumps(config._asdict()))
     return config_path
 
 

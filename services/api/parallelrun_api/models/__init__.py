@@ -12,7 +12,7 @@ from parallelrun_api.models.advice import (
     Change,
     CurvePoint,
 )
-from parallelrun_api.models.cluster import Datastore, DatastoreList, Health
+from parallelrun_api.models.cluster import Datastore, DatastoreList, Health, RateLimit, RateLimitList
 from parallelrun_api.models.computes import Compute, ComputeList, ComputeNode, ComputeStatus
 from parallelrun_api.models.files import FileEntry, FileList, OutputElsewhere
 from parallelrun_api.models.jobs import (
@@ -131,6 +131,8 @@ __all__ = [
     "ProfiledFunction",
     "ProfiledWorker",
     "Progress",
+    "RateLimit",
+    "RateLimitList",
     "RemovedKind",
     "Session",
     "SettingOfTwo",

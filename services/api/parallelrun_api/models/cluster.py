@@ -28,6 +28,24 @@ class DatastoreList(Answer):
     items: list[Datastore]
 
 
+class RateLimit(Answer):
+    """A limit on calls of a service that somebody else runs, for all jobs together; null: no such limit."""
+
+    name: str = Field(examples=["openai"])
+    requests_per_minute: int | None = None
+    """Calls that begin in any minute."""
+    tokens_per_minute: int | None = None
+    """Tokens that the calls which begin in any minute have together."""
+    in_flight: int | None = None
+    """Calls that are made at the same time."""
+
+
+class RateLimitList(Answer):
+    """All limits."""
+
+    items: list[RateLimit]
+
+
 class Health(Answer):
     """The health of the server."""
 

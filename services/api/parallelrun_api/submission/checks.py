@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from parallelrun_core.errors import Problem
+from parallelrun_core.errors import NotFound, Problem
+from parallelrun_core.limits.catalog import limit_catalog
 from parallelrun_core.mltable.plan import plan_inputs
 from parallelrun_core.names.assets import stored_code
 from parallelrun_core.problems import Problems
@@ -24,6 +25,16 @@ _PACKAGE_HOSTS: Final = (
 )
 _NO_TAKEOVER: Final = "a step of a pipeline can't take over mini-batches of an earlier job"
 _REUSED: Final = "leave it out: steps that are equal to completed ones are reused, and `job resume` runs only the rest"
+
+
+def _limits(root: Path, spec: JobSpec) -> Iterator[Problem]:
+    """Yield a problem for each limit that a job names and the cluster has not."""
+    catalog = limit_catalog(root) if spec.rate_limits else None
+    for number, name in enumerate(spec.rate_limits if catalog is not None else ()):
+        try:
+            limit_catalog(root).get(name)
+        except NotFound as error:
+            yield Problem(pointer=f"/rate_limits/{number}", message=error.message)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,7 +58,8 @@ class PathChecks:
         """
         rule = self.rule()
         code = _code(rule, spec.code, has_zip=has_zip, is_needed=not spec.command)
-        Problems([*code, *_inputs(rule, spec), *_outputs(rule, spec), *_packages(rule, spec)]).check()
+        limits = _limits(self.root, spec)
+        Problems([*code, *_inputs(rule, spec), *_outputs(rule, spec), *_packages(rule, spec), *limits]).check()
         _check_tables(rule, spec)
 
     def check_inputs(self, spec: JobSpec) -> None:
@@ -73,6 +85,7 @@ class PathChecks:
         """
         rule = self.rule()
         problems = Problems([*_inputs(rule, step_spec), *_outputs(rule, step_spec), *_packages(rule, step_spec)])
+        problems.problems.extend(_limits(self.root, step_spec))
         if not (has_zip and step_spec.code and not os.path.isabs(step_spec.code)):
             problems.problems += _code(rule, step_spec.code, has_zip=False, is_needed=not step_spec.command)
         if step_spec.resume_from:

@@ -1,5 +1,5 @@
 """Functions for entry scripts, under the name that they are imported by."""
 
-from parallelrun_worker.script import WorkerBroken, aremember, recall, remember
+from parallelrun_worker.script import WorkerBroken, aremember, limit, recall, remember
 
-__all__ = ["WorkerBroken", "aremember", "recall", "remember"]
+__all__ = ["WorkerBroken", "aremember", "limit", "recall", "remember"]

@@ -1,0 +1,193 @@
+"""The thread in which an agent answers its workers' requests for permits.
+
+Each worker of a job with `rate_limits` has a socket for them, whose messages are lines of JSON (`worker/permits.py`). A
+worker that dies closes it, and gives back what it held. While Redis is away nobody gets a permit.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import selectors
+import socket
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from parallelrun_agent.permits.queue import PermitQueue, Waiting
+from parallelrun_core.errors import ParallelRunError
+from parallelrun_core.limits.catalog import limit_catalog
+from parallelrun_core.limits.definition import Limit
+from parallelrun_core.service.telemetry import logger
+from parallelrun_core.store.connection import CONNECTION_ERRORS, connect
+from parallelrun_core.store.permits import Call, Permits
+
+if TYPE_CHECKING:
+    from redis import Redis
+
+log = logger()
+
+_IDLE_S: Final = 5.0
+_AGAIN_S: Final = 1.0
+_KNOWN_S: Final = 2.0
+"""How long the definition of a limit is taken to be as it was read."""
+_MOST_LINE: Final = 4096
+_MOST_PAUSE_S: Final = 3600.0
+
+
+class _Connection:
+    """A worker's end, as far as the thread knows it."""
+
+    def __init__(self, end: socket.socket, limits: frozenset[str], name: str) -> None:
+        self.end = end
+        self.limits = limits
+        self.name = name
+        self.received = b""
+
+
+class PermitServer:
+    """The permits of one node. `open` may be called in any thread, everything else runs in the server's own.
+
+    Args:
+        root: of the cluster, with the definitions of its limits.
+        url: of Redis.
+        node: begins the names of the permits that are held here.
+    """
+
+    def __init__(self, root: Path, url: str, node: str) -> None:
+        self._limits = limit_catalog(root)
+        self._url = url
+        self._node = node
+        self._new: list[_Connection] = []
+        self._known: dict[str, tuple[Limit, float]] = {}
+        self._queues: defaultdict[str, PermitQueue] = defaultdict(PermitQueue)
+        self._thread: threading.Thread | None = None
+        self._wake_end = -1
+        self._opened = 0
+
+    def open(self, limits: tuple[str, ...], process: str) -> int:
+        """Return the descriptor that a worker inherits, of a new connection for permits of these limits."""
+        ours, theirs = socket.socketpair()
+        ours.setblocking(False)
+        self._opened += 1
+        self._new.append(_Connection(ours, frozenset(limits), f"{self._node}/{process}/{os.getpid()}-{self._opened}"))
+        if self._thread is None:
+            wake, self._wake_end = os.pipe()
+            self._thread = threading.Thread(target=self._run, args=(wake,), name="permits", daemon=True)
+            self._thread.start()
+        os.write(self._wake_end, b"\1")
+        return theirs.detach()
+
+    def _run(self, wake: int) -> None:
+        with selectors.DefaultSelector() as selector:
+            selector.register(wake, selectors.EVENT_READ)
+            redis = connect(self._url)
+            self._permits = Permits(redis)
+            while True:
+                wake_at = min((queue.wake_at() for queue in self._queues.values()), default=float("inf"))
+                for key, _ in selector.select(max(0.0, min(_IDLE_S, wake_at - time.monotonic()))):
+                    if key.data is None:
+                        os.read(wake, 64)
+                        for connection in [self._new.pop() for _ in range(len(self._new))]:
+                            selector.register(connection.end, selectors.EVENT_READ, connection)
+                    elif not self._read(key.data):
+                        selector.unregister(key.data.end)
+                        key.data.end.close()
+                self._serve(redis)
+
+    def _serve(self, redis: Redis) -> None:
+        for name, queue in self._queues.items():
+            for waiting in queue.due(time.monotonic()):
+                self._answer(waiting, {})
+            limit = self._limit(name)
+            if limit is None:
+                for waiting in queue.refuse():
+                    self._answer(waiting, {"error": f"there is no limit {name!r} any more"})
+                continue
+            self._ask_redis(name, lambda limit=limit, queue=queue: self._ask(limit, queue))  # type: ignore[misc]
+
+    def _ask(self, limit: Limit, queue: PermitQueue) -> None:
+        now = time.monotonic()
+        if holders := queue.to_keep(now):
+            self._permits.keep(limit.name, holders)
+        if calls := queue.next_calls(now):
+            granted = self._permits.take(limit, calls)
+            queue.grant(granted.starts_s, granted.wait_s, now)
+            for waiting in queue.due(time.monotonic()):
+                self._answer(waiting, {})
+
+    def _ask_redis(self, name: str, call: Callable[[], None]) -> None:
+        try:
+            call()
+        except CONNECTION_ERRORS as error:
+            log.warning("permits_wait_for_redis", limit=name, error=str(error))
+            self._queues[name].retry_at(time.monotonic() + _AGAIN_S)
+
+    def _limit(self, name: str) -> Limit | None:
+        """The definition of a limit; None: there is none."""
+        limit, until = self._known.get(name, (None, 0.0))
+        now = time.monotonic()
+        if limit is None or now >= until:
+            try:
+                limit = self._limits.get(name)
+            except OSError:  # the volume is away: it is as it was
+                pass
+            except ParallelRunError:
+                self._known.pop(name, None)
+                return None
+            if limit is not None:
+                self._known[name] = limit, now + _KNOWN_S
+        return limit
+
+    # What workers say
+
+    def _read(self, connection: _Connection) -> bool:
+        """Take in what a worker has sent; returns False when it is gone, or can't be understood."""
+        try:
+            data = connection.end.recv(1 << 16)
+            *lines, connection.received = (connection.received + data).split(b"\n")
+            if data and len(connection.received) <= _MOST_LINE:
+                for line in lines:
+                    self._take(connection, json.loads(line))
+                return True
+        except BlockingIOError:
+            return True
+        except (OSError, ValueError, LookupError, TypeError) as error:
+            log.warning("permits_confused", worker=connection.name, error=str(error))
+        for name, queue in self._queues.items():
+            self._end(name, queue, [key for key in queue.callers() if key[0] is connection])
+        return False
+
+    def _take(self, connection: _Connection, message: dict[str, Any]) -> None:
+        name, number = str(message["limit"]), int(message["id"])
+        if name not in connection.limits:
+            names = ", ".join(sorted(connection.limits))
+            waiting = Waiting((connection, number), Call("", 0))
+            self._answer(waiting, {"error": f"the job has no limit {name!r} among its rate_limits ({names})"})
+            return
+        queue, caller = self._queues[name], (connection, number)
+        if message["what"] == "take":
+            tokens = max(0, int(message["tokens"]))
+            queue.add(Waiting(caller, Call(f"{connection.name}/{number}", tokens)))
+        elif message["what"] == "end":
+            self._end(name, queue, [caller])
+        elif message["what"] == "slow":
+            pause_s = min(_MOST_PAUSE_S, max(0.0, float(message["seconds"])))
+            log.info("service_refused", limit=name, pause_s=pause_s, worker=connection.name)
+            self._ask_redis(name, lambda: self._permits.slow_down(name, pause_s))
+
+    def _end(self, name: str, queue: PermitQueue, callers: list[Any]) -> None:
+        holders = queue.end(callers)
+        limit = self._limit(name)
+        if holders and limit is not None and limit.in_flight:
+            self._ask_redis(name, lambda: self._permits.give_back(name, holders))
+            queue.retry_at(0.0)
+
+    def _answer(self, waiting: Waiting, answer: dict[str, Any]) -> None:
+        connection, number = waiting.caller
+        with suppress(OSError):  # it is gone, which is noticed when it is read
+            connection.end.sendall(json.dumps({"id": number, **answer}).encode() + b"\n")

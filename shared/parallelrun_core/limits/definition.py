@@ -1,0 +1,54 @@
+"""A limit: what all workers of a cluster together may ask of one service."""
+
+from __future__ import annotations
+
+from typing import Any, Final, Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from parallelrun_core.errors import InvalidInput
+from parallelrun_core.spec.problems import problem_of
+
+NAME_PATTERN: Final = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"
+_MOST_PER_MINUTE: Final = 100_000_000
+
+
+class Limit(BaseModel):
+    """A limit of one service. At least one of the three numbers is set."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: str = Field(pattern=NAME_PATTERN)
+    """The name by which jobs and scripts ask for permits."""
+    requests_per_minute: int | None = Field(default=None, ge=1, le=_MOST_PER_MINUTE)
+    """Calls that begin in any minute."""
+    tokens_per_minute: int | None = Field(default=None, ge=1, le=10_000 * _MOST_PER_MINUTE)
+    """Tokens that the calls which begin in any minute may have together; a script says how many each has."""
+    in_flight: int | None = Field(default=None, ge=1, le=1_000_000)
+    """Calls that are made at the same time."""
+
+    @model_validator(mode="after")
+    def _limits_something(self) -> Self:
+        if self.requests_per_minute is None and self.tokens_per_minute is None and self.in_flight is None:
+            raise ValueError("set requests_per_minute, tokens_per_minute or in_flight")
+        return self
+
+
+def read_limit(document: object, *, name: str = "") -> Limit:
+    """Read the definition of a limit.
+
+    Args:
+        name: its name, if the document may leave it out.
+
+    Raises:
+        InvalidInput: with one problem for each wrong field.
+    """
+    if not isinstance(document, dict):
+        raise InvalidInput.at("", "a limit is a mapping, as in {name: openai, requests_per_minute: 3000}")
+    fields: dict[str, Any] = {**({"name": name} if name else {}), **document}
+    if name and fields["name"] != name:
+        raise InvalidInput.at("/name", f"must be {name!r}, as in the URL, or be left out")
+    try:
+        return Limit.model_validate(fields)
+    except ValidationError as error:
+        raise InvalidInput(problems=tuple(problem_of(Limit, each) for each in error.errors())) from error

@@ -1,0 +1,36 @@
+"""What the proofs about permits find when a part of the mechanism is gone."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from unittest.mock import patch
+
+import pytest
+
+from parallelrun_agent.permits.queue import PermitQueue
+from tests.integration.queue import test_permits as permits
+from tests.redis_server import RedisServer
+from tests.twins.sabotage import altered, always, expect_failure
+from tests.unit.agent import test_permit_queue as queues
+
+if TYPE_CHECKING:
+    from redis import Redis
+
+
+@pytest.mark.integration
+def test_permits_that_ignore_the_rate_are_found() -> None:
+    from parallelrun_core.store.connection import connect
+
+    with RedisServer() as server:
+        redis: Redis = connect(server.url)
+        per_request = "requests = math.max(requests, now - BURST_MS) + per_request"
+        with altered("permits", per_request, "requests = now"), expect_failure():
+            permits.test_permits_of_a_rate_are_spread_evenly(redis)
+        with altered("permits", "held >= most", "held >= most + 1"), expect_failure():
+            permits.test_permits_that_are_held_are_counted_until_they_are_given_back(redis)
+        redis.close()
+
+
+def test_permits_that_stay_with_a_dead_worker_are_found() -> None:
+    with patch.object(PermitQueue, "end", always([])), expect_failure():
+        queues.test_permit_queue_gives_back_all_of_a_worker_that_is_gone()
