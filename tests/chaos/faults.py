@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import random
 import signal
+import subprocess
+import sys
 import threading
 from collections import Counter
 from contextlib import suppress
@@ -20,6 +22,18 @@ _PAUSE_S = 0.8
 """At least: twice the lease of these scenarios, so that others have done what the agent held when it wakes."""
 _PAUSE_EVERY = 6
 _RESTART_EVERY = 5
+_SWEEP = """
+import sys, time
+from pathlib import Path
+from parallelrun_core.retention.rules import Rules
+from parallelrun_core.retention.sweep import Sweep
+at_once = 1e-9
+rules = Rules(jobs_days=at_once, jobs=1, notice_days=0, parts_days=at_once, logs_days=at_once, steps_days=at_once)
+while True:
+    time.sleep(0.3)
+    Sweep(Path(sys.argv[1]), rules, settle_s=0.05).run(is_urgent=True)
+"""
+"""Sweeps of retention without an end, by rules that keep nothing that nobody needs."""
 """Kills after which an agent is paused and Redis restarted: by count, so that no seed and no machine goes without."""
 
 
@@ -45,6 +59,7 @@ class FaultInjector:
         self._all_roles = all_roles
         self._most_kills = most_kills
         self._redis_restarts = redis_restarts
+        self._sweep: subprocess.Popen[bytes] | None = None
         self._done = threading.Event()
         self._thread = threading.Thread(target=self._work, name="fault-injector", daemon=True)
         self.count: Counter[str] = Counter()
@@ -56,6 +71,7 @@ class FaultInjector:
     def __exit__(self, *_: object) -> None:
         self._done.set()
         self._thread.join()
+        self._kill_sweep()
 
     def _work(self) -> None:
         while not self._done.wait(self._random.uniform(0, _EVERY_S)) and self.count["kills"] < self._most_kills:
@@ -68,6 +84,9 @@ class FaultInjector:
                 self._kill_agent()
             elif self._all_roles and self._random.random() < 0.05:
                 self._kill_service()
+            elif self._all_roles and self._random.random() < 0.05:
+                self._kill_sweep()
+                self._sweep = subprocess.Popen([sys.executable, "-c", _SWEEP, str(self._cluster.root)])
             else:
                 self._kill_worker()
 
@@ -96,6 +115,14 @@ class FaultInjector:
             self._cluster.start(name)
         self.count["kills"] += 1
         self.count[f"{name}_kills"] += 1
+
+    def _kill_sweep(self) -> None:
+        """The process that sweeps the root folder, at any step."""
+        if self._sweep is not None:
+            self._sweep.kill()
+            self._sweep.wait()
+            self._sweep = None
+            self.count["sweep_kills"] += 1
 
     def _pause_agent(self) -> None:
         process = self._cluster.processes[self._random.choice(self._cluster.nodes)]
