@@ -14,6 +14,7 @@ import httpx
 import pytest
 
 from parallelrun_api.http.audit import Audit, AuditFile, ListedRefusals
+from parallelrun_api.http.read_counts import ReadCounts
 from tests.integration.api.conftest import Site
 from tests.integration.api.server import ApiServer
 
@@ -180,3 +181,35 @@ def test_what_the_file_cannot_take_goes_to_stderr_and_no_half_of_a_line_stays(
 
     assert [line["request_id"] for line in lines_of(log)] == ["2"]
     assert '"request_id": "1"' in capsys.readouterr().err
+
+
+def test_reads_of_several_people_are_counted_and_push_out_no_change(tmp_path: Path) -> None:
+    log, reads, now = tmp_path / "audit.log", tmp_path / "audit.log.reads", [0.0]
+    audit = Audit(
+        AuditFile(log, max_bytes=1000), reads_file=AuditFile(reads, max_bytes=1000), reads=ReadCounts(lambda: now[0])
+    )
+    audit.has_people = lambda: True
+    audit.answered(asked(state={"request_id": "change"}), 202, [])
+    for number in range(600):
+        now[0] = number * 10.0
+        for route, job_id in (("list_mini_batches", "job_1"), ("search_logs", "job_1"), ("list_mini_batches", "job_2")):
+            state = {"token_name": "anna", "request_id": str(number)}
+            named = SimpleNamespace(name=route)
+            audit.answered(asked(method="GET", state=state, route=named, path_params={"job_id": job_id}), 200, [])
+    audit.close()
+    assert [line["request_id"] for line in lines_of(log)] == ["change"]
+    names = sorted((path for path in tmp_path.iterdir() if ".reads" in path.name), key=lambda path: path.name)
+    assert len(names) == 6
+    lines = [line for path in names for line in lines_of(path)]
+    assert {(line["did"], line["token_name"]) for line in lines} == {("read", "anna")}
+    assert {(line["kind"], line["job_id"]) for line in lines} == {
+        ("mini_batches", "job_1"), ("logs", "job_1"), ("mini_batches", "job_2"),
+    }  # fmt: skip
+    assert 29 <= max(line["count"] for line in lines) <= 31, "of five minutes"
+
+
+def test_what_a_person_alone_reads_is_not_on_record(tmp_path: Path) -> None:
+    audit = Audit(AuditFile(tmp_path / "audit.log"), reads_file=AuditFile(tmp_path / "reads"))
+    audit.answered(asked(method="GET", route=SimpleNamespace(name="search_logs")), 200, [])
+    audit.close()
+    assert not (tmp_path / "reads").read_text()

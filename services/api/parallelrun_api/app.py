@@ -60,6 +60,7 @@ opaque `next_page_token`. Fields may be added to answers; unknown fields in requ
 def create_app(context: Context, token: Token, audit: Audit | None = None) -> FastAPI:
     """The application of one server; `token` is what clients must present."""
     audit = audit or Audit()
+    audit.has_people = lambda: token.has_people
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:

@@ -7,6 +7,7 @@ import signal
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Final, cast
 
 import uvicorn
@@ -48,7 +49,7 @@ def main(argv: list[str] | None = None) -> None:
         token = load_token(settings)
         if settings.site is not None:
             read_site(settings.site)
-        audit = Audit(AuditFile(settings.audit_log) if settings.audit_log else None)
+        audit = _audit(settings.audit_log)
         listener = _listen(settings.host, settings.port)
     except (OSError, ValueError, InvalidInput) as error:
         log.error("not_started", error=str(error))
@@ -149,6 +150,13 @@ async def _sweep(connections: Connections) -> None:
 
 def _import_what_submissions_need() -> None:
     import parallelrun_core.store.rq.wake  # noqa: F401
+
+
+def _audit(path: Path | None) -> Audit:
+    """The audit log in this file, and what was read in one beside it; None: on stderr. Raises OSError."""
+    if path is None:
+        return Audit()
+    return Audit(AuditFile(path), reads_file=AuditFile(path.with_name(f"{path.name}.reads")))
 
 
 def _listen(host: str, port: int) -> socket.socket:

@@ -1,7 +1,8 @@
 """The audit log: who changed or fetched what, and who was turned away.
 
 One JSON object on each line, all of it ASCII and without control characters. A line is written before its answer is
-sent, so nobody has been answered without one. Refusals that come in masses are counted instead of listed.
+sent, so nobody has been answered without one. Refusals that come in masses are counted instead of listed, and so is
+what several people read on the web page: in a file of its own, so that it never pushes out a line about a change.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from parallelrun_api.http.read_counts import KIND_OF, ReadCounts
 from parallelrun_core.service import telemetry
 
 if TYPE_CHECKING:
@@ -111,10 +113,22 @@ class Audit:
 
     Args:
         file: where to write; None: stderr.
+        reads_file: where to write what was read; None: stderr.
     """
 
-    def __init__(self, file: AuditFile | None = None, refusals: ListedRefusals | None = None) -> None:
+    def __init__(
+        self,
+        file: AuditFile | None = None,
+        refusals: ListedRefusals | None = None,
+        *,
+        reads_file: AuditFile | None = None,
+        reads: ReadCounts | None = None,
+    ) -> None:
         self._file = file
+        self._reads_file = reads_file
+        self._reads = reads or ReadCounts()
+        self.has_people: Callable[[], bool] = lambda: False
+        """Returns whether several people use the server: else, reads are nobody's business."""
         self._refusals = refusals or ListedRefusals()
         self._is_well = True
 
@@ -128,6 +142,9 @@ class Audit:
         elif scope["method"] not in SAFE_METHODS or route in _HAND_OUT:
             did = route or "unknown"
         else:
+            if (kind := KIND_OF.get(route)) is not None and status < 400 and self.has_people():
+                self._reads.add(kind, _facts(scope, "read", status, headers))
+            self._write_reads()
             return
         if unlisted := self._refusals.taken():
             self._write({"did": "refused_unlisted", "count": unlisted})
@@ -137,16 +154,22 @@ class Audit:
         """Write what is still to be told, and close the file."""
         if unlisted := self._refusals.taken():
             self._write({"did": "refused_unlisted", "count": unlisted})
-        if self._file is not None:
-            self._file.close()
+        self._write_reads(all_of_them=True)
+        for file in (self._file, self._reads_file):
+            if file is not None:
+                file.close()
 
-    def _write(self, facts: dict[str, Any]) -> None:
+    def _write_reads(self, *, all_of_them: bool = False) -> None:
+        for facts in self._reads.ended(all_of_them=all_of_them):
+            self._write(facts, self._reads_file)
+
+    def _write(self, facts: dict[str, Any], file: AuditFile | None = None) -> None:
         head = {"service": "api", "action": "audit", "timestamp": datetime.now(UTC).isoformat()}
         # JSON escapes all control characters but this one.
         line = json.dumps(head | facts).replace("\x7f", "\\u007f") + "\n"
         try:
-            if self._file is not None:
-                self._file.write(line.encode())
+            if (file := file or self._file) is not None:
+                file.write(line.encode())
                 self._is_well = True
                 return
         except OSError as error:
