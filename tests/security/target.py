@@ -13,7 +13,8 @@ from tests.security.local_store import LocalStore
 _JOB_S = 60.0
 INSTALLERS_SECRETS = {
     "UV_PUBLISH_TOKEN": "canary-token",
-    "UV_INDEX": "inner=file:///nowhere/canary-user/simple",
+    "UV_INDEX": "inner=file:///nowhere/simple",
+    "PIP_EXTRA_INDEX_URL": "https://canary-user@localhost/simple",
     "UV_INDEX_INNER_PASSWORD": "canary-password",
 }
 """What an operator has given to the agents for their installers, where the target is ours to start."""

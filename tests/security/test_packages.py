@@ -15,7 +15,7 @@ from parallelrun_agent.users.choice import Uids
 from tests.security import targets
 from tests.security.attacks.packages import ATTACKS, run_by_installers
 from tests.security.hostile_packages import SOURCE
-from tests.security.target import HttpTarget
+from tests.security.target import INSTALLERS_SECRETS, HttpTarget
 from tests.security.targets.node import FLAGS, SERVICES_UID, services
 
 BY_NAME = {attack.name: attack for attack in ATTACKS}
@@ -59,7 +59,11 @@ def test_packages_that_may_run_their_setup_do_so_as_a_user_that_nobody_else_is()
 def check_setup(without: str = "") -> None:
     """Install a package whose setup looks for a file and for variables of the agent."""
     flags = (*FLAGS, "--allow-source-packages", "true")
-    apart: dict[str, Any] = {"services_uid": SERVICES_UID, "is_apart": True, "settings": {"UV_INDEX": ""}}
+    apart: dict[str, Any] = {
+        "services_uid": SERVICES_UID,
+        "is_apart": True,
+        "settings": dict.fromkeys(INSTALLERS_SECRETS, ""),
+    }
     with open_folders(), services(agent_flags=flags, without=without, **apart) as node:
         ran = run_by_installers(SOURCE, node)
     assert ran

@@ -52,3 +52,10 @@ def test_an_input_that_is_checked_by_its_name_alone_is_found(tmp_path: Path) -> 
     places = races.places_in(tmp_path)
     with without("paths.beneath"), expect_failure():
         races.test_an_input_that_becomes_a_link_while_it_is_opened(places, "entry.py")
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize("name", races.BY_NAME)
+def test_a_submitter_whose_code_is_checked_by_its_name_alone_is_found(name: str) -> None:
+    with expect_failure():
+        races.check_attack(name, "paths.beneath")

@@ -83,6 +83,7 @@ class NodeJob:
         self._python = JobPython(
             spec.environment,
             owner=record.owner,
+            package_hosts=record.places.package_hosts if record.places else ("*",),
             cache=settings.cache_folder,
             max_environments=settings.environments_kept,
             log_file=Logs(folder.logs).of_node(settings.node) / "environment.txt",

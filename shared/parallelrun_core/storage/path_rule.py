@@ -93,10 +93,10 @@ class PathRule:
         outside = b"(?!%b)(?:%b)" % (closed, allowed or _NOTHING)
         files = b"|".join(map(re.escape, _prefixes([str(asset_files(root)), str(uploads_of(root))])))
         outside += b"|" + b"|".join(map(re.escape, _prefixes([str(blobstore_of(root))])))
-        given = b"%b|(?:%b)[^./][^/]*/" % (outside, files)
+        always_open = b"%b|(?:%b)[^./][^/]*/" % (outside, files)
         job_pattern = "|".join(map(re.escape, filter(None, [job, *places.jobs])))
         others = job_pattern if places.are_jobs_apart else JOB_ID
-        read = b"%b|%b(?:%b)/%b/" % (given, jobs, others.encode(), OUTPUTS.encode()) if others else given
+        read = b"%b|%b(?:%b)/%b/" % (always_open, jobs, others.encode(), OUTPUTS.encode()) if others else always_open
         written = b"%b|%b%b/%b/" % (outside, jobs, job.encode(), OUTPUTS.encode()) if job else outside
         self.readable: Final = os.fsdecode(read)
         """What the paths of the files match that may be read, without links and with a slash at their end."""

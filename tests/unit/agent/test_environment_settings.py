@@ -82,6 +82,31 @@ def test_environments_of_all_owners_in_one_are_found(tmp_path: Path) -> None:
         check_sharing(tmp_path)
 
 
+def test_a_node_installs_nothing_from_hosts_that_no_operator_has_listed() -> None:
+    check_hosts()
+
+
+def check_hosts() -> None:
+    """Compare the URLs of an environment with hosts once more, where they are used."""
+    commit = "0123456789" * 4
+    wishes = [
+        Environment(pip=(f"x @ git+https://git.example/x@{commit}",)),
+        Environment(pip=("six",), index_url="https://index.example/simple"),
+    ]
+    for wish in wishes:
+        assert recipes_of(wish, "anna", hosts=["git.example", "index.example"])
+        with pytest.raises(ValueError, match="PARALLELRUN_PACKAGE_HOSTS"):
+            recipes_of(wish, "anna", hosts=["elsewhere.example"])
+
+
+def test_a_node_that_installs_from_everywhere_is_found() -> None:
+    with (
+        expect_failure(),
+        replaced("parallelrun_core.spec.environment:Packages.urls_elsewhere", lambda *_: {}),
+    ):
+        check_hosts()
+
+
 def test_what_names_no_package_is_the_nodes_own_python() -> None:
     old = {"dependencies": ["python=3.7", "pip"]}
     for wish in (Environment(), Environment(image="some/image", name="x"), Environment(conda_file=old)):

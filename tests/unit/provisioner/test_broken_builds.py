@@ -23,6 +23,7 @@ from parallelrun_provisioner.engines.docker import Engine
 from parallelrun_provisioner.engines.docker.building import builds
 from parallelrun_provisioner.engines.docker.settings import DockerSettings
 from parallelrun_provisioner.engines.interface import EngineEnvironment, ImageState
+from tests.twins.sabotage import expect_failure, nothing, replaced
 
 STEP = {"stream": "Step 1/1 : FROM base\n"}
 
@@ -91,9 +92,9 @@ class _Handler(BaseHTTPRequestHandler):
 class Asked:
     """An Engine of ours, for one image that a job waits for."""
 
-    def __init__(self, root: Path, **settings: Any) -> None:
+    def __init__(self, root: Path, dockerfile: str = "FROM base\n", **settings: Any) -> None:
         (root / "context").mkdir()
-        (root / "context" / "Dockerfile").write_text("FROM base\n")
+        (root / "context" / "Dockerfile").write_text(dockerfile)
         snapshot = snapshot_context(root / "context", "Dockerfile", code_store(root))
         (jobs_of(root) / "job" / "logs").mkdir(parents=True)
         self.log = jobs_of(root) / "job" / "logs" / "sys" / "image.txt"
@@ -227,3 +228,28 @@ def test_a_failure_is_that_of_those_who_waited_and_others_have_it_built_again(
     asked.until("no such base", "job", "other")
     assert len(server.sent) == 3
     asked.engine.close()
+
+
+def test_an_engine_is_sent_no_dockerfile_that_has_it_fetch_something(server: FakeEngine, tmp_path: Path) -> None:
+    check_fetching(server, tmp_path)
+
+
+def check_fetching(server: FakeEngine, tmp_path: Path) -> None:
+    """Build for a job that was accepted by whatever has not looked at its Dockerfile."""
+    server.breaks_off = False
+    asked = Asked(tmp_path, "FROM base\nADD http://169.254.169.254/latest/ /x\n")
+    deadline = time.monotonic() + 20
+    while not (state := asked.state()).failure and not state.is_there:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)  # as above
+    asked.engine.close()
+    assert "the Engine would fetch" in state.failure
+    assert server.sent == []
+
+
+def test_an_engine_that_is_sent_whatever_was_accepted_is_found(server: FakeEngine, tmp_path: Path) -> None:
+    with (
+        expect_failure(),
+        replaced("parallelrun_provisioner.engines.docker.building.building:Building._check_dockerfile", nothing),
+    ):
+        check_fetching(server, tmp_path)

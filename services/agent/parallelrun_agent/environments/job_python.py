@@ -15,7 +15,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -48,6 +48,7 @@ class JobPython:
 
     Args:
         owner: whose job it is; an environment that is not locked by hashes is shared by the jobs of one owner.
+        package_hosts: from which packages may come that are named by a URL.
         cache: the node's folder for environments, which outlives jobs and agents.
         max_environments: how many environments may be left there after one more was built.
         log_file: where the output of the build goes.
@@ -66,6 +67,7 @@ class JobPython:
         environment: Environment,
         *,
         owner: str,
+        package_hosts: Sequence[str] = ("*",),
         cache: Path,
         max_environments: int,
         log_file: Path,
@@ -96,7 +98,7 @@ class JobPython:
         self._report_at = 0.0
         if environment.is_own or image:
             try:
-                self._untried = recipes_of(environment, owner, image)
+                self._untried = recipes_of(environment, owner, image, package_hosts)
                 check_cache(cache)
             except (ValueError, PermissionError) as error:
                 self.failure = _not_built(str(error))

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -61,12 +61,20 @@ class Recipe:
         return WorkerUser(uids.locked_builder if self.is_locked else uids.builder_of(self.owner))
 
 
-def recipes_of(environment: Environment, owner: str, image: ImagePython | None = None) -> list[Recipe]:
+def recipes_of(
+    environment: Environment, owner: str, image: ImagePython | None = None, hosts: Sequence[str] = ("*",)
+) -> list[Recipe]:
     """Return what a job of this owner asks for, upon what the node's image has: the first of these that can be built.
 
+    Args:
+        hosts: those that the operator had listed when the job was accepted.
+
     Raises:
-        ValueError: it asks for what is no longer installed; only a job of an earlier release does.
+        ValueError: it asks for what is no longer installed; only a job of an earlier release does. Or it names a URL on
+            another host.
     """
+    for url, field in environment.urls_elsewhere(hosts).items():
+        raise ValueError(f"{url} in {field} is on a host that the operator has not listed (PARALLELRUN_PACKAGE_HOSTS)")
     worker = find_spec("parallelrun_worker")
     if worker is None or worker.origin is None:
         raise RuntimeError("the worker is not installed")

@@ -13,7 +13,9 @@ from pathlib import Path
 from threading import Event, Lock, Thread
 from typing import Any, Final
 
+from parallelrun_core.code.dockerfile_check import check_dockerfile
 from parallelrun_core.code.stored import DamagedCode, check_snapshot
+from parallelrun_core.errors import InvalidInput
 from parallelrun_core.service.telemetry import logger
 from parallelrun_provisioner.engines.docker.building.log import BuildLog
 from parallelrun_provisioner.engines.docker.building.sent import tar_of
@@ -98,11 +100,12 @@ class Building:
         log.info("image_build_begun", image=tag)
         try:
             check_snapshot(self._folder)
+            self._check_dockerfile()
             with connection.asking() as client:
                 self._build(client)
         except _Stopped:
             pass
-        except DamagedCode as error:
+        except (DamagedCode, InvalidInput) as error:
             self.failure = self.failure or str(error)
         except EngineError as error:
             self.trouble = str(error)
@@ -118,6 +121,12 @@ class Building:
             log.info("image_build_ended", image=tag, failure=self.failure, trouble=self.trouble)
             with self._lock:
                 self.over_at = self.over_at or time.monotonic()
+
+    def _check_dockerfile(self) -> None:
+        """What the Engine is sent is what is looked at, whoever has accepted the job."""
+        name = self._parameters["dockerfile"]
+        with suppress(FileNotFoundError):  # the Engine says so
+            check_dockerfile((self._folder / name).read_bytes(), name)
 
     def _build(self, client: Any) -> None:
         import requests
