@@ -23,6 +23,7 @@ from parallelrun.logs import JobLogs
 from parallelrun.nodes import Nodes
 from parallelrun.outputs import JobOutputs
 from parallelrun.pictures import Pictures
+from parallelrun.quotas import Quotas
 from parallelrun.schedules import Schedules
 from parallelrun.tokens import Tokens
 from parallelrun.transport import RetryPolicy, Transport
@@ -66,6 +67,7 @@ class Client:
         self.batch_endpoints = BatchEndpoints(self._transport)
         self.batch_deployments = BatchDeployments(self._transport)
         self.tokens = Tokens(self._transport)
+        self.quotas = Quotas(self._transport)
         self.usage = Usage(self._transport)
         self.admin = Admin(self._transport)
         self.data = self.assets("data")

@@ -29,6 +29,7 @@ from parallelrun.cli.job import job
 from parallelrun.cli.limit import limit
 from parallelrun.cli.node import node
 from parallelrun.cli.plan import plan_command
+from parallelrun.cli.quota import quota
 from parallelrun.cli.redis_acl import redis_acl
 from parallelrun.cli.run import run_command
 from parallelrun.cli.schedule import schedule
@@ -65,6 +66,7 @@ app.add_typer(compute, name="compute")
 app.add_typer(datastore, name="datastore")
 app.add_typer(limit, name="limit")
 app.add_typer(token, name="token")
+app.add_typer(quota, name="quota")
 app.command("usage")(usage)
 app.add_typer(admin, name="admin")
 for kind in sorted(set(kinds()) - {CODE}, key=("data", "model", "environment", "component", *kinds()).index):

@@ -16,7 +16,7 @@ from parallelrun.models.jobs import (
     StepOf,
 )
 from parallelrun.models.nodes import Compute, ComputeNode, ComputeStatus, Node
-from parallelrun.models.people import NewToken, Token, UsageOfWeek
+from parallelrun.models.people import NewToken, Quota, Token, UsageOfWeek
 from parallelrun.models.retention import ClusterUsage, JobUsage, RemovedKind, Sweep
 from parallelrun_core.wire.progress import Progress
 
@@ -41,6 +41,7 @@ __all__ = [
     "Node",
     "OutputFile",
     "Progress",
+    "Quota",
     "RateLimit",
     "RemoteFile",
     "RemovedKind",

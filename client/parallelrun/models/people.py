@@ -38,3 +38,13 @@ class UsageOfWeek(msgspec.Struct, kw_only=True, frozen=True):
     slot_hours: float = 0.0
     gpu_hours: float = 0.0
     cost: float = 0.0
+
+
+class Quota(msgspec.Struct, kw_only=True, frozen=True):
+    """The limits of a person; None: there is none."""
+
+    name: str
+    """The owner, or `everybody`."""
+    jobs: int | None = None
+    """Jobs that have not ended; a pipeline counts once."""
+    submissions_per_minute: int | None = None

@@ -37,6 +37,7 @@ from parallelrun_api.routes import (
     operations,
     previews,
     profiles,
+    quotas,
     removing,
     reopening,
     schedules,
@@ -86,8 +87,8 @@ def create_app(context: Context, token: Token, audit: Audit | None = None) -> Fa
     app.openapi = lambda: document(app)  # type: ignore[method-assign]
     modules = (
         jobs, drafts, previews, advice, reopening, removing, schedules, endpoints, events, mini_batches, tiles, files,
-        log_lines, metrics, storage, stacks, profiles, nodes, computes, datastores, limits, assets, tokens, usage,
-        session, operations, admin,
+        log_lines, metrics, storage, stacks, profiles, nodes, computes, datastores, limits, assets, tokens, quotas,
+        usage, session, operations, admin,
     )  # fmt: skip
     for module in modules:
         is_open = module in (session, operations)

@@ -22,6 +22,7 @@ from parallelrun_api.http.operators import Operators
 from parallelrun_api.limits import LimitService
 from parallelrun_api.metrics import ClusterCollector, ConnectionCollector, ServerMetrics
 from parallelrun_api.people.access import Access, subject_of
+from parallelrun_api.people.quotas import Quotas
 from parallelrun_api.schedules.accepting import ScheduleService
 from parallelrun_api.settings import ApiSettings
 from parallelrun_api.submission.cancelling import Cancels
@@ -82,6 +83,7 @@ class Context:
     operators: Operators
     access: Access
     usage: Usage
+    quotas: Quotas
     folder_names: FolderNames = field(default_factory=FolderNames)
     long_lists: ConcurrencyLimiter = field(default_factory=partial(ConcurrencyLimiter, at_once=2, waiting=8))
     """Lists of what may be any number of files or mini-batches."""
@@ -135,7 +137,8 @@ def build_context(settings: ApiSettings) -> Context:
     jobs = JobReader(settings.root, registry, floor)
     checks = PathChecks(root=settings.root, places=settings.places)
     catalog = ComputeCatalog(settings.root, settings.sealing_key)
-    submissions = Submissions(settings.root, catalog, checks, client, floor)
+    quotas = Quotas(settings.root, registry, settings.sealing_key)
+    submissions = Submissions(settings.root, catalog, checks, client, floor, quotas=quotas)
     assets = AssetService(settings.root, settings.places, lambda: settings.site)
     schedules = ScheduleService(settings.root, submissions, checks, registry, names=assets.names)
     feeds = Feeds(EventStreams(settings.redis_login, wait_s=WAIT_S), jobs.has_ended)
@@ -171,6 +174,7 @@ def build_context(settings: ApiSettings) -> Context:
         operators=Operators(settings.operator_names),
         access=Access(settings.root),
         usage=Usage(client),
+        quotas=quotas,
     )
 
 

@@ -44,6 +44,9 @@ COMPUTES: Final = PREFIX + "computes"
 NODES_STACKS: Final = PREFIX + "nodes:stacks"
 """hash with a time to live: job → JSON of the last request that nodes show where its workers are."""
 
+SUBMISSIONS: Final = PREFIX + "submissions:"
+"""hash with a time to live, for each minute: owner → jobs that they have submitted in it."""
+
 USAGE: Final = PREFIX + "usage"
 """hash: owner → slot-seconds of late, and when they were that, in seconds since the epoch."""
 

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 _REMEMBER_S = 7 * 86_400  # after that, the job is read from its folder
 _STATUSES: Final = 4_000
 """Jobs of which the status is remembered as it was read last."""
+_SUBMISSIONS_S: Final = 120
 FOR_OTHERS: Final = -1
 BETWEEN_OUTPUTS: Final = b"\0"
 """What no path has."""
@@ -93,6 +94,14 @@ class Registry:
                 pipe.hset(JobKeys(job_id).job, "reopened", generation)
             pipe.zadd(keys.ACTIVE_JOBS, {job_id: submitted})
             pipe.execute()
+
+    def count_submission(self, owner: str, minute: int) -> int:
+        """Count one more submission of an owner; returns how many there were in this minute."""
+        key = f"{keys.SUBMISSIONS}{minute}"
+        with self._redis.pipeline(transaction=True) as pipe:
+            pipe.hincrby(key, owner, 1)
+            pipe.expire(key, _SUBMISSIONS_S)
+            return int(pipe.execute()[0])
 
     def active_jobs(self) -> list[str]:
         """Jobs that may need a leader or agents, oldest first."""

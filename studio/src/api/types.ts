@@ -1166,6 +1166,21 @@ export interface Progress {
   recent_items: number;
 }
 
+/** The limits of a person; null: there is none. */
+export interface Quota {
+  /** The owner, or `everybody`: those who have no quota of their own. */
+  name: string;
+  /** Jobs that have not ended; a pipeline counts once. */
+  jobs: number | null;
+  /** Jobs that are accepted in a minute. */
+  submissions_per_minute: number | null;
+}
+
+/** All quotas, by name. */
+export interface QuotaList {
+  items: Quota[];
+}
+
 /** A limit on calls of a service that somebody else runs, for all jobs together; null: no such limit. */
 export interface RateLimit {
   name: string;

@@ -269,3 +269,24 @@ def test_the_use_of_the_cluster_by_week_and_person(redis_url: str, redis: Redis,
             '2026-W48,"anna",2.0,0.0,1.0',
         ]
         assert [each["owner"] for each in accepted(people.anna.get("/v1/usage"))["items"]] == ["anna"]
+
+
+def test_a_submission_over_a_quota_is_refused_in_words(
+    redis_url: str, redis: Redis, tmp_path: Path, site: Site
+) -> None:
+    with served(redis_url, tmp_path / "root") as server, ExitStack() as clients:
+        people = People(server, clients)
+        accepted(people.operator.put("/v1/quotas/everybody", json={"jobs": 2}))
+        accepted(people.operator.put("/v1/quotas/bert", json={"submissions_per_minute": 0}))
+        assert people.anna.put("/v1/quotas/anna", json={"jobs": 99}).status_code == 403
+        first, _ = (accepted(people.anna.post("/v1/jobs", json=site.spec()))["id"] for _ in range(2))
+        refused = people.anna.post("/v1/jobs", json=site.spec())
+        assert (refused.status_code, refused.json()["code"]) == (429, "quota_exceeded")
+        assert "anna has 2 jobs that have not ended, and may have 2" in refused.json()["detail"]
+        assert "may submit 0 jobs in a minute" in people.bert.post("/v1/jobs", json=site.spec()).json()["detail"]
+        for _ in range(3):
+            accepted(people.operator.post("/v1/jobs", json=site.spec()))
+        accepted(people.anna.post(f"/v1/jobs/{first}:cancel"))
+        accepted(people.anna.post("/v1/jobs", json=site.spec()))
+        assert people.operator.delete("/v1/quotas/everybody").status_code == 204
+        accepted(people.anna.post("/v1/jobs", json=site.spec()))

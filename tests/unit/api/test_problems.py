@@ -21,6 +21,7 @@ from parallelrun_api.context import build_context
 from parallelrun_api.http import errors as http_errors
 from parallelrun_api.http.token import Token
 from parallelrun_api.people.access import NotAllowed
+from parallelrun_api.people.quotas import QuotaExceeded
 from parallelrun_api.settings import ApiSettings
 from parallelrun_core import errors
 from parallelrun_core.azure.scope import DocumentTooLarge
@@ -43,6 +44,7 @@ EXPECTED = {
     NotSupported: (501, "not_supported"),
     AlreadyThere: (409, "conflict"),
     OverQuota: (413, "over_quota"),
+    QuotaExceeded: (429, "quota_exceeded"),
     errors.InvalidInput: (422, "invalid_input"),
     errors.UnsafePath: (422, "unsafe_path"),
     errors.Unauthorized: (401, "unauthorized"),

@@ -32,7 +32,17 @@ from parallelrun_api.models.jobs import (
 from parallelrun_api.models.log_lines import LogLine, LogLines
 from parallelrun_api.models.mini_batches import MiniBatch, MiniBatchFailure, MiniBatchPage, MiniBatchTries, MiniBatchTry
 from parallelrun_api.models.nodes import Finding, Node, NodeCheck, NodeCheckAsked, NodeGpu, NodeList, NodePressure
-from parallelrun_api.models.people import NewToken, Token, TokenList, TokenRequest, UsageList, UsageOfWeek
+from parallelrun_api.models.people import (
+    NewToken,
+    Quota,
+    QuotaList,
+    QuotaRequest,
+    Token,
+    TokenList,
+    TokenRequest,
+    UsageList,
+    UsageOfWeek,
+)
 from parallelrun_api.models.previews import DataPreview, InputPreview, PreviewColumn
 from parallelrun_api.models.problems import Problem, ProblemEntry
 from parallelrun_api.models.profiles import Profile, ProfileCall, ProfiledFunction, ProfiledWorker, ProfileTree
@@ -131,6 +141,9 @@ __all__ = [
     "ProfiledFunction",
     "ProfiledWorker",
     "Progress",
+    "Quota",
+    "QuotaList",
+    "QuotaRequest",
     "RateLimit",
     "RateLimitList",
     "RemovedKind",

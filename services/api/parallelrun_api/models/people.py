@@ -45,6 +45,32 @@ class NewToken(Token):
     """Its text, which nobody can show again: the server stores a hash of it."""
 
 
+class QuotaRequest(Asked):
+    """The limits of a person; null: there is none."""
+
+    jobs: int | None = Field(default=None, ge=0, le=1_000_000)
+    """Jobs that have not ended; a pipeline counts once."""
+    submissions_per_minute: int | None = Field(default=None, ge=0, le=1_000_000)
+    """Jobs that are accepted in a minute."""
+
+
+class Quota(Answer):
+    """The limits of a person; null: there is none."""
+
+    name: str = Field(examples=["anna"])
+    """The owner, or `everybody`: those who have no quota of their own."""
+    jobs: int | None
+    """Jobs that have not ended; a pipeline counts once."""
+    submissions_per_minute: int | None
+    """Jobs that are accepted in a minute."""
+
+
+class QuotaList(Answer):
+    """All quotas, by name."""
+
+    items: list[Quota]
+
+
 class UsageOfWeek(Answer):
     """The use of slots and GPUs by a person in a week."""
 

@@ -48,7 +48,7 @@ def get_limit(limit: Name, context: Ctx) -> Response:
     summary="Define a limit",
     response_model=RateLimit,
     response_description="It is defined anew.",
-    responses={201: {"model": RateLimit, "description": "It is defined."}, **problems(400, 403, 413, 415)},
+    responses={201: {"model": RateLimit, "description": "It is defined."}, **problems(400, 403, 404, 413, 415)},
     openapi_extra=_BODY,
 )
 async def put_limit(limit: Name, request: Request, context: Ctx) -> Response:

@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from parallelrun_api.people.person import CURRENT
+from parallelrun_api.people.quotas import Quotas
 from parallelrun_api.submission.checks import PathChecks
 from parallelrun_api.submission.code import store_code, store_steps_code
 from parallelrun_api.submission.contexts import with_context_stored
@@ -85,9 +86,12 @@ class Submissions:
         checks: PathChecks,
         redis: Redis,
         floor: DiskFloor = NO_FLOOR,
+        *,
+        quotas: Quotas | None = None,
     ) -> None:
         self._root = root
         self._floor = floor
+        self._quotas = quotas
         self._checks = checks
         self._redis = redis
         self._registry = Registry(redis)
@@ -105,16 +109,19 @@ class Submissions:
         Raises:
             InvalidInput, Conflict: it can't be accepted.
             KeyReused: the key was used for another upload.
+            QuotaExceeded: the person has as many jobs as they may have.
             RedisError: Redis is away; nothing has happened.
         """
         now = self._registry.now()
         if not key:
+            self._check_quota()
             job_id = new_job_id()
             self._create(job_id, upload, self._prepare(job_id, upload), traceparent, is_alone=True)
             return job_id
         job_id = self._keys.job_of(key, upload.sha256, now=now) or new_job_id()
         if self._is_accepted(job_id):
             return job_id
+        self._check_quota()
         try:
             prepared = self._prepare(job_id, upload)
         except (InvalidInput, Conflict):
@@ -127,6 +134,10 @@ class Submissions:
         failpoints.reach("key.claimed")
         self._create(job_id, upload, prepared, traceparent, is_alone=False)
         return job_id
+
+    def _check_quota(self) -> None:
+        if self._quotas is not None:
+            self._quotas.check()
 
     def prepare(self, upload: SubmittedForm) -> JobRecord:
         """Do for a job that is made later, maybe many times, all that comes before its creation; it has no id yet.

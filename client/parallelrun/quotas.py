@@ -1,0 +1,42 @@
+"""Quotas of the people who use a server."""
+
+from __future__ import annotations
+
+import builtins
+from urllib.parse import quote
+
+from parallelrun.models import Quota
+from parallelrun.resource import as_model, pages
+from parallelrun.transport import Transport
+
+_PATH = "/v1/quotas"
+
+
+class Quotas:
+    """The quotas of a server. Only those with the scope `admin` may change them."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    def set(self, name: str, *, jobs: int | None = None, submissions_per_minute: int | None = None) -> Quota:
+        """Set the quota of an owner, or with the name `everybody` of those who have none of their own.
+
+        Args:
+            jobs: jobs that have not ended; None: any number.
+            submissions_per_minute: jobs that are accepted in a minute; None: any number.
+        """
+        body = {"jobs": jobs, "submissions_per_minute": submissions_per_minute}
+        answer = self._transport.request("PUT", _path(name), body=lambda: {"json": body}, idempotent=True)
+        return as_model(answer, Quota)
+
+    def list(self) -> builtins.list[Quota]:
+        """All of them, by name."""
+        return [*pages(self._transport, _PATH, Quota)]
+
+    def remove(self, name: str) -> None:
+        """Forget a quota. Raises NotFound."""
+        self._transport.request("DELETE", _path(name), idempotent=False)
+
+
+def _path(name: str) -> str:
+    return f"{_PATH}/{quote(name, safe='')}"

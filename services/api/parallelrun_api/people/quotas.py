@@ -1,0 +1,118 @@
+"""Quotas: how much of a cluster a person may use, checked when they submit a job."""
+
+from __future__ import annotations
+
+import re
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from parallelrun_api.people.issued import NAME_PATTERN
+from parallelrun_api.people.person import CURRENT
+from parallelrun_core.documents.codecs import FieldsCodec
+from parallelrun_core.documents.collection import Definitions
+from parallelrun_core.documents.file_store import FileStore
+from parallelrun_core.errors import CorruptLog, NewerSchema, NotFound, ParallelRunError
+from parallelrun_core.folder.job_folder import JobFolder
+from parallelrun_core.lru_cache import LruCache
+
+if TYPE_CHECKING:
+    from parallelrun_core.store.registry import Registry
+
+EVERYBODY: Final = "everybody"
+"""The name of the quota of those who have none of their own."""
+_FOLDER: Final = "quotas"
+_MAX_BYTES: Final = 1 << 16
+_STEP: Final = "\0"
+"""The owner of a job that is a step: it counts with its pipeline."""
+_JOBS: Final = 10_000
+
+
+class QuotaExceeded(ParallelRunError):
+    """The person has as many jobs as they may have, or has submitted too many in a minute."""
+
+    code = "quota_exceeded"
+    http_status = 429
+    retryable = True
+
+
+@dataclass(frozen=True, kw_only=True)
+class Quota:
+    """The limits of a person; None: there is none.
+
+    Args:
+        name: the owner, or `everybody`.
+        jobs: jobs that have not ended; a pipeline counts once.
+        submissions_per_minute: jobs that are accepted in a minute.
+    """
+
+    name: str
+    jobs: int | None = None
+    submissions_per_minute: int | None = None
+
+
+class Quotas:
+    """The quotas of a cluster. Safe to share between threads.
+
+    Args:
+        key: seals each document, as that of computes; empty: no seals.
+    """
+
+    def __init__(self, root: Path, registry: Registry, key: bytes = b"") -> None:
+        self._root: Final = root
+        self._registry: Final = registry
+        self._owners: Final = LruCache[str](_JOBS)
+        self.documents: Final = Definitions(
+            FileStore(root, _FOLDER, max_bytes=_MAX_BYTES, follows_links=False),
+            FieldsCodec(asdict, _quota, key, repair_hint="set it again with `parallelrun quota set`"),
+            noun="quota",
+            create_hint="set one with `parallelrun quota set NAME`",
+            is_name=re.compile(NAME_PATTERN).fullmatch,
+        )
+
+    def of(self, owner: str) -> Quota:
+        """The quota of an owner: their own, or that of everybody. Whoever runs the server has none."""
+        if not owner:
+            return Quota(name=owner)
+        return self.documents.find(owner) or self.documents.find(EVERYBODY) or Quota(name=owner)
+
+    def check(self) -> None:
+        """Make sure that the person of this request may submit one more job, and count it.
+
+        Raises:
+            QuotaExceeded: they may not; says what their quota is, and what to do.
+            RedisError: Redis is away.
+        """
+        owner = CURRENT.get().owner
+        quota = self.of(owner)
+        if quota.jobs is not None and (count := self._active_jobs(owner)) >= quota.jobs:
+            raise QuotaExceeded(
+                f"{owner} has {count:,} jobs that have not ended, and may have {quota.jobs:,}: wait until one has "
+                "ended, cancel one, or ask an admin of this cluster for more (`parallelrun quota set`)."
+            )
+        if (most := quota.submissions_per_minute) is not None:
+            minute = int(time.time() // 60)
+            if self._registry.count_submission(owner, minute) > most:
+                raise QuotaExceeded(
+                    f"{owner} may submit {most:,} jobs in a minute: wait for the next one, submit one job with more "
+                    "inputs, or ask an admin of this cluster for more (`parallelrun quota set`)."
+                )
+
+    def _active_jobs(self, owner: str) -> int:
+        own = [job_id for job_id in self._registry.active_jobs() if self._owner_of(job_id) == owner]
+        return sum(state is not None and not state.is_terminal for state in self._registry.states(own))
+
+    def _owner_of(self, job_id: str) -> str:
+        owner = self._owners.get(job_id)
+        if owner is None:
+            try:
+                record = JobFolder(self._root, job_id).record()
+            except (NotFound, NewerSchema, CorruptLog):
+                return _STEP
+            owner = self._owners.put(job_id, record.owner if record.parent is None else _STEP)
+        return owner
+
+
+def _quota(fields: dict[str, Any]) -> Quota:
+    return Quota(**fields)

@@ -1,0 +1,57 @@
+"""Quotas of people."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Annotated
+
+from fastapi import APIRouter, Path, Response
+
+from parallelrun_api.context import Ctx
+from parallelrun_api.http.answers import json_answer
+from parallelrun_api.models import Quota, QuotaList, QuotaRequest
+from parallelrun_api.people.issued import NAME_PATTERN
+from parallelrun_api.people.person import CURRENT
+from parallelrun_api.people.quotas import Quota as Definition
+from parallelrun_api.routes.responses import problems
+
+router = APIRouter(prefix="/v1", tags=["tokens"])
+
+Name = Annotated[str, Path(description="An owner, or `everybody`.", pattern=NAME_PATTERN, examples=["anna"])]
+
+
+@router.get("/quotas", summary="List quotas", response_model=QuotaList, responses=problems())
+def list_quotas(context: Ctx) -> Response:
+    """All quotas, by name."""
+    quotas = context.quotas.documents
+    return json_answer(QuotaList(items=[Quota(**asdict(quotas.get(name))) for name in quotas.names()]))
+
+
+@router.put(
+    "/quotas/{name}",
+    summary="Set a quota",
+    response_model=Quota,
+    response_description="It holds from the next submission on.",
+    responses=problems(400, 403, 404),
+)
+def put_quota(name: Name, context: Ctx, wish: QuotaRequest) -> Response:
+    """Set the quota of a person, or of everybody who has none of their own, durably. Only admins may (403)."""
+    context.operators.check(CURRENT.get().name)
+    quota = Definition(name=name, jobs=wish.jobs, submissions_per_minute=wish.submissions_per_minute)
+    context.quotas.documents.define(quota)
+    return json_answer(Quota(**asdict(quota)))
+
+
+@router.delete(
+    "/quotas/{name}",
+    summary="Remove a quota",
+    status_code=204,
+    response_class=Response,
+    response_description="It is gone: that of everybody holds, if there is one.",
+    responses=problems(403, 404),
+)
+def delete_quota(name: Name, context: Ctx) -> Response:
+    """Forget a quota. Only admins may (403)."""
+    context.operators.check(CURRENT.get().name)
+    context.quotas.documents.remove(name)
+    return Response(status_code=204, headers={"Cache-Control": "no-store"})
