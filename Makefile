@@ -109,6 +109,10 @@ test: setup $(if $(T),$(ALL_TESTS_READY),$(TESTS_READY)) ## Run the tests that p
 test-all: setup $(ALL_TESTS_READY) ## Run all tests that `make test` leaves out (PART=1, 2 or 3: a third of them)
 	@$(BIN)/python -m tests $(PART)
 
+.PHONY: tour
+tour: setup $(TESTS_READY) ## Look at every view of the web page in a browser; pictures are in build/studio-screenshots
+	@$(BIN)/python -m pytest -q tests/studio
+
 .PHONY: coverage
 coverage: setup $(TESTS_READY) ## Run `make test`, and measure in all processes which lines it runs
 	@rm -rf $(COVERAGE) && mkdir -p $(COVERAGE)

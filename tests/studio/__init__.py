@@ -5,6 +5,7 @@ cluster.py                 the cluster and the jobs that all tests look at
 test_build.py              what is shipped is what the sources make
 test_drafts.py             jobs are made and repeated
 test_figures.py            a figure is the same wherever it stands
+test_library.py            schedules, assets, datastores, endpoints
 test_manners.py            how the page speaks: first run, sign-in, browser's tab, phone
 test_page.py               what people do with it
 test_views.py              every view: what axe says, nothing from elsewhere, and pictures in build/studio-screenshots

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -27,3 +28,22 @@ def browser() -> Iterator[Browser]:
     """Ends with the module: while it runs, nothing else in this process can have an event loop."""
     with chromium() as running:
         yield running
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say in one line what the tour of the page has found: views that were looked at in each width and color scheme,
+    points that are looked after, violations and errors."""
+    reports = [
+        each
+        for outcome in ("passed", "failed")
+        for each in terminalreporter.getreports(outcome)
+        if each.when == "call" and each.nodeid.startswith("tests/studio/")
+    ]
+    sums = Counter[str]()
+    for report in reports:
+        for name, value in report.user_properties:
+            sums[name] += int(str(value))
+    if sums["views"]:
+        points = sum(each.passed and "test_views" not in each.nodeid for each in reports)
+        found = f"axe={sums['axe']} console_errors={sums['console_errors']}"
+        terminalreporter.write_line(f"page views={sums['views']} points={points} {found}")

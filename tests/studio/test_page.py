@@ -265,3 +265,10 @@ def test_a_mini_batch_of_a_filtered_list_leaves_the_filter_as_it_is(opened: Tab,
     page.get_by_role("heading", name=re.compile(r"^Mini-batch \d")).wait_for()
     assert "state=failed&order=slowest&first=0&end=50&id=" in page.url
     assert page.get_by_role("button", name="failed", exact=True).get_attribute("aria-pressed") == "true"
+
+
+def test_a_mini_batch_names_its_inputs(opened: Tab, shown: Studio) -> None:
+    page = opened.page
+    opened.open(f"/jobs/{shown.jobs['broken']}/mini-batches?id=13")
+    page.locator(".inputs code", has_text="file-0000013.txt").wait_for()
+    page.get_by_role("button", name="Copy", exact=True).first.wait_for()

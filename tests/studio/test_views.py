@@ -6,12 +6,12 @@ Pictures of all are in build/studio-screenshots afterwards, to be looked through
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Final, Literal
 
 import pytest
 
-from tests.studio.chromium import NARROW, SCREENSHOTS, WIDE, Tab, tab
+from tests.studio.chromium import NARROW, SCREENSHOTS, Tab, tab
 from tests.studio.cluster import Studio
 
 if TYPE_CHECKING:
@@ -19,10 +19,16 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.integration, pytest.mark.slow, pytest.mark.timeout(300)]
 
+WIDE: Final = (1440, 900)
 SCHEMES: Final[tuple[Literal["light", "dark"], ...]] = ("light", "dark")
 VIEWS: Final = {
     "jobs": "/jobs",
+    "jobs-searched": "/jobs?q=one&state=failed&range=24h&order=items",
+    "new": "/new",
+    "again": "/new?from={good}&resume_from=1",
     "nodes": "/nodes",
+    "schedules": "/schedules",
+    "library": "/library?kind=data&name=rows",
     "lost": "/nothing/here",
     "ended-overview": "/jobs/{good}",
     "ended-mini-batches": "/jobs/{good}/mini-batches?id=7",
@@ -53,17 +59,23 @@ def opened(browser: Browser, shown: Studio) -> Iterator[Tab]:
 
 
 @pytest.mark.parametrize("name", VIEWS)
-def test_a_view_is_for_everybody_and_comes_from_here(opened: Tab, shown: Studio, name: str) -> None:
+def test_a_view_is_for_everybody_and_comes_from_here(
+    opened: Tab, shown: Studio, name: str, record_property: Callable[[str, object], None]
+) -> None:
     opened.troubles.clear()
     opened.resize(*WIDE)
     opened.page.emulate_media(color_scheme="light")
     opened.open(VIEWS[name].format_map({**shown.jobs, "live": shown.live()}))
     for scheme in SCHEMES:
         opened.page.emulate_media(color_scheme=scheme)
-        assert opened.violations(only_colors=scheme == "dark") == [], f"{name} in {scheme}"
+        violations = opened.violations(only_colors=scheme == "dark")
+        record_property("axe", len(violations))
+        assert violations == [], f"{name} in {scheme}"
         for size in (WIDE, NARROW):
             opened.resize(*size)
             assert opened.overflow() <= 0, f"{name} is wider than a window of {size[0]}"
             opened.page.screenshot(path=SCREENSHOTS / f"{name}-{size[0]}-{scheme}.png", full_page=True)
+            record_property("views", 1)
         opened.resize(*WIDE)
+    record_property("console_errors", len(opened.troubles))
     assert opened.troubles == []

@@ -464,6 +464,18 @@ export interface InputPreview {
   errors: string[];
 }
 
+/** A range of one file of a table. */
+export interface InputRange {
+  path: string;
+  /** The first byte; of Parquet, the first row of the file. */
+  start: number;
+  /** The first one after it; null: to the end of the file. */
+  end: number | null;
+  /** Index of its first row in the whole input; null: nobody has counted. */
+  first_row: number | null;
+  rows: number | null;
+}
+
 /** A job. */
 export interface Job {
   id: string;
@@ -754,6 +766,18 @@ export interface MiniBatchFailure {
   category: string;
   message: string;
   traceback: string;
+}
+
+/** The inputs of a mini-batch, in the order in which `run()` gets them. */
+export interface MiniBatchInputs {
+  /** Number of items; of a table, 0 until its rows were counted. */
+  items: number;
+  /** Number of files and ranges; the first 1,000 are listed. */
+  total: number;
+  files: string[];
+  ranges: InputRange[];
+  /** Values of the job's `partition_keys`, in their order. */
+  keys: (string | null)[];
 }
 
 /** Some of a job's mini-batches. A page may hold fewer than asked for, and still not be the last. */

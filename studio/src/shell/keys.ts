@@ -7,6 +7,8 @@ export const isHelpOpen = signal(false);
 
 export const KEYS: { keys: string; what: string }[] = [
   { keys: "g j", what: "all jobs" },
+  { keys: "g s", what: "schedules" },
+  { keys: "g l", what: "library: assets, datastores, endpoints" },
   { keys: "g n", what: "nodes" },
   { keys: "/", what: "search, or filter" },
   { keys: "j  k", what: "next and previous row" },
@@ -16,7 +18,7 @@ export const KEYS: { keys: string; what: string }[] = [
   { keys: "?", what: "these keys" },
 ];
 
-const GO: Record<string, string> = { j: "/jobs", n: "/nodes" };
+const GO: Record<string, string> = { j: "/jobs", s: "/schedules", l: "/library", n: "/nodes" };
 let isGoing = false;
 
 export function startKeys(): void {

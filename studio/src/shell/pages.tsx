@@ -5,6 +5,8 @@ import { Compare } from "../views/compare/compare";
 import { Draft } from "../views/draft/draft";
 import { JobPage } from "../views/job/job_page";
 import { Jobs } from "../views/jobs/jobs";
+import { Library } from "../views/library";
+import { Schedules } from "../views/schedules";
 import { Nodes } from "../views/nodes";
 import { Lost } from "../views/lost";
 
@@ -19,6 +21,8 @@ export function pageOf(path: string): Page {
     if (!noun || (noun === "jobs" && !id)) return { title: "Jobs", view: <Jobs /> };
     if (noun === "jobs") return { title: `${id}${tab && ` · ${tab}`}`, view: <JobPage key={id} id={id} tab={tab} /> };
     if (noun === "nodes" && !id) return { title: "Nodes", view: <Nodes /> };
+    if (noun === "schedules" && !id) return { title: "Schedules", view: <Schedules /> };
+    if (noun === "library" && !id) return { title: "Library", view: <Library /> };
     if (noun === "new" && !id) return { title: "New job", view: <Draft /> };
     if (noun === "compare" && !id) return { title: "Compare jobs", view: <Compare /> };
   }

@@ -11,6 +11,8 @@ import { nextTheme, theme } from "./theme";
 
 const NOUNS = [
   { path: "/jobs", title: "Jobs" },
+  { path: "/schedules", title: "Schedules" },
+  { path: "/library", title: "Library" },
   { path: "/nodes", title: "Nodes" },
 ];
 const THEME_ICONS: Record<string, IconName> = { system: "system", light: "sun", dark: "moon" };

@@ -24,14 +24,23 @@ export function Computes({ revision }: { revision: number }): JSX.Element | null
           { name: "Kind" },
           { name: "Fewest nodes", isNumber: true },
           { name: "Most nodes", isNumber: true },
-          { name: "" },
+          { name: "Ready", isNumber: true },
+          { name: "Wanted", isNumber: true },
+          { name: "Launching", isNumber: true },
+          { name: "What its engine says" },
         ]}
         rows={value.items.map((each) => [
           <b>{each.name}</b>,
           each.type,
           each.min_instances,
           each.max_instances,
-          each.is_default ? "runs jobs that name none" : "",
+          each.status?.ready ?? "–",
+          each.status?.wanted ?? "–",
+          each.status?.launching ?? "–",
+          <>
+            {each.is_default && <span class="chip">runs jobs that name none</span>}
+            {each.status?.why && <span class="bad">{each.status.why}</span>}
+          </>,
         ])}
       />
     </Card>

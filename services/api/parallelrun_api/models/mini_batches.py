@@ -82,3 +82,29 @@ class MiniBatchTries(Answer):
     tries: list[MiniBatchTry]
     read_share: float
     """Share of the existing records that was looked at; 1: all. If less, ask again."""
+
+
+class InputRange(Answer):
+    """A range of one file of a table."""
+
+    path: str
+    start: int
+    """The first byte; of Parquet, the first row of the file."""
+    end: int | None
+    """The first one after it; null: to the end of the file."""
+    first_row: int | None
+    """Index of its first row in the whole input; null: nobody has counted."""
+    rows: int | None
+
+
+class MiniBatchInputs(Answer):
+    """The inputs of a mini-batch, in the order in which `run()` gets them."""
+
+    items: int
+    """Number of items; of a table, 0 until its rows were counted."""
+    total: int
+    """Number of files and ranges; the first 1,000 are listed."""
+    files: list[str]
+    ranges: list[InputRange] = Field(default=[])
+    keys: list[str | None] = Field(default=[])
+    """Values of the job's `partition_keys`, in their order."""

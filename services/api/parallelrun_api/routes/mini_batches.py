@@ -10,7 +10,9 @@ from parallelrun_api.context import Context, Ctx
 from parallelrun_api.http.answers import encoded_answer
 from parallelrun_api.http.paging import DEFAULT_LIMIT, Limit, PageToken, clamped
 from parallelrun_api.models import MiniBatchPage, MiniBatchTries
+from parallelrun_api.models.mini_batches import MiniBatchInputs
 from parallelrun_api.routes.responses import JobId, problems
+from parallelrun_api.views.mini_batch_inputs import inputs_of
 from parallelrun_api.views.mini_batches import MiniBatchOrder, Order, Page, Status, decided, ready, running
 from parallelrun_core.errors import Conflict, InvalidInput, NotFound
 from parallelrun_core.wire.masking import Mask
@@ -65,6 +67,26 @@ async def show_mini_batch(
     """Return one mini-batch with all of its tries, and the logs of the workers that have tried it."""
     key = (show_mini_batch, job_id, mini_batch)
     return encoded_answer(await context.pictures.run(key, lambda: _tries(context, job_id, mini_batch)))
+
+
+@router.get(
+    "/jobs/{job_id:job}/mini-batches/{mini_batch}/inputs",
+    summary="List the inputs of a mini-batch",
+    response_model=MiniBatchInputs,
+    responses=problems(404, 409, 429),
+)
+async def show_inputs(
+    job_id: JobId, context: Ctx, mini_batch: Annotated[int, Path(ge=0, le=_MOST, description="Its id.")]
+) -> Response:
+    """Return the files, or the ranges of tables, that a mini-batch consists of."""
+    key = (show_inputs, job_id, mini_batch)
+    return encoded_answer(await context.long_lists.run(key, lambda: _inputs(context, job_id, mini_batch)))
+
+
+def _inputs(context: Context, job_id: str, mini_batch: int) -> str:
+    folder = context.jobs.folder(job_id)
+    _check_has_mini_batches(folder.record())
+    return inputs_of(folder.path, mini_batch).model_dump_json()
 
 
 def _ordered(context: Context, job_id: str, status: Status | None, part: MiniBatchOrder, page: Page) -> str:

@@ -13,6 +13,7 @@ import { ask } from "../../../shell/router";
 import { bytes, count, counted } from "../../../words/numbers";
 import { duration, moment } from "../../../words/times";
 import { linkToLog } from "../links";
+import { Inputs } from "./inputs";
 
 export function OneMiniBatch({ job, id, revision }: { job: Job; id: number; revision: number }): JSX.Element {
   const path = jobPath(job.id, `/mini-batches/${id}`);
@@ -36,6 +37,7 @@ export function OneMiniBatch({ job, id, revision }: { job: Job; id: number; revi
         <Shown of={loaded}>
           {({ tries, node }) => (
             <>
+              <Inputs job={job.id} id={id} />
               {node && <p>It is with node {node} now.</p>}
               {!tries.length && !node && <Empty>It has not been tried yet.</Empty>}
               <ol class="tries">

@@ -1,0 +1,60 @@
+"""The inputs of one mini-batch: files, or ranges of tables, as the manifest of its job has them."""
+
+from __future__ import annotations
+
+import os
+from contextlib import closing
+from pathlib import Path
+from typing import Final
+
+from parallelrun_api.models.mini_batches import InputRange, MiniBatchInputs
+from parallelrun_core.errors import NotFound
+from parallelrun_core.folder.manifest import ManifestCursor
+from parallelrun_core.untrusted.sanitize import visible
+from parallelrun_core.wire import message
+
+_MOST: Final = 1000
+
+
+def inputs_of(folder: Path, mini_batch: int) -> MiniBatchInputs:
+    """The inputs of a mini-batch, in the order in which `run()` gets them.
+
+    Raises:
+        NotFound: there is no such mini-batch yet.
+        CorruptLog: the manifest can't be read.
+    """
+    with closing(ManifestCursor(folder, first=mini_batch)) as cursor:
+        entry = cursor.read()
+    if entry is None or entry.mini_batch != mini_batch:
+        raise NotFound(f"Mini-batch {mini_batch:,} has not been scheduled yet.")
+    decoded = message.decode(entry.raw)
+    if not message.is_described(decoded):
+        files = message.files_of(decoded)
+        return MiniBatchInputs(items=decoded.items, total=len(files), files=_texts(files[:_MOST]))
+    described = message.described_of(decoded)
+    files = message.described_paths(described)
+    ranges = [
+        InputRange(
+            path=_text(piece.path),
+            start=piece.start,
+            end=None if piece.end < 0 else piece.end,
+            first_row=None if piece.first_row < 0 else piece.first_row + piece.left_out,
+            rows=None if piece.rows < 0 else piece.rows,
+        )
+        for piece in described.pieces
+    ]
+    return MiniBatchInputs(
+        items=decoded.items,
+        total=len(files) + len(ranges),
+        files=_texts(files[:_MOST]),
+        ranges=ranges[:_MOST],
+        keys=[None if key is None else visible(key) for key in described.keys],
+    )
+
+
+def _texts(paths: list[bytes]) -> list[str]:
+    return [_text(path) for path in paths]
+
+
+def _text(path: bytes) -> str:
+    return visible(os.fsdecode(path))

@@ -1,0 +1,120 @@
+// Schedules: when each is due next, what became of the last times, and what can be done with it.
+
+import type { JSX } from "preact";
+import { useState } from "preact/hooks";
+import { useEvery } from "../api/every";
+import { getJson, send, type Problem } from "../api/http";
+import { useLoaded } from "../api/loaded";
+import { apiPath } from "../api/paths";
+import type { Fire, FirePage, Job, Schedule, SchedulePage } from "../api/types";
+import { Card } from "../parts/card";
+import { Command } from "../parts/command";
+import { Empty, Shown, Trouble } from "../parts/notice";
+import { Mark } from "../parts/state";
+import { go } from "../shell/router";
+import { moment } from "../words/times";
+
+const EVERY_MS = 10_000;
+const LAST = 10;
+const OUTCOMES: Record<Fire["outcome"], string> = {
+  started: "completed",
+  manual: "completed",
+  skipped: "skipped",
+  missed: "failed",
+};
+
+export function Schedules(): JSX.Element {
+  const round = useEvery(EVERY_MS);
+  const loaded = useLoaded("schedules", (signal) => getJson<SchedulePage>(apiPath("/schedules"), signal), round);
+  return (
+    <div class="page stack">
+      <h1>Schedules</h1>
+      <Shown of={loaded}>
+        {({ items }) =>
+          items.length ? (
+            items.map((each) => <OneSchedule key={each.name} of={each} round={round} reload={loaded.reload} />)
+          ) : (
+            <>
+              <Empty>No schedule yet. A schedule makes a job whenever it is due:</Empty>
+              <Command text="parallelrun schedule create --file schedule.yml" />
+            </>
+          )
+        }
+      </Shown>
+    </div>
+  );
+}
+
+function OneSchedule({ of, round, reload }: { of: Schedule; round: number; reload: () => void }): JSX.Element {
+  const [problem, tell] = useState<Problem | undefined>(undefined);
+  const path = `/schedules/${encodeURIComponent(of.name)}`;
+  const act = (verb: string, then: (answer: unknown) => void): void => {
+    send<unknown>("POST", apiPath(`${path}:${verb}`)).then(then, tell);
+  };
+  return (
+    <Card
+      title={of.display_name || of.name}
+      aside={
+        <>
+          <span class="chip">{of.enabled ? "enabled" : "paused"}</span>
+          <button type="button" onClick={() => act(of.enabled ? "disable" : "enable", reload)}>
+            {of.enabled ? "Pause" : "Go on"}
+          </button>
+          <button type="button" onClick={() => act("trigger", (job) => go(`/jobs/${(job as Job).id}`))}>
+            Run now
+          </button>
+        </>
+      }
+    >
+      {problem && <Trouble problem={problem} />}
+      {of.description && <p>{of.description}</p>}
+      <dl class="pairs">
+        <div>
+          <dt>Due</dt>
+          <dd>
+            <code>{triggerOf(of)}</code>
+          </dd>
+        </div>
+        <div>
+          <dt>Next</dt>
+          <dd>{of.next[0] ? moment(of.next[0]) : "–"}</dd>
+        </div>
+        <div>
+          <dt>Jobs</dt>
+          <dd>
+            <a href={`/jobs?maker=${encodeURIComponent(`schedule:${of.name}`)}`}>
+              {of.job.name || "all that it has made"}
+            </a>
+          </dd>
+        </div>
+      </dl>
+      <History path={path} name={of.name} round={round} />
+    </Card>
+  );
+}
+
+const triggerOf = ({ trigger }: Schedule): string =>
+  Object.entries(trigger)
+    .filter(([name, value]) => name !== "type" && value !== null)
+    .map(([name, value]) => `${name} ${typeof value === "object" ? JSON.stringify(value) : String(value)}`)
+    .join(", ");
+
+function History({ path, name, round }: { path: string; name: string; round: number }): JSX.Element | null {
+  const { value } = useLoaded(
+    path,
+    (signal) => getJson<FirePage>(apiPath(`${path}/history`, { limit: LAST }), signal),
+    round,
+  );
+  if (!value?.items.length) return null;
+  return (
+    <ul class="fires" aria-label={`Last times of ${name}`}>
+      {value.items.map((fire) => (
+        <li key={`${fire.due} ${fire.at}`}>
+          <Mark state={OUTCOMES[fire.outcome]} />
+          {fire.job_id ? <a href={`/jobs/${fire.job_id}`}>{moment(fire.due)}</a> : moment(fire.due)}
+          <span class="sub">{[fire.outcome, fire.why].filter(Boolean).join(": ")}</span>
+        </li>
+      ))}
+    </ul>
+  );
+}
