@@ -253,6 +253,11 @@ def test_any_number_of_jobs_can_be_chosen(opened: Tab) -> None:
         page.get_by_label(f"Choose {name}").check()
     page.get_by_text("3 chosen").wait_for()
     assert page.get_by_label("Choose good one").is_checked()
+    page.get_by_role("button", name="Cancel", exact=True).click()
+    dialog = page.get_by_role("dialog", name="Cancel: 3 jobs?")
+    dialog.get_by_role("button", name="Cancel", exact=True).click()
+    assert dialog.get_by_role("alert").get_by_role("listitem").count() == 3  # each has ended, and says so
+    dialog.get_by_role("button", name="Leave it").click()
     page.get_by_label("Choose nightly").uncheck()
     page.get_by_role("link", name="Compare these two").click()
     page.get_by_role("heading", name="Compare").wait_for()

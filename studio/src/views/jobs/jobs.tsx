@@ -9,6 +9,7 @@ import type { JobSummary } from "../../api/types";
 import { Empty, Shown } from "../../parts/notice";
 import { linkWith, place } from "../../shell/router";
 import { count, counted } from "../../words/numbers";
+import { Bulk } from "./bulk";
 import { Filters } from "./filters";
 import { FirstRun } from "./first_run";
 import { JobRow } from "./job_row";
@@ -48,6 +49,7 @@ export function Jobs(): JSX.Element {
             ) : (
               <span class="sub">choose two to compare them</span>
             )}
+            <Bulk chosen={chosen} onDone={jobs.reload} />
             <button type="button" class="quiet" onClick={() => choose([])}>
               Choose none
             </button>

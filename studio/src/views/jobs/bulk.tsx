@@ -1,0 +1,82 @@
+// What can be done with all jobs that are chosen. It asks first, and says of each job for which it was refused why.
+
+import type { JSX } from "preact";
+import { useState } from "preact/hooks";
+import { send, type Problem } from "../../api/http";
+import { jobPath } from "../../api/paths";
+import { Dialog } from "../../parts/dialog";
+import { counted } from "../../words/numbers";
+
+type Verb = "cancel" | "retry" | "archive";
+
+const VERBS: Record<Verb, { title: string; question: string }> = {
+  cancel: {
+    title: "Cancel",
+    question: "What is running is stopped. What is done is kept; a resume goes on from there.",
+  },
+  retry: {
+    title: "Retry failed",
+    question: "Failed mini-batches are run again, with the code as it was. What is done is kept.",
+  },
+  archive: {
+    title: "Archive",
+    question: "They are hidden from lists. Nothing of them is removed; they can be restored.",
+  },
+};
+
+interface Props {
+  chosen: string[];
+  onDone: () => void;
+}
+
+export function Bulk({ chosen, onDone }: Props): JSX.Element {
+  const [asked, ask] = useState<Verb | undefined>(undefined);
+  return (
+    <>
+      {Object.entries(VERBS).map(([verb, { title }]) => (
+        <button key={verb} type="button" onClick={() => ask(verb as Verb)}>
+          {title}
+        </button>
+      ))}
+      {asked && <Confirm verb={asked} chosen={chosen} onDone={onDone} onClose={() => ask(undefined)} />}
+    </>
+  );
+}
+
+function Confirm({ verb, chosen, onDone, onClose }: Props & { verb: Verb; onClose: () => void }): JSX.Element {
+  const [refused, tell] = useState<[string, string][]>([]);
+  const [isBusy, setBusy] = useState(false);
+  const { title, question } = VERBS[verb];
+  const act = async (): Promise<void> => {
+    setBusy(true);
+    const problems: [string, string][] = [];
+    for (const id of chosen)
+      await send("POST", `${jobPath(id)}:${verb}`).catch((problem: Problem) => problems.push([id, problem.message]));
+    setBusy(false);
+    tell(problems);
+    if (!problems.length) onClose();
+    onDone();
+  };
+  return (
+    <Dialog title={`${title}: ${counted(chosen.length, "job")}?`} onClose={onClose}>
+      <p>{question}</p>
+      {refused.length > 0 && (
+        <ul class="trouble" role="alert">
+          {refused.map(([id, why]) => (
+            <li key={id}>
+              <code>{id}</code> {why}
+            </li>
+          ))}
+        </ul>
+      )}
+      <div class="actions">
+        <button type="button" onClick={onClose}>
+          Leave it
+        </button>
+        <button type="button" class="main" disabled={isBusy} onClick={() => void act()}>
+          {title}
+        </button>
+      </div>
+    </Dialog>
+  );
+}
