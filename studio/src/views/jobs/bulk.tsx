@@ -61,13 +61,15 @@ function Confirm({ verb, chosen, onDone, onClose }: Props & { verb: Verb; onClos
     <Dialog title={`${title}: ${counted(chosen.length, "job")}?`} onClose={onClose}>
       <p>{question}</p>
       {refused.length > 0 && (
-        <ul class="trouble" role="alert">
-          {refused.map(([id, why]) => (
-            <li key={id}>
-              <code>{id}</code> {why}
-            </li>
-          ))}
-        </ul>
+        <div class="trouble" role="alert">
+          <ul>
+            {refused.map(([id, why]) => (
+              <li key={id}>
+                <code>{id}</code> {why}
+              </li>
+            ))}
+          </ul>
+        </div>
       )}
       <div class="actions">
         <button type="button" onClick={onClose}>
