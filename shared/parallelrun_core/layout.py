@@ -195,6 +195,11 @@ class Logs:
         return self.path / "sys"
 
     @property
+    def failed_items(self) -> Path:
+        """Return the table of the items that have failed for good."""
+        return self.path / "failed_items.csv"
+
+    @property
     def job_report(self) -> Path:
         return self.sys / "job_report"
 

@@ -30,8 +30,8 @@ def headline(job: Job) -> str:
     progress = job.progress
     if job.state == "completed" and not is_clean(job):
         return f"completed{clean(how_completed(progress, job.errors))}"
-    made = what_is_short(progress) or f"{counted(progress.rows, 'row')}, {counted(progress.items_lost, 'item')} failed"
-    return f"{job.state}{_took(job)}: {_mini_batches(progress)}, {made}"
+    rows = what_is_short(progress) or f"{counted(progress.rows, 'row')}, {counted(progress.items_lost, 'item')} failed"
+    return f"{job.state}{_took(job)}: {_mini_batches(progress)}, {rows}"
 
 
 def _mini_batches(progress: Progress) -> str:

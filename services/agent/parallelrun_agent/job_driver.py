@@ -22,6 +22,7 @@ from parallelrun_agent.policy.commands import (
     DumpStacks,
     EndWorker,
     Kill,
+    ReportFailure,
     ReportInitFailure,
     ReportRestLost,
     StageFiles,
@@ -103,12 +104,10 @@ class JobDriver:
                 self._staging.begin(command.assignments)
             case Unstage():
                 self._staging.end(command.tokens)
-            case UploadOutcome():
-                self._uploading.begin(command.worker.process, command.mini_batch, command.token)
-            case UploadRest():
-                self._uploading.begin_rest(command.worker.process)
-            case DropRest():
-                self._uploading.drop_rest(command.worker.process)
+            case ReportFailure():
+                self._errors.add_try(command.outcome)
+            case UploadOutcome() | UploadRest() | DropRest():
+                self._upload(command)
             case TakeBack():
                 mini_batches = processes.process(command.worker).take_back()
                 self._machine.taken_back(command.worker, mini_batches, time.monotonic())
@@ -127,6 +126,16 @@ class JobDriver:
                 log.warning(command.why, job_id=self._job_id, session=self.session.name, held=command.held)
                 self.session.close()
                 self.session = self._open_session(self, self.session)
+
+    def _upload(self, command: UploadOutcome | UploadRest | DropRest) -> None:
+        process = command.worker.process
+        match command:
+            case UploadOutcome():
+                self._uploading.begin(process, command.mini_batch, command.token)
+            case UploadRest():
+                self._uploading.begin_rest(process)
+            case DropRest():
+                self._uploading.drop_rest(process)
 
     def _report(self, command: ReportInitFailure | ReportRestLost) -> None:
         if isinstance(command, ReportInitFailure):
@@ -147,7 +156,9 @@ class JobDriver:
             except (ParallelRunError, OSError, StopIteration) as error:
                 self._unreadable(worker, assignment, error)
                 continue
-            machine.handed_over(assignment, items, now, kind == frames.DESCRIBED)
+            if assignment.isolation is not None:
+                kind, payload = frames.APART, assignment.isolation.asked(kind) + payload
+            machine.handed_over(assignment, items, now, kind != frames.PATHS)
             try:
                 process.deliver(assignment.delivery.mini_batch, payload, kind)
             except OSError as error:  # a long one goes by way of a file

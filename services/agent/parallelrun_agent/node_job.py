@@ -229,6 +229,11 @@ class NodeJob:
         """Return whether all is here that each worker needs: code, environment, data."""
         return self._code.is_ready and self._python.is_ready and self._stage.is_ready and self._tracking.is_ready
 
+    @property
+    def apart_count(self) -> int:
+        """Return how many mini-batches wait here for a worker that runs their items apart."""
+        return self._view.apart_count
+
     def wanted_workers(self, now: float) -> int:
         """Return how many more workers this job could use here: none before all is here that each of them needs."""
         return self._view.wanted_workers(now) if self.is_prepared else 0

@@ -111,7 +111,7 @@ class WorkFinder:
                 job = self._join(job_id, now)
             if job is not None:
                 jobs.append(job)
-                waiting[job_id] = max(0, ready)
+                waiting[job_id] = max(0, ready) + job.apart_count
         self._sharing.share(jobs, waiting, max((each.sessions for each in active), default=0), now)
         if self._reports_use.is_due(now):
             self._report_use()

@@ -9,6 +9,7 @@ yet, by reading them itself. End of file asks for an orderly end: `shutdown()`, 
     ticket       kind (1 byte), mini-batch (8), position (8) and length (4) of the payload in the ring
     payload      the paths, NUL between them (PATHS), or the path of a file that holds them (PATHS_IN_FILE) when they
                  are long; JSON (DESCRIBED, DESCRIBED_IN_FILE) for anything but a list of files: see mini_batch.py
+                 To run the items apart (APART, APART_IN_FILE), a line of JSON comes before it: see apart.py
     FLUSH        a ticket without a payload, when nothing has come for a while: the worker writes what its log has
                  gathered
 
@@ -28,6 +29,8 @@ Worker → agent: a pipe of frames `kind (1 byte), length (4), payload`, each wr
     ALIVE        no payload: the event loop of a worker with several mini-batches in flight isn't blocked
     WARNED       payload: mini-batch (8 bytes), then JSON [[…], …] (data_warnings.py); only before DONE or FAILED, and
                  if there are any
+    PART         payload: PART_EVENT, then, of a PART_FAILED, JSON {category, message, traceback}: before and after each
+                 call of run() for a part of a mini-batch whose items are run apart
 
 All numbers are little-endian.
 """
@@ -43,8 +46,13 @@ PATHS_IN_FILE = 2
 DESCRIBED = 3
 DESCRIBED_IN_FILE = 4
 FLUSH = 5
+APART = 6
+APART_IN_FILE = 7
 OF_PATHS = (PATHS, PATHS_IN_FILE)
-IN_FILE = (PATHS_IN_FILE, DESCRIBED_IN_FILE)
+IN_FILE = (PATHS_IN_FILE, DESCRIBED_IN_FILE, APART_IN_FILE)
+BY_FILE = {PATHS: PATHS_IN_FILE, DESCRIBED: DESCRIBED_IN_FILE, APART: APART_IN_FILE}
+"""The kinds of tickets for payloads that are too long for the ring."""
+OF_APART = (APART, APART_IN_FILE)
 TICKET = struct.Struct("<BQQI")
 POSITION = struct.Struct("<Q")
 RING_BYTES = 1 << 18
@@ -62,6 +70,7 @@ NOT_STORED = 6
 LOADED = 7
 SET_ASIDE = 8
 WARNED = 9
+PART = 10
 ALIVE = 11
 HEAD = struct.Struct("<BI")
 _RESULT_LAYOUT = {
@@ -81,6 +90,9 @@ LOAD = struct.Struct("<QId")
 """mini-batch, items, seconds that reading or copying them took."""
 SET_ASIDE_FILES = struct.Struct("<QI")
 """mini-batch, files that its run() has written for outputs in stores."""
+PART_EVENT = struct.Struct("<QIIBd")
+"""mini-batch, first item and number of items of the part, event, seconds that run() took."""
+PART_BEGUN, PART_DONE, PART_FAILED = range(3)
 SECONDS = struct.Struct("<d")
 MINI_BATCH = struct.Struct("<Q")
 MAX_FRAME = 1 << 20

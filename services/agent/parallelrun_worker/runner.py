@@ -171,7 +171,7 @@ class Runner:
                 loaded = self._fetch(kind, mini_batch, payload, began)
                 began = time.perf_counter()
             items = loaded.items
-            returned = script.run(mini_batch, loaded) if items else []
+            returned = self._run_script(script, kind, mini_batch, loaded) if items else []
             run_ended = time.perf_counter()
             data, rows, line_breaks, shortened = self._rendered(returned)
             self._exit_if_forked()  # from here to the answer, nothing of the user's runs
@@ -219,6 +219,14 @@ class Runner:
                 raise NoRoom(error) from error
             raise
 
+    def _run_script(self, script: UserScript, kind: int, mini_batch: int, loaded: MiniBatch) -> object:
+        """Call run(), once or for each part of a mini-batch whose items are run apart."""
+        if kind not in frames.OF_APART:
+            return script.run(mini_batch, loaded)
+        from parallelrun_worker.apart import ApartRun  # hardly any job needs it
+
+        return ApartRun(script, self._send, self._described).run(mini_batch, loaded)
+
     def _set_aside(self, outputs: Outputs, mini_batch: int) -> None:
         """Hand to the agent what run() has written for outputs in stores."""
         try:
@@ -237,12 +245,19 @@ class Runner:
         if kind in frames.IN_FILE:
             payload = _read_and_remove(payload)
             self._meter.own_bytes += len(payload)
-        return of_paths(payload) if kind in frames.OF_PATHS else self._load(mini_batch, payload, began)
+        if kind in frames.OF_PATHS:
+            return of_paths(payload)
+        return self._load(mini_batch, payload, began, is_apart=kind in frames.OF_APART)
 
-    def _load(self, mini_batch: int, payload: bytes, began: float) -> MiniBatch:
+    def _load(self, mini_batch: int, payload: bytes, began: float, *, is_apart: bool) -> MiniBatch:
         """Read or copy what the delivery describes; its time is not that of run()."""
         try:
-            loaded = self._loader.load(payload)
+            if is_apart:
+                from parallelrun_worker.apart import loaded_apart
+
+                loaded = loaded_apart(self._loader, payload)
+            else:
+                loaded = self._loader.load(payload)
         except (OSError, ValueError, ImportError, MemoryError) as error:
             if isinstance(error, OSError) and error.errno in NO_ROOM:  # an input fails in other ways
                 raise NoRoom(error) from error

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 class Context:
     """The optional second argument of run(): describes the mini-batch."""
 
-    def __init__(self, mini_batch: int, batch: MiniBatch, job_id: str) -> None:
+    def __init__(self, mini_batch: int, batch: MiniBatch, job_id: str, part: tuple[int, int] | None) -> None:
         self.minibatch_index = mini_batch
         """Its id; of a mini-batch without data, its rank."""
         self.partition_key_value = batch.partition_key_value
@@ -26,8 +26,9 @@ class Context:
         """Where its rows or files come from; None for a plain list of files."""
         self.global_row_index_lower_bound = batch.first_row
         """Index of its first row in the whole input; None when rows were not counted."""
-        self.idempotency_key = f"{job_id}:{mini_batch}"
-        """The same for every try of this mini-batch: for scripts that write to other places themselves."""
+        self.idempotency_key = f"{job_id}:{mini_batch}" + (f":{part[0]}+{part[1]}" if part else "")
+        """The same for every try of this mini-batch: for scripts that write to other places themselves. Of a part of
+        one whose items are run apart, it ends in the index of the part's first item, and its number of items."""
 
 
 class UserScript:
@@ -92,15 +93,19 @@ class UserScript:
         self.init = partial(call, self.init) if self.init else None
         self.shutdown = partial(call, self.shutdown) if self.shutdown else None
 
-    def run(self, mini_batch: int, batch: MiniBatch) -> object:
-        """Call the user's run(), with the context if it has a parameter for it."""
+    def run(self, mini_batch: int, batch: MiniBatch, part: tuple[int, int] | None = None) -> object:
+        """Call the user's run(), with the context if it has a parameter for it.
+
+        Args:
+            part: the index of the first item and the number of items, of a mini-batch whose items are run apart.
+        """
         if self._takes_context:
-            return self._run(batch.value, self.context(mini_batch, batch))
+            return self._run(batch.value, self.context(mini_batch, batch, part))
         return self._run(batch.value)
 
-    def context(self, mini_batch: int, batch: MiniBatch) -> Context:
+    def context(self, mini_batch: int, batch: MiniBatch, part: tuple[int, int] | None = None) -> Context:
         """Return the description of a mini-batch that run() may take."""
-        return Context(mini_batch, batch, self._job_id)
+        return Context(mini_batch, batch, self._job_id, part)
 
 
 _CO_COROUTINE = 0x80

@@ -28,6 +28,7 @@ from parallelrun_core.wire.phases import Phase
 from parallelrun_core.wire.progress import Progress
 from parallelrun_master.policy.error_groups import ErrorGroup, ErrorGroups
 from parallelrun_master.policy.refusals import Refusals
+from parallelrun_master.reports.failed_items import FailedItems
 from parallelrun_master.reports.tries import TryReport
 from parallelrun_master.retry_log import RetryLog, shortened
 
@@ -67,6 +68,7 @@ class Ledger:
         self.items_listed = 0
         """Items that the manifest's entries have, as far as these are counted."""
         self.errors = errors
+        self.failed_items = FailedItems(errors.mask)
         self._tries = tries
         self._queue = queue
         self._seals = Seals(partial(read_key, Layout(folder).keys))
@@ -96,16 +98,26 @@ class Ledger:
     def _seen(self, outcome: Outcome) -> None:
         """An earlier leader has recorded this, or it has been lost since."""
         if outcome.status == "lost":
+            self._take_out(outcome.mini_batch)
             self.times_lost[outcome.mini_batch] += 1
             self._picked_before[outcome.mini_batch] += outcome.tries
             return
-        if outcome.status == "done":
-            self.errors.take_out(outcome.mini_batch)
-        if outcome.failure is not None:
-            self.errors.add(outcome)
-            if outcome.generation < self._generation and outcome.token:  # without a token it was given up, not tried
-                self._picked_before[outcome.mini_batch] += 1
+        self._note_failure(outcome)
+        # Without a token it was given up, not tried.
+        if outcome.failure is not None and outcome.generation < self._generation and outcome.token:
+            self._picked_before[outcome.mini_batch] += 1
         self.progress.retried += outcome.status == "retry"
+
+    def _note_failure(self, outcome: Outcome) -> ErrorGroup | None:
+        """Take note of what has failed in a try, if anything has; returns an error that wasn't seen before."""
+        if outcome.status != "retry":
+            self.failed_items.add(outcome)
+        return self.errors.add(outcome)
+
+    def _take_out(self, mini_batch: int) -> None:
+        """Take what has failed in a mini-batch out of what has failed for good."""
+        self.errors.take_out(mini_batch)
+        self.failed_items.take_out(mini_batch)
 
     def _note_retry(self, outcome: Outcome) -> bool:
         """Take note of a try that failed and was followed by another; whether it is new."""
@@ -119,7 +131,7 @@ class Ledger:
     def reopen(self, generation: int, mini_batches: list[int] | None) -> None:
         """Let those that failed in an earlier generation (all of them, or these) be decided again."""
         for mini_batch in self.decided.reopen(generation, mini_batches):
-            self.errors.take_out(mini_batch)
+            self._take_out(mini_batch)
         self._show_decided()
 
     def _show_decided(self) -> None:
@@ -195,9 +207,9 @@ class Ledger:
         accepted = self._log.add(decisions, encoded if not failed_tries else ())
         noted = []
         for outcome in (*retries, *accepted):
-            if outcome.failure is None:
+            if outcome.failure is None and not outcome.lost:
                 continue
-            new_group = self.errors.add(outcome)
+            new_group = self._note_failure(outcome)
             if new_group is not None:
                 new_groups.append(new_group)
             if outcome.status == "retry":

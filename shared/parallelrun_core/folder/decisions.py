@@ -122,7 +122,9 @@ class Decided:
         """Those of `done` that have no items."""
         self.items_done = 0
         self.items_short = 0
-        """Items of `done` for which run() returned no row."""
+        """Items of `done` for which run() returned no row, and nothing was raised."""
+        self.items_isolated = 0
+        """Items of `done` that have failed when they were run apart from the others of their mini-batch."""
         self._items_of_failed = 0
         self.rows = 0
         self.line_breaks = 0
@@ -159,7 +161,7 @@ class Decided:
     @property
     def items_failed(self) -> int:
         """Return how many items count as failed, those included whose number is estimated (reference §3.5)."""
-        return self._items_of_failed + self.items_short + self.items_estimated
+        return self._items_of_failed + self.items_short + self.items_isolated + self.items_estimated
 
     @property
     def items_estimated(self) -> int:
@@ -170,7 +172,7 @@ class Decided:
         if not self._uncounted:
             return 0
         counted = self.done - self.empty + self.failed - self._uncounted
-        items = self.items_done + self.items_short + self._items_of_failed
+        items = self.items_done + self.items_short + self.items_isolated + self._items_of_failed
         return self._uncounted * (max(1, round(items / counted)) if counted else self.typical_items)
 
     def accept(self, outcome: Outcome) -> bool:
@@ -203,7 +205,9 @@ class Decided:
         self.rows += sign * rows
         if rows < items:
             self.items_done += sign * rows
-            self.items_short += sign * (items - rows)
+            isolated = outcome.items_lost if outcome.lost else 0
+            self.items_isolated += sign * isolated
+            self.items_short += sign * (items - rows - isolated)
         else:
             self.items_done += sign * items
         # Hardly any mini-batch has something of these.

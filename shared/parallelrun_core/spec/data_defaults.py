@@ -1,4 +1,4 @@
-"""Defaults of reading data, and of writing rows, for each form of document: put into the job spec when it is read.
+"""Defaults for each form of document: put into the job spec when it is read.
 
 From then on nothing asks which form a job came in. A spec of an earlier release lacks these fields, and keeps what its
 jobs had.
@@ -20,15 +20,19 @@ class DataDefaults(NamedTuple):
     """Of each input that the job cuts."""
     rows: Mapping[str, str]
     """Of a job that writes rows."""
+    on_failure: str
+    """Of a job whose mini-batches are cut by number or size."""
 
 
 OWN: Final = DataDefaults(
     inputs={"hidden_files": "skip", "litter_files": "skip"},
     rows={"append_row_columns": "name", "append_row_objects": "refuse", "empty_output": "complete"},
+    on_failure="isolate",
 )
 AZURE: Final = DataDefaults(
     inputs={"hidden_files": "skip", "litter_files": "warn"},
     rows={"append_row_columns": "position", "append_row_objects": "text", "empty_output": "fail"},
+    on_failure="mini_batch",
 )
 """A list of files has every file there (reference §4.1), so nothing is left out of one. Without a row, the reference
 lets a job fail (§3.5); it doesn't compare the columns of DataFrames (§7)."""
@@ -45,7 +49,19 @@ def with_data_defaults(spec: JobSpec, defaults: DataDefaults) -> JobSpec:
     changes: dict[str, Any] = {"inputs": {**spec.inputs, **inputs}} if inputs else {}
     if spec.writes_rows:
         changes |= {name: value for name, value in defaults.rows.items() if not getattr(spec, name)}
+    if not spec.on_failure:
+        changes["on_failure"] = _on_failure(spec, defaults.on_failure)
     return spec.model_copy(update=changes) if changes else spec
+
+
+def _on_failure(spec: JobSpec, default: str) -> str:
+    """Return what becomes of a mini-batch that fails for good.
+
+    What is cut by number or size is run apart. A mini-batch of a partition key is a whole.
+    """
+    is_whole = spec.partition_keys or spec.rank_mini_batch_count or spec.command
+    is_azure = any(each.type == "mltable" for _, each in spec.data_inputs())
+    return AZURE.on_failure if is_whole or is_azure else default
 
 
 def _complete(data_input: Input, defaults: Mapping[str, str]) -> Input:

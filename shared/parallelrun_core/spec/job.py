@@ -138,6 +138,8 @@ class JobSpec(Strict):
     """Seconds that one `run()` may take."""
     run_max_try: int = Field(default=3, ge=1, le=2**31)
     """Tries a mini-batch has before it counts as failed (Azure ML's `max_retries` + 1)."""
+    on_failure: Literal["", "isolate", "mini_batch"] = ""
+    """`isolate`: items of a mini-batch that fails for good are run apart, and only those fail that still do."""
     lost_leases: int = Field(default=10, ge=0, le=1_000_000)
     """Times that a mini-batch may be lost with its node before it counts as failed."""
     first_task_creation_timeout: Seconds = 600
@@ -361,6 +363,8 @@ class JobSpec(Strict):
     def _check_partition_keys(self) -> None:
         if self.partition_keys and self.mini_batch_size is not None:
             raise at("partition_keys", "set either partition_keys or mini_batch_size, not both")
+        if self.partition_keys and self.on_failure == "isolate":
+            raise at("on_failure", "with partition_keys, a mini-batch is a whole, so its items can't be run apart")
         if len(set(self.partition_keys)) < len(self.partition_keys) or not all(self.partition_keys):
             raise at("partition_keys", "keys must be non-empty and distinct")
 

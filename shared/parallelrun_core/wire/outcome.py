@@ -65,6 +65,29 @@ class Use(msgspec.Struct, array_like=True, frozen=True, gc=False):
     """Times that a thread of it had to leave its CPU to others."""
 
 
+class PartTry(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """A call of run() for a part of a mini-batch whose items were run apart."""
+
+    first: int
+    """Index of its first item in the mini-batch."""
+    items: int
+    process: str
+    started: float
+    """Seconds since the epoch on the node's clock."""
+    run_s: float
+    failure: Failure | None = None
+    """None: it has returned a row for each item."""
+
+
+class LostItems(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """Consecutive items of a mini-batch that have failed, though others of it have not."""
+
+    first: int
+    """Index of the first one in the mini-batch."""
+    items: int
+    failure: Failure
+
+
 class RowsPlace(msgspec.Struct, array_like=True, frozen=True, gc=False):
     """The place of a try's rows: the first fields of its outcome. Who needs no others saves time by reading these."""
 
@@ -112,6 +135,15 @@ class Outcome(RowsPlace, array_like=True, frozen=True, gc=False):
     use: Use = Use()
     warnings: list[DataWarning] = []
     """About the data of the mini-batch, as this try has read and written them."""
+    parts: list[PartTry] = []
+    """Calls of run() for parts of it, in their order, if its items were run apart."""
+    lost: list[LostItems] = []
+    """Its items that have failed, in order, if they were run apart: `done` if others have not."""
+
+    @property
+    def items_lost(self) -> int:
+        """Return how many items have failed of a mini-batch whose items were run apart."""
+        return sum(each.items for each in self.lost)
 
     @property
     def failed_items(self) -> int:

@@ -94,6 +94,7 @@ def test_each_field_of_an_outcome_comes_from_where_it_is_known() -> None:
         "generation": 23, "status": "retry", "token": "token", "tries": 5, "node": "node", "process": "process000",
         "part": "s.process000", "items": 20, "started": 21.5, "elapsed_s": 24.5, "failure": failure, "load_s": 22.5,
         "detail": known["detail"], "use": Use(18, 19), "warnings": [warning],
+        "parts": [], "lost": [],
     }  # fmt: skip
 
 

@@ -111,7 +111,7 @@ def job_on_node(job_id: str, **more: Any) -> SimpleNamespace:
     plain = {
         "job_id": job_id, "owner": "", "priority": "normal", "slots_beyond": 0, "workers_per_gpu": 1, "waiting": 0,
         "observed": lambda *_: None, "workers": [], "wanted_workers": lambda _: 0, "end_idle_worker": lambda _: False,
-        "resident_bytes": lambda: 0,
+        "resident_bytes": lambda: 0, "apart_count": 0,
     }  # fmt: skip
     return SimpleNamespace(**plain | more)
 

@@ -50,6 +50,12 @@ class Commit(msgspec.Struct, frozen=True):
     worker: Worker | None
 
 
+class ReportFailure(msgspec.Struct, frozen=True):
+    """Report to the user why a mini-batch has failed whose items are run apart now."""
+
+    outcome: Outcome
+
+
 class UploadOutcome(msgspec.Struct, frozen=True):
     """Upload what this worker has set aside for a mini-batch; `uploaded` follows, and with it the outcome."""
 
@@ -121,5 +127,5 @@ class Abandon(msgspec.Struct, frozen=True):
 
 Command = (
     StageFiles | Unstage | Deliver | TakeBack | Commit | UploadOutcome | UploadRest | DropRest | ReportRestLost
-    | EndWorker | DumpStacks | Kill | ReportInitFailure | WatchDisk | Abandon
+    | EndWorker | DumpStacks | Kill | ReportFailure | ReportInitFailure | WatchDisk | Abandon
 )  # fmt: skip

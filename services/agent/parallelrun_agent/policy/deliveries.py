@@ -102,7 +102,7 @@ class Deliveries:
     def _unsuspected(self, most: int) -> list[Assignment]:
         """The first ones of the backlog, up to a suspect."""
         run: list[Assignment] = []
-        while self.backlog and len(run) < most and not self.backlog[0].delivery.is_suspect:
+        while self.backlog and len(run) < most and not self.backlog[0].runs_alone:
             run.append(self.backlog.popleft())
         return run
 
@@ -120,6 +120,13 @@ class Deliveries:
         if returns:
             self._note(now)
             self.reports.returns += returns
+
+    def take_isolated(self) -> list[Assignment]:
+        """Take those out of the backlog whose items are run apart; returns them."""
+        isolated = [each for each in self.backlog if each.isolation is not None]
+        if isolated:
+            self.backlog = deque(each for each in self.backlog if each.isolation is None)
+        return isolated
 
     def give_back_backlog(self, now: float) -> None:
         """Return all that is not assigned yet."""

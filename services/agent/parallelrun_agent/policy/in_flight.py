@@ -13,6 +13,7 @@ from typing import Final
 
 import msgspec
 
+from parallelrun_agent.policy.isolation import Isolation, PartEvent
 from parallelrun_core.wire.data_warnings import DataWarning
 from parallelrun_core.wire.leasing import Delivery
 
@@ -41,6 +42,13 @@ class Assignment(msgspec.Struct):
     """About its data, from this try."""
     began: float = 0.0
     """Monotonic time when its worker got it, if that runs several at once."""
+    isolation: Isolation | None = None
+    """There if it has failed, and its items are run apart."""
+
+    @property
+    def runs_alone(self) -> bool:
+        """Return whether nothing may be queued behind it, since it may kill its worker."""
+        return self.isolation is not None or self.delivery.is_suspect
 
 
 @dataclass(slots=True)
@@ -88,7 +96,7 @@ class InFlight:
         """Add these at the end; one that must run alone comes alone."""
         if not self.assignments:
             self.head_since = now
-        self.is_closed = self.is_closed or assignments[0].delivery.is_suspect
+        self.is_closed = self.is_closed or assignments[0].runs_alone
         self.assignments += assignments
 
     def answered(self, mini_batch: int, now: float) -> Assignment:
@@ -118,6 +126,18 @@ class InFlight:
 
     def alive(self, now: float) -> None:
         """Take note of a sign of life, which says nothing about a worker that runs one mini-batch at a time."""
+
+    def part(self, mini_batch: int, event: PartEvent, process: str, at: float, now: float) -> None:
+        """The worker has begun or ended a part of the head, whose items it runs apart.
+
+        Raises:
+            LookupError: that mini-batch isn't the head, or isn't run apart.
+        """
+        head = self.assignments[0] if self.assignments else None
+        if head is None or head.delivery.mini_batch != mini_batch or head.isolation is None:
+            raise LookupError(f"the worker has run a part of mini-batch {mini_batch}, which nobody has asked for")
+        head.isolation.heard(event, process, at)
+        head.loaded_at = now
 
     def set_aside(self, mini_batch: int, files: int) -> None:
         """The worker has set aside what the head's run() has written for outputs in stores.

@@ -10,11 +10,13 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 
+from parallelrun_agent.details import detail_of
 from parallelrun_agent.policy.broken_workers import BrokenWorkers
-from parallelrun_agent.policy.commands import Abandon, Command, Commit, NextTurn, WatchDisk
+from parallelrun_agent.policy.commands import Abandon, Command, Commit, NextTurn, ReportFailure, WatchDisk
 from parallelrun_agent.policy.concurrent import bookkeeping_of
 from parallelrun_agent.policy.deliveries import Deliveries
 from parallelrun_agent.policy.in_flight import Assignment
+from parallelrun_agent.policy.isolation import ISOLATABLE, Isolation, PartEvent
 from parallelrun_agent.policy.lease_clock import LeaseClock
 from parallelrun_agent.policy.outcomes import CONFUSED, Exit, OutcomeBuilder, WorkerAnswer, cause_of_death, what_runs
 from parallelrun_agent.policy.staged_deliveries import StagedDeliveries
@@ -51,6 +53,9 @@ class JobMachine:
         self.state: JobState | None = JobState.PROCESSING
         """The job's, as far as this node knows; None: Redis doesn't know the job any more."""
         self.left = False
+        self._can_isolate = spec.mini_batches_in_flight == 1  # else, who has killed a worker?
+        self._has_succeeded = False
+        """True if a mini-batch of the job has been done here."""
         self._ready = 0
         """Mini-batches that wait on Redis, as far as this node knows."""
         self._spec = spec
@@ -72,6 +77,8 @@ class JobMachine:
         self._turn_by = 0.0
         self._pool.workers.clear()
         self.commands.clear()
+        self._apart: list[Assignment] = []
+        """Those whose items are to be run apart, as soon as there is a worker."""
 
     def _abandon(self, why: str) -> None:
         """The lease is gone, or may be: the session may not use anything that it holds any more."""
@@ -153,6 +160,7 @@ class JobMachine:
         self._hand_out(now)
         if self.state is not JobState.PROCESSING:  # the job takes no more results
             self.deliveries.drop_backlog()
+            self._apart.clear()
             self._pool.end_all(now, orderly=self.state is JobState.FINALIZING)
 
     @property
@@ -178,9 +186,14 @@ class JobMachine:
         """Return the workers that can be given something."""
         return self._pool.available()
 
+    @property
+    def apart_count(self) -> int:
+        """Return how many mini-batches wait for a worker that runs their items apart."""
+        return len(self._apart)
+
     def wanted_workers(self, now: float) -> int:
         """Return how many more workers this job could use on this node."""
-        return self._pool.wanted(self._ready, now) if self._is_open else 0
+        return self._pool.wanted(self._ready + len(self._apart), now) if self._is_open else 0
 
     def worker_started(self, process: str, part_name: str, now: float) -> Worker:
         """Add a process, which is in init() now; returns what it is called from now on."""
@@ -222,6 +235,15 @@ class JobMachine:
     def alive(self, worker: Worker, now: float) -> None:
         """Record that a worker with several mini-batches in flight isn't blocked."""
         worker.in_flight.alive(now)
+
+    def part(self, worker: Worker, mini_batch: int, event: PartEvent, at: float, now: float) -> None:
+        """Record that a worker has begun or ended a part of its head, whose items it runs apart. Each has the time of
+        a run() of its own. Raises LookupError as `answered` does.
+
+        Args:
+            at: now, by the wall clock.
+        """
+        worker.in_flight.part(mini_batch, event, worker.process, at, now)
 
     def set_aside(self, worker: Worker, mini_batch: int, files: int) -> None:
         """The run() of its head has written files for outputs in stores. Raises LookupError as `answered` does."""
@@ -268,7 +290,7 @@ class JobMachine:
 
     def caught_up(self, worker: Worker, now: float) -> None:
         """All frames that it has sent so far were read: it may have room now, or be done."""
-        if self.deliveries.backlog or self._draining or worker.stage == "replaced":
+        if self.deliveries.backlog or self._apart or self._draining or worker.stage == "replaced":
             self._hand_out(now)
             self._end_if_drained(worker, now)
 
@@ -284,7 +306,7 @@ class JobMachine:
         if self._is_open:
             self.deliveries.requeue(assignments)
             self._hand_out(now)
-            self.deliveries.give_back_backlog(now)
+            self._give_back_backlog(now)
         else:
             self.deliveries.give_back(assignments, now)
         self._end_if_drained(worker, now)
@@ -325,6 +347,10 @@ class JobMachine:
             self.deliveries.requeue(rest)
         failure = cause_of_death(end, reason=worker.kill_reason, spec=self._spec)
         for assignment, since in charged:
+            apart = None if self._draining else assignment.isolation
+            if apart is not None and apart.died(failure, worker.process, now - since):
+                self._apart.append(assignment)
+                continue
             use = Use(peak_bytes=end.peak_bytes)
             answer = WorkerAnswer(assignment.delivery.mini_batch, run_s=now - since, use=use, failure=failure)
             self._conclude(assignment, worker, answer, now - since)
@@ -332,16 +358,38 @@ class JobMachine:
 
     def _hand_out(self, now: float) -> None:
         """Assign the backlog to the workers; return it when none is left here to run it."""
+        available = self._pool.available()
+        if self._apart and available and not self.disk_is_full:
+            self.deliveries.requeue(self._apart)
+            self._apart = []
         if not self.deliveries.backlog:
             return
-        available = self._pool.available()
         if not available or self.disk_is_full:
-            self.deliveries.give_back_backlog(now)
+            self._give_back_backlog(now)
             return
         self.commands += self.deliveries.hand_out(available, self._look_ahead.depth, now)
 
+    def _give_back_backlog(self, now: float) -> None:
+        """Return what no worker here can run soon; not what is known by now of items that are run apart."""
+        self._apart += self.deliveries.take_isolated()
+        self.deliveries.give_back_backlog(now)
+
     def _conclude(self, assignment: Assignment, worker: Worker, answer: WorkerAnswer, elapsed_s: float) -> None:
-        self.commands.append(Commit(self._outcomes.build(assignment, worker, answer, elapsed_s), worker))
+        outcome = self._outcomes.build(assignment, worker, answer, elapsed_s)
+        if assignment.isolation is not None:
+            outcome = assignment.isolation.outcome(outcome, detail_of(outcome.mini_batch, assignment.delivery.message))
+        elif outcome.failure is not None and self._is_isolated(outcome, outcome.failure):
+            assignment.isolation = Isolation.of(outcome, outcome.failure)
+            self._apart.append(assignment)
+            self.commands.append(ReportFailure(outcome))
+            return
+        self._has_succeeded = self._has_succeeded or outcome.status == "done"
+        self.commands.append(Commit(outcome, worker))
+
+    def _is_isolated(self, outcome: Outcome, failure: Failure) -> bool:
+        """Return whether the items of a mini-batch that has failed for good are run apart."""
+        is_asked_for = self._spec.on_failure == "isolate" and outcome.status == "failed" and not self._draining
+        return is_asked_for and outcome.items > 1 and failure.category in ISOLATABLE and self._can_isolate
 
     # The committer, and the disk
 
@@ -366,7 +414,7 @@ class JobMachine:
             return
         self.disk_is_full = True
         self.commands.append(WatchDisk(error))
-        self.deliveries.give_back_backlog(now)
+        self._give_back_backlog(now)
         self._pool.take_back()
 
     def disk_has_room(self) -> None:
@@ -387,6 +435,7 @@ class JobMachine:
             return
         self._pool.check_time(now)
         if self.deliveries.backlog and self._pool.is_held_up(now):
+            self._apart += self.deliveries.take_isolated()
             self.deliveries.give_back_held_up(self._look_ahead, self._pool.available(), self._ready, now)
         if now > self._end_by:
             self._pool.kill_all("drained")
@@ -411,6 +460,8 @@ class JobMachine:
             return
         self._draining = True
         self.deliveries.give_back_backlog(now)
+        self.deliveries.give_back(self._apart, now)
+        self._apart.clear()
         self._pool.drain()
 
     def _end_if_drained(self, worker: Worker, now: float) -> None:

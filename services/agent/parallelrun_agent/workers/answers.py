@@ -8,6 +8,7 @@ from typing import Final
 
 import msgspec
 
+from parallelrun_agent.policy.isolation import PartEvent
 from parallelrun_agent.policy.outcomes import WorkerAnswer
 from parallelrun_core.errors import CorruptLog
 from parallelrun_core.wire.data_warnings import DataWarning
@@ -55,6 +56,20 @@ def parse_warnings(payload: bytes, mask: Mask) -> tuple[int, list[DataWarning]]:
         ]
     except (struct.error, ValueError) as error:
         raise CorruptLog(f"not a worker's warnings: {error}") from error
+
+
+def parse_part(payload: bytes, mask: Mask) -> tuple[int, PartEvent]:
+    """Read a PART frame: the mini-batch, and what has become of one of its parts.
+
+    Raises:
+        CorruptLog: our worker doesn't write this.
+    """
+    try:
+        mini_batch, first, count, event, run_s = frames.PART_EVENT.unpack_from(payload)
+    except struct.error as error:
+        raise CorruptLog(f"not an event of a part: {error}") from error
+    failure = parse_failure(payload[frames.PART_EVENT.size :], mask) if event == frames.PART_FAILED else None
+    return mini_batch, PartEvent((first, count), event == frames.PART_BEGUN, run_s, failure)
 
 
 def parse_failure(text: bytes, mask: Mask, category: ErrorCategory | None = None) -> Failure:

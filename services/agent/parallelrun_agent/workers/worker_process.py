@@ -102,7 +102,7 @@ class WorkerProcess:
             with self._user.acting():
                 self._waiting_files.mkdir(parents=True, exist_ok=True)
                 file.write_bytes(payload)
-            kind = frames.PATHS_IN_FILE if kind == frames.PATHS else frames.DESCRIBED_IN_FILE
+            kind = frames.BY_FILE[kind]
             payload = os.fsencode(file)
         self._outbox.append((kind, mini_batch, payload))
 

@@ -68,33 +68,40 @@ class ErrorGroups:
 
     def __init__(self, mask: Mask | None = None) -> None:
         self.count = 0
-        self._mask = mask or Mask({})
+        self.mask = mask or Mask({})
         self._by_kind: dict[Kind, ErrorGroup] = {}
         self.first: ErrorGroup | None = None
-        self._lost: dict[int, tuple[ErrorGroup, int]] = {}
-        """The group and the items of each mini-batch that has failed for good."""
+        self._lost: dict[int, list[tuple[ErrorGroup, int]]] = {}
+        """The groups of each mini-batch in which something has failed for good, each with the items."""
 
     def add(self, outcome: Outcome) -> ErrorGroup | None:
-        """Count one failed try; returns its group when that is new."""
+        """Count one failed try, or the items of one that have failed; returns a group that is new."""
+        if outcome.status != "retry":
+            self.take_out(outcome.mini_batch)
+        if outcome.lost:
+            groups = [self._add(outcome, each.failure, each.items) for each in outcome.lost]
+            return next((group for group, is_new in groups if is_new), None)
         if outcome.failure is None:
             return None
-        group, is_new = self._counted(kind_of(outcome.failure), outcome.failure, outcome.node, outcome.process)
+        group, is_new = self._add(outcome, outcome.failure, outcome.items)
+        return group if is_new else None
+
+    def _add(self, outcome: Outcome, failure: Failure, items: int) -> tuple[ErrorGroup, bool]:
+        group, is_new = self._counted(kind_of(failure), failure, outcome.node, outcome.process)
         if group.count == 1:
             group.files = files_of(outcome.detail)
         if len(group.mini_batches) < _MAX_SAMPLES and outcome.mini_batch not in group.mini_batches:
             group.mini_batches.append(outcome.mini_batch)
         self.first = self.first or group
-        if outcome.status == "failed":
-            self.take_out(outcome.mini_batch)
-            self._lost[outcome.mini_batch] = group, outcome.items
+        if outcome.status != "retry":
+            self._lost.setdefault(outcome.mini_batch, []).append((group, items))
             group.mini_batches_lost += 1
-            group.items_lost += outcome.items
-        return group if is_new else None
+            group.items_lost += items
+        return group, is_new
 
     def take_out(self, mini_batch: int) -> None:
         """Take a mini-batch out of what has failed for good: it is tried once more, or has succeeded since."""
-        if (lost := self._lost.pop(mini_batch, None)) is not None:
-            group, items = lost
+        for group, items in self._lost.pop(mini_batch, ()):
             group.mini_batches_lost -= 1
             group.items_lost -= items
 
@@ -109,11 +116,11 @@ class ErrorGroups:
 
     def _counted(self, kind: Kind, failure: Failure, node: str, process: str) -> tuple[ErrorGroup, bool]:
         """The group of a failure, with this one counted, and whether it is new."""
-        message = visible(self._mask.text(failure.message))
+        message = visible(self.mask.text(failure.message))
         group = self._by_kind.get(kind)
         is_new = group is None and len(self._by_kind) < _MAX_GROUPS
         if group is None:
-            traceback = visible(self._mask.text(failure.traceback))
+            traceback = visible(self.mask.text(failure.traceback))
             group = ErrorGroup(failure.category, message, traceback, error_log(node, process))
             if is_new:
                 self._by_kind[kind] = group

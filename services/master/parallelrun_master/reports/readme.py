@@ -10,6 +10,7 @@ job_error.txt                             why the job failed, in short; only if 
 job_progress_overview.<yyyymmddhh>.txt    progress over time: scheduling, processing, concatenation
 warnings.txt                              what a user should know of the data: values that were read in another way than
                                           they stand in the file, files that were skipped; with what to write in the job
+failed_items.csv                          each item that has failed for good, and why; up to 100,000 of them
 user/error.txt                            the errors of the entry script by kind, the most common ones first
 user/error/<node>/<process>.txt           every error of the entry script, with its traceback
 

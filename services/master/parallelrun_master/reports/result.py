@@ -65,6 +65,8 @@ def write_job_result(
         (logs / "job_error.txt").unlink(missing_ok=True)  # of an earlier end, before the job went on
         if progress.failed and errors.first is not None and (hint := what_to_do(spec, progress, errors.first)):
             lines.append(f"Hint: {hint}.")
+        if progress.items_lost:
+            lines.append(f"Failed items: {progress.items_lost:,}, each in failed_items.csv.")
         if result.state is JobState.COMPLETED and progress.failed:
             lines.append(f"Hint: {MIGHT_HAVE_FAILED}.")
     common = errors.most_common(_COMMONEST)

@@ -151,6 +151,8 @@ class TryReport:
                 number, picked, process, start, items, succeeded, items - succeeded, elapsed_s, process_s, run_s,
                 status, category, message, detail, used,
             )  # fmt: skip
+            if outcome.parts:
+                self._add_parts(outcome, picked)
             line = LOADING_AND_TRY if has_loaded else TRY
             if process_s < 0:
                 line, process_s = WITHOUT_CPU[line], 0.0
@@ -158,6 +160,23 @@ class TryReport:
             self._summaries.add(
                 process, status, items=items, succeeded=succeeded, elapsed_s=elapsed_s, process_s=process_s,
                 run_s=run_s, load_s=load_s,
+            )  # fmt: skip
+
+    def _add_parts(self, outcome: Outcome, picked: int) -> None:
+        """Add a row for each call of run() for a part of a mini-batch whose items were run apart."""
+        for part in outcome.parts:
+            status, category, message = "PART_DONE", "", ""
+            if part.failure is not None:
+                _, category, message = self._described(part.failure)
+                status = "PART_EXCEPTION"
+            succeeded = 0 if part.failure is not None else part.items
+            detail = f'"{{""id"":{outcome.mini_batch},""first"":{part.first},""items"":{part.items}}}"'
+            self._lines.append(
+                TRY % (
+                    outcome.mini_batch, picked, f"{outcome.node}/{part.process}", self._time(part.started), part.items,
+                    succeeded, part.items - succeeded, part.run_s, 0.0, part.run_s, status, category, message, detail,
+                    cells_of_use(Use(), self._uses),
+                )
             )  # fmt: skip
 
     def _described(self, failure: Failure) -> tuple[str, str, str]:

@@ -1,0 +1,220 @@
+"""Running the items of a mini-batch apart: halves, and halves of halves, until those that make run() fail are alone.
+
+The agent asks for it after the last try of a mini-batch has failed, and is told of each call before and after it. So
+when a call kills the worker, the agent knows which, and asks the next worker to go on: what has failed is never called
+again. The rows of the parts that went well are kept in memory, and become the rows of the mini-batch in one piece.
+"""
+
+from __future__ import annotations
+
+import heapq
+import json
+import time
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from parallelrun_worker import frames
+from parallelrun_worker.mini_batch import MiniBatch, of_paths
+from parallelrun_worker.rows.returned import BadReturn, kind_of
+
+if TYPE_CHECKING:
+    from parallelrun_worker.mini_batch import Loader
+    from parallelrun_worker.user_script import UserScript
+
+_CALLS_WITHOUT_SUCCESS = 14
+"""Three levels of halves: if every one of them has failed, the items are not to blame."""
+
+
+class Part(NamedTuple):
+    """Consecutive items of a mini-batch."""
+
+    first: int
+    items: int
+
+    def halves(self) -> tuple[Part, Part]:
+        """Return its first half, which is the smaller one, and the rest."""
+        half = self.items // 2
+        return Part(self.first, half), Part(self.first + half, self.items - half)
+
+
+class Uneven(Exception):
+    """run() returned another number of rows than a part has items, so rows can't be told apart by item."""
+
+
+def run_apart(
+    items: int, failed: Iterable[Part], calls: int, call: Callable[[Part], list[Any] | None]
+) -> list[tuple[Part, Any]]:
+    """Call run() for parts of a mini-batch that has failed as a whole; returns the parts that went well, in order.
+
+    The largest part that has failed is halved next, so that as few items as possible fail together when no more calls
+    are allowed. If its first half goes well, the other one must have failed: it is halved without another call, unless
+    it is a single item.
+
+    Args:
+        failed: parts that are known to fail.
+        calls: the maximum number of further calls.
+        call: returns the rows of a part, None if run() has failed.
+
+    Raises:
+        Uneven: raised by `call`.
+    """
+    failed_parts = set(failed)
+    good: list[tuple[Part, Any]] = []
+    to_halve = [(-items, Part(0, items))] if items > 1 else []
+    call_count = 0
+    while to_halve and calls > call_count and (good or call_count < _CALLS_WITHOUT_SUCCESS):
+        _, part = heapq.heappop(to_halve)
+        is_left_good = False
+        for half in part.halves():
+            is_implied = is_left_good and half.items > 1
+            if half not in failed_parts and not is_implied:
+                if call_count >= calls:
+                    break
+                call_count += 1
+                rows = call(half)
+                if rows is not None:
+                    good.append((half, rows))
+                    is_left_good = True
+                    continue
+            if half.items > 1:
+                heapq.heappush(to_halve, (-half.items, half))
+    return sorted(good, key=lambda each: each[0])
+
+
+def copy_of(returned: Any) -> Any:
+    """Return a copy of what run() returned: it may use the same list again in its next call."""
+    import copy
+
+    try:
+        return copy.deepcopy(returned)
+    except Exception:  # some rows can't be copied
+        return list(returned) if isinstance(returned, (list, tuple)) else returned.copy()
+
+
+def joined(values: list[Any]) -> Any:
+    """Return what run() would have returned for all of these parts together.
+
+    Raises:
+        Uneven: it has returned a list for one part, and a table for another.
+    """
+    if all(isinstance(each, (list, tuple)) for each in values):
+        return [row for each in values for row in each]
+    kinds = {type(each) for each in values}
+    if len(kinds) > 1:
+        raise Uneven(f"run() returned {' and '.join(sorted(kind.__name__ for kind in kinds))}")
+    if hasattr(values[0], "to_csv"):
+        import pandas as pd
+
+        return pd.concat(values)
+    import numpy as np
+
+    return np.concatenate(values)
+
+
+class Apart(NamedTuple):
+    """A mini-batch whose items are run apart."""
+
+    failed: list[Part]
+    """Parts that are known to fail."""
+    calls: int
+    """The maximum number of calls of run()."""
+    part: Callable[[Part], MiniBatch]
+    """Returns the argument of run() for a part; raises what `Loader.load` raises."""
+
+
+def loaded_apart(loader: Loader, request: bytes) -> MiniBatch:
+    """Return a mini-batch whose value is an `Apart`. A table is read at once, files are loaded part by part.
+
+    Args:
+        request: a line of JSON with the `kind` of the delivery, the parts that are known to fail (`failed`), and how
+            many `calls` are left; then the payload of the delivery.
+
+    Raises:
+        OSError, ValueError, ImportError: the table can't be read.
+    """
+    head, _, payload = request.partition(b"\n")
+    plan = json.loads(head)
+    items, part = _items_of(loader, plan["kind"], payload)
+    return MiniBatch(Apart([Part(*each) for each in plan["failed"]], plan["calls"], part), items)
+
+
+def _items_of(loader: Loader, kind: int, payload: bytes) -> tuple[int, Callable[[Part], MiniBatch]]:
+    if kind in frames.OF_PATHS:
+        paths = payload.split(b"\0")
+        return len(paths), lambda part: of_paths(b"\0".join(paths[part.first : part.first + part.items]))
+    described: dict[str, Any] = json.loads(payload)
+    if not described["pieces"]:
+        files = described["paths"]
+
+        def of_files(part: Part) -> MiniBatch:
+            some = {**described, "paths": files[part.first : part.first + part.items]}
+            return loader.load(json.dumps(some).encode())
+
+        return len(files), of_files
+    whole = loader.load(payload)
+    return whole.items, lambda part: _rows_of(whole, part)
+
+
+def _rows_of(whole: MiniBatch, part: Part) -> MiniBatch:
+    frame: Any = whole.value
+    rows = frame.iloc[part.first : part.first + part.items]
+    mini_batch = MiniBatch(rows.reset_index(drop=True), part.items)
+    mini_batch.dataset, mini_batch.partition_key_value = whole.dataset, whole.partition_key_value
+    mini_batch.first_row = None if whole.first_row is None else whole.first_row + part.first
+    return mini_batch
+
+
+class ApartRun:
+    """Runs a mini-batch apart for a worker.
+
+    Args:
+        send: sends a frame of this kind to the agent.
+        describe: returns an error as a frame has it.
+    """
+
+    def __init__(
+        self,
+        script: UserScript,
+        send: Callable[[int, bytes], None],
+        describe: Callable[[BaseException], bytes],
+    ) -> None:
+        self._script = script
+        self._send = send
+        self._describe = describe
+
+    def run(self, mini_batch: int, loaded: MiniBatch) -> object:
+        """Return what run() has returned for the items that went well.
+
+        Raises:
+            Uneven: it has not returned one row for each item, so nothing of it counts.
+        """
+        apart: Any = loaded.value
+        good = run_apart(loaded.items, apart.failed, apart.calls, lambda part: self._call(mini_batch, apart, part))
+        return joined([returned for _, returned in good]) if good else []
+
+    def _call(self, mini_batch: int, apart: Apart, part: Part) -> Any:
+        self._tell(mini_batch, part, frames.PART_BEGUN)
+        began, loaded = time.perf_counter(), None
+        try:
+            loaded = apart.part(part)
+            returned: Any = self._script.run(mini_batch, loaded, part)
+            kind_of(returned)
+            rows = len(returned)
+        except BadReturn as error:
+            raise Uneven(str(error)) from error
+        except BaseException as error:  # sys.exit() in run() fails the part, not the worker
+            self._tell(mini_batch, part, frames.PART_FAILED, time.perf_counter() - began, error)
+            return None
+        finally:
+            if loaded is not None and loaded.copies is not None:
+                loaded.copies.remove()
+        if rows != part.items:
+            raise Uneven(f"run() returned {rows:,} rows for {part.items:,} items")
+        self._tell(mini_batch, part, frames.PART_DONE, time.perf_counter() - began)
+        return copy_of(returned)
+
+    def _tell(
+        self, mini_batch: int, part: Part, event: int, run_s: float = 0.0, error: BaseException | None = None
+    ) -> None:
+        described = self._describe(error) if error is not None else b""
+        self._send(frames.PART, frames.PART_EVENT.pack(mini_batch, *part, event, run_s) + described)

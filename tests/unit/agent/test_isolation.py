@@ -1,0 +1,96 @@
+"""What a node knows of a mini-batch whose items are run apart, and what becomes of it in the end."""
+
+from __future__ import annotations
+
+import pytest
+
+from parallelrun_agent.policy.isolation import Isolation, PartEvent, most_calls
+from parallelrun_core.folder.decisions import Decided
+from parallelrun_core.wire.outcome import Failure
+from tests.unit.core.factories import failed, outcome
+
+RAISED = Failure("RUN_EXCEPTION", "ValueError: bad", '  File "score.py", line 17, in run\n')
+DIED = Failure("EXITED", "The worker exited with code 5 during run().")
+
+
+def isolation(items: int = 8) -> Isolation:
+    return Isolation.of(failed(3, items=items, failure=RAISED), RAISED)
+
+
+def ran(of: Isolation, first: int, items: int, failure: Failure | None = None) -> None:
+    of.heard(PartEvent((first, items), has_begun=True), "p0", 5.0)
+    of.heard(PartEvent((first, items), has_begun=False, run_s=0.1, failure=failure), "p0", 6.0)
+
+
+def test_isolation_loses_the_guilty_items_alone() -> None:
+    apart = isolation()
+    ran(apart, 0, 4)
+    ran(apart, 4, 2, RAISED)
+    ran(apart, 4, 1, RAISED)
+    ran(apart, 5, 1)
+    ran(apart, 6, 2)
+    end = apart.outcome(outcome(3, items=8, rows=7), "{}")
+    assert (end.status, end.rows, [(each.first, each.items) for each in end.lost]) == ("done", 7, [(4, 1)])
+    assert [(part.first, part.items) for part in end.parts] == [(0, 8), (0, 4), (4, 2), (4, 1), (5, 1), (6, 2)]
+    decided = Decided()
+    decided.accept(end)
+    assert (decided.items_done, decided.items_failed, decided.items_isolated, decided.items_short) == (7, 1, 1, 0)
+
+
+def test_isolation_tells_neighbors_that_failed_alone_from_each_other() -> None:
+    apart = isolation()
+    ran(apart, 0, 4)
+    ran(apart, 4, 2, RAISED)
+    ran(apart, 4, 1, RAISED)
+    ran(apart, 5, 1, DIED)
+    ran(apart, 6, 2, RAISED)
+    end = apart.outcome(outcome(3, items=8, rows=4), "{}")
+    assert [(each.first, each.items, each.failure.category) for each in end.lost] == [
+        (4, 1, "RUN_EXCEPTION"), (5, 1, "EXITED"), (6, 2, "RUN_EXCEPTION"),
+    ]  # fmt: skip
+
+
+def test_isolation_goes_on_after_a_death_without_the_rows_of_the_dead() -> None:
+    apart = isolation()
+    ran(apart, 0, 4)
+    apart.heard(PartEvent((4, 2), has_begun=True), "p0", 5.0)
+    assert apart.died(DIED, "p0", 0.5)
+    assert apart.asked(1) == b'{"kind":1,"failed":[[4,2]],"calls":62}\n'
+    assert not apart.died(DIED, "p1", 0.5), "before it has begun anything, it can't be said what kills"
+    ran(apart, 6, 2)
+    end = apart.outcome(outcome(3, items=8, rows=2), "{}")
+    assert [(each.first, each.items) for each in end.lost] == [(0, 4), (4, 2)], "rows of the dead worker are gone"
+
+
+def test_isolation_of_a_script_that_aggregates_fails_as_a_whole_and_says_why() -> None:
+    apart = isolation()
+    apart.heard(PartEvent((0, 4), has_begun=True), "p0", 5.0)
+    uneven = Failure("RUN_EXCEPTION", "Uneven: run() returned 1 rows for 4 items")
+    end = apart.outcome(failed(3, items=8, failure=uneven), "{}")
+    assert (end.status, end.rows, end.lost) == ("failed", 0, [])
+    assert end.failure is not None
+    assert end.failure.message == (
+        "ValueError: bad (Its items could not be run apart: run() returned 1 rows for 4 items)"
+    )
+
+
+def test_isolation_in_which_nothing_goes_well_is_the_failure_that_it_was() -> None:
+    apart = isolation(2)
+    ran(apart, 0, 1, RAISED)
+    ran(apart, 1, 1, DIED)
+    end = apart.outcome(outcome(3, items=2, rows=0), "{}")
+    assert (end.status, end.failure, [each.items for each in end.lost]) == ("failed", RAISED, [1, 1])
+    decided = Decided()
+    decided.accept(end)
+    assert (decided.failed, decided.items_failed) == (1, 2)
+
+
+@pytest.mark.parametrize("items, calls", [(2, 64), (256, 64), (257, 65), (10_000, 107)])
+def test_isolation_is_bounded_by_the_larger_of_64_and_8_log2_of_its_items(items: int, calls: int) -> None:
+    assert most_calls(items) == calls
+    assert isolation(items).calls_left == calls
+
+
+def test_isolation_trusts_no_worker_that_ends_what_it_has_not_begun() -> None:
+    with pytest.raises(LookupError):
+        isolation().heard(PartEvent((0, 4), has_begun=False), "p0", 5.0)
