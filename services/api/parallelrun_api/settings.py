@@ -41,6 +41,11 @@ class ApiSettings(SealsComputes):
     visibility: Literal["all", "own"] = "all"
     """Jobs, schedules and endpoints that people see who have tokens that this server has made: `all`, of which they
     change their own, or only their `own`. The scope `admin` sees and changes everything."""
+    trusted_proxies: str = ""
+    """Addresses and networks, separated by ',', of proxies that people sign in at, and that tell in a header who they
+    are. They must remove that header from what others send."""
+    proxy_user_header: str = Field(default="X-Forwarded-User", pattern=r"^[A-Za-z0-9-]{1,64}$")
+    """The header in which they do so."""
     cost_per_slot_hour: float = Field(default=0.0, ge=0, allow_inf_nan=False)
     """Price of an hour of a worker, in any currency, for the use of the cluster by week and person."""
     cost_per_gpu_hour: float = Field(default=0.0, ge=0, allow_inf_nan=False)

@@ -290,3 +290,31 @@ def test_a_submission_over_a_quota_is_refused_in_words(
         accepted(people.anna.post("/v1/jobs", json=site.spec()))
         assert people.operator.delete("/v1/quotas/everybody").status_code == 204
         accepted(people.anna.post("/v1/jobs", json=site.spec()))
+
+
+class TestBehindAProxy:
+    def test_a_proxy_that_is_trusted_says_who_it_is(self, redis_url: str, tmp_path: Path, site: Site) -> None:
+        root, page = tmp_path / "root", {"X-ParallelRun-Page": "1"}
+        with served(redis_url, root, "--trusted-proxies", "127.0.0.0/8", "--proxy-user-header", "X-User") as server:
+            with server.client(headers={"X-User": "anna@example.org"}) as anna:
+                assert anna.post("/v1/jobs", json=site.spec()).status_code == 403, "any page could make it"
+                job = accepted(anna.post("/v1/jobs", json=site.spec(), headers=page))
+                assert job["owner"] == "anna@example.org"
+                session = accepted(anna.get("/v1/session"))
+                assert (session["is_signed_in"], session["token_name"]) == (True, "anna@example.org")
+                assert session["scopes"] == ["read", "submit"]
+                assert anna.get("/v1/tokens").status_code == 403
+            with server.client(headers={"X-User": "bert"}) as bert:
+                assert bert.post(f"/v1/jobs/{job['id']}:cancel", headers=page).status_code == 403
+            with client_of(server, "wrong") as wrong:
+                assert wrong.get("/v1/jobs", headers={"X-User": "anna"}).status_code == 401
+            for name in ("default", "", "a b", "\xe4"):
+                with server.client() as nobody:
+                    assert nobody.get("/v1/jobs", headers={b"X-User": name.encode("latin-1")}).status_code == 401
+
+    def test_nobody_else_does(self, redis_url: str, tmp_path: Path) -> None:
+        for flags in ((), ("--trusted-proxies", "192.0.2.0/24")):
+            with served(redis_url, tmp_path / "root", *flags) as server, server.client() as api:
+                headers = {"X-Forwarded-User": "anna"}
+                assert api.get("/v1/jobs", headers=headers).status_code == 401
+                assert accepted(api.get("/v1/session", headers=headers))["is_signed_in"] is False

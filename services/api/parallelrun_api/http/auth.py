@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from parallelrun_api.http.errors import Forbidden, Misdirected
 from parallelrun_api.http.problems import problem_response
-from parallelrun_api.people.person import CURRENT, NOBODY
+from parallelrun_api.http.sessions import HEADER
+from parallelrun_api.people.person import CURRENT, NOBODY, Person
 from parallelrun_core.errors import ParallelRunError, Unauthorized
 
 if TYPE_CHECKING:
@@ -84,9 +85,9 @@ class Guard:
                 await self._pages(scope, receive, send)
                 return
             if scope["path"] not in self._open_paths:
-                name = door.admit(scope, headers) if door is not None else self._check_token(scope["method"], headers)
-                scope.setdefault("state", {})["token_name"] = name
-                CURRENT.set(self._token.person_of(name))
+                person = self._person(scope, headers, door)
+                scope.setdefault("state", {})["token_name"] = person.name
+                CURRENT.set(person)
             else:
                 CURRENT.set(NOBODY)
         except ParallelRunError as error:
@@ -94,6 +95,19 @@ class Guard:
             await answer(error, scope["path"])(scope, receive, send)
             return
         await self._app(scope, receive, send)
+
+    def _person(self, scope: Scope, headers: dict[bytes, bytes], door: Door | None) -> Person:
+        """The person of a request. Raises Unauthorized, Forbidden."""
+        token = self._token
+        if door is not None:
+            return token.person_of(door.admit(scope, headers))
+        if token.proxies is not None and b"authorization" not in headers:
+            name = token.proxies.name_of(scope.get("client"), headers)
+            if name and scope["method"] not in _SAFE_METHODS and HEADER.lower().encode() not in headers:
+                raise Forbidden(f"Behind a proxy, a request that changes something needs the header {HEADER}.")
+            if name:
+                return token.person_from_proxy(name)
+        return token.person_of(self._check_token(scope["method"], headers))
 
     def _check_host(self, headers: dict[bytes, bytes]) -> None:
         if not self._hosts:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from parallelrun_api.http.named_tokens import NamedTokens
 from parallelrun_api.people.issued import IssuedTokens
 from parallelrun_api.people.person import ONLY_ONE, Person
+from parallelrun_api.people.proxies import Proxies
 from parallelrun_core.durable_files import write_once
 from parallelrun_core.service import telemetry
 from parallelrun_core.service.state_folder import state_folder
@@ -41,6 +42,8 @@ class Token(NamedTuple):
     """Others, each with a name."""
     issued: IssuedTokens | None = None
     """Tokens that this server has made; None: it can't make any."""
+    proxies: Proxies | None = None
+    """The proxies whose word about people counts."""
     sees_all: bool = True
     """False where people see only what is their own."""
 
@@ -67,6 +70,11 @@ class Token(NamedTuple):
             return Person(name, frozenset(), sees_all=False)
         return Person(name, frozenset(token.scopes), self.sees_all, is_operator="admin" in token.scopes)
 
+    def person_from_proxy(self, name: str) -> Person:
+        """The person whom a proxy has named: with the scopes of their token if they have one, else they may submit."""
+        person = self.person_of(name)
+        return person if person.scopes else Person(name, frozenset({"read", "submit"}), self.sees_all)
+
     def secret_of(self, name: str) -> bytes | None:
         """The token of this name; None: there is none. Where none is needed, the empty name has an empty one."""
         if not self.is_needed:
@@ -80,7 +88,7 @@ class Token(NamedTuple):
     @property
     def has_people(self) -> bool:
         """Return whether several people may use this server, each with a token of their own."""
-        return self.named is not None or (self.issued is not None and self.issued.has_any)
+        return self.named is not None or self.proxies is not None or (self.issued is not None and self.issued.has_any)
 
 
 def load_token(settings: ApiSettings) -> Token:
@@ -98,7 +106,8 @@ def load_token(settings: ApiSettings) -> Token:
     _remove_old(settings.root / _NAME, token.file, str(settings.tokens_file or ""))
     key = settings.sealing_key or token.text.encode()
     issued = IssuedTokens(settings.root, key) if key and token.is_needed else None
-    return token._replace(issued=issued, sees_all=settings.visibility == "all")
+    proxies = Proxies.parse(settings.trusted_proxies, settings.proxy_user_header) if token.is_needed else None
+    return token._replace(issued=issued, proxies=proxies, sees_all=settings.visibility == "all")
 
 
 def _load(settings: ApiSettings) -> Token:

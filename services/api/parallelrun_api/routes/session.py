@@ -45,14 +45,17 @@ def show_session(request: Request, sessions: Ours) -> Response:
     """Return whether this browser is signed in, and until when. Needs no token."""
     signed_in = sessions.of(_headers(request))
     is_needed = sessions.token.is_needed
-    name = signed_in.token_name if signed_in is not None else ""
+    proxies = sessions.token.proxies
+    by_proxy = proxies.name_of(request.scope.get("client"), _headers(request)) if proxies is not None else ""
+    name = by_proxy or (signed_in.token_name if signed_in is not None else "")
+    is_signed_in = bool(by_proxy) or signed_in is not None or not is_needed
     return json_answer(
         Session(
-            **_rights(sessions, name, is_signed_in=signed_in is not None or not is_needed),
-            is_signed_in=signed_in is not None or not is_needed,
+            **_rights(sessions, name, is_signed_in=is_signed_in),
+            is_signed_in=is_signed_in,
             token_name=name,
             is_token_needed=is_needed,
-            ends=_time(signed_in.ends) if signed_in is not None and is_needed else None,
+            ends=_time(signed_in.ends) if signed_in is not None and is_needed and not by_proxy else None,
         )
     )
 
@@ -117,7 +120,9 @@ def make_sign_in_code(request: Request, sessions: Ours) -> Response:
 
 def _rights(sessions: Sessions, name: str, *, is_signed_in: bool) -> dict[str, Any]:
     """The fields of a session that say what its token allows."""
-    scopes = sessions.token.person_of(name).scopes if is_signed_in else frozenset()
+    token = sessions.token
+    person_of = token.person_of if token.proxies is None else token.person_from_proxy
+    scopes = person_of(name).scopes if is_signed_in else frozenset()
     return {"scopes": [scope for scope in SCOPES if scope in scopes], "has_people": sessions.token.has_people}
 
 
