@@ -37,7 +37,7 @@ class TestProblems:
         "path, allowed",
         [
             ("/v1/jobs", "GET, POST"),
-            (f"/v1/jobs/{JOB}", "GET"),
+            (f"/v1/jobs/{JOB}", "DELETE, GET"),
             (f"/v1/jobs/{JOB}:retry", "POST"),
             (f"/v1/jobs/{JOB}/logs/a/b", "GET"),
         ],
@@ -70,7 +70,7 @@ class TestProblems:
             ("GET", "/v1/jobs/", 404, "not_found"),
             ("GET", "/docs", 404, "not_found"),
             ("PUT", "/v1/jobs", 405, "method_not_allowed"),
-            ("DELETE", f"/v1/jobs/{JOB}", 405, "method_not_allowed"),
+            ("PUT", f"/v1/jobs/{JOB}", 405, "method_not_allowed"),
             ("GET", f"/v1/jobs/{JOB}:cancel", 405, "method_not_allowed"),
             ("GET", "/v1/jobs?limit=x", 422, "invalid_input"),
         ],
