@@ -89,7 +89,18 @@ def test_steps_of_a_pipeline_are_counted_by_how_they_ended(opened: Tab, shown: S
     opened.open(f"/jobs/{job}")
     assert figures(opened)["Steps done"] == "1 of 3 1 failed, 1 skipped"
     cross = opened.page.locator(".plane .mark.failed .inner").first
+    opened.page.locator(".step.failed", has_text="middle").wait_for()
+    opened.page.locator(".plane path[marker-end]").first.wait_for(state="attached")
     assert cross.evaluate("each => getComputedStyle(each.previousElementSibling).fill") != "none"
+
+
+def test_the_steps_of_a_pipeline_are_shown_in_time(opened: Tab, shown: Studio) -> None:
+    opened.open(f"/jobs/{failed_pipeline(shown)}/timeline")
+    opened.page.locator(".gantt .lane .failed").wait_for()
+    assert opened.page.locator(".gantt .lane i").count() == 2
+    assert opened.violations() == []
+    opened.page.get_by_role("link", name="Open its log").click()
+    opened.page.get_by_role("region", name=re.compile("Lines of")).wait_for()
 
 
 def failed_pipeline(shown: Studio) -> str:

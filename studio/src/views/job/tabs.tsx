@@ -13,6 +13,7 @@ import { Overview } from "./overview/overview";
 import { Parameters } from "./parameters";
 import { ProfileTab } from "./profile/profile_tab";
 import { Resources } from "./resources/resources";
+import { StepsInTime } from "./timeline/steps_in_time";
 import { TimelineTab } from "./timeline/timeline_tab";
 
 export interface Tab {
@@ -28,6 +29,7 @@ const OF_MINI_BATCHES: Tab[] = [
   { path: "advice", title: "Advice", view: AdviceTab },
   { path: "resources", title: "Resources", view: Resources },
 ];
+const STEPS_IN_TIME: Tab = { path: "timeline", title: "Timeline", view: StepsInTime };
 const PROFILE: Tab = { path: "profile", title: "Profile", view: ProfileTab };
 const OF_ALL: Tab[] = [
   { path: "logs", title: "Logs", view: Logs },
@@ -37,7 +39,7 @@ const OF_ALL: Tab[] = [
 ];
 
 export function tabsOf(job: Job): Tab[] {
-  if (job.type === "pipeline") return [OVERVIEW, ...OF_ALL];
+  if (job.type === "pipeline") return [OVERVIEW, STEPS_IN_TIME, ...OF_ALL];
   return [OVERVIEW, ...OF_MINI_BATCHES, ...(job.spec["profiling_module"] ? [PROFILE] : []), ...OF_ALL];
 }
 

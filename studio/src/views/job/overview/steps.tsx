@@ -8,6 +8,7 @@ import { Bar, progressShares } from "../../../parts/bar";
 import { Card } from "../../../parts/card";
 import { Choice } from "../../../parts/choice";
 import { Mark, State } from "../../../parts/state";
+import { kindOf } from "../../../words/states";
 import { count } from "../../../words/numbers";
 import { duration, secondsBetween } from "../../../words/times";
 import { curveBetween, graphOf, HEIGHT, WIDTH, type Graph } from "./step_graph";
@@ -37,21 +38,28 @@ function StepGraph({ graph, now }: { graph: Graph; now: number }): JSX.Element {
     <div class="steps" tabIndex={0} role="region" aria-label="Graph of the steps">
       <div class="plane" style={{ width: `${graph.width}px`, height: `${graph.height}px` }}>
         <svg width={graph.width} height={graph.height} aria-hidden="true">
+          <defs>
+            <marker id="arrow" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto">
+              <path d="M1 1l6 3-6 3" />
+            </marker>
+          </defs>
           {graph.edges.map(([from, to]) => (
-            <path key={`${from.step.name} ${to.step.name}`} d={curveBetween(from, to)} />
+            <path key={`${from.step.name} ${to.step.name}`} d={curveBetween(from, to)} marker-end="url(#arrow)" />
           ))}
         </svg>
         {graph.places.map(({ step, x, y }) => (
           <div
             key={step.name}
-            class="step"
+            class={`step ${kindOf(step.state)}`}
             style={{ left: `${x}px`, top: `${y}px`, width: `${WIDTH}px`, height: `${HEIGHT}px` }}
           >
             <p class="name">
               <Mark state={step.state} />
               <Name step={step} />
             </p>
-            <p class="sub">{told(step, now)}</p>
+            <p class="sub" title={told(step, now)}>
+              {told(step, now)}
+            </p>
             {step.progress && step.state === "running" && step.progress.scheduled > 0 && (
               <Bar
                 label={`Progress of ${step.name}`}
