@@ -8,5 +8,7 @@ from typing import Final
 
 CLEAN: Final = 0
 WRONG: Final = 1
+WARNED: Final = 76
+"""Something is wrong that no change of ours has made, and that only a release must not have."""
 UNKNOWN: Final = 75
 """It can't be found out here, for a reason that was printed; `EX_TEMPFAIL`."""

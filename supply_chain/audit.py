@@ -3,6 +3,9 @@
 Asks vulnerability services through pip-audit, one after the other until one knows all packages of a file. pip-audit
 itself skips a package that a service doesn't know and ends with success, so a mirror without that service's data would
 make every audit green; here that is `UNKNOWN`.
+
+Whoever makes a release can take a fix; so one that is there fails it. Where there is none yet, that is said. With
+`--warn`, as in CI, a fix is no failure either: one that was found today must not fail a commit that was fine yesterday.
 """
 
 from __future__ import annotations
@@ -17,7 +20,7 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Final
 
-from supply_chain import CLEAN, UNKNOWN, WRONG
+from supply_chain import CLEAN, UNKNOWN, WARNED, WRONG
 from supply_chain.allowed import Allowed, is_allowed, read_allowed
 
 SERVICES: Final = ("pypi", "osv")
@@ -101,10 +104,17 @@ def audit(
     allowed: list[Allowed],
     today: date,
     say: Callable[[str], object],
+    *,
+    only_warns: bool = False,
 ) -> int:
-    """Ask about all files, and say what was found; returns the exit code."""
+    """Ask about all files, and say what was found; returns the exit code.
+
+    Args:
+        only_warns: nothing that was found is a failure.
+    """
     codes = [_audit(file, ask, allowed, today, say) for file in files]
-    return WRONG if WRONG in codes else UNKNOWN if UNKNOWN in codes else CLEAN
+    worst = next((code for code in (WRONG, UNKNOWN) if code in codes), CLEAN)
+    return WARNED if worst == WRONG and only_warns else worst
 
 
 def _audit(
@@ -119,12 +129,13 @@ def _audit(
         troubles.append(f"{service}: {answer.trouble or _which(answer)}")
     for each in sorted(map(str, vulnerable)):
         say(f"audit: {file}: {each}")
-    if vulnerable:
+    if any(each.fixed_in for each in vulnerable):
         return WRONG
     if len(troubles) == len(SERVICES):
         say(f"audit: {file}: NOT AUDITED, no service knows all of it; {'; '.join(troubles)}")
         return UNKNOWN
-    say(f"audit: {file}: {answer.asked} packages, none known to be vulnerable ({service})")
+    trouble = "for which there is a fix " if vulnerable else ""
+    say(f"audit: {file}: {answer.asked} packages, none known to be vulnerable {trouble}({service})")
     return CLEAN
 
 
@@ -140,6 +151,7 @@ def main(argv: list[str] | None = None) -> int:
     )
     parser.add_argument("files", nargs="+", help="locked requirements files")
     parser.add_argument("--osv-url", help="where the OSV service is, if not at its own address")
+    parser.add_argument("--warn", action="store_true", help=f"exit with {WARNED} where a release would fail")
     given = parser.parse_args(argv)
     more = {"osv": ["--osv-url", given.osv_url]} if given.osv_url else {}
     return audit(
@@ -148,6 +160,7 @@ def main(argv: list[str] | None = None) -> int:
         read_allowed(ALLOWED_FILE),
         datetime.now(UTC).date(),
         print,
+        only_warns=given.warn,
     )
 
 

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import shutil
 import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,12 +19,13 @@ from typing import Any
 import pytest
 import yaml
 
-from supply_chain import CLEAN, UNKNOWN, WRONG
+from supply_chain import CLEAN, UNKNOWN, WARNED, WRONG
 from supply_chain.allowed import Allowed, read_allowed
 from supply_chain.audit import ALLOWED_FILE, Answer, Vulnerability, ask, audit, read_answer
 from supply_chain.images import FILES, images, lock
 from supply_chain.locked import locked
 from supply_chain.sbom import differences
+from supply_chain.wheel import differences as differences_of_wheels
 
 ROOT = Path(__file__).parents[2]
 AUDIT_PYTHON = ROOT / ".environments" / "audit" / "bin" / "python"
@@ -35,9 +39,11 @@ needs_the_audit = pytest.mark.skipif(not AUDIT_PYTHON.exists(), reason="`make au
 # The audit
 
 
-def audited(answers: dict[str, Answer], allowed: tuple[Allowed, ...] = ()) -> tuple[int, str]:
+def audited(
+    answers: dict[str, Answer], allowed: tuple[Allowed, ...] = (), *, only_warns: bool = False
+) -> tuple[int, str]:
     said = list[str]()
-    code = audit(["file"], lambda service, _: answers[service], [*allowed], TODAY, said.append)
+    code = audit(["file"], lambda service, _: answers[service], [*allowed], TODAY, said.append, only_warns=only_warns)
     return code, "\n".join(said)
 
 
@@ -69,6 +75,31 @@ def test_what_is_vulnerable_is_wrong_whatever_else_is_unknown() -> None:
         code, said = audited({"pypi": answer, "osv": Answer(trouble="no such host")})
         assert code == WRONG
         assert "bad 1.0: GHSA-1 = CVE-1, fixed in 1.1" in said
+
+
+def test_a_release_fails_by_what_has_a_fix_and_ci_by_nothing_that_was_found() -> None:
+    unfixed = Vulnerability("worse 1.0", ("GHSA-2",), ())
+    answers = {"pypi": Answer((unfixed,), asked=3)}
+    code, lines = audited(answers)
+    assert code == CLEAN
+    assert "worse 1.0: GHSA-2, not fixed yet" in lines
+    assert "for which there is a fix" in lines
+
+    answers = {"pypi": Answer((unfixed, BAD), asked=3)}
+    assert audited(answers)[0] == WRONG
+    code, lines = audited(answers, only_warns=True)
+    assert code == WARNED
+    assert "bad 1.0: GHSA-1 = CVE-1, fixed in 1.1" in lines
+    nobody = {"pypi": Answer(trouble="no such host"), "osv": Answer(trouble="no such host")}
+    assert audited(nobody, only_warns=True)[0] == UNKNOWN
+
+
+def test_ci_warns_of_what_was_found_and_fails_a_release() -> None:
+    text = (ROOT / ".ci" / "run").read_text()
+    assert '[ "$PART" != all ] || warn=' in text
+    assert "supply_chain.audit $warn " in text
+    assert f'"$code" -eq {WARNED}' in text
+    assert f'"$code" -eq {UNKNOWN}' in text
 
 
 @pytest.mark.parametrize("name", ["GHSA-1", "CVE-1"])
@@ -159,6 +190,36 @@ def test_the_real_pip_audit_finds_what_a_service_knows(tmp_path: Path, monkeypat
     assert [(each.package, {*each.names}) for each in answer.vulnerabilities] == [("idna 3.0", {"GHSA-1", "CVE-1"})]
     assert answer.is_whole
     assert ask("osv", str(file), "--osv-url", url).trouble, "nobody answers there any more"
+
+
+# The wheel
+
+
+def test_a_wheel_is_the_same_bytes_whenever_and_wherever_it_is_built(tmp_path: Path) -> None:
+    """Built here, and from a copy whose files are of another time; an epoch that somebody sets is kept to."""
+    copy = tmp_path / "copy"
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    for name in filter(None, listed.split("\0")):
+        if (ROOT / name).is_file():
+            (copy / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(ROOT / name, copy / name)
+            os.utime(copy / name, (1_000_000_000, 1_000_000_000))
+    plain = {name: value for name, value in os.environ.items() if name != "SOURCE_DATE_EPOCH"}
+
+    here = built(ROOT, tmp_path / "here", plain)
+    elsewhere = built(copy, tmp_path / "elsewhere", {**plain, "TZ": "Asia/Tokyo", "PYTHONHASHSEED": "7"})
+    dated = built(copy, tmp_path / "dated", {**plain, "SOURCE_DATE_EPOCH": "1700000000"})
+
+    assert differences_of_wheels(here, elsewhere) == []
+    assert differences_of_wheels(here, dated) == ["the order, the times or the rights of the files"]
+
+
+def built(source: Path, target: Path, environment: dict[str, str]) -> Path:
+    """The wheel of a checkout."""
+    command = [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", str(target)]
+    subprocess.run(command, cwd=source, env=environment, check=True, capture_output=True)
+    [wheel] = target.glob("*.whl")
+    return wheel
 
 
 # The list of what is shipped
