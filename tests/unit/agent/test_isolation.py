@@ -4,9 +4,15 @@ from __future__ import annotations
 
 import pytest
 
+from parallelrun_agent.policy.commands import Commit
 from parallelrun_agent.policy.isolation import Isolation, PartEvent, most_calls
+from parallelrun_agent.policy.job_machine import JobMachine
+from parallelrun_agent.policy.outcomes import WorkerAnswer
 from parallelrun_core.folder.decisions import Decided
+from parallelrun_core.wire.leasing import Delivery, Turn
 from parallelrun_core.wire.outcome import Failure
+from parallelrun_core.wire.states import JobState
+from tests.unit.agent.factories import machine
 from tests.unit.core.factories import failed, outcome
 
 RAISED = Failure("RUN_EXCEPTION", "ValueError: bad", '  File "score.py", line 17, in run\n')
@@ -94,3 +100,35 @@ def test_isolation_is_bounded_by_the_larger_of_64_and_8_log2_of_its_items(items:
 def test_isolation_trusts_no_worker_that_ends_what_it_has_not_begun() -> None:
     with pytest.raises(LookupError):
         isolation().heard(PartEvent((0, 4), has_begun=False), "p0", 5.0)
+
+
+def fail_once(node: JobMachine, mini_batch: int) -> int:
+    """Have a worker fail with a mini-batch of four items, and with each of its parts; returns the calls for parts."""
+    (worker,) = node.available_workers()
+    node.observed(JobState.PROCESSING, 1)
+    turn = node.next_turn(1.0)
+    assert turn is not None
+    lease = Delivery(mini_batch, f"s/{mini_batch}", 1, 0, b"")
+    node.answered_turn(turn, Turn(JobState.PROCESSING, deliveries=(lease,)), sent_at=1.0, now=1.0)
+    calls = 0
+    while worker.in_flight:
+        head = worker.in_flight.assignments[0]
+        node.handed_over(head, 4, 1.0, loads=head.isolation is not None)
+        if head.isolation is not None:
+            for first in range(4):
+                node.part(worker, mini_batch, PartEvent((first, 1), has_begun=True), 1.0, 1.0)
+                node.part(worker, mini_batch, PartEvent((first, 1), False, 0.1, RAISED), 1.0, 1.0)
+                calls += 1
+        failure = None if head.isolation is not None else RAISED
+        node.answered(worker, WorkerAnswer(mini_batch, items=4, failure=failure), 1.0)
+        node.caught_up(worker, 1.0)
+    (commit,) = [each for each in node.commands if isinstance(each, Commit)]
+    assert commit.outcome.status == "failed"
+    node.commands.clear()
+    return calls
+
+
+def test_isolation_ends_on_a_node_where_nothing_ever_goes_well() -> None:
+    node = machine(on_failure="isolate")
+    node.worker_ready(node.worker_started("p0", "s.p0", 0.0))
+    assert [fail_once(node, number) for number in range(5)] == [4, 4, 4, 0, 0]

@@ -29,6 +29,8 @@ from parallelrun_core.wire.outcome import Failure, Outcome, Use
 from parallelrun_core.wire.states import JobState
 
 _TURNS_PER_LEASE = 4
+_MOST_IN_VAIN = 3
+"""While nothing has succeeded here, the items of so many mini-batches are run apart, and then of no more."""
 
 
 class JobMachine:
@@ -56,6 +58,8 @@ class JobMachine:
         self._can_isolate = spec.mini_batches_in_flight == 1  # else, who has killed a worker?
         self._has_succeeded = False
         """True if a mini-batch of the job has been done here."""
+        self._isolated_in_vain = 0
+        """Mini-batches of which no item went well when they were run apart."""
         self._ready = 0
         """Mini-batches that wait on Redis, as far as this node knows."""
         self._spec = spec
@@ -378,6 +382,7 @@ class JobMachine:
         outcome = self._outcomes.build(assignment, worker, answer, elapsed_s)
         if assignment.isolation is not None:
             outcome = assignment.isolation.outcome(outcome, detail_of(outcome.mini_batch, assignment.delivery.message))
+            self._isolated_in_vain += outcome.status == "failed"
         elif outcome.failure is not None and self._is_isolated(outcome, outcome.failure):
             assignment.isolation = Isolation.of(outcome, outcome.failure)
             self._apart.append(assignment)
@@ -387,7 +392,9 @@ class JobMachine:
         self.commands.append(Commit(outcome, worker))
 
     def _is_isolated(self, outcome: Outcome, failure: Failure) -> bool:
-        """Return whether the items of a mini-batch that has failed for good are run apart."""
+        """Return whether the items of a mini-batch that has failed for good are run apart: not if all fail anyway."""
+        if self._isolated_in_vain >= _MOST_IN_VAIN and not self._has_succeeded:
+            return False
         is_asked_for = self._spec.on_failure == "isolate" and outcome.status == "failed" and not self._draining
         return is_asked_for and outcome.items > 1 and failure.category in ISOLATABLE and self._can_isolate
 
