@@ -14,7 +14,7 @@ from typing import Annotated
 import typer
 
 from parallelrun.cli.admin import admin
-from parallelrun.cli.asset import commands_for
+from parallelrun.cli.asset import asset_kinds, commands_for
 from parallelrun.cli.azure_env import azure_env
 from parallelrun.cli.batch_endpoint import batch_deployment, batch_endpoint
 from parallelrun.cli.cluster import down, up
@@ -36,7 +36,6 @@ from parallelrun.cli.schedule import schedule
 from parallelrun.cli.token import token
 from parallelrun.cli.tune import tune_command
 from parallelrun.cli.usage import usage
-from parallelrun_core.names.assets import CODE, kinds
 
 app = typer.Typer(
     name="parallelrun",
@@ -69,7 +68,7 @@ app.add_typer(token, name="token")
 app.add_typer(quota, name="quota")
 app.command("usage")(usage)
 app.add_typer(admin, name="admin")
-for kind in sorted(set(kinds()) - {CODE}, key=("data", "model", "environment", "component", *kinds()).index):
+for kind in asset_kinds():
     group = commands_for(kind)
     if kind == "data":
         add_preview(group)

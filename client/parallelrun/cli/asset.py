@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
+from pkgutil import iter_modules
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
@@ -34,6 +36,18 @@ Assignments = Annotated[
     list[str] | None, typer.Option("--set", metavar="FIELD=VALUE", help="Change a field. Can be repeated.")
 ]
 Archived = Annotated[bool, typer.Option("--include-archived", help="Also what is archived.")]
+
+
+def asset_kinds() -> list[str]:
+    """Return the kinds of assets that people make, the usual ones first.
+
+    There is a module of the core for each; none of them is loaded here.
+    """
+    core = find_spec("parallelrun_core")
+    folders = core.submodule_search_locations if core is not None else None
+    kinds_folders = [str(Path(folder, "assets", "kinds")) for folder in folders or ()]
+    kinds = {module.name for module in iter_modules(kinds_folders)} - {"code"}
+    return [*(kind for kind in _HELP if kind in kinds), *sorted(kinds - _HELP.keys())]
 
 
 def commands_for(kind: str) -> typer.Typer:

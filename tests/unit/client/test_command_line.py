@@ -166,7 +166,10 @@ def test_one_thing_comes_in_the_same_forms(capsys: pytest.CaptureFixture[str]) -
     assert json.loads(shown(OutputFormat.JSON))["state"] == "failed"
 
 
-SILENT = {"down", "compute plan", "redis-acl", "job open", "job stream", "schedule enable", "schedule disable"}
+SILENT = {
+    "down", "compute plan", "redis-acl", "job open", "job stream", "schedule enable", "schedule disable",
+    "token revoke", "quota remove",
+}  # fmt: skip
 """What prints no data, an address, or a file for another program. So does what deletes, labels, archives, restores."""
 
 
