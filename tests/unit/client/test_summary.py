@@ -11,6 +11,7 @@ from parallelrun import RunResult
 from parallelrun.cli.output import say_summary
 from parallelrun.models import Failure, Job
 from parallelrun.progress.summary import headline, is_clean, summary
+from parallelrun_core.wire.failure import ErrorCount
 from parallelrun_core.wire.progress import Progress
 
 TIMES = {"started": "2026-11-21T09:30:00.000Z", "ended": "2026-11-21T09:30:03.200Z"}
@@ -96,6 +97,17 @@ def test_a_result_says_how_its_job_ended_and_where_everything_is() -> None:
     assert repr(result) == (
         "<RunResult canceled: 0/0+ mini-batches, 0 rows, 0 items failed; logs='/out/logs', scores='/out/scores'>"
     )
+
+
+def test_each_failed_item_of_a_completed_job_can_be_looked_up() -> None:
+    errors = [ErrorCount(category="RUN_EXCEPTION", message="m", count=1, exception="ValueError", place="score.py:17")]
+    ended = job("completed", progress=progress_of(done=100, items_done=999, items_failed=1), errors=errors, **TIMES)
+
+    assert summary(ended, log_hint=lambda log: f"parallelrun job logs job_1 {log}") == [
+        "completed, but 1 of 1,000 items failed (0.1 %): ValueError in score.py:17",
+        "in 3.2 s: 100/100 mini-batches, 3 rows",
+        "each failed item, with its cause: parallelrun job logs job_1 failed_items.csv",
+    ]
 
 
 def test_warnings_about_a_completed_job_say_what_to_do() -> None:
