@@ -28,12 +28,14 @@ endif
 #   azure-client-*  Azure ML's own client, in releases of several years
 #   browser         drives a browser in the tests of the web page
 #   chart           Helm, and the schemas of Kubernetes
+#   docs            builds the site of the documentation
 #   object-servers  object stores that tests start: their libraries are older ones of some that we use
 #   rivals          other systems, with which the benchmarks compare ours
 ENVIRONMENTS := .environments
 AUDIT := $(ENVIRONMENTS)/audit
 BROWSER := $(ENVIRONMENTS)/browser
 CHART := $(ENVIRONMENTS)/chart
+DOCS := $(ENVIRONMENTS)/docs
 OBJECT_SERVERS := $(ENVIRONMENTS)/object-servers
 AZURITE := $(ENVIRONMENTS)/azurite
 RIVALS := $(ENVIRONMENTS)/rivals
@@ -259,6 +261,11 @@ up: ## Start the services in containers, and wait until they are ready (AGENTS=2
 down: ## Stop the containers; the data stays
 	@docker compose down
 
+.PHONY: docs
+docs: $(DOCS)/ready ## Build the site of the documentation into build/site; a link that leads nowhere is a failure
+	@$(BIN)/python -m supply_chain.reference build/reference
+	@NO_MKDOCS_2_WARNING=1 $(DOCS)/bin/mkdocs build --strict 2>build/site.log || { grep -v "^INFO" build/site.log >&2; exit 1; }
+
 .PHONY: chart
 chart: $(CHART)/ready ## Check the Helm chart, and pack it into dist/
 	@$(CHART)/bin/python -m supply_chain.chart deploy/helm/parallelrun dist
@@ -292,6 +299,7 @@ lock: $(READY) ## Lock the newest versions that fit together, in requirements/
 	done
 	@$(UV_COMPILE) --constraint requirements/dev.txt requirements/audit.in --output-file requirements/audit.txt >/dev/null
 	@$(UV_COMPILE) --constraint requirements/dev.txt requirements/chart.in --output-file requirements/chart.txt >/dev/null
+	@$(UV_COMPILE) --constraint requirements/dev.txt --constraint requirements/audit.txt requirements/docs.in --output-file requirements/docs.txt >/dev/null
 	@$(UV_COMPILE) --upgrade requirements/object-servers.in --output-file requirements/object-servers.txt >/dev/null
 	@$(UV_COMPILE) --upgrade requirements/browser.in --output-file requirements/browser.txt >/dev/null
 	@cd $(STUDIO) && npm update --package-lock-only --ignore-scripts --omit-lockfile-registry-resolved --silent
