@@ -32,6 +32,8 @@ BENCHMARKS = {
     "table": "large tables, counted and added up, compared with pandas: speed, memory",
     "latency": "one trivial job, on a warm cluster and from nothing",
     "fairness": "a small job behind a long one: how soon it begins, and what that costs the long one",
+    "isolation": "one bad item in a hundred: what it costs to keep its neighbours",
+    "waiting": "a function that waits for a service, beside an asyncio loop, and a limit on its calls",
     "studio": "pictures of a very large job for the web page: time, bytes, memory; and what following one costs",
     "adviser": "planted bottlenecks: found, mended as advised, and gaining what was predicted?",
     "year": "a job a minute for a year below a limit, by the policy of retention; a sweep over thousands of folders",

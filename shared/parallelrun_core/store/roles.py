@@ -89,7 +89,7 @@ _RIGHTS: Final[dict[Role, _Rights]] = {
     Role.AGENT: _Rights(
         (f"{AGENTS}*", ACTIVE_JOBS, NODES, NODES_ALIVE, NODES_CHECK, NODES_DRAINING, NODES_STACKS, USAGE, USAGE_WEEKS),
         f"{_CONNECTING} exists get hdel hexists hget hgetall hincrby hmget hset llen lpop lpush sismember xadd zadd "
-        "zcard zrange zrangebyscore zrank zrem zremrangebyscore expire",
+        "zcard zrange zrangebyscore zrank zrem zremrangebyscore",
         ("beat", "peek", "permits", "reassert", "turn", "usage"),
     ),
     Role.CONCATENATOR: _Rights(

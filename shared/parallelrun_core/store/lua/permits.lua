@@ -15,7 +15,6 @@
 local clock = redis.call('TIME')
 local now = clock[1] * 1000 + clock[2] / 1000
 local BURST_MS, RECOVERS_MS, SLOWED, LEAST = 250, 200000, 0.75, 0.05
-local DAY_S = 86400
 
 if ARGV[1] == 'back' then
     for i = 2, #ARGV do redis.call('ZREM', KEYS[2], ARGV[i]) end
@@ -38,7 +37,6 @@ if ARGV[1] == 'slow' then
     requests = math.max(requests, now + ARGV[2])
     redis.call('HSET', KEYS[1], 'requests', string.format('%.3f', requests), 'share', share, 'share_at',
         string.format('%.3f', now))
-    redis.call('EXPIRE', KEYS[1], DAY_S)
     return {}
 end
 
@@ -71,6 +69,4 @@ for i = 7, #ARGV, 2 do
     answer[#answer + 1] = math.floor(start - now)
 end
 redis.call('HSET', KEYS[1], 'requests', string.format('%.3f', requests), 'tokens', string.format('%.3f', tokens))
-redis.call('EXPIRE', KEYS[1], DAY_S)
-if most > 0 then redis.call('EXPIRE', KEYS[2], DAY_S) end
 return answer
