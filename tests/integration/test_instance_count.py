@@ -166,8 +166,8 @@ def test_a_mini_batch_that_is_run_ends_the_first_timeout() -> None:
         cluster.until(lambda: waits in overview(cluster), "the next one says what it waits for")
         cluster.until(lambda: seconds(cluster, job) > 6, "both timeouts would have been over")
         go(cluster, "job")
+        go(cluster, "next")  # which has its part of the slots as soon as a mini-batch of the first has ended
         assert cluster.result(job).state is JobState.COMPLETED
-        go(cluster, "next")
 
 
 def test_workers_beyond_the_slots_are_said_and_there_where_an_operator_allows_them() -> None:

@@ -59,9 +59,10 @@ class TestSearch:
 
     def test_jobs_of_a_schedule_say_so(self, api: httpx.Client, site: Site) -> None:
         schedule = {"trigger": {"type": "cron", "expression": "30 2 * * *"}, "create_job": site.spec(name="by itself")}
-        assert api.put("/v1/schedules/nightly", json=schedule).status_code in (200, 201)
-        made = api.post("/v1/schedules/nightly:trigger").json()["id"]
-        page = found(api, maker="schedule:nightly")
+        assert api.put("/v1/schedules/searched", json=schedule).status_code in (200, 201)
+        made = api.post("/v1/schedules/searched:trigger").json()["id"]
+        page = found(api, maker="schedule:searched")
         assert [each["id"] for each in page["items"]] == [made]
-        assert page["items"][0]["maker"] == {"kind": "schedule", "name": "nightly"}
-        assert found(api, maker="endpoint")["items"] == []
+        assert page["items"][0]["maker"] == {"kind": "schedule", "name": "searched"}
+        assert made not in [each["id"] for each in found(api, maker="endpoint")["items"]]
+        assert api.delete("/v1/schedules/searched").status_code == 204

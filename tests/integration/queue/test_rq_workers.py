@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 PATIENCE_S = 60.0
 SUPERVISOR = """
 import sys, time
-from parallelrun_core.store.rq.entries import Kind
+from parallelrun_core.store.rq.entries import EntryKind
 from parallelrun_core.store.rq.workers import RqWorkers
-RqWorkers(sys.argv[1], Kind("entries", "sleep"), lambda job_id: time.sleep(600), 1).keep_running()
+RqWorkers(sys.argv[1], EntryKind("entries", "sleep"), lambda job_id: time.sleep(600), 1).keep_running()
 time.sleep(600)
 """
 

@@ -143,7 +143,8 @@ def _row_differences(earlier: JobFolder, old: JobSpec, new: JobSpec, where: str)
         pointer = "/append_row_to" if new.append_row_to else "/append_row_file_name"
         yield _differs(pointer, where, *map(posixpath.basename, files))
     elif now in ("text", "headed"):
-        for field in ("append_row_separator", "append_row_safe_output", "append_row_columns"):
+        # Not `append_row_columns`: rows that are there stay as they are, whichever way the others are put in order.
+        for field in ("append_row_separator", "append_row_safe_output"):
             if getattr(old, field) != getattr(new, field):
                 yield _differs(f"/{field}", where, getattr(old, field), getattr(new, field))
 
