@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from parallelrun_worker import frames
 from parallelrun_worker.mini_batch import MiniBatch, of_paths
 from parallelrun_worker.rows.returned import BadReturn, kind_of
+from parallelrun_worker.script import ItemError
 
 if TYPE_CHECKING:
     from parallelrun_worker.mini_batch import Loader
@@ -200,6 +201,8 @@ class ApartRun:
             returned: Any = self._script.run(mini_batch, loaded, part)
             kind_of(returned)
             rows = len(returned)
+            if ItemError.is_used:
+                _raise_first(returned, part.items)
         except BadReturn as error:
             raise Uneven(str(error)) from error
         except BaseException as error:  # sys.exit() in run() fails the part, not the worker
@@ -218,3 +221,17 @@ class ApartRun:
     ) -> None:
         described = self._describe(error) if error is not None else b""
         self._send(frames.PART, frames.PART_EVENT.pack(mini_batch, *part, event, run_s) + described)
+
+
+def _raise_first(returned: object, items: int) -> None:
+    """Let a part fail that has an item that has failed: it is halved until that one is alone.
+
+    Raises:
+        ItemError: that of the first item that has failed.
+        BadReturn: nobody knows which item it is of.
+    """
+    from parallelrun_worker.item_errors import separate
+
+    errors = separate(returned, items).errors
+    if errors:
+        raise errors[0][1]

@@ -146,7 +146,7 @@ class ConcurrentRunner(Runner):
                 self._warn(mini_batch)
             returned = await self._limited(mini_batch, loaded) if items else []
             run_s = time.perf_counter() - began
-            rendered = self._rendered(returned)
+            rendered = self._rendered(returned, items)
             self._exit_if_forked()
         except NoRoom as error:
             self._give_back(mini_batch, error, 0)
@@ -179,8 +179,8 @@ class ConcurrentRunner(Runner):
             frames.DONE, _UNKNOWN_USE, mini_batch=mini_batch, offset=offset, length=len(data), crc=crc, items=items,
             rows=rows, line_breaks=line_breaks, shortened=shortened, run_s=run_s, process_s=_UNKNOWN_S,
         )  # fmt: skip
-        if self._warnings:
-            self._warn(mini_batch)
+        if self._warnings or self._lost:
+            self._send_news(mini_batch)
         self._answer(answer)
         self._log_done(mini_batch, run_s, rows, items)
 

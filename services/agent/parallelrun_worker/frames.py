@@ -26,6 +26,8 @@ Worker → agent: a pipe of frames `kind (1 byte), length (4), payload`, each wr
     NOT_STORED   payload: mini-batch (8 bytes), then the error: its rows, or its data, did not fit on the disk
     LOADED       payload: LOAD; only for DESCRIBED ones, before run() is called
     SET_ASIDE    payload: SET_ASIDE_FILES; only before DONE, and if there are any
+    ITEMS_FAILED payload: mini-batch (8 bytes), then JSON [[first, items, message], …]: items for which run() has
+                 returned an ItemError; only before DONE, and if there are any
     ALIVE        no payload: the event loop of a worker with several mini-batches in flight isn't blocked
     WARNED       payload: mini-batch (8 bytes), then JSON [[…], …] (data_warnings.py); only before DONE or FAILED, and
                  if there are any
@@ -72,6 +74,7 @@ SET_ASIDE = 8
 WARNED = 9
 PART = 10
 ALIVE = 11
+ITEMS_FAILED = 12
 HEAD = struct.Struct("<BI")
 _RESULT_LAYOUT = {
     "mini_batch": "Q",

@@ -20,7 +20,7 @@ from parallelrun_worker.profiling import Profiler
 from parallelrun_worker.rows import BadReturn, Rendered, renderer
 from parallelrun_worker.rows.returned_columns import ReturnedColumns
 from parallelrun_worker.rows.returned_objects import ReturnedObjects
-from parallelrun_worker.script import WorkerBroken
+from parallelrun_worker.script import ItemError, WorkerBroken
 from parallelrun_worker.user_script import UserScript
 
 if TYPE_CHECKING:
@@ -83,6 +83,8 @@ class Runner:
         """Of the last mini-batch that was done: the time when run() returned, and the CPU time before the answer."""
         self._meter = Meter()
         self._warnings = DataWarnings()
+        self._lost = b""
+        """Items of the mini-batch that have failed alone, as a frame has them."""
         self._log: LineFile
         self._profiler: Profiler | None = None
         self._outputs: Outputs | None = None
@@ -173,7 +175,7 @@ class Runner:
             items = loaded.items
             returned = self._run_script(script, kind, mini_batch, loaded) if items else []
             run_ended = time.perf_counter()
-            data, rows, line_breaks, shortened = self._rendered(returned)
+            data, rows, line_breaks, shortened = self._rendered(returned, items)
             self._exit_if_forked()  # from here to the answer, nothing of the user's runs
             if self._outputs is not None:
                 self._set_aside(self._outputs, mini_batch)
@@ -204,20 +206,38 @@ class Runner:
             frames.DONE, use, mini_batch=mini_batch, offset=offset, length=len(data), crc=crc, items=items, rows=rows,
             line_breaks=line_breaks, shortened=shortened, run_s=run_s, process_s=cpu_ended - cpu_began,
         )  # fmt: skip
-        if self._warnings:
-            self._warn(mini_batch)
+        if self._warnings or self._lost:
+            self._send_news(mini_batch)
         _write_all(self._results, answer)
         self._run_ended, self._cpu_ended = run_ended, cpu_ended
         self._log_done(mini_batch, run_s, rows, items)
 
-    def _rendered(self, returned: object) -> Rendered:
+    def _rendered(self, returned: object, items: int) -> Rendered:
         """Render the rows; whoever renders may freeze columns for other workers."""
+        if ItemError.is_used:
+            returned = self._separated(returned, items)
         try:
             return self._render(returned)
         except OSError as error:
             if error.errno in NO_ROOM:
                 raise NoRoom(error) from error
             raise
+
+    def _separated(self, returned: object, items: int) -> object:
+        """Take the items that have failed out of what run() has returned."""
+        from parallelrun_worker import item_errors  # hardly any script needs it
+
+        good, errors = item_errors.separate(returned, items)
+        self._lost = item_errors.packed(errors, self._masked) if errors else b""
+        return good
+
+    def _send_news(self, mini_batch: int) -> None:
+        """Tell the agent, before the answer for a mini-batch, of warnings about its data and of items that failed."""
+        if self._warnings:
+            self._warn(mini_batch)
+        if self._lost:
+            self._send(frames.ITEMS_FAILED, frames.MINI_BATCH.pack(mini_batch) + self._lost)
+            self._lost = b""
 
     def _run_script(self, script: UserScript, kind: int, mini_batch: int, loaded: MiniBatch) -> object:
         """Call run(), once or for each part of a mini-batch whose items are run apart."""

@@ -1,4 +1,4 @@
-"""For entry scripts: `from parallelrun.script import recall, remember, WorkerBroken`.
+"""For entry scripts: `from parallelrun.script import ItemError, recall, remember, WorkerBroken`.
 
 All of it works where a script runs alone, as in its own unit test.
 """
@@ -72,3 +72,21 @@ class WorkerBroken(Exception):
     The worker is replaced by a new process, which calls init() again. The mini-batch is run again without having used
     up a try, as long as others succeed in between.
     """
+
+
+class ItemError(Exception):
+    """Returned by run() in the place of an item's row: this item has failed, and the others of its mini-batch count.
+
+        rows.append(ItemError("no text in the file"))
+
+    Lists, tuples, Series and arrays of objects have one value for each item, in their order. A row of a DataFrame with
+    an ItemError in one of its cells is a failed item, too. The item has no row in the output, is not tried again, and
+    is in `logs/failed_items.csv` with the reason. If it is raised, it fails the mini-batch as any exception does.
+    """
+
+    is_used = False
+    """Whether this process has one: ordinary rows aren't searched for any."""
+
+    def __init__(self, *args: object) -> None:
+        super().__init__(*args)
+        ItemError.is_used = True

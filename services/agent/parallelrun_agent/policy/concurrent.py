@@ -18,6 +18,7 @@ from parallelrun_agent.policy.worker import Worker
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.spec.job import MOST_IN_FLIGHT
 from parallelrun_core.wire.data_warnings import DataWarning
+from parallelrun_core.wire.outcome import LostItems
 
 GRACE_S: Final = 5.0
 """A worker cancels its own run() in time. One that doesn't blocks all of its mini-batches."""
@@ -82,6 +83,9 @@ class ConcurrentInFlight(InFlight):
     def warned(self, mini_batch: int, warnings: list[DataWarning]) -> None:
         assignment = self._of(mini_batch)
         assignment.warnings = [*assignment.warnings, *warnings]
+
+    def items_failed(self, mini_batch: int, lost: list[LostItems]) -> None:
+        self._of(mini_batch).lost = lost
 
     def _of(self, mini_batch: int) -> Assignment:
         for each in self.assignments:

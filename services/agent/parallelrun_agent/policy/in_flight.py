@@ -16,6 +16,7 @@ import msgspec
 from parallelrun_agent.policy.isolation import Isolation, PartEvent
 from parallelrun_core.wire.data_warnings import DataWarning
 from parallelrun_core.wire.leasing import Delivery
+from parallelrun_core.wire.outcome import LostItems
 
 SLOW_HEAD_S: Final = 0.1
 """A head that runs for longer than this was not expected to: what waits for it is taken back."""
@@ -40,6 +41,8 @@ class Assignment(msgspec.Struct):
     """Number of files its run() has written for outputs in stores."""
     warnings: list[DataWarning] = []
     """About its data, from this try."""
+    lost: list[LostItems] = []
+    """Items for which its run() has returned an ItemError."""
     began: float = 0.0
     """Monotonic time when its worker got it, if that runs several at once."""
     isolation: Isolation | None = None
@@ -158,6 +161,16 @@ class InFlight:
         if not self.assignments or self.assignments[0].delivery.mini_batch != mini_batch:
             raise LookupError(f"the worker has warned of mini-batch {mini_batch}, which is not the first in flight")
         self.assignments[0].warnings = warnings
+
+    def items_failed(self, mini_batch: int, lost: list[LostItems]) -> None:
+        """The run() of the head has returned an ItemError for these items.
+
+        Raises:
+            LookupError: that mini-batch isn't the head.
+        """
+        if not self.assignments or self.assignments[0].delivery.mini_batch != mini_batch:
+            raise LookupError(f"items of mini-batch {mini_batch} have failed, which is not the first in flight")
+        self.assignments[0].lost = lost
 
     def take_back(self, mini_batches: Iterable[int]) -> list[Assignment]:
         """Remove these, which were taken back unread; returns them in order."""

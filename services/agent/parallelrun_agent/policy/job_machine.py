@@ -25,7 +25,7 @@ from parallelrun_agent.policy.worker_pool import WorkerPool
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.wire.data_warnings import DataWarning
 from parallelrun_core.wire.leasing import Mode, Turn
-from parallelrun_core.wire.outcome import Failure, Outcome, Use
+from parallelrun_core.wire.outcome import Failure, LostItems, Outcome, Use
 from parallelrun_core.wire.states import JobState
 
 _TURNS_PER_LEASE = 4
@@ -256,6 +256,10 @@ class JobMachine:
     def warned(self, worker: Worker, mini_batch: int, warnings: list[DataWarning]) -> None:
         """Record a worker's warnings about the data of its head. Raises LookupError as `answered` does."""
         worker.in_flight.warned(mini_batch, warnings)
+
+    def items_failed(self, worker: Worker, mini_batch: int, lost: list[LostItems]) -> None:
+        """Record the items for which run() has returned an ItemError. Raises LookupError as `answered` does."""
+        worker.in_flight.items_failed(mini_batch, lost)
 
     def answered(self, worker: Worker, answer: WorkerAnswer, now: float) -> None:
         """Record a worker's answer for its head.

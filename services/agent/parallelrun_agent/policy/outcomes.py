@@ -71,6 +71,9 @@ class OutcomeBuilder:
             elif assignment.loads and not assignment.loaded_at:  # its data could not be read: run() was never called
                 run_s, load_s = 0.0, load_s + run_s
             detail = detail_of(delivery.mini_batch, delivery.message)
+        lost = assignment.lost if answer.failure is None else []
+        if lost:
+            detail = detail_of(delivery.mini_batch, delivery.message)
         # In the order of the fields: so many names in one call would take three times as long.
         return Outcome(
             delivery.mini_batch,
@@ -97,6 +100,8 @@ class OutcomeBuilder:
             answer.shortened,
             answer.use,
             assignment.warnings,
+            [],
+            lost,
         )
 
     def without_rows(self, outcome: Outcome) -> Outcome:
@@ -107,7 +112,7 @@ class OutcomeBuilder:
         """The outcome of a try whose run() has succeeded, for which that can't be stored."""
         status = self._status(outcome.tries)
         return msgspec.structs.replace(
-            outcome, status=status, failure=failure, part="", offset=0, length=0, crc=0, rows=0
+            outcome, status=status, failure=failure, part="", offset=0, length=0, crc=0, rows=0, lost=[]
         )
 
     def _status(self, tries: int) -> Status:

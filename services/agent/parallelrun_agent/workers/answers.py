@@ -13,7 +13,7 @@ from parallelrun_agent.policy.outcomes import WorkerAnswer
 from parallelrun_core.errors import CorruptLog
 from parallelrun_core.wire.data_warnings import DataWarning
 from parallelrun_core.wire.masking import Mask
-from parallelrun_core.wire.outcome import ErrorCategory, Failure, Use
+from parallelrun_core.wire.outcome import ErrorCategory, Failure, LostItems, Use
 from parallelrun_worker import frames
 
 _result_of: Final = frames.RESULT.unpack_from
@@ -21,6 +21,7 @@ _use_of: Final = frames.USE.unpack_from
 _USE_AT: Final = frames.RESULT.size
 _GPU: Final = "GPU_OUT_OF_MEMORY"
 _warnings_of: Final = msgspec.json.Decoder(list[DataWarning]).decode
+_runs_of: Final = msgspec.json.Decoder(list[tuple[int, int, str]]).decode
 _MOST_WARNINGS: Final = 51
 _ERROR_AT: Final = _USE_AT + frames.USE.size
 
@@ -56,6 +57,22 @@ def parse_warnings(payload: bytes, mask: Mask) -> tuple[int, list[DataWarning]]:
         ]
     except (struct.error, ValueError) as error:
         raise CorruptLog(f"not a worker's warnings: {error}") from error
+
+
+def parse_items_failed(payload: bytes, mask: Mask) -> tuple[int, list[LostItems]]:
+    """Read an ITEMS_FAILED frame: the mini-batch, and the items that have failed.
+
+    Raises:
+        CorruptLog: our worker doesn't write this.
+    """
+    try:
+        (mini_batch,) = frames.MINI_BATCH.unpack_from(payload)
+        runs = _runs_of(payload[frames.MINI_BATCH.size :])
+    except (struct.error, ValueError) as error:
+        raise CorruptLog(f"not the failed items of a mini-batch: {error}") from error
+    return mini_batch, [
+        LostItems(first, items, mask.failure(Failure("RUN_EXCEPTION", text))) for first, items, text in runs
+    ]
 
 
 def parse_part(payload: bytes, mask: Mask) -> tuple[int, PartEvent]:

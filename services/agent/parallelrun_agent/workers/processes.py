@@ -19,7 +19,13 @@ from parallelrun_agent.node_context import NodeContext
 from parallelrun_agent.policy.job_machine import JobMachine
 from parallelrun_agent.policy.outcomes import Exit
 from parallelrun_agent.policy.worker import Worker
-from parallelrun_agent.workers.answers import parse_answer, parse_failure, parse_part, parse_warnings
+from parallelrun_agent.workers.answers import (
+    parse_answer,
+    parse_failure,
+    parse_items_failed,
+    parse_part,
+    parse_warnings,
+)
 from parallelrun_agent.workers.leader_reports import LeaderReports
 from parallelrun_agent.workers.plans import PlanMaker
 from parallelrun_agent.workers.secrets import SecretMissing
@@ -213,6 +219,8 @@ class WorkerProcesses:
             machine.set_aside(worker, *frames.SET_ASIDE_FILES.unpack(payload))
         elif kind == frames.PART:
             machine.part(worker, *parse_part(payload, self._plans.mask), time.time(), now)
+        elif kind == frames.ITEMS_FAILED:
+            machine.items_failed(worker, *parse_items_failed(payload, self._plans.mask))
         elif kind == frames.WARNED:
             machine.warned(worker, *parse_warnings(payload, self._plans.mask))
         elif kind == frames.READY:
