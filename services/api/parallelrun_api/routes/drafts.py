@@ -14,6 +14,7 @@ from parallelrun_api.models.drafts import JobCheck, JobDocument
 from parallelrun_api.routes.responses import JobId, problems
 from parallelrun_api.submission.upload import JSON_TYPE, YAML_TYPES, read_upload
 from parallelrun_api.views.drafts import document_of
+from parallelrun_api.views.marked import check_not_deleted
 from parallelrun_core.layout import code_store
 from parallelrun_core.spec import PipelineSpec
 
@@ -60,4 +61,6 @@ def show_document(job_id: JobId, context: Ctx) -> Response:
 
 
 def _document(context: Context, job_id: str) -> JobDocument:
-    return document_of(context.jobs.folder(job_id).record())
+    folder = context.jobs.folder(job_id)
+    check_not_deleted(folder)
+    return document_of(folder.record())

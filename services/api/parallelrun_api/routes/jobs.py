@@ -10,6 +10,7 @@ from typing import Annotated, Any, Final
 
 from anyio.to_thread import run_sync
 from fastapi import APIRouter, Header, Query, Request, Response
+from pydantic import BeforeValidator
 
 from parallelrun_api.context import Context, Ctx
 from parallelrun_api.http.answers import encoded_answer, json_answer
@@ -105,6 +106,16 @@ _SUBMIT_BODY: Final[dict[str, Any]] = {
 }
 _ETAG: Final = {"ETag": {"description": "Changes whenever the job does.", "schema": {"type": "string"}}}
 _LOCATION: Final = {"Location": {"description": "The path of the job.", "schema": {"type": "string"}}}
+
+
+def _written_as_a_time(value: object) -> object:
+    if isinstance(value, str) and not any(each in value for each in "-:"):
+        raise ValueError("must be a time as in RFC 3339: 2026-01-31T12:00:00Z")
+    return value
+
+
+Moment = Annotated[datetime, BeforeValidator(_written_as_a_time)]
+"""A time in a query, which pydantic would also take as a number of seconds."""
 
 
 @router.post(
@@ -204,8 +215,8 @@ async def search_jobs(
     owner: Annotated[
         str | None, Query(description="Only jobs of this person; empty: of whoever runs the server.")
     ] = None,
-    since: Annotated[datetime | None, Query(description="Only jobs submitted at this time or later.")] = None,
-    until: Annotated[datetime | None, Query(description="Only jobs submitted at this time or earlier.")] = None,
+    since: Annotated[Moment | None, Query(description="Only jobs submitted at this time or later.")] = None,
+    until: Annotated[Moment | None, Query(description="Only jobs submitted at this time or earlier.")] = None,
     parent: Annotated[str, Query(description="Only the steps of this pipeline.", pattern=f"^({JOB_ID})?$")] = "",
     steps: Annotated[bool, Query(description="Also jobs that are steps of pipelines.")] = False,
     archived: Annotated[bool, Query(description="Also jobs that are archived.")] = False,
