@@ -22,6 +22,7 @@ from parallelrun_core.folder import decisions, takeover, term_log
 from parallelrun_core.folder.decisions import DecisionWriter, read_decisions
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.records import JobRecord
+from parallelrun_core.storage.local import new_file
 from parallelrun_core.store import errors
 from parallelrun_core.store.connection import connect
 from parallelrun_core.wire.message import Piece
@@ -192,7 +193,9 @@ def job(tmp_path: Path) -> merge.Job:
 
 
 def test_an_output_that_is_written_in_place_is_found(job: merge.Job, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Path, "with_name", lambda path, _: path)
+    monkeypatch.setattr(new_file, "unfinished_prefix", always(job.target.name))
+    monkeypatch.setattr("secrets.token_hex", always(""))
+    monkeypatch.setattr(new_file, "publish", nothing)
     with expect_failure():
         merge.test_the_target_appears_only_whole(job, monkeypatch)
 
