@@ -30,7 +30,7 @@ from parallelrun_core.retention.sweep import Sweep
 at_once = 1e-9
 rules = Rules(jobs_days=at_once, jobs=1, notice_days=0, parts_days=at_once, logs_days=at_once, steps_days=at_once)
 while True:
-    time.sleep(0.3)
+    time.sleep(0.3)  # the jobs need the machine, too
     Sweep(Path(sys.argv[1]), rules, settle_s=0.05).run(is_urgent=True)
 """
 """Sweeps of retention without an end, by rules that keep nothing that nobody needs."""

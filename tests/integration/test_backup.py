@@ -17,7 +17,7 @@ pytestmark = pytest.mark.integration
 SCRIPT = """
 import os, time
 def run(mini_batch):
-    time.sleep(0.02)
+    time.sleep(0.02)  # work, so that a backup is made in the middle of it
     return [os.path.basename(path) for path in mini_batch]
 """
 FILES = 600

@@ -23,6 +23,23 @@ ROWS = textwrap.dedent("""
         return rows_of(mini_batch)
 """)
 AWAITED = ROWS.replace("def run(", "async def run(")
+STREAMED = ROWS + textwrap.dedent("""
+    ended = {}
+    def enqueue(mini_batch, mini_batch_context):
+        rows = rows_of(mini_batch)
+        ended[mini_batch_context.minibatch_index] = {"ret": rows, "mini_batch_context": None, "exception": None}
+    def check_all_tasks_processed():
+        return not ended
+    def get_processing_batch_number():
+        return len(ended)
+    def get_finished_batch_result():
+        results = dict(ended)
+        ended.clear()
+        return results
+""")
+A_TABLE = ROWS.replace(
+    "return rows_of(mini_batch)", "import pandas; return pandas.DataFrame({'a': rows_of(mini_batch)})"
+)
 WRONG = ROWS.replace("return rows_of(mini_batch)", "return rows_of(mini_batch)[3:4]")
 
 
@@ -30,7 +47,17 @@ def names(count: int) -> list[str]:
     return [f"file-{number:07d}.txt" for number in range(count)]
 
 
-@pytest.mark.parametrize("source, settings", [(ROWS, {}), (AWAITED, {"mini_batches_in_flight": 4})])
+@pytest.mark.parametrize(
+    "source, settings",
+    [
+        (ROWS, {}),
+        (A_TABLE, {}),
+        (AWAITED, {"mini_batches_in_flight": 4}),
+        (ROWS, {"mini_batches_in_flight": 4, "in_flight": "threads"}),
+        (STREAMED, {"mini_batches_in_flight": 4, "in_flight": "streaming"}),
+    ],
+    ids=["rows", "table", "awaited", "threads", "streaming"],
+)
 def test_item_errors_cost_their_items_alone(source: str, settings: dict[str, object]) -> None:
     with Cluster(nodes=1, slots=2) as cluster:
         job = cluster.submit(source, inputs=cluster.files(40), mini_batch_size=10, **settings)

@@ -53,9 +53,9 @@ class Service:
     def __init__(self) -> None:
         self.names: list[str] = []
         self.most = 0
-        self.release = threading.Event()
-        self.release.set()
-        lock, service, now = threading.Lock(), self, 0
+        self.meets = False
+        """The first call waits for another one to be made at the same time."""
+        lock, service, now = threading.Condition(), self, 0
 
         class Handler(BaseHTTPRequestHandler):
             def do_GET(self) -> None:
@@ -64,8 +64,8 @@ class Service:
                     now += 1
                     service.most = max(service.most, now)
                     service.names.append(self.path[1:])
-                service.release.wait(30)
-                time.sleep(0.02)  # so that calls meet each other
+                    lock.notify_all()
+                    lock.wait_for(lambda: service.most > 1 or not service.meets, timeout=30)
                 with lock:
                     now -= 1
                 self.send_response(200)
@@ -98,6 +98,7 @@ def names(count: int) -> list[str]:
 def test_limit_on_calls_in_flight_holds_for_all_nodes_together(service: Service) -> None:
     with Cluster(nodes=2, slots=2) as cluster:
         define(cluster.root, in_flight=3)
+        service.meets = True
         job = cluster.submit(
             CALLS, inputs=cluster.files(80), mini_batch_size=2, mini_batches_in_flight=8, rate_limits=["service"],
             environment_variables={"SERVICE": service.url},

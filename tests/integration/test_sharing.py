@@ -16,7 +16,7 @@ pytestmark = pytest.mark.integration
 LONG = textwrap.dedent("""
     import os, time
     def run(mini_batch):
-        time.sleep(0.5)
+        time.sleep(0.5)  # work, long beside what changing workers takes
         return [os.path.basename(path) for path in mini_batch]
 """)
 

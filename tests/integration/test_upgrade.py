@@ -15,7 +15,7 @@ pytestmark = pytest.mark.integration
 SCRIPT = """
 import os, time
 def run(mini_batch):
-    time.sleep(0.05)
+    time.sleep(0.05)  # work, so that services are restarted in the middle of it
     return [os.path.basename(path) for path in mini_batch]
 """
 FILES = 800

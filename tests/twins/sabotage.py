@@ -216,7 +216,7 @@ def _created_by_name(folder: Path, _: Any) -> int:
     import time
 
     folder.mkdir(parents=True, exist_ok=True)
-    time.sleep(0.001)
+    time.sleep(0.001)  # the moment in which somebody else may swap it
     return os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
 
 

@@ -36,7 +36,7 @@ def starts(redis: Redis, limit: Limit, count: int, *, tokens: int = 0) -> list[f
         granted = permits.take(limit, calls(chance.randint(1, 30), tokens=tokens))
         begun += [seconds + micros / 1e6 + start for start in granted.starts_s]
         if granted.wait_s:
-            time.sleep(granted.wait_s)
+            time.sleep(granted.wait_s)  # the pause that the server asks for
     return begun[:count]
 
 
