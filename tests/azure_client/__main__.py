@@ -54,7 +54,7 @@ def names() -> list[str]:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run everything; returns the exit code."""
     parser = argparse.ArgumentParser(prog="python -m tests.azure_client")
-    parser.add_argument("--environments", type=Path, required=True)
+    parser.add_argument("--environments", type=lambda text: Path(text).absolute(), required=True)
     parser.add_argument("--scripts", nargs="*", default=names())
     parser.add_argument("--containers", action="store_true")
     parser.add_argument("--no-documents", action="store_true", help="only run the scripts")
@@ -69,7 +69,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         ran += _play(containers(home), given.releases[:1], given, home / "containers")
     compared = [] if given.no_documents else play.play(given.releases, given.environments, home / "documents")
     first = given.environments / f"azure-client-{given.releases[0]}" / "bin" / "python"
-    ended = [] if given.no_documents else runs.run(first.absolute(), home / "runs")
+    ended = [] if given.no_documents else runs.run(first, home / "runs")
     return _report(ran, compared, ended, given.releases, took_s=time.monotonic() - began, home=home)
 
 
@@ -89,7 +89,7 @@ def run(release: str, environments: Path, scripts: Sequence[str], home: Path, en
     (work / "config.json").write_text(
         json.dumps({"subscription_id": "a", "resource_group": "b", "workspace_name": f"w{release.replace('.', '-')}"})
     )
-    python = (environments / f"azure-client-{release}" / "bin" / "python").absolute()
+    python = environments / f"azure-client-{release}" / "bin" / "python"
     log = home / f"{release}.log"
     with log.open("wb") as output:
         process = subprocess.run(

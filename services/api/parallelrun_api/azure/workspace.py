@@ -192,7 +192,7 @@ async def list_compute_nodes(name: str, request: Request, face: FaceOf) -> Respo
     return answer({"nodes": nodes})
 
 
-@router.get(_PROVIDED + "/locations/{location}/{what}", name="list_of_location")
+@router.get(_PROVIDED + "/locations/{location}/{kind}", name="list_of_location")
 async def list_of_location(kind: str) -> Response:
     """Nothing: machines have no quota here, and computes no sizes of Azure's."""
     if kind not in ("usages", "vmSizes"):
