@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from parallelrun.errors import InvalidInput
 from parallelrun.models import RateLimit
 from parallelrun.resource import as_model, pages
 from parallelrun.transport import Transport
@@ -30,16 +29,9 @@ class Limits:
         Raises:
             InvalidInput: something is wrong with it.
         """
-        from parallelrun_core.limits.definition import read_limit
-        from parallelrun_core.untrusted.document import load_document
+        from parallelrun_core.limits.definition import limit_of
 
-        document: object = definition
-        if not isinstance(definition, Mapping):
-            try:
-                document = load_document(Path(definition).read_bytes())
-            except OSError as error:
-                raise InvalidInput.at("", f"{definition}: {error.strerror or error}") from error
-        limit = read_limit(dict(document) if isinstance(document, Mapping) else document)
+        limit = limit_of(definition)
         body = limit.model_dump(mode="json", exclude_defaults=True)
         answer = self._transport.request("PUT", _path(limit.name), body=lambda: {"json": body}, idempotent=True)
         return as_model(answer, RateLimit)

@@ -9,6 +9,7 @@ print(result.output.read_text())
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +31,7 @@ def run(
     overwrite: bool = False,
     keep: bool = False,
     resume_from: str | Path | None = None,
+    limits: Sequence[Mapping[str, Any] | str | Path] = (),
     progress: bool = True,
 ) -> RunResult:
     """Run a job on a temporary cluster on this machine, as `parallelrun run` does; returns when it has completed.
@@ -43,6 +45,7 @@ def run(
             file with rows for which the job names a path, once the job has completed; never a folder of the script's.
         keep: keep the working data even if the job completes.
         resume_from: the folder of an earlier run, whose finished work is taken over.
+        limits: those that the job names in `rate_limits`, as documents, or as paths of files with them.
         progress: show progress on stderr.
 
     Raises:
@@ -60,6 +63,7 @@ def run(
             overwrite=overwrite,
             keep=keep,
             resume_from=resume_from,
+            limits=limits,
         ),
         resume_option=lambda folder: f"resume_from={str(folder)!r}",
         display=display_on(sys.stderr, title=reading.spec.name) if progress else Silent(),

@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from parallelrun.cli.output import FormatOption, OutputFormat
+from parallelrun.starter.kinds import kind_names
 from parallelrun.starter.plan import Answers, Result, SampleData
 
 
@@ -33,6 +34,15 @@ def init(
         Result | None,
         typer.Option("--result", help="What comes out: one file of rows, or the script's own files."),
     ] = None,
+    kind: Annotated[
+        str,
+        typer.Option(
+            "--kind",
+            metavar=f"[{'|'.join(kind_names())}]",
+            help="A job whose workers wait: for a service, a language model behind an API, or one on their own GPU.",
+            show_default=False,
+        ),
+    ] = "",
     form: FormatOption = OutputFormat.TABLE,
 ) -> None:
     """Write a job file and an entry script to start from. They run as they are. Nothing is overwritten.
@@ -41,8 +51,40 @@ def init(
     or URL as `--data`, the options with which it can be read are found out and written.
     """
     from parallelrun.cli.output import dump, say
-    from parallelrun.starter.plan import files_of
+    from parallelrun.starter.kind import LIMIT_FILE
     from parallelrun.starter.write import write_new
+
+    if kind:
+        files, script = _of_a_kind(folder, kind, data=data, where=where or "", result=result)
+    else:
+        files, script = _of_answers(folder, data=data, where=where, result=result)
+    written = [str(path) for path in write_new(folder, files)]
+    if form in (OutputFormat.JSON, OutputFormat.YAML):
+        dump({"files": written}, form)
+    else:
+        print("\n".join(written))
+    limit = f" --limit {folder / LIMIT_FILE}" if LIMIT_FILE in files else ""
+    say(f"run it:     parallelrun run {folder / 'job.yml'}{limit} --output {folder / 'out'}")
+    say(f"change it:  {folder / script}")
+
+
+def _of_a_kind(folder: Path, kind: str, *, data: str, where: str, result: Result | None) -> tuple[dict[str, str], str]:
+    """Return the files of a kind of starter, and the path of its script. Raises InvalidInput."""
+    from parallelrun.errors import InvalidInput
+    from parallelrun.starter.kind import files_of_kind, kind_named
+
+    if kind not in kind_names():
+        raise InvalidInput.at("--kind", f"there is no kind {kind!r}", f"one of {', '.join(kind_names())}")
+    for option, value in (("--data", data), ("--result", result)):
+        if value:
+            raise InvalidInput.at(option, "a --kind decides on it", f"leave {option} out; --input names your own data")
+    place = _from(folder, where)
+    return files_of_kind(kind, name=_job_name(folder), where=place), kind_named(kind).script
+
+
+def _of_answers(folder: Path, *, data: str, where: str | None, result: Result | None) -> tuple[dict[str, str], str]:
+    """Return the files of a job for the data that are given or asked for, and the path of its script."""
+    from parallelrun.starter.plan import files_of
 
     kind, step = SampleData(data) if data in [*SampleData] else None, ""
     if data and kind is None:
@@ -51,19 +93,17 @@ def init(
     if sys.stdin.isatty():
         kind, where, result = _asked(kind, where, result)
     answers = Answers(
-        name=folder.resolve().name or "job",
+        name=_job_name(folder),
         data=kind or SampleData.FILES,
         where=_from(folder, where or ""),
         result=result or Result.ROWS,
         step=step,
     )
-    written = [str(path) for path in write_new(folder, files_of(answers))]
-    if form in (OutputFormat.JSON, OutputFormat.YAML):
-        dump({"files": written}, form)
-    else:
-        print("\n".join(written))
-    say(f"run it:     parallelrun run {folder / 'job.yml'} --output {folder / 'out'}")
-    say(f"change it:  {folder / 'src' / 'process.py'}")
+    return files_of(answers), "src/process.py"
+
+
+def _job_name(folder: Path) -> str:
+    return folder.resolve().name or "job"
 
 
 def _found(folder: Path, where: str) -> tuple[SampleData, str]:

@@ -53,6 +53,10 @@ def run_command(
         Path | None,
         typer.Option(metavar="DIR", help="Take over what the earlier run in DIR has finished, and run only the rest."),
     ] = None,
+    limits: Annotated[
+        list[Path] | None,
+        typer.Option("--limit", metavar="FILE", help="A limit that the job names in rate_limits. Can be repeated."),
+    ] = None,
     strict: StrictOption = False,
     form: Annotated[
         OutputFormat, typer.Option("--format", "-o", help="The form of what is printed.")
@@ -88,6 +92,7 @@ def run_command(
                 overwrite=overwrite,
                 keep=keep,
                 resume_from=resume_from,
+                limits=limits or (),
             ),
             resume_option=lambda folder: f"--resume-from {folder}",
             display=display_on(sys.stderr, title=reading.spec.name),

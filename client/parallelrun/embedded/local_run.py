@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -34,6 +34,8 @@ from parallelrun.spec_file import check_paths
 from parallelrun_core.folder.job_folder import JobFolder, job_folder
 from parallelrun_core.intake.reading import Reading
 from parallelrun_core.layout import asset_store
+from parallelrun_core.limits.catalog import limit_catalog
+from parallelrun_core.limits.definition import limit_of
 from parallelrun_core.problems import Problems
 from parallelrun_core.service.state_folder import state_folder
 from parallelrun_core.spec import JobSpec, PipelineSpec
@@ -122,6 +124,8 @@ class RunOptions:
     """Keep the working data even if the job completes."""
     resume_from: str | Path | None = None
     """The folder of an earlier run, whose finished work is taken over."""
+    limits: Sequence[Mapping[str, Any] | str | Path] = ()
+    """The limits that jobs name in `rate_limits`: documents, or the paths of files with them."""
 
 
 def run_here(
@@ -190,6 +194,7 @@ class _LocalRun:
         self._places = _places_of(reading, options, self._earlier)
         self._folder = self._places.folder
         self._keep = options.keep
+        self._limits = [limit_of(each) for each in options.limits]
         self._resume_hint = f"to run only the rest, into another folder, add {resume_option(self._folder.folder)}"
         self._display = display
         self._notes = [*map(str, reading.notes)]
@@ -240,6 +245,8 @@ class _LocalRun:
 
         with self._display as display, self._cluster as cluster, cluster.client() as client:
             datastores.give_to(cluster.layout.root)
+            for limit in self._limits:
+                limit_catalog(cluster.layout.root).define(limit)
             if self._earlier is not None:
                 bring = earlier_run.copy_into if isinstance(self._places, RunPlaces) else earlier_run.copy_all_into
                 bring(self._earlier, cluster.layout.root)

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+from parallelrun.starter.quoting import quoted, reading_step
 from parallelrun.starter.texts import (
     FILES_TO_FILES,
     FILES_TO_ROWS,
     JOB,
     OWN_FILES_ARGUMENT,
     OWN_FILES_OUTPUT,
-    READING_STEPS,
     ROWS_OUTPUT,
     ROWS_OUTPUT_OF_TABLE,
     SAMPLE_TEXTS,
@@ -60,8 +58,6 @@ _SCRIPTS: Final = {
 }
 _SAMPLE: Final = {SampleData.FILES: "data", SampleData.TABLE: "data/sales.csv"}
 _LINES_OF_SAMPLE: Final = 24
-_PLAIN: Final = re.compile(r"(?:[A-Za-z_/]|\.{1,2}/)[\w./-]*")
-_WORDS: Final = ("true", "false", "yes", "no", "on", "off", "null", "y", "n")
 
 
 def files_of(answers: Answers) -> dict[str, str]:
@@ -74,11 +70,11 @@ def files_of(answers: Answers) -> dict[str, str]:
 
 def _job(answers: Answers) -> str:
     is_table, is_sample = answers.data is SampleData.TABLE, not answers.where
-    where = _quoted(answers.where or _SAMPLE[answers.data])
+    where = quoted(answers.where or _SAMPLE[answers.data])
     rows = ROWS_OUTPUT_OF_TABLE if is_table else ROWS_OUTPUT
     return JOB.format(
-        name=_quoted(answers.name),
-        inputs=TABLE_INPUT.format(where=where, step=answers.step or _reading_step(answers.where))
+        name=quoted(answers.name),
+        inputs=TABLE_INPUT.format(where=where, step=answers.step or reading_step(answers.where))
         if is_table
         else f"inputs: {where}",
         size=_size(answers.data, is_sample=is_sample),
@@ -93,12 +89,6 @@ def _size(data: SampleData, *, is_sample: bool) -> str:
     return f"mini_batch_size: {2 if is_sample else 10:<14}# files for each call of run()"
 
 
-def _reading_step(where: str) -> str:
-    """The step that reads a table with this name."""
-    ending = where.rpartition(".")[2].lower()
-    return READING_STEPS.get(ending, READING_STEPS["csv"])
-
-
 def _sample(data: SampleData) -> Iterator[tuple[str, str]]:
     if data is SampleData.FILES:
         yield from ((f"data/{name}.txt", text) for name, text in SAMPLE_TEXTS.items())
@@ -108,8 +98,3 @@ def _sample(data: SampleData) -> Iterator[tuple[str, str]]:
         day, store = number // 4 + 1, ("north", "south", "east", "west")[number % 4]
         lines.append(f"2026-01-{day:02},{store},{number * 7 % 13 + 1},{(number % 5 + 3) * 1.25:.2f}")
     yield _SAMPLE[SampleData.TABLE], "\n".join(lines) + "\n"
-
-
-def _quoted(text: str) -> str:
-    """A text as a job file has it: with quotes, unless it can't be taken for anything else without them."""
-    return text if _PLAIN.fullmatch(text) and text.lower() not in _WORDS else json.dumps(text, ensure_ascii=False)

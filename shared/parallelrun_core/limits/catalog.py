@@ -21,7 +21,7 @@ def limit_catalog(root: Path) -> LimitCatalog:
         FileStore(root, _FOLDER, max_bytes=_MAX_BYTES),
         FieldsCodec(_fields, Limit.model_validate, repair_hint="define it again"),
         noun="limit",
-        create_hint="define one with `parallelrun limit create -f FILE` (docs/waiting.md)",
+        create_hint="define one with `parallelrun limit create -f FILE`, or give `parallelrun run` a --limit FILE",
     )
 
 

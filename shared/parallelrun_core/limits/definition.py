@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, Final, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.spec.problems import problem_of
+from parallelrun_core.untrusted.document import load_document
 
 NAME_PATTERN: Final = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"
 _MOST_PER_MINUTE: Final = 100_000_000
@@ -52,3 +55,17 @@ def read_limit(document: object, *, name: str = "") -> Limit:
         return Limit.model_validate(fields)
     except ValidationError as error:
         raise InvalidInput(problems=tuple(problem_of(Limit, each) for each in error.errors())) from error
+
+
+def limit_of(definition: Mapping[str, Any] | str | Path) -> Limit:
+    """Return the limit of a document, or of a file with it, as YAML or JSON.
+
+    Raises:
+        InvalidInput: the file can't be read, or with one problem for each wrong field.
+    """
+    if isinstance(definition, Mapping):
+        return read_limit(dict(definition))
+    try:
+        return read_limit(load_document(Path(definition).read_bytes()))
+    except OSError as error:
+        raise InvalidInput.at("", f"{definition}: {error.strerror or error}") from error

@@ -13,6 +13,8 @@ import pytest
 from parallelrun.cli import main
 from parallelrun.cli.exit_codes import ExitCode
 from parallelrun.spec_file import read_job_file
+from parallelrun.starter.kind import files_of_kind, kind_named
+from parallelrun.starter.kinds import kind_names
 from parallelrun.starter.plan import Answers, Result, SampleData, files_of
 from parallelrun.starter.write import write_new
 from parallelrun_core.spec.fields import Input
@@ -92,3 +94,38 @@ def test_the_job_is_named_after_its_folder_and_finds_the_data(
     (data,) = spec.inputs.values()
     assert isinstance(data, Input)
     assert (spec.name, Path(data.path).resolve()) == ("job", tmp_path / "mine")
+
+
+@pytest.mark.parametrize("kind", kind_names())
+def test_each_kind_of_starter_is_a_job_with_its_sample_or_ones_own_data(kind: str, tmp_path: Path) -> None:
+    write_new(tmp_path, files_of_kind(kind, name="a b"))
+    (tmp_path / "mine").mkdir()
+    other = files_of_kind(kind, name="true", where="../mine/*.csv")
+
+    spec = read_job_file(tmp_path / "job.yml").job
+
+    assert spec.name == "a b"
+    assert spec.mini_batches_in_flight != 1
+    assert (tmp_path / "src" / spec.entry_script) == tmp_path / kind_named(kind).script
+    assert (tmp_path / kind_named(kind).sample).exists()
+    assert "../mine/*.csv" in other["job.yml"]
+    assert "read_json_lines" not in other["job.yml"]
+    assert not any(path.startswith("data/") for path in other)
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        (["--kind", "cooking"], "one of http, llm-api, vllm"),
+        (["--kind", "http", "--data", "files"], "--data: a --kind decides on it"),
+        (["--kind", "http", "--result", "rows"], "--result: a --kind decides on it"),
+        (["--kind", "http", "--input", "/no/such"], "--input: there is no file"),
+    ],
+)
+def test_what_a_kind_of_starter_cannot_do_is_told(
+    options: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["init", str(tmp_path / "job"), *options]) == ExitCode.USAGE
+
+    assert message in capsys.readouterr().err
+    assert not (tmp_path / "job").exists()
