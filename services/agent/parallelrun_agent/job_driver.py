@@ -104,8 +104,10 @@ class JobDriver:
                 self._staging.begin(command.assignments)
             case Unstage():
                 self._staging.end(command.tokens)
-            case ReportFailure():
-                self._errors.add_try(command.outcome)
+            case ReportFailure(outcome, to_leader):
+                self._errors.add_try(outcome)
+                if to_leader:
+                    self._reports.failed_whole(outcome)
             case UploadOutcome() | UploadRest() | DropRest():
                 self._upload(command)
             case TakeBack():

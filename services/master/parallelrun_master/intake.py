@@ -15,6 +15,7 @@ from parallelrun_master.journals import finished
 from parallelrun_master.node_watch import NodeWatch
 from parallelrun_master.policy.completion import Completion
 from parallelrun_master.policy.error_groups import ErrorGroup
+from parallelrun_master.policy.fail_fast import FailFast
 from parallelrun_master.policy.gathering import Gathering
 from parallelrun_master.policy.speculation import Speculation
 from parallelrun_master.policy.window import Window
@@ -25,7 +26,7 @@ class Intake:
     """Reads the job's outcome stream, records what it has, and passes on what follows.
 
     Args:
-        window, completion, speculation, nodes, sizing: to be informed.
+        window, completion, speculation, nodes, sizing, fail_fast: to be informed.
     """
 
     def __init__(
@@ -37,6 +38,7 @@ class Intake:
         nodes: NodeWatch,
         *,
         sizing: Sizing | None = None,
+        fail_fast: FailFast | None = None,
     ) -> None:
         self._job = job
         self._ledger = job.ledger
@@ -45,6 +47,7 @@ class Intake:
         self._speculation = speculation
         self._nodes = nodes
         self._sizing = sizing
+        self._fail_fast = fail_fast
         self._gathering = Gathering(job.ledger.progress, time.monotonic())
 
     def read(self, now: float, *, wait_ms: int) -> list[StreamEntry]:
@@ -100,6 +103,8 @@ class Intake:
         if self._speculation is not None:
             for outcome in accepted:
                 self._speculation.observe(outcome.run_s)
+        if self._fail_fast is not None:
+            self._fail_fast.observe(accepted)
         for group in new_groups:
             self._announce(group)
 
@@ -112,6 +117,10 @@ class Intake:
             self._nodes.has_prepared(phase.node)
             if phase.name == "INIT":
                 self._completion.got_through_init()
+        if entry.whole_failures:
+            self._completion.recorded(now)
+            if self._fail_fast is not None:
+                self._fail_fast.observe(entry.whole_failures)
         if entry.init_failure is not None:
             self._init_failed(entry.init_failure, now)
 

@@ -27,6 +27,7 @@ from parallelrun_master.planning.changed_inputs import changed_inputs
 from parallelrun_master.planning.listing_changes import listing_changes
 from parallelrun_master.planning.shuffling import ShuffleFailed
 from parallelrun_master.policy.completion import Completion, End
+from parallelrun_master.policy.fail_fast import FailFast
 from parallelrun_master.policy.speculation import Speculation
 from parallelrun_master.publisher import Publisher
 from parallelrun_master.reports.scheduling_log import SchedulingLog
@@ -69,9 +70,10 @@ class Processing:
         self._completion = Completion(job.spec, job.ledger.progress, job.ledger.errors, now)
         self._speculation = Speculation() if job.spec.speculative_execution else None
         self._watchdog = Watchdog(job)
+        self._fail_fast = FailFast(job.spec, job.ledger.progress, job.ledger.errors.mask)
         self._intake = Intake(
             job, self._publisher.window, self._completion, self._speculation, self._nodes,
-            sizing=self._scheduler.sizing,
+            sizing=self._scheduler.sizing, fail_fast=self._fail_fast,
         )  # fmt: skip
 
     def run(self) -> None:
@@ -144,6 +146,8 @@ class Processing:
         entries = self._intake.read(now, wait_ms=self._leadership.ms_to_tick(now) if waits else 0)
         now = time.monotonic()
         self._intake.record(entries, now)
+        if entries and self._fail_fast.is_open:
+            self._look_for_one_cause()
         if is_listing:
             self._completion.moved(now)
         if has_published:
@@ -152,6 +156,16 @@ class Processing:
             self._check(now)
         is_woken = any(not entry.outcomes for entry in entries)
         return is_woken and self._job.state() is not JobState.PROCESSING
+
+    def _look_for_one_cause(self) -> None:
+        """Give the job up if all fails alike, or say so if it is to go on."""
+        workers = max(self._nodes.started, self._nodes.own_workers)
+        if probes := self._fail_fast.probes(self._scheduler.mini_batches, workers):
+            self._publisher.expedite(probes)
+        self._completion.fail(self._fail_fast.verdict(workers))
+        if remark := self._fail_fast.remark(workers):
+            self._job.remarks.append(remark)
+            self._job.reports.say(f"{remark}.")
 
     def _schedule(self) -> bool:
         """List for a slice of time; returns whether there is more."""

@@ -5,6 +5,8 @@ Publishing stops when enough is on Redis, so a job of twenty million files needs
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from contextlib import closing
 from pathlib import Path
 
 from parallelrun_core.folder.decisions import Decided
@@ -32,12 +34,14 @@ class Publisher:
         self._queue = queue
         self._decided = decided
         self._cursor: ManifestCursor | None = None
+        self._expedited: frozenset[int] = frozenset()
         self.rewind()
 
     def rewind(self) -> None:
         """Continue from Redis' checkpoint: it may have forgotten the last moment."""
         self.close()
         next_id = self._queue.checkpoint()
+        self._expedited = self._queue.expedited()
         self.window.rewind(next_id, self._queue.publish(next_id, []).outstanding)
 
     def close(self) -> None:
@@ -67,9 +71,20 @@ class Publisher:
         first = self.window.next_id
         messages = [] if self._cursor else self._handover.take(first, count, _CALL_BYTES)
         messages = messages or self._read(first, count)
-        if self._decided.has_any(first, first + len(messages)):
-            return [b"" if number in self._decided else message for number, message in enumerate(messages, first)]
+        following = first + len(messages)
+        if self._decided.has_any(first, following) or any(first <= each < following for each in self._expedited):
+            skipped = (number in self._decided or number in self._expedited for number in range(first, following))
+            return [b"" if skip else message for skip, message in zip(skipped, messages, strict=True)]
         return messages
+
+    def expedite(self, mini_batches: Iterable[int]) -> None:
+        """Let durable mini-batches be run next, out of order."""
+        messages = []
+        for mini_batch in mini_batches:
+            with closing(ManifestCursor(self._folder, first=mini_batch)) as cursor:
+                messages.append((mini_batch, for_redis(cursor.read_whole())))
+        self._queue.expedite(messages)
+        self._expedited = self._queue.expedited()
 
     def _read(self, first: int, count: int) -> list[bytes]:
         """Read the next messages from the manifest, where they are durable; from now on, all are."""

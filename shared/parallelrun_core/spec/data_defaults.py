@@ -22,17 +22,21 @@ class DataDefaults(NamedTuple):
     """Of a job that writes rows."""
     on_failure: str
     """Of a job whose mini-batches are cut by number or size."""
+    fail_fast: bool
+    """Of a job without a threshold."""
 
 
 OWN: Final = DataDefaults(
     inputs={"hidden_files": "skip", "litter_files": "skip"},
     rows={"append_row_columns": "name", "append_row_objects": "refuse", "empty_output": "complete"},
     on_failure="isolate",
+    fail_fast=True,
 )
 AZURE: Final = DataDefaults(
     inputs={"hidden_files": "skip", "litter_files": "warn"},
     rows={"append_row_columns": "position", "append_row_objects": "text", "empty_output": "fail"},
     on_failure="mini_batch",
+    fail_fast=False,
 )
 """A list of files has every file there (reference §4.1), so nothing is left out of one. Without a row, the reference
 lets a job fail (§3.5); it doesn't compare the columns of DataFrames (§7)."""
@@ -51,6 +55,8 @@ def with_data_defaults(spec: JobSpec, defaults: DataDefaults) -> JobSpec:
         changes |= {name: value for name, value in defaults.rows.items() if not getattr(spec, name)}
     if not spec.on_failure:
         changes["on_failure"] = _on_failure(spec, defaults.on_failure)
+    if spec.fail_fast is None and not spec.command:
+        changes["fail_fast"] = defaults.fail_fast and not spec.has_threshold
     return spec.model_copy(update=changes) if changes else spec
 
 

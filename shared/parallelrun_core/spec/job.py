@@ -140,6 +140,8 @@ class JobSpec(Strict):
     """Tries a mini-batch has before it counts as failed (Azure ML's `max_retries` + 1)."""
     on_failure: Literal["", "isolate", "mini_batch"] = ""
     """`isolate`: items of a mini-batch that fails for good are run apart, and only those fail that still do."""
+    fail_fast: bool | None = None
+    """True: the job fails when nothing has succeeded, and mini-batches from all over the input have failed alike."""
     lost_leases: int = Field(default=10, ge=0, le=1_000_000)
     """Times that a mini-batch may be lost with its node before it counts as failed."""
     first_task_creation_timeout: Seconds = 600
@@ -398,6 +400,11 @@ class JobSpec(Strict):
     @property
     def writes_rows(self) -> bool:
         return self.output_action == "append_row"
+
+    @property
+    def has_threshold(self) -> bool:
+        """Return whether the job says how much of it may fail."""
+        return max(self.error_threshold, self.mini_batch_error_threshold) >= 0 or self.allowed_failed_percent < 100
 
     @property
     def contract(self) -> Literal["run", "awaited", "streaming"]:

@@ -65,6 +65,7 @@ class LeaderQueue:
         self._assign = script(redis, "assign")
         self._speculate = script(redis, "speculate")
         self._republish = script(redis, "republish")
+        self._expedite = script(redis, "expedite")
         self._drop = script(redis, "drop")
         self._reap = script(redis, "reap")
         self._reap_keys = [
@@ -220,6 +221,29 @@ class LeaderQueue:
         if count < 0:
             raise Fenced(f"term {self.term} may not speculate")
         return count
+
+    def expedite(self, messages: list[tuple[int, bytes]]) -> int:
+        """Let these be run next, published or not; returns how many of them nobody had.
+
+        Args:
+            messages: mini-batches, each with its message.
+
+        Raises:
+            Fenced: another term has begun.
+        """
+        keys = [self._keys.job, self._keys.ready, self._keys.messages]
+        flat = [word for mini_batch, message in messages for word in (mini_batch, message)]
+        count = int(self._expedite(keys=keys, args=[self.term, self.generation, *flat]))
+        if count < 0:
+            raise Fenced(f"term {self.term} may not publish")
+        return count
+
+    def expedited(self) -> frozenset[int]:
+        """The mini-batches that were published out of order in this generation: publishing skips them."""
+        raw: Any = self._redis.hget(self._keys.job, "expedited") or b""
+        generation, _, ids = raw.partition(b":")
+        is_of_now = generation == b"%d" % self.generation
+        return frozenset(map(int, ids.split(b","))) if is_of_now and ids else frozenset()
 
     def whereabouts(self) -> tuple[frozenset[int], frozenset[int], frozenset[int]]:
         """The mini-batches that Redis has messages of, those that wait, and those that a living session holds."""

@@ -10,7 +10,7 @@ import msgspec
 
 from parallelrun_core.store.keys import JobKeys
 from parallelrun_core.store.seals import Kind, Seal, Seals
-from parallelrun_core.wire.outcome import LostRows, Outcome, decode_list
+from parallelrun_core.wire.outcome import LostRows, Outcome, decode_list, encode_all
 from parallelrun_core.wire.phases import InitFailure, Phase
 
 if TYPE_CHECKING:
@@ -51,6 +51,8 @@ class StreamEntry:
     """The outcomes as they came, a JSON array; empty when not all that is in it were accepted."""
     init_failure: InitFailure | None = None
     phases: tuple[Phase, ...] = ()
+    whole_failures: tuple[Outcome, ...] = ()
+    """Mini-batches that have failed, and whose items are still to be run apart: no decisions."""
     concatenated: Concatenated | None = None
     preparing: str = ""
     """A node that still gets what the workers need. Entries that carry nothing only wake the leader: a
@@ -75,6 +77,8 @@ def decode_entry(entry_id: bytes, fields: dict[bytes, bytes], seals: Seals) -> S
         return _checked(entry_id, fields, "init_failed", seals, _init_failure)
     if b"phases" in fields:
         return _checked(entry_id, fields, "phases", seals, _phases)
+    if b"whole_failures" in fields:
+        return _checked(entry_id, fields, "whole_failures", seals, _whole_failures)
     if b"concatenated" in fields:
         return _concatenated(entry_id, fields, seals)
     return StreamEntry(entry_id, preparing=fields.get(b"preparing", b"").decode(errors="replace"))
@@ -115,6 +119,10 @@ def _phases(entry_id: bytes, _: object, payload: bytes) -> StreamEntry:
     return StreamEntry(entry_id, phases=tuple(_phases_decoder.decode(payload)))
 
 
+def _whole_failures(entry_id: bytes, _: object, payload: bytes) -> StreamEntry:
+    return StreamEntry(entry_id, whole_failures=tuple(decode_list(payload)))
+
+
 def _concatenated(entry_id: bytes, fields: dict[bytes, bytes], seals: Seals) -> StreamEntry:
     try:
         concatenated = msgspec.json.decode(fields[b"concatenated"], type=Concatenated)
@@ -146,6 +154,11 @@ def report_preparing(redis: Redis, job_id: str, node: str) -> None:
 def report_phases(redis: Redis, job_id: str, phases: list[Phase], seal: Seal) -> None:
     """Tell the leader, from an agent, how long init() and shutdown() took in some workers; for the reports."""
     _add_sealed(redis, job_id, "phases", msgspec.json.encode(phases), seal)
+
+
+def report_whole_failures(redis: Redis, job_id: str, outcomes: list[Outcome], seal: Seal) -> None:
+    """Tell the leader, from an agent, which mini-batches have failed whose items are not run apart yet."""
+    _add_sealed(redis, job_id, "whole_failures", encode_all(outcomes), seal)
 
 
 def report_concatenated(redis: Redis, job_id: str, concatenated: Concatenated, seal: Seal | None = None) -> None:

@@ -74,6 +74,7 @@ _RIGHTS: Final[dict[Role, _Rights]] = {
         (
             "assign",
             "drop",
+            "expedite",
             "forget",
             "lead",
             "reap",

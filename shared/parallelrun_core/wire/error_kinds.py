@@ -62,6 +62,11 @@ def kind_of(failure: Failure) -> Kind:
     return category, text[:_MAX_TEXT]
 
 
+def cause_of(failure: Failure) -> Kind:
+    """Failures with equal causes are alike: in their kind, and in what their messages have in common."""
+    return *kind_of(failure), normalized(failure.message) if exception_of(failure) else ""
+
+
 def exception_of(failure: Failure) -> str:
     """The type of the exception that a try has failed with, as in `ValueError`; empty: the script has raised none."""
     if failure.category not in ("RUN_EXCEPTION", "INIT_EXCEPTION", "GPU_OUT_OF_MEMORY"):

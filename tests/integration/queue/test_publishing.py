@@ -14,9 +14,10 @@ from parallelrun_core.store import fast_path
 from parallelrun_core.store.connection import ServerUnable, connect
 from parallelrun_core.store.fast_path import Ask, Command
 from parallelrun_core.store.leader_queue import LeaderQueue, Published
+from parallelrun_core.wire.leasing import TurnReports
 from parallelrun_core.wire.states import JobState
 from parallelrun_master.policy.window import MAX_MESSAGES
-from tests.integration.queue.job_on_redis import JobOnRedis, message, successor
+from tests.integration.queue.job_on_redis import JobOnRedis, decided, message, successor
 
 if TYPE_CHECKING:
     from redis import Redis
@@ -160,3 +161,55 @@ def test_nothing_is_published_for_a_job_that_redis_has_forgotten(job: JobOnRedis
     with pytest.raises(Fenced):
         job.publish(1)
     assert job.ready() == []
+
+
+def expedite(job: JobOnRedis, *mini_batches: int) -> int:
+    return job.leader.expedite([(number, message(number)) for number in mini_batches])
+
+
+def test_what_waits_can_be_moved_to_the_front(job: JobOnRedis) -> None:
+    job.publish(5)
+    assert expedite(job, 3, 4) == 2
+    assert (job.ready(), job.leader.expedited()) == ([4, 3, 0, 1, 2], frozenset())
+
+
+def test_what_is_held_or_decided_is_not_expedited(job: JobOnRedis) -> None:
+    agent = job.agent()
+    job.publish(3)
+    held, other = agent.lease(2)
+    agent.queue.turn("stay", decided([held]), 0)
+    before = job.everything()
+    assert expedite(job, held.mini_batch, other.mini_batch) == 0
+    assert (job.ready(), job.messages()) == ([2], {1, 2})
+    assert job.everything().keys() == before.keys()
+
+
+def test_what_is_not_published_can_be_expedited_once(job: JobOnRedis) -> None:
+    job.publish(2)
+    assert expedite(job, 7, 9) == 2
+    assert (job.ready(), sorted(job.leader.expedited()), job.leader.checkpoint()) == ([9, 7, 0, 1], [7, 9], 2)
+    agent = job.agent()
+    agent.queue.turn("stay" if agent.lease(1) else "join", TurnReports(), 0)
+    agent.queue.turn("leave", TurnReports(), 0)
+    session = job.agent()
+    first = session.lease(1)
+    assert [each.mini_batch for each in first] == [9]
+    session.queue.turn("stay", decided(first), 0)
+    assert expedite(job, 9) == 0, "it is decided, though the checkpoint isn't there yet"
+    assert job.leader.expedited() == {7, 9}
+
+
+def test_another_generation_begins_without_what_was_expedited(job: JobOnRedis) -> None:
+    job.publish(2)
+    expedite(job, 7)
+    job.leader.generation += 1
+    assert job.leader.expedited() == frozenset()
+    expedite(job, 8)
+    assert job.leader.expedited() == {8}
+
+
+def test_who_was_replaced_cannot_expedite(job: JobOnRedis) -> None:
+    job.publish(2)
+    successor(job)
+    with pytest.raises(Fenced):
+        expedite(job, 1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from parallelrun_agent.policy.commands import Commit
+from parallelrun_agent.policy.commands import Commit, ReportFailure
 from parallelrun_agent.policy.isolation import Isolation, PartEvent, most_calls
 from parallelrun_agent.policy.job_machine import JobMachine
 from parallelrun_agent.policy.outcomes import WorkerAnswer
@@ -132,3 +132,57 @@ def test_isolation_ends_on_a_node_where_nothing_ever_goes_well() -> None:
     node = machine(on_failure="isolate")
     node.worker_ready(node.worker_started("p0", "s.p0", 0.0))
     assert [fail_once(node, number) for number in range(5)] == [4, 4, 4, 0, 0]
+
+
+def run_whole(node: JobMachine, mini_batch: int, failure: Failure | None, now: float = 1.0) -> JobMachine:
+    (worker,) = node.available_workers()
+    node.observed(JobState.PROCESSING, 1)
+    turn = node.next_turn(now)
+    assert turn is not None
+    lease = Delivery(mini_batch, f"s/{mini_batch}", 1, 0, b"")
+    node.answered_turn(turn, Turn(JobState.PROCESSING, ready=5, deliveries=(lease,)), sent_at=now, now=now)
+    head = worker.in_flight.assignments[0]
+    assert (head.delivery.mini_batch, head.isolation) == (mini_batch, None), "another one is run apart"
+    node.commands.clear()
+    node.handed_over(head, 4, now, loads=False)
+    node.answered(worker, WorkerAnswer(mini_batch, items=4, failure=failure), now)
+    return node
+
+
+def test_isolation_waits_until_the_leader_has_looked_whether_all_fails_alike() -> None:
+    node = machine(on_failure="isolate", fail_fast=True)
+    node.worker_ready(node.worker_started("p0", "s.p0", 0.0))
+    (worker,) = node.available_workers()
+    for number in range(25):
+        (command,) = run_whole(node, number, RAISED).commands
+        assert isinstance(command, ReportFailure)
+        assert command.to_leader
+        node.caught_up(worker, 1.0)
+        assert not worker.in_flight
+    node.observed(JobState.PROCESSING, 0)
+    node.check_time(2.9)
+    assert not worker.in_flight
+    node.check_time(3.1)  # nothing else is to be done, and the leader had its time
+    assert worker.in_flight.assignments[0].isolation is not None
+
+
+def test_isolation_begins_when_something_succeeds() -> None:
+    node = machine(on_failure="isolate", fail_fast=True)
+    node.worker_ready(node.worker_started("p0", "s.p0", 0.0))
+    (worker,) = node.available_workers()
+    for number in range(25):
+        run_whole(node, number, RAISED)
+        node.caught_up(worker, 1.0)
+    run_whole(node, 25, None)
+    node.caught_up(worker, 1.0)
+    assert worker.in_flight.assignments[0].isolation is not None
+
+
+def test_isolation_of_a_few_waits_for_nobody() -> None:
+    node = machine(on_failure="isolate", fail_fast=True)
+    node.worker_ready(node.worker_started("p0", "s.p0", 0.0))
+    (worker,) = node.available_workers()
+    run_whole(node, 0, RAISED)
+    node.observed(JobState.PROCESSING, 0)
+    node.caught_up(worker, 1.0)
+    assert worker.in_flight.assignments[0].isolation is not None

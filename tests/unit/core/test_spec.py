@@ -19,6 +19,7 @@ from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.records import JobRecord
 from parallelrun_core.spec import JobSpec, load_document, set_field
 from parallelrun_core.spec.arguments import engine_arguments, input_arguments
+from parallelrun_core.spec.data_defaults import AZURE, OWN, with_data_defaults
 from parallelrun_core.spec.fields import MiniBatchSize, size_meant
 
 GOOD: dict[str, Any] = {"entry_script": "score.py", "inputs": "/in"}
@@ -542,3 +543,21 @@ def test_numbers_in_environment_variables_are_taken_as_their_text() -> None:
     assert spec.environment_variables == {"A": "5", "B": "0.5", "C": "x"}
     with pytest.raises(InvalidInput, match="/environment_variables/A: must be a string"):
         JobSpec.parse({"entry_script": "a.py", "inputs": "/x", "environment_variables": {"A": True}})
+
+
+@pytest.mark.parametrize(
+    "fields, fails_fast",
+    [
+        ({}, True),
+        ({"error_threshold": 0}, False),
+        ({"mini_batch_error_threshold": 5}, False),
+        ({"allowed_failed_percent": 50}, False),
+        ({"error_threshold": 0, "fail_fast": True}, True),
+        ({"fail_fast": False}, False),
+    ],
+)
+def test_fail_fast_is_the_default_of_our_own_form_without_a_threshold(fields: dict[str, Any], fails_fast: bool) -> None:
+    spec = JobSpec.parse({"entry_script": "a.py", "inputs": "/x", **fields})
+    assert spec.fail_fast is fields.get("fail_fast"), "jobs of earlier releases keep what they had"
+    assert with_data_defaults(spec, OWN).fail_fast is fails_fast
+    assert with_data_defaults(spec, AZURE).fail_fast is fields.get("fail_fast", False)

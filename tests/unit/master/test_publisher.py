@@ -30,7 +30,15 @@ class Queue:
 
     def __init__(self) -> None:
         self.messages: list[bytes] = []
+        self.early: dict[int, bytes] = {}
         self.fails = False
+
+    def expedite(self, messages: list[tuple[int, bytes]]) -> int:
+        self.early |= dict(messages)
+        return len(messages)
+
+    def expedited(self) -> frozenset[int]:
+        return frozenset(self.early)
 
     def checkpoint(self) -> int:
         return len(self.messages)
@@ -160,3 +168,17 @@ def test_what_is_decided_is_published_without_its_files(tmp_path: Path, is_hande
             handover.add(0, raws)
         made.step(3)
     assert queue.messages == [raws[0], b"", raws[2]]
+
+
+def test_what_is_published_out_of_order_is_skipped_when_its_turn_comes(tmp_path: Path) -> None:
+    queue = Queue()
+    with stopped(ManifestWriter(tmp_path, 1)) as writer:
+        for number in range(6):
+            writer.add(raw(number), 1)
+        writer.sync()
+        with closed(publisher(tmp_path, queue, None)) as made:
+            made.expedite([3, 5])
+            while made.step(6):
+                pass
+    assert queue.early == {3: raw(3), 5: raw(5)}
+    assert queue.messages == [raw(0), raw(1), raw(2), b"", raw(4), b""]

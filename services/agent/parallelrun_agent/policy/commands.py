@@ -51,9 +51,11 @@ class Commit(msgspec.Struct, frozen=True):
 
 
 class ReportFailure(msgspec.Struct, frozen=True):
-    """Report to the user why a mini-batch has failed whose items are run apart now."""
+    """Report to the user why a mini-batch has failed whose items are run apart."""
 
     outcome: Outcome
+    to_leader: bool = False
+    """Report it to the leader, too: items are run apart later."""
 
 
 class UploadOutcome(msgspec.Struct, frozen=True):

@@ -11,12 +11,13 @@ from collections import deque
 from collections.abc import Sequence
 
 from parallelrun_agent.details import detail_of
+from parallelrun_agent.policy.apart_queue import ApartQueue
 from parallelrun_agent.policy.broken_workers import BrokenWorkers
 from parallelrun_agent.policy.commands import Abandon, Command, Commit, NextTurn, ReportFailure, WatchDisk
 from parallelrun_agent.policy.concurrent import bookkeeping_of
 from parallelrun_agent.policy.deliveries import Deliveries
 from parallelrun_agent.policy.in_flight import Assignment
-from parallelrun_agent.policy.isolation import ISOLATABLE, Isolation, PartEvent
+from parallelrun_agent.policy.isolation import PartEvent
 from parallelrun_agent.policy.lease_clock import LeaseClock
 from parallelrun_agent.policy.outcomes import CONFUSED, Exit, OutcomeBuilder, WorkerAnswer, cause_of_death, what_runs
 from parallelrun_agent.policy.staged_deliveries import StagedDeliveries
@@ -29,8 +30,6 @@ from parallelrun_core.wire.outcome import Failure, LostItems, Outcome, Use
 from parallelrun_core.wire.states import JobState
 
 _TURNS_PER_LEASE = 4
-_MOST_IN_VAIN = 3
-"""While nothing has succeeded here, the items of so many mini-batches are run apart, and then of no more."""
 
 
 class JobMachine:
@@ -55,11 +54,7 @@ class JobMachine:
         self.state: JobState | None = JobState.PROCESSING
         """The job's, as far as this node knows; None: Redis doesn't know the job any more."""
         self.left = False
-        self._can_isolate = spec.mini_batches_in_flight == 1  # else, who has killed a worker?
-        self._has_succeeded = False
-        """True if a mini-batch of the job has been done here."""
-        self._isolated_in_vain = 0
-        """Mini-batches of which no item went well when they were run apart."""
+        self._apart = ApartQueue(spec, limit)
         self._ready = 0
         """Mini-batches that wait on Redis, as far as this node knows."""
         self._spec = spec
@@ -81,8 +76,7 @@ class JobMachine:
         self._turn_by = 0.0
         self._pool.workers.clear()
         self.commands.clear()
-        self._apart: list[Assignment] = []
-        """Those whose items are to be run apart, as soon as there is a worker."""
+        self._apart.clear()
 
     def _abandon(self, why: str) -> None:
         """The lease is gone, or may be: the session may not use anything that it holds any more."""
@@ -298,6 +292,7 @@ class JobMachine:
 
     def caught_up(self, worker: Worker, now: float) -> None:
         """All frames that it has sent so far were read: it may have room now, or be done."""
+        self._release(now)
         if self.deliveries.backlog or self._apart or self._draining or worker.stage == "replaced":
             self._hand_out(now)
             self._end_if_drained(worker, now)
@@ -357,7 +352,7 @@ class JobMachine:
         for assignment, since in charged:
             apart = None if self._draining else assignment.isolation
             if apart is not None and apart.died(failure, worker.process, now - since):
-                self._apart.append(assignment)
+                self._apart.return_to([assignment])
                 continue
             use = Use(peak_bytes=end.peak_bytes)
             answer = WorkerAnswer(assignment.delivery.mini_batch, run_s=now - since, use=use, failure=failure)
@@ -368,8 +363,7 @@ class JobMachine:
         """Assign the backlog to the workers; return it when none is left here to run it."""
         available = self._pool.available()
         if self._apart and available and not self.disk_is_full:
-            self.deliveries.requeue(self._apart)
-            self._apart = []
+            self.deliveries.requeue(self._apart.take())
         if not self.deliveries.backlog:
             return
         if not available or self.disk_is_full:
@@ -377,30 +371,25 @@ class JobMachine:
             return
         self.commands += self.deliveries.hand_out(available, self._look_ahead.depth, now)
 
+    def _release(self, now: float) -> None:
+        """Let items be run apart of mini-batches that were held back, if it is time."""
+        if self._apart.held_back:
+            self._apart.release(now, is_idle=self.is_at_rest, nodes=self.deliveries.nodes)
+
     def _give_back_backlog(self, now: float) -> None:
         """Return what no worker here can run soon; not what is known by now of items that are run apart."""
-        self._apart += self.deliveries.take_isolated()
+        self._apart.return_to(self.deliveries.take_isolated())
         self.deliveries.give_back_backlog(now)
 
     def _conclude(self, assignment: Assignment, worker: Worker, answer: WorkerAnswer, elapsed_s: float) -> None:
         outcome = self._outcomes.build(assignment, worker, answer, elapsed_s)
         if assignment.isolation is not None:
             outcome = assignment.isolation.outcome(outcome, detail_of(outcome.mini_batch, assignment.delivery.message))
-            self._isolated_in_vain += outcome.status == "failed"
-        elif outcome.failure is not None and self._is_isolated(outcome, outcome.failure):
-            assignment.isolation = Isolation.of(outcome, outcome.failure)
-            self._apart.append(assignment)
-            self.commands.append(ReportFailure(outcome))
+        elif not self._draining and self._apart.takes(outcome):
+            self.commands.append(ReportFailure(outcome, to_leader=self._apart.add(assignment, outcome)))
             return
-        self._has_succeeded = self._has_succeeded or outcome.status == "done"
+        self._apart.concluded(outcome, was_apart=assignment.isolation is not None)
         self.commands.append(Commit(outcome, worker))
-
-    def _is_isolated(self, outcome: Outcome, failure: Failure) -> bool:
-        """Return whether the items of a mini-batch that has failed for good are run apart: not if all fail anyway."""
-        if self._isolated_in_vain >= _MOST_IN_VAIN and not self._has_succeeded:
-            return False
-        is_asked_for = self._spec.on_failure == "isolate" and outcome.status == "failed" and not self._draining
-        return is_asked_for and outcome.items > 1 and failure.category in ISOLATABLE and self._can_isolate
 
     # The committer, and the disk
 
@@ -445,8 +434,11 @@ class JobMachine:
             self._abandon("lease_expired")
             return
         self._pool.check_time(now)
+        if self._apart.held_back:
+            self._release(now)
+            self._hand_out(now)
         if self.deliveries.backlog and self._pool.is_held_up(now):
-            self._apart += self.deliveries.take_isolated()
+            self._apart.return_to(self.deliveries.take_isolated())
             self.deliveries.give_back_held_up(self._look_ahead, self._pool.available(), self._ready, now)
         if now > self._end_by:
             self._pool.kill_all("drained")
@@ -471,8 +463,7 @@ class JobMachine:
             return
         self._draining = True
         self.deliveries.give_back_backlog(now)
-        self.deliveries.give_back(self._apart, now)
-        self._apart.clear()
+        self.deliveries.give_back(self._apart.clear(), now)
         self._pool.drain()
 
     def _end_if_drained(self, worker: Worker, now: float) -> None:

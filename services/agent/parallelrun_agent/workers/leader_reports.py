@@ -1,4 +1,4 @@
-"""Reports to the leader about the workers of a node: how init() and shutdown() went."""
+"""Reports to the leader from a node: how init() and shutdown() went in its workers, and what fails before all else."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import time
 from typing import TYPE_CHECKING
 
 from parallelrun_agent.workers.error_files import ErrorFiles
-from parallelrun_core.store.outcome_stream import report_init_failure, report_phases
+from parallelrun_core.store.outcome_stream import report_init_failure, report_phases, report_whole_failures
 from parallelrun_core.store.seals import Seal
-from parallelrun_core.wire.outcome import Failure
+from parallelrun_core.wire.outcome import Failure, Outcome
 from parallelrun_core.wire.phases import InitFailure, Phase, PhaseName
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ class LeaderReports:
         self._errors = errors
         self._init_failures: list[InitFailure] = []
         self._phases: list[Phase] = []
+        self._whole_failures: list[Outcome] = []
 
     def init_failed(self, process: str, failure: Failure, after_s: float) -> None:
         """A worker didn't get through init(), or couldn't be started; without a name if there was none yet."""
@@ -49,6 +50,11 @@ class LeaderReports:
         if failure is not None:
             self._errors.add_shutdown(process, failure)
 
+    def failed_whole(self, outcome: Outcome) -> None:
+        """Gather the last failure of a mini-batch, whose items are not run apart yet."""
+        self._whole_failures.append(outcome)
+        self.has_news = True
+
     def send(self, seal: Seal) -> None:
         """Report all of it. Raises redis-py's errors, and can be repeated after one."""
         while self._init_failures:
@@ -57,4 +63,7 @@ class LeaderReports:
         if self._phases:
             report_phases(self._redis, self._job_id, self._phases, seal)
             self._phases = []
+        if self._whole_failures:
+            report_whole_failures(self._redis, self._job_id, self._whole_failures, seal)
+            self._whole_failures = []
         self.has_news = False

@@ -1,0 +1,106 @@
+"""The mini-batches of a session that have failed for good, and whose items are to be run apart. Pure, no I/O.
+
+While nothing has succeeded here, halving begins late: the leader first sees whether all mini-batches of the job fail
+alike, since no item is to blame then (`fail_fast`).
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from parallelrun_agent.policy.in_flight import Assignment
+from parallelrun_agent.policy.isolation import ISOLATABLE, Isolation
+from parallelrun_core.spec import JobSpec
+from parallelrun_core.wire.fail_fast import fewest_failures
+from parallelrun_core.wire.outcome import Outcome
+
+_MOST_IN_VAIN: Final = 3
+"""While nothing has succeeded here, the items of so many mini-batches are run apart, and then of no more."""
+_LEADER_S: Final = 2.0
+"""How long the leader has to look at what has failed, when nothing else is to be run here."""
+_LONGEST_S: Final = 10.0
+_MOST_HELD_BACK: Final = 10_000
+
+
+class ApartQueue:
+    """The mini-batches that wait for a worker which runs their items apart.
+
+    Args:
+        limit: the most workers that the job may have on this node.
+    """
+
+    def __init__(self, spec: JobSpec, limit: int) -> None:
+        self.can_isolate = spec.on_failure == "isolate" and spec.mini_batches_in_flight == 1
+        """Otherwise, who has killed a worker?"""
+        self.waiting: list[Assignment] = []
+        """Those whose items are run apart, as soon as there is a worker."""
+        self.held_back: list[Assignment] = []
+        """Those that the leader sees first."""
+        self._count = 0
+        """How many were held back at the last `release`."""
+        self._held_since = self._held_last = 0.0
+        self._holds_back = bool(spec.fail_fast)
+        self._fewest = fewest_failures(limit)
+        self._has_succeeded = False
+        """True if a mini-batch of the job has been done here."""
+        self._in_vain = 0
+        """Mini-batches of which no item went well when they were run apart."""
+
+    def __len__(self) -> int:
+        return len(self.waiting)
+
+    def takes(self, outcome: Outcome) -> bool:
+        """Return whether the items of a mini-batch with this outcome are run apart: not if all fail anyway."""
+        if outcome.failure is None or (self._in_vain >= _MOST_IN_VAIN and not self._has_succeeded):
+            return False
+        can_help = outcome.items > 1 and outcome.failure.category in ISOLATABLE
+        return self.can_isolate and outcome.status == "failed" and can_help
+
+    def add(self, assignment: Assignment, outcome: Outcome) -> bool:
+        """Add a mini-batch that has failed for good; returns whether it is held back until the leader has looked."""
+        if outcome.failure is not None:
+            assignment.isolation = Isolation.of(outcome, outcome.failure)
+        if not self._holds_back or self._has_succeeded:
+            self.waiting.append(assignment)
+            return False
+        self.held_back.append(assignment)
+        return True
+
+    def return_to(self, isolated: list[Assignment]) -> None:
+        """Add those that no worker can run now: what is known of them is not given back."""
+        self.waiting += isolated
+
+    def concluded(self, outcome: Outcome, *, was_apart: bool) -> None:
+        """Record how a mini-batch has ended."""
+        self._in_vain += was_apart and outcome.status == "failed"
+        self._has_succeeded = self._has_succeeded or outcome.status == "done"
+
+    def release(self, now: float, *, is_idle: bool, nodes: int) -> None:
+        """Let those that are held back be run apart: something has succeeded here, or the leader has had the time to
+        see what they have in common, or they are too few for that.
+
+        Args:
+            is_idle: nothing else is to be run here.
+            nodes: how many work for the job; 0: unknown.
+        """
+        count = len(self.held_back)
+        if count != self._count:
+            self._held_since = self._held_since if self._count else now
+            self._count, self._held_last = count, now
+        may_be_enough = count * max(1, nodes) >= self._fewest
+        is_due = is_idle and (not may_be_enough or now - self._held_last >= _LEADER_S)
+        is_late = count >= 2 * self._fewest and now - self._held_since >= _LONGEST_S
+        if self._has_succeeded or is_due or is_late or count >= _MOST_HELD_BACK:
+            self.waiting += self.held_back
+            self.held_back, self._count = [], 0
+
+    def take(self) -> list[Assignment]:
+        """Take all that wait for a worker."""
+        waiting, self.waiting = self.waiting, []
+        return waiting
+
+    def clear(self) -> list[Assignment]:
+        """Forget all of them; returns them."""
+        forgotten = self.waiting + self.held_back
+        self.waiting, self.held_back, self._count = [], [], 0
+        return forgotten
