@@ -29,6 +29,7 @@ endif
 #   browser         drives a browser in the tests of the web page
 #   chart           Helm, and the schemas of Kubernetes
 #   docs            builds the site of the documentation
+#   fuzz            looks for inputs that parsers can't take; empty where there is no Atheris for the machine
 #   object-servers  object stores that tests start: their libraries are older ones of some that we use
 #   rivals          other systems, with which the benchmarks compare ours
 ENVIRONMENTS := .environments
@@ -36,6 +37,7 @@ AUDIT := $(ENVIRONMENTS)/audit
 BROWSER := $(ENVIRONMENTS)/browser
 CHART := $(ENVIRONMENTS)/chart
 DOCS := $(ENVIRONMENTS)/docs
+FUZZ := $(ENVIRONMENTS)/fuzz
 OBJECT_SERVERS := $(ENVIRONMENTS)/object-servers
 AZURITE := $(ENVIRONMENTS)/azurite
 RIVALS := $(ENVIRONMENTS)/rivals
@@ -96,7 +98,7 @@ $(ENVIRONMENTS)/%/ready: requirements/%.txt | $(READY)
 
 # Each of them takes one core, or waits for the network: as many at once as `-j` says.
 .PHONY: environments
-environments: setup $(AUDIT)/ready $(AZURE_READY) $(ALL_TESTS_READY) ## Create whatever other targets would when they need it (-j 3)
+environments: setup $(AUDIT)/ready $(FUZZ)/ready $(AZURE_READY) $(ALL_TESTS_READY) ## Create whatever other targets would when they need it (-j 3)
 	@:
 
 .PHONY: run
@@ -232,6 +234,10 @@ chaos: setup $(if $(STORE),$(OBJECT_SERVERS)/ready) ## Kill, pause and disconnec
 attack: setup ## Play every attack against each kind of cluster that can be had here
 	@$(BIN)/python -m tests.security
 
+.PHONY: fuzz
+fuzz: setup $(FUZZ)/ready ## Look for inputs that our parsers neither read nor refuse (P=url: one of them, S=600: seconds for each)
+	@$(BIN)/python -m tests.fuzz $(P) --seconds $(or $(S),60)
+
 .PHONY: odd-files
 odd-files: setup ## Read files as the world writes them, made from SEED, and compare each value with what was written
 	@$(BIN)/python -m tests.odd_files.verdicts $(SEED) $(TIMES)
@@ -300,6 +306,7 @@ lock: $(READY) ## Lock the newest versions that fit together, in requirements/
 	@$(UV_COMPILE) --constraint requirements/dev.txt requirements/audit.in --output-file requirements/audit.txt >/dev/null
 	@$(UV_COMPILE) --constraint requirements/dev.txt requirements/chart.in --output-file requirements/chart.txt >/dev/null
 	@$(UV_COMPILE) --constraint requirements/dev.txt --constraint requirements/audit.txt requirements/docs.in --output-file requirements/docs.txt >/dev/null
+	@$(UV_COMPILE) --upgrade requirements/fuzz.in --output-file requirements/fuzz.txt >/dev/null
 	@$(UV_COMPILE) --upgrade requirements/object-servers.in --output-file requirements/object-servers.txt >/dev/null
 	@$(UV_COMPILE) --upgrade requirements/browser.in --output-file requirements/browser.txt >/dev/null
 	@cd $(STUDIO) && npm update --package-lock-only --ignore-scripts --omit-lockfile-registry-resolved --silent

@@ -21,6 +21,9 @@ from packaging.version import InvalidVersion, Version
 _COMMENT: Final = re.compile(r"(^|\s+)#.*$")
 _HASHES: Final = re.compile(r"(?:\s+--hash[= ]\s*\S+)+\s*$")
 _HASH: Final = re.compile(r"--hash[= ]\s*(\S+)")
+_WORD_OF_MARKER: Final = r"[A-Za-z0-9._+~:/()][A-Za-z0-9._+*~:/()-]*"
+_MARKER: Final = re.compile(rf'(?:[a-z_<>=!~() ]|"(?:{_WORD_OF_MARKER}(?: {_WORD_OF_MARKER})*)?")*')
+"""Names and operators, and quoted values, in the spelling of `packaging`."""
 _DIGEST: Final = re.compile(r"(?:sha256[:=][0-9a-f]{64}|sha384[:=][0-9a-f]{96}|sha512[:=][0-9a-f]{128})")
 _NAME: Final = re.compile(r"[a-z0-9](?:[a-z0-9-]*[a-z0-9])?")
 _COMMIT: Final = re.compile(r"[0-9a-f]{40}")
@@ -78,6 +81,7 @@ def parse_requirement(line: object) -> ParsedRequirement:
             raise ValueError(f"{text!r} is not a requirement: {name!r} is not the name of a package")
     for each in parsed.specifier:
         _check_version(text, each.operator, each.version)
+    _check_marker(text, parsed)
     url = _package_url(parsed.url, digests) if parsed.url else ""
     return ParsedRequirement(_written(parsed, url, digests), url, bool(digests) or "#sha" in url)
 
@@ -176,6 +180,12 @@ def _check_version(text: str, operator: str, version: str) -> None:
             Version(version)
         except InvalidVersion as error:
             raise ValueError(f"{text!r}: {version!r} is not a version") from error
+
+
+def _check_marker(text: str, requirement: Requirement) -> None:
+    """In a marker's value, an installer may see the end of the value, or, behind a blank, an option."""
+    if requirement.marker and not _MARKER.fullmatch(str(requirement.marker)):
+        raise ValueError(f"{text!r}: a value of its marker has a character, or begins a word, as none does")
 
 
 def _digest(text: str) -> str:

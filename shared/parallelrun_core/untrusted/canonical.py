@@ -11,7 +11,7 @@ import re
 import unicodedata
 from typing import Final, NamedTuple
 
-_URL: Final = re.compile(r"([a-z][a-z0-9+.-]*):/+([^/?#]*)(?:/([^?]*))?(\?.*)?", re.IGNORECASE | re.DOTALL)
+_URL: Final = re.compile(r"([a-z][a-z0-9+.-]*):/++([^/?#]*)(?:/([^?]*))?(\?.*)?", re.IGNORECASE | re.DOTALL)
 _WEB: Final = {"http": ":80", "https": ":443"}
 _WEB_HOST: Final = re.compile(r"(\[[0-9a-f:.]+\]|[a-z0-9_]([a-z0-9_.-]*[a-z0-9_])?)(:[0-9]{1,5})?", re.IGNORECASE)
 _NAME_OF_STORE: Final = re.compile(r"[^\s\\%\x00-\x1f\x7f]*")

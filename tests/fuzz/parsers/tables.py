@@ -1,0 +1,114 @@
+"""Tables: whatever is in a file, its rows are the same wherever it is cut, or it is refused by its name."""
+
+from __future__ import annotations
+
+import io
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import fastavro
+import pandas as pd
+
+from tests.fuzz.parser import FuzzedParser, check
+from tests.odd_files.reading import Outcome, outcome_of, own_job
+
+_ONE_PIECE, _MANY_PIECES = "1gb", "1kb"
+_FOLDER = tempfile.TemporaryDirectory(prefix="parallelrun-fuzz-")
+
+
+def _outcome(data: bytes, name: str, step: dict[str, Any], size: str) -> Outcome:
+    with tempfile.TemporaryDirectory(dir=_FOLDER.name) as folder:
+        (files := Path(folder, "in")).mkdir()
+        (files / name).write_bytes(data)
+        outcome = outcome_of(own_job(files, step, size), Path(folder, "job"))
+    check(not outcome.crashes, "; ".join(outcome.crashes))
+    check(not outcome.refused or name in " ".join(outcome.refused), f"no name in {outcome.refused[:1]}")
+    return outcome
+
+
+def _cut_in_two_ways(name: str, step: dict[str, Any], data: bytes) -> None:
+    whole = _outcome(data, name, step, _ONE_PIECE)
+    parts = _outcome(data, name, step, _MANY_PIECES)
+    if not whole.refused and not parts.refused and not whole.warnings and not parts.warnings:
+        check(str(whole.rows) == str(parts.rows), f"cut, {name} has other rows")
+
+
+def _parser(kind: str, name: str, step: dict[str, Any], seeds: list[bytes]) -> FuzzedParser:
+    # What can't be made a job is refused before, as an InvalidInput, which outcome_of knows.
+    return FuzzedParser(kind, seeds, lambda data: _cut_in_two_ways(name, step, data), ())
+
+
+def _avro(codec: str) -> bytes:
+    schema = {
+        "type": "record",
+        "name": "r",
+        "fields": [{"name": "a", "type": "long"}, {"name": "b", "type": ["null", "string"]}],
+    }
+    file = io.BytesIO()
+    fastavro.writer(
+        file, schema, [{"a": n, "b": "x" * n} for n in range(50)], codec=codec, sync_interval=200, sync_marker=b"s" * 16
+    )
+    return file.getvalue()
+
+
+def _parquet(compression: str) -> bytes:
+    frame = pd.DataFrame({"a": range(40), "b": ["x", "y"] * 20, "c": [[n] for n in range(40)]})
+    file = io.BytesIO()
+    frame.to_parquet(file, index=False, row_group_size=10, compression=compression)  # type: ignore[call-overload]
+    return file.getvalue()
+
+
+_CSV = b"".join(b'%d,"x ""%d""",2024-01-%02d\n' % (n, n, n % 28 + 1) for n in range(60))
+
+PARSERS = [
+    _parser(
+        "delimited",
+        "t.csv",
+        {"read_delimited": {"delimiter": ","}},
+        [
+            b"a,b,c\n" + _CSV,
+            b"\xef\xbb\xbfa,b,c\r\n" + _CSV.replace(b"\n", b"\r\n"),
+            b"a,b\r1,2\r3,4\r",
+            b"a,a\n1,2\n",
+            ("a,b,c\n" + _CSV.decode()).encode("utf-16"),
+            b"sep=;\na;b\n1;2\n",
+            b'a,b\n"x\ny",1\n',
+            b"",
+            b"\n\n\n",
+            b"a\n" + b"9" * 400 + b"\n",
+        ],
+    ),
+    _parser(
+        "quoted-newlines",
+        "t.csv",
+        {"read_delimited": {"delimiter": ",", "support_multi_line": True}},
+        [
+            b"a,b,c\n" + _CSV,
+            b'a,b\n"x\ny",1\n' * 40,
+            b'a,b\n"x\r\ny","z"\r\n',
+            b'a,b\n1,"never closed\n2,3\n',
+            b'a\n"x"y\n',
+        ],
+    ),
+    _parser(
+        "json-lines",
+        "t.jsonl",
+        {"read_json_lines": {}},
+        [
+            b'{"a": 1, "b": "x"}\n{"a": 2.5, "c": [1, {"d": null}]}\n' * 30,
+            b'{"a": 1}\r\n{"a": "x"}\r{"a": true}\n',
+            b'{"a": NaN}\n{"a": 1e400}\n',
+            b'{"a": 9007199254740993}\n{}\n',
+            b'[1]\n"x"\nnull\n',
+            b'{"a": "\\ud800"}\n',
+            '{"a": "ü"}\n'.encode("utf-16"),
+            b"",
+        ],
+    ),
+    _parser("parquet", "t.parquet", {"read_parquet": {}}, [_parquet("none"), _parquet("snappy"), b"", b"PAR1PAR1"]),
+    _parser("avro", "t.avro", {"read_avro": {}}, [_avro("null"), _avro("deflate"), b"Obj\x01", b""]),
+]
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
