@@ -256,6 +256,11 @@ class Logs:
         return self.user / "metrics"
 
     @property
+    def user_artifacts(self) -> Path:
+        """Return what scripts log as artifacts of MLflow: a folder for each node, with one for each process."""
+        return self.user / "artifacts"
+
+    @property
     def user_memory(self) -> Path:
         """Return what scripts remember for later tries: a folder for each node, and `.earlier` of an earlier job."""
         return self.user / "remembered"

@@ -11,6 +11,7 @@ import yaml
 from parallelrun_core.folder.metrics import read_metrics
 from parallelrun_core.wire.states import JobState
 from tests.cluster import Cluster
+from tests.security.test_tracking import CLIENT
 
 pytestmark = pytest.mark.integration
 
@@ -73,6 +74,47 @@ def test_all_workers_of_a_job_have_one_run_of_mlflow_which_ends_with_it(is_faili
             return
         assert yaml.safe_load(meta.read_text())["status"] == 3
         assert set(cluster.output(result)) == {f"{job_id} {meta.parent.name} {runs} petals"}
+
+
+TRACKS = """
+import mlflow, os, time
+
+def run(mini_batch):
+    time.sleep(0.05)  # so that both nodes have some
+    run_id = os.environ["MLFLOW_RUN_ID"]
+    assert mlflow.call("runs/create", experiment_id="0") == mlflow.call("runs/update", run_id=run_id) == 200
+    mlflow.call("runs/log-metric", run_id=run_id, key="files", value=len(mini_batch))
+    mlflow.call("runs/log-parameter", run_id=run_id, key="rate", value="0.1")
+    return [run_id]
+"""
+
+
+def test_all_that_workers_log_with_mlflow_is_in_one_run_of_the_job(tmp_path: Path) -> None:
+    (tmp_path / "mlflow.py").write_text(CLIENT)
+    with Cluster(nodes=2, slots=2) as cluster:
+        job_id = cluster.submit(
+            TRACKS, inputs=cluster.files(8), mini_batch_size=1, run_max_try=1,
+            environment_variables={"PYTHONPATH": str(tmp_path)},
+        )  # fmt: skip
+        result = cluster.result(job_id)
+        assert set(cluster.output(result)) == {job_id}
+        read = read_metrics(cluster.folder(job_id).logs)
+        assert {name: metric.count for name, metric in read.metrics.items()} == {"files": 8}
+        assert [(note.kind, note.name, note.last) for note in read.notes] == [("param", "rate", "0.1")]
+        assert result.metrics == {"files": 1.0, "rate": "0.1"}
+
+
+def test_the_programs_of_a_command_find_the_run_when_they_import_mlflow(tmp_path: Path) -> None:
+    (tmp_path / "mlflow.py").write_text(CLIENT)
+    script = (
+        "import os; assert 'MLFLOW_TRACKING_URI' not in os.environ; import mlflow; "
+        "assert mlflow.call('runs/log-metric', run_id=os.environ['AZUREML_RUN_ID'], key='own', value=3) == 200"
+    )
+    with Cluster() as cluster:
+        variables = {"PYTHONPATH": str(tmp_path)}
+        job_id = cluster.submit_command("python entry.py", script=script, environment_variables=variables)
+        result = cluster.result(job_id)
+        assert (result.state, result.metrics) == (JobState.COMPLETED, {"own": 3.0})
 
 
 LOGS_AND_TRACKS = """

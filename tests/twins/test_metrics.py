@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hmac
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -10,9 +12,12 @@ from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.tracking import mlflow_run
 from parallelrun_core.tracking.mlflow_run import TrackedRun
 from parallelrun_worker.metrics import MetricLog
+from parallelrun_worker.tracking import answers
+from parallelrun_worker.tracking.answers import JobRun
 from tests.twins.sabotage import always, expect_failure
 from tests.unit.tracking import test_mlflow_run as runs
 from tests.unit.worker import test_metrics as metrics
+from tests.unit.worker import test_tracking as tracking
 
 
 @pytest.fixture
@@ -44,3 +49,21 @@ def test_a_run_of_mlflow_for_each_node_is_found(tmp_path: Path, monkeypatch: pyt
     folder.path.mkdir(parents=True)
     with expect_failure():
         runs.test_nodes_that_ask_at_once_have_the_same_run(folder)
+
+
+def test_a_run_that_answers_for_other_jobs_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(JobRun, "_check", always(None))
+    with contextmanager(tracking.begun)(tmp_path, monkeypatch) as tracked, expect_failure():
+        tracking.test_another_run_is_refused_in_words(tracked)
+
+
+def test_a_run_that_asks_for_no_token_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hmac, "compare_digest", always(True))
+    with contextmanager(tracking.begun)(tmp_path, monkeypatch) as tracked, expect_failure():
+        tracking.test_who_does_not_show_the_token_is_turned_away(tracked, "x")
+
+
+def test_a_model_whose_name_leads_elsewhere_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(answers, "_plain_name", str)
+    with contextmanager(tracking.begun)(tmp_path, monkeypatch) as tracked, expect_failure():
+        tracking.test_a_model_that_is_logged_is_among_the_artifacts(tracked)

@@ -190,7 +190,7 @@ def list_mini_batches(
 
 @job.command("metrics")
 def list_metrics(job_id: JobId, form: FormatOption = OutputFormat.TABLE, url: Url = "", token: Token = "") -> None:
-    """Show what the entry script of a job has logged as metrics."""
+    """Show what the entry script of a job has logged as metrics, or with MLflow."""
     from parallelrun.cli.output import show_list
 
     with connect(url, token) as client:
@@ -200,6 +200,7 @@ def list_metrics(job_id: JobId, form: FormatOption = OutputFormat.TABLE, url: Ur
             name=lambda each: each.name,
             columns=[
                 ("NAME", lambda each: each.name),
+                ("KIND", lambda each: each.kind),
                 ("VALUES", lambda each: each.count),
                 ("LAST", lambda each: each.points[-1].value if each.points else None),
                 ("STEP", lambda each: each.points[-1].step if each.points else None),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -202,6 +202,8 @@ class Metric(msgspec.Struct, kw_only=True, frozen=True):
     """The values that the entry script of a job has logged under one name."""
 
     name: str
+    kind: Literal["metric", "param", "tag"] = "metric"
+    """Params and tags are texts that the script has logged with MLflow."""
     count: int = 0
     """Number of values."""
     points: list[MetricPoint] = []

@@ -50,6 +50,7 @@ def main() -> int:
         return CommandRunner(config, ring, control, results, part).main(config)
     from parallelrun_worker import entry_script
     from parallelrun_worker.runner import Runner
+    from parallelrun_worker.tracking.imports import MlflowImport
 
     if config.in_flight > 1:
         from parallelrun_worker.concurrent_runner import ConcurrentRunner as Runner
@@ -59,6 +60,7 @@ def main() -> int:
 
         PermitClient.process = PermitClient(config.permits)
     entry_script.provide(config)
+    MlflowImport.watch()
     atexit.register(_end_quietly)  # registered first, so called last
     try:
         return Runner(ring, control, results, part).main(config)

@@ -1,6 +1,7 @@
 """Metrics that a script logs: one file of lines for each worker process, which `core/folder/metrics.py` reads.
 
-A line is JSON: `{"time": …, "name": …, "value": …, "step": …}`. It is in the file when `log` returns, so it survives
+A line is JSON: `{"time": …, "name": …, "value": …, "step": …}`; with `param` or `tag` in place of `name`, what MLflow
+calls so. It is in the file when `log` returns, so it survives
 the process; it is on the disk within a second, and at the end of the process. What a try has logged stays when the
 mini-batch fails or is run again, as in the reference system. Nothing here fails a mini-batch: what is too much, or
 doesn't fit on the disk, is left out and counted.
@@ -75,19 +76,30 @@ class MetricLog:
             atexit.register(cls._instance.close)
         return cls._instance
 
-    def log(self, name: str, value: Any, step: int | None = None) -> None:
-        """Add one; see `log_metric`."""
-        point: dict[str, Any] = {"time": time.time(), "name": str(name)[:MAX_NAME], "value": plain(value)}
+    def log(self, name: str, value: Any, step: int | None = None, *, time_s: float | None = None) -> None:
+        """Add one; see `log_metric`. `time_s`: seconds since the epoch, by default now."""
+        at_s = time.time() if time_s is None else time_s
+        point: dict[str, Any] = {"time": at_s, "name": str(name)[:MAX_NAME], "value": plain(value)}
         if step is not None:
             point["step"] = int(step)
-        line = json.dumps(point, ensure_ascii=False).encode("utf-8", "replace")
         with self._lock:
-            if len(line) > MAX_LINE or not self._is_in_time() or len(line) >= self._left:
-                self._drop(point["name"])
-                return
-            self._remember(point["name"], point["value"])
-            if self.path and self._write(self._notice() + line + b"\n"):
-                self._sync(_SYNC_EVERY_S)
+            if self._append(point["name"], point):
+                self._remember(point["name"], point["value"])
+
+    def note(self, kind: str, name: str, value: str | None) -> None:
+        """Record a `param` or a `tag` of the job; None: it has the tag no longer."""
+        with self._lock:
+            self._append(name, {"time": time.time(), kind: str(name)[:MAX_NAME], "value": value})
+
+    def _append(self, name: str, fields: dict[str, Any]) -> bool:
+        """Write a line, unless that would be too much; returns whether it was not."""
+        line = json.dumps(fields, ensure_ascii=False).encode("utf-8", "replace")
+        if len(line) > MAX_LINE or not self._is_in_time() or len(line) >= self._left:
+            self._drop(name)
+            return False
+        if self.path and self._write(self._notice() + line + b"\n"):
+            self._sync(_SYNC_EVERY_S)
+        return True
 
     def close(self) -> None:
         """Put everything on the disk; more may be logged afterwards."""

@@ -12,7 +12,7 @@ import stat
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import msgspec
 
@@ -41,8 +41,12 @@ _WEIGHTS: Final = {b"{": 200, b"[": 100, b":": 100, b",": 64}
 """Bytes of memory that a value may take for each of these in its text."""
 _OF_A_POINT: Final = 300
 _MAX_RECORDED: Final = 50
+_OF_MLFLOW: Final = "mlflow."
+"""What tags begin with that MLflow's client sets by itself."""
 _MAX_TEXT: Final = 200
 
+Kind = Literal["metric", "param", "tag"]
+"""Params and tags are texts that a script has logged with MLflow."""
 Value = None | bool | int | float | str | list[Any] | dict[str, Any]
 
 
@@ -61,6 +65,15 @@ class MetricValue(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True)
 class _Line(MetricValue, kw_only=True, frozen=True, omit_defaults=True):
     time: float = 0.0
     dropped: int = 0
+    param: str = ""
+    tag: str = ""
+
+    @property
+    def key(self) -> tuple[Kind, str]:
+        """The kind and the name of the value; the name is empty if it has none."""
+        if self.name:
+            return "metric", self.name
+        return ("param", self.param) if self.param else ("tag", self.tag)
 
 
 @dataclass
@@ -72,6 +85,7 @@ class Metric:
     """Number of values."""
     points: list[MetricValue] = field(default_factory=list)
     """The last ones, in the order of their times."""
+    kind: Kind = "metric"
 
     @property
     def last(self) -> Value:
@@ -83,45 +97,54 @@ class Metrics:
     """The metrics of a job, by name."""
 
     metrics: dict[str, Metric] = field(default_factory=dict)
+    notes: list[Metric] = field(default_factory=list)
+    """Params and tags, by name."""
     left_out: int = 0
     """Values that are not in these, at least: there were too many, or they were too large."""
 
 
 def last_values(logs: Path) -> dict[str, bool | int | float | str | None]:
-    """The last value of each of the first metrics that are no list or mapping: for the job's record."""
+    """The last value of each of the first metrics that are no list or mapping, and of params and tags whose names no
+    metric has: for the job's record."""
     values: dict[str, bool | int | float | str | None] = {}
     if not Logs(logs).user_metrics.is_dir():  # one call of the file system, if nothing was logged
         return values
-    for name, metric in read_metrics(logs).metrics.items():
-        value = metric.last
-        if not isinstance(value, list | dict) and len(values) < _MAX_RECORDED:
+    read = read_metrics(logs)
+    notes = [note for note in read.notes if not note.name.startswith(_OF_MLFLOW)]
+    for metric in (*read.metrics.values(), *notes):
+        value, name = metric.last, metric.name
+        if not isinstance(value, list | dict) and len(values) < _MAX_RECORDED and name not in values:
             values[name] = value[:_MAX_TEXT] if isinstance(value, str) else value
     return values
 
 
 def read_metrics(logs: Path) -> Metrics:
     """All metrics of a job, sorted by name. Takes some MiB at most, whatever is in the files."""
-    gathered: dict[str, _Gathered] = {}
+    gathered: dict[tuple[Kind, str], _Gathered] = {}
     left_out = 0
     for line, weight in _lines(logs):
         left_out += line.dropped
-        if not line.name:
+        key = line.key
+        if not key[1]:
             continue
-        if line.name not in gathered:
+        if key not in gathered:
             if len(gathered) >= MAX_NAMES:
                 left_out += 1
                 continue
-            gathered[line.name] = _Gathered()
+            gathered[key] = _Gathered()
             for each in gathered.values():
                 each.trim_if_much(_MAX_WEIGHT // len(gathered))
-        gathered[line.name].add(line, weight, _MAX_WEIGHT // len(gathered))
+        gathered[key].add(line, weight, _MAX_WEIGHT // len(gathered))
     read = Metrics(left_out=left_out)
-    for name, each in sorted(gathered.items()):
+    for (kind, name), each in sorted(gathered.items()):
         each.trim(_MAX_WEIGHT // len(gathered))
-        if each.points:
-            read.metrics[name] = Metric(name, each.count, [point for point, _ in each.points])
-        else:
+        metric = Metric(name, each.count, [point for point, _ in each.points], kind)
+        if not each.points:
             read.left_out += each.count
+        elif kind == "metric":
+            read.metrics[name] = metric
+        elif metric.last is not None:  # a tag that was removed
+            read.notes.append(metric)
     return read
 
 
@@ -200,7 +223,7 @@ def _lines(logs: Path) -> Iterator[tuple[_Line, int]]:
                 continue
             if _is_deep(text, line.value):
                 yield _Line(dropped=1), 0
-            elif len(line.name) <= _MAX_NAME:
+            elif len(line.key[1]) <= _MAX_NAME:
                 yield msgspec.structs.replace(line, source=source, process=process), _weight(text)
 
 
@@ -225,8 +248,8 @@ def _is_deep(text: bytes, value: Value) -> bool:
 def _files(logs: Path) -> Iterator[tuple[str, str]]:
     """The source and the name of each file, as far as there may be."""
     count = 0
-    for source in _names(logs, "user/metrics"):
-        for name in _names(logs, f"user/metrics/{source}"):
+    for source in names_in(logs, "user/metrics"):
+        for name in names_in(logs, f"user/metrics/{source}"):
             if name.endswith(".jsonl"):
                 count += 1
                 if count > _MAX_FILES:
@@ -234,7 +257,8 @@ def _files(logs: Path) -> Iterator[tuple[str, str]]:
                 yield source, name
 
 
-def _names(logs: Path, folder: str) -> list[str]:
+def names_in(logs: Path, folder: str) -> list[str]:
+    """The plain names in a folder of the logs, in order; none if it isn't there."""
     try:
         fd = open_beneath(logs, folder, os.O_RDONLY | os.O_DIRECTORY)
     except (NotFound, UnsafePath):

@@ -701,6 +701,8 @@ export interface LogLines {
 /** The values that the entry script has logged under one name. */
 export interface Metric {
   name: string;
+  /** Params and tags are texts that the script has logged with MLflow. */
+  kind: "metric" | "param" | "tag";
   /** Number of values. */
   count: number;
   /** The last 500 of them, in the order of their times. */
@@ -718,7 +720,7 @@ export interface MetricPoint {
   process: string;
 }
 
-/** The metrics of a job, by name. None were logged, if there are no items. */
+/** The metrics of a job by name, then its params and tags. None were logged, if there are no items. */
 export interface MetricReport {
   items: Metric[];
   /** Values that were too many, too long, or came too fast. */

@@ -67,7 +67,8 @@ def share_job(folder: JobFolder, node: str, user: WorkerUser) -> None:
     if not user.is_other:
         return
     logs = Logs(folder.logs)
-    job_paths = (logs.script_files(node), logs.script_log(node), logs.user_metrics / node, logs.user_memory / node)
+    below_user = (logs.user_metrics, logs.user_artifacts, logs.user_memory)
+    job_paths = (logs.script_files(node), logs.script_log(node), *(folder / node for folder in below_user))
     for each in (logs.of_node(node), logs.errors_of_node(node), *job_paths):
         each.mkdir(parents=True, exist_ok=True)
     folder.layout.schemas_of_workers.mkdir(exist_ok=True)

@@ -6,6 +6,7 @@ import os
 from typing import Any
 
 from parallelrun_worker.shims.job import about_job, not_here
+from parallelrun_worker.tracking.imports import begin_run
 
 
 class Workspace:
@@ -49,7 +50,8 @@ class Workspace:
         return Keyvault()
 
     def get_mlflow_tracking_uri(self, *_: Any, **_named: Any) -> str:
-        """Return what the environment says; empty: MLflow's own default."""
+        """Return where the job's run is, as the environment says, too; empty: MLflow's own default."""
+        begin_run()
         return os.environ.get("MLFLOW_TRACKING_URI", "")
 
     def get_details(self) -> dict[str, Any]:

@@ -55,6 +55,8 @@ class Metric(Answer):
     """The values that the entry script has logged under one name."""
 
     name: str
+    kind: Literal["metric", "param", "tag"] = "metric"
+    """Params and tags are texts that the script has logged with MLflow."""
     count: int
     """Number of values."""
     points: list[MetricPoint]
@@ -62,7 +64,7 @@ class Metric(Answer):
 
 
 class MetricReport(Answer):
-    """The metrics of a job, by name. None were logged, if there are no items."""
+    """The metrics of a job by name, then its params and tags. None were logged, if there are no items."""
 
     items: list[Metric]
     left_out: int

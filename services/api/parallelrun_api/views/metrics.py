@@ -16,7 +16,8 @@ _LAST_TIME = 253_402_300_799.0
 def metric_report(logs: Path) -> models.MetricReport:
     """All that was logged so far, as far as there may be."""
     read = read_metrics(logs)
-    return models.MetricReport(items=[_shown(metric) for metric in read.metrics.values()], left_out=read.left_out)
+    items = [_shown(metric) for metric in (*read.metrics.values(), *read.notes)]
+    return models.MetricReport(items=items, left_out=read.left_out)
 
 
 def _shown(metric: Metric) -> models.Metric:
@@ -30,4 +31,4 @@ def _shown(metric: Metric) -> models.Metric:
         )
         for point in metric.points
     ]
-    return models.Metric(name=metric.name, count=metric.count, points=points)
+    return models.Metric(name=metric.name, kind=metric.kind, count=metric.count, points=points)

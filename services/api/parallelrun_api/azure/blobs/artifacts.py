@@ -1,4 +1,4 @@
-"""The artifacts of a job as the client downloads them: its logs, and what it has written to `outputs`.
+"""The artifacts of a job as the client downloads them: its logs, what it has written to `outputs`, and MLflow's.
 
 What a command writes to `outputs` of its working folder is among the job's own outputs, beside those that have a name.
 """
@@ -6,16 +6,20 @@ What a command writes to `outputs` of its working folder is among the job's own 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from heapq import merge
 from typing import TYPE_CHECKING, Final
 
-from parallelrun_api.views.files import ServedFolder
+from parallelrun_api.views.files import ServedFolder, ServedFolders
+from parallelrun_core.errors import NotFound
+from parallelrun_core.folder.metrics import names_in
 from parallelrun_core.layout import OUTPUTS
 
 if TYPE_CHECKING:
     from parallelrun_api.azure.face import Face
     from parallelrun_api.models import FileEntry
+    from parallelrun_core.folder.job_folder import JobFolder
     from parallelrun_core.spec import JobSpec
 
 _PREFIX: Final = "outputs"
@@ -27,6 +31,8 @@ class Artifacts:
     """The files of a job that its client knows without the name of an output."""
 
     logs: ServedFolder
+    tracked: ServedFolders
+    """The artifacts of its run of MLflow."""
     written: ServedFolder | None = None
     """The files that it has written to `outputs`; None: nobody can tell those from its other outputs."""
     named: frozenset[str] = frozenset()
@@ -34,7 +40,9 @@ class Artifacts:
 
     def files(self, after: str = "") -> Iterator[FileEntry]:
         """The files, by path: those whose path comes after `after`."""
-        return merge(self.logs.files(after), self._written(after), key=lambda entry: entry.path)
+        return merge(
+            self.logs.files(after), self.tracked.files(after), self._written(after), key=lambda entry: entry.path
+        )
 
     def open(self, path: str) -> int:
         """Open a file; returns the file descriptor.
@@ -43,8 +51,12 @@ class Artifacts:
             NotFound, UnsafePath: as for a served folder.
         """
         if self.written is not None and path.startswith(f"{_PREFIX}/"):
-            return self.written.open(path)
-        return self.logs.open(path)
+            with suppress(NotFound):
+                return self.written.open(path)
+        try:
+            return self.logs.open(path)
+        except NotFound:
+            return self.tracked.open(path)
 
     def _written(self, after: str) -> Iterator[FileEntry]:
         for entry in self.written.files(after) if self.written is not None else ():
@@ -62,12 +74,22 @@ def artifacts_of(face: Face, job_id: str) -> Artifacts:
     record = folder.record()
     anchor, names = folder.path.parent, face.context.folder_names
     logs = ServedFolder(anchor=anchor, beneath=f"{job_id}/logs", names=names)
+    tracked = ServedFolders(tuple(_tracked(face, folder)))
     spec = None if record.is_pipeline else record.job_spec()
     if spec is None or spec.output:
-        return Artifacts(logs=logs)
+        return Artifacts(logs=logs, tracked=tracked)
     below = _of_artifacts(spec)
     written = ServedFolder(anchor=anchor, beneath=f"{job_id}/{OUTPUTS}{below}", name=_PREFIX, names=names)
-    return Artifacts(logs=logs, written=written, named=frozenset() if below else _named(spec))
+    return Artifacts(logs=logs, tracked=tracked, written=written, named=frozenset() if below else _named(spec))
+
+
+def _tracked(face: Face, folder: JobFolder) -> Iterator[ServedFolder]:
+    """The folders with the artifacts of each process."""
+    anchor, beneath = folder.path.parent, "user/artifacts"
+    for node in names_in(folder.logs, beneath):
+        for process in names_in(folder.logs, f"{beneath}/{node}"):
+            path = f"{folder.job_id}/logs/{beneath}/{node}/{process}"
+            yield ServedFolder(anchor=anchor, beneath=path, names=face.context.folder_names)
 
 
 def _of_artifacts(spec: JobSpec) -> str:
