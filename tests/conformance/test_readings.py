@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
+from parallelrun.errors import InvalidInput
 from parallelrun.spec_file import read_job_file
 from parallelrun_core.azure.options import OPTIONS
 from parallelrun_core.intake.reading import read_job
@@ -320,9 +321,8 @@ def test_an_option_may_be_bound_to_a_value_and_all_options_are_known(folder: Pat
     }
     spec = spec_of(PIPELINE, folder, **arguments)
     assert (spec.error_threshold, spec.in_flight, spec.mini_batches_in_flight) == (4, "async", 1)
-    assert set(OPTION_VALUES) | {"resume_from", "amlbi_async_mode", "mini_batches_in_flight", "in_flight"} == set(
-        OPTIONS
-    )
+    others = {name for name in OPTIONS if name.startswith("amlbi_")}
+    assert set(OPTION_VALUES) | others | {"resume_from", "mini_batches_in_flight", "in_flight"} == set(OPTIONS)
 
 
 @pytest.mark.parametrize("more, count", [("", "auto"), (" --mini_batches_in_flight 12", 12)])
@@ -333,6 +333,37 @@ def test_the_streaming_mode_of_the_engine_has_several_mini_batches_in_flight(
     (folder / "src" / "score.py").write_text("".join(f"def {name}(*_): ...\n" for name in functions))
     spec = spec_of(PIPELINE, folder, **{f"{STEP}.task.program_arguments": f"--amlbi_async_mode true{more}"})
     assert (spec.in_flight, spec.mini_batches_in_flight, spec.contract) == ("streaming", count, "streaming")
+
+
+ROWS = "--amlbi_file_format jsonl --amlbi_mini_batch_rows 3"
+
+
+def test_files_of_json_lines_are_cut_by_rows_and_each_row_is_a_dict(folder: Path) -> None:
+    reading = read(changed(PIPELINE, **{f"{STEP}.task.program_arguments": f"{ROWS} --amlbi_pf_enabled False"}), folder)
+    spec = reading.job
+    inputs = dict(spec.input_paths())
+    assert (spec.mini_batch_size, spec.input_data) == ("rows:3", ("files",))
+    assert inputs["files"].transformations == ({"read_json_lines": {"rows_as": "dicts"}},)
+    assert inputs["model"].transformations == ()
+    assert any("mini_batch_size is not used" in str(note) for note in reading.notes)
+    assert spec.argv()[:2] == ["--amlbi_file_format", "jsonl"], "the script sees them"
+
+    again = read_job(spec.model_dump(mode="json", exclude_defaults=True))
+    assert (again.job.mini_batch_size, again.notes) == ("rows:3", reading.notes[:0]), "as a server reads it"
+    (step,) = dict(again.job.input_paths())["files"].transformations
+    assert step == {"read_json_lines": {"on_mismatch": "keep", "rows_as": "dicts"}}
+
+
+def test_rows_and_mixed_types_hold_for_a_table_that_says_itself_how_it_is_read(folder: Path) -> None:
+    text = "--amlbi_mini_batch_rows 7 --amlbi_dataframe_mixed_types true"
+    table = {f"{STEP}.inputs.files": {"path": "${{parent.inputs.raw}}", "type": "mltable"}}
+    spec = spec_of(PIPELINE, folder, **table, **{f"{STEP}.task.program_arguments": text})
+    inputs = dict(spec.input_paths())
+    assert (spec.mini_batch_size, inputs["files"].on_mismatch, inputs["model"].on_mismatch) == ("rows:7", "keep", "")
+    assert "on_mismatch" in spec.model_dump(mode="json", exclude_defaults=True)["inputs"]["files"]
+
+    with pytest.raises(InvalidInput, match="says itself how it is read"):
+        spec_of(PIPELINE, folder, **table, **{f"{STEP}.task.program_arguments": ROWS})
 
 
 @pytest.mark.parametrize(

@@ -115,6 +115,16 @@ NOT_HERE: list[tuple[str, Any, str, str]] = [
     ("jobs.two", {"type": "spark"}, "/jobs/two/type", "'spark'"),
     ("jobs.score.type", "sweep", f"{STEP}/type", "'sweep'"),
     ("jobs.score.task.program_arguments", "--amlbi_async_mode yes", f"{STEP}/task/program_arguments", "True or False"),
+    *(
+        ("jobs.score.task.program_arguments", value, f"{STEP}/task/program_arguments", message)
+        for value, message in (
+            ("--amlbi_pf_enabled true", "Prompt Flow"), ("--amlbi_pf_run_mode bulk", "Prompt Flow"),
+            ("--amlbi_new_thing 1", "--amlbi_mini_batch_rows"), ("--amlbi_file_format csv", "must be jsonl"),
+            ("--amlbi_mini_batch_rows 0", "whole number from 1"), ("--amlbi_mini_batch_rows", "must have a value"),
+            ("--amlbi_dataframe_mixed_types yes", "True or False"),
+            ("--amlbi_file_format jsonl", "add --amlbi_mini_batch_rows N"),
+        )
+    ),
     ("jobs.score.task.program_arguments", "--nice 50", f"{STEP}/task/program_arguments", "from -20 to 19"),
     ("jobs.score.task.program_arguments", "--error_threshold", f"{STEP}/task/program_arguments", "must have a value"),
     ("jobs.score.task.program_arguments", "--x ${{parent.inputs.raw}}", f"{STEP}/task/program_arguments", "neither"),

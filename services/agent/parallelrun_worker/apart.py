@@ -157,9 +157,10 @@ def _items_of(loader: Loader, kind: int, payload: bytes) -> tuple[int, Callable[
 
 
 def _rows_of(whole: MiniBatch, part: Part) -> MiniBatch:
-    frame: Any = whole.value
-    rows = frame.iloc[part.first : part.first + part.items]
-    mini_batch = MiniBatch(rows.reset_index(drop=True), part.items)
+    value: Any = whole.value
+    end = part.first + part.items
+    rows = value[part.first : end] if isinstance(value, list) else value.iloc[part.first : end].reset_index(drop=True)
+    mini_batch = MiniBatch(rows, part.items)
     mini_batch.dataset, mini_batch.partition_key_value = whole.dataset, whole.partition_key_value
     mini_batch.first_row = None if whole.first_row is None else whole.first_row + part.first
     return mini_batch

@@ -1,5 +1,5 @@
-"""Mini-batches in a worker: from a delivery to the argument of run(), a list of paths, a DataFrame, or nothing but a
-rank.
+"""Mini-batches in a worker: from a delivery to the argument of run(), a list of paths, a DataFrame, a list of dicts,
+or nothing but a rank.
 
 A described delivery is JSON: `input` (index of the input, -1: none), `keys` (values of the partition keys), `paths`, or
 `pieces` of a table, each `[path, start, end, is_aligned, first_row, left_out, rows]`; where their files are staged,
@@ -127,10 +127,11 @@ class Loader:
             return MiniBatch([], 1)  # a rank is one item (reference §3.5)
         plan = self._read_plans()[number]
         if pieces:
-            frame = self._table(number, plan).read(pieces, described.get("places"))
-            mini_batch = MiniBatch(frame, len(frame))
+            table = self._table(number, plan)
+            rows = (table.objects if table.has_dict_rows else table.read)(pieces, described.get("places"))
+            mini_batch = MiniBatch(rows, len(rows))
             mini_batch.first_row = pieces[0][4] if pieces[0][4] >= 0 else None
-            mini_batch.partition_key_value = self._table(number, plan).path_keys.typed(described["keys"])
+            mini_batch.partition_key_value = table.path_keys.typed(described["keys"])
         else:
             paths = described["paths"]
             mini_batch = MiniBatch(self._copies.take(paths, plan["root"]) if plan["is_copied"] else paths, len(paths))

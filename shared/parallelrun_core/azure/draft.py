@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from parallelrun_core.azure.findings import Findings
 from parallelrun_core.azure.options import take_options
+from parallelrun_core.azure.row_options import field_changes
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.spec.data_defaults import AZURE, DataDefaults, with_data_defaults
@@ -43,8 +44,12 @@ class Draft:
         findings.check()
         arguments = self.origins.get("program_arguments", f"{self.default}/program_arguments")
         text, inputs = self.fields.get("program_arguments"), self.fields.get("inputs")
-        for name, value in take_options(text, inputs, arguments, findings).items():
-            self.put(name, value, arguments)
+        settings = take_options(text, inputs, arguments, findings)
+        for name, value in field_changes(self.fields, settings, arguments, findings).items():
+            if name == "inputs":
+                self.fields[name] = value  # they are where they were
+            else:
+                self.put(name, value, arguments)
         for name in _FOR_PARENTS if not self.is_step else ():
             if self.fields.get(name):
                 pointer = self.origins.get(name, f"{self.default}/{name}")

@@ -17,10 +17,17 @@ from parallelrun_core.spec.expressions import same_name
 from parallelrun_core.spec.job import MOST_IN_FLIGHT
 from parallelrun_core.spec.user_arguments import split_arguments
 
+FILE_FORMAT: Final = "file_format"
+"""No field of a job spec: the reading of the inputs that are cut."""
+MIXED_TYPES: Final = "mixed_types"
+"""Likewise."""
 _MAX_SECONDS: Final = 259_200
 _INT_MAX: Final = 2**31 - 1
 _SHORTEST: Final = 4
 """Letters from which on an abbreviation gets a note: `--n` hardly means `--nice`."""
+_FAMILY: Final = "amlbi_"
+"""What names of options of Azure ML's newer engine begin with: scripts have none of their own."""
+_PROMPT_FLOW_HINT: Final = "which takes the field `output` out of each row: run() returns that itself here"
 _IN_FULL_ONLY: Final = ("resume_from", "rank_mini_batch_count", "in_flight", "mini_batches_in_flight")
 """A job with one of these does something else than the same job without it."""
 
@@ -65,6 +72,15 @@ def _streaming(text: str) -> str | None:
     return "streaming" if _truth(text) else None
 
 
+def _rows(text: str) -> str:
+    return f"rows:{_integer(1, _INT_MAX)(text)}"
+
+
+def _prompt_flow(text: str) -> None:
+    if _truth(text):
+        raise ValueError(f"is not supported: Prompt Flow's own mode, {_PROMPT_FLOW_HINT}; must be False")
+
+
 def _in_flight(text: str) -> int | str:
     return text if text == "auto" else _integer(1, MOST_IN_FLIGHT)(text)
 
@@ -95,6 +111,10 @@ OPTIONS: Final[dict[str, Option]] = {
     "resume_from": Option("resume_from", str),
     "rank_mini_batch_count": Option("rank_mini_batch_count", _integer(0, 100_000_000)),
     "amlbi_async_mode": Option("in_flight", _streaming),
+    "amlbi_mini_batch_rows": Option("mini_batch_size", _rows),
+    "amlbi_file_format": Option(FILE_FORMAT, _one_of("jsonl")),
+    "amlbi_dataframe_mixed_types": Option(MIXED_TYPES, _truth),
+    "amlbi_pf_enabled": Option("", _prompt_flow),
     "mini_batches_in_flight": Option("mini_batches_in_flight", _in_flight),
     "in_flight": Option("in_flight", _one_of("async", "threads", "streaming")),
     "nice": Option("nice", _integer(-20, 19)),
@@ -102,7 +122,8 @@ OPTIONS: Final[dict[str, Option]] = {
 
 
 def take_options(text: object, inputs: object, pointer: str, findings: Findings) -> dict[str, Any]:
-    """The fields of a job spec that are set by the engine's options among the program arguments.
+    """The fields of a job spec, with `FILE_FORMAT` and `MIXED_TYPES`, that are set by the engine's options among the
+    program arguments.
 
     An abbreviation is taken for an option from half of its name on, if the engine can read its value. One that is
     shorter, or has another value, is left to the script, with a note.
@@ -131,6 +152,8 @@ def take_options(text: object, inputs: object, pointer: str, findings: Findings)
         name, equals, value = word.removeprefix("--").partition("=")
         full = _full_name(name) if word.startswith("--") else ""
         if not full:
+            if word.startswith(f"--{_FAMILY}"):
+                _refuse(name, pointer, findings)
             continue
         if name != full and (full in _IN_FULL_ONLY or 2 * len(name) < len(full)):
             findings.note(pointer, f"--{name} is left to the script; to set the engine's --{full}, write it in full")
@@ -154,6 +177,15 @@ def take_options(text: object, inputs: object, pointer: str, findings: Findings)
     if settings.get("in_flight") == "streaming":  # the engine itself decides how many such a script gets
         settings.setdefault("mini_batches_in_flight", "auto")
     return settings
+
+
+def _refuse(name: str, pointer: str, findings: Findings) -> None:
+    """Refuse an option of the engine's family that nothing here reads: without it, the job would do something else."""
+    others = ", ".join(f"--{full}" for full in OPTIONS if full.startswith(_FAMILY))
+    if name.startswith(f"{_FAMILY}pf_"):
+        findings.wrong(pointer, f"--{name} is not supported: it is of Prompt Flow's own mode, {_PROMPT_FLOW_HINT}")
+    else:
+        findings.wrong(pointer, f"--{name} is not supported", f"of this family there are {others}")
 
 
 def _complain(name: str, full: str, message: str, pointer: str, findings: Findings) -> None:

@@ -123,7 +123,7 @@ class InputPlan(msgspec.Struct, kw_only=True):
 
     def freeze_answers(self) -> None:
         """Put into the plan what follows from its steps: master and workers then have the same answers."""
-        self.libraries = [*self.read.libraries] if self.read is not None else []
+        self.libraries = [*self.read.libraries_needed] if self.read is not None else []
         self.keeping = [number for number, step in enumerate(self.steps) if step.keeps_rows]
         self.tail = _tail(self.steps)
         self.rows_wanted = None if self.is_indivisible else _rows_wanted(self.steps)
@@ -209,7 +209,7 @@ def plan_input(
         table = _load(data_input.path, pointer, rule, fetches=fetches)
         plan.sources, plan.root, plan.left_out = table.sources, os.path.dirname(table.file), table.file
         steps = [*table.steps, *steps]
-    _sort_steps(plan, steps, pointer)
+    _sort_steps(plan, steps, pointer, on_mismatch=data_input.on_mismatch)
     plan.is_staged = _is_staged(plan, f"{pointer}/path") and (plan.is_table or data_input.mode != "direct")
     plan.is_copied = data_input.mode in ("download", "eval_download") and not plan.is_table and not plan.is_staged
     if unit == "auto" and plan.is_table:
@@ -293,7 +293,7 @@ def _load(path: str, pointer: str, rule: PathRule | None, *, fetches: bool) -> M
         ) from error
 
 
-def _sort_steps(plan: InputPlan, steps: list[AnyStep], pointer: str) -> None:
+def _sort_steps(plan: InputPlan, steps: list[AnyStep], pointer: str, *, on_mismatch: str) -> None:
     read = [number for number, step in enumerate(steps) if isinstance(step, ReadStep)]
     extract = [number for number, step in enumerate(steps) if isinstance(step, ExtractColumns)]
     if len(read) > 1 or len(extract) > 1:
@@ -301,7 +301,7 @@ def _sort_steps(plan: InputPlan, steps: list[AnyStep], pointer: str) -> None:
         raise InvalidInput.at(f"{pointer}/transformations", problem)
     for step in steps:
         if isinstance(step, ReadStep):
-            plan.read, plan.kind = step, step.kind()
+            plan.read, plan.kind = step.with_on_mismatch(on_mismatch), step.kind()
         elif isinstance(step, ExtractColumns):
             plan.partition = parse_partition_format(step.partition_format)
     plan.extracts_first = bool(read and extract) and extract[0] < read[0]
@@ -315,6 +315,12 @@ def _sort_steps(plan: InputPlan, steps: list[AnyStep], pointer: str) -> None:
         if wrong:
             hint = "add a read step before it, as in: - read_delimited"
             raise InvalidInput.at(f"{pointer}/transformations", f"{wrong[0]} applies to the rows of a table", hint)
+    if plan.read is not None and plan.read.has_dict_rows:
+        others = [step.name() for step in steps if not isinstance(step, ReadStep | Skip | Take)]
+        if others or plan.keys:
+            hint = "leave out rows_as: dicts, or do in run() what it does"
+            message = f"{others[0] if others else 'partition_keys'} applies to DataFrames, and run() gets dicts"
+            raise InvalidInput.at(f"{pointer}/transformations", message, hint)
     plan.freeze_answers()
 
 

@@ -59,6 +59,16 @@ class ReadStep(msgspec.Struct, kw_only=True, tag_field="step"):
     """Whole numbers keep all of their digits. False: the job began in a release that rounded some of them."""
 
     @property
+    def libraries_needed(self) -> tuple[str, ...]:
+        """Return which libraries a worker must be able to import with these options."""
+        return self.libraries
+
+    @property
+    def has_dict_rows(self) -> bool:
+        """Return whether run() gets a list of dicts, and no DataFrame."""
+        return False
+
+    @property
     def text(self) -> Text | None:
         """Return how its files are read; None if they are not text."""
         return None
@@ -78,6 +88,10 @@ class ReadStep(msgspec.Struct, kw_only=True, tag_field="step"):
         """The kind of table: the name of the module that describes it, here and in each service."""
         return cls.__module__.rpartition(".")[2]
 
+    def with_on_mismatch(self, on_mismatch: str) -> ReadStep:
+        """The step with another handling of values that don't fit their column; empty: as it is."""
+        return self
+
     def as_written(self) -> ReadStep:
         """The step without what became known only when a job began."""
         return self
@@ -91,3 +105,6 @@ class TypedText(ReadStep, kw_only=True):
     inference: str = "azure"
     """`exact`: a column has a type only if its first values, written back, are what stands in the file. `azure`: as
     Azure ML infers types; 007 is 7, and a column of 0 and 1 has truth values."""
+
+    def with_on_mismatch(self, on_mismatch: str) -> ReadStep:
+        return msgspec.structs.replace(self, on_mismatch=on_mismatch) if on_mismatch else self

@@ -90,6 +90,9 @@ class Input(Strict):
     litter_files: Literal["", "skip", "warn", "read"] = ""
     """The handling of files that are known not to be data, such as `.DS_Store`; `warn`: they are read, and counted in a
     warning. Empty: as `read`, in a job of an earlier release."""
+    on_mismatch: Literal["", "keep", "null", "error"] = ""
+    """The handling of a value that doesn't fit its column of a text table, whatever the read step says; empty: as it
+    says. Columns of other tables have types, so there is no such value."""
     asset: str = Field(default="", max_length=1024)
     """The name of the data or model that this is, `azureml:NAME:VERSION`, as it was when the job was submitted."""
     model: Literal["", "custom_model", "mlflow_model", "triton_model"] = ""

@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 import pytest
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -115,3 +116,28 @@ def test_a_read_step_is_found_by_the_names_of_files() -> None:
     assert [step_for(path) for path in ("/a/b.CSV", "x.jsonl", "y.parquet", "z.png", "/a.csv/z")] == [
         "read_delimited", "read_json_lines", "read_parquet", "", "",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "step", ["keep_columns: id", 'filter: col("id") > 1', "take_random_sample: {probability: 0.5}"]
+)
+def test_steps_on_dataframes_are_refused_for_rows_that_are_dicts(tmp_path: Path, step: str) -> None:
+    (tmp_path / "rows.jsonl").write_text("{}")
+    steps = ({"read_json_lines": {"rows_as": "dicts"}}, yaml.safe_load(step))
+
+    with pytest.raises(InvalidInput, match="run\\(\\) gets dicts"):
+        plan_input("data", Input(path=str(tmp_path / "rows.jsonl"), transformations=steps), [])
+
+
+def test_what_an_input_says_of_odd_values_counts_more_than_its_read_step(tmp_path: Path) -> None:
+    (tmp_path / "MLTable").write_text(
+        "paths: [{file: rows.csv}]\ntransformations: [read_delimited: {on_mismatch: error}]"
+    )
+    (tmp_path / "rows.csv").write_text("a\n1\n")
+
+    plans = [
+        plan_input("data", Input(path=str(tmp_path), type="mltable", on_mismatch=on_mismatch), [])
+        for on_mismatch in ("", "keep")
+    ]
+
+    assert [getattr(plan.read, "on_mismatch", None) for plan in plans] == ["error", "keep"]

@@ -71,6 +71,21 @@ class Table:
                 frame = self._applied(frame, step, [0], pieces[0][0] if len(pieces) == 1 else "")
         return frame.reset_index(drop=True)
 
+    @property
+    def has_dict_rows(self) -> bool:
+        """Return whether run() gets a list of dicts."""
+        return bool(self._plan["read"].get("rows_as") == "dicts")
+
+    def objects(self, pieces: list[Piece], places: dict[str, Place] | None = None) -> list[dict[str, Any]]:
+        """The rows of these pieces, in order, as the lines have them; raises as `read` does."""
+        if places is not None:
+            self.format.staged_at(places)
+        rows: list[dict[str, Any]] = []
+        for piece in pieces:
+            with named(piece[0]):
+                rows += self.format.objects(piece)
+        return rows
+
     def _together(self, frames: list[Any]) -> Any:
         if self._plan["read"].get("has_exact_integers"):
             return together(frames)

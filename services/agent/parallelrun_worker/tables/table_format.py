@@ -96,6 +96,10 @@ class TableFormat(ABC):
             OSError, ValueError, ImportError: it can't be read.
         """
 
+    def objects(self, piece: Piece) -> list[dict[str, Any]]:
+        """The rows of a piece as dicts, of a kind that has such rows; raises as `frame` does."""
+        raise NotImplementedError
+
     @abstractmethod
     def records(self, piece: Piece) -> Records:
         """The rows of a piece, one by one.

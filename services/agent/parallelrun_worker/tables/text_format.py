@@ -136,7 +136,7 @@ class TextFormat(TableFormat):
 
     def frame(self, piece: Piece) -> Any:
         text = self.text(piece)
-        with self._placing(piece[0], text):
+        with self.placing(piece[0], text):
             return self.frame_of(text, piece[0])
 
     def frame_of(self, text: "PieceText", path: str) -> Any:
@@ -169,11 +169,11 @@ class TextFormat(TableFormat):
 
     def records(self, piece: Piece) -> Records:
         text = self.text(piece)
-        with self._placing(piece[0], text):
+        with self.placing(piece[0], text):
             return TextRecords(self, self.split(text), piece[0], text.head.header)
 
     @contextmanager
-    def _placing(self, path: str, text: "PieceText") -> Iterator[None]:
+    def placing(self, path: str, text: "PieceText") -> Iterator[None]:
         """Say where in the file the text is wrong that is read in here."""
         split = cache(partial(self.split, text))
         self._row_places = text.start, partial(self._row_place, path, text, split)

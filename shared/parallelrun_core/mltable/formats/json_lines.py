@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from parallelrun_core.mltable.options import IGNORED, encoding, flag, one_of, options_of, size_in_bytes
 from parallelrun_core.mltable.read_step import TYPED_TEXT, UNPACKED_LIMIT, Text, TypedText, typed_text
 from parallelrun_core.problems import At
+
+DICTS: Final = "dicts"
 
 
 class Read(TypedText, tag="read_json_lines"):
@@ -17,6 +21,16 @@ class Read(TypedText, tag="read_json_lines"):
     """`error` or `drop`."""
     encoding: str
     unpacked_limit: int = UNPACKED_LIMIT
+    rows_as: str = "dataframe"
+    """The form in which run() gets rows: `dataframe`, or `dicts`, a list of the objects as the lines have them."""
+
+    @property
+    def libraries_needed(self) -> tuple[str, ...]:
+        return () if self.has_dict_rows else self.libraries
+
+    @property
+    def has_dict_rows(self) -> bool:
+        return self.rows_as == DICTS
 
     @property
     def text(self) -> Text:
@@ -25,12 +39,17 @@ class Read(TypedText, tag="read_json_lines"):
     @classmethod
     def parse(cls, options: object, at: At) -> Read:
         checked = options_of(
-            options, at, ("invalid_lines", "encoding", "include_path_column", "unpacked_limit", *TYPED_TEXT, *IGNORED)
+            options,
+            at,
+            ("invalid_lines", "encoding", "include_path_column", "unpacked_limit", "rows_as", *TYPED_TEXT, *IGNORED),
         )
+        if checked.get("rows_as") == DICTS and checked.get("include_path_column"):
+            at.below("include_path_column").wrong("a dict has the values of its line alone", "leave out rows_as: dicts")
         return cls(
             invalid_lines=one_of(checked, "invalid_lines", ("error", "drop"), "error", at),
             encoding=encoding(checked, at),
             unpacked_limit=size_in_bytes(checked, "unpacked_limit", UNPACKED_LIMIT, at),
+            rows_as=one_of(checked, "rows_as", ("dataframe", DICTS), "dataframe", at),
             include_path_column=flag(checked, "include_path_column", at),
             has_exact_integers=True,
             **typed_text(checked, at),

@@ -13,6 +13,7 @@ from parallelrun_worker.tables.line_ends import has_lone_returns
 from parallelrun_worker.tables.records import Record
 from parallelrun_worker.tables.schema import Schema
 from parallelrun_worker.tables.sniffing import Encoding
+from parallelrun_worker.tables.table_format import Piece
 from parallelrun_worker.tables.text import as_utf8, owned_bytes
 from parallelrun_worker.tables.text_format import SAMPLE_BYTES, BadLine, PieceText, TextFormat
 from parallelrun_worker.tables.values import MOST_DIGITS, Values
@@ -51,6 +52,11 @@ class Format(TextFormat):
         frame = _frame_of([each for _, each in _lines(data, drop_invalid=self._drop_invalid)], schema, values)
         self.warn(values, path)
         return frame
+
+    def objects(self, piece: Piece) -> list[dict[str, Any]]:
+        text = self.text(piece)
+        with self.placing(piece[0], text):
+            return [each for _, each in _lines(text.data, drop_invalid=self._drop_invalid)]
 
     def inferred(self) -> Schema:
         return _infer(list(self._first_objects()))
