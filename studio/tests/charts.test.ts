@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Lane, PipelineStep } from "../src/api/types";
+import type { Lane, PipelineStep, Timeline } from "../src/api/types";
 import { boxOf, cellAt, gridOf, roomFor } from "../src/charts/heat_grid";
-import { tryAt } from "../src/charts/lanes";
+import { gapAt, runningAt, tryAt } from "../src/charts/lanes";
 import { byteTicks, timeTicks, valueTicks } from "../src/charts/scale";
 import { graphOf } from "../src/views/job/overview/step_graph";
 
@@ -55,6 +55,25 @@ test("a try is found by its time, where tries are drawn", () => {
   assert.equal(tryAt(lane, 3), undefined);
   assert.equal(tryAt(lane, 5.5), 1);
   assert.equal(tryAt({ spans: null } as unknown as Lane, 1), undefined);
+});
+
+test("each gap in a lane has a name, and what runs now is found in it", () => {
+  const timeline = { begin_s: 0, end_s: 20, length_s: 20, bucket_s: 1 } as unknown as Timeline;
+  const tries = [{ mini_batch: 7, begin_s: 12 }];
+  const lane = {
+    begin_s: 2,
+    end_s: 20,
+    init: [0, 0, 1, 0, 0, 0],
+    now: { doing: "running", since_s: 12, tries },
+  } as unknown as Lane;
+  assert.equal(gapAt(timeline, lane, 1), "no worker here yet");
+  assert.equal(gapAt(timeline, lane, 2.5), "init()");
+  assert.equal(gapAt(timeline, lane, 5), "idle: no mini-batch to run");
+  assert.equal(runningAt(lane, 15)?.mini_batch, 7);
+  assert.equal(runningAt(lane, 5), undefined);
+  const waiting = { ...lane, now: { doing: "waiting_for_data", since_s: 10, tries: [] } } as unknown as Lane;
+  assert.match(gapAt(timeline, waiting, 15), /^waits for data/);
+  assert.equal(gapAt(timeline, { ...lane, end_s: 8, now: null } as unknown as Lane, 9), "the worker has ended");
 });
 
 test("a step of a pipeline is one column to the right of all that it needs", () => {

@@ -33,7 +33,7 @@ pytestmark = pytest.mark.integration
 KEYS = JobKeys("job_00000000000000000000")
 FOR_AGENTS = {
     KEYS.job, KEYS.ready, KEYS.messages, KEYS.leases, KEYS.twins, KEYS.tries, KEYS.lost, KEYS.sessions, KEYS.nodes,
-    KEYS.outcomes,
+    KEYS.outcomes, KEYS.at_work,
 }  # fmt: skip
 NOBODY_MAY: dict[str, tuple[str, ...]] = {
     "forget everything": ("FLUSHALL",),

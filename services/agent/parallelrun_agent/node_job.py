@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING
 
+from parallelrun_agent.at_work import AtWorkReports
 from parallelrun_agent.environments.job_python import JobPython
 from parallelrun_agent.job_driver import JobDriver
 from parallelrun_agent.node.memory import resident_bytes
@@ -76,6 +77,7 @@ class NodeJob:
         self._redis = redis
         self._settings = settings
         self._node = node
+        self._at_work = AtWorkReports(redis, folder.job_id, settings.node)
         requested = spec.max_concurrency_per_instance or 0
         self.slots_beyond = max(0, min(requested, settings.most_slots) - settings.slots)
         """Workers that it may have here beyond the slots, as it asks for them and the operator allows it."""
@@ -187,6 +189,8 @@ class NodeJob:
             report_preparing(self._redis, self.job_id, self._settings.node)
             self._python.reported(now)
             self._stage.reported(now)
+        if self._at_work.is_due(now):
+            self._at_work.report(self._view, now, is_prepared=self.is_prepared)
         turn = self._view.next_turn(now)
         if (turn is None or not turn.want) and self._view.is_at_rest:
             self._driver.session.committer.hurry()

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+import msgspec
+
 from parallelrun_core.store.keys import JobKeys
+from parallelrun_core.wire.at_work import NodeAtWork
 from parallelrun_core.wire.states import JobState
 
 if TYPE_CHECKING:
@@ -16,6 +20,8 @@ if TYPE_CHECKING:
 
 _STATES: Final = {state.value.encode(): state for state in JobState}
 """A later release may have others, of which this one knows nothing."""
+_SILENT_S: Final = 30.0
+"""A node says at least every five seconds what its workers do; its clock may be behind."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +49,21 @@ class JobViews:
         seconds, _ = self._redis.time()
         alive: Any = self._redis.zrangebyscore(JobKeys(job_id).sessions, f"({seconds * 1000}", "+inf")
         return sorted({_node_of(session.decode()) for session in alive})
+
+    def at_work(self, job_id: str) -> dict[str, NodeAtWork]:
+        """The workers of each node that works for a job, as it has said lately. What is older is left out: the node
+        was silent since."""
+        keys = JobKeys(job_id)
+        seconds, micros = self._redis.time()
+        reports: Any = self._redis.hgetall(keys.at_work)
+        oldest = seconds + micros * 1e-6 - _SILENT_S
+        nodes = {}
+        for raw, text in sorted(reports.items()):
+            with suppress(msgspec.DecodeError):
+                report = msgspec.json.decode(text, type=NodeAtWork)
+                if report.at >= oldest:
+                    nodes[raw.decode()] = report
+        return nodes
 
     def ready(self, job_id: str, first: int, count: int) -> list[int]:
         """Up to `count` mini-batches that wait for an agent, in order, from the `first` one on."""

@@ -136,6 +136,11 @@ class JobKeys:
         return self._key("nodes")
 
     @property
+    def at_work(self) -> str:
+        """hash: node → JSON of what the job's workers there do, as the node said last; for people."""
+        return self._key("at_work")
+
+    @property
     def setbacks(self) -> str:
         """hash: kind → how many in a row; `kind:since` → when the first of them was; `mark` → how much was durable at
         the last one (`count_setback`)."""
@@ -156,5 +161,5 @@ class JobKeys:
         return [
             self.job, self.leader, self.ready, self.messages, self.leases, self.twins, self.tries, self.lost,
             self.sessions, self.nodes, self.outcomes, self.events, self.concatenating, self.setbacks,
-            self.given_up,
+            self.given_up, self.at_work,
         ]  # fmt: skip

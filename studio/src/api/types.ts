@@ -284,6 +284,15 @@ export interface DeploymentInput {
   default: string | null;
 }
 
+/** What a worker of a running job does now, as its node has said within the last seconds. */
+export interface DoingNow {
+  doing: "init" | "loading" | "running" | "waiting_for_data" | "idle" | "ending";
+  /** Time when that began, in seconds since the start of the timeline. */
+  since_s: number;
+  /** Several for a worker that runs several mini-batches at once. */
+  tries: RunningTry[];
+}
+
 /** A setting of a job. */
 export interface EffectiveSetting {
   name: string;
@@ -665,6 +674,8 @@ export interface Lane {
   run: number[];
   /** If the window has few enough. */
   spans: TrySpans | null;
+  /** null: the job has ended, or the worker has. */
+  now: DoingNow | null;
 }
 
 /** Paths with more about a job. */
@@ -782,6 +793,21 @@ export interface MiniBatchInputs {
   keys: (string | null)[];
 }
 
+/** A try that a worker has begun and not ended, as its node has said within the last seconds. */
+export interface MiniBatchNow {
+  node: string;
+  process: string;
+  /** Number of the try: 1 is the first one. */
+  number: number;
+  doing: "loading" | "running";
+  /** Time when the worker got it. */
+  started: string;
+  /** Time when `run()` was called; null: its data are being read. */
+  run_started: string | null;
+  /** The logs of its worker that exist: paths below `links.logs`. */
+  logs: string[];
+}
+
 /** Some of a job's mini-batches. A page may hold fewer than asked for, and still not be the last. */
 export interface MiniBatchPage {
   items: MiniBatch[];
@@ -794,6 +820,10 @@ export interface MiniBatchTries {
   status: "done" | "failed" | "running" | "ready";
   /** The node of a mini-batch that is `running`. */
   node: string | null;
+  /** The try that runs now; null: none does, or no worker of that node has begun it. */
+  now: MiniBatchNow | null;
+  /** Median of all tries of the job, to compare with. */
+  median_run_s: number | null;
   tries: MiniBatchTry[];
   /** Share of the existing records that was looked at; 1: all. If less, ask again. */
   read_share: number;
@@ -1229,6 +1259,21 @@ export interface RemovedKind {
   bytes: number;
 }
 
+/** A try that a worker has begun and not ended. */
+export interface RunningTry {
+  mini_batch: number;
+  /** Number of the try: 1 is the first one. */
+  number: number;
+  /** null: not known yet. */
+  items: number | null;
+  /** Time when the worker got it, in seconds since the start of the timeline. */
+  begin_s: number;
+  /** Seconds until `run()` was called; null: its data are being read. */
+  load_s: number | null;
+  /** How many times as long as the median of all tries it has been in `run()`; null: nothing can be said. */
+  times_median: number | null;
+}
+
 /** A schedule, as it is now. */
 export interface Schedule {
   name: string;
@@ -1474,8 +1519,10 @@ export interface Timeline {
   read_share: number;
   /** Time when the first worker began; null: none has. */
   start: string | null;
-  /** Seconds from the start to the end of the last try so far. */
+  /** Seconds from the start to the end of the last try so far; while workers are there, until now. */
   length_s: number;
+  /** Nodes that get code, environment or data now, which all of their workers need. */
+  preparing: string[];
   begin_s: number;
   /** The window. */
   end_s: number;

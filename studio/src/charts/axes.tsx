@@ -48,10 +48,11 @@ export function plotOf(
 }
 
 /** Seconds by which the zone that is chosen is ahead of UTC. */
-const offsetAt = (time: number): number => (zone.value === "UTC" ? 0 : -60 * new Date(time * 1000).getTimezoneOffset());
+export const offsetAt = (time: number): number =>
+  zone.value === "UTC" ? 0 : -60 * new Date(time * 1000).getTimezoneOffset();
 
 /** As exact as labels that are so many seconds apart have to be. */
-function clockFor(step: number): Intl.DateTimeFormat {
+export function clockFor(step: number): Intl.DateTimeFormat {
   const digits = step < 0.01 ? 3 : step < 0.1 ? 2 : 1;
   if (step < 1) return written({ minute: "2-digit", second: "2-digit", fractionalSecondDigits: digits });
   return written({ timeStyle: step % 60 ? "medium" : "short" });

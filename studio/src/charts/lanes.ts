@@ -1,6 +1,6 @@
 // How a timeline is drawn: a lane for each worker, what it did in each stretch of time from left to right.
 
-import type { Lane, Timeline } from "../api/types";
+import type { DoingNow, Lane, RunningTry, Timeline } from "../api/types";
 import type { Colors } from "./colors";
 
 export const LANE = 24;
@@ -29,6 +29,7 @@ export function drawLanes(
     drawPresence(context, colors, lane, window, top);
     if (lane.spans) drawTries(context, colors, lane.spans, window, top);
     drawBuckets(context, colors, timeline, lane, window, top);
+    if (lane.now) drawNow(context, colors, lane.now, timeline, window, top);
     if (index === shown) {
       context.strokeStyle = colors.text;
       context.strokeRect(0.5, top - 1.5, width - 1, BAR + 3);
@@ -96,6 +97,64 @@ function drawBuckets(
     }
     if (lane.init[bucket]) stack(lane.init[bucket]!, colors.init);
   });
+}
+
+/** What hasn't ended yet: in the colour of what it is, open to the right. */
+function drawNow(
+  context: CanvasRenderingContext2D,
+  colors: Colors,
+  { doing, since_s, tries }: DoingNow,
+  timeline: Timeline,
+  { x, width }: Window,
+  top: number,
+): void {
+  const bar = (from: number, to: number, color: string): void => {
+    const [left, right] = [Math.max(0, x(from)), Math.min(width, x(to))];
+    if (right <= left) return;
+    context.fillStyle = color;
+    context.globalAlpha = 0.55;
+    context.fillRect(left, top, Math.max(1, right - left), BAR);
+    context.globalAlpha = 1;
+    context.strokeStyle = color;
+    context.lineWidth = 2;
+    context.setLineDash([4, 3]);
+    context.strokeRect(left + 1, top + 1, Math.max(1, right - left - 2), BAR - 2);
+    context.setLineDash([]);
+    context.lineWidth = 1;
+  };
+  const end = timeline.length_s;
+  if (doing === "init") bar(since_s, end, colors.init);
+  if (doing === "waiting_for_data") bar(since_s, end, colors.load);
+  for (const { begin_s, load_s } of tries) {
+    const loaded = load_s === null ? end : begin_s + load_s;
+    bar(begin_s, loaded, colors.load);
+    bar(loaded, end, colors.running);
+  }
+}
+
+/** What a worker did at a time when it ran no try: the gap has a name. */
+export function gapAt(timeline: Timeline, lane: Lane, seconds: number): string {
+  if (seconds < lane.begin_s) return "no worker here yet";
+  if (seconds > lane.end_s) return "the worker has ended";
+  const { now } = lane;
+  if (now && seconds >= now.since_s && !now.tries.length) return NOW[now.doing];
+  const bucket = Math.floor((seconds - timeline.begin_s) / timeline.bucket_s);
+  if (lane.init[bucket]) return "init()";
+  return "idle: no mini-batch to run";
+}
+
+export const NOW: Record<DoingNow["doing"], string> = {
+  init: "in init()",
+  loading: "reads its data",
+  running: "in run()",
+  waiting_for_data: "waits for data: files are on their way to the node",
+  idle: "idle: no mini-batch to run",
+  ending: "in shutdown()",
+};
+
+/** The mini-batch that runs now in a lane, if it did at that time. */
+export function runningAt(lane: Lane, seconds: number): RunningTry | undefined {
+  return lane.now?.tries.find(({ begin_s }) => seconds >= begin_s);
 }
 
 /** The try at a time in a lane, if tries are drawn one by one. */

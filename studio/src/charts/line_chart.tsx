@@ -109,7 +109,12 @@ function Path({ line, times, plot }: { line: Line; times: number[]; plot: Plot }
     if (value !== null) path += `${isDown ? "L" : "M"}${plot.x(times[index]!).toFixed(1)} ${plot.y(value).toFixed(1)}`;
     isDown = value !== null;
   });
-  const area = `${path}L${plot.x(times.at(-1)!).toFixed(1)} ${plot.bottom}L${plot.x(times[0]!).toFixed(1)} ${plot.bottom}Z`;
+  const [first, last] = [
+    line.values.findIndex((value) => value !== null),
+    line.values.findLastIndex((value) => value !== null),
+  ];
+  const ground = (index: number): string => `${plot.x(times[index] ?? 0).toFixed(1)} ${plot.bottom}`;
+  const area = `${path}L${ground(last)}L${ground(first)}Z`;
   return (
     <g class={line.kind}>
       {line.isFilled && <path class="area" d={area} />}

@@ -41,6 +41,11 @@ class Deliveries:
         """Return how many are still on their way to a report."""
         return len(self.held) - len(self.reports)
 
+    @property
+    def is_waiting_for_data(self) -> bool:
+        """Return whether mini-batches can't be handed out yet because their files are on their way to this node."""
+        return False
+
     def unassigned(self) -> list[str]:
         """The tokens of those that no worker has been given."""
         return [assignment.delivery.token for assignment in self.backlog]

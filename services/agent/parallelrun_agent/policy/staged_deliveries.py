@@ -57,6 +57,10 @@ class StagedDeliveries(Deliveries):
         self._files = 1.0
         """In a mini-batch, about."""
 
+    @property
+    def is_waiting_for_data(self) -> bool:
+        return bool(self._staging)
+
     def unassigned(self) -> list[str]:
         return [*self._staging, *super().unassigned()]
 

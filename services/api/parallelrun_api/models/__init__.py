@@ -30,7 +30,14 @@ from parallelrun_api.models.jobs import (
     Progress,
 )
 from parallelrun_api.models.log_lines import LogLine, LogLines
-from parallelrun_api.models.mini_batches import MiniBatch, MiniBatchFailure, MiniBatchPage, MiniBatchTries, MiniBatchTry
+from parallelrun_api.models.mini_batches import (
+    MiniBatch,
+    MiniBatchFailure,
+    MiniBatchNow,
+    MiniBatchPage,
+    MiniBatchTries,
+    MiniBatchTry,
+)
 from parallelrun_api.models.nodes import Finding, Node, NodeCheck, NodeCheckAsked, NodeGpu, NodeList, NodePressure
 from parallelrun_api.models.people import (
     NewToken,
@@ -61,10 +68,12 @@ from parallelrun_api.models.stacks import (
 from parallelrun_api.models.tiles import (
     Compared,
     Comparison,
+    DoingNow,
     Figures,
     KindOfError,
     KindsOfErrors,
     Lane,
+    RunningTry,
     SettingOfTwo,
     SlowTry,
     Throughput,
@@ -90,6 +99,7 @@ __all__ = [
     "DataPreview",
     "Datastore",
     "DatastoreList",
+    "DoingNow",
     "EffectiveSetting",
     "EffectiveSettings",
     "ErrorCount",
@@ -115,6 +125,7 @@ __all__ = [
     "MetricReport",
     "MiniBatch",
     "MiniBatchFailure",
+    "MiniBatchNow",
     "MiniBatchPage",
     "MiniBatchTries",
     "MiniBatchTry",
@@ -147,6 +158,7 @@ __all__ = [
     "RateLimit",
     "RateLimitList",
     "RemovedKind",
+    "RunningTry",
     "Session",
     "SettingOfTwo",
     "SignInCode",

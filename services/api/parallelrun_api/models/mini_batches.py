@@ -72,6 +72,22 @@ class MiniBatchTry(MiniBatch):
     """The logs of its worker that exist: paths below `links.logs`."""
 
 
+class MiniBatchNow(Answer):
+    """A try that a worker has begun and not ended, as its node has said within the last seconds."""
+
+    node: str
+    process: str
+    number: int
+    """Number of the try: 1 is the first one."""
+    doing: Literal["loading", "running"]
+    started: Time
+    """Time when the worker got it."""
+    run_started: Time | None
+    """Time when `run()` was called; null: its data are being read."""
+    logs: list[str] = Field(default=[])
+    """The logs of its worker that exist: paths below `links.logs`."""
+
+
 class MiniBatchTries(Answer):
     """A mini-batch with all of its tries, in the order in which they were recorded."""
 
@@ -79,6 +95,10 @@ class MiniBatchTries(Answer):
     status: Literal["done", "failed", "running", "ready"]
     node: str | None = None
     """The node of a mini-batch that is `running`."""
+    now: MiniBatchNow | None = None
+    """The try that runs now; null: none does, or no worker of that node has begun it."""
+    median_run_s: float | None = None
+    """Median of all tries of the job, to compare with."""
     tries: list[MiniBatchTry]
     read_share: float
     """Share of the existing records that was looked at; 1: all. If less, ask again."""

@@ -61,6 +61,32 @@ class TrySpans(Answer):
     """`failed`: for good; `retried`: another try followed."""
 
 
+class RunningTry(Answer):
+    """A try that a worker has begun and not ended."""
+
+    mini_batch: int
+    number: int
+    """Number of the try: 1 is the first one."""
+    items: int | None
+    """null: not known yet."""
+    begin_s: float
+    """Time when the worker got it, in seconds since the start of the timeline."""
+    load_s: float | None
+    """Seconds until `run()` was called; null: its data are being read."""
+    times_median: float | None
+    """How many times as long as the median of all tries it has been in `run()`; null: nothing can be said."""
+
+
+class DoingNow(Answer):
+    """What a worker of a running job does now, as its node has said within the last seconds."""
+
+    doing: Literal["init", "loading", "running", "waiting_for_data", "idle", "ending"]
+    since_s: float
+    """Time when that began, in seconds since the start of the timeline."""
+    tries: list[RunningTry] = Field(default=[])
+    """Several for a worker that runs several mini-batches at once."""
+
+
 class Lane(Answer):
     """A worker in time. `init`, `load` and `run` have seconds for each bucket; the rest of it the worker was idle, or
     not there: see `begin_s` and `end_s`."""
@@ -80,6 +106,8 @@ class Lane(Answer):
     """Seconds of each bucket from the end of loading to the result, with what is around `run()`."""
     spans: TrySpans | None = None
     """If the window has few enough."""
+    now: DoingNow | None = None
+    """null: the job has ended, or the worker has."""
 
 
 class SlowTry(Answer):
@@ -100,7 +128,9 @@ class Timeline(AsRead):
     start: Time | None
     """Time when the first worker began; null: none has."""
     length_s: float
-    """Seconds from the start to the end of the last try so far."""
+    """Seconds from the start to the end of the last try so far; while workers are there, until now."""
+    preparing: list[str] = Field(default=[])
+    """Nodes that get code, environment or data now, which all of their workers need."""
     begin_s: float
     end_s: float
     """The window."""

@@ -13,7 +13,7 @@ from parallelrun_api.models import MiniBatchPage, MiniBatchTries
 from parallelrun_api.models.mini_batches import MiniBatchInputs
 from parallelrun_api.routes.responses import JobId, problems
 from parallelrun_api.views.mini_batch_inputs import inputs_of
-from parallelrun_api.views.mini_batches import MiniBatchOrder, Order, Page, Status, decided, ready, running
+from parallelrun_api.views.mini_batches import MiniBatchOrder, Order, Page, Status, begun_tries, decided, ready, running
 from parallelrun_core.errors import Conflict, InvalidInput, NotFound
 from parallelrun_core.wire.masking import Mask
 
@@ -104,13 +104,16 @@ def _ordered(context: Context, job_id: str, status: Status | None, part: MiniBat
 
 
 def _tries(context: Context, job_id: str, mini_batch: int) -> str:
-    from parallelrun_api.tries.mini_batches import status_of, tries_of
+    from parallelrun_api.tries.mini_batches import now_of, status_of, tries_of
+    from parallelrun_api.tries.timeline import median_run_s
 
     folder = context.jobs.folder(job_id)
     _check_has_mini_batches(folder.record())
     job = context.jobs.get(job_id)
     history = context.histories.of(folder)
-    running_tries = {} if job.state.is_terminal else context.job_views.running(job_id)
+    is_over = job.state.is_terminal
+    running_tries = {} if is_over else context.job_views.running(job_id)
+    begun = None if is_over else begun_tries(context.job_views.at_work(job_id)).get(mini_batch)
     with history.lock:
         total = max(job.progress.scheduled, history.decided_by.end)
         if mini_batch >= total:
@@ -119,6 +122,8 @@ def _tries(context: Context, job_id: str, mini_batch: int) -> str:
             id=mini_batch,
             status=status_of(history, mini_batch) or ("running" if mini_batch in running_tries else "ready"),
             node=running_tries.get(mini_batch),
+            now=begun and now_of(history, begun),
+            median_run_s=median_run_s(history),
             tries=tries_of(history, mini_batch),
             read_share=history.read_share,
         ).model_dump_json()

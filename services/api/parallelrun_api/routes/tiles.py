@@ -89,15 +89,19 @@ async def show_timeline(
     page_token: PageToken = "",
 ) -> Response:
     """A lane for each worker: in each bucket of time, the seconds that it was in `init()`, loading and running; each
-    try by itself if there are few; and the slowest tries of the window."""
+    try by itself if there are few; what each worker of a running job does now; and the slowest tries of the window."""
     skip = decode_numbers(page_token, _LANES, 1)[0] if page_token else 0
 
     def answer() -> Timeline:
-        from parallelrun_api.tries.timeline import TimeWindow, timeline
+        from parallelrun_api.tries.timeline import NOBODY, LiveWorkers, TimeWindow, timeline
 
-        _, history = _looked_at(context, job_id)
+        job, history = _looked_at(context, job_id)
+        live = NOBODY
+        if not job.state.is_terminal:
+            live = LiveWorkers(nodes=context.job_views.at_work(job_id), now=time.time())
+        window = TimeWindow(begin_s=begin_s, end_s=end_s, buckets=buckets, skip=skip, lanes=limit)
         with history.lock:
-            view = timeline(history, TimeWindow(begin_s=begin_s, end_s=end_s, buckets=buckets, skip=skip, lanes=limit))
+            view = timeline(history, window, live)
         more = skip + limit < view.lanes_total
         return view.model_copy(update={"next_page_token": encode_token(_LANES, skip + limit) if more else None})
 

@@ -8,12 +8,13 @@ import msgspec
 import numpy as np
 
 from parallelrun_api.http.paging import decode_numbers, encode_token
-from parallelrun_api.models import MiniBatch, MiniBatchPage, MiniBatchTry
+from parallelrun_api.models import MiniBatch, MiniBatchNow, MiniBatchPage, MiniBatchTry
 from parallelrun_api.tries.followed_log import read_record
 from parallelrun_api.tries.history import History, RecordPosition
 from parallelrun_api.tries.summary import DONE, FAILED, LOST, RETRIED
 from parallelrun_api.tries.timeline import clock_of
-from parallelrun_api.views.mini_batches import MiniBatchOrder, Page, mini_batch_of
+from parallelrun_api.views.mini_batches import BegunTry, MiniBatchOrder, Page, mini_batch_of
+from parallelrun_api.views.shown import rfc3339
 from parallelrun_core.layout import Logs
 from parallelrun_core.wire.masking import Mask
 from parallelrun_core.wire.outcome import Outcome, decode_list, encode_list
@@ -104,10 +105,23 @@ def tries_of(history: History, number: int) -> list[MiniBatchTry]:
                 outcome=_OUTCOMES[int(history.tries["status"][row])],
                 generation=outcome.generation,
                 begin_s=round(begin - start, 6) if begin and history.tries["is_own"][row] else None,
-                logs=_logs(history, outcome),
+                logs=_logs(history, outcome.node, outcome.process),
             )
         )
     return items
+
+
+def now_of(history: History, begun: BegunTry) -> MiniBatchNow:
+    """What is shown of a try that is under way."""
+    return MiniBatchNow(
+        node=begun.node,
+        process=begun.process,
+        number=begun.at.number,
+        doing="running" if begun.at.loaded else "loading",
+        started=rfc3339(begun.at.began),
+        run_started=rfc3339(begun.at.loaded) if begun.at.loaded else None,
+        logs=_logs(history, begun.node, begun.process),
+    )
 
 
 class _Records:
@@ -135,11 +149,10 @@ class _Records:
         return decode_list(encode_list([bytes(self._read[place][nth])]))[0]
 
 
-def _logs(history: History, outcome: Outcome) -> list[str]:
+def _logs(history: History, node: str, process: str) -> list[str]:
     """The logs of the worker of a try that are there."""
-    if not outcome.process:
+    if not process:
         return []
-    node, process = outcome.node, outcome.process
     logs = Logs(history.folder.logs)
     paths = (
         logs.user / "error" / node / f"{process}.txt",

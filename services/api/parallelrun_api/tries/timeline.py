@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
 
-from parallelrun_api.models import Lane, SlowTry, Timeline, TrySpans
+from parallelrun_api.models import DoingNow, Lane, RunningTry, SlowTry, Timeline, TrySpans
 from parallelrun_api.tries.history import RecordedWorker
 from parallelrun_api.tries.intervals import seconds_in_buckets
 from parallelrun_api.tries.shown import number
@@ -15,8 +15,11 @@ from parallelrun_api.tries.summary import DONE, FAILED, RETRIED, SLOWEST
 from parallelrun_api.views.shown import rfc3339
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from parallelrun_api.tries.columns import Array
     from parallelrun_api.tries.history import History
+    from parallelrun_core.wire.at_work import NodeAtWork, WorkerAtWork
 
 _MOST_SPANS: Final = 2000
 """Tries that are shown one by one, of all lanes of a page."""
@@ -28,6 +31,9 @@ _OUTCOMES: Final[dict[int, Literal["completed", "failed", "retried"]]] = {
     FAILED: "failed",
     RETRIED: "retried",
 }
+
+Lives = dict[RecordedWorker, tuple[float, float]]
+"""When each worker began its first `init()` or try for the job, and ended its last one: seconds since the epoch."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,12 +60,15 @@ class TimeWindow:
 
 def clock_of(history: History) -> JobClock:
     """The first begin and the last end of anything that a worker did for the job."""
-    lives = lives_of(history).values()
-    start = min((begin for begin, _ in lives), default=None)
-    return JobClock(start=start, length_s=max(end for _, end in lives) - start if start is not None else 0.0)
+    return _clock(lives_of(history))
 
 
-def lives_of(history: History) -> dict[RecordedWorker, tuple[float, float]]:
+def _clock(lives: Lives) -> JobClock:
+    start = min((begin for begin, _ in lives.values()), default=None)
+    return JobClock(start=start, length_s=max(end for _, end in lives.values()) - start if start is not None else 0.0)
+
+
+def lives_of(history: History) -> Lives:
     """Return when each worker began its first `init()` or try for the job, and ended its last one: seconds since the
     epoch."""
     lives_by_lane = history.summary.lives
@@ -75,9 +84,37 @@ def lives_of(history: History) -> dict[RecordedWorker, tuple[float, float]]:
     return lives
 
 
-def timeline(history: History, window: TimeWindow) -> Timeline:
+@dataclass(frozen=True, kw_only=True)
+class LiveWorkers:
+    """The workers of a running job as they are now."""
+
+    nodes: Mapping[str, NodeAtWork]
+    now: float
+    """Seconds since the epoch."""
+
+    def workers(self) -> dict[RecordedWorker, WorkerAtWork]:
+        """Return the workers of all nodes."""
+        return {
+            RecordedWorker(node, each.process): each for node, report in self.nodes.items() for each in report.workers
+        }
+
+    def lives(self, recorded: Lives) -> Lives:
+        """Return these lives, with those of present workers until now."""
+        lives = dict(recorded)
+        for worker, each in self.workers().items():
+            begin = min([each.since, *(attempt.began for attempt in each.tries)])
+            lives[worker] = min(begin, lives.get(worker, (begin, 0.0))[0]), self.now
+        return lives
+
+
+NOBODY: Final = LiveWorkers(nodes={}, now=0.0)
+"""Of a job that has ended."""
+
+
+def timeline(history: History, window: TimeWindow, live: LiveWorkers = NOBODY) -> Timeline:
     """The lanes of a page, in a window of time."""
-    clock, lives = clock_of(history), lives_of(history)
+    lives = live.lives(lives_of(history))
+    clock = _clock(lives)
     begin_s = max(0.0, min(window.begin_s, clock.length_s))
     end_s = clock.length_s if window.end_s is None else max(begin_s, min(window.end_s, clock.length_s))
     end_s = max(end_s, begin_s + 1e-3)
@@ -90,7 +127,8 @@ def timeline(history: History, window: TimeWindow) -> Timeline:
         end_s=end_s,
         bucket_s=(end_s - begin_s) / window.buckets,
         resolution_s=view.resolution_s,
-        lanes=view.lanes(workers[window.skip : window.skip + window.lanes], lives),
+        lanes=view.lanes(workers[window.skip : window.skip + window.lanes], lives, live),
+        preparing=[node for node, report in live.nodes.items() if report.is_preparing],
         lanes_total=len(workers),
         slowest=view.slowest(),
         median_run_s=view.median_run_s,
@@ -121,8 +159,9 @@ class _View:
         chosen: Array = rows[is_there]
         return chosen
 
-    def lanes(self, workers: list[RecordedWorker], lives: dict[RecordedWorker, tuple[float, float]]) -> list[Lane]:
+    def lanes(self, workers: list[RecordedWorker], lives: Lives, live: LiveWorkers) -> list[Lane]:
         """These workers."""
+        present = live.workers()
         busy, load, tries, failed = self._of_rows(workers) if self._is_exact else self._of_cells(workers)
         init = self._of_phases({worker: at for at, worker in enumerate(workers)})
         spans = self._spans(workers) if len(self._rows) <= _MOST_SPANS and self._is_exact else {}
@@ -138,9 +177,29 @@ class _View:
                 load=_rounded(load[at]),
                 run=_rounded(np.maximum(0, busy[at] - load[at])),
                 spans=spans.get(worker),
+                now=self._now(present[worker], live.now) if worker in present else None,
             )
             for at, worker in enumerate(workers)
         ]
+
+    def _now(self, worker: WorkerAtWork, now: float) -> DoingNow:
+        return DoingNow(
+            doing=worker.doing,
+            since_s=round(worker.since - self._start, 3),
+            tries=[
+                RunningTry(
+                    mini_batch=each.mini_batch,
+                    number=each.number,
+                    items=each.items or None,
+                    begin_s=round(each.began - self._start, 3),
+                    load_s=round(each.loaded - each.began, 3) if each.loaded else None,
+                    times_median=round((now - each.loaded) / self.median_run_s, 1)
+                    if each.loaded and self.median_run_s
+                    else None,
+                )
+                for each in worker.tries
+            ],
+        )
 
     def slowest(self) -> list[SlowTry]:
         """The slowest tries of the window."""

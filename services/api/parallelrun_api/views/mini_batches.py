@@ -17,9 +17,11 @@ from parallelrun_core.wire.masking import Mask
 from parallelrun_core.wire.outcome import Outcome, decode_list
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
     from parallelrun_core.store.job_views import JobViews
+    from parallelrun_core.wire.at_work import NodeAtWork, RunningTry
 
 Status = Literal["done", "failed", "running", "ready"]
 Order = Literal["decided", "id", "slowest"]
@@ -104,11 +106,44 @@ def _pass_over(_: Damage) -> None:
 def running(views: JobViews, job_id: str, page: Page) -> MiniBatchPage:
     """Mini-batches that an agent holds, by id."""
     after = decode_numbers(page.token, "running", 1)[0] if page.token else -1
-    nodes = views.running(job_id)
+    nodes, begun = views.running(job_id), begun_tries(views.at_work(job_id))
     ids = sorted(mini_batch for mini_batch in nodes if mini_batch > after)
-    items = [MiniBatch(id=each, status="running", node=nodes[each]) for each in ids[: page.limit]]
+    items = [_running(each, nodes[each], begun.get(each)) for each in ids[: page.limit]]
     return MiniBatchPage(
         items=items, next_page_token=encode_token("running", items[-1].id) if len(ids) > page.limit else None
+    )
+
+
+class BegunTry(NamedTuple):
+    """A try that a worker has begun."""
+
+    node: str
+    process: str
+    at: RunningTry
+
+
+def begun_tries(at_work: Mapping[str, NodeAtWork]) -> dict[int, BegunTry]:
+    """Return the tries that are under way, by their mini-batches; of several, the one that began last."""
+    begun = [
+        BegunTry(node, worker.process, each)
+        for node, report in at_work.items()
+        for worker in report.workers
+        for each in worker.tries
+    ]
+    return {each.at.mini_batch: each for each in sorted(begun, key=lambda each: each.at.began)}
+
+
+def _running(mini_batch: int, node: str, begun: BegunTry | None) -> MiniBatch:
+    if begun is None:
+        return MiniBatch(id=mini_batch, status="running", node=node)
+    return MiniBatch(
+        id=mini_batch,
+        status="running",
+        node=begun.node,
+        process=begun.process,
+        tries=begun.at.number,
+        items=begun.at.items or None,
+        started=rfc3339(begun.at.began),
     )
 
 

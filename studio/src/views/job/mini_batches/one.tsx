@@ -14,6 +14,7 @@ import { bytes, count, counted } from "../../../words/numbers";
 import { duration, moment } from "../../../words/times";
 import { linkToLog } from "../links";
 import { Inputs } from "./inputs";
+import { OneNow } from "./one_now";
 
 export function OneMiniBatch({ job, id, revision }: { job: Job; id: number; revision: number }): JSX.Element {
   const path = jobPath(job.id, `/mini-batches/${id}`);
@@ -35,10 +36,11 @@ export function OneMiniBatch({ job, id, revision }: { job: Job; id: number; revi
         }
       >
         <Shown of={loaded}>
-          {({ tries, node }) => (
+          {({ tries, node, now, median_run_s }) => (
             <>
               <Inputs job={job.id} id={id} />
-              {node && <p>It is with node {node} now.</p>}
+              {now && <OneNow job={job} of={now} median={median_run_s} />}
+              {node && !now && <p>Node {node} holds it, and no worker there has begun it.</p>}
               {!tries.length && !node && <Empty>It has not been tried yet.</Empty>}
               <ol class="tries">
                 {tries.map((each, index) => (
@@ -59,7 +61,7 @@ function OneTry({ job, of, number }: { job: Job; of: MiniBatchTry; number: numbe
   return (
     <li>
       <p class="heading">
-        <b>MiniBatchTry {number}</b>
+        <b>Try {number}</b>
         <State state={OUTCOMES[of.outcome]} />
         {of.outcome === "retried" && <span class="sub">another try followed</span>}
         {of.outcome === "lost" && <span class="sub">the disk has lost its rows; it was made again</span>}

@@ -6,10 +6,11 @@ import { useEvery } from "../../../api/every";
 import { getJson, send, type Problem } from "../../../api/http";
 import { useLoaded } from "../../../api/loaded";
 import { jobPath } from "../../../api/paths";
-import type { Job, NodeStacks, ThreadStack } from "../../../api/types";
+import type { Job, NodeStacks } from "../../../api/types";
 import { Card } from "../../../parts/card";
 import { Copy } from "../../../parts/copy";
 import { moment } from "../../../words/times";
+import { textOf } from "../stack_text";
 
 const DOING = {
   waits_for_work: "waits for work",
@@ -74,12 +75,5 @@ export function Stacks({ job }: { job: Job }): JSX.Element {
         </section>
       ))}
     </Card>
-  );
-}
-
-function textOf({ is_main, name, frames }: ThreadStack): string {
-  const lines = frames.map(({ file, line, function: called }) => `  ${called}  ${file}${line ? `:${line}` : ""}`);
-  return [is_main ? "main thread" : `thread ${name}`, ...(lines.length ? lines : ["  outside of the script"])].join(
-    "\n",
   );
 }

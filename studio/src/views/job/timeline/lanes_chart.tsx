@@ -2,15 +2,16 @@
 
 import type { JSX } from "preact";
 import { useRef, useState } from "preact/hooks";
-import type { Job, Lane, Timeline } from "../../../api/types";
+import type { Job, Lane, RunningTry, Timeline } from "../../../api/types";
 import { useCanvas } from "../../../charts/canvas";
-import { drawLanes, LANE, tryAt, windowOf } from "../../../charts/lanes";
+import { clockFor, offsetAt } from "../../../charts/axes";
+import { drawLanes, gapAt, LANE, NOW, runningAt, tryAt, windowOf } from "../../../charts/lanes";
 import { timeTicks } from "../../../charts/scale";
 import { Twin } from "../../../charts/twin";
 import { useWidth } from "../../../charts/width";
 import { go } from "../../../shell/router";
 import { count, percent } from "../../../words/numbers";
-import { duration } from "../../../words/times";
+import { clock, duration, zoneName } from "../../../words/times";
 import { linkToMiniBatch } from "../links";
 
 interface Props {
@@ -26,10 +27,15 @@ interface Point {
 
 export function Lanes({ job, timeline, zoom }: Props): JSX.Element {
   const numbers = ["Tries", "Failed", "init()", "Loading", "Running", "Busy"];
+  const isLive = timeline.lanes.some(({ now }) => now);
   return (
     <Twin
       caption="Workers"
-      columns={[{ name: "Worker" }, ...numbers.map((name) => ({ name, isNumber: true }))]}
+      columns={[
+        { name: "Worker" },
+        ...numbers.map((name) => ({ name, isNumber: true })),
+        ...(isLive ? [{ name: "Now" }] : []),
+      ]}
       rows={() =>
         timeline.lanes.map((lane) => {
           const [init, load, run] = [lane.init, lane.load, lane.run].map((values) =>
@@ -45,6 +51,7 @@ export function Lanes({ job, timeline, zoom }: Props): JSX.Element {
             duration(load),
             duration(run),
             busy,
+            ...(isLive ? [lane.now ? NOW[lane.now.doing] : "–"] : []),
           ];
         })
       }
@@ -52,8 +59,9 @@ export function Lanes({ job, timeline, zoom }: Props): JSX.Element {
       <Chart job={job} timeline={timeline} zoom={zoom} />
       <ul class="key">
         <li class="init">init()</li>
-        <li class="load">loading</li>
-        <li class="done">running</li>
+        <li class="load">waiting for data</li>
+        <li class="done">run() has ended</li>
+        {isLive && <li class="running">in run() now (dashed)</li>}
         <li class="failed">failed (half as high)</li>
         <li class="waiting">idle</li>
       </ul>
@@ -62,6 +70,9 @@ export function Lanes({ job, timeline, zoom }: Props): JSX.Element {
 }
 
 const nameOf = (lane: Lane): string => `${lane.node}/${lane.process}`;
+
+/** Workers of a node differ in their last digits, which stay in sight on a phone. */
+const shortNameOf = ({ node, process }: Lane): string => `${node} #${process.replace(/^\D+0*(?=\d)/, "")}`;
 
 function Chart({ job, timeline, zoom }: Props): JSX.Element {
   const box = useRef<HTMLDivElement>(null);
@@ -123,7 +134,8 @@ function Chart({ job, timeline, zoom }: Props): JSX.Element {
     }
     const own = timeline.lanes[lane]!;
     const index = tryAt(own, seconds);
-    if (index !== undefined) go(linkToMiniBatch(job.id, own.spans!.mini_batch[index]!));
+    const id = index === undefined ? runningAt(own, seconds)?.mini_batch : own.spans!.mini_batch[index]!;
+    if (id !== undefined) go(linkToMiniBatch(job.id, id));
   };
 
   return (
@@ -131,7 +143,7 @@ function Chart({ job, timeline, zoom }: Props): JSX.Element {
       <ul class="lane-names" aria-hidden="true">
         {timeline.lanes.map((lane) => (
           <li key={nameOf(lane)} title={nameOf(lane)}>
-            {nameOf(lane)}
+            {shortNameOf(lane)}
           </li>
         ))}
       </ul>
@@ -181,30 +193,59 @@ function Selection({
 }
 
 /** No label is cut off at the end. */
-const LABEL = 44;
+const LABEL = 64;
 
+/** Times of day; the first one says the zone. */
 function Ticks({ timeline, width }: { timeline: Timeline; width: number }): JSX.Element {
   const { x } = windowOf(timeline, width);
+  const start = startOf(timeline);
+  const times = timeTicks(
+    start + timeline.begin_s,
+    start + timeline.end_s,
+    Math.max(2, Math.floor(width / 110)),
+    offsetAt(start),
+  );
+  const format = clockFor((times[1] ?? times[0] ?? 0) - (times[0] ?? 0) || 1);
   return (
     <div class="ticks" aria-hidden="true">
-      {timeTicks(timeline.begin_s, timeline.end_s, Math.floor(width / 90))
-        .filter((time) => x(time) < width - LABEL)
-        .map((time) => (
-          <span key={time} style={{ left: `${x(time)}px` }}>
-            {time < 1e-6 ? "0" : duration(time)}
+      {times
+        .filter((time) => x(time - start) < width - LABEL)
+        .map((time, index) => (
+          <span key={time} style={{ left: `${x(time - start)}px` }}>
+            {format.format(time * 1000)}
+            {index === 0 && ` ${zoneName()}`}
           </span>
         ))}
     </div>
   );
 }
 
+const startOf = (timeline: Timeline): number => (timeline.start ? Date.parse(timeline.start) / 1000 : 0);
+
 function told(timeline: Timeline, { lane, seconds }: Point): string {
   const own = timeline.lanes[lane];
   if (!own) return "";
-  const whole = `${nameOf(own)}: ${count(own.tries)} tries${own.failed_tries ? `, ${count(own.failed_tries)} failed` : ""}`;
-  const index = Number.isNaN(seconds) ? undefined : tryAt(own, seconds);
-  if (index === undefined || !own.spans) return whole;
-  const { mini_batch, outcome, run_s, load_s } = own.spans;
-  const loading = load_s[index]! > 0 ? `, loaded ${duration(load_s[index]!)}` : "";
-  return `${nameOf(own)}: mini-batch ${count(mini_batch[index]!)} ${outcome[index] === "completed" ? "completed" : "failed"}, ran ${duration(run_s[index]!)}${loading}, at ${duration(seconds)}`;
+  const doing = own.now ? `, now ${NOW[own.now.doing]}` : "";
+  if (Number.isNaN(seconds))
+    return `${nameOf(own)}: ${count(own.tries)} tries${own.failed_tries ? `, ${count(own.failed_tries)} failed` : ""}${doing}`;
+  const where = `${nameOf(own)} at ${clock((startOf(timeline) + seconds) * 1000)}`;
+  const index = tryAt(own, seconds);
+  if (index !== undefined && own.spans) {
+    const { mini_batch, outcome, run_s, load_s } = own.spans;
+    const loading = load_s[index]! > 0 ? `, waited ${duration(load_s[index]!)} for its data` : "";
+    return `${where}: mini-batch ${count(mini_batch[index]!)} ${outcome[index] === "completed" ? "completed" : "failed"}, ran ${duration(run_s[index]!)}${loading}`;
+  }
+  const running = runningAt(own, seconds);
+  if (running) return `${where}: ${runningTold(running, timeline.length_s)}`;
+  if (!own.spans && seconds <= own.end_s && seconds >= own.begin_s)
+    return `${where}: ${count(own.tries)} tries in this window; look closer to see each`;
+  return `${where}: ${gapAt(timeline, own, seconds)}`;
+}
+
+/** A try that has not ended, in words. */
+export function runningTold({ mini_batch, begin_s, load_s, times_median }: RunningTry, now: number): string {
+  const name = `mini-batch ${count(mini_batch)}`;
+  if (load_s === null) return `${name} has waited ${duration(now - begin_s)} for its data`;
+  const slow = times_median !== null && times_median >= 3 ? `, ${times_median.toFixed(1)} times the median` : "";
+  return `${name} has been in run() for ${duration(Math.max(0, now - begin_s - load_s))}${slow}`;
 }

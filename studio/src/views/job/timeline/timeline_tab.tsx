@@ -2,10 +2,12 @@
 
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
+import { useEvery } from "../../../api/every";
 import { getJson } from "../../../api/http";
 import { usePicture } from "../../../api/loaded";
+import { isOver } from "../../../api/live";
 import { jobPath } from "../../../api/paths";
-import type { Timeline } from "../../../api/types";
+import type { Job, Timeline } from "../../../api/types";
 import { Card } from "../../../parts/card";
 import { Empty, Shown } from "../../../parts/notice";
 import { ask, place } from "../../../shell/router";
@@ -13,20 +15,24 @@ import { count } from "../../../words/numbers";
 import { duration } from "../../../words/times";
 import type { TabProps } from "../tab_props";
 import { Lanes } from "./lanes_chart";
+import { RunningNow } from "./running_now";
 import { Slowest } from "./slowest";
 
 const LANES = 40;
 const BUCKETS = 400;
+/** Of a job whose mini-batches take long nothing is heard, and its workers are at work all the same. */
+const EVERY_MS = 1500;
 
 export function TimelineTab({ job, live }: TabProps): JSX.Element {
   const { query } = place.value;
   const [begin, end] = [seconds(query.get("from")), seconds(query.get("to"))];
   const [lanes, setLanes] = useState(LANES);
+  const round = useEvery(EVERY_MS);
   const path = jobPath(job.id, "/timeline", { begin_s: begin, end_s: end, buckets: BUCKETS, limit: lanes });
   const loaded = usePicture(
     job.id,
     (signal) => getJson<Timeline>(path, signal),
-    live.revision.value,
+    isOver(job) ? live.revision.value : round,
     `${path} ${job.state}`,
   );
   const zoom = (from: number | undefined, to: number | undefined): void =>
@@ -38,6 +44,7 @@ export function TimelineTab({ job, live }: TabProps): JSX.Element {
         {(timeline) =>
           timeline.lanes.length ? (
             <>
+              <RunningNow job={job} timeline={timeline} />
               <Card
                 title="Workers in time"
                 aside={
@@ -56,12 +63,17 @@ export function TimelineTab({ job, live }: TabProps): JSX.Element {
               <Slowest job={job} timeline={timeline} />
             </>
           ) : (
-            <Empty>No worker has begun yet.</Empty>
+            <Empty>{nobodyYet(job, timeline)}</Empty>
           )
         }
       </Shown>
     </div>
   );
+}
+
+function nobodyYet(job: Job, { preparing }: Timeline): string {
+  if (preparing.length) return `${preparing.join(", ")} prepare: code, environment or data that all workers need.`;
+  return isOver(job) ? "No worker has begun." : "No worker has begun yet: the job waits for one.";
 }
 
 function WindowControls({

@@ -1,0 +1,47 @@
+"""Workers of a node as they are now: which mini-batches they run, and why they run none. It is for those who watch a
+job; nothing is decided by it."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+Doing = Literal["init", "loading", "running", "waiting_for_data", "idle", "ending"]
+"""Step of a worker's life: `init()`, reading the data of a mini-batch, `run()`, waiting for files that are on their way
+to the node, without anything to do, `shutdown()` and exit."""
+
+
+class RunningTry(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """A try that a worker has begun and not ended."""
+
+    mini_batch: int
+    number: int
+    """Number of the try: 1 is the first one."""
+    items: int
+    """0: not known yet."""
+    began: float
+    """Seconds since the epoch on the node's clock, as all times here."""
+    loaded: float = 0.0
+    """Time when `run()` was called; 0: its data are being read."""
+
+
+class WorkerAtWork(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """A worker process."""
+
+    process: str
+    doing: Doing
+    since: float
+    """Time when that began."""
+    tries: list[RunningTry] = []
+    """Several for a worker that runs several mini-batches at once."""
+
+
+class NodeAtWork(msgspec.Struct, kw_only=True, frozen=True):
+    """All workers of a job on one node."""
+
+    at: float
+    """Time when this was said."""
+    is_preparing: bool = False
+    """Code, environment or data that all workers need are not here yet."""
+    workers: list[WorkerAtWork] = []
