@@ -69,13 +69,21 @@ def may_be_inexact(column: Any) -> bool:
     too large for one.
     """
     import pyarrow as pa
+
+    return pa.types.is_floating(column.type) and not all(map(_are_below_2_to_53, column.chunks))
+
+
+def _are_below_2_to_53(chunk: Any) -> bool:
+    """Return whether all numbers of a chunk are, and their negatives; NaN and null count as such."""
     import pyarrow.compute as pc
 
-    if not pa.types.is_floating(column.type):
-        return False
-    extremes = pc.min_max(column).as_py()
+    if not chunk.null_count and len(chunk):  # NumPy needs a quarter of the time
+        numbers = chunk.to_numpy()
+        if numbers.min() > -EXACT_IN_FLOAT and numbers.max() < EXACT_IN_FLOAT:  # not of NaN
+            return True
+    extremes = pc.min_max(chunk).as_py()
     low, high = extremes["min"], extremes["max"]
-    return low is not None and not -EXACT_IN_FLOAT < low <= high < EXACT_IN_FLOAT
+    return low is None or -EXACT_IN_FLOAT < low <= high < EXACT_IN_FLOAT
 
 
 def converted(column: Any, kind: Kind, values: ColumnValues | None = None) -> Any:
@@ -196,12 +204,12 @@ def _may_begin_oddly(texts: Any) -> bool:
 
     for chunk in texts.chunks:
         _, offsets, data = chunk.buffers()
-        if data is None or not len(data):
+        at = np.frombuffer(offsets, dtype=np.int32)[chunk.offset : chunk.offset + len(chunk) + 1]
+        if data is None or at[-1] - at[0] <= len(chunk) - chunk.null_count:  # each is one digit
             continue
         text = np.frombuffer(data, dtype=np.uint8)
-        at = np.frombuffer(offsets, dtype=np.int32)[chunk.offset : chunk.offset + len(chunk) + 1]
         begin = at[:-1]
-        low = np.flatnonzero(text[np.minimum(begin, len(text) - 1)] <= _ZERO)
+        low = np.flatnonzero(text.take(begin, mode="clip") <= _ZERO)
         low = low[at[low + 1] - begin[low] > 1]
         second = text[begin[low] + 1]
         if np.any((text[begin[low]] != _MINUS) | (second <= _ZERO) | (second > _NINE)):
