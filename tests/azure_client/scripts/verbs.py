@@ -29,7 +29,10 @@ assert latest.version == ml_client.components.get("count_files", label="latest")
 assert "azureml_anonymous" not in [each.name for each in ml_client.components.list()]
 assert "CliV2AnonymousEnvironment" not in [each.name for each in ml_client.environments.list()]
 
-first = load_job("hello_world_output.yml", params_override=[{"tags": {"color": "green"}}])
+# In the default datastore: where the processes of each job are a user of their own, its folder is for it alone.
+kept = {"type": "uri_folder", "path": "azureml://datastores/workspaceblobstore/paths/kept/${{name}}"}
+overrides = [{"tags": {"color": "green"}}, {"outputs": {"counts": kept}}]
+first = load_job("hello_world_output.yml", params_override=overrides)
 first = ml_client.jobs.create_or_update(first)
 ml_client.jobs.stream(first.name)
 model = Model(name="counted", path=f"azureml://jobs/{first.name}/outputs/counts", type="custom_model")
