@@ -12,7 +12,7 @@ import msgspec
 from httpx_sse import EventSource
 
 from parallelrun.errors import ApiError, ConnectionFailed
-from parallelrun.models import Job
+from parallelrun.models import Job, Waiting
 from parallelrun.resource import as_model
 from parallelrun.retry import PATIENCE_S, RetryDeadline
 from parallelrun.transport import Transport
@@ -27,7 +27,7 @@ class Event(msgspec.Struct, kw_only=True, frozen=True):
     """An event of a job."""
 
     event: str
-    """snapshot, state, progress, error, size or end; of a pipeline step and steps, too."""
+    """snapshot, state, progress, waiting, error, size or end; of a pipeline step and steps, too."""
     data: dict[str, Any]
     id: str = ""
     """Its place in the job's history; empty for events that aren't part of that."""
@@ -35,6 +35,10 @@ class Event(msgspec.Struct, kw_only=True, frozen=True):
     def job(self) -> Job:
         """The job that a `snapshot` or `end` carries. Raises ConnectionFailed: it carries none."""
         return as_model(self.data, Job)
+
+    def waiting(self) -> Waiting | None:
+        """The thing that the job waits for, of a `waiting`; None: nothing. Raises ConnectionFailed: it has none."""
+        return as_model(self.data, Waiting) if self.data else None
 
     def progress(self) -> Progress:
         """The counts that a `progress` carries. Raises ConnectionFailed: it carries none."""

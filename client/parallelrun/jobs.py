@@ -16,8 +16,8 @@ import msgspec
 from parallelrun.assets import Assets
 from parallelrun.errors import ApiError, ConnectionFailed, JobCanceled, JobFailed, TimedOut
 from parallelrun.events import Event, follow_events
-from parallelrun.models import Job, Metric, MiniBatch, Step
-from parallelrun.profiles import Profile
+from parallelrun.job_insight import JobInsight
+from parallelrun.models import Job, Step
 from parallelrun.resource import as_model, job_path, pages
 from parallelrun.retry import patiently
 from parallelrun.sending import (
@@ -28,12 +28,9 @@ from parallelrun.sending import (
     with_contexts_sent,
     without_its_code,
 )
-from parallelrun.transport import Transport
-from parallelrun_core.adviser.advice import Advice, Curve
 
 if TYPE_CHECKING:
     from parallelrun.spec_file import Document
-    from parallelrun.stacks import Stacks
     from parallelrun_core.spec import JobSpec, PipelineSpec
 
 _LONG_POLL_S: Final = 20.0
@@ -43,12 +40,8 @@ _NO_VERSION: Final = 2**53 - 1
 _PAGE: Final = 200
 
 
-class Jobs:
+class Jobs(JobInsight):
     """The jobs of a server."""
-
-    def __init__(self, transport: Transport, *, sleep: Callable[[float], None] = time.sleep) -> None:
-        self._transport = transport
-        self._sleep = sleep
 
     def create(
         self,
@@ -136,74 +129,6 @@ class Jobs:
     def steps(self, job_id: str) -> dict[str, Step]:
         """The steps of a pipeline by name, in an order in which they can run; none if the job is no pipeline."""
         return {step.name: step for step in self.get(job_id).steps}
-
-    def mini_batches(self, job_id: str, *, status: str | None = None) -> Iterator[MiniBatch]:
-        """The mini-batches of a job; pages are fetched as they are needed."""
-        params = {"limit": str(_PAGE)}
-        if status:
-            params["status"] = status
-        return pages(self._transport, job_path(job_id, "mini-batches"), MiniBatch, params)
-
-    def metrics(self, job_id: str) -> Iterator[Metric]:
-        """Return what the entry script has logged as metrics so far, by name."""
-        return pages(self._transport, job_path(job_id, "metrics"), Metric)
-
-    def advice(self, job_id: str, *, min_saving_s: float = 60) -> Advice:
-        """Return what would make a job faster, cheaper or safer, and what to change; also of a job that runs.
-
-        Args:
-            min_saving_s: leave out what saves less time than this.
-
-        Raises:
-            Conflict: it is a pipeline.
-        """
-        params = {"min_saving_s": f"{min_saving_s:g}"}
-        answer = self._transport.request("GET", job_path(job_id, "advice"), idempotent=True, params=params)
-        return as_model(answer, Advice)
-
-    def what_if(self, job_id: str, settings: str, *, price: float | None = None) -> Curve:
-        """Return how long a job would have taken with other settings, computed from what was measured.
-
-        Args:
-            settings: such as `nodes=1..64`, `processes=2,4,8` or `mini_batch_size=10..1000`.
-            price: of a node for an hour, in any currency.
-
-        Raises:
-            Conflict: no mini-batch has been tried yet, or it is a pipeline.
-        """
-        params = {"what_if": settings} | ({} if price is None else {"price": f"{price:g}"})
-        answer = self._transport.request("GET", job_path(job_id, "advice", "what-if"), idempotent=True, params=params)
-        return as_model(answer, Curve)
-
-    def profile(
-        self, job_id: str, *, node: str = "", process: str = "", sort: str = "cumulative", limit: int = 100
-    ) -> Profile:
-        """The functions in which the workers of a job with a `profiling_module` have spent their time.
-
-        Args:
-            node, process: only those of this node, or workers of this name; empty: all of them.
-            sort: what comes first: the most `cumulative` or `own` time, or `calls`.
-            limit: how many functions, at most 1,000.
-        """
-        params = {"node": node, "process": process, "sort": sort, "limit": str(limit)}
-        answer = self._transport.request("GET", job_path(job_id, "profile"), idempotent=True, params=params)
-        return as_model(answer, Profile)
-
-    def stacks(self, job_id: str, *, node: str = "", process: str = "", timeout_s: float = 20.0) -> Stacks:
-        """Return the line in which each worker of a running job is, also one that hangs.
-
-        Args:
-            node, process: only those of this node, or this worker; empty: all of them.
-            timeout_s: how long nodes are waited for.
-
-        Raises:
-            Conflict: no node works for it now, or it runs a command.
-        """
-        from parallelrun.stacks import ask_for_stacks
-
-        return ask_for_stacks(
-            self._transport, job_id, node=node, process=process, timeout_s=timeout_s, sleep=self._sleep
-        )
 
     def cancel(self, job_id: str) -> Job:
         """Stop a job. Running work is discarded, and there will be no output. Canceling twice changes nothing.

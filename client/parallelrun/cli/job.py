@@ -10,17 +10,19 @@ import typer
 from parallelrun.cli.advise import advise
 from parallelrun.cli.completion import job_states, one_of
 from parallelrun.cli.exit_codes import ExitCode, StrictOption, of_job
+from parallelrun.cli.job_explain import explain
 from parallelrun.cli.job_files import JobId, download, logs
 from parallelrun.cli.job_insight import profile, stacks
 from parallelrun.cli.job_removal import archive, delete, restore
 from parallelrun.cli.job_report import report
+from parallelrun.cli.job_show import show
 from parallelrun.cli.job_views import open_page, top
 from parallelrun.cli.output import FormatOption, OutputFormat
 from parallelrun.cli.server import Token, Url, connect
 
 if TYPE_CHECKING:
     from parallelrun.client import Client
-    from parallelrun.models import Job, Step
+    from parallelrun.models import Job
     from parallelrun_core.spec.notify import Notify
 
 job = typer.Typer(help="The jobs of a server.", no_args_is_help=True, rich_markup_mode=None)
@@ -210,48 +212,6 @@ def list_metrics(job_id: JobId, form: FormatOption = OutputFormat.TABLE, url: Ur
 
 
 @job.command()
-def show(job_id: JobId, form: FormatOption = OutputFormat.TABLE, url: Url = "", token: Token = "") -> None:
-    """Show one job."""
-    from parallelrun.cli.output import show_one
-    from parallelrun.progress.steps import describe_step
-    from parallelrun.progress.summary import hints, summary
-    from parallelrun.progress.text import chosen_size, describe
-
-    with connect(url, token) as client:
-        answer = client.jobs.get(job_id)
-
-    def log_hint(log: str) -> str:
-        return f"parallelrun job logs {answer.id} {log}"
-
-    lines = [
-        ("id", answer.id),
-        ("name", answer.name),
-        ("type", answer.type),
-        ("owner", answer.owner),
-        ("step of", f"{answer.parent.job} ({answer.parent.step})" if answer.parent else ""),
-        ("state", answer.state),
-        ("steps", "\n".join(f"{step.name}: {describe_step(step)}{_of_job(step)}" for step in answer.steps)),
-        ("progress", describe(answer.state, answer.progress, items_per_s=None, left_s=None).partition(": ")[2]),
-        ("mini-batch size", chosen_size(answer.progress)),
-        ("submitted", answer.submitted),
-        ("started", answer.started),
-        ("ended", answer.ended),
-        ("output", answer.output.path if answer.output else ""),
-        ("outputs", "\n".join(f"{each.name}: {each.path}" for each in answer.outputs if each.path)),
-        ("metrics", "\n".join(f"{name}: {value}" for name, value in answer.metrics.items())),
-        ("notes", "\n".join(answer.notes)),
-        ("hints", "\n".join(hints(answer, log_hint=log_hint, retry=f"parallelrun job retry {answer.id}"))),
-        ("failure", "\n".join(summary(answer, log_hint=log_hint)) if answer.failure else ""),
-    ]
-    show_one(answer, form, name=answer.id, lines=lines)
-
-
-def _of_job(step: Step) -> str:
-    """The job of a step, unless it is named already."""
-    return f" ({step.job})" if step.job and step.state != "running" and not step.reused else ""
-
-
-@job.command()
 def stream(job_id: JobId, *, strict: StrictOption = False, url: Url = "", token: Token = "") -> None:
     """Follow a job until it ends; the exit code is the job's. Ctrl-C stops following, not the job."""
     with connect(url, token) as client:
@@ -377,6 +337,8 @@ def follow_job(client: Client, job: Job, *, strict: bool = False) -> ExitCode:
 job.command()(logs)
 job.command()(download)
 job.command()(advise)
+job.command()(show)
+job.command()(explain)
 job.command()(stacks)
 job.command()(profile)
 job.command()(top)

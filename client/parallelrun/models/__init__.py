@@ -18,6 +18,7 @@ from parallelrun.models.jobs import (
 from parallelrun.models.nodes import Compute, ComputeNode, ComputeStatus, Node
 from parallelrun.models.people import NewToken, Quota, Token, UsageOfWeek
 from parallelrun.models.retention import ClusterUsage, JobUsage, RemovedKind, Sweep
+from parallelrun.models.waiting import Explanation, RunCondition, Waiting
 from parallelrun_core.wire.progress import Progress
 
 __all__ = [
@@ -29,6 +30,7 @@ __all__ = [
     "ComputeNode",
     "ComputeStatus",
     "Datastore",
+    "Explanation",
     "Failure",
     "Fire",
     "Job",
@@ -45,10 +47,12 @@ __all__ = [
     "RateLimit",
     "RemoteFile",
     "RemovedKind",
+    "RunCondition",
     "Schedule",
     "Step",
     "StepOf",
     "Sweep",
     "Token",
     "UsageOfWeek",
+    "Waiting",
 ]

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from parallelrun.models.waiting import Waiting
 from parallelrun_core.wire.failure import ErrorCount, JobFailure
 from parallelrun_core.wire.progress import Progress
 from parallelrun_core.wire.states import TERMINAL
@@ -108,6 +109,8 @@ class Job(msgspec.Struct, kw_only=True, frozen=True):
     summary: str = ""
     """Once it has ended: how, in one sentence. Empty of a server of an earlier release."""
     pace: Pace | None = None
+    waiting: Waiting | None = None
+    """What it waits for. None: it runs, has ended, or just begins; and in a list of jobs."""
     failure: Failure | None = None
     errors: list[ErrorCount] = []
     """Once it has ended: the errors that have cost the most items."""
@@ -170,6 +173,8 @@ class MiniBatch(msgspec.Struct, kw_only=True, frozen=True):
     node: str | None = None
     process: str | None = None
     items: int | None = None
+    first_input: str = ""
+    """The first of its files; empty: nobody has asked for it."""
     rows: int | None = None
     failed_items: int | None = None
     started: str | None = None

@@ -10,12 +10,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from parallelrun.progress.speed import Speed
-from parallelrun.progress.text import describe
+from parallelrun.progress.text import describe, waiting_words
 from parallelrun.progress.widget import drawn, drawn_job, text_of
 from parallelrun_core.wire.progress import Progress
 
 if TYPE_CHECKING:
-    from parallelrun.models import Job, Step
+    from parallelrun.models import Job, Step, Waiting
 
 _EVERY_S: Final = 0.5
 
@@ -73,6 +73,7 @@ class NotebookDisplay:
         self._cell = Cell()
         self._state, self._progress = "starting", Progress()
         self._steps: Sequence[Step] = ()
+        self._waiting: Waiting | None = None
         self._notes: list[str] = []
         self._drawn_at = float("-inf")
 
@@ -81,7 +82,14 @@ class NotebookDisplay:
         self._cell.add(time.monotonic(), progress)
         is_new = state != self._state
         self._state, self._progress = state, progress
+        if progress.running:
+            self._waiting = None
         self._draw(at_once=is_new)
+
+    def waiting(self, waiting: Waiting | None) -> None:
+        """Show what the job waits for from now on; None: nothing."""
+        self._waiting = waiting
+        self._draw(at_once=True)
 
     def steps(self, state: str, steps: Sequence[Step]) -> None:
         """Show these steps of a pipeline from now on."""
@@ -106,5 +114,7 @@ class NotebookDisplay:
             return
         self._drawn_at = now
         rates = self._cell.rates(now, self._progress)
-        html = drawn(self._title, self._state, self._progress, **rates, steps=self._steps, notes=self._notes)
+        words = waiting_words(self._waiting)
+        notes = [*self._notes, words] if words else self._notes
+        html = drawn(self._title, self._state, self._progress, **rates, steps=self._steps, notes=notes)
         self._cell.draw(html, f"{self._title}: {describe(self._state, self._progress, **rates)}")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol, Self, TextIO
 from parallelrun_core.wire.progress import Progress
 
 if TYPE_CHECKING:
-    from parallelrun.models import Step
+    from parallelrun.models import Step, Waiting
 
 
 class Display(Protocol):
@@ -18,6 +18,9 @@ class Display(Protocol):
 
     def update(self, state: str, progress: Progress) -> None:
         """Show this from now on."""
+
+    def waiting(self, waiting: Waiting | None) -> None:
+        """Show what the job waits for from now on; None: nothing."""
 
     def steps(self, state: str, steps: Sequence[Step]) -> None:
         """Show these steps of a pipeline from now on."""
@@ -34,6 +37,9 @@ class Silent:
     """Shows nothing."""
 
     def update(self, state: str, progress: Progress) -> None:
+        """Nothing is shown."""
+
+    def waiting(self, waiting: Waiting | None) -> None:
         """Nothing is shown."""
 
     def steps(self, state: str, steps: Sequence[Step]) -> None:

@@ -16,11 +16,11 @@ from rich.text import Text
 
 from parallelrun.progress.speed import Speed
 from parallelrun.progress.steps import describe_running, describe_step, most_urgent
-from parallelrun.progress.text import clean, clock, counts, describe, done_of, mini_batches, pace
+from parallelrun.progress.text import clean, clock, counts, describe, done_of, mini_batches, pace, waiting_words
 from parallelrun_core.wire.progress import Progress
 
 if TYPE_CHECKING:
-    from parallelrun.models import Step
+    from parallelrun.models import Step, Waiting
 
 _MOST_STEPS: Final = 20
 _STYLES: Final = {"failed": "red", "canceled": "red", "waiting": "dim", "skipped": "dim"}
@@ -38,6 +38,7 @@ class LiveDisplay:
         self._speed = Speed()
         self._state = "starting"
         self._progress = Progress()
+        self._waiting: Waiting | None = None
         self._steps: Sequence[Step] = ()
         self._live = Live(
             get_renderable=self._draw,
@@ -53,6 +54,13 @@ class LiveDisplay:
         with self._lock:
             self._speed.add(time.monotonic(), progress)
             self._state, self._progress = state, progress
+            if progress.running:
+                self._waiting = None
+
+    def waiting(self, waiting: Waiting | None) -> None:
+        """Show what the job waits for from now on; None: nothing."""
+        with self._lock:
+            self._waiting = waiting
 
     def steps(self, state: str, steps: Sequence[Step]) -> None:
         """Show these steps of a pipeline from now on."""
@@ -74,16 +82,19 @@ class LiveDisplay:
         now = time.monotonic()
         with self._lock:
             state, progress, steps = self._state, self._progress, self._steps
+            words = waiting_words(self._waiting)
             items_per_s, left_s = self._speed.items_per_s(now), self._speed.left_s(now, self._progress)
         head = Text(f"{self._title}  {state}  {clock(now - self._began)}", no_wrap=True, overflow="ellipsis")
         if steps:
             return Group(head, _table(steps))
+        if words:
+            return Group(head, Text(words, style="yellow"))
         if state == "finalizing" or not progress.scheduled:
             return Group(head, Text(describe(state, progress, items_per_s=None, left_s=None)))
         bar = Table.grid(padding=(0, 1))
         bar.add_row(_bar(progress), Text(f"{mini_batches(progress)} mini-batches"))
-        words = [*counts(progress), *pace(progress, items_per_s=items_per_s, left_s=left_s)]
-        return Group(head, bar, Text(" · ".join(words), style="red" if progress.failed else ""))
+        parts = [*counts(progress), *pace(progress, items_per_s=items_per_s, left_s=left_s)]
+        return Group(head, bar, Text(" · ".join(parts), style="red" if progress.failed else ""))
 
 
 class _ClosableStream:

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Final, Self, TextIO
 
 from parallelrun.progress.speed import Speed
 from parallelrun.progress.steps import describe_pipeline, describe_step
-from parallelrun.progress.text import clean, describe
+from parallelrun.progress.text import clean, describe, waiting_words
 from parallelrun_core.wire.progress import Progress
 
 if TYPE_CHECKING:
-    from parallelrun.models import Step
+    from parallelrun.models import Step, Waiting
 
 EVERY_S: Final = 2.0
 STILL_THERE_S: Final = 60.0
@@ -34,6 +34,7 @@ class PlainDisplay:
         self._speed = Speed()
         self._state = ""
         self._progress = Progress()
+        self._waiting: Waiting | None = None
         self._stood: dict[str, str] = {}
         """The steps of a pipeline, and how they stood."""
         self._of_steps = ""
@@ -52,8 +53,19 @@ class PlainDisplay:
             at_once = state != self._state
             self._pending = self._pending or at_once or progress != self._progress
             self._state, self._progress = state, progress
+            if progress.running:
+                self._waiting = None
             if at_once:
                 self._show(now)
+            self._changed.notify()
+
+    def waiting(self, waiting: Waiting | None) -> None:
+        """Show what the job waits for: at once if that is another thing than before, else with the next line."""
+        with self._changed:
+            is_new = waiting is not None and (self._waiting is None or self._waiting.condition != waiting.condition)
+            self._waiting = waiting
+            if is_new:
+                self._show(time.monotonic())
             self._changed.notify()
 
     def steps(self, state: str, steps: Sequence[Step]) -> None:
@@ -96,15 +108,16 @@ class PlainDisplay:
                     self._changed.wait(due_s if self._state else None)
 
     def _show(self, now: float, *, again: bool = False) -> None:
-        line = self._of_steps or describe(
-            self._state,
-            self._progress,
-            items_per_s=self._speed.items_per_s(now),
-            left_s=self._speed.left_s(now, self._progress),
-        )
+        line = self._of_steps or self._line(now)
         if line != self._shown or again:
             self._write(line)
         self._shown, self._shown_at, self._pending = line, now, False
+
+    def _line(self, now: float) -> str:
+        if words := waiting_words(self._waiting):
+            return f"{self._state}: {words}"
+        items_per_s, left_s = self._speed.items_per_s(now), self._speed.left_s(now, self._progress)
+        return describe(self._state, self._progress, items_per_s=items_per_s, left_s=left_s)
 
     def _write(self, line: str) -> None:
         try:

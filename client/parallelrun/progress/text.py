@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
+    from parallelrun.models import Waiting
     from parallelrun_core.wire.progress import Progress
 
 _UNITS: Final = ("B", "kB", "MB", "GB", "TB")
@@ -47,6 +48,14 @@ def describe(state: str, progress: Progress, *, items_per_s: float | None, left_
         return f"{state}: {', '.join(parts)}" if parts else state
     words = [f"{state}: {mini_batches(progress)} mini-batches", *counts(progress)]
     return ", ".join(words) + "; " + ", ".join(pace(progress, items_per_s=items_per_s, left_s=left_s))
+
+
+def waiting_words(waiting: Waiting | None) -> str:
+    """Return what a job waits for, with what to do; empty: nothing."""
+    if waiting is None:
+        return ""
+    words = f"{waiting.text}: {waiting.advice}" if waiting.advice else waiting.text
+    return clean(words, most=500)
 
 
 def mini_batches(progress: Progress) -> str:
@@ -122,14 +131,9 @@ def size(count: float) -> str:
 
 def duration(seconds: float) -> str:
     """`7 s`, `4 min`, `2 h 5 min`: never more exact than an estimate can be."""
-    whole = max(0, round(seconds))
-    if whole < 100:
-        return f"{whole} s"
-    minutes = round(whole / 60)
-    if minutes < 100:
-        return f"{minutes} min"
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours:,} h {minutes} min" if hours < 48 else f"{hours / 24:,.0f} days"
+    from parallelrun_core.adviser.duration import about  # here, so that help is printed without it
+
+    return about(seconds)
 
 
 def clock(seconds: float) -> str:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
+from parallelrun.errors import ApiError
 from parallelrun.models import Job
 from parallelrun.progress.display import Display, display_on
 from parallelrun.progress.text import clean
@@ -16,6 +18,9 @@ if TYPE_CHECKING:
     from parallelrun.client import Client
 
 _MANY: Final = 10
+_BUSY: Final = 429
+_TOLD_AFTER_S: Final = 3.0
+"""After so long without an answer, a connection that broke is worth a word."""
 
 
 def watch(client: Client, job: Job, display: Display, *, on_disconnect: Callable[[], None] = lambda: None) -> Job:
@@ -30,7 +35,7 @@ def watch(client: Client, job: Job, display: Display, *, on_disconnect: Callable
     away = _Away(display, on_disconnect)
     if job.is_pipeline:
         for now in client.jobs.follow(job.id, on_disconnect=away.lost):
-            away.is_so = False
+            away.heard()
             display.steps(now.state, now.steps)
             job = now
         return job
@@ -38,31 +43,48 @@ def watch(client: Client, job: Job, display: Display, *, on_disconnect: Callable
 
 
 class _Away:
-    """The state of the server, which is away or not; a change is told once."""
+    """The state of the server, which is away or not; a change is told once.
+
+    A connection that broke is no news while the next one may be answered at once: servers that restart, and proxies
+    that end long answers, close it. Nor is a server that answers that it is busy.
+    """
 
     def __init__(self, display: Display, on_disconnect: Callable[[], None]) -> None:
-        self.is_so = False
+        self._since: float | None = None
+        self._is_told = False
         self._display = display
         self._on_disconnect = on_disconnect
 
     def lost(self, error: Exception) -> None:
-        """The connection is."""
-        if not self.is_so:
+        """Take note that the connection broke, or could not be made."""
+        now = time.monotonic()
+        self._since = now if self._since is None else self._since
+        is_busy = isinstance(error, ApiError) and error.status == _BUSY
+        if not self._is_told and not is_busy and now - self._since >= _TOLD_AFTER_S:
+            self._is_told = True
             self._display.note(f"connection lost ({clean(str(error))}); trying again")
-        self.is_so = True
         self._on_disconnect()
+
+    def heard(self) -> None:
+        """Take note that the server has answered."""
+        if self._is_told:
+            self._display.note("connected again")
+        self._since, self._is_told = None, False
 
 
 def _watch_job(client: Client, job_id: str, display: Display, away: _Away) -> Job:
     state, progress = "", Progress()
     shown_counts: dict[str, int] = {}
     for event in client.jobs.events(job_id, on_disconnect=away.lost):
-        away.is_so = False
+        away.heard()
         now = state
         match event.event:
             case "snapshot" | "end":
                 job = event.job()
                 now, progress = job.state, job.progress
+                display.waiting(job.waiting)
+            case "waiting":
+                display.waiting(event.waiting())
             case "state":
                 now = str(event.data.get("state", state))
             case "progress":

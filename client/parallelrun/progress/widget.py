@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from parallelrun.progress.markup import Child, Markup, element
 from parallelrun.progress.steps import describe_step, most_urgent
 from parallelrun.progress.summary import failure_lines, headline
-from parallelrun.progress.text import clean, counts, describe, mini_batches, pace
+from parallelrun.progress.text import clean, counts, describe, mini_batches, pace, waiting_words
 from parallelrun_core.wire.progress import Progress
 
 if TYPE_CHECKING:
@@ -52,6 +52,7 @@ def drawn(
 def drawn_job(job: Job, *, items_per_s: float | None = None, left_s: float | None = None) -> Markup:
     """Draw a job as a server has told it, with why it failed."""
     notes = [headline(job)] if job.has_ended else []
+    notes += [words] if (words := waiting_words(job.waiting)) else []
     if job.failure:
         notes += failure_lines(job.failure, log_hint=str, traceback=False)
     title = f"{job.name} ({job.id})" if job.name else job.id
@@ -68,7 +69,8 @@ def text_of(job: Job) -> str:
     title = f"{clean(job.name)} ({job.id})" if job.name else job.id
     if job.has_ended:
         return f"{title}: {headline(job)}"
-    return f"{title}: {describe(job.state, job.progress, items_per_s=None, left_s=None)}"
+    words = waiting_words(job.waiting)
+    return f"{title}: {words or describe(job.state, job.progress, items_per_s=None, left_s=None)}"
 
 
 def _bar(progress: Progress, color: str) -> Markup:

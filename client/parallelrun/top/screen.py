@@ -13,7 +13,7 @@ from rich.text import Text
 from parallelrun.models import Node
 from parallelrun.pictures import KindsOfErrors, Lane, Throughput, Timeline
 from parallelrun.progress.steps import describe_step, most_urgent
-from parallelrun.progress.text import clean, counts, done_of, mini_batches, pace, rate, size
+from parallelrun.progress.text import clean, counts, done_of, mini_batches, pace, rate, size, waiting_words
 from parallelrun.top.snapshot import Snapshot
 
 _BLOCKS: Final = " ▁▂▃▄▅▆▇█"
@@ -41,6 +41,8 @@ def screen(
     head = Text(title, style="bold", no_wrap=True).append(job.state, _STYLES.get(job.state, "bold cyan"))
     head.append(f"  {lasted}", "dim")
     parts: list[RenderableType] = [head, *_progress(snapshot, items_per_s, left_s)]
+    if words := waiting_words(job.waiting):
+        parts.append(Text(words, style="yellow"))
     if snapshot.throughput.mini_batches:
         parts.append(_curve(snapshot.throughput))
     parts += _steps(snapshot)

@@ -67,6 +67,7 @@ class Heartbeats:
     def beat(self) -> None:
         """Send one."""
         settings, state, jobs = self._settings, self._state(), self._jobs
+        now, wall = time.monotonic(), time.time()
         answer = self._checks.answer
         requests = self._nodes.beat(
             NodeInfo(
@@ -83,9 +84,10 @@ class Heartbeats:
                 jobs=sorted(jobs),
                 memory_bytes=self._memory_bytes,
                 disk_free_bytes=self._disk_free_bytes(),
-                sent=time.time(),
+                sent=wall,
                 workers_apart=settings.uids is not None,
                 workers={job_id: len(job.workers) for job_id, job in jobs.items() if job.workers},
+                work={job_id: job.work(now, wall) for job_id, job in jobs.items()},
                 pressure=self._waits.now(),
                 gpus=self._gpus.latest,
                 gpu_count=self._gpu_count,

@@ -18,6 +18,7 @@ from parallelrun_agent.node.monitor import ResourceMonitor
 from parallelrun_agent.node_context import NodeContext
 from parallelrun_agent.policy.job_machine import JobMachine
 from parallelrun_agent.policy.job_view import JobView
+from parallelrun_agent.policy.node_work import Share, work_of
 from parallelrun_agent.policy.outcomes import OutcomeBuilder
 from parallelrun_agent.policy.uploading_machine import UploadingJobMachine
 from parallelrun_agent.policy.worker import Worker
@@ -40,6 +41,7 @@ from parallelrun_core.service import failpoints
 from parallelrun_core.service.telemetry import logger
 from parallelrun_core.store.nodes import StacksRequest
 from parallelrun_core.store.outcome_stream import report_preparing
+from parallelrun_core.wire.node_work import NodeWork
 from parallelrun_core.wire.states import JobState
 
 if TYPE_CHECKING:
@@ -72,6 +74,8 @@ class NodeJob:
         """The person whose job it is."""
         self.priority = spec.priority
         self.workers_per_gpu = spec.workers_per_gpu or 1
+        self.share = Share()
+        """Its part of the node, as it was shared last."""
         user = settings.worker_user(record.outermost)
         share_job(folder, settings.node, user)
         self._redis = redis
@@ -232,6 +236,22 @@ class NodeJob:
     def is_prepared(self) -> bool:
         """Return whether all is here that each worker needs: code, environment, data."""
         return self._code.is_ready and self._python.is_ready and self._stage.is_ready and self._tracking.is_ready
+
+    def work(self, now: float, wall: float) -> NodeWork:
+        """Return what this node does for the job, for its heartbeat.
+
+        Args:
+            now, wall: the same moment by the monotonic clock, and in seconds since the epoch.
+        """
+        needs = {"code": self._code.is_ready, "environment": self._python.is_ready, "inputs": self._stage.is_ready}
+        return work_of(
+            self.workers,
+            now,
+            wall,
+            init_limit_s=self._view.init_limit_s,
+            preparing=next((name for name, is_ready in needs.items() if not is_ready), ""),
+            standing=self.share,
+        )
 
     @property
     def apart_count(self) -> int:

@@ -23,11 +23,10 @@ from parallelrun_agent.policy.fair_share import (
     targets,
     to_take_back,
 )
+from parallelrun_agent.policy.node_work import Share, time_to_work
 from parallelrun_agent.policy.worker import Worker
 from parallelrun_core.store.usage import Used
 
-WORKS_AT_LEAST: Final = 10.0
-"""A worker is taken back only after it has worked for so many times what its start took."""
 _PLACE_S: Final = 30.0
 """Another node may take slots for the same mini-batches after so long, if they still wait."""
 _FORGET_S: Final = 3600.0
@@ -82,6 +81,7 @@ class SlotSharing:
         wanted = {job.job_id: job.wanted_workers(now) for job in jobs if ready.get(job.job_id, 0) > 0}
         with_claims = [job for job in jobs if job.workers or wanted.get(job.job_id, 0) > 0]
         if len(with_claims) == 1:
+            with_claims[0].share = Share()
             self._fill(with_claims[0], wanted.get(with_claims[0].job_id, 0), self._free(jobs))
             return
         if with_claims:
@@ -91,11 +91,14 @@ class SlotSharing:
         self, jobs: list[NodeJob], wanted: Mapping[str, int], local: Mapping[str, int], now: float
     ) -> None:
         shares = self._targets(jobs, wanted, local)
+        for job in jobs:
+            job.share = Share(target=shares[job.job_id])
         missing = reserved = 0
         for job in sorted(jobs, key=lambda each: _held(each) - shares[each.job_id]):
             short = min(wanted.get(job.job_id, 0), shares[job.job_id] - _held(job))
             if short > 0:
-                started = self._fill(job, short, self._free_for(job, jobs)) if self._has_memory_for(job, jobs) else 0
+                job.share.lacks_memory = not self._has_memory_for(job, jobs)
+                started = 0 if job.share.lacks_memory else self._fill(job, short, self._free_for(job, jobs))
                 missing += short - started
                 reserved += short - started if not job.workers else 0
         for job in jobs:
@@ -239,6 +242,6 @@ def _eagerness(worker: Worker, now: float) -> float | None:
 
     None: it has not worked long enough to be taken back.
     """
-    if worker.stage != "ready" or now - worker.ready_at < WORKS_AT_LEAST * worker.init_s:
+    if worker.stage != "ready" or time_to_work(worker, now) > 0:
         return None
     return worker.in_flight.running_s(now) if worker.in_flight else float("inf")

@@ -27,6 +27,7 @@ from parallelrun_api.routes import (
     drafts,
     endpoints,
     events,
+    explaining,
     files,
     jobs,
     limits,
@@ -86,7 +87,8 @@ def create_app(context: Context, token: Token, audit: Audit | None = None) -> Fa
     app.state.token = token
     app.openapi = lambda: document(app)  # type: ignore[method-assign]
     modules = (
-        jobs, drafts, previews, advice, reopening, removing, schedules, endpoints, events, mini_batches, tiles, files,
+        jobs, drafts, previews, advice, explaining, reopening, removing, schedules, endpoints, events, mini_batches,
+        tiles, files,
         log_lines, metrics, storage, stacks, profiles, nodes, computes, datastores, limits, assets, tokens, quotas,
         usage, session, operations, admin,
     )  # fmt: skip

@@ -21,7 +21,8 @@ from parallelrun_api.http.errors import TooManyStreams
 from parallelrun_api.http.operators import Operators
 from parallelrun_api.limits import LimitService
 from parallelrun_api.metrics import ClusterCollector, ConnectionCollector, ServerMetrics
-from parallelrun_api.people.access import Access, subject_of
+from parallelrun_api.people.access import Access, Subject, subject_of
+from parallelrun_api.people.person import CURRENT
 from parallelrun_api.people.quotas import Quotas
 from parallelrun_api.schedules.accepting import ScheduleService
 from parallelrun_api.settings import ApiSettings
@@ -37,6 +38,8 @@ from parallelrun_api.views.feeds import WAIT_S, Feeds
 from parallelrun_api.views.folder_names import FolderNames
 from parallelrun_api.views.job_search import JobSearch
 from parallelrun_api.views.jobs import JobReader
+from parallelrun_api.waiting.situation import SituationReader
+from parallelrun_api.waiting.waits import Waits
 from parallelrun_core.computes.catalog import ComputeCatalog
 from parallelrun_core.datastores import registry as datastore_registry
 from parallelrun_core.folder.disk_floor import DiskFloor
@@ -49,6 +52,7 @@ from parallelrun_core.store.registry import Registry
 from parallelrun_core.store.usage import Usage
 
 if TYPE_CHECKING:
+    from parallelrun_api.models import Job
     from parallelrun_core.store.connection import Redis
 
 _READS: Final = frozenset({"check_nodes", "make_sign_in_code"})
@@ -84,6 +88,7 @@ class Context:
     access: Access
     usage: Usage
     quotas: Quotas
+    waits: Waits
     folder_names: FolderNames = field(default_factory=FolderNames)
     long_lists: ConcurrencyLimiter = field(default_factory=partial(ConcurrencyLimiter, at_once=2, waiting=8))
     """Lists of what may be any number of files or mini-batches."""
@@ -109,6 +114,11 @@ class Context:
         """Let all streams end."""
         self.stopping.set()
         self.feeds.stop()
+
+    def with_waiting(self, job: Job) -> Job:
+        """Return a job with what it waits for, in words for the person of this request."""
+        waiting = None if job.state.is_terminal else self.waits.of(self.jobs.folder(job.id), CURRENT.get())
+        return job if waiting is None else job.model_copy(update={"waiting": waiting})
 
     def check_streams(self) -> None:
         """Make sure that one more client may watch.
@@ -148,6 +158,16 @@ def build_context(settings: ApiSettings) -> Context:
         most=most_connections(settings.max_connections), head_s=settings.head_seconds, stall_s=settings.stall_seconds
     )
     connections = Connections(limits)
+    access = Access(settings.root)
+    reader = SituationReader(
+        root=settings.root,
+        redis=client,
+        registry=registry,
+        views=job_views,
+        nodes=nodes,
+        floor=floor,
+        owner_of=lambda job_id: access.owner_of(Subject("job", job_id)),
+    )
     metrics.watch(ConnectionCollector(connections))
     return Context(
         settings=settings,
@@ -172,9 +192,10 @@ def build_context(settings: ApiSettings) -> Context:
         metrics=metrics,
         connections=connections,
         operators=Operators(settings.operator_names),
-        access=Access(settings.root),
+        access=access,
         usage=Usage(client),
         quotas=quotas,
+        waits=Waits(reader),
     )
 
 

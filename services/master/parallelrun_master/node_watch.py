@@ -10,7 +10,9 @@ from parallelrun_core.service.telemetry import logger
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.store.leader_queue import LeaderQueue
 from parallelrun_core.store.nodes import NodeInfo, NodeRegistry, fewer_workers
+from parallelrun_core.wire.node_work import NodeWork
 from parallelrun_core.wire.outcome import Outcome
+from parallelrun_core.wire.progress import Progress
 from parallelrun_core.wire.states import NodeState
 from parallelrun_master.policy.placing import NodePlace, Obstacle, all_obstacles, chosen
 
@@ -20,6 +22,9 @@ if TYPE_CHECKING:
 log = logger()
 
 _PREPARES_S = 30.0
+_SAME_S: Final = 1.0
+"""Times that differ by less are the same: a node computes them anew for each heartbeat."""
+_NO_WORK: Final = NodeWork()
 _NOBODY: Final = "-"
 """What no node is called: stands for an empty list, which would mean every node."""
 
@@ -55,6 +60,8 @@ class NodeWatch:
         """Words for a job that has fewer workers on a node than it asks for, as there are no more slots; or empty."""
         self.given_up: tuple[Outcome, ...] = ()
         """Mini-batches that were lost with their node too often: to be recorded."""
+        self.work: tuple[NodeWork, ...] = ()
+        """What each node does for the job, by what it has said last."""
         self._preparing: dict[str, float] = {}
 
     def prepares(self, node: str, now: float) -> None:
@@ -68,6 +75,18 @@ class NodeWatch:
     def preparing(self, now: float) -> int:
         """Return how many nodes are getting what the job's workers need: an environment, inputs."""
         return sum(until > now for until in self._preparing.values())
+
+    def show_work(self, progress: Progress) -> None:
+        """Show which mini-batch runs for longest, and which worker is in `init()` for longest."""
+        starting = [work for work in self.work if work.init_since]
+        first = min(starting, key=lambda work: work.init_since, default=_NO_WORK)
+        if abs(first.init_since - progress.init_since) > _SAME_S:
+            progress.init_since = first.init_since
+        progress.init_limit_s = first.init_limit_s or progress.init_limit_s
+        running = [work for work in self.work if work.longest_since]
+        longest = min(running, key=lambda work: work.longest_since, default=_NO_WORK)
+        if longest.longest != progress.longest or abs(longest.longest_since - progress.longest_since) > _SAME_S:
+            progress.longest, progress.longest_since = longest.longest, longest.longest_since
 
     def start_over(self) -> None:
         """Redis may have forgotten which nodes were assigned: assign them again."""
@@ -114,6 +133,7 @@ class NodeWatch:
             self.cut = fewer_workers(requested, mine)
         self.workers = sum(self._workers_on(info) for info in nodes)
         self.started = sum(info.workers.get(self._queue.job_id, 0) for info in nodes)
+        self.work = tuple(work for info in nodes if (work := info.work_for(self._queue.job_id)) is not None)
         full = [info for info in nodes if info.state is NodeState.DISK_FULL]
         self.obstacles = all_obstacles(self._obstacle(info, now) for info in (*mine, *full))
         self.has_place = bool(mine) and not self.obstacles

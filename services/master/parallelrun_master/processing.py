@@ -231,6 +231,7 @@ class Processing:
         self._completion.refresh(now, nodes=self._nodes.alive, running=running, lost=lost, workers=self._nodes.started)
         progress.preparing = self._nodes.preparing(now)
         progress.workers = self._nodes.started
+        self._nodes.show_work(progress)
         progress.published = self._publisher.window.next_id
         if self._speculation is not None and progress.listing_done and progress.published == progress.scheduled:
             self._give_out_again(self._speculation, now)

@@ -12,6 +12,18 @@ def duration(seconds: float) -> str:
     return f"{seconds:.1f} s" if seconds >= 1 else f"{seconds * 1000:.3g} ms"
 
 
+def about(seconds: float) -> str:
+    """Return a time in words that are never more exact than an estimate can be: `7 s`, `4 min`, `2 h 5 min`."""
+    whole = max(0, round(seconds))
+    if whole < 100:
+        return f"{whole} s"
+    minutes = round(whole / 60)
+    if minutes < 100:
+        return f"{minutes} min"
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours:,} h {minutes} min" if hours < 48 else f"{hours / 24:,.0f} days"
+
+
 def counted(count: int, one: str, many: str = "") -> str:
     """A number of things, with their name: `1 node`, `2,000 nodes`."""
     return f"{count:,} {one if count == 1 else many or one + 's'}"

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import msgspec
 
+from parallelrun_core.store import keys as all_keys
 from parallelrun_core.store.keys import JobKeys
 from parallelrun_core.wire.at_work import NodeAtWork
 from parallelrun_core.wire.states import JobState
@@ -31,6 +32,28 @@ class Census:
     states: Counter[JobState]
     ready: int
     leased: int
+
+
+class Queued(NamedTuple):
+    """The mini-batches of a job that are on Redis."""
+
+    ready: int
+    """Mini-batches that nobody holds."""
+    leased: int
+    """Mini-batches that agents hold."""
+
+
+class Holding(NamedTuple):
+    """The place of one mini-batch that is not decided."""
+
+    before: int | None
+    """Mini-batches that are handed out before it; None: it doesn't wait for a node."""
+    node: str
+    """The node that holds it; empty: none does."""
+    tries: int
+    """Tries that have failed."""
+    lost: int
+    """Deliveries that ended with the loss of their node."""
 
 
 class JobViews:
@@ -69,6 +92,40 @@ class JobViews:
         """Up to `count` mini-batches that wait for an agent, in order, from the `first` one on."""
         waiting: Any = self._redis.lrange(JobKeys(job_id).ready, first, first + count - 1)
         return [int(raw) for raw in waiting]
+
+    def queued(self, job_id: str) -> Queued:
+        """Return how many mini-batches of a job wait for a node, and how many nodes hold."""
+        keys = JobKeys(job_id)
+        with self._redis.pipeline(transaction=False) as pipe:
+            pipe.llen(keys.ready)
+            pipe.hlen(keys.leases)
+            return Queued(*pipe.execute())
+
+    def holding(self, job_id: str, mini_batch: int) -> Holding:
+        """Return where one mini-batch is."""
+        keys = JobKeys(job_id)
+        with self._redis.pipeline(transaction=False) as pipe:
+            pipe.lpos(keys.ready, str(mini_batch))
+            for name in (keys.leases, keys.tries, keys.lost):
+                pipe.hget(name, str(mini_batch))
+            before, stem, tries, lost = pipe.execute()
+        return Holding(before, _node_of(stem.decode()) if stem else "", int(tries or 0), int(lost or 0))
+
+    def chosen_nodes(self, job_id: str) -> frozenset[str]:
+        """Return the nodes that were chosen for a job which asks for a number of them."""
+        raw: Any = self._redis.smembers(JobKeys(job_id).nodes)
+        return frozenset(name.decode() for name in raw)
+
+    def limit_pauses(self, names: Sequence[str]) -> dict[str, float]:
+        """Return for each of these rate limits in how many seconds the next call may begin; without those that nobody
+        uses."""
+        with self._redis.pipeline(transaction=False) as pipe:
+            pipe.time()
+            for name in names:
+                pipe.hget(all_keys.of_limit(name)[0], "requests")
+            (seconds, micros), *answers = pipe.execute()
+        now_s = seconds + micros / 1e6
+        return {name: float(raw) / 1000 - now_s for name, raw in zip(names, answers, strict=True) if raw}
 
     def census(self, job_ids: Sequence[str]) -> Census:
         """Count the jobs that Redis knows by state, and the mini-batches of all of them."""

@@ -12,6 +12,7 @@ from parallelrun_core.errors import Unavailable
 from parallelrun_core.store import keys
 from parallelrun_core.store.scripts import script
 from parallelrun_core.wire.finding import Finding
+from parallelrun_core.wire.node_work import NodeWork
 from parallelrun_core.wire.states import NodeState
 
 if TYPE_CHECKING:
@@ -24,6 +25,8 @@ MOST_PATHS: Final = 32
 _STACKS_S: Final = 30
 """How long a request for stacks stands: agents with long leases speak seldom."""
 _MOST_STACKS: Final = 64
+_SAME_CLOCK_S: Final = 2.0
+"""Clocks that differ by less are taken for the same: heartbeats are late by chance, too."""
 
 
 class NodeCheckRequest(msgspec.Struct, kw_only=True, frozen=True):
@@ -104,6 +107,8 @@ class NodeInfo(msgspec.Struct, kw_only=True, frozen=True):
     jobs: list[str] = []
     workers: dict[str, int] = {}
     """Busy slots per job."""
+    work: dict[str, NodeWork] = {}
+    """Work for each job; empty: an earlier release."""
     in_hand: int | None = None
     """Workers that have something to do or get ready for it, and jobs that the node prepares for; unknown: an earlier
     release."""
@@ -144,6 +149,18 @@ class NodeInfo(msgspec.Struct, kw_only=True, frozen=True):
         """
         by_default = self.gpu_count * (workers_per_gpu or 0) or 1 if self.gpu_count else self.slots
         return min(max(self.slots, self.most_slots if requested else 0), requested or by_default)
+
+    def work_for(self, job_id: str) -> NodeWork | None:
+        """Return its work for a job, with times by the clock of Redis; None: it does nothing for it."""
+        work = self.work.get(job_id)
+        if work is None or abs(self.clock_ahead_s) < _SAME_CLOCK_S:
+            return work
+        ahead_s = self.clock_ahead_s
+        return msgspec.structs.replace(
+            work,
+            init_since=work.init_since and work.init_since - ahead_s,
+            longest_since=work.longest_since and work.longest_since - ahead_s,
+        )
 
 
 def fewer_workers(requested: int, nodes: Iterable[NodeInfo]) -> str:

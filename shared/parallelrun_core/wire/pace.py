@@ -75,8 +75,11 @@ def overall_items_per_s(progress: Progress, until: float) -> float | None:
 
 
 def left_s(progress: Progress, now: float) -> float | None:
-    """Seconds until everything is decided at the pace of the last minutes; None while the total or the pace isn't
-    known."""
+    """Seconds until everything is decided; None while the total or the pace isn't known.
+
+    It is the time for what is left at the pace of the last minutes, or for the mini-batch that runs for longest, if
+    that takes longer: one that has run for longer than others take is expected to run as long again.
+    """
     items = progress.items_done + progress.items_failed
     if progress.knows_items and progress.items_found > items:
         remaining, per_s = progress.items_found - items, items_per_s(progress, now)
@@ -84,7 +87,23 @@ def left_s(progress: Progress, now: float) -> float | None:
         remaining, per_s = progress.scheduled - progress.decided, mini_batches_per_s(progress, now)
     else:
         return None
-    return remaining / per_s if per_s and remaining > 0 else None
+    return max(remaining / per_s, longest_left_s(progress, now) or 0.0) if per_s and remaining > 0 else None
+
+
+def longest_left_s(progress: Progress, now: float) -> float | None:
+    """Seconds that the mini-batch that runs for longest is expected to take still; None: none is known."""
+    if progress.longest < 0 or not progress.longest_since:
+        return None
+    elapsed_s = max(0.0, now - progress.longest_since)
+    usual_s = mini_batch_s(progress, now)
+    return usual_s - elapsed_s if usual_s is not None and elapsed_s < usual_s else elapsed_s
+
+
+def mini_batch_s(progress: Progress, now: float) -> float | None:
+    """Seconds that a mini-batch takes in a worker, by how many ran at once and the pace (Little's law); None: not known
+    yet."""
+    per_s = mini_batches_per_s(progress, now)
+    return progress.running / per_s if per_s and progress.running else None
 
 
 def _per_s(count: int, progress: Progress, now: float) -> float | None:

@@ -57,6 +57,14 @@ class Progress(msgspec.Struct, kw_only=True):
     bytes_to_concatenate: int = 0
     workers: int = 0
     """Worker processes that nodes have for the job, those still in `init()` included."""
+    init_since: float = 0.0
+    """Start of the worker that is in `init()` for longest, in seconds since the epoch; 0: none is."""
+    init_limit_s: float = 0.0
+    """Seconds that `init()` may take; 0: not known yet."""
+    longest: int = -1
+    """Id of the mini-batch that runs for longest; -1: not known."""
+    longest_since: float = 0.0
+    """Time when that one began, in seconds since the epoch."""
     queued_at: float = 0.0
     """Time of the submission, or of the last resume or retry, in seconds since the epoch; 0: a leader of an earlier
     release."""

@@ -332,6 +332,24 @@ export interface ErrorCount {
   items: number;
 }
 
+/** Why a job, or one of its mini-batches, runs or doesn't. */
+export interface Explanation {
+  job: string;
+  /** Null: the answer is about the job as a whole. */
+  mini_batch: number | null;
+  /** True if it runs now. */
+  runs: boolean;
+  /** The answer in one sentence. */
+  answer: string;
+  /** What to do; empty: nothing. */
+  advice: string;
+  /**
+   * All that have been checked, in the order in which they must be met. Those that depend on one which is not met may
+   * be left out.
+   */
+  conditions: RunCondition[];
+}
+
 /** Why a job failed. */
 export interface Failure {
   code: string;
@@ -505,6 +523,8 @@ export interface Job {
   summary: string;
   /** Null: of a pipeline, whose steps have a pace each. */
   pace: Pace | null;
+  /** What it waits for; null: it runs, has ended, or just begins. Not in a list of jobs. */
+  waiting: Waiting | null;
   failure: Failure | null;
   /** Once it has ended: the errors that have cost the most items, up to five. */
   errors: ErrorCount[];
@@ -746,6 +766,8 @@ export interface MiniBatch {
   tries: number | null;
   node: string | null;
   process: string | null;
+  /** The first of its files; empty: nobody has asked for it. */
+  first_input: string;
   items: number | null;
   rows: number | null;
   failed_items: number | null;
@@ -837,6 +859,8 @@ export interface MiniBatchTry {
   tries: number | null;
   node: string | null;
   process: string | null;
+  /** The first of its files; empty: nobody has asked for it. */
+  first_input: string;
   items: number | null;
   rows: number | null;
   failed_items: number | null;
@@ -1203,6 +1227,14 @@ export interface Progress {
   bytes_to_concatenate: number;
   /** Worker processes that nodes have for the job, those still in `init()` included. */
   workers: number;
+  /** Start of the worker that is in `init()` for longest, in seconds since the epoch; 0: none is. */
+  init_since: number;
+  /** Seconds that `init()` may take; 0: not known yet. */
+  init_limit_s: number;
+  /** Id of the mini-batch that runs for longest; -1: not known. */
+  longest: number;
+  /** Time when that one began, in seconds since the epoch. */
+  longest_since: number;
   /**
    * Time of the submission, or of the last resume or retry, in seconds since the epoch; 0: a leader of an earlier
    * release.
@@ -1257,6 +1289,18 @@ export interface RateLimitList {
 export interface RemovedKind {
   count: number;
   bytes: number;
+}
+
+/** A condition for running, and its state. */
+export interface RunCondition {
+  name: string;
+  /** `met`; `waits`: it passes by itself; `blocks`: somebody has to do something. */
+  state: "met" | "waits" | "blocks";
+  text: string;
+  /** What to do; empty: nothing. */
+  advice: string;
+  /** Seconds until it is expected to be met; null: nobody knows, or it is. */
+  left_s: number | null;
 }
 
 /** A try that a worker has begun and not ended. */
@@ -1588,6 +1632,17 @@ export interface UsageOfWeek {
   gpu_hours: number;
   /** By `--cost-per-slot-hour` and `--cost-per-gpu-hour`. */
   cost: number;
+}
+
+/** The first thing that keeps a job from running. */
+export interface Waiting {
+  /** The name of the condition that isn't met, as in `GET /v1/jobs/{job_id}/explanation`. */
+  condition: string;
+  text: string;
+  /** What to do; empty: it passes by itself. */
+  advice: string;
+  /** Seconds until it is expected to pass; null: nobody knows. */
+  left_s: number | null;
 }
 
 /** A worker. */

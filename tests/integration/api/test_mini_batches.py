@@ -49,6 +49,7 @@ def test_what_is_told_of_one(api: httpx.Client, job_id: str, master: Master) -> 
         "tries": 1,
         "node": "node0",
         "process": "process000",
+        "first_input": "",
         "items": 10,
         "rows": 8,
         "failed_items": 2,

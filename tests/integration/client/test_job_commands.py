@@ -48,10 +48,84 @@ def test_stream_survives_disconnects_and_exits_as_the_job_did(
 
     shown = capsys.readouterr()
     assert shown.out == ""
-    assert "connection lost" in shown.err
+    assert "connection lost" not in shown.err, "the next connection was answered at once"
     assert "RUN_EXCEPTION: bad\\x1b]0;row" in shown.err
     assert str(ended["state"]) in shown.err
     assert "\x1b" not in shown.err
+
+
+def test_stream_says_that_the_connection_is_lost_once_it_stays_so(
+    api: FakeApi, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("parallelrun.progress.watch._TOLD_AFTER_S", 0.5)
+    api.on("GET", "/v1/jobs/job_1", Answer.of(JOB), Answer.of(COMPLETED))
+    events = Answer.events(("3-0", "progress", {"scheduled": 9, "done": 4}), ("", "end", COMPLETED))
+    api.on("GET", EVENTS, HANG_UP, HANG_UP, HANG_UP, HANG_UP, HANG_UP, HANG_UP, events)
+
+    assert main(["job", "stream", "job_1"]) == 0
+
+    shown = capsys.readouterr().err
+    assert shown.count("connection lost") == 1
+    assert shown.count("connected again") == 1
+
+
+def test_stream_does_not_take_a_server_that_is_busy_for_one_that_is_away(
+    api: FakeApi, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("parallelrun.progress.watch._TOLD_AFTER_S", 0.0)
+    api.on("GET", "/v1/jobs/job_1", Answer.of(JOB), Answer.of(COMPLETED))
+    busy = Answer.of({"code": "too_many_streams", "detail": "1,000 clients are watching already."}, 429)
+    api.on("GET", EVENTS, busy, busy, Answer.events(("", "end", COMPLETED)))
+
+    assert main(["job", "stream", "job_1"]) == 0
+    assert "connection lost" not in capsys.readouterr().err
+
+
+def test_stream_shows_what_a_job_waits_for_and_what_to_do(api: FakeApi, capsys: pytest.CaptureFixture[str]) -> None:
+    api.on("GET", "/v1/jobs/job_1", Answer.of(JOB), Answer.of(COMPLETED))
+    waiting = {"condition": "nodes", "text": "no node is there", "advice": "start one: `parallelrun-agent`"}
+    api.on("GET", EVENTS, Answer.events(("", "snapshot", JOB), ("", "waiting", waiting), ("", "end", COMPLETED)))
+
+    assert main(["job", "stream", "job_1"]) == 0
+    assert "no node is there: start one: `parallelrun-agent`" in capsys.readouterr().err
+
+
+def test_explain_says_each_condition_and_what_to_do(api: FakeApi, capsys: pytest.CaptureFixture[str]) -> None:
+    explanation = {
+        "job": "job_1", "mini_batch": 7, "runs": False, "answer": "no node is there", "advice": "start one",
+        "conditions": [
+            {"name": "master", "state": "met", "text": "a master leads it"},
+            {"name": "nodes", "state": "blocks", "text": "no node is there", "advice": "start one"},
+        ],
+    }  # fmt: skip
+    api.on("GET", "/v1/jobs/job_1/explanation", Answer.of(explanation), Answer.of(explanation))
+
+    assert main(["job", "explain", "job_1", "--mini-batch", "7"]) == 0
+    assert api.requests[-1].query == {"mini_batch": "7"}
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[:2] == ["mini-batch 7: no node is there", "what to do: start one"]
+    assert lines[3:] == [
+        "CONDITION  STATE   WHY", "master     ok      a master leads it", "nodes      blocks  no node is there",
+    ]  # fmt: skip
+    assert main(["job", "explain", "job_1", "-o", "name"]) == 0
+    assert capsys.readouterr().out == "nodes\n"
+
+
+def test_show_names_the_slowest_mini_batches_with_their_first_files(
+    api: FakeApi, capsys: pytest.CaptureFixture[str]
+) -> None:
+    running = JOB | {"state": "processing", "progress": {"scheduled": 9, "done": 4, "listing_done": True}}
+    api.on("GET", "/v1/jobs/job_1", Answer.of(running))
+    slow = [
+        {"id": 3, "status": "done", "run_s": 75.0, "items": 10, "first_input": "/data/big.tif"},
+        {"id": 1, "status": "failed", "run_s": 2.5, "items": 1, "first_input": "/data/odd.tif"},
+    ]
+    api.on("GET", "/v1/jobs/job_1/mini-batches", Answer.of({"items": slow}))
+
+    assert main(["job", "show", "job_1"]) == 0
+    shown = capsys.readouterr().out
+    assert "slowest:         mini-batch 3 took 75 s: /data/big.tif and 9 more\n" in shown
+    assert "mini-batch 1 (failed) took 2.5 s: /data/odd.tif\n" in shown
 
 
 def test_a_failure_names_the_log_to_open(api: FakeApi, capsys: pytest.CaptureFixture[str]) -> None:

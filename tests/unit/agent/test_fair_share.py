@@ -22,8 +22,9 @@ from parallelrun_agent.policy.fair_share import (
     to_take_back,
 )
 from parallelrun_agent.policy.in_flight import Assignment
+from parallelrun_agent.policy.node_work import WORKS_AT_LEAST
 from parallelrun_agent.policy.worker import Worker
-from parallelrun_agent.slot_sharing import WORKS_AT_LEAST, SlotSharing
+from parallelrun_agent.slot_sharing import SlotSharing
 from parallelrun_core.wire.leasing import Delivery
 
 STEP_S = 0.25

@@ -12,11 +12,16 @@ import pytest
 from parallelrun_agent.heartbeats import Heartbeats
 from parallelrun_agent.settings import AgentSettings
 from parallelrun_core.store.nodes import NodeInfo, NodeRegistry, NodeRequests
+from parallelrun_core.wire.node_work import NodeWork
 from parallelrun_core.wire.states import NodeState
 
 BUSY = SimpleNamespace(in_flight=["mini-batch"], is_through_init=True)
 IDLE = SimpleNamespace(in_flight=[], is_through_init=True)
 STARTING = SimpleNamespace(in_flight=[], is_through_init=False)
+
+
+def job_with(workers: list[SimpleNamespace], **fields: Any) -> SimpleNamespace:
+    return SimpleNamespace(workers=workers, disk_is_full=False, work=lambda *_: NodeWork(), **fields)
 
 
 @pytest.fixture
@@ -38,7 +43,7 @@ def heartbeats_of(root: Path, jobs: dict[str, Any]) -> Heartbeats:
 def test_a_node_beats_four_times_in_a_lease_and_at_once_when_its_state_changes(
     tmp_path: Path, sent: list[NodeInfo]
 ) -> None:
-    job = SimpleNamespace(workers=[BUSY, BUSY], disk_is_full=False)
+    job = job_with([BUSY, BUSY])
     heartbeats = heartbeats_of(tmp_path, {"job_a": job})
     assert [now for now in range(9) if heartbeats.is_due(float(now))] == [0, 2, 4, 6, 8]
     heartbeats.beat()
@@ -57,8 +62,8 @@ def test_a_node_beats_four_times_in_a_lease_and_at_once_when_its_state_changes(
 
 def test_a_heartbeat_says_which_jobs_have_how_many_workers(tmp_path: Path, sent: list[NodeInfo]) -> None:
     jobs = {
-        "job_b": SimpleNamespace(workers=[BUSY, BUSY], disk_is_full=False),
-        "job_a": SimpleNamespace(workers=[], disk_is_full=False, is_prepared=True),
+        "job_b": job_with([BUSY, BUSY]),
+        "job_a": job_with([], is_prepared=True),
     }
     heartbeats_of(tmp_path, jobs).beat()
     assert (sent[0].jobs, sent[0].workers, sent[0].busy, sent[0].slots) == (["job_a", "job_b"], {"job_b": 2}, 2, 4)
@@ -70,7 +75,7 @@ def test_a_heartbeat_says_which_jobs_have_how_many_workers(tmp_path: Path, sent:
 def test_in_hand_is_what_is_done_here_and_not_what_is_waited_for(
     tmp_path: Path, sent: list[NodeInfo], workers: list[SimpleNamespace], is_prepared: bool, expected: int
 ) -> None:
-    job = SimpleNamespace(workers=workers, disk_is_full=False, is_prepared=is_prepared)
+    job = job_with(workers, is_prepared=is_prepared)
     heartbeats_of(tmp_path, {"job": job}).beat()
     assert sent[0].in_hand == expected
 

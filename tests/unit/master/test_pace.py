@@ -95,3 +95,20 @@ def test_standing_tells_waiting_from_working(fields: dict[str, float], standing:
     assert standing_of(JobState.PROCESSING, counts) is standing
     assert standing_of(JobState.QUEUED, counts) is Standing.QUEUED
     assert standing_of(JobState.CANCELED, counts) is Standing.ENDED
+
+
+def test_time_left_knows_the_mini_batch_that_runs_for_longest() -> None:
+    now = QUEUED_AT + 100
+    counts = progress(199, running=4)
+    counts.recent_from, counts.recent_to = QUEUED_AT, now
+    counts.recent_mini_batches = counts.recent_items = 199
+    usual_s = 4 / (199 / 100)
+    assert pace.left_s(counts, now) == pytest.approx(100 / 199)
+    counts.longest, counts.longest_since = 17, now - 1
+    assert pace.left_s(counts, now) == pytest.approx(usual_s - 1)
+    counts.longest_since = now - 60
+    assert pace.left_s(counts, now) == pytest.approx(60), "it may take as long again"
+    many = progress(20, running=4)
+    many.recent_from, many.recent_to, many.recent_mini_batches, many.recent_items = QUEUED_AT, now, 20, 20
+    many.longest, many.longest_since = 17, now - 60
+    assert pace.left_s(many, now) == pytest.approx(180 / (20 / 100)), "the others take longer than it"

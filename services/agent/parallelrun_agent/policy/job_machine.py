@@ -185,6 +185,11 @@ class JobMachine:
         return self._pool.available()
 
     @property
+    def init_limit_s(self) -> float:
+        """Return the seconds that init() may take."""
+        return self._pool.init_limit_s
+
+    @property
     def apart_count(self) -> int:
         """Return how many mini-batches wait for a worker that runs their items apart."""
         return len(self._apart)

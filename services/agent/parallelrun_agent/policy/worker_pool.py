@@ -39,7 +39,7 @@ class WorkerPool:
         self._run_s = run_s
         self._shutdown_s = shutdown_s
         self._what = script_name
-        self._init_s = 3 * run_s + 30  # as the reference has it (§3.7)
+        self.init_limit_s = 3 * run_s + 30  # as the reference has it (§3.7)
         self._init_failed = 0
         self._spawn_pause = Backoff(_FIRST_SPAWN_PAUSE_S, _LONGEST_SPAWN_PAUSE_S)
         self._spawn_after = 0.0
@@ -152,14 +152,14 @@ class WorkerPool:
                     why = "shutdown(), or the end of the process after it, took too long."
                     self._condemn(worker, "shutdown_timeout", why, now)
             elif worker.stage == "starting":
-                if now - worker.started > self._init_s:
+                if now - worker.started > self.init_limit_s:
                     self._condemn(worker, "init_timeout", self._too_long_in_init, now)
             elif worker.stage != "killed":
                 self._check_head(worker, now)
 
     @property
     def _too_long_in_init(self) -> str:
-        return f"init() took longer than 3 x run_invocation_timeout + 30 s ({self._init_s:g} s)."
+        return f"init() took longer than 3 x run_invocation_timeout + 30 s ({self.init_limit_s:g} s)."
 
     def _check_head(self, worker: Worker, now: float) -> None:
         hangs = self.hangs(worker, now)

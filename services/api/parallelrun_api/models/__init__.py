@@ -81,6 +81,7 @@ from parallelrun_api.models.tiles import (
     Timeline,
     TrySpans,
 )
+from parallelrun_api.models.waiting import Explanation, RunCondition, Waiting
 
 __all__ = [
     "Advice",
@@ -103,6 +104,7 @@ __all__ = [
     "EffectiveSetting",
     "EffectiveSettings",
     "ErrorCount",
+    "Explanation",
     "Failure",
     "Figures",
     "FileEntry",
@@ -158,6 +160,7 @@ __all__ = [
     "RateLimit",
     "RateLimitList",
     "RemovedKind",
+    "RunCondition",
     "RunningTry",
     "Session",
     "SettingOfTwo",
@@ -179,5 +182,6 @@ __all__ = [
     "TrySpans",
     "UsageList",
     "UsageOfWeek",
+    "Waiting",
     "WorkerStacks",
 ]

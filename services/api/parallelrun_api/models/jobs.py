@@ -7,6 +7,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from parallelrun_api.models.answer import JOB_ID_EXAMPLE, TIME_EXAMPLE, Answer, Time
+from parallelrun_api.models.waiting import Waiting
 from parallelrun_core.wire.states import JobState, StepState
 
 
@@ -61,6 +62,14 @@ class Progress(Answer):
     bytes_to_concatenate: int = 0
     workers: int = 0
     """Worker processes that nodes have for the job, those still in `init()` included."""
+    init_since: float = 0.0
+    """Start of the worker that is in `init()` for longest, in seconds since the epoch; 0: none is."""
+    init_limit_s: float = 0.0
+    """Seconds that `init()` may take; 0: not known yet."""
+    longest: int = -1
+    """Id of the mini-batch that runs for longest; -1: not known."""
+    longest_since: float = 0.0
+    """Time when that one began, in seconds since the epoch."""
     queued_at: float = 0.0
     """Time of the submission, or of the last resume or retry, in seconds since the epoch; 0: a leader of an earlier
     release."""
@@ -227,6 +236,8 @@ class Job(Answer):
     """How it ended, as `completed, but 150 of 5,000 items failed (3 %): ValueError in score.py:17`; empty before."""
     pace: Pace | None = None
     """Null: of a pipeline, whose steps have a pace each."""
+    waiting: Waiting | None = None
+    """What it waits for; null: it runs, has ended, or just begins. Not in a list of jobs."""
     failure: Failure | None = None
     errors: list[ErrorCount] = Field(default=[])
     """Once it has ended: the errors that have cost the most items, up to five."""

@@ -26,6 +26,8 @@ class MiniBatch(Answer):
     """Since the job began, or was last reopened."""
     node: str | None = None
     process: str | None = None
+    first_input: str = ""
+    """The first of its files; empty: nobody has asked for it."""
     items: int | None = None
     rows: int | None = None
     failed_items: int | None = None

@@ -15,20 +15,29 @@ from starlette.responses import StreamingResponse
 
 from parallelrun_api.context import Context, Ctx
 from parallelrun_api.models import Job
+from parallelrun_api.people.person import CURRENT
 from parallelrun_api.routes.responses import JobId, content, problems
+from parallelrun_core.errors import ParallelRunError
 from parallelrun_core.service.pacing import Every
+from parallelrun_core.store.connection import RedisError
 from parallelrun_core.store.event_stream import EventId, StreamEvent
 from parallelrun_core.wire.masking import Mask
 
 router = APIRouter(prefix="/v1", tags=["jobs"])
 
 _RETRY_MS: Final = 1000
+_WAITING_S: Final = 2.0
+"""How often a stream finds out what its job waits for."""
 _ID: Final = r"^(|\d{1,18}(-\d{1,18})?)$"
 _JOB: Final = {"$ref": "#/components/schemas/Job"}
 _DATA: Final[dict[str, dict[str, Any]]] = {
     "snapshot": _JOB,
     "state": {"type": "object", "properties": {"state": {"$ref": "#/components/schemas/JobState"}}},
     "progress": {"$ref": "#/components/schemas/Progress"},
+    "waiting": {
+        "anyOf": [{"$ref": "#/components/schemas/Waiting"}, {"type": "object", "maxProperties": 0}],
+        "description": "What the job waits for; an empty object: for nothing any more.",
+    },
     "step": {
         "type": "object",
         "description": "A step of a pipeline stands otherwise than before.",
@@ -59,7 +68,7 @@ _EVENT: Final[dict[str, Any]] = {
     "properties": {
         "event": {"enum": list(_DATA)},
         "data": {"type": "string", "contentMediaType": "application/json"},
-        "id": {"type": "string", "description": "Of all but `snapshot` and `end`."},
+        "id": {"type": "string", "description": "Of all but `snapshot`, `waiting` and `end`."},
         "retry": {"type": "integer", "description": "Milliseconds after which to connect again."},
     },
     "oneOf": [
@@ -91,22 +100,51 @@ async def events(
     """Follow a job until it has ended.
 
     First comes a `snapshot` with the job; then each `state`, `progress`, `error`, `size`, `step` and `steps` as it
-    happens, with an id; at last an `end` with the job, once its result is recorded. After a broken connection, continue
-    after the last id; without one, earlier events are left out. A comment every 15 s shows that the connection is
-    alive.
+    happens, with an id; `waiting`, without one, when what it waits for has changed; at last an `end` with the job, once
+    its result is recorded. After a broken connection, continue after the last id; without one, earlier events are left
+    out. A comment every 15 s shows that the connection is alive.
     """
     after = _parsed(last_event_id or last_event_id_query)
     context.check_streams()
     record = await run_sync(context.jobs.folder(job_id).record)
     # Before the snapshot is taken: an event between the two is then reported twice rather than not at all.
     position = after or await context.feeds.last_id(job_id)
-    snapshot = await run_sync(context.jobs.get, job_id)
+    snapshot = await run_sync(_shown, context, job_id)
     context.check_streams()  # others may have come meanwhile
     return StreamingResponse(
         _stream(context, snapshot, position, Mask(record.spec)),
         headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"},
         media_type="text/event-stream",
     )
+
+
+def _shown(context: Context, job_id: str) -> Job:
+    return context.with_waiting(context.jobs.get(job_id))
+
+
+class _WaitingWords:
+    """The last words that a stream has told of what its job waits for."""
+
+    def __init__(self, context: Context, snapshot: Job) -> None:
+        self._context = context
+        self._folder = context.jobs.folder(snapshot.id)
+        self._viewer = CURRENT.get()
+        self._told = snapshot.waiting
+        self._due = Every(_WAITING_S)
+        self.wait_s = self._due.wait_s
+
+    async def news(self, now: float) -> str | None:
+        """Return the data of an event if what the job waits for has changed; None: it hasn't, or nobody can say."""
+        if not self._due.is_due(now):
+            return None
+        try:
+            waiting = await run_sync(self._context.waits.of, self._folder, self._viewer)
+        except (RedisError, ParallelRunError, OSError):
+            return None
+        if waiting == self._told:
+            return None
+        self._told = waiting
+        return waiting.model_dump_json() if waiting is not None else "{}"
 
 
 def _parsed(text: str) -> EventId | None:
@@ -117,6 +155,7 @@ async def _stream(context: Context, snapshot: Job, after: EventId, mask: Mask) -
     yield b"retry: %d\n" % _RETRY_MS + _frame("snapshot", snapshot.model_dump_json())
     heartbeat = Every(context.heartbeat_s)
     heartbeat.delay(time.monotonic())
+    words = _WaitingWords(context, snapshot)
     async with context.feeds.watch(snapshot.id) as feed:
         while not context.stopping.is_set():
             # Taken before the events are read: later ones ring this bell, and after the end there are none.
@@ -133,8 +172,12 @@ async def _stream(context: Context, snapshot: Job, after: EventId, mask: Mask) -
                 job = await run_sync(context.jobs.get, snapshot.id)
                 yield _frame("end", job.model_dump_json())
                 return
+            if (waiting := await words.news(time.monotonic())) is not None:
+                yield _frame("waiting", waiting)
+                heartbeat.delay(time.monotonic())
             with suppress(TimeoutError):
-                await asyncio.wait_for(bell.wait(), heartbeat.wait_s(time.monotonic()))
+                now = time.monotonic()
+                await asyncio.wait_for(bell.wait(), min(heartbeat.wait_s(now), words.wait_s(now)))
             # By the time since the last byte: the bell also rings for what is no event.
             if heartbeat.is_due(time.monotonic()):
                 yield b": still here\n\n"

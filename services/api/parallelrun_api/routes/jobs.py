@@ -285,7 +285,7 @@ async def get_job(
 
 
 def _encoded(context: Context, job_id: str) -> tuple[Job, str]:
-    job = context.jobs.get(job_id)
+    job = context.with_waiting(context.jobs.get(job_id))
     return job, job.model_dump_json()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Final
 
 from fastapi import APIRouter, Path, Query, Response
@@ -12,7 +13,7 @@ from parallelrun_api.http.paging import DEFAULT_LIMIT, Limit, PageToken, clamped
 from parallelrun_api.models import MiniBatchPage, MiniBatchTries
 from parallelrun_api.models.mini_batches import MiniBatchInputs
 from parallelrun_api.routes.responses import JobId, problems
-from parallelrun_api.views.mini_batch_inputs import inputs_of
+from parallelrun_api.views.mini_batch_inputs import first_input_of, inputs_of
 from parallelrun_api.views.mini_batches import MiniBatchOrder, Order, Page, Status, begun_tries, decided, ready, running
 from parallelrun_core.errors import Conflict, InvalidInput, NotFound
 from parallelrun_core.wire.masking import Mask
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 router = APIRouter(prefix="/v1", tags=["jobs"])
 
 _MOST: Final = 2**32 - 1
+_MOST_INPUTS: Final = 50
+"""Mini-batches of one page whose inputs are read."""
 
 
 @router.get(
@@ -41,6 +44,9 @@ async def list_mini_batches(
     ] = "decided",
     first: Annotated[int, Query(ge=0, le=_MOST, description="With another order: only those from this id on.")] = 0,
     end: Annotated[int | None, Query(ge=0, le=_MOST, description="With another order: only those before it.")] = None,
+    inputs: Annotated[
+        bool, Query(description="With another order: the first input of each, too; then at most 50 are in a page.")
+    ] = False,
     limit: Limit = DEFAULT_LIMIT,
     page_token: PageToken = "",
 ) -> Response:
@@ -48,9 +54,10 @@ async def list_mini_batches(
     page may have fewer items than `limit`; the last one has no `next_page_token`. A pipeline has none (409): its steps
     have."""
     page = Page(limit=clamped(limit), token=page_token)
-    key = (list_mini_batches, job_id, status, order_by, first, end, page)
+    key = (list_mini_batches, job_id, status, order_by, first, end, inputs, page)
     if order_by != "decided":
-        part = MiniBatchOrder(order_by=order_by, first=first, end=end)
+        page = replace(page, limit=min(page.limit, _MOST_INPUTS)) if inputs else page
+        part = MiniBatchOrder(order_by=order_by, first=first, end=end, has_inputs=inputs)
         return encoded_answer(await context.pictures.run(key, lambda: _ordered(context, job_id, status, part, page)))
     return encoded_answer(await context.long_lists.run(key, lambda: _page(context, job_id, status, page)))
 
@@ -100,7 +107,11 @@ def _ordered(context: Context, job_id: str, status: Status | None, part: MiniBat
     _check_has_mini_batches(folder.record())
     history = context.histories.of(folder)
     with history.lock:
-        return page_of(history, part, status, page).model_dump_json()
+        answer = page_of(history, part, status, page)
+    if part.has_inputs:
+        named = [each.model_copy(update={"first_input": first_input_of(folder.path, each.id)}) for each in answer.items]
+        answer = answer.model_copy(update={"items": named})
+    return answer.model_dump_json()
 
 
 def _tries(context: Context, job_id: str, mini_batch: int) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from parallelrun_api.models.mini_batches import InputRange, MiniBatchInputs
-from parallelrun_core.errors import NotFound
+from parallelrun_core.errors import CorruptLog, NotFound
 from parallelrun_core.folder.manifest import ManifestCursor
 from parallelrun_core.untrusted.sanitize import visible
 from parallelrun_core.wire import message
@@ -50,6 +50,15 @@ def inputs_of(folder: Path, mini_batch: int) -> MiniBatchInputs:
         ranges=ranges[:_MOST],
         keys=[None if key is None else visible(key) for key in described.keys],
     )
+
+
+def first_input_of(folder: Path, mini_batch: int) -> str:
+    """Return the first file, or the file of the first range, of a mini-batch; empty: it can't be read."""
+    try:
+        inputs = inputs_of(folder, mini_batch)
+    except (NotFound, CorruptLog):
+        return ""
+    return next(iter(inputs.files), "") or next((each.path for each in inputs.ranges), "")
 
 
 def _texts(paths: list[bytes]) -> list[str]:

@@ -54,6 +54,8 @@ class MiniBatchOrder:
     first: int
     end: int | None
     """Exclusively; None: all that follow."""
+    has_inputs: bool = False
+    """True if each is listed with its first input."""
 
 
 def decided(folder: Path, mask: Mask, status: Literal["done", "failed"] | None, page: Page) -> MiniBatchPage:

@@ -122,7 +122,7 @@ def etag(job: models.Job, encoded: str) -> str:
     Args:
         encoded: the answer with it, for what changes of the steps of a pipeline.
     """
-    is_marked = job.archived or job.removed_at is not None
+    is_marked = job.archived or job.removed_at is not None or job.waiting is not None
     steps = f"-{crc32(encoded.encode()):x}" if job.steps or is_marked else ""
     return f'"{job.version}-{job.state}-{int(job.ended is not None)}{int(job.output is not None)}{steps}"'
 

@@ -5,7 +5,7 @@ RQ's defaults would hurt here: pickle on the wire, and a timeout of 180 s that k
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rq.exceptions import InvalidJobOperation
 from rq.job import JobStatus
@@ -24,6 +24,29 @@ def ask_for_leader(redis: Redis, job_id: str, *, attempt: str = "0") -> None:
 def waiting_for_leader(redis: Redis) -> set[str]:
     """The jobs that wait in the queue until a master has a place for their leaders, or for their next turns."""
     return {entry_id.removeprefix("lead-").partition("-")[0] for entry_id in queue(redis, LEAD).job_ids}
+
+
+class LeadQueue(NamedTuple):
+    """The masters' places for leaders, and the place of a job that waits for one."""
+
+    masters: int
+    """Places for leaders, each of which leads one job at a time."""
+    busy: int
+    """Places that are taken."""
+    before: int | None
+    """Jobs before this one in the queue; None: it is not in the queue."""
+
+
+def lead_queue(redis: Redis, job_id: str) -> LeadQueue:
+    """Return how the masters' places stand, and which place in the queue a job has."""
+    raw: Any = redis.smembers(f"rq:workers:{LEAD.queue}")
+    with redis.pipeline(transaction=False) as pipe:
+        for name in raw:
+            pipe.hget(name, "state")
+        states = [state for state in pipe.execute() if state]  # those that have died leave only their names
+    ids = queue(redis, LEAD).job_ids
+    before = next((place for place, each in enumerate(ids) if each.startswith(f"lead-{job_id}-")), None)
+    return LeadQueue(len(states), sum(state == b"busy" for state in states), before)
 
 
 def ask_for_turn(redis: Redis, job_id: str, *, term: int) -> None:

@@ -1,0 +1,92 @@
+"""`parallelrun job show`: one job, with its slowest mini-batches."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from parallelrun.cli.job_files import JobId
+from parallelrun.cli.output import FormatOption, OutputFormat
+from parallelrun.cli.server import Token, Url, connect
+
+if TYPE_CHECKING:
+    from parallelrun.client import Client
+    from parallelrun.models import Job, MiniBatch, Step
+
+
+def show(job_id: JobId, form: FormatOption = OutputFormat.TABLE, url: Url = "", token: Token = "") -> None:
+    """Show one job."""
+    from parallelrun.cli.output import show_one
+    from parallelrun.models.jobs import Pace
+    from parallelrun.progress.steps import describe_step
+    from parallelrun.progress.summary import hints, summary
+    from parallelrun.progress.text import chosen_size, describe, waiting_words
+
+    with connect(url, token) as client:
+        answer = client.jobs.get(job_id)
+        slow = _slowest(client, answer) if form is OutputFormat.TABLE else ""
+
+    pace = answer.pace if answer.pace is not None and not answer.has_ended else Pace()
+
+    def log_hint(log: str) -> str:
+        return f"parallelrun job logs {answer.id} {log}"
+
+    lines = [
+        ("id", answer.id),
+        ("name", answer.name),
+        ("type", answer.type),
+        ("owner", answer.owner),
+        ("step of", f"{answer.parent.job} ({answer.parent.step})" if answer.parent else ""),
+        ("state", answer.state),
+        ("steps", "\n".join(f"{step.name}: {describe_step(step)}{_of_job(step)}" for step in answer.steps)),
+        ("progress", describe(answer.state, answer.progress, items_per_s=None, left_s=pace.left_s).partition(": ")[2]),
+        ("waiting", waiting_words(answer.waiting)),
+        ("slowest", slow),
+        ("mini-batch size", chosen_size(answer.progress)),
+        ("submitted", answer.submitted),
+        ("started", answer.started),
+        ("ended", answer.ended),
+        ("output", answer.output.path if answer.output else ""),
+        ("outputs", "\n".join(f"{each.name}: {each.path}" for each in answer.outputs if each.path)),
+        ("metrics", "\n".join(f"{name}: {value}" for name, value in answer.metrics.items())),
+        ("notes", "\n".join(answer.notes)),
+        ("hints", "\n".join(hints(answer, log_hint=log_hint, retry=f"parallelrun job retry {answer.id}"))),
+        ("failure", "\n".join(summary(answer, log_hint=log_hint)) if answer.failure else ""),
+    ]
+    show_one(answer, form, name=answer.id, lines=lines)
+
+
+def _of_job(step: Step) -> str:
+    """The job of a step, unless it is named already."""
+    return f" ({step.job})" if step.job and step.state != "running" and not step.reused else ""
+
+
+def _slowest(client: Client, job: Job) -> str:
+    """Return the slowest mini-batches, with their first files, and the one that runs for longest, a line for each."""
+    from parallelrun.errors import ApiError
+
+    if job.type != "parallel":
+        return ""
+    lines = []
+    progress = job.progress
+    if not job.has_ended and progress.longest >= 0 and progress.longest_since:
+        lines.append(f"mini-batch {progress.longest} runs for {_seconds(time.time() - progress.longest_since)} already")
+    try:
+        decided = client.jobs.slowest(job.id) if progress.decided > progress.resumed else []
+    except ApiError:  # a server of an earlier release, or one that is busy
+        decided = []
+    return "\n".join([*lines, *map(_slow, decided)])
+
+
+def _slow(mini_batch: MiniBatch) -> str:
+    files = f": {mini_batch.first_input}" if mini_batch.first_input else ""
+    others = (mini_batch.items or 0) - 1
+    more = f" and {others:,} more" if files and others > 0 else ""
+    failed = " (failed)" if mini_batch.status == "failed" else ""
+    return f"mini-batch {mini_batch.id}{failed} took {_seconds(mini_batch.run_s or 0.0)}{files}{more}"
+
+
+def _seconds(seconds: float) -> str:
+    from parallelrun.progress.text import duration
+
+    return f"{max(0.0, seconds):.2g} s" if seconds < 10 else duration(seconds)

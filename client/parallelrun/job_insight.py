@@ -1,0 +1,110 @@
+"""Insight into jobs: what their mini-batches and workers do, why they wait, where time goes, what would be better."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from itertools import islice
+from typing import TYPE_CHECKING, Final
+
+from parallelrun.models import Explanation, Metric, MiniBatch
+from parallelrun.profiles import Profile
+from parallelrun.resource import as_model, job_path, pages
+from parallelrun.transport import Transport
+from parallelrun_core.adviser.advice import Advice, Curve
+
+if TYPE_CHECKING:
+    from parallelrun.stacks import Stacks
+
+_PAGE: Final = 200
+
+
+class JobInsight:
+    """Answers about the jobs of a server; none of these calls changes one."""
+
+    def __init__(self, transport: Transport, *, sleep: Callable[[float], None] = time.sleep) -> None:
+        self._transport = transport
+        self._sleep = sleep
+
+    def mini_batches(self, job_id: str, *, status: str | None = None) -> Iterator[MiniBatch]:
+        """The mini-batches of a job; pages are fetched as they are needed."""
+        params = {"limit": str(_PAGE)}
+        if status:
+            params["status"] = status
+        return pages(self._transport, job_path(job_id, "mini-batches"), MiniBatch, params)
+
+    def slowest(self, job_id: str, *, limit: int = 5) -> list[MiniBatch]:
+        """Return the mini-batches whose `run()` took longest, the slowest first, each with its first input."""
+        params = {"order_by": "slowest", "inputs": "true", "limit": str(limit)}
+        return list(islice(pages(self._transport, job_path(job_id, "mini-batches"), MiniBatch, params), limit))
+
+    def explain(self, job_id: str, *, mini_batch: int | None = None) -> Explanation:
+        """Return why a job, or one of its mini-batches, doesn't run now, and what to do.
+
+        Raises:
+            Conflict: a mini-batch of a pipeline.
+        """
+        params = {} if mini_batch is None else {"mini_batch": str(mini_batch)}
+        answer = self._transport.request("GET", job_path(job_id, "explanation"), idempotent=True, params=params)
+        return as_model(answer, Explanation)
+
+    def metrics(self, job_id: str) -> Iterator[Metric]:
+        """Return what the entry script has logged as metrics so far, by name."""
+        return pages(self._transport, job_path(job_id, "metrics"), Metric)
+
+    def advice(self, job_id: str, *, min_saving_s: float = 60) -> Advice:
+        """Return what would make a job faster, cheaper or safer, and what to change; also of a job that runs.
+
+        Args:
+            min_saving_s: leave out what saves less time than this.
+
+        Raises:
+            Conflict: it is a pipeline.
+        """
+        params = {"min_saving_s": f"{min_saving_s:g}"}
+        answer = self._transport.request("GET", job_path(job_id, "advice"), idempotent=True, params=params)
+        return as_model(answer, Advice)
+
+    def what_if(self, job_id: str, settings: str, *, price: float | None = None) -> Curve:
+        """Return how long a job would have taken with other settings, computed from what was measured.
+
+        Args:
+            settings: such as `nodes=1..64`, `processes=2,4,8` or `mini_batch_size=10..1000`.
+            price: of a node for an hour, in any currency.
+
+        Raises:
+            Conflict: no mini-batch has been tried yet, or it is a pipeline.
+        """
+        params = {"what_if": settings} | ({} if price is None else {"price": f"{price:g}"})
+        answer = self._transport.request("GET", job_path(job_id, "advice", "what-if"), idempotent=True, params=params)
+        return as_model(answer, Curve)
+
+    def profile(
+        self, job_id: str, *, node: str = "", process: str = "", sort: str = "cumulative", limit: int = 100
+    ) -> Profile:
+        """The functions in which the workers of a job with a `profiling_module` have spent their time.
+
+        Args:
+            node, process: only those of this node, or workers of this name; empty: all of them.
+            sort: what comes first: the most `cumulative` or `own` time, or `calls`.
+            limit: how many functions, at most 1,000.
+        """
+        params = {"node": node, "process": process, "sort": sort, "limit": str(limit)}
+        answer = self._transport.request("GET", job_path(job_id, "profile"), idempotent=True, params=params)
+        return as_model(answer, Profile)
+
+    def stacks(self, job_id: str, *, node: str = "", process: str = "", timeout_s: float = 20.0) -> Stacks:
+        """Return the line in which each worker of a running job is, also one that hangs.
+
+        Args:
+            node, process: only those of this node, or this worker; empty: all of them.
+            timeout_s: how long nodes are waited for.
+
+        Raises:
+            Conflict: no node works for it now, or it runs a command.
+        """
+        from parallelrun.stacks import ask_for_stacks
+
+        return ask_for_stacks(
+            self._transport, job_id, node=node, process=process, timeout_s=timeout_s, sleep=self._sleep
+        )

@@ -1,0 +1,53 @@
+"""Why a job, or one of its mini-batches, doesn't run now."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from parallelrun_api.models.answer import Answer
+
+RunConditionState = Literal["met", "waits", "blocks"]
+
+
+class Waiting(Answer):
+    """The first thing that keeps a job from running."""
+
+    condition: str = Field(examples=["slots"])
+    """The name of the condition that isn't met, as in `GET /v1/jobs/{job_id}/explanation`."""
+    text: str = Field(examples=["waiting behind job job_… (anna, 12 of 12 slots), about 4 min"])
+    advice: str = ""
+    """What to do; empty: it passes by itself."""
+    left_s: float | None = None
+    """Seconds until it is expected to pass; null: nobody knows."""
+
+
+class RunCondition(Answer):
+    """A condition for running, and its state."""
+
+    name: str = Field(examples=["slots"])
+    state: RunConditionState
+    """`met`; `waits`: it passes by itself; `blocks`: somebody has to do something."""
+    text: str
+    advice: str = ""
+    """What to do; empty: nothing."""
+    left_s: float | None = None
+    """Seconds until it is expected to be met; null: nobody knows, or it is."""
+
+
+class Explanation(Answer):
+    """Why a job, or one of its mini-batches, runs or doesn't."""
+
+    job: str
+    mini_batch: int | None = None
+    """Null: the answer is about the job as a whole."""
+    runs: bool
+    """True if it runs now."""
+    answer: str
+    """The answer in one sentence."""
+    advice: str = ""
+    """What to do; empty: nothing."""
+    conditions: list[RunCondition]
+    """All that have been checked, in the order in which they must be met. Those that depend on one which is not met may
+    be left out."""

@@ -1,0 +1,67 @@
+"""Route of the explanation why a job, or one of its mini-batches, doesn't run now."""
+
+from __future__ import annotations
+
+from typing import Annotated, Final
+
+from fastapi import APIRouter, Query, Response
+
+from parallelrun_api.context import Context, Ctx
+from parallelrun_api.http.answers import encoded_answer
+from parallelrun_api.models.waiting import Explanation
+from parallelrun_api.people.person import CURRENT, Person
+from parallelrun_api.routes.responses import JobId, problems
+from parallelrun_api.waiting.pipelines import explain_pipeline
+from parallelrun_core.errors import Conflict
+
+router = APIRouter(prefix="/v1", tags=["jobs"])
+
+_MOST: Final = 2**32 - 1
+
+
+@router.get(
+    "/jobs/{job_id:job}/explanation",
+    summary="Explain why a job doesn't run now",
+    response_model=Explanation,
+    responses=problems(404, 409, 429),
+)
+async def explain(
+    job_id: JobId,
+    context: Ctx,
+    mini_batch: Annotated[
+        int | None, Query(ge=0, le=_MOST, description="The id of a mini-batch; by default, the job as a whole.")
+    ] = None,
+) -> Response:
+    """Return each condition that the job, or the mini-batch, must meet to run, its state, and what to do about the
+    first one that isn't met. Names of other people's jobs are only told to those who may see them."""
+    viewer = CURRENT.get()
+    key = (explain, job_id, mini_batch, viewer)
+    return encoded_answer(
+        await context.pictures.run(key, lambda: _explained(context, job_id, mini_batch, viewer).model_dump_json())
+    )
+
+
+def _explained(context: Context, job_id: str, mini_batch: int | None, viewer: Person) -> Explanation:
+    folder = context.jobs.folder(job_id)
+    record = folder.record()
+    if record.is_pipeline:
+        if mini_batch is not None:
+            raise Conflict(f"Job {job_id} is a pipeline: ask for a mini-batch of the job of one of its `steps`.")
+        return explain_pipeline(context.jobs.get(job_id), context.waits.explain(folder, viewer))
+    if mini_batch is None:
+        return context.waits.explain(folder, viewer)
+    decided = _decided(context, job_id, mini_batch)
+    return decided or context.waits.explain_mini_batch(folder, mini_batch, viewer)
+
+
+def _decided(context: Context, job_id: str, mini_batch: int) -> Explanation | None:
+    """Return the explanation of a mini-batch that is decided; None: it isn't."""
+    from parallelrun_api.tries.mini_batches import status_of
+
+    history = context.histories.of(context.jobs.folder(job_id))
+    with history.lock:
+        status = status_of(history, mini_batch)
+    if status is None:
+        return None
+    answer = f"it is {status} already"
+    return Explanation(job=job_id, mini_batch=mini_batch, runs=False, answer=answer, conditions=[])

@@ -1,0 +1,260 @@
+"""Conditions that a job must meet to run, in the order in which they must be met. Pure, no I/O.
+
+Each check returns its condition, or None where the job doesn't need it or nothing can be said. What other people's jobs
+are called is only in the words for those who may see them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
+
+from parallelrun_api.models.waiting import RunCondition
+from parallelrun_api.waiting.estimates import until_a_slot
+from parallelrun_core.adviser.duration import about, counted
+from parallelrun_core.wire.states import JobState, NodeState
+
+if TYPE_CHECKING:
+    from parallelrun_api.people.person import Person
+    from parallelrun_api.waiting.situation import Neighbour, Situation
+
+_PREPARING: Final = {
+    "code": "its code is checked",
+    "environment": "its environment is built",
+    "inputs": "its inputs are brought",
+}
+Check = Callable[["Situation", "Person"], RunCondition | None]
+
+_NEW_NODE: Final = "start one on a machine that sees the cluster's folder: `parallelrun-agent` (docs/second-machine.md)"
+
+
+def conditions_of(situation: Situation, viewer: Person) -> list[RunCondition]:
+    """Return all conditions of a job that can be checked now, for the person who asks."""
+    return [condition for check in _CHECKS if (condition := check(situation, viewer)) is not None]
+
+
+def first_unmet(conditions: list[RunCondition]) -> RunCondition | None:
+    """Return the condition that keeps a job from running; None: nothing does."""
+    return next((each for each in conditions if each.state != "met"), None)
+
+
+def _master(situation: Situation, _: Person) -> RunCondition | None:
+    """A master leads the job."""
+    if situation.is_led:
+        return _met("master", "a master leads it")
+    queue = situation.lead_queue
+    if not queue.masters:
+        return _blocks("master", "no master runs", "start one: `parallelrun-master`; see docs/operating.md")
+    if queue.busy >= queue.masters and queue.before is not None:
+        text = f"waiting for a master: {queue.masters:,} of {queue.masters:,} places for leaders are taken"
+        text += f", and {counted(queue.before, 'job')} are before it" if queue.before > 1 else ""
+        advice = "it begins when another job has ended; `parallelrun-master --leaders` gives more places"
+        return RunCondition(name="master", state="waits", text=text, advice=advice)
+    return _waits("master", "waiting for a master to take it, which takes a moment")
+
+
+def _disk_floor(situation: Situation, _: Person) -> RunCondition | None:
+    """The volume of the cluster has room."""
+    if not situation.floor_problem:
+        return _met("disk_floor", "the volume of the cluster has room")
+    advice = "remove what is not needed: `parallelrun admin usage` says what takes the room"
+    return _blocks("disk_floor", situation.floor_problem, advice)
+
+
+def _listing(situation: Situation, _: Person) -> RunCondition | None:
+    """Some mini-batch is there to be run."""
+    progress = situation.progress
+    if not _is_processing(situation):
+        return None
+    if progress.published > progress.decided:
+        return _met("listing", f"{counted(progress.scheduled, 'mini-batch', 'mini-batches')} found so far")
+    if progress.bytes_to_shuffle and progress.bytes_shuffled < progress.bytes_to_shuffle:
+        share = 100 * progress.bytes_shuffled / progress.bytes_to_shuffle
+        return _waits("listing", f"its rows are grouped by their keys before they are cut: {share:.0f} % done")
+    if not progress.listing_done:
+        return _waits("listing", "its inputs are listed and cut into mini-batches")
+    return _met("listing", "all of its mini-batches are decided")
+
+
+def _nodes(situation: Situation, _: Person) -> RunCondition | None:
+    """A node of the kind that the job needs is alive."""
+    if not _is_processing(situation):
+        return None
+    if situation.nodes:
+        return _met("nodes", f"{counted(len(situation.nodes), 'node')} of its kind")
+    compute = str(situation.record.spec.get("compute") or "")
+    progress = situation.progress
+    if compute:
+        why = f": {progress.nodes_why}" if progress.nodes_why else ""
+        advice = f"`parallelrun compute show {compute}` says how it stands"
+        return RunCondition(
+            name="nodes", state="waits", text=f"compute {compute!r} has no node yet{why}", advice=advice
+        )
+    if situation.other_nodes:
+        text = (
+            f"no node is there for jobs without a compute, though {counted(situation.other_nodes, 'node')} of computes"
+        )
+        return _blocks("nodes", text, "name a compute with `--set compute=NAME`, or start a node of none")
+    return _blocks("nodes", "no node is there", _NEW_NODE)
+
+
+def _chosen_nodes(situation: Situation, _: Person) -> RunCondition | None:
+    """A node that was chosen for a job with `instance_count` takes work."""
+    if situation.chosen is None or not situation.nodes:
+        return None
+    if any(info.node in situation.chosen for info in situation.nodes):
+        return _met("chosen_nodes", f"{counted(len(situation.chosen), 'node')} chosen for it (instance_count)")
+    return _waits("chosen_nodes", "no node has been chosen for it yet (instance_count)")
+
+
+def _node_state(situation: Situation, _: Person) -> RunCondition | None:
+    """Some node takes work."""
+    if not situation.nodes:
+        return None
+    if situation.usable:
+        return _met("node_state", f"{counted(len(situation.usable), 'node')} can take work of it")
+    full = [info.node for info in situation.nodes if info.state is NodeState.DISK_FULL]
+    if full:
+        return _blocks("node_state", f"the disk of {_named(full)} is full", "make room there: the job then goes on")
+    draining = [info.node for info in situation.nodes if info.state is NodeState.DRAINING]
+    if len(draining) == len(situation.nodes):
+        return _blocks("node_state", f"{_named(draining)} was asked to end, and takes nothing more", _NEW_NODE)
+    return None  # other nodes were chosen
+
+
+def _preparation(situation: Situation, _: Person) -> RunCondition | None:
+    """What workers need is on some node."""
+    needs = {
+        info.node: work.preparing
+        for info in situation.usable
+        if (work := info.work_for(situation.job_id)) is not None and work.preparing
+    }
+    joined = sum(situation.job_id in info.work for info in situation.usable)
+    if not joined:
+        return None
+    if len(needs) < joined:
+        return _met("preparation", "its code, environment and inputs are there")
+    what = _PREPARING.get(next(iter(needs.values())), "what its workers need is brought")
+    advice = f"`parallelrun job logs {situation.job_id}` has the log of the node"
+    return RunCondition(name="preparation", state="waits", text=f"{what} on {_named(list(needs))}", advice=advice)
+
+
+def _slots(situation: Situation, viewer: Person) -> RunCondition | None:
+    """A slot is free, or the job has some."""
+    usable = situation.usable
+    if not usable:
+        return None
+    slots = sum(info.slots for info in usable)
+    own = sum(info.workers.get(situation.job_id, 0) for info in usable)
+    free = sum(max(0, info.slots - info.busy) for info in usable)
+    if own:
+        return _met("slots", f"it has {own:,} of {slots:,} slots")
+    if free:
+        return _met("slots", f"{free:,} of {slots:,} slots are free")
+    left_s = until_a_slot(situation.neighbours, situation.now)
+    soon = f", about {about(left_s)}" if left_s is not None else ""
+    text = f"waiting behind {_behind(situation.neighbours, viewer, slots)}{soon}"
+    advice = "it gets its share when a mini-batch there has ended; an admin can raise its priority"
+    return RunCondition(name="slots", state="waits", text=text, advice=advice, left_s=left_s)
+
+
+def _behind(neighbours: tuple[Neighbour, ...], viewer: Person, slots: int) -> str:
+    """Return the job that holds the most slots, in words that name it only to those who may see it."""
+    if not neighbours:
+        return f"other jobs ({slots:,} of {slots:,} slots)"
+    first, others = neighbours[0], len(neighbours) - 1
+    held = f"{first.workers:,} of {slots:,} slots"
+    if viewer.may_see(first.owner):
+        owner = f"{first.owner}, " if first.owner else ""
+        name = f"job {first.job_id} ({owner}{held})"
+    else:
+        name = f"another job ({held})"
+    return name + (f" and {counted(others, 'other')}" if others else "")
+
+
+def _share(situation: Situation, _: Person) -> RunCondition | None:
+    """The job has the slots that are its share beside other jobs."""
+    works = [work for info in situation.usable if (work := info.work_for(situation.job_id)) and work.target >= 0]
+    if not works:
+        return None
+    target, own = sum(work.target for work in works), situation.own_workers
+    beside = counted(len(situation.neighbours), "other job")
+    return _met("share", f"its share is {target:,} slots beside {beside}, and it has {own:,}")
+
+
+def _memory(situation: Situation, _: Person) -> RunCondition | None:
+    """A node has memory for a worker beside those of other jobs."""
+    works = {info.node: work for info in situation.usable if (work := info.work_for(situation.job_id)) is not None}
+    short = [node for node, work in works.items() if work.lacks_memory]
+    if not works:
+        return None
+    if len(short) < len(works) or situation.own_workers:
+        return _met("memory", "there is memory for its workers")
+    text = f"{_named(short)} has no memory for a worker of it beside those of other jobs"
+    return _waits("memory", f"{text}: one of them is taken back first")
+
+
+def _init(situation: Situation, _: Person) -> RunCondition | None:
+    """A worker is through `init()`."""
+    progress = situation.progress
+    if not _is_processing(situation) or not situation.own_workers:
+        return None
+    if progress.running and progress.worked_from:
+        return _met("init", "its workers are through init()")
+    if not progress.init_since:
+        return _met("init", "no worker is in init()")
+    lasted = about(situation.now - progress.init_since)
+    limit = f" of at most {about(progress.init_limit_s)}" if progress.init_limit_s else ""
+    advice = f"`parallelrun job stacks {situation.job_id}` shows in which line they are"
+    text = f"init() has run for {lasted}{limit} in {counted(progress.workers, 'worker')}"
+    return RunCondition(name="init", state="waits", text=text, advice=advice)
+
+
+def _limits(situation: Situation, _: Person) -> RunCondition | None:
+    """The rate limits that the script asks for are defined, and their services take calls."""
+    if situation.missing_limits:
+        names = ", ".join(situation.missing_limits)
+        advice = f"define it: `parallelrun limit create` (name: {situation.missing_limits[0]})"
+        return _blocks("rate_limits", f"the rate limit {names} is not defined", advice)
+    if situation.slowed_limits:
+        name, wait_s = max(situation.slowed_limits.items(), key=lambda each: each[1])
+        return _waits("rate_limits", f"the service behind the rate limit {name} takes no calls for {about(wait_s)}")
+    return (
+        _met("rate_limits", "its rate limits let calls through") if situation.record.spec.get("rate_limits") else None
+    )
+
+
+_CHECKS: Final[tuple[Check, ...]] = (
+    _master,
+    _disk_floor,
+    _listing,
+    _nodes,
+    _chosen_nodes,
+    _node_state,
+    _preparation,
+    _slots,
+    _share,
+    _memory,
+    _init,
+    _limits,
+)
+
+
+def _is_processing(situation: Situation) -> bool:
+    return situation.state is JobState.PROCESSING
+
+
+def _named(nodes: list[str]) -> str:
+    return f"node {nodes[0]}" if len(nodes) == 1 else f"{len(nodes):,} nodes ({nodes[0]}, …)"
+
+
+def _met(name: str, text: str) -> RunCondition:
+    return RunCondition(name=name, state="met", text=text)
+
+
+def _waits(name: str, text: str) -> RunCondition:
+    return RunCondition(name=name, state="waits", text=text)
+
+
+def _blocks(name: str, text: str, advice: str) -> RunCondition:
+    return RunCondition(name=name, state="blocks", text=text, advice=advice)

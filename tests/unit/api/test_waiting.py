@@ -1,0 +1,159 @@
+"""What is said of a job that waits: which condition it doesn't meet, behind whom, and for how long."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from parallelrun_api.models.waiting import RunCondition
+from parallelrun_api.people.person import Person
+from parallelrun_api.waiting.conditions import conditions_of, first_unmet
+from parallelrun_api.waiting.estimates import until_a_slot
+from parallelrun_api.waiting.mini_batch import conditions_of_one
+from parallelrun_api.waiting.situation import Neighbour, Situation
+from parallelrun_core.store.job_views import Holding
+from parallelrun_core.store.nodes import NodeInfo
+from parallelrun_core.store.rq.wake import LeadQueue
+from parallelrun_core.wire.node_work import NodeWork
+from parallelrun_core.wire.progress import Progress
+from parallelrun_core.wire.states import JobState, NodeState
+
+NOW = 10_000.0
+MINE = "job_mine"
+BERT = Person(name="bert", scopes=frozenset({"submit"}))
+ONLY_OWN = Person(name="bert", scopes=frozenset({"submit"}), sees_all=False)
+
+
+def node(name: str = "a", slots: int = 4, *, busy: dict[str, int] | None = None, **fields: Any) -> NodeInfo:
+    workers = busy or {}
+    fields.setdefault("state", NodeState.READY)
+    return NodeInfo(
+        node=name, session="", host="h", pid=1, slots=slots, busy=sum(workers.values()), version="0", started=0.0,
+        workers=workers, **fields,
+    )  # fmt: skip
+
+
+def neighbour(**fields: Any) -> Neighbour:
+    """A job of Anna with four workers, whose mini-batches take 240 s."""
+    progress = Progress(
+        scheduled=1000, listing_done=True, items_scheduled=1000, done=60, items_done=60, running=4,
+        recent_from=NOW - 3600, recent_to=NOW - 10, recent_mini_batches=60, recent_items=60,
+    )  # fmt: skip
+    plain: dict[str, Any] = {"job_id": "job_annas", "owner": "anna", "workers": 4, "frees_in_s": 0.0}
+    return Neighbour(**{**plain, "progress": progress, **fields})
+
+
+def situation(**fields: Any) -> Situation:
+    """A job that could run: a master leads it, it has published ten mini-batches, and a node is free."""
+    record: Any = SimpleNamespace(spec=fields.pop("spec", {}), is_pipeline=False, submitted=NOW - 60)
+    fields.setdefault("progress", Progress(scheduled=10, published=10, listing_done=True, queued_at=NOW - 60))
+    fields.setdefault("nodes", (node(),))
+    return Situation(
+        **{"now": NOW, "job_id": MINE, "record": record, "state": JobState.PROCESSING, "is_led": True} | fields
+    )
+
+
+def unmet(viewer: Person = BERT, **fields: Any) -> RunCondition:
+    condition = first_unmet(conditions_of(situation(**fields), viewer))
+    assert condition is not None
+    return condition
+
+
+def test_a_job_that_could_run_meets_all_conditions() -> None:
+    conditions = conditions_of(situation(), BERT)
+    assert {each.state for each in conditions} == {"met"}
+    assert [each.name for each in conditions] == ["master", "disk_floor", "listing", "nodes", "node_state", "slots"]
+
+
+def test_a_job_behind_another_one_says_whose_it_is_and_how_long_it_takes() -> None:
+    full: dict[str, Any] = {"nodes": (node(busy={"job_annas": 4}),), "neighbours": (neighbour(),)}
+    condition = unmet(**full)
+    assert (condition.name, condition.state) == ("slots", "waits")
+    assert condition.text == "waiting behind job job_annas (anna, 4 of 4 slots), about 60 s"
+    assert condition.left_s == pytest.approx(60)
+    others = unmet(**full | {"neighbours": (neighbour(workers=3), neighbour(job_id="job_c", workers=1))})
+    assert "(anna, 3 of 4 slots) and 1 other" in others.text
+
+
+def test_names_of_other_people_are_not_shown_to_those_who_see_only_their_own() -> None:
+    full: dict[str, Any] = {"nodes": (node(busy={"job_annas": 4}),), "neighbours": (neighbour(),)}
+    text = unmet(ONLY_OWN, **full).text
+    assert text == "waiting behind another job (4 of 4 slots), about 60 s"
+    own: dict[str, Any] = {
+        "nodes": (node(busy={"job_x": 4}),),
+        "neighbours": (neighbour(job_id="job_x", owner="bert"),),
+    }
+    assert "job job_x (bert, 4 of 4 slots)" in unmet(ONLY_OWN, **own).text
+
+
+def test_an_estimate_knows_the_start_of_a_worker_and_the_mini_batch_that_runs() -> None:
+    assert until_a_slot([neighbour(frees_in_s=600.0)], NOW) == pytest.approx(600)
+    one = neighbour(workers=1)
+    one.progress.running, one.progress.longest, one.progress.longest_since = 4, 7, NOW - 200
+    assert until_a_slot([one], NOW) == pytest.approx(40)
+    one.progress.longest_since = NOW - 500
+    assert until_a_slot([one], NOW) == pytest.approx(500), "slower than usual: as long again"
+    soon = neighbour(frees_in_s=600.0)
+    soon.progress.scheduled = soon.progress.items_scheduled = 61
+    assert until_a_slot([soon], NOW) == pytest.approx(60), "it ends before"
+    assert until_a_slot([neighbour(progress=Progress())], NOW) is None
+
+
+@pytest.mark.parametrize("fields, name, state, words, advice", [
+    ({"nodes": ()}, "nodes", "blocks", "no node is there", "parallelrun-agent"),
+    ({"nodes": (), "other_nodes": 2}, "nodes", "blocks", "2 nodes of computes", "--set compute=NAME"),
+    ({"nodes": (), "spec": {"compute": "gpu"}, "progress": Progress(published=1, nodes_why="no quota")},
+     "nodes", "waits", "compute 'gpu' has no node yet: no quota", "compute show gpu"),
+    ({"nodes": (node(state=NodeState.DISK_FULL),)}, "node_state", "blocks", "the disk of node a is full", "room"),
+    ({"nodes": (node(state=NodeState.DRAINING),)}, "node_state", "blocks", "asked to end", "parallelrun-agent"),
+    ({"nodes": (node("a"),), "chosen": frozenset({"b"})}, "chosen_nodes", "waits", "no node has been chosen", ""),
+    ({"nodes": (node(work={MINE: NodeWork(preparing="environment")}),)}, "preparation", "waits",
+     "its environment is built on node a", "job logs"),
+    ({"nodes": (node(work={MINE: NodeWork(lacks_memory=True, target=1)}),)}, "memory", "waits", "no memory", ""),
+    ({"is_led": False, "state": JobState.QUEUED, "nodes": ()}, "master", "blocks", "no master runs", "start one"),
+    ({"is_led": False, "state": JobState.QUEUED, "lead_queue": LeadQueue(8, 8, 3)}, "master", "waits",
+     "8 of 8 places for leaders are taken, and 3 jobs are before it", "--leaders"),
+    ({"floor_problem": "the volume is full"}, "disk_floor", "blocks", "the volume is full", "admin usage"),
+    ({"progress": Progress(bytes_shuffled=1, bytes_to_shuffle=4)}, "listing", "waits", "25 % done", ""),
+    ({"progress": Progress()}, "listing", "waits", "listed and cut", ""),
+    ({"missing_limits": ("openai",)}, "rate_limits", "blocks", "openai is not defined", "limit create"),
+    ({"slowed_limits": {"openai": 30.0}}, "rate_limits", "waits", "takes no calls for 30 s", ""),
+])  # fmt: skip
+def test_each_condition_that_is_not_met_is_said_with_what_to_do(
+    fields: dict[str, Any], name: str, state: str, words: str, advice: str
+) -> None:
+    condition = unmet(**fields)
+    assert (condition.name, condition.state) == (name, state)
+    assert words in condition.text
+    assert advice in condition.advice
+    assert bool(advice) == bool(condition.advice)
+
+
+def test_an_init_that_takes_long_is_shown_with_its_limit() -> None:
+    progress = Progress(scheduled=9, published=9, workers=2, init_since=NOW - 300, init_limit_s=210.0)
+    condition = unmet(nodes=(node(busy={MINE: 2}),), progress=progress)
+    assert condition.name == "init"
+    assert condition.text == "init() has run for 5 min of at most 4 min in 2 workers"
+    assert f"job stacks {MINE}" in condition.advice
+
+
+@pytest.mark.parametrize("mini_batch, holding, name, words", [
+    (10, Holding(None, "", 0, 0), "listed", "has not been found yet"),
+    (8, Holding(None, "", 0, 0), "published", "3 come before it"),
+    (4, Holding(2, "", 0, 0), "turn", "2 mini-batches of the job are handed out before it"),
+    (4, Holding(None, "", 0, 0), "turn", "between two places"),
+])  # fmt: skip
+def test_a_mini_batch_says_what_it_waits_for(mini_batch: int, holding: Holding, name: str, words: str) -> None:
+    waits = situation(progress=Progress(scheduled=10, published=5, listing_done=False))
+    condition = first_unmet(conditions_of_one(waits, mini_batch, holding))
+    assert condition is not None
+    assert condition.name == name
+    assert words in condition.text
+
+
+def test_a_mini_batch_that_failed_before_runs_alone_and_without_delay() -> None:
+    conditions = conditions_of_one(situation(), 4, Holding(0, "", 2, 1))
+    assert first_unmet(conditions) is None
+    assert "2 tries failed and 1 delivery lost with a node" in {each.name: each.text for each in conditions}["retry"]
