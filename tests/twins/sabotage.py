@@ -468,6 +468,8 @@ MECHANISMS: Final[dict[str, tuple[Line | Step, ...]]] = {
     "steps.derived": (Step("parallelrun_master.pipelines.steps:job_id_from", _some_job_id),),
     # What makes them do what one of them has decided.
     "steps.first": (Step("parallelrun_core.documents.file_store:write_once", _replacing),),
+    # What tells which turns of a loop there are, whoever goes on with it.
+    "loops.decided": (Step("parallelrun_core.pipelines.turns:_decided", always([])),),
     # What ends a turn that was paused until another one began.
     "turns.fenced": (Step("parallelrun_master.pipelines.pipeline_run:PipelineRun._check_turn", nothing),),
     # What tells the end of an earlier generation from that of the present one.

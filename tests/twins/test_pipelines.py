@@ -10,6 +10,7 @@ import pytest
 from tests.conformance.pipelines import test_documents as documents
 from tests.conformance.pipelines.documents import HERE
 from tests.integration import test_pipelines as pipelines
+from tests.integration.queue import test_loop_turns as loops
 from tests.integration.queue import test_pipeline_turns as turns
 from tests.security import test_paths as paths
 from tests.twins.sabotage import expect_failure, without
@@ -30,6 +31,18 @@ def test_a_turn_that_ends_without_counting_wakes_is_found(redis: Redis, tmp_path
 def test_steps_whose_jobs_have_any_id_are_found_to_start_twice(redis: Redis, tmp_path: Path) -> None:
     with without("steps.derived"), expect_failure():
         turns.test_two_turns_at_once_start_each_step_once(redis, tmp_path)
+
+
+@pytest.mark.integration
+def test_a_loop_whose_turns_are_forgotten_is_found(redis: Redis, tmp_path: Path) -> None:
+    with without("loops.decided"), expect_failure():
+        loops.check_recovery(redis, tmp_path)
+
+
+@pytest.mark.integration
+def test_loops_whose_turns_have_any_id_are_found_to_run_them_twice(redis: Redis, tmp_path: Path) -> None:
+    with without("steps.derived"), expect_failure():
+        loops.check_recovery(redis, tmp_path)
 
 
 @pytest.mark.integration

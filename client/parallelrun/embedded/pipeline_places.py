@@ -17,7 +17,7 @@ from parallelrun.embedded.run_places import check_apart, default_folder
 from parallelrun.local_folder import local_folder
 from parallelrun_core.errors import InvalidInput, NotFound
 from parallelrun_core.folder.job_folder import JobFolder
-from parallelrun_core.pipelines.outputs import maker_of
+from parallelrun_core.pipelines.outputs import parts_of
 from parallelrun_core.pipelines.standing import standings
 from parallelrun_core.spec import JobSpec, PipelineSpec
 from parallelrun_core.spec.pipeline_steps import last_steps
@@ -78,9 +78,7 @@ class PipelinePlaces:
         outputs: dict[str, str] = {}
         for name in self.spec.outputs:
             with suppress(NotFound):  # its step was skipped
-                job, output = maker_of(pipeline, name)
-                spec = job.record().job_spec()
-                outputs[name] = self._in_place(job, job.output_paths(spec)[output], name, spec.outputs[output].type)
+                self._hand_over(pipeline, name, name, outputs)
         by_step = standings(pipeline, self.spec)
         for step in last_steps(self.spec):
             if by_step[step].job_id:
@@ -94,16 +92,22 @@ class PipelinePlaces:
         place = f"{name}/{Path(path).name}" if kind == "uri_file" else name
         return str(self.folder.hand_over_output(Path(path), place)) if Path(path).exists() else ""
 
+    def _hand_over(self, pipeline: JobFolder, output: str, place: str, outputs: dict[str, str]) -> None:
+        """Put an output of a pipeline in its place; of one that several turns have made, each part below its turn."""
+        for part in parts_of(pipeline, output):
+            spec = part.job.record().job_spec()
+            path, kind = part.job.output_paths(spec)[part.output], spec.outputs[part.output].type
+            part_place = f"{place}/{part.name}".rstrip("/")
+            handed_over = self._in_place(part.job, path, part_place, kind)
+            outputs.setdefault(place, str(self.folder.folder / place) if part.name else handed_over)
+
     def _hand_over_step(self, step: str, job: JobFolder, outputs: dict[str, str]) -> None:
         record = job.record()
         if record.is_pipeline:
             inner = record.pipeline_spec()
             for name in inner.outputs:
                 with suppress(NotFound):
-                    made_by, output = maker_of(job, name)
-                    spec = made_by.record().job_spec()
-                    path, kind = made_by.output_paths(spec)[output], spec.outputs[output].type
-                    outputs[f"{step}/{name}"] = self._in_place(made_by, path, f"{step}/{name}", kind)
+                    self._hand_over(job, name, f"{step}/{name}", outputs)
             return
         spec = record.job_spec()
         outputs |= {f"{step}/{name}": path for name, path in job.output_paths(spec).items() if is_elsewhere(job, path)}

@@ -36,6 +36,12 @@ class Step(msgspec.Struct, kw_only=True, frozen=True):
     name: str
     type: str = "parallel"
     """parallel, command or pipeline."""
+    loop: str | None = None
+    """parallel_for or do_while, if its job is a loop, whose steps are its turns."""
+    turns: int | None = None
+    """Number of turns of a loop that have begun."""
+    most_turns: int | None = None
+    """Number of turns that there are, of a parallel_for, or that there may be, of a do_while."""
     state: str = "waiting"
     """waiting, running, completed, failed, canceled or skipped."""
     reused: bool = False

@@ -37,6 +37,8 @@ def describe_step(step: Step) -> str:
 def describe_running(step: Step) -> str:
     """Return how far a step is."""
     progress = step.progress
+    if step.turns:
+        return f"{step.name} {_turns(step)}"
     if step.type != "parallel" or progress is None or not progress.scheduled:
         return step.name
     failed = f", {progress.failed:,} failed" if progress.failed else ""
@@ -76,8 +78,17 @@ def _took(step: Step) -> str:
     return f" in {took_s:.1f} s" if took_s < 10 else f" in {duration(took_s)}"
 
 
+def _turns(step: Step) -> str:
+    """Return how far a loop is, or how far it came."""
+    if step.loop == "parallel_for" and step.turns != step.most_turns:
+        return f"{step.turns:,}/{step.most_turns:,} turns"
+    return counted(step.turns or 0, "turn")
+
+
 def _counted(step: Step) -> str:
     progress = step.progress
+    if step.turns:
+        return f": {_turns(step)}"
     if step.type != "parallel" or progress is None:
         return ""
     failed = f", BUT {progress.failed:,} failed" if progress.failed else ""

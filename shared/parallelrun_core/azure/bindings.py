@@ -143,9 +143,19 @@ def _input(value: Any, declared: GivenInput | None, scope: PipelineScope, locati
     base = _bound_or_local(value, kind, is_path=entry.path is not None, scope=scope, location=location)
     if base is None:
         return None
+    if LATER in base and "value" in base:
+        return _later_literal(base, kind, location, scope.findings)
     if "value" in base:
         return read_literal(base["value"], kind, declared, location, scope.findings)
     return _overlay(base, entry, declared, location, scope.findings)
+
+
+def _later_literal(base: Fields, kind: str | None, location: DocumentLocation, findings: Findings) -> Fields | None:
+    """An input that gets a value which a step makes, in the type that it declares."""
+    if kind is not None and kind not in LITERAL_TYPES:
+        findings.wrong(location.pointer, f"it is bound to a {base['type']}, which can't be an input of type {kind}")
+        return None
+    return {"value": base["value"], LATER: base[LATER]._replace(literal=kind or base["type"])}
 
 
 def _bound_or_local(
@@ -177,13 +187,20 @@ def _bound(value: str, *, is_path: bool, scope: PipelineScope, location: Documen
         return None
     if scope.steps is not None and step_reference(only_expression(value) or ""):
         later = step_output(value, scope.steps, where, scope.findings)
-        return {"path": STAND_IN, "type": scope.steps[later.step][later.name], LATER: later} if later else None
+        return later_fields(later, scope.steps[later.step][later.name]) if later else None
     key = parent_key(value, "inputs", scope.inputs, where, scope.findings)
     bound = scope.inputs[key] if key else None
     if bound is not None:
         scope.origins[location.pointer] = f"{scope.inputs_at}/{key}"
-        return {**bound, LATER: Later("", str(key))} if LATER in bound else bound
+        return {**bound, LATER: bound[LATER]._replace(step="", name=str(key))} if LATER in bound else bound
     return None
+
+
+def later_fields(later: Later, kind: str) -> Fields:
+    """An input of this type whose path, or whose value, is not known yet."""
+    if kind in LITERAL_TYPES:
+        return {"value": STAND_IN, "type": kind, LATER: later._replace(literal=kind)}
+    return {"path": STAND_IN, "type": kind, LATER: later}
 
 
 def _overlay(
@@ -212,8 +229,6 @@ def _misfit(base: Fields, kind: str) -> str:
     if kind in LITERAL_TYPES:
         return f"an input of type {kind} has a value, and this is a path"
     base_type = base.get("type", "uri_folder") if LATER in base else kind
-    if base_type in LITERAL_TYPES:
-        return f"a value of type {base_type} that a step makes can only be the condition of others"
     if (base_type == "uri_file") != (kind == "uri_file"):
         return f"it is bound to a {base_type}, which can't be an input of type {kind}"
     return ""
@@ -352,6 +367,11 @@ def setting(value: Any, step_inputs_by_name: Mapping[str, Fields], scope: Pipeli
     named: Mapping[str, Fields | None] = step_inputs_by_name if target and not target.of_parent else scope.inputs
     key = same_name(target.name, named) if target and target.kind == "inputs" else None
     bound = named[key] if key else None
+    is_later = key in scope.later if named is step_inputs_by_name else LATER in (bound or ())
+    if is_later:
+        message = f"{value!r} is known only when the step begins, and this setting is needed before"
+        scope.findings.wrong(pointer, message, "write the value itself, or bind it to an input that has one")
+        return None
     if bound is None or "value" not in bound:
         has = quoted(key for key, fields in named.items() if fields and "value" in fields)
         scope.findings.wrong(pointer, f"{value!r} is not bound to a value", f"inputs with a value: {has}")

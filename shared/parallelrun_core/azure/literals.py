@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import math
-import re
 from collections.abc import Iterator
 from contextlib import suppress
-from typing import Any, Final
+from typing import Any
 
 from parallelrun_core.azure.findings import DocumentLocation, Findings, quoted
 from parallelrun_core.azure.v2_models import LITERAL_TYPES, GivenInput
-
-_WHOLE: Final = re.compile(r"[+-]?[0-9]{1,18}")
+from parallelrun_core.spec.literal_values import of_type
 
 
 def read_literal(
@@ -25,7 +22,7 @@ def read_literal(
         findings.wrong(location.pointer, f"{value!r} is a value; an input of type {kind} has a path")
         return None
     try:
-        value = _of_type(kind, value)
+        value = of_type(kind, value)
     except (ValueError, OverflowError):
         findings.wrong(location.pointer, f"{str(value)!r} is not of type {kind}")
         return None
@@ -39,28 +36,10 @@ def read_literal(
     return {"value": value}
 
 
-def _of_type(kind: str | None, value: bool | int | float | str) -> bool | int | float | str:
-    """A literal in its declared type: `1e-4`, for example, is a string in YAML 1.1. Raises ValueError."""
-    match kind, value:
-        case ("string", _):
-            return str(value)
-        case ("boolean", bool()) | (None, _):
-            return value
-        case ("boolean", str()) if value.lower() in {"true", "false"}:
-            return value.lower() == "true"
-        case ("boolean", _) | (_, bool()):
-            raise ValueError
-    if isinstance(value, str):
-        value = int(value) if _WHOLE.fullmatch(value) else float(value)
-    if not math.isfinite(value) or (kind == "integer" and value != int(value)):
-        raise ValueError
-    return int(value) if kind == "integer" else value
-
-
 def _choices(kind: str | None, declared: list[Any]) -> Iterator[bool | int | float | str]:
     for choice in declared:
         with suppress(ValueError, OverflowError, TypeError):
-            yield _of_type(kind, choice)
+            yield of_type(kind, choice)
 
 
 def _outside(declared: GivenInput) -> str:

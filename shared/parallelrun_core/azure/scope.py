@@ -16,16 +16,18 @@ Fields = dict[str, Any]
 
 LATER: Final = "later"
 STAND_IN: Final = "/to/be/known/later"
-"""In the place of such a path, while the job is checked."""
+"""In the place of such a path, or of such a value, while the job is checked."""
 
 
 class Later(NamedTuple):
-    """An input whose path is not known yet."""
+    """An input whose path, or whose value, is not known yet."""
 
     step: str
     """The step whose output it is; empty: an input of the pipeline itself."""
     name: str
     """The name of that output or input."""
+    literal: str = ""
+    """The type of the value that it is; empty: it is a path."""
 
 
 class DocumentTooLarge(InvalidInput):
@@ -96,6 +98,6 @@ class PipelineScope:
     steps: Mapping[str, Mapping[str, str]] | None = None
     """The type of each output of each step; None: the step is the only one."""
     later: dict[str, Later] = field(default_factory=dict)
-    """By name, the inputs of the step that have a stand-in for their path."""
+    """By name, the inputs of the step that have a stand-in for their path, or for their value."""
     outputs_to: dict[str, str] = field(default_factory=dict)
     """Names of the step's outputs, each with that of the pipeline's output which it is."""

@@ -14,7 +14,8 @@ from parallelrun_core.azure.pipelines.draft import PipelineDraft, StepDraft
 from parallelrun_core.azure.scope import STAND_IN
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.spec import JobSpec, PipelineSpec
-from parallelrun_core.spec.pipeline import PipelineInput, Step, StepInput, StepOutput
+from parallelrun_core.spec.later_inputs import PipelineInput, StepInput, StepOutput
+from parallelrun_core.spec.pipeline import Step
 from parallelrun_core.spec.pipeline_steps import known_part
 
 
@@ -36,6 +37,14 @@ def read_resolved(
     """
     draft = PipelineDraft(dict(document), {}, location.pointer)
     spec = draft.finish(findings)
+    if spec.loop is not None:
+        later = {*later, *spec.inputs, *spec.loop.carried, *next(iter(spec.loop.items.values()), ())}
+        if spec.loop.items_from:
+            later |= {
+                each.input
+                for each in next(iter(spec.steps.values())).inputs_from.values()
+                if isinstance(each, PipelineInput)
+            }
     for name, step in spec.steps.items():
         where = location.below("steps", name, "job")
         own_findings = Findings()
@@ -55,7 +64,7 @@ def _read_step(step: Step, where: DocumentLocation, findings: Findings) -> StepD
     if step.type == "pipeline":
         inner = read_resolved(step.job, where, findings, step.inputs_from)
         return StepDraft(inner, inner.finish(findings))
-    later_inputs = {name: each.at_path(STAND_IN) for name, each in step.inputs_from.items()}
+    later_inputs = {name: each.resolved(STAND_IN) for name, each in step.inputs_from.items()}
     inputs = as_mapping(step.job.get("inputs"), where.at("inputs"), findings)
     findings.check()
     try:

@@ -11,6 +11,7 @@ from parallelrun_core.errors import CorruptLog
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.records import JobResult, Reopening
 from parallelrun_core.pipelines.records import StepRecord, read_records
+from parallelrun_core.pipelines.turns import unrolled
 from parallelrun_core.spec.pipeline import PipelineSpec, Step
 from parallelrun_core.wire.failure import JobFailure
 from parallelrun_core.wire.progress import Progress
@@ -66,7 +67,8 @@ def standings(
     records: Mapping[str, Sequence[StepRecord]] | None = None,
     end: Callable[[JobFolder, int], tuple[int, JobResult | None]] = end_of,
 ) -> dict[str, Standing]:
-    """Return how each step stands in the present generation of the pipeline, in an order in which they can run.
+    """Return how each step, or each turn of a loop, stands in the present generation of the pipeline, in an order in
+    which they can run.
 
     Args:
         records: as `read_records` reads them, if the caller has them.
@@ -77,6 +79,7 @@ def standings(
         NewerSchema: a newer release has written one of them.
     """
     records = read_records(folder) if records is None else records
+    spec = unrolled(spec, records)
     reopenings = folder.reopenings()
     generation = folder.generation()
     reopening = reopenings[-1] if reopenings else None

@@ -8,70 +8,23 @@ follows from the data, and steps that don't wait for each other run side by side
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Final, Literal, Self
+from typing import Any, Final, Literal, Self
 
 from pydantic import ConfigDict, Field, ValidationError, field_validator, model_validator
 
-from parallelrun_core.described import Strict
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.spec.fields import AnyInput, Output
 from parallelrun_core.spec.job import JobSpec
+from parallelrun_core.spec.later_inputs import Deferred, PipelineInput, StepInput, StepName, StepOutput
+from parallelrun_core.spec.loop import Loop
 from parallelrun_core.spec.notify import Notify, plain_notify
 from parallelrun_core.spec.problems import at, problem_of
 
 MAX_STEPS: Final = 1000
 """Steps of one pipeline, not counting those of the pipelines in it."""
-_STEP: Final = r"^[A-Za-z0-9_][A-Za-z0-9_-]{0,127}$"
-
-StepName = Annotated[str, Field(pattern=_STEP)]
 
 
-class _Deferred(Strict):
-    """A model that is built on first use: whoever has no pipelines does without."""
-
-    model_config = ConfigDict(defer_build=True)
-
-
-class StepOutput(_Deferred):
-    """An output of a step of the same pipeline."""
-
-    step: StepName
-    output: str = Field(min_length=1, max_length=255)
-
-
-class _LaterInput(_Deferred):
-    """An input whose path is known only when the step begins."""
-
-    type: Literal["uri_folder", "uri_file", "mltable"] = "uri_folder"
-    mode: Literal["ro_mount", "direct", "download", "eval_mount", "eval_download"] = "ro_mount"
-    transformations: tuple[str | dict[str, Any], ...] = ()
-    hidden_files: Literal["", "skip", "read"] = ""
-    litter_files: Literal["", "skip", "warn", "read"] = ""
-    model: Literal["", "custom_model", "mlflow_model", "triton_model"] = ""
-
-    def at_path(self, path: str) -> dict[str, Any]:
-        """The input of the job, as a job spec has it."""
-        fields = self.model_dump(mode="json", include=set(_LaterInput.model_fields), exclude_defaults=True)
-        return {"path": path, **fields}
-
-
-LATER_FIELDS: Final = tuple(_LaterInput.model_fields)
-"""Fields of an input that are known before its path."""
-
-
-class StepInput(_LaterInput, StepOutput):
-    """An input that is the output of another step: its path is known once that step has completed."""
-
-
-class PipelineInput(_LaterInput):
-    """An input of the pipeline itself. It is named where the path isn't known when the pipeline is submitted: in a
-    pipeline that is a step, of which an input is the output of another step of the outer one.
-    """
-
-    input: str = Field(min_length=1, max_length=255)
-
-
-class Condition(_Deferred):
+class Condition(Deferred):
     """A condition: which steps run depends on a truth value, which is known when the step `of` has completed."""
 
     of: StepOutput | bool
@@ -80,7 +33,7 @@ class Condition(_Deferred):
     """The value with which the step runs; with the other one, it is skipped."""
 
 
-class Step(_Deferred):
+class Step(Deferred):
     """A job of the pipeline."""
 
     type: Literal["parallel", "command", "pipeline"]
@@ -96,6 +49,8 @@ class Step(_Deferred):
     """All of them must hold; with one that doesn't, the step is skipped, and so is what needs its outputs."""
     code: str = ""
     """The name of its snapshot of code, once the pipeline is accepted."""
+    turn: str = Field(default="", max_length=128)
+    """The turn of a `do_while` that it is: equal steps of other turns are not reused."""
     is_deterministic: bool = True
     """True if equal inputs make equal outputs, so that those of an earlier, equal step can be reused."""
 
@@ -109,12 +64,12 @@ class Step(_Deferred):
         """Return whether its outputs become assets when its job has completed. What is in one never changes again."""
         return self.type != "pipeline" and any(each.get("asset") for each in self.job.get("outputs", {}).values())
 
-    def document(self, paths: Mapping[str, str]) -> dict[str, Any]:
-        """The fields of the job, with these paths for all of `inputs_from`, by their names there."""
-        later_inputs = {name: each.at_path(paths[name]) for name, each in self.inputs_from.items()}
+    def document(self, paths: Mapping[str, Any]) -> dict[str, Any]:
+        """The fields of the job, with these paths and values for all of `inputs_from`, by their names there."""
+        later_inputs = {name: each.resolved(paths[name]) for name, each in self.inputs_from.items()}
         return {**self.job, "inputs": {**self.job.get("inputs", {}), **later_inputs}}
 
-    def job_spec(self, paths: Mapping[str, str]) -> JobSpec:
+    def job_spec(self, paths: Mapping[str, Any]) -> JobSpec:
         """The job spec of a step that is no pipeline.
 
         Raises:
@@ -122,7 +77,7 @@ class Step(_Deferred):
         """
         return JobSpec.parse(self.document(paths))
 
-    def pipeline_spec(self, paths: Mapping[str, str]) -> PipelineSpec:
+    def pipeline_spec(self, paths: Mapping[str, Any]) -> PipelineSpec:
         """The spec of a step that is a pipeline.
 
         Raises:
@@ -140,7 +95,7 @@ class PipelineOutput(Output):
     """The output of a step that it is; None: no step writes it."""
 
 
-class PipelineSpec(_Deferred):
+class PipelineSpec(Deferred):
     """A pipeline, with all expressions resolved but the paths of what its steps are going to write."""
 
     type: Literal["pipeline"] = "pipeline"
@@ -158,6 +113,10 @@ class PipelineSpec(_Deferred):
     outputs: dict[str, PipelineOutput] = Field(default_factory=dict)
     """By name; each is an output of a step."""
     steps: dict[StepName, Step] = Field(min_length=1, max_length=MAX_STEPS)
+    loop: Loop | None = None
+    """How its only step, the body, is repeated; null: each step runs once."""
+    max_concurrency: int = Field(default=0, ge=0, le=MAX_STEPS)
+    """Most steps that run at the same time; 0: as many as can."""
 
     notify: Notify | None = None
     """The URL that is told when the pipeline has ended: `{url: …, secret: NAME}`; a plain string is short for `{url:
@@ -195,6 +154,8 @@ class PipelineSpec(_Deferred):
             for needed in sorted(step.needs()):
                 if needed not in self.steps:
                     raise at(f"steps/{name}", f"it needs the step {needed!r}, and there is none")
+        if self.loop is not None and len(self.steps) != 1:
+            raise at("loop", f"a loop has one step, its body, and here are {len(self.steps)}")
         if self.resume_from and self.force_rerun:
             raise at("resume_from", "with force_rerun, nothing is taken over: leave one of them out")
         if cycle := self._cycle():

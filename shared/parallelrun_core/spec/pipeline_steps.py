@@ -9,7 +9,8 @@ from typing import Any, Final, TypeVar
 from parallelrun_core.errors import InvalidInput, Problem
 from parallelrun_core.spec.fields import Input
 from parallelrun_core.spec.job import JobSpec
-from parallelrun_core.spec.pipeline import PipelineSpec, Step, StepInput
+from parallelrun_core.spec.later_inputs import StepInput
+from parallelrun_core.spec.pipeline import PipelineSpec, Step
 
 Spec = TypeVar("Spec", JobSpec, PipelineSpec)
 

@@ -1071,6 +1071,12 @@ export interface ParentStep {
 export interface PipelineStep {
   name: string;
   type: "parallel" | "command" | "pipeline";
+  /** The kind of loop that it is, whose turns are the steps of its job; null: it runs once. */
+  loop: "parallel_for" | "do_while" | null;
+  /** Number of turns of a loop that have begun; null: it is none, or has not begun. */
+  turns: number | null;
+  /** Number of turns that there are, of a `parallel_for`, or that there may be, of a `do_while`. */
+  most_turns: number | null;
   state: StepState;
   /** True if it has not run: `job` is an earlier one, which did the same, and whose outputs are taken. */
   reused: boolean;

@@ -22,7 +22,7 @@ from parallelrun import (
 from parallelrun.errors import InvalidInput
 from parallelrun.spec_file import read_spec
 from parallelrun_core.spec import PipelineSpec
-from parallelrun_core.spec.pipeline import StepInput
+from parallelrun_core.spec.later_inputs import StepInput
 
 pytestmark = pytest.mark.usefixtures("_here")
 

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from parallelrun_core.spec.pipeline import PipelineSpec, StepOutput
+from parallelrun_core.spec.later_inputs import StepOutput
+from parallelrun_core.spec.pipeline import PipelineSpec
 from parallelrun_core.wire.states import JobState, StepState
 from parallelrun_master.policy.next_steps import Next, next_steps
 

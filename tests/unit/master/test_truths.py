@@ -14,7 +14,7 @@ from parallelrun_core.folder.records import JobRecord
 from parallelrun_core.ids import new_job_id
 from parallelrun_core.pipelines.records import StepRecord
 from parallelrun_core.pipelines.standing import Standing
-from parallelrun_core.spec.pipeline import StepOutput
+from parallelrun_core.spec.later_inputs import StepOutput
 from parallelrun_core.storage.path_rule import Places
 from parallelrun_core.wire.states import StepState
 from parallelrun_master.pipelines.condition_values import truth_of

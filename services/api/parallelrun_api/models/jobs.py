@@ -161,6 +161,7 @@ class OutputFile(Answer):
 
 
 JobType = Literal["parallel", "command", "pipeline"]
+LoopType = Literal["parallel_for", "do_while"]
 
 
 class ParentStep(Answer):
@@ -175,6 +176,12 @@ class PipelineStep(Answer):
 
     name: str = Field(examples=["score"])
     type: JobType
+    loop: LoopType | None = None
+    """The kind of loop that it is, whose turns are the steps of its job; null: it runs once."""
+    turns: int | None = Field(default=None, ge=0)
+    """Number of turns of a loop that have begun; null: it is none, or has not begun."""
+    most_turns: int | None = Field(default=None, ge=1)
+    """Number of turns that there are, of a `parallel_for`, or that there may be, of a `do_while`."""
     state: StepState
     reused: bool = False
     """True if it has not run: `job` is an earlier one, which did the same, and whose outputs are taken."""

@@ -20,7 +20,9 @@ from parallelrun_core.folder.job_folder import JobFolder, job_folder
 from parallelrun_core.folder.records import JobRecord, JobResult, Reopening
 from parallelrun_core.intake.cancelling import cancel
 from parallelrun_core.intake.reopening import next_generation, reopen
+from parallelrun_core.pipelines.records import read_records
 from parallelrun_core.pipelines.standing import can_be_retried, standings
+from parallelrun_core.pipelines.turns import unrolled
 from parallelrun_core.service import telemetry
 from parallelrun_core.storage.location import is_url
 from parallelrun_core.storage.stores import storage_of
@@ -177,7 +179,7 @@ def _check_steps(folder: JobFolder, record: JobRecord, mini_batches: list[int] |
         return
     if not (result.progress.failed or result.progress.items_failed):
         raise Conflict(f"Job {folder.job_id} is completed, and nothing has failed in any of its steps.")
-    spec = record.pipeline_spec()
+    spec = unrolled(record.pipeline_spec(), read_records(folder))
     if not any(can_be_retried(each, spec.steps[name]) for name, each in standings(folder, spec).items()):
         raise Conflict(
             f"Job {folder.job_id} is completed, and the steps in which something has failed have made versions of "

@@ -14,7 +14,7 @@ from parallelrun_api.views.folder_names import FolderNames
 from parallelrun_core.errors import NotFound
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.records import JobRecord
-from parallelrun_core.pipelines.outputs import maker_of
+from parallelrun_core.pipelines.outputs import parts_of
 from parallelrun_core.pipelines.standing import standings
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.spec.pipeline_steps import last_steps
@@ -65,8 +65,9 @@ class ServedOutputs:
         pipeline, places = record.pipeline_spec(), _Places()
         for name in pipeline.outputs:
             with suppress(NotFound):  # nobody has made it yet
-                job, output = maker_of(folder, name)
-                self._add(places, self._named(job, job.record().job_spec(), output, name))
+                for part in parts_of(folder, name):
+                    shown_name = f"{name}/{part.name}".rstrip("/")
+                    self._add(places, self._named(part.job, part.job.record().job_spec(), part.output, shown_name))
         by_step = standings(folder, pipeline)
         for step in last_steps(pipeline):
             if (standing := by_step[step]).state is not StepState.SKIPPED and standing.job_id:

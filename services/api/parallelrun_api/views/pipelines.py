@@ -7,10 +7,11 @@ decided about steps, and how a job has ended. What may change of all jobs comes 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from parallelrun_api import models
 from parallelrun_api.views.shown import progress_of, rfc3339
@@ -21,7 +22,9 @@ from parallelrun_core.lru_cache import LruCache
 from parallelrun_core.pipelines.outputs import output_path
 from parallelrun_core.pipelines.records import StepRecord, by_step, read_record, record_names
 from parallelrun_core.pipelines.standing import Standing, end_of, standings
+from parallelrun_core.pipelines.turns import is_gathered, unrolled
 from parallelrun_core.spec import PipelineSpec
+from parallelrun_core.spec.pipeline import Step
 from parallelrun_core.store.registry import JobStatus, Registry
 from parallelrun_core.wire.masking import Mask, masked_spec
 from parallelrun_core.wire.states import JobState, StepState
@@ -50,8 +53,7 @@ class Submitted:
 
     @cached_property
     def needs(self) -> dict[str, list[str]]:
-        """The steps in an order in which they can run, each with those that it needs."""
-        return {name: sorted(self.spec.steps[name].needs()) for name in self.spec.order()}
+        return needs_of(self.spec)
 
     @cached_property
     def mask(self) -> Mask:
@@ -60,6 +62,21 @@ class Submitted:
     @cached_property
     def shown(self) -> dict[str, Any]:
         return masked_spec(self.record.spec)
+
+
+def needs_of(spec: PipelineSpec) -> dict[str, list[str]]:
+    """The steps in an order in which they can run, each with those that it needs."""
+    return {name: sorted(spec.steps[name].needs()) for name in spec.order()}
+
+
+class _PlacedStep(NamedTuple):
+    """A step, with those that it needs."""
+
+    name: str
+    step: Step
+    needs: list[str]
+    turns: tuple[int, int] | None
+    """Of a loop that has begun: how many of its turns have, and how many there may be."""
 
 
 @dataclass(frozen=True)
@@ -102,9 +119,28 @@ class Pipelines:
         records = self._decisions(folder, pipeline)
         jobs = sorted({each[-1].job for each in records.values()} - {""})
         statuses = self._registry.statuses(jobs) if is_redis_there else {}
-        by_step = standings(folder, pipeline.spec, records=records, end=partial(self._end_of, statuses))
-        steps = [_step(name, pipeline, by_step[name], statuses) for name in pipeline.needs]
-        return steps, [*self._outputs(pipeline, by_step)]
+        spec = unrolled(pipeline.spec, records)
+        by_step = standings(folder, spec, records=records, end=partial(self._end_of, statuses))
+        needs = pipeline.needs if spec is pipeline.spec else needs_of(spec)
+        placed = [
+            _PlacedStep(name, spec.steps[name], needs[name], self._turns(spec.steps[name], by_step[name]))
+            for name in needs
+        ]
+        steps = [_step(each, pipeline, by_step[each.name], statuses) for each in placed]
+        return steps, [*self._outputs(folder, pipeline, spec, by_step)]
+
+    def _turns(self, step: Step, standing: Standing) -> tuple[int, int] | None:
+        """Return how many turns of a loop have begun, and how many there may be; None of what is no loop, or waits."""
+        if step.type != "pipeline" or not step.job.get("loop") or not standing.job_id:
+            return None
+        folder = JobFolder(self._root, standing.job_id)
+        with suppress(NotFound):
+            child = self.submitted(folder) or self.remember(folder.record())
+            if (loop := child.spec.loop) is not None:
+                last = [records[-1].action for records in self._decisions(folder, child).values()]
+                begun = sum(action in ("start", "continue", "reuse") for action in last)
+                return begun, len(loop.items) or loop.max_turns
+        return None
 
     def _decisions(self, folder: JobFolder, pipeline: Submitted) -> Mapping[str, list[StepRecord]]:
         for name in (names := record_names(folder)):
@@ -127,10 +163,14 @@ class Pipelines:
             self._ends.put(folder.job_id, _End(version, ended_in, result))
         return ended_in, result
 
-    def _outputs(self, pipeline: Submitted, by_step: Mapping[str, Standing]) -> list[models.NamedOutput]:
+    def _outputs(
+        self, folder: JobFolder, pipeline: Submitted, spec: PipelineSpec, by_step: Mapping[str, Standing]
+    ) -> list[models.NamedOutput]:
         outputs = []
-        for name, output in pipeline.spec.outputs.items():
+        for name, output in spec.outputs.items():
             path: str | None = None
+            if is_gathered(pipeline.spec) and (gathered := folder.outputs / name).exists():
+                path = str(gathered)
             if output.of is not None and (job := by_step[output.of.step].job_id):
                 path = pipeline.paths.get(f"{name}/{job}") or self._path(job, output.of.output)
                 if path is not None:
@@ -146,34 +186,41 @@ class Pipelines:
             return None
 
 
-def _step(name: str, pipeline: Submitted, standing: Standing, statuses: Mapping[str, JobStatus]) -> models.PipelineStep:
+def _step(
+    placed: _PlacedStep, pipeline: Submitted, standing: Standing, statuses: Mapping[str, JobStatus]
+) -> models.PipelineStep:
     job = standing.job_id if standing.state not in (StepState.WAITING, StepState.SKIPPED) else ""
     result = standing.result if job else None
     status = statuses.get(job) if result is None else None
     live = (status.version, status.state, status.started) if status is not None else None
-    made_of = (standing.state, standing.record, result, live)
-    presented = pipeline.steps.get(name)
+    made_of = (standing.state, standing.record, result, live, placed.needs, placed.turns)
+    presented = pipeline.steps.get(placed.name)
     if presented is None or presented[0] != made_of:
-        presented = pipeline.steps[name] = made_of, _shown(name, pipeline, standing, job, result or status)
+        shown = _shown(placed, pipeline.mask, standing, job, result or status)
+        presented = pipeline.steps[placed.name] = made_of, shown
     return presented[1]
 
 
 def _shown(
-    name: str, pipeline: Submitted, standing: Standing, job: str, now: JobStatus | JobResult | None
+    placed: _PlacedStep, mask: Mask, standing: Standing, job: str, now: JobStatus | JobResult | None
 ) -> models.PipelineStep:
+    step = placed.step
     return models.PipelineStep(
-        name=name,
-        type=pipeline.spec.steps[name].type,
+        name=placed.name,
+        type=step.type,
+        loop=(step.job.get("loop") or {}).get("type") if step.type == "pipeline" else None,
+        turns=placed.turns[0] if placed.turns else None,
+        most_turns=placed.turns[1] if placed.turns else None,
         state=standing.state,
         reused=bool(job) and standing.is_reused,
-        needs=pipeline.needs[name],
+        needs=placed.needs,
         job=job or None,
         link=f"/v1/jobs/{job}" if job else None,
         job_state=(now.state if now else JobState.QUEUED) if job else None,
         progress=progress_of(now.progress) if now else None,
         started=rfc3339(now.started) if now and now.started is not None else None,
         ended=rfc3339(now.ended) if now and now.ended is not None else None,
-        why=pipeline.mask.printable(_why(standing)),
+        why=mask.printable(_why(standing)),
     )
 
 

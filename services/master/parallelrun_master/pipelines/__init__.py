@@ -6,7 +6,8 @@ steps.py             begins a step: the job that runs it, or why there is none
 reuse.py             whether an equal step has made its outputs already
 fingerprints.py      what files hold, as far as that can be told without reading them
 propagate.py         what the pipeline's logs take over of those of a step
-condition_values.py  what the conditions of steps are about
+condition_values.py  what the conditions of steps are about, and inputs that are values
+gathering.py         what the turns of a loop have made, in one place
 ending.py            how a pipeline ends: its result, its failure, and its counts
 reports.py           what people read about it below `logs`
 

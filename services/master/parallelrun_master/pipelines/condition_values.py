@@ -1,4 +1,4 @@
-"""Values of conditions: a truth value in a file that an earlier step has written."""
+"""Values that an earlier step has written into a file: those of conditions, and of inputs that are values."""
 
 from __future__ import annotations
 
@@ -11,14 +11,17 @@ from typing import Final
 from parallelrun_core.errors import InvalidInput, NotFound, UnsafePath
 from parallelrun_core.folder.disk_trouble import may_pass
 from parallelrun_core.folder.job_folder import JobFolder
-from parallelrun_core.pipelines.outputs import maker_of
+from parallelrun_core.pipelines.outputs import origin_of
 from parallelrun_core.pipelines.standing import Standing
-from parallelrun_core.spec.pipeline import PipelineSpec, StepOutput
+from parallelrun_core.spec.later_inputs import StepInput, StepOutput
+from parallelrun_core.spec.literal_values import of_type
+from parallelrun_core.spec.pipeline import PipelineSpec
 from parallelrun_core.storage.path_rule import PathRule
 from parallelrun_core.storage.stores import storage_of
 from parallelrun_core.wire.states import StepState
 
 _MOST_BYTES: Final = 64
+_MOST_TEXT: Final = 1 << 20
 _TRUTHS: Final = {"true": True, "false": False}
 
 
@@ -48,28 +51,74 @@ def truth_of(folder: JobFolder, of: StepOutput, by_step: Mapping[str, Standing])
         InvalidInput, NotFound: there is none, or it can't be read, as the message says.
         OSError: it can't be read for now.
     """
-    maker, name = maker_of(JobFolder(folder.root, by_step[of.step].job_id), of.output)
-    record = maker.record()
-    path, subject = maker.output_paths(record.job_spec())[name], f"the output {of.output!r} of the step {of.step!r}"
+    path, text = _read(folder, of, by_step, _MOST_BYTES)
+    if (value := _TRUTHS.get(text.strip().lower())) is None:
+        raise InvalidInput.at("", f"{_named(of)} is neither true nor false: {path}")
+    return value
+
+
+def literal_of(folder: JobFolder, of: StepInput, by_step: Mapping[str, Standing]) -> bool | int | float | str:
+    """The value, in the type of the input, that is in an output of a step that has completed.
+
+    Raises:
+        InvalidInput, NotFound: there is none, or it can't be read, as the message says.
+        OSError: it can't be read for now.
+    """
+    path, text = _read(folder, of, by_step, _MOST_TEXT + 1)
+    if len(text) > _MOST_TEXT:
+        raise InvalidInput.at("", f"{_named(of)} has more than {_MOST_TEXT:,} characters: {path}")
     try:
-        text = _text(path, maker.path_rule(record)).decode(errors="replace").strip()
+        return of_type(of.literal, text.strip("\r\n") if of.literal == "string" else text.strip())
+    except (ValueError, OverflowError) as error:
+        raise InvalidInput.at("", f"{_named(of)} is {text.strip()[:80]!r}, and no {of.literal}: {path}") from error
+
+
+def _named(of: StepOutput) -> str:
+    return f"the output {of.output!r} of the step {of.step!r}"
+
+
+def _read(folder: JobFolder, of: StepOutput, by_step: Mapping[str, Standing], most_bytes: int) -> tuple[str, str]:
+    """The path of an output, and the text in it."""
+    origin = origin_of(JobFolder(folder.root, by_step[of.step].job_id), of.output)
+    if not origin.is_gathered:
+        path = origin.job.output_paths(origin.job.record().job_spec())[origin.output]
+        return path, text_of_output(origin.job, origin.output, most_bytes, subject=_named(of))
+    path = str(origin.job.outputs / origin.output)
+    return path, _decoded(path, None, most_bytes, _named(of))
+
+
+def text_of_output(maker: JobFolder, output: str, most_bytes: int, *, subject: str = "") -> str:
+    """The text in an output of a job with mini-batches.
+
+    Args:
+        subject: what the output is called in messages.
+
+    Raises:
+        NotFound: it is no file, or can't be read.
+        OSError: it can't be read for now.
+    """
+    record = maker.record()
+    path = maker.output_paths(record.job_spec())[output]
+    return _decoded(path, maker.path_rule(record), most_bytes, subject or f"the output {output!r}")
+
+
+def _decoded(path: str, rule: PathRule | None, most_bytes: int, subject: str) -> str:
+    try:
+        return _text(path, rule, most_bytes).decode(errors="replace")
     except (FileNotFoundError, IsADirectoryError, UnsafePath) as error:
         raise NotFound(f"{subject} is no file: {path}") from error
     except OSError as error:
         if may_pass(error):
             raise
         raise NotFound(f"{subject} can't be read: {error.strerror or error}: {path}") from error
-    if (value := _TRUTHS.get(text.lower())) is None:
-        raise InvalidInput.at("", f"{subject} is neither true nor false: {path}")
-    return value
 
 
-def _text(path: str, rule: PathRule | None) -> bytes:
+def _text(path: str, rule: PathRule | None, most_bytes: int) -> bytes:
     """The beginning of a file. What a worker has put there may be anything: a pipe would wait for a writer."""
     storage = storage_of(path)
     if not storage.is_near:
         with storage.open(path, rule) as file:
-            return file.read(_MOST_BYTES)
+            return file.read(most_bytes)
     path = _only_file(path, rule)
     fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
@@ -77,7 +126,8 @@ def _text(path: str, rule: PathRule | None) -> bytes:
             rule.check_opened(fd, os.fsencode(path))
         if not stat.S_ISREG(os.fstat(fd).st_mode):
             raise OSError(errno.EINVAL, "it is no ordinary file")
-        return os.read(fd, _MOST_BYTES)
+        with open(fd, "rb", closefd=False) as file:
+            return file.read(most_bytes)
     finally:
         os.close(fd)
 

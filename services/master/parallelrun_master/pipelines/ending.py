@@ -55,8 +55,11 @@ class Ending:
         self._owed_in = destinations_of
         self._check_turn = check_turn
 
-    def conclude(self, state: JobState, by_step: Mapping[str, Standing]) -> None:
+    def conclude(self, state: JobState, by_step: Mapping[str, Standing], warnings: Sequence[str] = ()) -> None:
         """Record how the pipeline has ended, now that none of its steps runs.
+
+        Args:
+            warnings: those that are about the pipeline itself.
 
         Raises:
             Fenced: another turn has begun, which does it.
@@ -74,7 +77,7 @@ class Ending:
             started=status.started,
             ended=self._registry.now(),
             progress=summed(by_step),
-            warnings=_warnings(by_step),
+            warnings=[*warnings, *_warnings(by_step)][:_MOST_WARNINGS],
             failure=status.failure,
             metrics=last_values(self._folder.logs),
         )
@@ -145,4 +148,4 @@ def _warnings(by_step: Mapping[str, Standing]) -> list[str]:
     for name, standing in by_step.items():
         if standing.state is StepState.COMPLETED and standing.result is not None:
             warnings += [f"{name}: {warning}" for warning in standing.result.warnings]
-    return warnings[:_MOST_WARNINGS]
+    return warnings

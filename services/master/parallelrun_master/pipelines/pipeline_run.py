@@ -8,18 +8,21 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from parallelrun_core.errors import Conflict, Fenced, NotFound
+from parallelrun_core.errors import Conflict, Fenced, InvalidInput, NotFound
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.records import JobRecord
 from parallelrun_core.intake.cancelling import cancel
 from parallelrun_core.pipelines.records import StepRecord, read_records
 from parallelrun_core.pipelines.standing import Standing, standings
+from parallelrun_core.pipelines.turns import unrolled
+from parallelrun_core.spec.later_inputs import StepOutput
 from parallelrun_core.store.registry import Registry
 from parallelrun_core.tracing.switch import Tracing
 from parallelrun_core.wire.states import JobState, StepState
 from parallelrun_master.outbox.destinations import destinations_of
-from parallelrun_master.pipelines.condition_values import truths
+from parallelrun_master.pipelines.condition_values import truth_of, truths
 from parallelrun_master.pipelines.ending import Ending
+from parallelrun_master.pipelines.gathering import gather
 from parallelrun_master.pipelines.propagate import pass_on_from
 from parallelrun_master.pipelines.reports import PipelineReports
 from parallelrun_master.pipelines.reuse import offer
@@ -77,7 +80,8 @@ class PipelineRun:
         state, self._steps.is_pending = self._begun(), False
         while True:
             records = read_records(self._folder)
-            by_step = standings(self._folder, self._spec, records=records)
+            spec = self._steps.spec = unrolled(self._spec, records)
+            by_step = standings(self._folder, spec, records=records)
             self._count_as_durable(records, by_step)
             self._check_jobs(by_step)
             self._show(by_step)
@@ -87,10 +91,29 @@ class PipelineRun:
                 continue
             if following.end is not None and not following.skip:  # what is skipped is recorded before the end
                 end = JobState.FAILED if state is JobState.FAILED else following.end
-                self._ending.conclude(end, by_step)
+                if end is JobState.COMPLETED:
+                    self._check_turn()
+                    gather(self._folder, self._spec)
+                self._ending.conclude(end, by_step, self._cut_short(by_step))
                 return True
             if not self._is_changed(following, by_step):
                 return False
+
+    def _cut_short(self, by_step: Mapping[str, Standing]) -> list[str]:
+        """A warning, if a `do_while` has ended only because it has had all its turns."""
+        loop = self._spec.loop
+        if loop is None or not loop.condition or len(by_step) < loop.max_turns:
+            return []
+        last = list(by_step)[-1]
+        if by_step[last].state is not StepState.COMPLETED:
+            return []
+        with suppress(NotFound, InvalidInput):
+            if truth_of(self._folder, StepOutput(step=last, output=loop.condition), by_step):
+                return [
+                    f"The loop ended after {loop.max_turns:,} turns (max_iteration_count), and its condition "
+                    f"{loop.condition!r} was still true."
+                ]
+        return []
 
     @property
     def is_pending(self) -> bool:
@@ -143,11 +166,12 @@ class PipelineRun:
 
     def _following(self, by_step: Mapping[str, Standing], state: JobState) -> Next:
         failures = {name for name, each in by_step.items() if each.state is StepState.SKIPPED and _is_failure(each)}
+        spec = self._steps.spec
         return next_steps(
-            self._spec,
+            spec,
             list(by_step),
             {name: each.state for name, each in by_step.items()},
-            truths(self._folder, self._spec, by_step),
+            truths(self._folder, spec, by_step),
             frozenset(failures),
             is_canceled=state.is_terminal,
         )
@@ -191,7 +215,7 @@ class PipelineRun:
     def _note(self, name: str, standing: Standing, by_step: Mapping[str, Standing]) -> None:
         """A step stands otherwise than before: say so, and take what is to be kept of a job that has ended."""
         self._reports.stands(name, standing)
-        step = self._spec.steps[name]
+        step = self._steps.spec.steps[name]
         if standing.result is not None and standing.state.has_ended:
             pass_on_from(name, step, JobFolder(self._folder.root, standing.job_id), self._folder.logs)
         if standing.state is StepState.COMPLETED:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 
+from parallelrun_core.adviser.duration import counted
 from parallelrun_core.folder.engine_log import EngineLog
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.records import JobResult
@@ -43,7 +44,7 @@ class PipelineReports:
     def begin(self, spec: PipelineSpec) -> None:
         """The pipeline begins, or goes on in a new generation."""
         replace_text(self._logs / "readme.txt", _README)
-        many = f"{len(spec.steps):,} steps" if len(spec.steps) > 1 else "1 step"
+        many = _many(spec)
         self.say(f"The pipeline begins: {many}.")
 
     def stands(self, step: str, standing: Standing) -> None:
@@ -67,6 +68,14 @@ class PipelineReports:
         lines += ["", "readme.txt says what is in the other files."]
         replace_text(self._logs / "job_result.txt", "\n".join(lines) + "\n")
         self.say(f"The pipeline {how_it_ended(result)}.")
+
+
+def _many(spec: PipelineSpec) -> str:
+    if spec.loop is None:
+        return counted(len(spec.steps), "step")
+    if spec.loop.type == "parallel_for":
+        return f"{counted(len(spec.loop.items), 'turn')} of parallel_for"
+    return f"do_while, of {counted(spec.loop.max_turns, 'turn')} at most"
 
 
 def in_words(standing: Standing) -> str:

@@ -17,11 +17,12 @@ from parallelrun_core.errors import ParallelRunError
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.records import JobRecord, JobResult
 from parallelrun_core.pipelines.finished import FinishedStep, add_finished, finished_with
-from parallelrun_core.pipelines.outputs import job_of_output, maker_of
+from parallelrun_core.pipelines.outputs import job_of_output, origin_of, parts_of
 from parallelrun_core.pipelines.standing import Standing
 from parallelrun_core.retention.marks import Marks
 from parallelrun_core.spec.fields import Input
-from parallelrun_core.spec.pipeline import Step, StepInput
+from parallelrun_core.spec.later_inputs import StepInput
+from parallelrun_core.spec.pipeline import Step
 from parallelrun_core.storage.stores import storage_of
 from parallelrun_core.wire.states import JobState
 from parallelrun_master.pipelines.fingerprints import Unknown, content_of, content_of_outputs
@@ -50,20 +51,24 @@ def key_of(folder: JobFolder, step: Step, job: JobRecord, by_step: Mapping[str, 
         for name, job_input in sorted(spec.inputs.items()):
             inputs[name] = job_input.model_dump(mode="json", exclude={"path"})
             later = step.inputs_from.get(name)
-            if isinstance(later, StepInput):
+            if isinstance(later, StepInput) and not later.literal:
                 inputs[name]["content"] = _made(JobFolder(folder.root, by_step[later.step].job_id), later.output)
             elif isinstance(job_input, Input):
                 inputs[name]["content"] = content_of(job_input, rule)
     except (Unknown, OSError, ParallelRunError):
         return ""
     fields = {name: value for name, value in job.spec.items() if name not in _FOR_PEOPLE}
+    fields |= {"turn": step.turn} if step.turn else {}
     made_of = {"version": 1, "type": step.type, "code": step.code, "fields": fields, "inputs": inputs}
     return hashlib.sha256(json.dumps(made_of, sort_keys=True).encode()).hexdigest()
 
 
 def _made(folder: JobFolder, output: str) -> str:
     """Identifies what a step has made."""
-    maker, name = maker_of(folder, output)
+    origin = origin_of(folder, output)
+    if origin.is_gathered:
+        return " ".join(f"{part.name}={_made(part.job, part.output)}" for part in parts_of(folder, output))
+    maker, name = origin.job, origin.output
     spec, result = maker.record().job_spec(), maker.result()
     is_rows = spec.append_row_to == name and spec.outputs[name].type == "uri_file"
     if is_rows and result is not None and result.output_sha256:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
@@ -15,20 +15,22 @@ from parallelrun_core.folder.records import JobRecord, Parent, Reopening
 from parallelrun_core.ids import job_id_from
 from parallelrun_core.intake.launching import launch, register
 from parallelrun_core.intake.reopening import let_go_on, reopen
-from parallelrun_core.pipelines.outputs import SkippedOutput, job_of_output, output_path
+from parallelrun_core.pipelines.outputs import SkippedOutput, job_of_output, jobs_of_turns, output_path
 from parallelrun_core.pipelines.records import Action, StepRecord, write_record
 from parallelrun_core.pipelines.standing import Standing, is_upon
+from parallelrun_core.pipelines.turns import with_items
 from parallelrun_core.service import failpoints
 from parallelrun_core.spec import JobSpec, PipelineSpec
-from parallelrun_core.spec.fields import Input
-from parallelrun_core.spec.pipeline import Step, StepInput, StepOutput
+from parallelrun_core.spec.fields import Input, ValueInput
+from parallelrun_core.spec.later_inputs import StepInput, StepOutput
+from parallelrun_core.spec.pipeline import Step
 from parallelrun_core.spec.pipeline_steps import with_places
 from parallelrun_core.storage.path_rule import Places
 from parallelrun_core.storage.stores import storage_of
 from parallelrun_core.store.registry import Registry
 from parallelrun_core.store.rq.wake import ask_for_leader
 from parallelrun_core.wire.states import JobState
-from parallelrun_master.pipelines.condition_values import truth_of
+from parallelrun_master.pipelines.condition_values import literal_of, truth_of
 from parallelrun_master.pipelines.reuse import finished_before, key_of
 from parallelrun_master.policy.next_steps import SkipStep
 
@@ -62,7 +64,8 @@ class Steps:
         self._redis = redis
         self._folder = folder
         self._record = record
-        self._spec = spec
+        self.spec = spec
+        """The pipeline, with those turns of a loop that there are by now."""
         self._reports = reports
         self._check_turn = check_turn
         self._generation = generation
@@ -102,10 +105,10 @@ class Steps:
 
     def _started(self, name: str, job: JobRecord, by_step: Mapping[str, Standing]) -> StepRecord:
         """The decision to run a step, or to reuse what an equal one has made."""
-        step = self._spec.steps[name]
+        step = self.spec.steps[name]
         upon = {each: by_step[each].made for each in sorted(step.needs())}
         key = key_of(self._folder, step, job, by_step)
-        earlier = finished_before(self._folder, job, key) if key and not self._spec.force_rerun else None
+        earlier = finished_before(self._folder, job, key) if key and not self.spec.force_rerun else None
         if earlier is None:
             return self._decide(name, "start", job=job.job_id, upon=upon, key=key)
         why = "an equal step has made them: the same code, settings and inputs"
@@ -154,13 +157,13 @@ class Steps:
         if record is None or record.action not in ("start", "continue") or result is None:
             return False
         is_for_good = result.failure is not None and result.failure.code in _FOR_GOOD
-        return not is_for_good and is_upon(record, self._spec, name, by_step)
+        return not is_for_good and is_upon(record, self.spec, name, by_step)
 
     def _retries(self, name: str, earlier: Standing) -> bool:
         """Return whether what has failed in a job is tried again: of one that has failed, it is why."""
         retries = self._reopening is not None and self._reopening.retry_failed
         has_failed = earlier.result is not None and earlier.result.state is JobState.FAILED
-        return retries or (has_failed and self._spec.steps[name].type != "pipeline")
+        return retries or (has_failed and self.spec.steps[name].type != "pipeline")
 
     def _decide(
         self,
@@ -198,16 +201,16 @@ class Steps:
             SkippedOutput: a condition has skipped the step of a nested pipeline that makes one of its inputs.
             InvalidInput, NotFound: there can't be one, as the message says.
         """
-        step = self._spec.steps[name]
+        step = self.spec.steps[name]
         for condition in step.conditions:
             if isinstance(condition.of, StepOutput):
                 truth_of(self._folder, condition.of, by_step)
-        paths = self._paths(step, by_step)
+        known = self._known(step, by_step)
         spec: JobSpec | PipelineSpec
         if step.type == "pipeline":
-            spec = with_places(self._spec, step, step.pipeline_spec(paths))
+            spec = with_places(self.spec, step, with_items(step.pipeline_spec(known)))
         else:
-            spec = with_places(self._spec, step, step.job_spec(paths))
+            spec = with_places(self.spec, step, step.job_spec(known))
         parent = self._record
         return JobRecord(
             job_id=job_id_from(parent.job_id, name, str(self._generation if generation is None else generation)),
@@ -215,38 +218,47 @@ class Steps:
             code=step.code,
             spec=spec.model_dump(mode="json"),
             notes=[],
-            places=_places(parent.places, self._folder, paths),
+            places=_places(
+                parent.places, self._folder, [known[each] for each in known if not step.inputs_from[each].literal]
+            ),
             parent=Parent(job_id=parent.job_id, step=name, owner=parent.outermost),
             owner=parent.owner,
         )
 
-    def _paths(self, step: Step, by_step: Mapping[str, Standing]) -> dict[str, str]:
-        """The paths of the inputs that other steps have made."""
-        paths: dict[str, str] = {}
+    def _known(self, step: Step, by_step: Mapping[str, Standing]) -> dict[str, Any]:
+        """The paths, and the values, of the inputs that other steps have made."""
+        known: dict[str, Any] = {}
         for name, source in step.inputs_from.items():
             if isinstance(source, StepInput):
-                path = output_path(JobFolder(self._folder.root, by_step[source.step].job_id), source.output)
-                storage = storage_of(path)
-                if storage.is_near and not storage.is_there(path):
-                    subject = (
-                        f"the output {source.output!r} of the step {source.step!r}, job {by_step[source.step].job_id}"
-                    )
-                    raise NotFound(f"its input {name!r} is {subject}, and there is nothing at {path}")
-                paths[name] = path
+                known[name] = (
+                    literal_of(self._folder, source, by_step) if source.literal else self._path(name, source, by_step)
+                )
                 continue
-            pipeline_input = self._spec.inputs.get(source.input)
-            if not isinstance(pipeline_input, Input):
-                raise NotFound(f"its input {name!r} is the pipeline's input {source.input!r}, which has no path")
-            paths[name] = pipeline_input.path
-        return paths
+            pipeline_input = self.spec.inputs.get(source.input)
+            if isinstance(pipeline_input, ValueInput if source.literal else Input):
+                known[name] = getattr(pipeline_input, "value" if source.literal else "path")
+                continue
+            has = "value" if source.literal else "path"
+            raise NotFound(f"its input {name!r} is the pipeline's input {source.input!r}, which has no {has}")
+        return known
+
+    def _path(self, name: str, source: StepInput, by_step: Mapping[str, Standing]) -> str:
+        """The path of an output of another step."""
+        path = output_path(JobFolder(self._folder.root, by_step[source.step].job_id), source.output)
+        storage = storage_of(path)
+        if storage.is_near and not storage.is_there(path):
+            subject = f"the output {source.output!r} of the step {source.step!r}, job {by_step[source.step].job_id}"
+            raise NotFound(f"its input {name!r} is {subject}, and there is nothing at {path}")
+        return path
 
 
-def _places(places: Places | None, folder: JobFolder, paths: Mapping[str, str]) -> Places | None:
+def _places(places: Places | None, folder: JobFolder, paths: Sequence[str]) -> Places | None:
     """Return where the paths of a step's job may be: where those of the pipeline may, and in outputs that are its
     inputs."""
     if places is None:
         return None
-    made_by = {job for path in paths.values() if (job := job_of_output(folder.root, path))}
+    made_by = {job for path in paths if (job := job_of_output(folder.root, path))}
+    made_by |= {job for each in made_by for job in jobs_of_turns(JobFolder(folder.root, each))}
     return msgspec.structs.replace(places, jobs=sorted(made_by.union(places.jobs)))
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from parallelrun_core.spec.pipeline import Condition, PipelineSpec, StepOutput
+from parallelrun_core.spec.later_inputs import StepOutput
+from parallelrun_core.spec.pipeline import Condition, PipelineSpec
 from parallelrun_core.wire.states import JobState, StepState
 
 
@@ -64,6 +65,8 @@ def next_steps(
         elif all(step_states[each] is StepState.COMPLETED for each in spec.steps[name].needs()):
             following.begin.append(name)
     running = [name for name in order if step_states[name] is StepState.RUNNING]
+    if spec.max_concurrency:
+        following.begin = following.begin[: max(0, spec.max_concurrency - len(running))]
     if is_ending:
         following.cancel = running
     if running or following.begin or (not is_canceled and StepState.WAITING in step_states.values()):

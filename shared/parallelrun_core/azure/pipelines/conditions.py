@@ -16,10 +16,11 @@ from parallelrun_core.azure.bindings import parent_key, step_output
 from parallelrun_core.azure.findings import Findings, quoted
 from parallelrun_core.azure.part import DocumentPart
 from parallelrun_core.azure.pipelines.wiring import IF_ELSE, RawStep
-from parallelrun_core.azure.scope import Fields
+from parallelrun_core.azure.scope import LATER, Fields
 from parallelrun_core.azure.v2_models import Label
 from parallelrun_core.spec.expressions import is_expression, only_expression, same_name, step_reference
-from parallelrun_core.spec.pipeline import Condition, StepOutput
+from parallelrun_core.spec.later_inputs import StepOutput
+from parallelrun_core.spec.pipeline import Condition
 
 _FILES: Final = ("boolean", "uri_file", "string")
 """The types of outputs that are one file, in which a truth value can be."""
@@ -84,7 +85,12 @@ def _value(
     if step_reference(only_expression(condition) or ""):
         return _output(condition, types, pointer, findings)
     key = parent_key(condition, "inputs", inputs, pointer, findings)
-    value = (inputs[key] or {}).get("value") if key is not None else None
+    fields = (inputs[key] if key is not None else None) or {}
+    if LATER in fields:
+        hint = "make the condition an output of a step of this pipeline"
+        findings.wrong(pointer, f"the value of the input {key!r} is known only when this pipeline begins", hint)
+        return None
+    value = fields.get("value")
     if str(value).lower() in ("true", "false"):  # as a text, it has come through Azure ML's client
         value = str(value).lower() == "true"
     if key is not None and not isinstance(value, bool):

@@ -12,15 +12,24 @@ from parallelrun_core.azure.findings import DocumentLocation, Findings, as_mappi
 from parallelrun_core.azure.pipelines.conditions import conditions_of
 from parallelrun_core.azure.pipelines.draft import PipelineDraft, StepDraft
 from parallelrun_core.azure.pipelines.header import PipelineHeader, read_header
+from parallelrun_core.azure.pipelines.loops import read_loop, types_of_loop, with_names_of_loops, without_bodies
 from parallelrun_core.azure.pipelines.steps import OF_THE_STEP, names_after, read_step
-from parallelrun_core.azure.pipelines.wiring import IF_ELSE, RawStep, output_types, raw_steps, with_artifacts
+from parallelrun_core.azure.pipelines.wiring import (
+    IF_ELSE,
+    RUN_NOTHING,
+    RawStep,
+    output_types,
+    raw_steps,
+    with_artifacts,
+)
 from parallelrun_core.azure.scope import LATER, DocumentTooLarge, Fields, Later, PipelineScope
 from parallelrun_core.azure.v2_models import V2Pipeline
 from parallelrun_core.azure.v2_reader import label
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.spec.expressions import only_expression, same_name, step_reference
 from parallelrun_core.spec.fields import Input
-from parallelrun_core.spec.pipeline import LATER_FIELDS, PipelineInput, Step, StepInput, StepOutput
+from parallelrun_core.spec.later_inputs import LATER_FIELDS, PipelineInput, StepInput, StepOutput
+from parallelrun_core.spec.pipeline import Step
 from parallelrun_core.spec.pipeline_steps import MAX_DEPTH, known_part
 
 
@@ -80,6 +89,10 @@ def _put_header(
     }
     draft.fields |= {key: value for key, value in values.items() if value is not None}
     draft.origins |= {"name": location.at("display_name"), "experiment": location.at("experiment_name")}
+    of_loops = {key: values[key] for key in ("continue_on_step_failure", "force_rerun") if values[key] is not None}
+    for step in draft.fields["steps"].values():
+        if "loop" in step["job"]:
+            step["job"] |= of_loops
     for key in ("continue_on_step_failure", "force_rerun"):
         draft.origins[key] = location.at("settings", key)
     for key, is_first in (("on_init", True), ("on_finalize", False)):
@@ -115,7 +128,11 @@ def _read(
     scope.budget.take(len(jobs), location.at("jobs"))
     raw = with_artifacts(raw_steps(jobs, location.below("jobs"), scope))
     findings.check()  # or steps would be missing, to which others are bound
-    types = {step.name: output_types(step, scope.outputs) for step in raw.values() if step.kind != IF_ELSE}
+    raw, loops = without_bodies(raw, findings)
+    findings.check()
+    types = {step.name: output_types(step, scope.outputs) for step in raw.values() if step.kind not in RUN_NOTHING}
+    types |= {name: types_of_loop(loop, output_types(loop.body, scope.outputs)) for name, loop in loops.items()}
+    types |= {loop.body.name: types[name] for name, loop in loops.items() if loop.names_body}
     conditions = conditions_of(raw, types, scope.inputs, findings)
     drafts: dict[str, StepDraft] = {}
     steps: dict[str, Step] = {}
@@ -124,7 +141,11 @@ def _read(
             continue
         own_findings = Findings(names=findings.names)
         try:
-            drafts[step.name], read = _read_one(step, replace(scope, findings=own_findings, steps=types), own_findings)
+            own_scope = replace(scope, findings=own_findings, steps=types)
+            if step.name in loops:
+                drafts[step.name], read = read_loop(loops[step.name], own_scope, _read_one)
+            else:
+                drafts[step.name], read = _read_one(step, own_scope, own_findings)
             if read.type != "pipeline":  # whose steps are counted
                 scope.budget.take_text(read.job, step.location.pointer)
             after = _after(step, types, own_findings)
@@ -135,6 +156,7 @@ def _read(
             own_findings.problems = list(error.problems)
         findings.problems += own_findings.problems
         findings.notes += own_findings.notes
+    steps = with_names_of_loops(steps, loops)
     fields = {
         "type": "pipeline",
         "inputs": {name: entry for name, entry in scope.inputs.items() if entry is not None and LATER not in entry},
@@ -213,7 +235,7 @@ def _read_nested(step: RawStep, scope: PipelineScope, findings: Findings) -> tup
     later = {
         name: Input.model_validate(fields)
         for name, fields in inputs.items()
-        if fields is not None and name in scope.later
+        if fields is not None and name in scope.later and not scope.later[name].literal
     }
     job = {"type": "pipeline", **spec.model_dump(mode="json", exclude_defaults=True)}
     return StepDraft(draft, spec), _step("pipeline", job, later, step, scope)
@@ -229,14 +251,19 @@ def _nested_header(step: RawStep, findings: Findings) -> PipelineHeader:
 
 def _inside(name: str, fields: Fields | None, later: Mapping[str, Later]) -> Fields | None:
     """An input of a nested pipeline, as its steps see it."""
-    return {**fields, LATER: Later("", name)} if fields is not None and name in later else fields
+    if fields is None or name not in later:
+        return fields
+    literal = later[name].literal
+    return {**fields, **({"type": literal} if literal else {}), LATER: Later("", name, literal)}
 
 
 def _step(kind: str, job: dict[str, Any], later: Mapping[str, Input], step: RawStep, scope: PipelineScope) -> Step:
     inputs: dict[str, StepInput | PipelineInput] = {}
-    for name, later_input in later.items():
-        source = scope.later[name]
-        how = {key: getattr(later_input, key) for key in LATER_FIELDS}
+    for name, source in scope.later.items():
+        if name in later:
+            how = {key: getattr(later[name], key) for key in LATER_FIELDS if key != "literal"}
+        else:
+            how = {"literal": source.literal}
         if source.step:
             inputs[name] = StepInput(step=source.step, output=source.name, **how)
         else:

@@ -20,7 +20,12 @@ V1: Final = "v1"
 OWN: Final = "own"
 """A job spec of ours."""
 IF_ELSE: Final = "if_else"
-_KINDS: Final = ("parallel", "command", "pipeline", IF_ELSE)
+PARALLEL_FOR: Final = "parallel_for"
+DO_WHILE: Final = "do_while"
+LOOPS: Final = (PARALLEL_FOR, DO_WHILE)
+RUN_NOTHING: Final = (IF_ELSE, *LOOPS)
+"""Kinds of steps that say how others run."""
+_KINDS: Final = ("parallel", "command", "pipeline", *RUN_NOTHING)
 _ARTIFACTS_OF: Final = re.compile(r"parent\.jobs\.([A-Za-z0-9_-]+)\.outputs\.artifacts\b", re.IGNORECASE)
 _NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,127}")
 
@@ -31,7 +36,7 @@ class RawStep:
 
     name: str
     kind: str
-    """`parallel`, `command`, `pipeline`, `if_else`, `own` or `v1`."""
+    """`parallel`, `command`, `pipeline`, `if_else`, `parallel_for`, `do_while`, `own` or `v1`."""
     fields: Mapping[str, Any]
     location: DocumentLocation
     component_at: DocumentLocation | None = None

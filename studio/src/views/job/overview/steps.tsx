@@ -90,9 +90,9 @@ function StepTable({ steps, now }: { steps: PipelineStep[]; now: number }): JSX.
       rows={steps.map((step) => [
         <Name step={step} />,
         <State state={step.state} />,
-        step.type,
+        step.loop ?? step.type,
         step.needs.join(", ") || "–",
-        step.progress ? `${count(step.progress.done + step.progress.failed)} / ${count(step.progress.scheduled)}` : "–",
+        turnsOf(step) || (step.progress ? `${count(step.progress.done + step.progress.failed)} / ${count(step.progress.scheduled)}` : "–"),
         timeOf(step, now) || "–",
         step.why,
       ])}
@@ -106,7 +106,14 @@ function Name({ step }: { step: PipelineStep }): JSX.Element {
 
 function told(step: PipelineStep, now: number): string {
   if (step.reused) return "taken from an earlier run";
-  return [step.state, timeOf(step, now), step.why].filter(Boolean).join(" · ");
+  return [step.state, turnsOf(step), timeOf(step, now), step.why].filter(Boolean).join(" · ");
+}
+
+function turnsOf(step: PipelineStep): string {
+  if (!step.turns) return "";
+  const isPart = step.loop === "parallel_for" && step.turns !== step.most_turns;
+  const turns = isPart ? `${count(step.turns)} of ${count(step.most_turns ?? 0)}` : count(step.turns);
+  return `${turns} ${step.turns === 1 && !isPart ? "turn" : "turns"}`;
 }
 
 const timeOf = (step: PipelineStep, now: number): string =>
