@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Final, cast
 
 from fastapi import Depends, Request
 
 from parallelrun_api.azure.auth import PREFIX
+from parallelrun_api.azure.streams import Streams
 
 if TYPE_CHECKING:
     from parallelrun_api.azure.asset_store import AssetStore
@@ -36,6 +37,7 @@ class Face:
     blobs: BlobStore
     shelf: AssetStore
     names: NameStore
+    streams: Streams = field(default_factory=Streams)
 
 
 def _face_of(request: Request) -> Face:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
@@ -11,7 +12,7 @@ from fastapi import APIRouter, Request, Response
 
 from parallelrun_api.azure.answers import FaceRoute, answer
 from parallelrun_api.azure.auth import PREFIX
-from parallelrun_api.azure.blobs.names import ARTIFACTS, EXECUTION_LOG, OF_LOGS, OF_OUTPUTS
+from parallelrun_api.azure.blobs.names import ARTIFACTS, EXECUTION_LOG, OF_LOGS, OF_OUTPUTS, STDERR_LOG, STDOUT_LOG
 from parallelrun_api.azure.blobs.places import logs_by_name
 from parallelrun_api.azure.bodies import read_body
 from parallelrun_api.azure.children import children_of
@@ -44,7 +45,8 @@ router = APIRouter(include_in_schema=False, route_class=FaceRoute)
 async def details(name: str, request: Request, face: FaceOf) -> Response:
     """Return how a job stands, and the addresses of its logs."""
     job = await run_sync(_job, face, name)
-    return answer(await run_sync(_details, face, request, job, name))
+    status = face.streams.status(request.state.token_name, name, status_of(job))
+    return answer(await run_sync(_details, face, request, job, name, status))
 
 
 @router.get(_HISTORY + "/runs/{name}")
@@ -59,14 +61,17 @@ async def list_children(name: str, request: Request, face: FaceOf) -> Response:
     """The steps of a pipeline, as runs."""
     job = await run_sync(_job, face, name)
 
+    most = request.query_params.get("$top", "")
+    limit = int(most) if most.isdecimal() and len(most) < 6 else None
+
     def encoded() -> dict[str, Any]:
         runs = []
-        for child, label in children_of(face, job, name):
-            run = _run(face, request, child, child.id)
-            runs.append({**run, "parentRunId": name, "displayName": label or run["displayName"]})
+        for child, label in islice(children_of(face, job, name), limit):
+            run = _run(face, request, child, child.id, pipeline=job)
+            runs.append({**run, "parentRunId": name, "rootRunId": name, "displayName": label or run["displayName"]})
         return {"value": runs, "continuationToken": None, "nextLink": None}
 
-    key = ("azure", "children", request.headers.get("host"), request.state.token_name, name)
+    key = ("azure", "children", request.headers.get("host"), request.state.token_name, name, limit)
     return answer(await face.context.job_lists.run(key, encoded))
 
 
@@ -136,15 +141,18 @@ def _job(face: Face, name: str) -> Job:
     return face.context.jobs.get(face.names.job_id(name))
 
 
-def _details(face: Face, request: Request, job: Job, name: str) -> dict[str, Any]:
+def _details(face: Face, request: Request, job: Job, name: str, status: str) -> dict[str, Any]:
     signature = signature_of(face, request, ARTIFACTS, "r")
+    printed: tuple[str, ...] = ()
+    if job.spec.get("command"):
+        printed = (STDOUT_LOG, STDERR_LOG) if job.state.is_terminal else (STDOUT_LOG,)
     logs = {
         log: f"{blob_url(request, ARTIFACTS, quote(f'{OF_LOGS}{name}/{log}'))}?{signature}"
-        for log in [EXECUTION_LOG, *logs_by_name(face, job.id, _MOST_LOGS)]
+        for log in [EXECUTION_LOG, *printed, *logs_by_name(face, job.id, _MOST_LOGS)]
     }
     return {
         "runId": name,
-        "status": status_of(job),
+        "status": status,
         "startTimeUtc": job.started,
         "endTimeUtc": job.ended,
         "error": _error(job),
@@ -156,8 +164,9 @@ def _details(face: Face, request: Request, job: Job, name: str) -> dict[str, Any
     }
 
 
-def _run(face: Face, request: Request, job: Job, name: str) -> dict[str, Any]:
-    properties = job_answer(face, request, job)["properties"]
+def _run(face: Face, request: Request, job: Job, name: str, pipeline: Job | None = None) -> dict[str, Any]:
+    properties = job_answer(face, request, job, name=name, pipeline=pipeline)["properties"]
+    compute = str(properties.get("computeId") or "").rpartition("/")[2]
     return {
         "runId": name,
         "status": status_of(job),
@@ -177,6 +186,8 @@ def _run(face: Face, request: Request, job: Job, name: str) -> dict[str, Any]:
         },
         "error": _error(job),
         "warnings": [],
+        "parentRunId": properties.get("parentJobName"),
+        "compute": {"target": compute, "targetType": "amlcompute"} if compute else None,
         "createdBy": {"userName": "parallelrun"},
     }
 

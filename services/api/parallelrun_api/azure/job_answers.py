@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from parallelrun_api.azure.children import step_of
 from parallelrun_api.azure.face import own_url, scope_of
 from parallelrun_api.azure.masking import masked
+from parallelrun_api.azure.sent_like import sent_like
 from parallelrun_core.wire.states import JobState
 
 if TYPE_CHECKING:
@@ -25,14 +27,20 @@ STATUSES: Final = {
 _KIND: Final = "Microsoft.MachineLearningServices/workspaces/jobs"
 
 
-def job_answer(face: Face, request: Request, job: Job, *, name: str = "") -> dict[str, Any]:
+def job_answer(
+    face: Face, request: Request, job: Job, *, name: str = "", pipeline: Job | None = None
+) -> dict[str, Any]:
     """A job with all that its client has sent, and how it stands.
 
     Args:
         name: that by which it was asked for; by default, the one that its client has given to it.
+        pipeline: the one of which it is a step, if that is known already.
     """
     remembered = face.names.of(job.id)
-    sent = masked({**(remembered.get("sent") or _like_sent(job)), **remembered.get("changed", {})})
+    step = step_of(face, job, name or job.id, pipeline) if job.parent is not None or name == job.id else None
+    scope = scope_of(request)
+    by_client = remembered.get("sent") if step is None else None
+    sent = masked({**(by_client or sent_like(face, scope, job, step)), **remembered.get("changed", {})})
     job_name = name or remembered.get("name") or job.id
     properties = {
         **sent,
@@ -44,7 +52,7 @@ def job_answer(face: Face, request: Request, job: Job, *, name: str = "") -> dic
     }
     properties.setdefault("experimentName", "Default")
     return {
-        "id": f"{scope_of(request)}/jobs/{job_name}",
+        "id": f"{scope}/jobs/{job_name}",
         "name": job_name,
         "type": _KIND,
         "systemData": {
@@ -70,23 +78,3 @@ def services(request: Request, job: Job) -> dict[str, Any]:
     url = f"{own_url(request).removesuffix('/azure')}{job.links.self}?of=azure-ai-ml"
     studio = {"jobServiceType": "Studio", "endpoint": url, "port": None, "status": None, "errorMessage": None}
     return {"Studio": studio}
-
-
-def _like_sent(job: Job) -> dict[str, Any]:
-    """Return what a client might have sent for a job that was submitted in another way."""
-    spec = job.spec
-    labels = {"displayName": job.name, "description": spec.get("description"), "experimentName": spec.get("experiment")}
-    kinds = {"uri_folder": "uri_folder", "uri_file": "uri_file", "mltable": "mltable"}
-    outputs = {
-        name: {"jobOutputType": kinds.get(str(each.get("type")), "uri_folder")}
-        for name, each in _named(spec, "outputs")
-    }
-    common = {**{key: value for key, value in labels.items() if value}, "outputs": outputs, "tags": spec.get("tags")}
-    if spec.get("command"):
-        none = "azureml:none:1"
-        return {"jobType": "Command", "command": spec["command"], "environmentId": none, "inputs": {}, **common}
-    return {"jobType": "Pipeline", "jobs": {}, "inputs": {}, "settings": {}, **common}
-
-
-def _named(spec: dict[str, Any], field: str) -> list[tuple[str, dict[str, Any]]]:
-    return [(name, each) for name, each in (spec.get(field) or {}).items() if isinstance(each, dict)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Iterable
 from typing import Any, Final
 from urllib.parse import urlencode
 
@@ -71,6 +72,7 @@ async def list_jobs(request: Request, face: FaceOf) -> Response:
     limit = clamped(int(most)) if most.isdecimal() and len(most) < 6 else _PAGE
     view = query.get("listViewType", "ActiveOnly")
     tag, schedule = query.get("tag", ""), query.get("scheduleId", "")
+    scheduled = query.get("scheduled", "").lower()
     owner = CURRENT.get().only_owner
 
     def encoded() -> dict[str, Any]:
@@ -78,24 +80,26 @@ async def list_jobs(request: Request, face: FaceOf) -> Response:
         answers = [job_answer(face, request, job) for job in jobs]
         archived = {"ActiveOnly": (False,), "ArchivedOnly": (True,)}.get(view, (False, True))
         of_view = [each for each in answers if each["properties"]["isArchived"] in archived]
-        of_schedule = _made_by(face, schedule) if schedule else None
+        of_schedule = _made_by(face, [schedule]) if schedule else None
+        of_any = _made_by(face, face.context.schedules.store.names()) if scheduled in ("true", "false") else frozenset()
         value = {
             "value": [
                 each
                 for each in of_view
                 if _has_tag(each, tag)
-                and (of_schedule is None or each["properties"]["properties"]["parallelrun.job_id"] in of_schedule)
+                and (of_schedule is None or _id_of(each) in of_schedule)
+                and (scheduled not in ("true", "false") or (_id_of(each) in of_any) == (scheduled == "true"))
             ]
         }
         if last:
             token = encode_token("azure-jobs", last)
             path = request.url.path.removeprefix("/azure")
-            query = {"$skip": token, "listViewType": view, "tag": tag, "scheduleId": schedule}
+            query = {"$skip": token, "listViewType": view, "tag": tag, "scheduleId": schedule, "scheduled": scheduled}
             filters = urlencode({key: text for key, text in query.items() if text}, safe="$")
             value["nextLink"] = f"{own_url(request)}{path}?{filters}"  # type: ignore[assignment]
         return value
 
-    key = ("azure", request.url.path, request.headers.get("host"), before, limit, view, tag, schedule, owner)
+    key = ("azure", request.url.path, request.headers.get("host"), before, limit, view, tag, schedule, scheduled, owner)
     return answer(await face.context.job_lists.run(key, encoded))
 
 
@@ -106,11 +110,18 @@ def _has_tag(answer_fields: dict[str, Any], tag: str) -> bool:
     return not tag or (name in tags and (not equals or tags[name] == value))
 
 
-def _made_by(face: Face, schedule: str) -> frozenset[str]:
-    """The ids of the jobs that a schedule has made. Raises NotFound: there is no schedule of this name."""
+def _id_of(answer_fields: dict[str, Any]) -> str:
+    return str(answer_fields["properties"]["properties"]["parallelrun.job_id"])
+
+
+def _made_by(face: Face, schedules: Iterable[str]) -> frozenset[str]:
+    """The ids of the jobs that schedules have made. Raises NotFound: there is no schedule of a name."""
     store = face.context.schedules.store
-    store.get(schedule)
-    return frozenset(fire.job_id for _, fire in store.of(schedule).fires() if fire.job_id)
+    names = list(schedules)
+    for name in names:
+        store.get(name)
+    fires = (fire for name in names for _, fire in store.of(name).fires())
+    return frozenset(fire.job_id for fire in fires if fire.job_id)
 
 
 @router.post("/jobs/{name}/cancel", name="cancel")

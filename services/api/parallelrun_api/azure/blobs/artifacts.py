@@ -15,12 +15,14 @@ from parallelrun_api.views.files import ServedFolder, ServedFolders
 from parallelrun_core.errors import NotFound
 from parallelrun_core.folder.metrics import names_in
 from parallelrun_core.layout import OUTPUTS
+from parallelrun_core.pipelines.standing import standings
 
 if TYPE_CHECKING:
     from parallelrun_api.azure.face import Face
     from parallelrun_api.models import FileEntry
     from parallelrun_core.folder.job_folder import JobFolder
     from parallelrun_core.spec import JobSpec
+    from parallelrun_core.spec.pipeline import PipelineSpec
 
 _PREFIX: Final = "outputs"
 """What the paths of files begin with that are no logs."""
@@ -32,7 +34,7 @@ class Artifacts:
 
     logs: ServedFolder
     tracked: ServedFolders
-    """The artifacts of its run of MLflow."""
+    """The artifacts of its run of MLflow; of a pipeline, the logs of its steps."""
     written: ServedFolder | None = None
     """The files that it has written to `outputs`; None: nobody can tell those from its other outputs."""
     named: frozenset[str] = frozenset()
@@ -74,9 +76,11 @@ def artifacts_of(face: Face, job_id: str) -> Artifacts:
     record = folder.record()
     anchor, names = folder.path.parent, face.context.folder_names
     logs = ServedFolder(anchor=anchor, beneath=f"{job_id}/logs", names=names)
+    if record.is_pipeline:
+        return Artifacts(logs=logs, tracked=ServedFolders(tuple(_of_steps(face, folder, record.pipeline_spec()))))
     tracked = ServedFolders(tuple(_tracked(face, folder)))
-    spec = None if record.is_pipeline else record.job_spec()
-    if spec is None or spec.output:
+    spec = record.job_spec()
+    if spec.output:
         return Artifacts(logs=logs, tracked=tracked)
     below = _of_artifacts(spec)
     written = ServedFolder(anchor=anchor, beneath=f"{job_id}/{OUTPUTS}{below}", name=_PREFIX, names=names)
@@ -90,6 +94,14 @@ def _tracked(face: Face, folder: JobFolder) -> Iterator[ServedFolder]:
         for process in names_in(folder.logs, f"{beneath}/{node}"):
             path = f"{folder.job_id}/logs/{beneath}/{node}/{process}"
             yield ServedFolder(anchor=anchor, beneath=path, names=face.context.folder_names)
+
+
+def _of_steps(face: Face, folder: JobFolder, spec: PipelineSpec) -> Iterator[ServedFolder]:
+    """The logs of each step, below its name."""
+    for name, standing in standings(folder, spec).items():
+        if standing.job_id:
+            beneath = f"{standing.job_id}/logs"
+            yield ServedFolder(anchor=folder.path.parent, beneath=beneath, name=name, names=face.context.folder_names)
 
 
 def _of_artifacts(spec: JobSpec) -> str:

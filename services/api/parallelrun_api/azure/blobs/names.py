@@ -21,6 +21,10 @@ OF_OUTPUTS: Final = "azureml-outputs/"
 OF_LOGS: Final = "ExperimentRun/dcid."
 EXECUTION_LOG: Final = "logs/azureml/executionlogs.txt"
 """The log that clients print while they wait for a job: what happened, in order. It is made when it is asked for."""
+STDOUT_LOG: Final = "user_logs/std_log.txt"
+STDERR_LOG: Final = "user_logs/std_log_stderr.txt"
+"""What a command has printed, as clients print it while they wait. Clients follow one log at a time: the second one is
+there once the job has ended."""
 _CONTAINER: Final = re.compile(r"[a-z0-9](?:-?[a-z0-9]){2,62}")
 _MAX_CHARACTERS: Final = 1024
 _MAX_DEPTH: Final = 30

@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from contextlib import suppress
 from itertools import islice
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from parallelrun_api.azure.blobs.artifacts import Artifacts, artifacts_of
-from parallelrun_api.azure.blobs.names import ARTIFACTS, EXECUTION_LOG, OF_LOGS, OF_OUTPUTS, UPLOADS
+from parallelrun_api.azure.blobs.names import (
+    ARTIFACTS,
+    EXECUTION_LOG,
+    OF_LOGS,
+    OF_OUTPUTS,
+    STDERR_LOG,
+    STDOUT_LOG,
+    UPLOADS,
+)
 from parallelrun_api.azure.outputs import served_output
 from parallelrun_api.views.files import ServedFolder
 from parallelrun_core.errors import NotFound, UnsafePath
@@ -18,9 +27,14 @@ if TYPE_CHECKING:
     from parallelrun_api.azure.face import Face
     from parallelrun_api.models import FileEntry
 
-_OVERVIEWS: Final = "job_progress_overview."
-_MOST_HOURS: Final = 1000
-"""Files of that log; there is one for each hour."""
+_JOINED: Final = {
+    EXECUTION_LOG: re.compile(r"job_progress_overview\.[^/]*"),
+    STDOUT_LOG: re.compile(r"user/stdout/.*"),
+    STDERR_LOG: re.compile(r"user/stderr/.*"),
+}
+"""Logs that are made of others when they are asked for."""
+_MOST_FILES: Final = 1000
+"""Of one of them; of the overview of a job there is one for each hour."""
 _COPY_BYTES: Final = 1 << 20
 
 
@@ -41,8 +55,9 @@ def open_blob(face: Face, container: str, blob: str) -> int:
     place = _of_job(face, container, blob)
     if place is None:
         return face.blobs.open(container, blob)
-    if container == ARTIFACTS and blob == place.prefix + EXECUTION_LOG:
-        return _execution_log(_logs_of(face, face.names.job_id(place.prefix.removeprefix(OF_LOGS).rstrip("/"))))
+    made = _JOINED.get(blob.removeprefix(place.prefix)) if container == ARTIFACTS else None
+    if made is not None:
+        return _joined(_logs_of(face, face.names.job_id(place.prefix.removeprefix(OF_LOGS).rstrip("/"))), made)
     return place.folder.open(blob.removeprefix(place.prefix))
 
 
@@ -71,14 +86,13 @@ def _logs_of(face: Face, job_id: str) -> ServedFolder:
     return ServedFolder(anchor=folder.path.parent, beneath=f"{job_id}/logs", names=face.context.folder_names)
 
 
-def _execution_log(logs: ServedFolder) -> int:
-    """A file with what happened to a job so far; only lines at its end are new when it is asked for again."""
-    fd = os.memfd_create("execution-log", os.MFD_CLOEXEC)
+def _joined(logs: ServedFolder, pattern: re.Pattern[str]) -> int:
+    """A file with all logs of some name, one after the other; only lines at its end are new when it is asked for
+    again."""
+    fd = os.memfd_create("joined-logs", os.MFD_CLOEXEC)
     with suppress(NotFound, UnsafePath):
-        overviews = [
-            entry.path for entry in logs.files() if entry.path.startswith(_OVERVIEWS) and "/" not in entry.path
-        ]
-        for path in overviews[-_MOST_HOURS:]:
+        paths = [entry.path for entry in logs.files() if pattern.fullmatch(entry.path)]
+        for path in paths[-_MOST_FILES:]:
             with open(logs.open(path), "rb") as part:
                 while chunk := part.read(_COPY_BYTES):
                     os.write(fd, chunk)
