@@ -14,7 +14,8 @@ from parallelrun_core.azure.options import OPTIONS
 from parallelrun_core.intake.reading import read_job
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.spec.expressions import UNIQUE_NAME
-from parallelrun_core.spec.fields import ValueInput
+from parallelrun_core.spec.fields import Input, ValueInput
+from parallelrun_core.spec.later_inputs import LATER_FIELDS
 from tests.conformance.documents import COMPONENT, CONFIG, DELETE, PIPELINE, changed, make_folder, read
 
 STEP = "jobs.score"
@@ -352,6 +353,10 @@ def test_files_of_json_lines_are_cut_by_rows_and_each_row_is_a_dict(folder: Path
     assert (again.job.mini_batch_size, again.notes) == ("rows:3", reading.notes[:0]), "as a server reads it"
     (step,) = dict(again.job.input_paths())["files"].transformations
     assert step == {"read_json_lines": {"on_mismatch": "keep", "rows_as": "dicts"}}
+
+
+def test_each_field_of_an_input_is_known_before_another_step_has_made_its_path() -> None:
+    assert set(LATER_FIELDS) - {"literal"} == set(Input.model_fields) - {"path", "asset"}
 
 
 def test_rows_and_mixed_types_hold_for_a_table_that_says_itself_how_it_is_read(folder: Path) -> None:

@@ -12,7 +12,7 @@ model = None
 
 def init():
     """Called once in each worker: loads the classifier."""
-    global model  # noqa: PLW0603 - how entry scripts pass things on
+    global model
     parser = argparse.ArgumentParser()
     parser.add_argument("--model")
     args, _ = parser.parse_known_args()

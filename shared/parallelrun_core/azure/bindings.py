@@ -18,7 +18,7 @@ from parallelrun_core.azure.scope import LATER, STAND_IN, Fields, Later, Pipelin
 from parallelrun_core.azure.v2_models import LITERAL_TYPES, MODEL_TYPES, GivenInput, GivenOutput
 from parallelrun_core.errors import InvalidInput, NotFound
 from parallelrun_core.names.assets import NAME_PATTERN
-from parallelrun_core.spec.data_defaults import LEFTOVERS
+from parallelrun_core.spec.data_defaults import ADDITIONS
 from parallelrun_core.spec.expressions import (
     is_expression,
     only_expression,
@@ -220,7 +220,7 @@ def _overlay(
         return None
     fields = {name: base[name] for name in ("path", LATER) if name in base} | {"type": kind, "mode": mode} | model
     fields |= {"asset": base["asset"]} if base.get("asset") else {}
-    additions = {key: getattr(entry, key) or base.get(key) for key in ("transformations", *LEFTOVERS)}
+    additions = {key: getattr(entry, key) or base.get(key) for key in ADDITIONS}
     return fields | {key: value for key, value in additions.items() if value}
 
 

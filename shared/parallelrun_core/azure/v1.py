@@ -28,7 +28,7 @@ from parallelrun_core.azure.named import named_input
 from parallelrun_core.azure.part import DocumentPart
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.names.computes import NOTE
-from parallelrun_core.spec.data_defaults import LEFTOVERS
+from parallelrun_core.spec.data_defaults import ADDITIONS
 from parallelrun_core.spec.expressions import bound_name
 from parallelrun_core.spec.fields import MiniBatchSize, checked_file_name, checked_path
 from parallelrun_core.spec.problems import at
@@ -114,6 +114,7 @@ class GivenData(DocumentPart):
     transformations: list[Any] | None = None
     hidden_files: Literal["skip", "read"] | None = None
     litter_files: Literal["skip", "warn", "read"] | None = None
+    on_mismatch: Literal["keep", "null", "error"] | None = None
 
     @model_validator(mode="before")
     @classmethod
@@ -302,7 +303,7 @@ def _inputs(
         mode = "ro_mount" if data.mode == "mount" else data.mode or default
         inputs[name] = {"path": path, "type": data.type, "mode": mode}
         inputs[name] |= {key: value for key, value in (named or {}).items() if key in ("asset", "model")}
-        additions = ((key, getattr(data, key)) for key in ("transformations", *LEFTOVERS))
+        additions = ((key, getattr(data, key)) for key in ADDITIONS)
         inputs[name] |= {key: value for key, value in additions if value}
     return inputs
 

@@ -172,6 +172,8 @@ class GivenInput(DocumentPart):
     """An addition, too, as in a job spec."""
     litter_files: Literal["skip", "warn", "read"] | None = None
     """Likewise."""
+    on_mismatch: Literal["keep", "null", "error"] | None = None
+    """Likewise."""
     optional: bool = False
     default: Any = None
     value: Any = None

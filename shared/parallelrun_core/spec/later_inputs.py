@@ -34,6 +34,7 @@ class LaterInput(Deferred):
     transformations: tuple[str | dict[str, Any], ...] = ()
     hidden_files: Literal["", "skip", "read"] = ""
     litter_files: Literal["", "skip", "warn", "read"] = ""
+    on_mismatch: Literal["", "keep", "null", "error"] = ""
     model: Literal["", "custom_model", "mlflow_model", "triton_model"] = ""
     literal: Literal["", "string", "number", "integer", "boolean"] = ""
     """The type of the value that the step gets in place of a path; empty: it gets the path."""

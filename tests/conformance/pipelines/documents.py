@@ -9,7 +9,7 @@ from typing import Any, Final
 from parallelrun.spec_file import read_job_file
 from parallelrun_core.intake.reading import Reading
 from parallelrun_core.spec.command import with_settings
-from parallelrun_core.spec.data_defaults import LEFTOVERS
+from parallelrun_core.spec.data_defaults import OWN
 
 HERE: Final = Path(__file__).parent
 DOCUMENTS: Final = sorted((HERE / "documents").glob("*.yml"))
@@ -50,7 +50,7 @@ def _job(job: Mapping[str, Any]) -> Any:
 def _with_short_paths(part: Any) -> Any:
     match part:
         case dict():
-            return {name: _with_short_paths(value) for name, value in part.items() if name not in LEFTOVERS}
+            return {name: _with_short_paths(value) for name, value in part.items() if name not in OWN.inputs}
         case list():
             return [_with_short_paths(value) for value in part]
         case str():

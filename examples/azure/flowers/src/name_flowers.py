@@ -9,7 +9,7 @@ import numpy as np
 
 def init():
     """Called once in each worker: loads the model."""
-    global centres  # noqa: PLW0603 - how entry scripts pass things on
+    global centres
     parser = argparse.ArgumentParser()
     parser.add_argument("--model", required=True)
     args, _ = parser.parse_known_args()

@@ -9,7 +9,7 @@ import numpy as np
 
 def init():
     """Called once in each worker."""
-    global models  # noqa: PLW0603 - how entry scripts pass things on
+    global models
     parser = argparse.ArgumentParser()
     parser.add_argument("--models", type=Path, required=True)
     models = parser.parse_known_args()[0].models
