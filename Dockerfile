@@ -40,6 +40,7 @@ RUN /opt/build/bin/python -m pip install --require-hashes -r requirements/kit.tx
 FROM ${BASE_IMAGE} AS kit
 COPY --from=assembled /opt/parallelrun /opt/parallelrun
 COPY --from=package /package /opt/parallelrun/venv
+COPY LICENSE build/parallelrun.cdx.jso[n] /usr/share/doc/parallelrun/
 
 FROM ${BASE_IMAGE} AS base
 # A named volume takes owner and mode from the folder on which it is first mounted, and a copy of what is in it: what
@@ -59,6 +60,8 @@ ENV HOME=/tmp \
     PYTHONDONTWRITEBYTECODE=1 \
     PYTHONUNBUFFERED=1
 STOPSIGNAL SIGTERM
+# The list of what is in the image, if `make sbom` has made it: whoever scans images finds it here.
+COPY LICENSE build/parallelrun.cdx.jso[n] /usr/share/doc/parallelrun/
 
 FROM base AS control
 RUN mkdir /audit \

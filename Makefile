@@ -214,7 +214,7 @@ sbom: $(AUDIT)/ready ## List what the images contain, as CycloneDX in build/
 
 # The list of what is in them is of all their packages; what the base image has, that image's own list says.
 .PHONY: image
-image: sbom ## Build the images with version, labels and, in build/, the list of what they contain
+image: setup sbom ## Build the images with version, labels and, in build/, what they contain and are made of
 	@for target in control agent kit; do \
 		docker build --quiet --target $$target $(if $(BASE_IMAGE),--build-arg BASE_IMAGE=$(BASE_IMAGE)) \
 			--label org.opencontainers.image.title=parallelrun-$$target \
@@ -225,6 +225,8 @@ image: sbom ## Build the images with version, labels and, in build/, the list of
 		echo "parallelrun-$$target:$(VERSION)"; \
 	done
 	@cp $(SBOM) build/parallelrun-$(VERSION).cdx.json
+	@$(BIN)/python -m supply_chain.provenance build/parallelrun-$(VERSION).intoto.json \
+		$(foreach target,control agent kit,parallelrun-$(target):$(VERSION))
 
 .PHONY: chaos
 chaos: setup $(if $(STORE),$(OBJECT_SERVERS)/ready) ## Kill, pause and disconnect processes at random (SEEDS=30, STORE=1: data in a store, AUTO=1: chosen sizes, PIPELINES=1)

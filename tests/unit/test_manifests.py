@@ -6,10 +6,13 @@
 from __future__ import annotations
 
 import re
+from ipaddress import ip_address, ip_network
 from pathlib import Path
 
 import pytest
 import yaml
+
+from parallelrun_core.untrusted.addresses import Reach, reach_of
 
 ROOT = Path(__file__).parents[2]
 CHART = ROOT / "deploy" / "helm" / "parallelrun"
@@ -71,8 +74,17 @@ def test_networks_are_closed_unless_somebody_opens_them() -> None:
     policies = (TEMPLATES / "network.yaml").read_text()
 
     assert values["networkPolicy"]["enabled"] is True
-    assert policies.count("kind: NetworkPolicy") == 3
+    assert policies.count("kind: NetworkPolicy") == 4
     assert "egress: []" in policies
+
+
+def test_nodes_do_not_reach_where_clouds_hand_out_credentials() -> None:
+    closed = yaml.safe_load((CHART / "values.yaml").read_text())["networkPolicy"]["closedNetworks"]
+
+    networks = [ip_network(each) for each in closed]
+    for address in ("169.254.169.254", "169.254.170.2", "168.63.129.16", "100.100.100.200", "fd00:ec2::254"):
+        assert any(ip_address(address) in network for network in networks), address
+        assert reach_of(ip_address(address)) is Reach.MACHINE
 
 
 def test_no_container_of_compose_or_swarm_is_without_the_engines_filter() -> None:

@@ -24,6 +24,7 @@ from supply_chain.allowed import Allowed, read_allowed
 from supply_chain.audit import ALLOWED_FILE, Answer, Vulnerability, ask, audit, read_answer
 from supply_chain.images import FILES, images, lock
 from supply_chain.locked import locked
+from supply_chain.provenance import statement
 from supply_chain.sbom import differences
 from supply_chain.wheel import differences as differences_of_wheels
 
@@ -316,3 +317,16 @@ def test_no_image_is_named_where_it_is_not_looked_for() -> None:
     assert all(re.fullmatch(r"\$\{\w+_IMAGE:-[^}]+\}", image) for image in from_elsewhere)
     of_chart = re.findall(r"^ *image: (\S+)$", chart, re.MULTILINE)
     assert len(images(ROOT)) == 2 + len(from_elsewhere) + len(of_chart)
+
+
+def test_the_statement_about_images_names_all_that_they_were_made_of() -> None:
+    document = statement({"parallelrun-agent:0.1.0": "a" * 64}, "b" * 40)
+
+    assert document["subject"] == [{"name": "parallelrun-agent:0.1.0", "digest": {"sha256": "a" * 64}}]
+    dependencies = document["predicate"]["buildDefinition"]["resolvedDependencies"]
+    digests = {each["name"]: each["digest"] for each in dependencies}
+    assert digests["sources"] == {"gitCommit": "b" * 40}
+    assert any(each.name in digests for each in images(ROOT) if each.file == "Dockerfile")
+    command = ["sha256sum", "requirements/runtime.txt"]
+    sums = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True)
+    assert digests["requirements/runtime.txt"] == {"sha256": sums.stdout.split()[0]}
