@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
-from parallelrun.models import Explanation, Metric, MiniBatch
+from parallelrun.models import Explanation, FailedItem, Metric, MiniBatch
 from parallelrun.profiles import Profile
 from parallelrun.resource import as_model, job_path, pages
 from parallelrun.transport import Transport
@@ -47,6 +47,18 @@ class JobInsight:
         params = {} if mini_batch is None else {"mini_batch": str(mini_batch)}
         answer = self._transport.request("GET", job_path(job_id, "explanation"), idempotent=True, params=params)
         return as_model(answer, Explanation)
+
+    def failed_items(self, job_id: str, *, mini_batch: int | None = None, category: str = "") -> Iterator[FailedItem]:
+        """The items of a job that has ended which have failed for good; pages are fetched as they are needed.
+
+        Args:
+            mini_batch: only those of this mini-batch.
+            category: only those that have failed like this, as in `RUN_EXCEPTION`.
+        """
+        params = {"limit": str(_PAGE), **({} if mini_batch is None else {"mini_batch": str(mini_batch)})}
+        if category:
+            params["category"] = category
+        return pages(self._transport, job_path(job_id, "failed-items"), FailedItem, params)
 
     def metrics(self, job_id: str) -> Iterator[Metric]:
         """Return what the entry script has logged as metrics so far, by name."""

@@ -17,6 +17,8 @@ from parallelrun_core.ids import is_job_id
 RECORD: Final = "job.json"
 INPUTS: Final = "inputs.json"
 PARTS: Final = "parts"
+FAILED_ITEMS: Final = "failed_items.csv"
+"""Of its logs."""
 JOURNALS: Final = "journals"
 KEYS: Final = "keys"
 OUTPUTS: Final = "outputs"
@@ -197,7 +199,7 @@ class Logs:
     @property
     def failed_items(self) -> Path:
         """Return the table of the items that have failed for good."""
-        return self.path / "failed_items.csv"
+        return self.path / FAILED_ITEMS
 
     @property
     def job_report(self) -> Path:

@@ -190,6 +190,48 @@ def list_mini_batches(
         )
 
 
+@job.command("failed-items")
+def list_failed_items(
+    job_id: JobId,
+    *,
+    mini_batch: Annotated[
+        int | None, typer.Option(metavar="N", min=0, help="Only those of this mini-batch.", show_default=False)
+    ] = None,
+    category: Annotated[str, typer.Option(help="Only those that failed like this, as in RUN_EXCEPTION.")] = "",
+    limit: Annotated[int | None, typer.Option(min=1, help="The maximum number.", show_default="all")] = None,
+    as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV.")] = False,
+    form: FormatOption = OutputFormat.TABLE,
+    url: Url = "",
+    token: Token = "",
+) -> None:
+    """Show each item of a job that has failed for good, and why. They are listed once the job has ended."""
+    from itertools import islice
+
+    from parallelrun.cli.output import show_list
+    from parallelrun_core.untrusted.sanitize import csv_cell
+
+    with connect(url, token) as client:
+        items = islice(client.jobs.failed_items(job_id, mini_batch=mini_batch, category=category), limit)
+        if as_csv:
+            print("item,mini_batch,category,message,place")
+            for each in items:
+                words = ",".join(map(csv_cell, (each.category, each.message, each.place)))
+                print(f"{csv_cell(each.item)},{each.mini_batch},{words}")
+            return
+        show_list(
+            items,
+            form,
+            name=lambda each: each.item,
+            columns=[
+                ("ITEM", lambda each: each.item),
+                ("MINI-BATCH", lambda each: each.mini_batch),
+                ("CATEGORY", lambda each: each.category),
+                ("PLACE", lambda each: each.place),
+                ("MESSAGE", lambda each: each.message),
+            ],
+        )
+
+
 @job.command("metrics")
 def list_metrics(job_id: JobId, form: FormatOption = OutputFormat.TABLE, url: Url = "", token: Token = "") -> None:
     """Show what the entry script of a job has logged as metrics, or with MLflow."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from parallelrun.models.definitions import Asset, BatchDeployment, BatchEndpoint, Datastore, Fire, RateLimit, Schedule
 from parallelrun.models.jobs import (
+    FailedItem,
     Failure,
     Job,
     Metric,
@@ -31,6 +32,7 @@ __all__ = [
     "ComputeStatus",
     "Datastore",
     "Explanation",
+    "FailedItem",
     "Failure",
     "Fire",
     "Job",

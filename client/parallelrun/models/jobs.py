@@ -169,6 +169,19 @@ class Job(msgspec.Struct, kw_only=True, frozen=True):
         return bundle
 
 
+class FailedItem(msgspec.Struct, kw_only=True, frozen=True):
+    """An item of a job that has failed for good."""
+
+    item: str
+    """Its path; of a table, the number of the row in its mini-batch."""
+    mini_batch: int
+    category: str = ""
+    """As in `RUN_EXCEPTION`."""
+    message: str = ""
+    place: str = ""
+    """The innermost line of the user's code, as in `score.py:17`; empty: none of it is to blame."""
+
+
 class MiniBatch(msgspec.Struct, kw_only=True, frozen=True):
     """A mini-batch of a job. While it is `ready` or `running`, most fields are empty."""
 

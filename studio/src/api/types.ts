@@ -350,6 +350,26 @@ export interface Explanation {
   conditions: RunCondition[];
 }
 
+/** An item that has failed for good. */
+export interface FailedItem {
+  /** Its path; of a table, the number of the row in its mini-batch. */
+  item: string;
+  mini_batch: number;
+  category: string;
+  /** The first line of the error's message. */
+  message: string;
+  /** The innermost line of the user's code, as in `score.py:17`; empty: none of it is to blame. */
+  place: string;
+}
+
+/** Some of the items of a job that have failed for good; none is listed before the job has ended. */
+export interface FailedItemPage {
+  items: FailedItem[];
+  /** Number of items that have failed for good; the first 100,000 are listed. */
+  total: number;
+  next_page_token: string | null;
+}
+
 /** Why a job failed. */
 export interface Failure {
   code: string;

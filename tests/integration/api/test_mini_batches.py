@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import httpx
@@ -15,7 +16,9 @@ from parallelrun_core.store.seals import Seal
 from parallelrun_core.wire import message
 from parallelrun_core.wire.leasing import TurnReports
 from parallelrun_core.wire.outcome import Use
+from parallelrun_core.wire.progress import Progress
 from parallelrun_core.wire.states import JobState
+from parallelrun_master.reports.failed_items import HEADER
 from tests.integration.api.server import RUN_FAILED, Master, outcome
 
 if TYPE_CHECKING:
@@ -24,12 +27,14 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.integration
 
 
-def all_pages(api: httpx.Client, job_id: str, query: str) -> tuple[list[dict[str, Any]], int]:
+def all_pages(
+    api: httpx.Client, job_id: str, query: str, *, of: str = "mini-batches"
+) -> tuple[list[dict[str, Any]], int]:
     """All items, and on how many pages they came."""
     items: list[dict[str, Any]] = []
     token, pages = "", 0
     while True:
-        page = api.get(f"/v1/jobs/{job_id}/mini-batches?{query}&page_token={token}").json()
+        page = api.get(f"/v1/jobs/{job_id}/{of}?{query}&page_token={token}").json()
         items += page["items"]
         pages += 1
         token = page["next_page_token"]
@@ -151,3 +156,34 @@ def test_a_damaged_log_ends_where_the_damage_is(api: httpx.Client, job_id: str, 
     found, _ = all_pages(api, job_id, "limit=10")
 
     assert [item["id"] for item in found] == [0, 1, 2]
+
+
+def written(root: Path, job_id: str, *lines: str) -> None:
+    logs = JobFolder(root, job_id).logs
+    logs.mkdir(parents=True, exist_ok=True)
+    logs.joinpath("failed_items.csv").write_text("\n".join((HEADER, *lines)) + "\n")
+
+
+def test_failed_items_come_page_by_page_with_their_reasons(api: httpx.Client, job_id: str, master: Master) -> None:
+    path = f"/v1/jobs/{job_id}/failed-items"
+    assert api.get(path).json() == {"items": [], "total": 0, "next_page_token": None}
+    master.progress(job_id, Progress(items_failed=1000, items_short=3))
+    raised = '"RUN_EXCEPTION","ValueError: ""bad"" {}","e.py:3"'
+    lines = [f'"/in/{number}.txt",{number // 3},{raised.format(number)}' for number in range(7)]
+    lines.append('"/in/x.txt",9,"RUN_TIMEOUT","It took too long.",""')
+    written(master.root, job_id, *lines, "nonsense", '"(992 more items, which are not listed)",,,,')
+
+    items, pages = all_pages(api, job_id, "limit=3", of="failed-items")
+    assert (len(items), pages) == (8, 3)
+    message = 'ValueError: "bad" 4'
+    assert items[4] == {
+        "item": "/in/4.txt", "mini_batch": 1, "category": "RUN_EXCEPTION", "message": message, "place": "e.py:3",
+    }  # fmt: skip
+    assert api.get(path).json()["total"] == 997
+
+    def names(query: str) -> list[str]:
+        return [each["item"] for each in api.get(f"{path}?{query}").json()["items"]]
+
+    assert names("mini_batch=1") == ["/in/3.txt", "/in/4.txt", "/in/5.txt"]
+    assert names("category=RUN_TIMEOUT") == names("text=too+long") == ["/in/x.txt"]
+    assert api.get(f"{path}?page_token=e30").status_code == 422

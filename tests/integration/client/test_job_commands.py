@@ -302,6 +302,24 @@ def test_mini_batches_are_shown(api: FakeApi, capsys: pytest.CaptureFixture[str]
     assert [request.query.get("status") for request in api.requests] == ["failed", None]
 
 
+def test_failed_items_are_shown(api: FakeApi, capsys: pytest.CaptureFixture[str]) -> None:
+    why = {"category": "RUN_EXCEPTION", "message": "ValueError: x", "place": "e.py:3"}
+    listed = {"items": [{"item": "/in/7.txt", "mini_batch": 1, **why}], "total": 2}
+    pages = [Answer.of({**listed, "next_page_token": "more"}), Answer.of(listed)]
+    api.on("GET", "/v1/jobs/job_1/failed-items", *pages)
+
+    assert main(["job", "failed-items", "job_1", "--mini-batch", "1"]) == 0
+    titles, first, _ = capsys.readouterr().out.splitlines()
+    assert titles.split() == ["ITEM", "MINI-BATCH", "CATEGORY", "PLACE", "MESSAGE"]
+    assert first.split() == ["/in/7.txt", "1", "RUN_EXCEPTION", "e.py:3", "ValueError:", "x"]
+    assert [request.query.get("mini_batch") for request in api.requests] == ["1", "1"]
+
+    assert main(["job", "failed-items", "job_1", "--csv"]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "item,mini_batch,category,message,place", '"/in/7.txt",1,"RUN_EXCEPTION","ValueError: x","e.py:3"',
+    ]  # fmt: skip
+
+
 def test_nodes_are_shown(api: FakeApi, capsys: pytest.CaptureFixture[str]) -> None:
     api.on("GET", "/v1/nodes", Answer.of({"items": [{"node": "node1", "state": "ready", "slots": 4, "busy": 1}]}))
 

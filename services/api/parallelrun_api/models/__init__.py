@@ -31,6 +31,8 @@ from parallelrun_api.models.jobs import (
 )
 from parallelrun_api.models.log_lines import LogLine, LogLines
 from parallelrun_api.models.mini_batches import (
+    FailedItem,
+    FailedItemPage,
     MiniBatch,
     MiniBatchFailure,
     MiniBatchNow,
@@ -105,6 +107,8 @@ __all__ = [
     "EffectiveSettings",
     "ErrorCount",
     "Explanation",
+    "FailedItem",
+    "FailedItemPage",
     "Failure",
     "Figures",
     "FileEntry",

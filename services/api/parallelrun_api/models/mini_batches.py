@@ -61,6 +61,28 @@ class MiniBatchPage(Answer):
     next_page_token: str | None = None
 
 
+class FailedItem(Answer):
+    """An item that has failed for good."""
+
+    item: str
+    """Its path; of a table, the number of the row in its mini-batch."""
+    mini_batch: int
+    category: str = Field(examples=["RUN_EXCEPTION"])
+    message: str
+    """The first line of the error's message."""
+    place: str
+    """The innermost line of the user's code, as in `score.py:17`; empty: none of it is to blame."""
+
+
+class FailedItemPage(Answer):
+    """Some of the items of a job that have failed for good; none is listed before the job has ended."""
+
+    items: list[FailedItem]
+    total: int
+    """Number of items that have failed for good; the first 100,000 are listed."""
+    next_page_token: str | None = None
+
+
 class MiniBatchTry(MiniBatch):
     """A try of a mini-batch."""
 

@@ -1,4 +1,4 @@
-"""The status of each mini-batch."""
+"""The status of each mini-batch, and the items that have failed."""
 
 from __future__ import annotations
 
@@ -10,9 +10,11 @@ from fastapi import APIRouter, Path, Query, Response
 from parallelrun_api.context import Context, Ctx
 from parallelrun_api.http.answers import encoded_answer
 from parallelrun_api.http.paging import DEFAULT_LIMIT, Limit, PageToken, clamped
-from parallelrun_api.models import MiniBatchPage, MiniBatchTries
+from parallelrun_api.models import FailedItemPage, MiniBatchPage, MiniBatchTries
 from parallelrun_api.models.mini_batches import MiniBatchInputs
+from parallelrun_api.routes.files import logs_of
 from parallelrun_api.routes.responses import JobId, problems
+from parallelrun_api.views.failed_items import FailedItemFilter, failed_items
 from parallelrun_api.views.mini_batch_inputs import first_input_of, inputs_of
 from parallelrun_api.views.mini_batches import MiniBatchOrder, Order, Page, Status, begun_tries, decided, ready, running
 from parallelrun_core.errors import Conflict, InvalidInput, NotFound
@@ -63,6 +65,30 @@ async def list_mini_batches(
 
 
 @router.get(
+    "/jobs/{job_id:job}/failed-items",
+    summary="List failed items",
+    response_model=FailedItemPage,
+    responses=problems(404, 409, 429),
+)
+async def list_failed_items(
+    job_id: JobId,
+    context: Ctx,
+    *,
+    mini_batch: Annotated[int | None, Query(ge=0, le=_MOST, description="Only those of this mini-batch.")] = None,
+    category: Annotated[str, Query(max_length=50, description="Only those of this category.")] = "",
+    text: Annotated[str, Query(max_length=200, description="Only those with this in their name or message.")] = "",
+    limit: Limit = DEFAULT_LIMIT,
+    page_token: PageToken = "",
+) -> Response:
+    """A job's items that have failed for good, each with the reason, in the order of the mini-batches. They are listed
+    once the job has ended. A pipeline has none (409): its steps have."""
+    only = FailedItemFilter(mini_batch=mini_batch, category=category, text=text)
+    page = Page(limit=clamped(limit), token=page_token)
+    key = (list_failed_items, job_id, only, page)
+    return encoded_answer(await context.long_lists.run(key, lambda: _failed_items(context, job_id, only, page)))
+
+
+@router.get(
     "/jobs/{job_id:job}/mini-batches/{mini_batch}",
     summary="Show a mini-batch",
     response_model=MiniBatchTries,
@@ -88,6 +114,13 @@ async def show_inputs(
     """Return the files, or the ranges of tables, that a mini-batch consists of."""
     key = (show_inputs, job_id, mini_batch)
     return encoded_answer(await context.long_lists.run(key, lambda: _inputs(context, job_id, mini_batch)))
+
+
+def _failed_items(context: Context, job_id: str, only: FailedItemFilter, page: Page) -> str:
+    job = context.jobs.get(job_id)
+    _check_has_mini_batches(context.jobs.folder(job_id).record())
+    logs, total = logs_of(context, job_id), job.progress.items_failed - job.progress.items_short
+    return failed_items(logs, only, limit=page.limit, token=page.token, total=total).model_dump_json()
 
 
 def _inputs(context: Context, job_id: str, mini_batch: int) -> str:

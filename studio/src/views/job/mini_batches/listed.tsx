@@ -2,9 +2,10 @@
 
 import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { getJson, type Page } from "../../../api/http";
+import type { Page } from "../../../api/http";
 import { isOver } from "../../../api/live";
 import { useLoaded } from "../../../api/loaded";
+import { loadPages } from "../../../api/pages";
 import { jobPath } from "../../../api/paths";
 import type { Job, MiniBatch } from "../../../api/types";
 import { Card } from "../../../parts/card";
@@ -34,7 +35,9 @@ export function Listed({ job, revision, range }: { job: Job; revision: number; r
   const path = jobPath(job.id, "/mini-batches", asked);
   const [pages, setPages] = useState(1);
   useEffect(() => setPages(1), [path]);
-  const listed = useLoaded(path, (signal) => load(job.id, asked, pages, signal), revision, `${pages} ${job.state}`);
+  const load = (signal: AbortSignal): Promise<Page<MiniBatch>> =>
+    loadPages((page_token) => jobPath(job.id, "/mini-batches", { ...asked, page_token }), pages, signal);
+  const listed = useLoaded(path, load, revision, `${pages} ${job.state}`);
   return (
     <Card
       title="Mini-batches"
@@ -68,23 +71,6 @@ export function Listed({ job, revision, range }: { job: Job; revision: number; r
       </Shown>
     </Card>
   );
-}
-
-async function load(
-  id: string,
-  asked: Record<string, string | number | undefined>,
-  pages: number,
-  signal: AbortSignal,
-): Promise<Page<MiniBatch>> {
-  let page: Page<MiniBatch> = { items: [], next_page_token: "" };
-  for (let number = 0; number < pages && page.next_page_token !== null; number++) {
-    const next = await getJson<Page<MiniBatch>>(
-      jobPath(id, "/mini-batches", { ...asked, page_token: page.next_page_token }),
-      signal,
-    );
-    page = { ...next, items: [...page.items, ...next.items] };
-  }
-  return page;
 }
 
 function Table({ items }: { items: MiniBatch[] }): JSX.Element {

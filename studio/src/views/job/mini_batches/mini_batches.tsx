@@ -1,8 +1,10 @@
-// The mini-batches of a job: a map of all, a table of some, and one of them with all its tries. The URL says which.
+// The mini-batches of a job: a map of all, a table of some, and one of them with all its tries; what has failed in them.
+// The URL says which.
 
 import type { JSX } from "preact";
 import { ask, place } from "../../../shell/router";
 import type { TabProps } from "../tab_props";
+import { FailedItems } from "./failed_items";
 import { Listed } from "./listed";
 import { MapCard } from "./map_card";
 import { OneMiniBatch } from "./one";
@@ -19,6 +21,7 @@ export function MiniBatches({ job, live }: TabProps): JSX.Element {
     <div class="stack">
       <MapCard job={job} revision={revision} range={range} onOpen={open} />
       {id !== undefined && <OneMiniBatch key={id} job={job} id={id} revision={revision} />}
+      <FailedItems job={job} />
       <Listed job={job} revision={revision} range={range} />
     </div>
   );
