@@ -14,6 +14,7 @@ import pandas as pd
 
 from parallelrun_core.mltable.plan import plan_input
 from parallelrun_core.spec.fields import Input, MiniBatchSize
+from parallelrun_core.wire.data_warnings import DataWarning
 from parallelrun_master.planning.formats import format_of
 from parallelrun_master.planning.sources import Sources, paths_in
 from parallelrun_master.planning.table_cutting import TableCutter
@@ -47,7 +48,8 @@ class Cut:
         if self.files:
             format_of(self.plan.kind).prepare(self.plan)
         self.table = Table(json.loads(msgspec.json.encode(self.plan)), str(new_folder() / "schema"))
-        found = TableCutter(self.plan, MiniBatchSize.parse(size)).pieces(self.files)
+        self.warnings: list[DataWarning] = []
+        found = TableCutter(self.plan, MiniBatchSize.parse(size), warn=self.warnings.append).pieces(self.files)
         self.pieces = [piece for piece in found if piece is not None]
         self.frames: list[pd.DataFrame] = []
         self.errors: list[str] = []

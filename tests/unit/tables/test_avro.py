@@ -217,7 +217,7 @@ def test_a_table_without_any_file_of_its_kind_is_refused_with_what_to_do(content
     (WHOLE + b"\x02", r"damaged: there is no sound block at byte \d+"),
     (WHOLE + b"\x01\x02", r"damaged: there is no sound block at byte \d+"),
 ])  # fmt: skip
-def test_what_is_damaged_of_a_file_fails_its_own_mini_batch_unless_rows_are_counted(
+def test_what_is_damaged_of_a_file_fails_its_own_mini_batch_also_where_rows_are_counted(
     content: bytes, problem: str
 ) -> None:
     folder = folder_with({"a.avro": content, "b.avro": WHOLE})
@@ -226,8 +226,10 @@ def test_what_is_damaged_of_a_file_fails_its_own_mini_batch_unless_rows_are_coun
     assert re.search(r"a\.avro: .*damaged.*; copy the file again, or leave it out", error)
     assert len(cut.rows()) >= 6
     assert cut.pieces[-1].first_row == -1
-    with pytest.raises(InvalidInput, match=rf"a\.avro: .*{problem}"):
-        Cut(folder, ["read_avro", {"skip": 1}])
+    counted = Cut(folder, ["read_avro", {"skip": 1}], keep_errors=True)
+    assert counted.errors == cut.errors
+    assert counted.rows() == cut.rows()[1:]
+    assert [warning.kind for warning in counted.warnings] == ["uncounted"]
 
 
 @pytest.mark.parametrize("content", [b"", b"Obj", WHOLE[:30], b"PAR1 not this"])

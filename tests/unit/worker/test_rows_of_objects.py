@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -67,9 +68,25 @@ def test_rows_of_parquet_that_are_dataclasses_have_their_fields_as_columns() -> 
     assert pa.ipc.open_stream(rendered.data).read_all().to_pydict() == {"x": [1, 3], "label": ["é", None]}
 
 
-def test_rows_of_json_keep_each_key_or_are_refused() -> None:
+@dataclasses.dataclass
+class Nested:
+    objects: object
+
+
+@pytest.mark.parametrize("wrap", [
+    lambda each: each, lambda each: {"a": [each]}, lambda each: [[each], {"b": 1}], lambda each: {"x": (1, each)},
+    lambda each: Nested([each]), lambda each: {"nan": float("nan"), "a": {"b": each}},
+])  # fmt: skip
+def test_rows_of_json_keep_each_key_or_are_refused(wrap: Callable[[Any], Any]) -> None:
     with pytest.raises(BadReturn, match="two keys that are the same text: 1, '1'"):
-        json_lines.render([{1: "a", "1": "b"}])
+        json_lines.render([wrap({1: "a", "1": "b"})])
+    for twice in ({True: 1, "true": 2}, {None: 1, "null": 2}, {(1,): 1, "(1,)": 2}):
+        with pytest.raises(BadReturn, match="two keys that are the same text"):
+            json_lines.render([wrap(twice)])
+    json_lines.render([wrap({1: "a", "2": "b", "{": "{}"})])
+
+
+def test_rows_of_json_have_keys_that_are_numbers_as_text() -> None:
     assert json_lines.render([{1: "a", "2": "b"}]).data == b'{"1": "a", "2": "b"}\n'
 
 

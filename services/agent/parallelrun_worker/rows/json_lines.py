@@ -47,12 +47,42 @@ def _line(value: Any) -> str:
             return json.dumps(json.loads(value), ensure_ascii=False) if "\n" in value else _checked(value)
         except ValueError:
             pass  # it only looks like JSON
-    if type(value) is dict and set(map(type, value)) != {str} and len(set(map(str, value))) < len(value):
-        raise BadReturn(f"run() returned an object with two keys that are the same text: {_names(value)}")
+    if type(value) is dict:
+        _check_keys(value)
     try:
-        return json.dumps(value, ensure_ascii=False, default=_plain, allow_nan=False)
+        line = json.dumps(value, ensure_ascii=False, default=_plain, allow_nan=False)
     except (ValueError, TypeError):  # NaN, which JSON doesn't have, or keys of other types
-        return json.dumps(_clean(value), ensure_ascii=False, default=_plain)
+        line = json.dumps(_clean(value), ensure_ascii=False, default=_plain)
+    if line.find("{", 1) > 0:
+        _check_keys_within(value)
+    return line
+
+
+def _check_keys(value: dict[Any, Any]) -> None:
+    """Refuse an object of which JSON would have two values by one name, so that readers lose one of them."""
+    if set(map(type, value)) <= {str}:
+        return
+    for text_of in (str, _key):
+        texts = [text_of(key) for key in value]
+        if len(set(texts)) < len(texts):
+            same = ", ".join(repr(key) for key, text in zip(value, texts) if texts.count(text) > 1)  # noqa: B905 - see above
+            raise BadReturn(f"run() returned an object with two keys that are the same text: {same}")
+
+
+def _key(key: Any) -> str:
+    """Return a key as JSON has it."""
+    return {True: "true", False: "false"}[key] if isinstance(key, bool) else "null" if key is None else str(key)
+
+
+def _check_keys_within(value: Any) -> None:
+    """Check the keys of all objects in a value."""
+    if isinstance(value, dict):
+        _check_keys(value)
+        value = value.values()
+    elif not isinstance(value, (list, tuple)):
+        return
+    for each in value:
+        _check_keys_within(each)
 
 
 def _checked(text: str) -> str:
@@ -71,14 +101,10 @@ def _plain(value: Any) -> Any:
         return None
     fields = plain_object(value)
     if fields is not None:
+        _check_keys_within(fields)
         return fields
     refuse_without_text((value,))
     return str(value)
-
-
-def _names(value: dict[Any, Any]) -> str:
-    texts = [str(key) for key in value]
-    return ", ".join(repr(key) for key, text in zip(value, texts) if texts.count(text) > 1)  # noqa: B905 - see above
 
 
 def _time(value: Any) -> Any:

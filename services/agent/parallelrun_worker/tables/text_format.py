@@ -15,7 +15,14 @@ from parallelrun_worker.tables.schema import Schema, freeze, frozen
 from parallelrun_worker.tables.sniffing import Encoding
 from parallelrun_worker.tables.table_format import Piece, Records, TableFormat, named
 from parallelrun_worker.tables.text import encoding_of, is_utf8, lines_before, owned_range, to_utf8
-from parallelrun_worker.tables.unpacking import LIMIT_BYTES, MOST_MAGIC_BYTES, Unpacked, compression_of, unpack
+from parallelrun_worker.tables.unpacking import (
+    LIMIT_BYTES,
+    MOST_MAGIC_BYTES,
+    TooLarge,
+    Unpacked,
+    compression_of,
+    unpack,
+)
 from parallelrun_worker.tables.values import BadValue, Values, warning_of
 
 _MOST_WARNED = 10_000
@@ -33,6 +40,8 @@ class TextFormat(TableFormat):
         self._frozen: Schema | None = None
         self._unpacked: tuple[tuple[str, int], Unpacked] | None = None
         """Path, size and content of the compressed file that was read last: its next piece needs it again."""
+        self._refused: dict[tuple[str, int], str] = {}
+        """Why compressed files can't be unpacked, which takes long to find out of large ones."""
         self._row_places: tuple[int, Callable[[int], tuple[int, int]]] | None = None
         """Where the piece begins that is read, and what gives line and byte of one of its rows."""
         self._warned_from: dict[tuple[str, str, str], int] = {}
@@ -124,11 +133,23 @@ class TextFormat(TableFormat):
                 yield cast(BinaryIO, Unpacked(b""))
                 return
             key = (path, size_of(file))
-            if self._unpacked is None or self._unpacked[0] != key:
-                self._unpacked = None  # one of them in memory is enough
-                limit = self.options.get("unpacked_limit") or LIMIT_BYTES
-                self._unpacked = key, Unpacked(unpack(read_range(file, 0, key[1]), compression, limit))
-            yield cast(BinaryIO, self._unpacked[1])
+            yield cast(BinaryIO, self._unpacked_content(file, key, compression))
+
+    def _unpacked_content(self, file: BinaryIO, key: tuple[str, int], compression: str) -> Unpacked:
+        if self._unpacked is not None and self._unpacked[0] == key:
+            return self._unpacked[1]
+        if key in self._refused:
+            raise ValueError(self._refused[key])
+        self._unpacked = None  # one of them in memory is enough
+        limit = self.options.get("unpacked_limit") or LIMIT_BYTES
+        packed = read_range(file, 0, key[1])
+        try:
+            content = Unpacked(unpack(packed, compression, limit))
+        except TooLarge as error:
+            self._refused[key] = str(error)
+            raise
+        self._unpacked = key, content
+        return content
 
     @abstractmethod
     def lines(self, data: bytes, encoding: Encoding, file: BinaryIO, head: FileHead) -> bytes:

@@ -22,6 +22,8 @@ MOST_MAGIC_BYTES = 10
 _MOST_TIMES = 1000
 _BOMB_BYTES = 8 << 20
 """From this size on, a file may not become more than `_MOST_TIMES` larger."""
+_MOST_COUNTED = 2 << 30
+"""So far, the size of a file beyond its limit is found out, to say which limit it takes."""
 _CHUNK = 1 << 20
 _SNAPPY_FRAMED = b"\xff\x06\0\0sNaPpY"
 _MAGICS = {
@@ -30,6 +32,10 @@ _MAGICS = {
 }  # fmt: skip
 _BZ2 = (b"BZh", b"1AY&SY")
 _LITTER = "__MACOSX/"
+
+
+class TooLarge(ValueError):
+    """A compressed file is larger, once it is unpacked, than its table allows."""
 
 
 class Unpacked(Elsewhere):
@@ -62,19 +68,33 @@ def unpack(packed: bytes, compression: str, limit: int = LIMIT_BYTES) -> bytes:
     try:
         for part in _UNPACKERS[compression](packed, limit):
             size += len(part)
-            if size > limit:
-                hint = "unpack it first, or write an unpacked_limit (such as 1gb), which each worker needs as memory"
-                raise ValueError(f"unpacked, this {compression} file has more than {limit:,} bytes; {hint}")
             if size > _BOMB_BYTES and size > _MOST_TIMES * len(packed):
                 raise ValueError(f"this {compression} file becomes over {_MOST_TIMES:,} times larger; unpack it first")
-            parts.append(part)
+            if size <= limit:
+                parts.append(part)
+            elif size > _MOST_COUNTED:
+                break
+            else:
+                parts.clear()
     except (EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, gzip.BadGzipFile, struct.error) as error:
         raise _damaged(compression, error) from error
     except OSError as error:  # so do bz2 and Arrow say that data are damaged
         if error.errno is not None:
             raise
         raise _damaged(compression, error) from error
+    if size > limit:
+        raise _too_large(compression, size, limit)
     return b"".join(parts)
+
+
+def _too_large(compression: str, size: int, limit: int) -> TooLarge:
+    if size > _MOST_COUNTED:
+        return TooLarge(f"unpacked, this {compression} file has more than {_MOST_COUNTED:,} bytes; unpack it first")
+    needed = f"{-(-size // (1 << 20))}mb" if size > 1 << 20 else f"{-(-size // 1024)}kb"
+    return TooLarge(
+        f"unpacked, this {compression} file has {size:,} bytes, and the limit is {limit:,}; unpack it first, or write "
+        f"unpacked_limit: {needed}, an option of the read step, which each worker needs as memory"
+    )
 
 
 def _damaged(compression: str, error: Exception) -> ValueError:
@@ -137,7 +157,7 @@ def _framed_snappy(packed: bytes, limit: int) -> Iterator[bytes]:
             raise EOFError("its last chunk is not whole")
         if kind <= 1:
             content = data if kind else _raw_snappy(data, limit)
-            if len(content) <= limit and masked_crc32c(content) != int.from_bytes(packed[at + 4 : at + 8], "little"):
+            if masked_crc32c(content) != int.from_bytes(packed[at + 4 : at + 8], "little"):
                 raise EOFError("the checksum of a chunk is another one")
             yield content
         elif kind < 0x80:
@@ -180,7 +200,7 @@ def _length_of(block: bytes) -> int:
 def _raw_snappy(block: bytes, limit: int) -> bytes:
     length = _length_of(block)
     if length > limit:
-        return bytes(limit + 1)  # is refused as too large
+        raise _too_large("snappy", length, limit)
     return bytes(_arrow("snappy").Codec("snappy").decompress(block, decompressed_size=length)) if length else b""
 
 

@@ -184,7 +184,7 @@ class InputCuts:
         self, number: int, plan: InputPlan, pages: Iterator[Page], versions: Versions | None
     ) -> Iterator[Cut | None]:
         cut_pieces = self._known.pieces
-        cutter = TableCutter(plan, self._spec.size, self._rule, versions)
+        cutter = TableCutter(plan, self._spec.size, self._rule, versions, warn=self._warn)
         pages = versions.kept(pages) if versions is not None else pages
         if plan.is_indivisible:
             pieces = cutter.whole(paths_in(pages))

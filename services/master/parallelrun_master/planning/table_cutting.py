@@ -6,7 +6,7 @@ How a file is cut depends on the kind of table: `formats` has a module for each.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 
 import msgspec
@@ -14,6 +14,7 @@ import msgspec
 from parallelrun_core.mltable.plan import InputPlan
 from parallelrun_core.spec.fields import MiniBatchSize
 from parallelrun_core.storage.path_rule import PathRule
+from parallelrun_core.wire.data_warnings import DataWarning
 from parallelrun_core.wire.message import Piece, Remote
 from parallelrun_master.planning.formats import format_of
 from parallelrun_master.planning.table_format import DamagedFile, RowWindow
@@ -25,11 +26,19 @@ class TableCutter:
 
     Args:
         versions: those that were listed, if the files are elsewhere.
+        warn: called with a warning where rows can't be counted that `take` and `skip` would count.
     """
 
     def __init__(
-        self, plan: InputPlan, size: MiniBatchSize, rule: PathRule | None = None, versions: Versions | None = None
+        self,
+        plan: InputPlan,
+        size: MiniBatchSize,
+        rule: PathRule | None = None,
+        versions: Versions | None = None,
+        *,
+        warn: Callable[[DataWarning], object] = lambda _: None,
     ) -> None:
+        self._warn = warn
         self._versions = versions
         self._window = RowWindow(*(plan.rows_wanted or (0, None)))
         self._counts_rows = plan.rows_wanted is not None
@@ -57,8 +66,8 @@ class TableCutter:
             for piece in self._format.pieces(path):
                 yield self._complete(piece) if piece is not None else None
         except DamagedFile as error:
-            if self._counts_rows:  # which of the rows after it are wanted, nobody knows
-                raise
+            if self._counts_rows:
+                self._warn(_uncounted(path))
             self._is_counted = False
             yield self._complete(Piece(path, error.offset))
 
@@ -72,7 +81,11 @@ class TableCutter:
         for path in paths:
             with _naming(path):
                 self._begin(path)
-                pieces.append(self._complete(self._format.whole(path)))
+                try:
+                    piece = self._format.whole(path)
+                except DamagedFile:  # as the mini-batch says that has it
+                    piece = Piece(path)
+                pieces.append(self._complete(piece))
         return pieces
 
     def _begin(self, path: bytes) -> None:
@@ -96,3 +109,9 @@ def _naming(path: bytes) -> Iterator[None]:
         if error.errno is not None and error.filename is None:
             error.filename = os.fsdecode(path)
         raise
+
+
+def _uncounted(path: bytes) -> DataWarning:
+    event = "a part that can't be read has no rows for take and skip, so they may choose others than in the whole file"
+    remedy = "mend the file, or leave it out of the input"
+    return DataWarning("uncounted", os.fsdecode(path), "", event, remedy, 1, "file")
