@@ -1,9 +1,17 @@
 """Functions for entry scripts: what they remember, permits for calls, items that fail alone, and how they give up a
-worker.
+worker. All of them work where a script runs alone, as in its own test.
 
 If ParallelRun isn't installed in a worker's Python, the worker provides a module of this name.
 """
 
-from parallelrun_worker.script import ItemError, WorkerBroken, aremember, limit, recall, remember
+from parallelrun_worker.script import (
+    ItemError,
+    WorkerBroken,
+    aremember,
+    limit,
+    mini_batch_context,
+    recall,
+    remember,
+)
 
-__all__ = ["ItemError", "WorkerBroken", "aremember", "limit", "recall", "remember"]
+__all__ = ["ItemError", "WorkerBroken", "aremember", "limit", "mini_batch_context", "recall", "remember"]

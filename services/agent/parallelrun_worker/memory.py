@@ -58,8 +58,8 @@ class Memory:
         self._sync_lock = threading.Lock()
         self._fd = -1
         self._written = self._synced = 0
-        self._own: dict[bytes, Any] = {}
-        """Values of this process if it has no file."""
+        self._own: dict[bytes, bytes] = {}
+        """Lines of this process if it has no file."""
         self._places: dict[bytes, _Place] = {}
         self._files: list[str] = []
         self._read_up_to: dict[str, tuple[int, int]] = {}
@@ -106,7 +106,8 @@ class Memory:
         digest = _digest(key)
         with self._lock:
             if not self._path:
-                return self._own.get(digest, default)
+                line = self._own.get(digest)
+                return default if line is None else json.loads(line)["value"]
             place = self._places.get(digest)
             if place is None:
                 self._read_on()
@@ -116,7 +117,11 @@ class Memory:
 
     def _append(self, key: str, value: Any) -> int:
         """Add a line; returns up to where the file must be on the disk for it."""
-        line = json.dumps({"key": str(key), "value": value}, allow_nan=False, separators=(",", ":")).encode() + b"\n"
+        digest = _digest(key)
+        try:
+            line = json.dumps({"key": key, "value": value}, allow_nan=False, separators=(",", ":")).encode() + b"\n"
+        except (TypeError, RecursionError) as error:
+            raise ValueError(f"what is remembered of {key[:80]!r} is nothing that JSON can hold: {error}") from error
         if len(key.encode()) > MAX_KEY_BYTES or len(line) > MAX_VALUE_BYTES:
             raise ValueError(
                 f"what is remembered of {key[:80]!r} is too long: a key has up to {MAX_KEY_BYTES:,} bytes, a value up "
@@ -124,7 +129,7 @@ class Memory:
             )
         with self._lock:
             if not self._path:
-                self._own[_digest(key)] = json.loads(line)["value"]
+                self._own[digest] = line
                 return 0
             if self._fd < 0:
                 self._open()
@@ -133,7 +138,7 @@ class Memory:
             offset = self._written
             self._write(line)
             number, _ = self._read_up_to[self._path]
-            self._places[_digest(key)] = _Place(number, offset, len(line))
+            self._places[digest] = _Place(number, offset, len(line))
             self._read_up_to[self._path] = number, self._written
             return self._written
 
@@ -231,4 +236,6 @@ def _key_of(line: bytes) -> str | None:
 
 
 def _digest(key: str) -> bytes:
+    if not isinstance(key, str):
+        raise ValueError(f"a key of what is remembered must be a text, not {key!r}")
     return blake2b(key.encode("utf-8", "surrogatepass"), digest_size=_DIGEST_BYTES).digest()

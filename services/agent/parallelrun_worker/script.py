@@ -5,7 +5,10 @@ All of it works where a script runs alone, as in its own unit test.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 
 def remember(key: str, value: Any) -> None:
@@ -58,6 +61,31 @@ def limit(name: str, *, tokens: int = 0) -> Any:
     from parallelrun_worker.permits import Permit, PermitClient
 
     return Permit(name, tokens, PermitClient.process)
+
+
+def mini_batch_context(
+    minibatch_index: int = 0,
+    *,
+    partition_key_value: Mapping[str, Any] | None = None,
+    global_row_index_lower_bound: int | None = None,
+) -> Any:
+    """Return what run() gets as its second argument, and enqueue(): for a script's own test, outside of a job.
+
+    Args:
+        minibatch_index: the id of the mini-batch, by which a streaming script hands back its rows.
+        partition_key_value: the values of the job's partition keys.
+        global_row_index_lower_bound: index of the first row in the whole input.
+
+    Returns:
+        a `parallelrun_worker.user_script.Context`, whose `dataset` is None.
+    """
+    from parallelrun_worker.mini_batch import MiniBatch
+    from parallelrun_worker.user_script import Context
+
+    mini_batch = MiniBatch([], 0)
+    mini_batch.partition_key_value = dict(partition_key_value or {})
+    mini_batch.first_row = global_row_index_lower_bound
+    return Context(minibatch_index, mini_batch, "", None)
 
 
 def _memory() -> Any:

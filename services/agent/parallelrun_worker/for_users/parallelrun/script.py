@@ -1,5 +1,13 @@
 """Functions for entry scripts, under the name that they are imported by."""
 
-from parallelrun_worker.script import ItemError, WorkerBroken, aremember, limit, recall, remember
+from parallelrun_worker.script import (
+    ItemError,
+    WorkerBroken,
+    aremember,
+    limit,
+    mini_batch_context,
+    recall,
+    remember,
+)
 
-__all__ = ["ItemError", "WorkerBroken", "aremember", "limit", "recall", "remember"]
+__all__ = ["ItemError", "WorkerBroken", "aremember", "limit", "mini_batch_context", "recall", "remember"]
