@@ -217,9 +217,7 @@ def test_a_table_without_any_file_of_its_kind_is_refused_with_what_to_do(content
     (WHOLE + b"\x02", r"damaged: there is no sound block at byte \d+"),
     (WHOLE + b"\x01\x02", r"damaged: there is no sound block at byte \d+"),
 ])  # fmt: skip
-def test_what_is_damaged_of_a_file_fails_its_own_mini_batch_also_where_rows_are_counted(
-    content: bytes, problem: str
-) -> None:
+def test_what_is_damaged_of_a_file_fails_its_own_mini_batch_alone(content: bytes, problem: str) -> None:
     folder = folder_with({"a.avro": content, "b.avro": WHOLE})
     cut = Cut(folder, ["read_avro"], keep_errors=True)
     (error,) = cut.errors
