@@ -81,8 +81,8 @@ def parts_of(folder: JobFolder, name: str) -> list[Part]:
     for turn, standing in standings(origin.job, spec).items():
         if standing.state is StepState.COMPLETED:
             with suppress(NotFound):  # a condition has skipped it
-                made = parts_of(JobFolder(folder.root, standing.job_id), output)
-                parts += [each._replace(name=f"{turn}/{each.name}".rstrip("/")) for each in made]
+                turn_parts = parts_of(JobFolder(folder.root, standing.job_id), output)
+                parts += [each._replace(name=f"{turn}/{each.name}".rstrip("/")) for each in turn_parts]
     return parts
 
 

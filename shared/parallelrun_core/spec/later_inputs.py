@@ -39,16 +39,16 @@ class LaterInput(Deferred):
     literal: Literal["", "string", "number", "integer", "boolean"] = ""
     """The type of the value that the step gets in place of a path; empty: it gets the path."""
 
-    def resolved(self, known: Any) -> dict[str, Any]:
+    def resolved(self, path_or_value: Any) -> dict[str, Any]:
         """The input of the job, as a job spec has it.
 
         Args:
-            known: its path, or, of a literal, its value.
+            path_or_value: its path, or, of a literal, its value.
         """
         if self.literal:
-            return {"value": known}
+            return {"value": path_or_value}
         fields = self.model_dump(mode="json", include=set(LATER_FIELDS), exclude={"literal"}, exclude_defaults=True)
-        return {"path": known, **fields}
+        return {"path": path_or_value, **fields}
 
 
 LATER_FIELDS: Final = tuple(LaterInput.model_fields)

@@ -14,7 +14,7 @@ MAX_TURNS: Final = 1000
 
 
 class Loop(Deferred):
-    """How often the body of a loop runs, and with what inputs."""
+    """The turns of a loop, and the inputs that its body has in each."""
 
     type: Literal["parallel_for", "do_while"]
     items: dict[StepName, dict[str, AnyInput]] = Field(default_factory=dict, max_length=MAX_TURNS)

@@ -114,7 +114,7 @@ class PipelineSpec(Deferred):
     """By name; each is an output of a step."""
     steps: dict[StepName, Step] = Field(min_length=1, max_length=MAX_STEPS)
     loop: Loop | None = None
-    """How its only step, the body, is repeated; null: each step runs once."""
+    """The turns of its only step, the body; null: each step runs once."""
     max_concurrency: int = Field(default=0, ge=0, le=MAX_STEPS)
     """Most steps that run at the same time; 0: as many as can."""
 

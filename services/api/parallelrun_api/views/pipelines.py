@@ -76,7 +76,7 @@ class _PlacedStep(NamedTuple):
     step: Step
     needs: list[str]
     turns: tuple[int, int] | None
-    """Of a loop that has begun: how many of its turns have, and how many there may be."""
+    """Numbers of turns that have begun, and that there may be; None: it is no loop, or waits."""
 
 
 @dataclass(frozen=True)
@@ -196,8 +196,8 @@ def _step(
     made_of = (standing.state, standing.record, result, live, placed.needs, placed.turns)
     presented = pipeline.steps.get(placed.name)
     if presented is None or presented[0] != made_of:
-        shown = _shown(placed, pipeline.mask, standing, job, result or status)
-        presented = pipeline.steps[placed.name] = made_of, shown
+        view = _shown(placed, pipeline.mask, standing, job, result or status)
+        presented = pipeline.steps[placed.name] = made_of, view
     return presented[1]
 
 

@@ -205,12 +205,12 @@ class Steps:
         for condition in step.conditions:
             if isinstance(condition.of, StepOutput):
                 truth_of(self._folder, condition.of, by_step)
-        known = self._known(step, by_step)
+        values = self._known(step, by_step)
         spec: JobSpec | PipelineSpec
         if step.type == "pipeline":
-            spec = with_places(self.spec, step, with_items(step.pipeline_spec(known)))
+            spec = with_places(self.spec, step, with_items(step.pipeline_spec(values)))
         else:
-            spec = with_places(self.spec, step, step.job_spec(known))
+            spec = with_places(self.spec, step, step.job_spec(values))
         parent = self._record
         return JobRecord(
             job_id=job_id_from(parent.job_id, name, str(self._generation if generation is None else generation)),
@@ -219,7 +219,7 @@ class Steps:
             spec=spec.model_dump(mode="json"),
             notes=[],
             places=_places(
-                parent.places, self._folder, [known[each] for each in known if not step.inputs_from[each].literal]
+                parent.places, self._folder, [values[each] for each in values if not step.inputs_from[each].literal]
             ),
             parent=Parent(job_id=parent.job_id, step=name, owner=parent.outermost),
             owner=parent.owner,
@@ -227,20 +227,20 @@ class Steps:
 
     def _known(self, step: Step, by_step: Mapping[str, Standing]) -> dict[str, Any]:
         """The paths, and the values, of the inputs that other steps have made."""
-        known: dict[str, Any] = {}
+        values: dict[str, Any] = {}
         for name, source in step.inputs_from.items():
             if isinstance(source, StepInput):
-                known[name] = (
+                values[name] = (
                     literal_of(self._folder, source, by_step) if source.literal else self._path(name, source, by_step)
                 )
                 continue
             pipeline_input = self.spec.inputs.get(source.input)
             if isinstance(pipeline_input, ValueInput if source.literal else Input):
-                known[name] = getattr(pipeline_input, "value" if source.literal else "path")
+                values[name] = getattr(pipeline_input, "value" if source.literal else "path")
                 continue
             has = "value" if source.literal else "path"
             raise NotFound(f"its input {name!r} is the pipeline's input {source.input!r}, which has no {has}")
-        return known
+        return values
 
     def _path(self, name: str, source: StepInput, by_step: Mapping[str, Standing]) -> str:
         """The path of an output of another step."""

@@ -192,7 +192,7 @@ def with_names_of_loops(steps: Mapping[str, Step], loops: Mapping[str, RawLoop])
 
 @dataclass
 class _Turns:
-    """What changes by turns, and where it comes from."""
+    """Inputs of a body that change by turns, and the fields of the loop that say how."""
 
     open: dict[str, str]
     """Names of the body's inputs that change, each with its type."""
@@ -200,7 +200,7 @@ class _Turns:
     inputs: dict[str, Fields]
     """Inputs of the loop's pipeline."""
     sources: dict[str, StepInput | PipelineInput]
-    """Those that other steps make."""
+    """Inputs of the loop's pipeline that other steps make."""
 
 
 def read_loop(loop: RawLoop, scope: PipelineScope, read_one: ReadOne) -> tuple[StepDraft, Step]:
@@ -269,8 +269,8 @@ def _bound_to_turns(inputs: Mapping[str, Any], names: Mapping[str, str]) -> dict
         entry = bound.get(key)
         expression = f"${{{{parent.inputs.{_TURN}{name}}}}}"
         if isinstance(entry, dict):
-            kept = {field: entry[field] for field in entry if field not in ("path", "value", "default")}
-            bound[key] = {**kept, "path": expression}
+            fields = {field: entry[field] for field in entry if field not in ("path", "value", "default")}
+            bound[key] = {**fields, "path": expression}
         else:
             bound[key] = expression
     return bound
@@ -379,9 +379,9 @@ def _item(
     item: Mapping[str, Any], loop: RawLoop, scope: PipelineScope, location: DocumentLocation
 ) -> dict[str, Fields]:
     """The inputs of one turn, as the job spec has them."""
-    declared, given = loop.declared(), {str(name): _plain(value) for name, value in item.items()}
+    declared, raw_inputs = loop.declared(), {str(name): _plain(value) for name, value in item.items()}
     names = {}
-    for name in given:
+    for name in raw_inputs:
         key = same_name(name, declared)
         if key is None and loop.body.component_at is not None:
             message = f"{loop.body.name!r} has no input {name!r}"
@@ -396,7 +396,7 @@ def _item(
             item_scope,
             location,
         ).get(names[name])
-        for name, value in given.items()
+        for name, value in raw_inputs.items()
     }
     if item_scope.later:
         hint = "bind that input of the body to it, or let a step make all items"
@@ -470,8 +470,8 @@ def _turns_of_while(loop: RawLoop, node: DoWhile, scope: PipelineScope) -> _Turn
     sources: dict[str, StepInput | PipelineInput] = {}
     for name in carried:
         raw = {name: loop.inputs[key]} if (key := same_name(name, loop.inputs)) is not None else {}
-        own = {name: declared[name]} if name in declared else None
-        fields = bindings.step_inputs(raw, own, first, loop.body.location.below("inputs")).get(name)
+        declaration = {name: declared[name]} if name in declared else None
+        fields = bindings.step_inputs(raw, declaration, first, loop.body.location.below("inputs")).get(name)
         if fields is None:
             continue
         if (later := first.later.get(name)) is None:
