@@ -40,6 +40,8 @@ def variables(url: str, token: str) -> dict[str, str]:
         "IDENTITY_HEADER": token or "none",
         # Of all the places in which DefaultAzureCredential looks for credentials, only this one.
         "AZURE_TOKEN_CREDENTIALS": "ManagedIdentityCredential",
+        # It remembers for a week which components a workspace has, and a new cluster has the same workspace.
+        "AZURE_ML_DISABLE_ON_DISK_CACHE": "true",
         **more,
     }
 
