@@ -6,6 +6,7 @@ test. Exits with 0 if all tests have passed, if need be in a second try.
 
 from __future__ import annotations
 
+import compileall
 import os
 import subprocess
 import sys
@@ -24,6 +25,7 @@ _FAILED: Final = 1
 def main(selections: Sequence[str]) -> int:
     """Run what is selected; returns the exit code."""
     names = [name for selection in selections for name in _expand(selection)]
+    _compile()
     codes = [_side_by_side([name for name in names if not _is_marked(name, "pytestmark = pytest.mark.chaos")])]
     # Chaos tests are never rerun: one lost or duplicated row is a failure.
     if chaos := [name for name in names if _is_marked(name, "pytest.mark.chaos")]:
@@ -32,6 +34,13 @@ def main(selections: Sequence[str]) -> int:
     if [*selections] != ["test"] and (docker := [name for name in names if _is_marked(name, "pytest.mark.docker")]):
         codes.append(run_pytest("-m", "docker", *docker))
     return max(code if code != _NO_TESTS else 0 for code in codes)
+
+
+def _compile() -> None:
+    """Compile our code once. Tests start thousands of processes, and where Python writes no bytecode
+    (`PYTHONDONTWRITEBYTECODE`), each of them would compile it anew."""
+    for folder in ("client", "services", "shared", "tests"):
+        compileall.compile_dir(ROOT / folder, quiet=2)
 
 
 def _expand(selection: str) -> list[str]:
