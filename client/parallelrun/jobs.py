@@ -140,8 +140,29 @@ class Jobs(JobInsight):
         answer = self._transport.request("POST", f"{job_path(job_id)}:cancel", idempotent=True)
         return as_model(answer, Job) if isinstance(answer, dict) and "id" in answer else self.get(job_id)
 
+    def pause(self, job_id: str) -> Job:
+        """Let nodes begin no more mini-batches of a job. What runs ends and counts; `resume` lets it go on.
+
+        Raises:
+            Conflict: it has ended.
+        """
+        return as_model(self._transport.request("POST", f"{job_path(job_id)}:pause", idempotent=True), Job)
+
+    def prioritize(self, job_id: str, priority: str) -> Job:
+        """Give a job another priority, while it waits or runs.
+
+        Args:
+            priority: low, normal or high; urgent, which only admins give.
+
+        Raises:
+            Conflict: it has ended.
+        """
+        wish = {"priority": priority}
+        path = f"{job_path(job_id)}:prioritize"
+        return as_model(self._transport.request("POST", path, idempotent=True, body=lambda: {"json": wish}), Job)
+
     def resume(self, job_id: str, *, accept_changed_inputs: bool = False) -> Job:
-        """Run the mini-batches of a failed or canceled job that have no result yet.
+        """Run the mini-batches of a failed or canceled job that have no result yet; let a paused job go on.
 
         Raises:
             Conflict: it has not ended, or it has completed.

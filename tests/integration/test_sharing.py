@@ -6,6 +6,7 @@ import textwrap
 
 import pytest
 
+from parallelrun import Client
 from parallelrun_core.store.registry import Registry
 from parallelrun_core.store.usage import Usage
 from parallelrun_core.wire.states import JobState
@@ -19,6 +20,8 @@ LONG = textwrap.dedent("""
         time.sleep(0.5)  # work, long beside what changing workers takes
         return [os.path.basename(path) for path in mini_batch]
 """)
+
+SHORT = LONG.replace("0.5", "0.2")
 
 
 def check_a_small_job_behind_a_long_one(without: str = "") -> None:
@@ -50,3 +53,51 @@ def test_the_use_of_owners_is_on_record_and_counts() -> None:
 
 def test_a_small_job_does_not_wait_for_a_long_one() -> None:
     check_a_small_job_behind_a_long_one()
+
+
+def check_a_paused_job(without: str = "") -> None:
+    """A job that is paused begins nothing, says so, and loses no row; it goes on when somebody lets it, even if Redis
+    has forgotten all."""
+    with Cluster(nodes=2, slots=1, api=True, without=without) as cluster, Client(cluster.api_url) as client:
+        job = cluster.submit(SHORT, inputs=cluster.files(60), mini_batch_size=1)
+        registry = Registry(cluster.redis)
+        cluster.until(lambda: registry.status(job).progress.done > 3, "it runs", 120)
+        assert client.jobs.pause(job).paused
+        cluster.until(lambda: not running_on(cluster, job), "no node runs anything of it", 60)
+        done = registry.status(job).progress.decided
+        small = cluster.submit(SHORT, inputs=cluster.files(2), mini_batch_size=1)
+        assert cluster.result(small, 120).state is JobState.COMPLETED, "its slots are for others"
+        assert not running_on(cluster, job)
+        assert registry.status(job).progress.decided <= done + 2, "what was under way is recorded, and nothing more"
+        explanation = client.jobs.explain(job)
+        assert (explanation.runs, explanation.conditions[0].name) == (False, "paused")
+        cluster.redis.flushall()  # the folder has it
+        cluster.until(lambda: registry.is_active(job) and registry.orders(job).is_paused, "it is paused again", 60)
+        assert not client.jobs.resume(job).paused
+        result = cluster.result(job, 180)
+        assert result.state is JobState.COMPLETED
+        assert len(cluster.output(result)) == 60
+        assert (result.progress.failed, result.progress.retried) == (0, 0)
+
+
+def running_on(cluster: Cluster, job_id: str) -> int:
+    """Workers that a job has, by what nodes say."""
+    return sum(info.workers.get(job_id, 0) for info, is_alive in cluster.known_nodes.all() if is_alive)
+
+
+def test_a_job_that_is_paused_begins_nothing_and_loses_no_row() -> None:
+    check_a_paused_job()
+
+
+def test_a_job_that_is_made_urgent_gets_more_slots_while_it_runs() -> None:
+    with Cluster(nodes=1, slots=4, api=True) as cluster, Client(cluster.api_url) as client:
+        jobs = [
+            cluster.submit(SHORT, inputs=cluster.files(4000), mini_batch_size=1, owner=owner)
+            for owner in ("anna", "bert")
+        ]
+        cluster.until(lambda: [running_on(cluster, each) for each in jobs] == [2, 2], "they share the node", 120)
+        assert client.jobs.prioritize(jobs[1], "urgent").priority == "urgent"
+        cluster.until(lambda: [running_on(cluster, each) for each in jobs] == [1, 3], "the second has more", 120)
+        for each in jobs:
+            assert client.jobs.cancel(each).state == "canceled"
+            cluster.result(each)

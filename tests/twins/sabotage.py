@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 from unittest.mock import patch
 
+from parallelrun_core.folder.control import NO_CONTROL
 from parallelrun_core.store import script_texts
 
 
@@ -312,6 +313,12 @@ MECHANISMS: Final[dict[str, tuple[Line | Step, ...]]] = {
     "agent.own_home": (Step("parallelrun_agent.users.rights:home_of", always("/root")),),
     # That workers of a job with more than its part of the slots are taken back.
     "agent.take_back": (Step("parallelrun_agent.slot_sharing:to_take_back", always([])),),
+    # What tells Redis again which jobs are paused.
+    "job.orders": (
+        Step("parallelrun_core.intake.reopening:effective_control", always(NO_CONTROL)),
+        Step("parallelrun_core.intake.launching:effective_control", always(NO_CONTROL)),
+        Step("parallelrun_master.control_watch:effective_control", always(NO_CONTROL)),
+    ),
     # The end of a node that everybody has left.
     "agent.alone": (Step("parallelrun_agent.agent:Agent._check_alone", nothing),),
     # What keeps the memory of services from other processes of their user.

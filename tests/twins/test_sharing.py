@@ -21,3 +21,10 @@ def test_histories_without_workers_that_are_taken_back_are_found() -> None:
     with sabotage.without("agent.take_back"), expect_failure():
         for seed in range(60):
             fair_share.check_histories(seed)
+
+
+@pytest.mark.integration
+@pytest.mark.slow
+def test_a_pause_that_is_forgotten_is_found() -> None:
+    with expect_failure():
+        sharing.check_a_paused_job("job.orders")

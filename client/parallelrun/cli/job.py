@@ -10,6 +10,7 @@ import typer
 from parallelrun.cli.advise import advise
 from parallelrun.cli.completion import job_states, one_of
 from parallelrun.cli.exit_codes import ExitCode, StrictOption, of_job
+from parallelrun.cli.job_control import pause, prioritize
 from parallelrun.cli.job_explain import explain
 from parallelrun.cli.job_files import JobId, download, logs
 from parallelrun.cli.job_insight import profile, stacks
@@ -341,6 +342,8 @@ def _show_reopened(reopened: Job, form: OutputFormat) -> None:
     from parallelrun.cli.output import say, show_change
 
     show_change(reopened, form, name=reopened.id, text=f"{reopened.id} {reopened.state}")
+    if reopened.state not in ("queued", "failed", "canceled"):  # it was only paused
+        return
     say(f"it runs the code as submitted on {reopened.submitted}; to run changed code, create a new job with")
     say(f"  parallelrun job create -f JOB.yml --resume-from {reopened.id}")
 
@@ -381,6 +384,8 @@ job.command()(download)
 job.command()(advise)
 job.command()(show)
 job.command()(explain)
+job.command()(pause)
+job.command()(prioritize)
 job.command()(stacks)
 job.command()(profile)
 job.command()(top)

@@ -132,6 +132,10 @@ class Job(msgspec.Struct, kw_only=True, frozen=True):
     """The steps of a pipeline, in an order in which they can run. Empty in a list of jobs."""
     outputs: list[NamedOutput] = []
     """The outputs of a pipeline. Empty in a list of jobs."""
+    paused: bool = False
+    """True if somebody has paused it: nodes begin nothing more of it."""
+    priority: str = "normal"
+    """The priority that counts now: low, normal, high or urgent."""
     archived: bool = False
     """True if it is hidden from lists."""
     removed_at: str | None = None

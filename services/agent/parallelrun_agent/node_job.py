@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from parallelrun_agent.at_work import AtWorkReports
 from parallelrun_agent.environments.job_python import JobPython
@@ -41,6 +41,7 @@ from parallelrun_core.service import failpoints
 from parallelrun_core.service.telemetry import logger
 from parallelrun_core.store.nodes import StacksRequest
 from parallelrun_core.store.outcome_stream import report_preparing
+from parallelrun_core.wire.control import URGENT
 from parallelrun_core.wire.node_work import NodeWork
 from parallelrun_core.wire.states import JobState
 
@@ -48,6 +49,9 @@ if TYPE_CHECKING:
     from parallelrun_core.store.connection import Redis
 
 log = logger()
+
+_URGENT_ACCOUNT: Final = "\0"
+"""What no name of a person begins with."""
 
 
 class OtherCompute(Exception):
@@ -72,7 +76,8 @@ class NodeJob:
         spec = record.job_spec()
         self.owner = record.owner
         """The person whose job it is."""
-        self.priority = spec.priority
+        self._submitted_priority = spec.priority
+        self._given_priority = ""
         self.workers_per_gpu = spec.workers_per_gpu or 1
         self.share = Share()
         """Its part of the node, as it was shared last."""
@@ -236,6 +241,20 @@ class NodeJob:
     def is_prepared(self) -> bool:
         """Return whether all is here that each worker needs: code, environment, data."""
         return self._code.is_ready and self._python.is_ready and self._stage.is_ready and self._tracking.is_ready
+
+    @property
+    def priority(self) -> str:
+        """Return the priority that counts: the one that somebody has given the job since, or the submitted one."""
+        return self._given_priority or self._submitted_priority
+
+    @property
+    def account(self) -> str:
+        """Return in whose name it gets slots: its owner's, or for an urgent job its own."""
+        return f"{_URGENT_ACCOUNT}{self.job_id}" if self.priority == URGENT else self.owner
+
+    def prioritize(self, priority: str) -> None:
+        """Take over the priority that somebody has given the job; empty: the submitted one counts."""
+        self._given_priority = priority
 
     def work(self, now: float, wall: float) -> NodeWork:
         """Return what this node does for the job, for its heartbeat.

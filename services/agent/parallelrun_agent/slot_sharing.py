@@ -14,6 +14,7 @@ from zlib import crc32
 from parallelrun_agent.node.memory import available_bytes
 from parallelrun_agent.node_job import NodeJob
 from parallelrun_agent.policy.fair_share import (
+    URGENT_FAVOUR,
     WEIGHTS,
     Account,
     Claim,
@@ -111,8 +112,10 @@ class SlotSharing:
 
     def _targets(self, jobs: list[NodeJob], wanted: Mapping[str, int], local: Mapping[str, int]) -> dict[str, int]:
         """The number of workers that each job is to have here."""
+        urgent = {job.account: URGENT_FAVOUR for job in jobs if job.account != job.owner}
+        favour_of = {**self.favours, **urgent}
         accounts = {
-            owner: Account(favour=self.favours.get(owner, 1.0), ahead_s=standing.ahead_s, is_new=standing.is_new)
+            owner: Account(favour=favour_of.get(owner, 1.0), ahead_s=standing.ahead_s, is_new=standing.is_new)
             for owner, standing in self._owners.items()
         }
         claims = [self._claim(job, wanted.get(job.job_id, 0), local.get(job.job_id, 0)) for job in jobs]
@@ -121,7 +124,7 @@ class SlotSharing:
         for standing in self._owners.values():
             standing.part = 0.0
         for job in jobs:
-            self._owners[job.owner].part += (part := parts(self.slots, claims, accounts)[job.job_id])
+            self._owners[job.account].part += (part := parts(self.slots, claims, accounts)[job.job_id])
             self._standings[job.job_id].part = part
         return targets(self.slots, claims, accounts)
 
@@ -151,10 +154,10 @@ class SlotSharing:
         busy = len(keeping) - idle + min(idle, local + job.waiting)
         return Claim(
             name=job.job_id,
-            owner=job.owner,
+            owner=job.account,
             demand=max(0, busy - job.slots_beyond) + max(0, min(wanted, local)),
             held=_held(job),
-            weight=WEIGHTS[job.priority],
+            weight=WEIGHTS.get(job.priority, WEIGHTS["high"]),
             ahead_s=standing.ahead_s,
             init_s=standing.init_s,
             is_new=standing.is_new,
@@ -211,12 +214,12 @@ class SlotSharing:
         """Count what each job and each owner has used since the last time."""
         elapsed_s = max(0.0, now - self._counted_at) if self._counted_at else 0.0
         self._counted_at = now
-        held_by = dict.fromkeys([*self._owners, *(job.owner for job in jobs)], 0)
+        held_by = dict.fromkeys([*self._owners, *(job.account for job in jobs)], 0)
         for job in jobs:
             standing = self._standings.setdefault(job.job_id, _Standing())
             standing.init_s = max((worker.init_s for worker in job.workers), default=0.0) or standing.init_s
             _count_one(standing, len(job.workers), elapsed_s, now)
-            held_by[job.owner] += len(job.workers)
+            held_by[job.account] += len(job.workers)
             self._add_use(job, elapsed_s)
         for owner, held in held_by.items():
             _count_one(self._owners.setdefault(owner, _Standing(seen_at=now)), held, elapsed_s, now)

@@ -28,6 +28,8 @@ log = logger()
 ANYWAY_S: Final = 0.25
 """How often a node without room polls nevertheless: a job that it works for may have ended."""
 _REPORT_USE_S: Final = 10.0
+_READ_PRIORITIES_S: Final = 2.0
+"""How often a node finds out whether somebody has changed the priority of one of its jobs."""
 _DROWSY_AFTER_S = 5.0
 _DROWSY_S = 0.2
 _JOIN_AGAIN_S = 1.0
@@ -49,6 +51,7 @@ class WorkFinder:
         self._sharing = SlotSharing(settings.node, settings.slots, len(context.gpus.devices))
         self._usage: Usage | None = Usage(redis)
         self._reports_use = Every(_REPORT_USE_S)
+        self._reads_priorities = Every(_READ_PRIORITIES_S)
         self._skipped = SkippedJobs(settings.root)
         self._join_at: dict[str, float] = {}
         """When to try again to join jobs of which something could not be read or created."""
@@ -112,6 +115,9 @@ class WorkFinder:
             if job is not None:
                 jobs.append(job)
                 waiting[job_id] = max(0, ready) + job.apart_count
+        if self._jobs and self._reads_priorities.is_due(now):
+            for job_id, priority in self._registry.priorities(list(self._jobs)).items():
+                self._jobs[job_id].prioritize(priority)
         self._sharing.share(jobs, waiting, max((each.sessions for each in active), default=0), now)
         if self._reports_use.is_due(now):
             self._report_use()

@@ -23,6 +23,7 @@ from parallelrun_api.routes import (
     advice,
     assets,
     computes,
+    controlling,
     datastores,
     drafts,
     endpoints,
@@ -87,10 +88,9 @@ def create_app(context: Context, token: Token, audit: Audit | None = None) -> Fa
     app.state.token = token
     app.openapi = lambda: document(app)  # type: ignore[method-assign]
     modules = (
-        jobs, drafts, previews, advice, explaining, reopening, removing, schedules, endpoints, events, mini_batches,
-        tiles, files,
-        log_lines, metrics, storage, stacks, profiles, nodes, computes, datastores, limits, assets, tokens, quotas,
-        usage, session, operations, admin,
+        jobs, drafts, previews, advice, explaining, controlling, reopening, removing, schedules, endpoints, events,
+        mini_batches, tiles, files, log_lines, metrics, storage, stacks, profiles, nodes, computes, datastores, limits,
+        assets, tokens, quotas, usage, session, operations, admin,
     )  # fmt: skip
     for module in modules:
         is_open = module in (session, operations)

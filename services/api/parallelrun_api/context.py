@@ -28,6 +28,7 @@ from parallelrun_api.schedules.accepting import ScheduleService
 from parallelrun_api.settings import ApiSettings
 from parallelrun_api.submission.cancelling import Cancels
 from parallelrun_api.submission.checks import PathChecks
+from parallelrun_api.submission.controlling import Controls
 from parallelrun_api.submission.idempotency import KeyLocks
 from parallelrun_api.submission.registrar import Registrar
 from parallelrun_api.submission.removing import Removals
@@ -89,6 +90,7 @@ class Context:
     usage: Usage
     quotas: Quotas
     waits: Waits
+    controls: Controls
     folder_names: FolderNames = field(default_factory=FolderNames)
     long_lists: ConcurrencyLimiter = field(default_factory=partial(ConcurrencyLimiter, at_once=2, waiting=8))
     """Lists of what may be any number of files or mini-batches."""
@@ -196,6 +198,7 @@ def build_context(settings: ApiSettings) -> Context:
         usage=Usage(client),
         quotas=quotas,
         waits=Waits(reader),
+        controls=Controls(settings.root, registry),
     )
 
 

@@ -19,6 +19,7 @@ from parallelrun_core.store.registry import Registry
 from parallelrun_core.wire.failure import JobFailure
 from parallelrun_core.wire.states import JobState
 from parallelrun_master.compute_watch import ComputeWatch
+from parallelrun_master.control_watch import ControlWatch
 from parallelrun_master.intake import Intake
 from parallelrun_master.job_context import JobContext
 from parallelrun_master.node_watch import NodeWatch
@@ -64,6 +65,7 @@ class Processing:
         self._publisher = Publisher(job.folder.path, job.queue, job.ledger.decided, self._scheduler.handover)
         self._nodes = NodeWatch(NodeRegistry(job.redis), job.queue, job.spec, settings)
         self._compute = ComputeWatch(settings.root, job.redis, job.spec, job.reports.say, Registry(job.redis).now)
+        self._control = ControlWatch(job.folder, job.record, Registry(job.redis))
         self._waits_for = ""
         self._comparing = Apart(settings.leader_seconds)
         """Compares the inputs with their list, of a job that goes on with an earlier one."""
@@ -240,13 +242,14 @@ class Processing:
 
     def _wait(self, now: float) -> None:
         """While no node has a place for the job, for a reason that is not its own, let no timeout run, and say so."""
-        waits_for = " and ".join(self._nodes.obstacles)
+        is_paused = self._control.is_paused(now)
+        waits_for = "somebody has paused it" if is_paused else " and ".join(self._nodes.obstacles)
         if self._compute.is_awaited and not self._nodes.has_place:
             waits_for = waits_for or f"nodes of compute {self._job.spec.compute!r} are on their way"
         if waits_for:
             self._completion.stood_still(now)
         if waits_for != self._waits_for:
-            on_nodes = " on all of its nodes" if self._nodes.obstacles else ""
+            on_nodes = " on all of its nodes" if self._nodes.obstacles and not is_paused else ""
             text = f"The job waits, and no timeout runs: {waits_for}{on_nodes}."
             self._job.reports.say(text if waits_for else "The job waits no more: a node has a place for it.")
             self._waits_for = waits_for

@@ -9,6 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from parallelrun_core.folder.control import effective_control
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.records import JobRecord
 from parallelrun_core.intake.output_claims import claim_of
@@ -44,5 +45,6 @@ def register(redis: Redis, folder: JobFolder) -> None:
     if folder.result() is None and registry.state(folder.job_id) in (None, JobState.QUEUED):
         record = folder.record()
         output, generation = claim_of(folder, record), folder.generation()
-        registry.add_job(folder.job_id, submitted=record.submitted, output=output, generation=generation)
+        orders = effective_control(folder, record).orders
+        registry.add_job(folder.job_id, submitted=record.submitted, output=output, generation=generation, orders=orders)
         ask_for_leader(redis, folder.job_id)

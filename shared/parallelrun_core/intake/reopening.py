@@ -9,6 +9,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from parallelrun_core.errors import Conflict, NotFound
+from parallelrun_core.folder.control import effective_control
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.records import Reopening
 from parallelrun_core.intake.output_claims import claim_of
@@ -55,7 +56,13 @@ def queue_again(registry: Registry, folder: JobFolder) -> None:
         Conflict: Redis knows that it has not ended.
     """
     record, generation = folder.record(), folder.generation()
-    registry.reopen(folder.job_id, submitted=record.submitted, generation=generation, output=claim_of(folder, record))
+    registry.reopen(
+        folder.job_id,
+        submitted=record.submitted,
+        generation=generation,
+        output=claim_of(folder, record),
+        orders=effective_control(folder, record).orders,
+    )
 
 
 def is_forgotten(registry: Registry, folder: JobFolder) -> bool:

@@ -76,7 +76,8 @@ class JobKeys:
 
     @property
     def job(self) -> str:
-        """hash: state, generation, term, published, failure, version, progress, chooses (whether `nodes` is there)…"""
+        """hash: state, generation, term, published, failure, version, progress, chooses (whether `nodes` is there),
+        paused, priority…"""
         return self._key("job")
 
     @property

@@ -16,12 +16,14 @@ from parallelrun_core.lru_cache import LruCache
 from parallelrun_core.store import keys
 from parallelrun_core.store.keys import JobKeys
 from parallelrun_core.store.scripts import QuickScript, script
+from parallelrun_core.wire.control import NO_ORDERS, Orders
 from parallelrun_core.wire.failure import JobFailure
 from parallelrun_core.wire.progress import Progress
 from parallelrun_core.wire.states import ALLOWED_FROM, JobState
 
 if TYPE_CHECKING:
     from redis import Redis
+    from redis.client import Pipeline
 
 _REMEMBER_S = 7 * 86_400  # after that, the job is read from its folder
 _STATUSES: Final = 4_000
@@ -47,6 +49,9 @@ class JobStatus:
     ended: float | None
     generation: int
     """The one of which this is the state, as far as Redis knows: a later one may have begun that it has lost."""
+    is_paused: bool = False
+    priority: str = ""
+    """The priority that somebody has given it since; empty: the submitted one."""
 
 
 class ActiveJob(NamedTuple):
@@ -56,7 +61,8 @@ class ActiveJob(NamedTuple):
     state: JobState | None
     """None: Redis has lost it."""
     ready: int
-    """Mini-batches that wait to be leased by this node; `FOR_OTHERS`: other nodes have been chosen for the job."""
+    """Mini-batches that wait to be leased by this node; `FOR_OTHERS`: other nodes have been chosen for the job, or
+    somebody has paused it."""
     sessions: int
     """Nodes that work for it."""
 
@@ -78,11 +84,20 @@ class Registry:
         self._read = LruCache[tuple[list[bytes], JobStatus]](_STATUSES)
         self._expect([])
 
-    def add_job(self, job_id: str, *, submitted: float, output: str | None = None, generation: int = 0) -> None:
-        """Make a job known, once it has its folder. A second call changes nothing.
+    def add_job(
+        self,
+        job_id: str,
+        *,
+        submitted: float,
+        output: str | None = None,
+        generation: int = 0,
+        orders: Orders = NO_ORDERS,
+    ) -> None:
+        """Make a job known, once it has its folder. A second call only repeats the orders.
 
         Args:
             generation: the one that it is in.
+            orders: those of people about it.
             output: the file or object that it will publish, when other jobs may name the same; of a pipeline, all of
                 them, with `BETWEEN_OUTPUTS` between them.
         """
@@ -92,8 +107,28 @@ class Registry:
                 pipe.hset(JobKeys(job_id).job, "output", os.fsencode(output))
             if generation:
                 pipe.hset(JobKeys(job_id).job, "reopened", generation)
+            _tell(pipe, job_id, orders)
             pipe.zadd(keys.ACTIVE_JOBS, {job_id: submitted})
             pipe.execute()
+
+    def order(self, job_id: str, orders: Orders) -> None:
+        """Tell Redis whether a job is paused, and its priority; those who watch it see a new version."""
+        with self._redis.pipeline(transaction=True) as pipe:
+            _tell(pipe, job_id, orders)
+            pipe.hincrby(JobKeys(job_id).job, "version", 1)
+            pipe.execute()
+
+    def orders(self, job_id: str) -> Orders:
+        """Return the orders about a job, as Redis has them."""
+        paused, priority = self._redis.hmget(JobKeys(job_id).job, "paused", "priority")
+        return Orders(bool(paused), _text(priority))
+
+    def priorities(self, job_ids: Sequence[str]) -> dict[str, str]:
+        """Return the priority that each of these jobs was given since it was submitted; empty: none."""
+        with self._redis.pipeline(transaction=False) as pipe:
+            for job_id in job_ids:
+                pipe.hget(JobKeys(job_id).job, "priority")
+            return {job_id: _text(raw) for job_id, raw in zip(job_ids, pipe.execute(), strict=True)}
 
     def count_submission(self, owner: str, minute: int) -> int:
         """Count one more submission of an owner; returns how many there were in this minute."""
@@ -237,11 +272,19 @@ class Registry:
         if not done:
             raise Conflict(f"Job {job_id} is {present.decode()}: it can't become {to}.")
 
-    def reopen(self, job_id: str, *, submitted: float, generation: int, output: str | None = None) -> None:
+    def reopen(
+        self,
+        job_id: str,
+        *,
+        submitted: float,
+        generation: int,
+        output: str | None = None,
+        orders: Orders = NO_ORDERS,
+    ) -> None:
         """Queue a job again that has ended, or of which Redis knows nothing any more. Whoever led it does so no more.
 
         Args:
-            generation, output: as for `add_job`.
+            generation, output, orders: as for `add_job`.
 
         Raises:
             Conflict: it has not ended.
@@ -250,7 +293,7 @@ class Registry:
         done, present = self._reopen(keys=[job.job, job.events, job.leader, job.setbacks], args=[generation])
         if not done:
             raise Conflict(f"Job {job_id} is {present.decode()}: only a job that has ended can be reopened.")
-        self.add_job(job_id, submitted=submitted, output=output)
+        self.add_job(job_id, submitted=submitted, output=output, orders=orders)
 
     def has_leader(self, job_id: str, *, longest_ms: int = sys.maxsize) -> bool:
         """Return whether a process leads the job. Leadership that would last longer than `longest_ms` doesn't count."""
@@ -277,6 +320,20 @@ class Registry:
         return time.perf_counter() - began
 
 
+def _tell(pipe: Pipeline, job_id: str, orders: Orders) -> None:
+    """Put orders into the hash of a job; an order that isn't there is no field, and costs nothing."""
+    job = JobKeys(job_id).job
+    for name, value in (("paused", "1" if orders.is_paused else ""), ("priority", orders.priority)):
+        if value:
+            pipe.hset(job, name, value)
+        else:
+            pipe.hdel(job, name)
+
+
+def _text(raw: Any) -> str:
+    return raw.decode() if raw else ""
+
+
 def _status_of(job_id: str, fields: Any) -> JobStatus | None:
     if b"state" not in fields:
         return None
@@ -290,4 +347,6 @@ def _status_of(job_id: str, fields: Any) -> JobStatus | None:
         started=float(fields[b"started"]) if b"started" in fields else None,
         ended=float(fields[b"ended"]) if b"ended" in fields else None,
         generation=max(int(fields.get(b"reopened", 0)), int(fields.get(b"generation", 0))),
+        is_paused=b"paused" in fields,
+        priority=fields.get(b"priority", b"").decode(),
     )

@@ -561,6 +561,10 @@ export interface Job {
   steps: PipelineStep[];
   /** The outputs of a pipeline; not in a list of jobs. */
   outputs: NamedOutput[];
+  /** True if somebody has paused it: nodes begin nothing more of it. */
+  paused: boolean;
+  /** The priority that counts now: the submitted one, or the one that it was given since. */
+  priority: "low" | "normal" | "high" | "urgent";
   /** True if it is hidden from lists. */
   archived: boolean;
   /** Time when a rule of the operator will remove it; null: none will within the next week. Not in a list of jobs. */

@@ -318,3 +318,31 @@ class TestBehindAProxy:
                 headers = {"X-Forwarded-User": "anna"}
                 assert api.get("/v1/jobs", headers=headers).status_code == 401
                 assert accepted(api.get("/v1/session", headers=headers))["is_signed_in"] is False
+
+
+def test_who_may_pause_resume_and_raise_a_job(redis_url: str, site: Site, tmp_path: Path) -> None:
+    with (
+        ApiServer(tmp_path / "root", redis_url, "--token", OPERATOR, insecure=False) as server,
+        ExitStack() as clients,
+    ):
+        people = People(server, clients)
+        job = f"/v1/jobs/{people.things_of_anna(site)}"
+        for refused in (people.bert, people.rita):
+            assert refused.post(f"{job}:pause").status_code == 403
+            assert refused.post(f"{job}:prioritize", json={"priority": "low"}).status_code == 403
+        assert accepted(people.anna.post(f"{job}:pause"))["paused"]
+        assert not accepted(people.anna.post(f"{job}:resume"))["paused"]
+        assert accepted(people.anna.post(f"{job}:prioritize", json={"priority": "high"}))["priority"] == "high"
+        urgent = people.anna.post(f"{job}:prioritize", json={"priority": "urgent"})
+        assert (urgent.status_code, urgent.json()["code"]) == (403, "not_allowed")
+        assert "only an admin" in urgent.json()["detail"]
+        assert people.anna.post(f"{job}:prioritize", json={"priority": "top"}).status_code == 422
+
+        assert accepted(people.operator.post(f"{job}:pause"))["paused"]
+        assert people.anna.post(f"{job}:resume").status_code == 403, "an admin has paused it"
+        explained = accepted(people.anna.get(f"{job}/explanation"))
+        assert explained["answer"] == "it was paused by whoever runs this server, as an admin"
+        assert accepted(people.operator.post(f"{job}:prioritize", json={"priority": "urgent"}))["priority"] == "urgent"
+        assert people.anna.post(f"{job}:prioritize", json={"priority": "low"}).status_code == 403
+        assert not accepted(people.operator.post(f"{job}:resume"))["paused"]
+        accepted(people.anna.post(f"{job}:cancel"))

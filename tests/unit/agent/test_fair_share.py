@@ -145,6 +145,10 @@ class SimulatedJob:
     """Of each worker that was taken back: how long it had worked, and how long its start took."""
     now: float = 0.0
 
+    @property
+    def account(self) -> str:
+        return f"\0{self.job_id}" if self.priority == "urgent" else self.owner
+
     def wanted_workers(self, _: float) -> int:
         free = sum(not worker.in_flight and not worker.is_to_end for worker in self.workers)
         return max(0, min(self.limit - len(self.workers), self.ready - free))
@@ -248,6 +252,21 @@ class TestOverTime:
         taken = [each for job in node.jobs for each in job.taken]
         assert taken
         assert all(worked >= WORKS_AT_LEAST * init for worked, init in taken)
+
+    def test_an_urgent_job_has_a_part_of_its_own_and_others_go_on(self) -> None:
+        node = Node.of(10)
+        first = SimulatedJob("first", "anna", ready=10_000, batch_s=1.0, init_s=0.1)
+        second = SimulatedJob("second", "anna", ready=10_000, batch_s=1.0, init_s=0.1)
+        third = SimulatedJob("third", "bert", ready=10_000, batch_s=1.0, init_s=0.1)
+        node.jobs = [first, second, third]
+        while node.now < 60:
+            node.step()
+        second.priority = "urgent"
+        while node.now < 200:
+            node.step()
+        held = {job.job_id: len(job.workers) for job in node.jobs}
+        assert held["second"] >= 8, held
+        assert min(first.done, third.done) > 20, "nobody starves"
 
     def test_the_one_slot_goes_round(self) -> None:
         node = Node.of(1)

@@ -13,6 +13,8 @@ from typing import Final, TypeVar
 
 WEIGHTS: Final[Mapping[str, float]] = {"low": 1.0, "normal": 3.0, "high": 9.0}
 """The part of a job among those of its owner, by its `priority`."""
+URGENT_FAVOUR: Final = 9.0
+"""An urgent job has a part of its own, so many times that of an owner: others go on, more slowly."""
 HALF_LIFE_S: Final = 86_400.0
 """What an owner has used counts half after so long."""
 MOST_FAVOUR: Final = 2.0

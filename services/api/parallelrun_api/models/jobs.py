@@ -261,6 +261,10 @@ class Job(Answer):
     """The steps of a pipeline, in an order in which they can run; not in a list of jobs."""
     outputs: list[NamedOutput] = Field(default=[])
     """The outputs of a pipeline; not in a list of jobs."""
+    paused: bool = False
+    """True if somebody has paused it: nodes begin nothing more of it."""
+    priority: Literal["low", "normal", "high", "urgent"] = "normal"
+    """The priority that counts now: the submitted one, or the one that it was given since."""
     archived: bool = False
     """True if it is hidden from lists."""
     removed_at: Time | None = None

@@ -45,9 +45,14 @@ class Retry(Resume):
 def resume(job_id: JobId, context: Ctx, wish: Resume | None = None) -> Response:
     """Continue a failed or canceled job, or one that Redis has lost: run its mini-batches that have no result yet.
 
-    Plan and code stay as they were. To run changed code, submit a new job that takes over from this one: `resume_from`.
+    A job that is paused goes on. Plan and code stay as they were. To run changed code, submit a new job that takes over
+    from this one: `resume_from`.
     """
     wish = wish or Resume()
+    if context.controls.is_paused(job_id):
+        context.controls.go_on(job_id)
+        return json_answer(context.jobs.get(job_id), 202)
+    context.controls.forget_pause(job_id)
     context.reopenings.resume(job_id, accept_changed_inputs=wish.accept_changed_inputs)
     return json_answer(_with_note(context.jobs.get(job_id)), 202)
 
@@ -66,6 +71,8 @@ def retry(job_id: JobId, context: Ctx, wish: Retry | None = None) -> Response:
     The code stays as it was. To run changed code, submit a new job that takes over from this one: `resume_from`.
     """
     wish = wish or Retry()
+    if not context.controls.is_paused(job_id):
+        context.controls.forget_pause(job_id)
     context.reopenings.retry(job_id, mini_batches=wish.mini_batches, accept_changed_inputs=wish.accept_changed_inputs)
     return json_answer(_with_note(context.jobs.get(job_id)), 202)
 

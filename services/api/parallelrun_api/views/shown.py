@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import time
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 from zlib import crc32
 
 import msgspec
 
 from parallelrun_api import models
 from parallelrun_core.wire import pace
+from parallelrun_core.wire.control import Priority
 from parallelrun_core.wire.ending import how_completed
 from parallelrun_core.wire.masking import Mask, masked_spec
 from parallelrun_core.wire.progress import Progress
@@ -75,6 +76,8 @@ def job_of(
         failure=_failure(failure, mask) if failure else None,
         errors=_errors(result.errors, mask) if result else [],
         skipped=result.skipped if result else 0,
+        paused=result is None and status is not None and status.is_paused,
+        priority=_priority(record, status),
         output=_output(result) if result and result.output else None,
         warnings=[mask.printable(warning) for warning in result.warnings] if result else [],
         metrics=result.metrics if result else {},
@@ -82,6 +85,11 @@ def job_of(
         notes=[mask.printable(note) for note in record.notes],
         links=_links(record.job_id),
     )
+
+
+def _priority(record: JobRecord, status: JobStatus | None) -> Priority:
+    given = status.priority if status is not None and status.priority else str(record.spec.get("priority") or "")
+    return next((each for each in get_args(Priority) if each == given), "normal")
 
 
 def pace_of(

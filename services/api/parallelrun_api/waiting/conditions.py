@@ -38,6 +38,18 @@ def first_unmet(conditions: list[RunCondition]) -> RunCondition | None:
     return next((each for each in conditions if each.state != "met"), None)
 
 
+def _paused(situation: Situation, viewer: Person) -> RunCondition | None:
+    """Nobody has paused the job."""
+    control = situation.control
+    if not control.paused:
+        return None
+    by = f"by {control.paused_by}" if control.paused_by else "by whoever runs this server"
+    who = f" {by}" if viewer.may_see(control.paused_by) else ""
+    if control.paused_by_admin and not viewer.is_admin:
+        return _blocks("paused", f"it was paused{who}, as an admin", "ask an admin of this cluster to resume it")
+    return _blocks("paused", f"it was paused{who}", f"`parallelrun job resume {situation.job_id}` lets it go on")
+
+
 def _master(situation: Situation, _: Person) -> RunCondition | None:
     """A master leads the job."""
     if situation.is_led:
@@ -225,6 +237,7 @@ def _limits(situation: Situation, _: Person) -> RunCondition | None:
 
 
 _CHECKS: Final[tuple[Check, ...]] = (
+    _paused,
     _master,
     _disk_floor,
     _listing,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from parallelrun_core.computes.images import image_of
 from parallelrun_core.errors import NotFound
+from parallelrun_core.folder.control import NO_CONTROL, Control, effective_control
 from parallelrun_core.folder.disk_floor import DiskFloor
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.limits.catalog import limit_catalog
@@ -50,6 +51,7 @@ class Situation:
     is_led: bool = False
     lead_queue: LeadQueue = field(default_factory=lambda: LeadQueue(masters=0, busy=0, before=None))
     floor_problem: str = ""
+    control: Control = NO_CONTROL
     nodes: tuple[NodeInfo, ...] = ()
     """Nodes that are alive and of the kind that the job needs."""
     other_nodes: int = 0
@@ -121,6 +123,7 @@ class SituationReader:
             "state": state,
             "progress": progress,
             "is_led": is_led,
+            "control": effective_control(folder, record),
             "floor_problem": self.floor.problem(folder.path),
         }
         if not is_led:

@@ -30,7 +30,7 @@ class Waits:
 
     def __init__(self, reader: SituationReader) -> None:
         self._reader = reader
-        self._read = LruCache[tuple[float, "Situation"]](_REMEMBERED)
+        self._read = LruCache[tuple[float, int, "Situation"]](_REMEMBERED)
 
     def of(self, folder: JobFolder, viewer: Person) -> Waiting | None:
         """Return what a job waits for, in words for the person who asks; None: it runs, has ended, or just begins.
@@ -77,7 +77,7 @@ class Waits:
         explained = self.explain(folder, viewer)
         if not explained.conditions:
             return explained.model_copy(update={"mini_batch": mini_batch})
-        situation = self._situation(folder, None)
+        situation = self._situation(folder, self._reader.standing(folder.job_id))
         holding = self._reader.views.holding(folder.job_id, mini_batch)
         own = conditions_of_one(situation, mini_batch, holding)
         is_held = bool(holding.node)
@@ -86,11 +86,11 @@ class Waits:
         return answer.model_copy(update={"mini_batch": mini_batch})
 
     def _situation(self, folder: JobFolder, status: JobStatus | None) -> Situation:
-        now = time.monotonic()
+        now, version = time.monotonic(), status.version if status is not None else -1
         cached = self._read.get(folder.job_id)
-        if cached is not None and now - cached[0] < _REMEMBER_S:
-            return cached[1]
-        return self._read.put(folder.job_id, (now, self._reader.read(folder, status)))[1]
+        if cached is not None and now - cached[0] < _REMEMBER_S and cached[1] == version:
+            return cached[2]
+        return self._read.put(folder.job_id, (now, version, self._reader.read(folder, status)))[2]
 
 
 def _can_wait(status: JobStatus) -> bool:

@@ -19,7 +19,7 @@
 -- one call leases, which no other call shares.
 
 local session, node, mode = ARGV[1], ARGV[2], ARGV[5]
-local job = redis.call('HMGET', KEYS[1], 'state', 'generation')
+local job = redis.call('HMGET', KEYS[1], 'state', 'generation', 'paused')
 local state = job[1]
 if not state or (job[2] and job[2] ~= ARGV[3]) then return {'gone'} end
 
@@ -138,7 +138,7 @@ end
 
 local answer = {state, 0, refused}
 local welcome = not unusual or redis.call('EXISTS', KEYS[8]) == 0 or redis.call('SISMEMBER', KEYS[8], node) == 1
-if state == 'processing' and welcome then
+if state == 'processing' and welcome and not job[3] then
   local ids = ARGV[6] ~= '0' and redis.call('LPOP', KEYS[2], ARGV[6])
   if ids then
     local messages = redis.call('HMGET', KEYS[3], unpack(ids))

@@ -1,0 +1,49 @@
+"""Pause jobs, and give them another priority."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Response
+
+from parallelrun_api.context import Ctx
+from parallelrun_api.http.answers import json_answer
+from parallelrun_api.models import Job
+from parallelrun_api.models.answer import Asked
+from parallelrun_api.routes.responses import JobId, problems
+from parallelrun_core.wire.control import Priority
+
+router = APIRouter(prefix="/v1", tags=["jobs"])
+
+
+class NewPriority(Asked):
+    """The priority that a job is to have."""
+
+    priority: Priority
+    """`low`, `normal` and `high` divide the part of its owner; `urgent`, which only admins give, is a part of its own,
+    nine times that of an owner."""
+
+
+@router.post(
+    "/jobs/{job_id:job}:pause",
+    summary="Pause a job",
+    response_model=Job,
+    response_description="It is paused, now or since earlier.",
+    responses=problems(403, 404, 409),
+)
+def pause(job_id: JobId, context: Ctx) -> Response:
+    """Let nodes begin no more mini-batches of a job, or of the steps of a pipeline. What runs ends and counts, no
+    timeout runs meanwhile, and `:resume` lets it go on. One that an admin has paused, only admins can resume."""
+    context.controls.pause(job_id)
+    return json_answer(context.with_waiting(context.jobs.get(job_id)))
+
+
+@router.post(
+    "/jobs/{job_id:job}:prioritize",
+    summary="Change the priority of a job",
+    response_model=Job,
+    response_description="It has this priority; nodes know it within seconds.",
+    responses=problems(400, 403, 404, 409),
+)
+def prioritize(job_id: JobId, context: Ctx, wish: NewPriority) -> Response:
+    """Give a job another priority while it waits or runs. Workers are taken back only at the end of a mini-batch."""
+    context.controls.prioritize(job_id, wish.priority)
+    return json_answer(context.with_waiting(context.jobs.get(job_id)))
