@@ -235,7 +235,7 @@ def list_failed_items(
 
 @job.command("metrics")
 def list_metrics(job_id: JobId, form: FormatOption = OutputFormat.TABLE, url: Url = "", token: Token = "") -> None:
-    """Show what the entry script of a job has logged as metrics, or with MLflow."""
+    """Show the metrics of a job. Its script has logged them, with MLflow or otherwise."""
     from parallelrun.cli.output import show_list
 
     with connect(url, token) as client:

@@ -116,7 +116,7 @@ class Job(msgspec.Struct, kw_only=True, frozen=True):
     """Once it has ended: how, in one sentence. Empty of a server of an earlier release."""
     pace: Pace | None = None
     waiting: Waiting | None = None
-    """What it waits for. None: it runs, has ended, or just begins; and in a list of jobs."""
+    """The first thing that it waits for. None: it runs, has ended, or just begins; and in a list of jobs."""
     failure: Failure | None = None
     errors: list[ErrorCount] = []
     """Once it has ended: the errors that have cost the most items."""

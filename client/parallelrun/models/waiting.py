@@ -12,7 +12,7 @@ class Waiting(msgspec.Struct, kw_only=True, frozen=True):
     """The name of the condition that isn't met, as in an `Explanation`."""
     text: str = ""
     advice: str = ""
-    """What to do; empty: it passes by itself."""
+    """Advice in words; empty: it passes by itself."""
     left_s: float | None = None
     """Seconds until it is expected to pass; None: nobody knows."""
 
@@ -37,6 +37,6 @@ class Explanation(msgspec.Struct, kw_only=True, frozen=True):
     answer: str = ""
     """The answer in one sentence."""
     advice: str = ""
-    """What to do; empty: nothing."""
+    """Advice in words; empty: nothing has to be done."""
     conditions: list[RunCondition] = []
     """All that have been checked, in the order in which they must be met."""

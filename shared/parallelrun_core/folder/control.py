@@ -24,7 +24,7 @@ _FILE: Final = "control.json"
 
 
 class Control(msgspec.Struct, kw_only=True, frozen=True):
-    """What people have decided about a job since it was submitted."""
+    """Decisions of people about a job since it was submitted."""
 
     schema: int = SCHEMA
     paused: bool = False

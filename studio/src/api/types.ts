@@ -341,7 +341,7 @@ export interface Explanation {
   runs: boolean;
   /** The answer in one sentence. */
   answer: string;
-  /** What to do; empty: nothing. */
+  /** Advice in words; empty: nothing has to be done. */
   advice: string;
   /**
    * All that have been checked, in the order in which they must be met. Those that depend on one which is not met may
@@ -543,7 +543,7 @@ export interface Job {
   summary: string;
   /** Null: of a pipeline, whose steps have a pace each. */
   pace: Pace | null;
-  /** What it waits for; null: it runs, has ended, or just begins. Not in a list of jobs. */
+  /** The first thing that it waits for; null: it runs, has ended, or just begins. Not in a list of jobs. */
   waiting: Waiting | null;
   failure: Failure | null;
   /** Once it has ended: the errors that have cost the most items, up to five. */
@@ -1327,7 +1327,7 @@ export interface RunCondition {
   /** `met`; `waits`: it passes by itself; `blocks`: somebody has to do something. */
   state: "met" | "waits" | "blocks";
   text: string;
-  /** What to do; empty: nothing. */
+  /** Advice in words; empty: nothing has to be done. */
   advice: string;
   /** Seconds until it is expected to be met; null: nobody knows, or it is. */
   left_s: number | null;
@@ -1669,7 +1669,7 @@ export interface Waiting {
   /** The name of the condition that isn't met, as in `GET /v1/jobs/{job_id}/explanation`. */
   condition: string;
   text: string;
-  /** What to do; empty: it passes by itself. */
+  /** Advice in words; empty: it passes by itself. */
   advice: string;
   /** Seconds until it is expected to pass; null: nobody knows. */
   left_s: number | null;

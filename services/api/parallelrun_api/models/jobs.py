@@ -244,7 +244,7 @@ class Job(Answer):
     pace: Pace | None = None
     """Null: of a pipeline, whose steps have a pace each."""
     waiting: Waiting | None = None
-    """What it waits for; null: it runs, has ended, or just begins. Not in a list of jobs."""
+    """The first thing that it waits for; null: it runs, has ended, or just begins. Not in a list of jobs."""
     failure: Failure | None = None
     errors: list[ErrorCount] = Field(default=[])
     """Once it has ended: the errors that have cost the most items, up to five."""

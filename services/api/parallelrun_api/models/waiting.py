@@ -18,7 +18,7 @@ class Waiting(Answer):
     """The name of the condition that isn't met, as in `GET /v1/jobs/{job_id}/explanation`."""
     text: str = Field(examples=["waiting behind job job_… (anna, 12 of 12 slots), about 4 min"])
     advice: str = ""
-    """What to do; empty: it passes by itself."""
+    """Advice in words; empty: it passes by itself."""
     left_s: float | None = None
     """Seconds until it is expected to pass; null: nobody knows."""
 
@@ -31,7 +31,7 @@ class RunCondition(Answer):
     """`met`; `waits`: it passes by itself; `blocks`: somebody has to do something."""
     text: str
     advice: str = ""
-    """What to do; empty: nothing."""
+    """Advice in words; empty: nothing has to be done."""
     left_s: float | None = None
     """Seconds until it is expected to be met; null: nobody knows, or it is."""
 
@@ -47,7 +47,7 @@ class Explanation(Answer):
     answer: str
     """The answer in one sentence."""
     advice: str = ""
-    """What to do; empty: nothing."""
+    """Advice in words; empty: nothing has to be done."""
     conditions: list[RunCondition]
     """All that have been checked, in the order in which they must be met. Those that depend on one which is not met may
     be left out."""

@@ -135,7 +135,7 @@ def _node_state(situation: Situation, _: Person) -> RunCondition | None:
 
 
 def _preparation(situation: Situation, _: Person) -> RunCondition | None:
-    """What workers need is on some node."""
+    """Code, environment and inputs are on some node."""
     needs = {
         info.node: work.preparing
         for info in situation.usable

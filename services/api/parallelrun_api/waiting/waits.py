@@ -26,7 +26,7 @@ AT_ONCE_S: Final = 2.0
 
 
 class Waits:
-    """What jobs wait for. Safe to share between threads."""
+    """Answers about what jobs wait for. Safe to share between threads."""
 
     def __init__(self, reader: SituationReader) -> None:
         self._reader = reader
