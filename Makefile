@@ -298,8 +298,8 @@ wheel: setup ## Build the wheel into dist/, and run a job with it in an empty en
 .PHONY: lock
 lock: $(READY) ## Lock the newest versions that fit together, in requirements/
 	@# The largest set is solved first, and the others take their versions from it.
-	@$(UV_COMPILE) --upgrade --extra dev --extra docker --extra examples --extra gpu --extra otel --extra tables --extra stores pyproject.toml requirements/build.in --output-file requirements/dev.txt >/dev/null
-	@$(UV_COMPILE) --constraint requirements/dev.txt --extra docker --extra gpu --extra otel --extra tables --extra stores pyproject.toml --output-file requirements/runtime.txt >/dev/null
+	@$(UV_COMPILE) --upgrade --extra dev --extra docker --extra examples --extra gpu --extra oidc --extra otel --extra tables --extra stores pyproject.toml requirements/build.in --output-file requirements/dev.txt >/dev/null
+	@$(UV_COMPILE) --constraint requirements/dev.txt --extra docker --extra gpu --extra oidc --extra otel --extra tables --extra stores pyproject.toml --output-file requirements/runtime.txt >/dev/null
 	@$(UV_COMPILE) --constraint requirements/dev.txt --extra examples pyproject.toml --output-file requirements/examples.txt >/dev/null
 	@$(UV_COMPILE) --constraint requirements/dev.txt requirements/build.in --output-file requirements/build.txt >/dev/null
 	@for release in $(AZURE_CLIENTS); do \
