@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from parallelrun.builders.loops import do_while, parallel_for
     from parallelrun.builders.parts import BuildContext, Environment, Input, Output
     from parallelrun.builders.step_data import OutputFileDatasetConfig, PipelineData
     from parallelrun.builders.v1 import ParallelRunConfig, ParallelRunStep
@@ -113,7 +114,9 @@ __all__ = [
     "TimedOut",
     "Unauthorized",
     "Unavailable",
+    "do_while",
     "log_metric",
+    "parallel_for",
     "parallel_run_function",
     "run",
 ]
@@ -156,7 +159,9 @@ _MODULES = {
     "Schedule": "models",
     "Step": "models",
     "StepSequence": "builders.v1_pipeline",
+    "do_while": "builders.loops",
     "log_metric": "metrics",
+    "parallel_for": "builders.loops",
     "parallel_run_function": "builders.v2",
     "run": "local",
 }

@@ -180,7 +180,7 @@ class FailedItem(msgspec.Struct, kw_only=True, frozen=True):
     """Its path; of a table, the number of the row in its mini-batch."""
     mini_batch: int
     category: str = ""
-    """As in `RUN_EXCEPTION`."""
+    """The kind of its failure, such as `RUN_EXCEPTION`."""
     message: str = ""
     place: str = ""
     """The innermost line of the user's code, as in `score.py:17`; empty: none of it is to blame."""

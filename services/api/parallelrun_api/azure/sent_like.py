@@ -1,4 +1,4 @@
-"""What a client might have sent for a job that was submitted in another way, or that is a step of a pipeline."""
+"""Jobs that no client has sent, or that are steps of pipelines, as a client would have sent them."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ _MOST: Final = 1000
 
 
 class Streams:
-    """Who has lately asked for the status of which job. Safe to share between threads.
+    """The clients that have lately asked for the status of a job. Safe to share between threads.
 
     Args:
         clock: seconds.
