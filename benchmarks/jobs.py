@@ -15,8 +15,6 @@ from parallelrun.embedded.cluster import Cluster
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.records import JobResult
 
-NODE = "node1"
-
 
 @dataclass(frozen=True)
 class Run:
@@ -33,15 +31,15 @@ class Run:
 
 
 class Jobs:
-    """An embedded cluster of one node with default settings that runs one job after another, in a `with` statement."""
+    """An embedded cluster with default settings that runs one job after another, in a `with` statement."""
 
-    def __init__(self, script: str, *, processes: int = 2) -> None:
+    def __init__(self, script: str, *, nodes: int = 1, processes: int = 2) -> None:
         self._scratch = tempfile.TemporaryDirectory(prefix="parallelrun-bench-")
         self.home = Path(self._scratch.name)
         self._code = self.home / "code"
         self._code.mkdir()
         (self._code / "entry.py").write_text(script)
-        self.cluster = Cluster(self.home / "cluster", nodes=1, processes=processes)
+        self.cluster = Cluster(self.home / "cluster", nodes=nodes, processes=processes)
         self.client: Client
 
     def __enter__(self) -> Self:
@@ -55,11 +53,12 @@ class Jobs:
         self._scratch.cleanup()
 
     def cpu_by(self) -> dict[str, float]:
-        """CPU seconds that each service has used so far, with all its children; `workers` are those of the node."""
+        """CPU seconds that each service has used so far, with all its children; `workers` are those of all nodes."""
         pids = self.cluster.pids()
         used = {name: cpu_seconds([pid]) for name, pid in pids.items()}
-        used["agent"] = own_cpu_seconds(pids[NODE])
-        used["workers"] = max(0.0, used.pop(NODE) - used["agent"])
+        nodes = [name for name in pids if name.startswith("node")]
+        used["agent"] = sum(own_cpu_seconds(pids[node]) for node in nodes)
+        used["workers"] = max(0.0, sum(used.pop(node) for node in nodes) - used["agent"])
         return used
 
     def start(self, data: Path, **spec: Any) -> str:

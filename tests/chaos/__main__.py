@@ -1,7 +1,8 @@
 """The long run: `python -m tests.chaos --seeds N`.
 
 With `--store` for inputs and outputs in an object store, with `--auto` for jobs that choose the size of their
-mini-batches, and with `--pipelines` for pipelines of five steps in place of single jobs.
+mini-batches, with `--pipelines` for pipelines of five steps in place of single jobs, and with `--waiting` for jobs
+whose workers have several mini-batches in flight and wait for a service, which dies, too.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import argparse
 from collections import Counter
 from contextlib import ExitStack
 
-from tests.chaos import pipelines, scenarios
+from tests.chaos import pipelines, scenarios, waiting
 from tests.chaos.places import InStore
 from tests.object_servers import SeaweedFS
 
@@ -23,7 +24,10 @@ def main() -> int:
     parser.add_argument("--store", action="store_true", help="inputs and outputs are in an object store")
     parser.add_argument("--auto", action="store_true", help="jobs choose the size of their mini-batches")
     parser.add_argument("--pipelines", action="store_true", help="pipelines of five steps, in place of single jobs")
+    parser.add_argument("--waiting", action="store_true", help="jobs wait for a service, with several in flight")
     options = parser.parse_args()
+    if options.waiting:
+        return _waiting(options)
     return _pipelines(options) if options.pipelines else _jobs(options)
 
 
@@ -59,6 +63,29 @@ def _pipelines(options: argparse.Namespace) -> int:
         f"redis_restarts={total['redis_restarts']} problems={total['problems']}"
     )
     return 1 if total["problems"] else 0
+
+
+def _waiting(options: argparse.Namespace) -> int:
+    total: Counter[str] = Counter()
+    for seed in range(options.first, options.first + options.seeds):
+        report = waiting.kills(seed=seed)
+        finding = report.finding
+        total.update(report.faults)
+        total.update(missing=finding.missing, doubled=finding.doubled, paid_twice=report.paid_twice)
+        total.update(calls=report.calls, twice_unanswered=report.twice_unanswered)
+        total["other"] += finding.strange + finding.out_of_order + finding.miscounted
+        print(
+            f"seed={seed} {dict(report.faults)} calls={report.calls} paid_twice={report.paid_twice} "
+            f"twice_unanswered={report.twice_unanswered} {finding}",
+            flush=True,
+        )
+    print(
+        f"chaos_waiting seeds={options.seeds} kills={total['kills']} service_kills={total['service_kills']} "
+        f"pauses={total['pauses']} redis_restarts={total['redis_restarts']} calls={total['calls']} "
+        f"twice_unanswered={total['twice_unanswered']} missing={total['missing']} doubled={total['doubled']} "
+        f"paid_twice={total['paid_twice']}"
+    )
+    return 1 if total["missing"] or total["doubled"] or total["paid_twice"] or total["other"] else 0
 
 
 if __name__ == "__main__":

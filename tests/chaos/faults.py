@@ -17,7 +17,6 @@ import psutil
 
 from tests.cluster import Cluster
 
-_EVERY_S = 0.120
 _PAUSE_S = 0.8
 """At least: twice the lease of these scenarios, so that others have done what the agent held when it wakes."""
 _PAUSE_EVERY = 6
@@ -38,17 +37,19 @@ while True:
 
 
 class FaultInjector:
-    """Kills workers and agents every 0 to 120 ms, in a thread, as long as the `with` statement lasts.
+    """Kills workers and agents at random times, in a thread, as long as the `with` statement lasts.
 
     Args:
         marks: a folder with a file for each worker that is past init(), named by its process id.
         past_init: which workers are killed: those past init(), or those before it.
         redis_restarts: how often Redis is killed and started again.
+        every_s: the most time between two kills; half of it on average.
     """
 
     def __init__(
         self, cluster: Cluster, *, seed: int, marks: Path, past_init: bool = True, agents: bool = True,
         redis_restarts: int = 0, pauses: bool = False, all_roles: bool = False, most_kills: int = 1_000_000,
+        every_s: float = 0.12,
     ) -> None:  # fmt: skip
         self._cluster = cluster
         self._random = random.Random(seed)
@@ -58,6 +59,7 @@ class FaultInjector:
         self._pauses = pauses
         self._all_roles = all_roles
         self._most_kills = most_kills
+        self._every_s = every_s
         self._redis_restarts = redis_restarts
         self._sweep: subprocess.Popen[bytes] | None = None
         self._done = threading.Event()
@@ -74,7 +76,7 @@ class FaultInjector:
         self._kill_sweep()
 
     def _work(self) -> None:
-        while not self._done.wait(self._random.uniform(0, _EVERY_S)) and self.count["kills"] < self._most_kills:
+        while not self._done.wait(self._random.uniform(0, self._every_s)) and self.count["kills"] < self._most_kills:
             kills = self.count["kills"]
             if self.count["redis_restarts"] < min(self._redis_restarts, kills // _RESTART_EVERY):
                 self._restart_redis()

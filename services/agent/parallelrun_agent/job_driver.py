@@ -25,6 +25,7 @@ from parallelrun_agent.policy.commands import (
     ReportFailure,
     ReportInitFailure,
     ReportRestLost,
+    SetWidth,
     StageFiles,
     TakeBack,
     Unstage,
@@ -113,13 +114,8 @@ class JobDriver:
             case TakeBack():
                 mini_batches = processes.process(command.worker).take_back()
                 self._machine.taken_back(command.worker, mini_batches, time.monotonic())
-            case EndWorker():
-                processes.process(command.worker).end()
-            case DumpStacks():
-                log.warning(command.worker.kill_reason, job_id=self._job_id, process=command.worker.process)
-                processes.process(command.worker).dump_stacks(command.why)
-            case Kill():
-                processes.process(command.worker).kill()
+            case SetWidth() | EndWorker() | DumpStacks() | Kill():
+                self._tell(command)
             case ReportInitFailure() | ReportRestLost():
                 self._report(command)
             case WatchDisk():
@@ -128,6 +124,19 @@ class JobDriver:
                 log.warning(command.why, job_id=self._job_id, session=self.session.name, held=command.held)
                 self.session.close()
                 self.session = self._open_session(self, self.session)
+
+    def _tell(self, command: SetWidth | EndWorker | DumpStacks | Kill) -> None:
+        process = self.session.processes.process(command.worker)
+        match command:
+            case SetWidth():
+                process.set_width(command.width)
+            case EndWorker():
+                process.end()
+            case DumpStacks():
+                log.warning(command.worker.kill_reason, job_id=self._job_id, process=command.worker.process)
+                process.dump_stacks(command.why)
+            case Kill():
+                process.kill()
 
     def _upload(self, command: UploadOutcome | UploadRest | DropRest) -> None:
         process = command.worker.process

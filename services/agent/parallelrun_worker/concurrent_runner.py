@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 _ALIVE_S = 1.0
 _CANCEL_S = 1.0
 """How long a run() that is canceled has for cleaning up."""
+_GATHER_S = 0.003
+"""How long an answer waits for others while there is enough to do."""
 _UNKNOWN_USE = frames.pack_use(frames.Use())
 _UNKNOWN_S = -1.0
 
@@ -42,6 +44,8 @@ class ConcurrentRunner(Runner):
         self._config = config
         self._most = config.in_flight
         self._run_s = config.run_s
+        self._answers = b""
+        self._sending: asyncio.TimerHandle | None = None
         self._events = asyncio.new_event_loop()
         asyncio.set_event_loop(self._events)
         try:
@@ -84,11 +88,13 @@ class ConcurrentRunner(Runner):
         self._tries: set[asyncio.Task[None]] = set()
         self._loaders = [self._loader]
         self._loader_count = 1
-        self._events.add_reader(self._control, self._on_tickets)
+        self._is_watched = False
+        self._on_tickets()
         alive = self._events.create_task(self._show_life())
         await self._is_to_end.wait()
         while self._tries:
             await asyncio.wait(self._tries)
+        self._send_answers()
         alive.cancel()
 
     async def _show_life(self) -> None:
@@ -104,28 +110,63 @@ class ConcurrentRunner(Runner):
             try:
                 ticket = os.read(self._control, frames.TICKET.size)
             except BlockingIOError:
+                self._watch(is_watched=True)
                 return
             if not ticket:
-                self._events.remove_reader(self._control)
                 self._is_to_end.set()
-                return
-            kind, mini_batch, position, length = frames.TICKET.unpack(ticket)
-            if kind == frames.FLUSH:
-                self._log.flush()
-                continue
+                break
+            self._on_ticket(*frames.TICKET.unpack(ticket))
+        self._watch(is_watched=False)
+
+    def _on_ticket(self, kind: int, mini_batch: int, position: int, length: int) -> None:
+        if kind == frames.FLUSH:
+            self._log.flush()
+        elif kind == frames.WIDTH:
+            self._most = mini_batch
+        else:
             place = frames.ring_place(position)
             payload = self._ring[place : place + length]
             frames.POSITION.pack_into(self._ring, 0, position + length)
             task = self._events.create_task(self._try(kind, mini_batch, payload))
             self._tries.add(task)
             task.add_done_callback(self._on_end)
-        self._events.remove_reader(self._control)
+
+    def _watch(self, *, is_watched: bool) -> None:
+        """Have the event loop call `_on_tickets` when tickets come, or not."""
+        if is_watched != self._is_watched:
+            self._is_watched = is_watched
+            if is_watched:
+                self._events.add_reader(self._control, self._on_tickets)
+            else:
+                self._events.remove_reader(self._control)
 
     def _on_end(self, task: asyncio.Task[None]) -> None:
+        """Begin the next one, which is there already if the agent knows how short they are, and then answer."""
         self._tries.discard(task)
         if not self._is_to_end.is_set():
-            self._events.add_reader(self._control, self._on_tickets)
+            self._on_tickets()
+        if len(self._tries) < self._most:
+            self._send_answers()
+        elif self._answers and self._sending is None:
+            self._sending = self._events.call_later(_GATHER_S, self._send_answers)
         task.result()  # an error of our own ends the worker
+
+    def _answer(self, frame: bytes) -> None:
+        """Keep an answer for `_send_answers`: one write, and one look of the agent, for all of a moment."""
+        self._answers += frame
+
+    def _send_answers(self) -> None:
+        if self._sending is not None:
+            self._sending.cancel()
+            self._sending = None
+        if self._answers:
+            answers, self._answers = self._answers, b""
+            super()._answer(answers)
+
+    def _send(self, kind: int, payload: bytes) -> None:
+        """Send a frame behind the answers that were given before it."""
+        self._send_answers()
+        super()._send(kind, payload)
 
     async def _try(self, kind: int, mini_batch: int, payload: bytes) -> None:
         """Run a mini-batch, from its delivery to its answer."""

@@ -12,6 +12,7 @@ yet, by reading them itself. End of file asks for an orderly end: `shutdown()`, 
                  To run the items apart (APART, APART_IN_FILE), a line of JSON comes before it: see apart.py
     FLUSH        a ticket without a payload, when nothing has come for a while: the worker writes what its log has
                  gathered
+    WIDTH        a ticket without a payload: in place of a mini-batch, how many of them to run at once from now on
 
 A position counts all bytes that were ever put into the ring; a payload lies at `ring_place(position)`, in one piece.
 The ring begins with the position up to which the worker needs no payload any more (8 bytes).
@@ -50,6 +51,8 @@ DESCRIBED_IN_FILE = 4
 FLUSH = 5
 APART = 6
 APART_IN_FILE = 7
+WIDTH = 8
+WITHOUT_PAYLOAD = (FLUSH, WIDTH)
 OF_PATHS = (PATHS, PATHS_IN_FILE)
 IN_FILE = (PATHS_IN_FILE, DESCRIBED_IN_FILE, APART_IN_FILE)
 BY_FILE = {PATHS: PATHS_IN_FILE, DESCRIBED: DESCRIBED_IN_FILE, APART: APART_IN_FILE}

@@ -44,8 +44,9 @@ def test_concurrent_mini_batches_hang_later_than_their_worker_cancels_one() -> N
     assert in_flight.in_run_s(now=60.0) == 5.0
 
 
-def full_workers(depth: int) -> list[Worker]:
-    worker = Worker("process000", "", 0.0, filled(depth))
+def full_workers(count: int, *, width: int = 0, now: float = 0.0) -> list[Worker]:
+    worker = Worker("process000", "", 0.0, filled(count, now=now))
+    worker.in_flight.width = width or count
     worker.pass_init()
     return [worker]
 
@@ -59,26 +60,49 @@ def throughput(in_flight: int, *, server: int) -> float:
 def test_concurrency_grows_while_throughput_does_and_not_far_beyond(server: int) -> None:
     policy, now = Concurrency(None), 100.0
     for _ in range(600):
-        workers = full_workers(policy.depth)
+        workers = full_workers(policy.width, now=now)
         policy.wanted(workers, 0, now)
-        answers = throughput(policy.depth, server=server) * 0.5
+        answers = throughput(policy.width, server=server) * 0.5
         for _ in range(int(answers)):
             policy.observe(0.1)
         now += 0.5
-    assert min(server, 1024) * 0.6 <= policy.depth <= max(8, 1.5 * 1.5 * server)
-    assert policy.depth <= 1024
+    assert min(server, 1024) * 0.6 <= policy.width <= max(8, 1.5 * 1.5 * server)
+    assert policy.width <= 1024
 
 
 def test_concurrency_learns_nothing_from_workers_that_lack_work() -> None:
     policy, now = Concurrency(None), 100.0
     for _ in range(100):
-        policy.wanted(full_workers(1), 0, now)
+        policy.wanted(full_workers(1, width=8, now=now), 0, now)
         policy.observe(0.1)
         now += 0.5
-    assert policy.depth == 8
+    assert policy.width == 8
 
 
 def test_concurrency_that_is_given_is_leased_at_once() -> None:
     policy = Concurrency(32)
-    assert policy.wanted(full_workers(2), 5, 0.0) == 25
+    assert policy.wanted(full_workers(2, width=32), 5, 0.0) == 25
     assert policy.nap_s([32]) == 0.0
+
+
+@pytest.mark.parametrize("run_s,depth", [(0.01, 64), (0.2, 48), (5.0, 32)])
+def test_concurrency_lets_only_short_mini_batches_wait_in_the_worker(run_s: float, depth: int) -> None:
+    policy = Concurrency(32)
+    assert (policy.width, policy.depth) == (32, 32), "nobody knows yet how long they take"
+    for _ in range(100):
+        policy.observe(run_s)
+    assert (policy.width, policy.depth) == (32, depth)
+    assert policy.wanted(full_workers(32), 0, 0.0) == depth - 32
+
+
+def test_concurrent_mini_batches_that_wait_in_a_silent_worker_are_taken_back_once() -> None:
+    in_flight = filled(6, now=1.0)
+    in_flight.width = 4
+    assert not in_flight.has_unread(1.2)
+    assert in_flight.room(8, 1.2) == 2
+    assert in_flight.has_unread(1.5)
+    assert in_flight.room(8, 1.5) == 0
+    in_flight.take_back([4, 5])
+    assert not in_flight.has_unread(1.5)
+    in_flight.width = 4
+    assert not in_flight.has_unread(1.5), "all of them run"

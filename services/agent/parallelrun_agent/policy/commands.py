@@ -37,6 +37,13 @@ class Deliver(msgspec.Struct, frozen=True):
     assignments: list[Assignment]
 
 
+class SetWidth(msgspec.Struct, frozen=True):
+    """Tell the worker how many mini-batches to run at once."""
+
+    worker: Worker
+    width: int
+
+
 class TakeBack(msgspec.Struct, frozen=True):
     """Take back what the worker has not read yet; the event `taken_back` follows."""
 
@@ -128,6 +135,6 @@ class Abandon(msgspec.Struct, frozen=True):
 
 
 Command = (
-    StageFiles | Unstage | Deliver | TakeBack | Commit | UploadOutcome | UploadRest | DropRest | ReportRestLost
-    | EndWorker | DumpStacks | Kill | ReportFailure | ReportInitFailure | WatchDisk | Abandon
+    StageFiles | Unstage | Deliver | SetWidth | TakeBack | Commit | UploadOutcome | UploadRest | DropRest
+    | ReportRestLost | EndWorker | DumpStacks | Kill | ReportFailure | ReportInitFailure | WatchDisk | Abandon
 )  # fmt: skip

@@ -30,6 +30,10 @@ _WINDOW_ANSWERS: Final = 2
 _GROWTH: Final = 1.5
 _GAIN: Final = 1.1
 """More in flight is kept when throughput grew by this factor; otherwise the earlier number was enough."""
+_AHEAD_S: Final = 0.1
+"""How much work may wait in a worker, which begins it without its agent when it has answered."""
+_SILENCE_S: Final = 0.3
+"""A worker that has answered nothing for so long is slower than was known: what waits in it is taken back."""
 _HOLD_WINDOWS: Final = 8
 """Windows until `auto` tries more again after more was of no use."""
 
@@ -41,12 +45,20 @@ class ConcurrentInFlight(InFlight):
     alive_at: float = 0.0
     """Monotonic time of the last sign that its event loop isn't blocked."""
 
+    width: int = 0
+    """The number of mini-batches that it was told to run at once; 0: it was told nothing."""
+    answered_at: float = 0.0
+    """Monotonic time of the last answer, or since when it has had something to answer."""
+
     def alive(self, now: float) -> None:
         self.alive_at = now
 
     def holds_up(self, now: float) -> bool:
-        """Return False: nothing waits for another one."""
-        return False
+        """Return whether no answer has come for a while, so that what it hasn't begun should run elsewhere."""
+        return bool(self.assignments) and now - self.answered_at > _SILENCE_S
+
+    def has_unread(self, now: float) -> bool:
+        return 0 < self.width < len(self.assignments) and self.holds_up(now)
 
     def loading_s(self, now: float) -> float:
         return max((now - each.began for each in self.assignments if each.loads and not each.loaded_at), default=0.0)
@@ -58,15 +70,20 @@ class ConcurrentInFlight(InFlight):
         return max(0.0, now - max(self.alive_at, min(begun)) - GRACE_S) if begun else 0.0
 
     def room(self, depth: int, now: float) -> int:
-        return 0 if self.is_closed else max(0, depth - len(self.assignments))
+        if self.is_closed:
+            return 0
+        return max(0, (min(depth, self.width) if self.holds_up(now) else depth) - len(self.assignments))
 
     def push(self, assignments: list[Assignment], now: float) -> None:
+        if not self.assignments:
+            self.answered_at = now
         for each in assignments:
             each.began = now
         InFlight.push(self, assignments, now)
 
     def answered(self, mini_batch: int, now: float) -> Assignment:
         assignment = self._of(mini_batch)
+        self.answered_at = now
         self.assignments.remove(assignment)
         self.head_since = self.assignments[0].began if self.assignments else now
         if not self.assignments:
@@ -93,6 +110,10 @@ class ConcurrentInFlight(InFlight):
                 return each
         raise LookupError(f"the worker spoke of mini-batch {mini_batch}, which it does not have")
 
+    def take_back(self, mini_batches: Iterable[int]) -> list[Assignment]:
+        self.width = 0  # that may have been taken back, too
+        return InFlight.take_back(self, mini_batches)
+
     def begun_of(self, assignments: list[Assignment]) -> list[tuple[Assignment, float]]:
         return [(each, each.began) for each in assignments]
 
@@ -107,7 +128,7 @@ class Concurrency(LookAhead):
     def __init__(self, most: int | None) -> None:
         super().__init__(enabled=False)
         self._is_fixed = most is not None
-        self._depth = most or _FIRST
+        self._width = most or _FIRST
         self._answers = 0
         self._window_since = 0.0
         self._rate = 0.0
@@ -121,23 +142,30 @@ class Concurrency(LookAhead):
         self._answers += 1
 
     @property
+    def width(self) -> int:
+        return self._width
+
+    @property
     def depth(self) -> int:
-        return self._depth
+        """Return how many a worker may have: those that run, and those that it can begin as soon as it has answered."""
+        ahead_s = min(self.run_s, _AHEAD_S) if self.run_s else 0.0
+        return self._width + int(self._width * ahead_s / self.run_s) if ahead_s else self._width
 
     @property
     def depth_of_long(self) -> int:
-        return self._depth
+        return self._width
 
     def nap_s(self, counts: Sequence[int]) -> float:
         return 0.0
 
     def wanted(self, workers: Iterable[Worker], waiting: int, now: float) -> int:
-        """Return how many more to lease, which is as many as there is room for."""
-        workers = list(workers)
-        rooms = [worker.in_flight.room(self._depth, now) for worker in workers]
+        """Return how many more to lease: nothing before half of what may wait in the workers has been begun."""
+        workers, depth = list(workers), self.depth
+        room = sum(worker.in_flight.room(depth, now) for worker in workers)
+        ahead = (depth - self._width) * len(workers)
         if not self._is_fixed:
-            self._measure(len(workers), is_full=2 * sum(rooms) < len(workers) * self._depth, now=now)
-        return max(0, sum(rooms) - waiting)
+            self._measure(len(workers), is_full=2 * (room - ahead) < len(workers) * self._width, now=now)
+        return 0 if 2 * (room - waiting) < ahead else max(0, room - waiting)
 
     def _measure(self, workers: int, *, is_full: bool, now: float) -> None:
         """Look at the end of a window whether the last growth was of use, and grow again if so."""
@@ -145,17 +173,17 @@ class Concurrency(LookAhead):
             self._window_since, self._answers = now, 0
             return
         window_s = now - self._window_since
-        if window_s < _WINDOW_S or self._answers < _WINDOW_ANSWERS * self._depth * workers:
+        if window_s < _WINDOW_S or self._answers < _WINDOW_ANSWERS * self._width * workers:
             return
         rate = self._answers / window_s
         self._window_since, self._answers = now, 0
         if self._before and rate < _GAIN * self._rate:
-            self._depth, self._before, self._hold = self._before, 0, _HOLD_WINDOWS
+            self._width, self._before, self._hold = self._before, 0, _HOLD_WINDOWS
         elif self._hold:
             self._hold -= 1
-        elif self._depth < MOST_IN_FLIGHT:
-            self._rate, self._before = rate, self._depth
-            self._depth = min(MOST_IN_FLIGHT, math.ceil(_GROWTH * self._depth))
+        elif self._width < MOST_IN_FLIGHT:
+            self._rate, self._before = rate, self._width
+            self._width = min(MOST_IN_FLIGHT, math.ceil(_GROWTH * self._width))
 
 
 def bookkeeping_of(spec: JobSpec) -> tuple[type[InFlight], LookAhead]:

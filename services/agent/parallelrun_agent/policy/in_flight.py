@@ -61,6 +61,8 @@ class InFlight:
     assignments: deque[Assignment] = field(default_factory=deque)
     head_since: float = 0.0
     """Monotonic time since when the head can have been running."""
+    width: int = 1
+    """The number of mini-batches that it runs at once."""
     is_closed: bool = False
     """True if it holds a delivery that must run alone."""
 
@@ -74,6 +76,10 @@ class InFlight:
     def holds_up(self, now: float) -> bool:
         """Return whether the head is unexpectedly slow, so that what waits for it should run elsewhere."""
         return self.running_s(now) > SLOW_HEAD_S
+
+    def has_unread(self, now: float) -> bool:
+        """Return whether something waits in the worker for a head that is unexpectedly slow."""
+        return len(self.assignments) > 1 and self.holds_up(now)
 
     def loading_s(self, now: float) -> float:
         """Return how long the head's data have been read or copied; 0 once run() has been called."""

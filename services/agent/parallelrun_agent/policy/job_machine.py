@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from parallelrun_agent.details import detail_of
 from parallelrun_agent.policy.apart_queue import ApartQueue
 from parallelrun_agent.policy.broken_workers import BrokenWorkers
-from parallelrun_agent.policy.commands import Abandon, Command, Commit, NextTurn, ReportFailure, WatchDisk
+from parallelrun_agent.policy.commands import Abandon, Command, Commit, NextTurn, ReportFailure, SetWidth, WatchDisk
 from parallelrun_agent.policy.concurrent import bookkeeping_of
 from parallelrun_agent.policy.deliveries import Deliveries
 from parallelrun_agent.policy.in_flight import Assignment
@@ -374,12 +374,21 @@ class JobMachine:
         if not available or self.disk_is_full:
             self._give_back_backlog(now)
             return
+        if width := self._look_ahead.width:
+            self._set_width(available, width)
         self.commands += self.deliveries.hand_out(available, self._look_ahead.depth, now)
 
     def _release(self, now: float) -> None:
         """Let items be run apart of mini-batches that were held back, if it is time."""
         if self._apart.held_back:
             self._apart.release(now, is_idle=self.is_at_rest, nodes=self.deliveries.nodes)
+
+    def _set_width(self, workers: list[Worker], width: int) -> None:
+        for worker in workers:
+            in_flight = worker.in_flight
+            if in_flight.width != width:
+                in_flight.width = width
+                self.commands.append(SetWidth(worker, width))
 
     def _give_back_backlog(self, now: float) -> None:
         """Return what no worker here can run soon; not what is known by now of items that are run apart."""

@@ -56,6 +56,11 @@ class LookAhead:
         return max(1, min(MAX_DEPTH, int(HORIZON_S / max(self._run_s, 1e-6))))
 
     @property
+    def width(self) -> int:
+        """Return how many mini-batches a worker is to run at once, if it has to be told; 0: it runs one."""
+        return 0
+
+    @property
     def depth_of_long(self) -> int:
         """Return how many it may have in flight when run() takes long."""
         return 1

@@ -163,7 +163,7 @@ class WorkerPool:
 
     def _check_head(self, worker: Worker, now: float) -> None:
         hangs = self.hangs(worker, now)
-        if hangs or (worker.in_flight.holds_up(now) and len(worker.in_flight) > 1):
+        if hangs or worker.in_flight.has_unread(now):
             self._commands.append(TakeBack(worker))
         if hangs and worker.in_flight.loading_s(now):
             self._condemn(worker, "load_timeout", f"Reading the data took longer than {self._load_s:g} s.", now)

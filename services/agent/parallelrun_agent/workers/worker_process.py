@@ -130,13 +130,18 @@ class WorkerProcess:
             for _ in tickets:
                 self._outbox.popleft()
 
+    def set_width(self, width: int) -> None:
+        """Tell it how many mini-batches to run at once; those in the pipe are begun before it reads that."""
+        with suppress(OSError):  # the pipe is full, so it has enough to do as it is
+            os.write(self.control, frames.TICKET.pack(frames.WIDTH, width, 0, 0))
+
     def take_back(self) -> list[int]:
         """Take back every delivery that the worker has not read yet; returns their mini-batches."""
         tickets = b"".join(iter(self._unread, b""))
         mini_batches = []
         files = []
         for kind, mini_batch, position, length in frames.TICKET.iter_unpack(tickets):
-            if kind != frames.FLUSH:
+            if kind not in frames.WITHOUT_PAYLOAD:
                 mini_batches.append((mini_batch, position))
                 if kind in frames.IN_FILE:
                     files.append(self.ring.get(position, length))
