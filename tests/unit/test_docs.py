@@ -91,7 +91,7 @@ def test_the_readme_repeats_what_other_pages_say() -> None:
         assert re.search(rf"(?<![\d,.]){figure}(?![\d,])", measured), f"{figure} µs is not in docs/performance.md"
 
 
-@pytest.mark.parametrize("page", ["architecture.md", "protocol.md", "promises.md"])
+@pytest.mark.parametrize("page", ["architecture.md", "decisions.md", "failures.md", "promises.md", "protocol.md"])
 def test_every_file_that_is_named_can_be_opened(page: str) -> None:
     """Their paths are abbreviated: `core/x.py` is `shared/parallelrun_core/x.py`."""
     services = {
