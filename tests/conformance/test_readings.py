@@ -270,7 +270,7 @@ OPTION_VALUES: dict[str, tuple[str, object]] = {
     "metrics_name_prefix": ("m_", "m_"), "push_metrics_to_parent": ("False", False),
     "resource_monitor_interval": ("20", 20), "profiling_module": ("cProfile", "cProfile"),
     "append_row_dataframe_header": ("True", True), "append_row_safe_output": ("true", True),
-    "rank_mini_batch_count": ("4", 4), "nice": ("5", 5),
+    "rank_mini_batch_count": ("4", 4), "nice": ("5", 5), "rate_limits": ("openai,other", ("openai", "other")),
 }  # fmt: skip
 
 

@@ -125,6 +125,9 @@ NOT_HERE: list[tuple[str, Any, str, str]] = [
             ("--amlbi_file_format jsonl", "add --amlbi_mini_batch_rows N"),
         )
     ),
+    ("jobs.score.task.program_arguments", "--rate_limits a,,b", f"{STEP}/task/program_arguments", "commas"),
+    ("jobs.score.mini_batches_in_flight", 8, f"{STEP}/mini_batches_in_flight", "--mini_batches_in_flight VALUE"),
+    ("jobs.score.in_flight", "threads", f"{STEP}/in_flight", "among the program_arguments"),
     ("jobs.score.task.program_arguments", "--nice 50", f"{STEP}/task/program_arguments", "from -20 to 19"),
     ("jobs.score.task.program_arguments", "--error_threshold", f"{STEP}/task/program_arguments", "must have a value"),
     ("jobs.score.task.program_arguments", "--x ${{parent.inputs.raw}}", f"{STEP}/task/program_arguments", "neither"),

@@ -28,7 +28,7 @@ _SHORTEST: Final = 4
 _FAMILY: Final = "amlbi_"
 """What names of options of Azure ML's newer engine begin with: scripts have none of their own."""
 _PROMPT_FLOW_HINT: Final = "which takes the field `output` out of each row: run() returns that itself here"
-_IN_FULL_ONLY: Final = ("resume_from", "rank_mini_batch_count", "in_flight", "mini_batches_in_flight")
+_IN_FULL_ONLY: Final = ("resume_from", "rank_mini_batch_count", "in_flight", "mini_batches_in_flight", "rate_limits")
 """A job with one of these does something else than the same job without it."""
 
 
@@ -85,6 +85,13 @@ def _in_flight(text: str) -> int | str:
     return text if text == "auto" else _integer(1, MOST_IN_FLIGHT)(text)
 
 
+def _names(text: str) -> tuple[str, ...]:
+    names = tuple(name.strip() for name in text.split(","))
+    if not all(names):
+        raise ValueError("must be a name, or several with commas between them")
+    return names
+
+
 def _one_of(*names: str) -> Callable[[str], str]:
     def read(text: str) -> str:
         if text not in names:
@@ -117,6 +124,7 @@ OPTIONS: Final[dict[str, Option]] = {
     "amlbi_pf_enabled": Option("", _prompt_flow),
     "mini_batches_in_flight": Option("mini_batches_in_flight", _in_flight),
     "in_flight": Option("in_flight", _one_of("async", "threads", "streaming")),
+    "rate_limits": Option("rate_limits", _names),
     "nice": Option("nice", _integer(-20, 19)),
 }
 

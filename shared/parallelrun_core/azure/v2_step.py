@@ -24,6 +24,10 @@ HINTS: Final = {
     "partition_keys": "it is a list of names: partition_keys: [store, brand]",
     "append_row_to": "it belongs below task",
     "logging_level": "DEBUG, INFO or WARNING, in capitals",
+    **{
+        name: f"it is among the program_arguments: --{name} VALUE"
+        for name in ("in_flight", "mini_batches_in_flight", "rate_limits")
+    },
     "entry_script": "the file below code with run(mini_batch)",
 }
 _BOUND: Final = ("mini_batch_size", "max_concurrency_per_instance", "error_threshold", "mini_batch_error_threshold")

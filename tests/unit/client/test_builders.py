@@ -126,6 +126,16 @@ def test_a_step_is_a_job(tmp_path: Path) -> None:
     assert spec.environment.requirements == ["six"]
 
 
+def test_builders_reach_what_a_job_that_waits_needs() -> None:
+    words = ["--mini_batches_in_flight", 12, "--in_flight", "threads", "--rate_limits", "openai"]
+    step = ParallelRunStep("score", config(), ["data"], output=Output(path="out"), arguments=words)
+    component = function()
+    component.task.program_arguments = " ".join(map(str, words))
+    job = component(files="data")
+    for spec in (read_spec(step).job, read_spec(job).job):
+        assert (spec.mini_batches_in_flight, spec.in_flight, spec.rate_limits) == (12, "threads", ("openai",))
+
+
 def test_a_dockerfile_of_a_step_is_beside_the_script_that_makes_it(tmp_path: Path) -> None:
     environment = Environment(name="e", build=BuildContext(path="docker"))
     step = ParallelRunStep("score", config(environment=environment), ["data"], output=Output(path="out"))

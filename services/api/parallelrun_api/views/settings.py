@@ -23,7 +23,7 @@ _GROUPS: Final[dict[Group, tuple[str, ...]]] = {
     ),
     "parallel": (
         "instance_count", "max_concurrency_per_instance", "mini_batch_size", "partition_keys", "rank_mini_batch_count",
-        "speculative_execution", "look_ahead", "nice",
+        "mini_batches_in_flight", "in_flight", "workers_per_gpu", "speculative_execution", "look_ahead", "nice",
     ),
     "inputs": ("inputs", "input_data"),
     "outputs": (
@@ -34,7 +34,7 @@ _GROUPS: Final[dict[Group, tuple[str, ...]]] = {
     "limits": (
         "run_invocation_timeout", "run_max_try", "lost_leases", "first_task_creation_timeout",
         "progress_update_timeout", "task_overhead_timeout", "error_threshold", "mini_batch_error_threshold",
-        "allowed_failed_percent",
+        "allowed_failed_percent", "on_failure", "rate_limits",
     ),
 }  # fmt: skip
 _GROUP_OF: Final[dict[str, Group]] = {name: group for group, names in _GROUPS.items() for name in names}

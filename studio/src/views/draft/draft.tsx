@@ -28,6 +28,7 @@ const FORM: Record<string, string> = {
   mini_batch_size: "Mini-batch size",
   instance_count: "Nodes",
   max_concurrency_per_instance: "Workers on each node",
+  mini_batches_in_flight: "Mini-batches at once in a worker",
   run_max_try: "Tries of a mini-batch",
   run_invocation_timeout: "Seconds for a run()",
   error_threshold: "Failed items at most",
