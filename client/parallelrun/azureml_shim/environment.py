@@ -1,0 +1,86 @@
+"""Environments of v1, and their packages."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any, Final
+
+import yaml
+
+from parallelrun.builders import parts
+
+DEFAULT_CPU_IMAGE: Final = "mcr.microsoft.com/azureml/openmpi4.1.0-ubuntu20.04"
+DEFAULT_GPU_IMAGE: Final = "mcr.microsoft.com/azureml/openmpi4.1.0-cuda11.1-cudnn8-ubuntu20.04"
+
+
+class CondaDependencies:
+    """The packages of an environment, as in a conda file."""
+
+    def __init__(self, conda_dependencies_file_path: str | None = None) -> None:
+        self.content: dict[str, Any] = {"dependencies": []}
+        if conda_dependencies_file_path:
+            with open(conda_dependencies_file_path, encoding="utf-8") as file:
+                self.content = yaml.safe_load(file)
+
+    @classmethod
+    def create(
+        cls,
+        pip_packages: list[str] | None = None,
+        conda_packages: list[str] | None = None,
+        python_version: str | None = None,
+        **_: Any,
+    ) -> CondaDependencies:
+        """The packages with these names."""
+        packages = cls()
+        python = [f"python={python_version}"] if python_version else []
+        packages.content["dependencies"] = [*python, *(conda_packages or [])]
+        for package in pip_packages or []:
+            packages.add_pip_package(package)
+        return packages
+
+    def add_conda_package(self, conda_package: str) -> None:
+        """Add a package of conda."""
+        self.content["dependencies"].append(conda_package)
+
+    def add_pip_package(self, pip_package: str) -> None:
+        """Add a package of PyPI."""
+        dependencies = self.content["dependencies"]
+        pip = next((each for each in dependencies if isinstance(each, dict)), None)
+        if pip is None:
+            dependencies.append(pip := {"pip": []})
+        pip["pip"].append(pip_package)
+
+
+class Environment(parts.Environment):
+    """v1's `Environment`: the packages are in `python.conda_dependencies`, the image in `docker.base_image`."""
+
+    def __init__(self, name: str | None = None, **fields: Any) -> None:
+        super().__init__(name=name, **fields)
+        self.python = SimpleNamespace(conda_dependencies=None, user_managed_dependencies=False)
+        self.docker = SimpleNamespace(base_image=None, enabled=True)
+
+    @classmethod
+    def get(cls, workspace: Any, name: str, version: str | None = None) -> Environment:
+        """The environment of this name; one of Azure ML's own means the Python of the node."""
+        return cls(name=name)
+
+    def register(self, workspace: Any = None) -> Environment:
+        """Return this environment unchanged: a job has its packages itself."""
+        return self
+
+    def document(self) -> Any:
+        """The environment as in a job file."""
+        packages = self.python.conda_dependencies
+        if packages is not None:
+            self.conda_file = packages.content
+        if self.docker.base_image not in (None, DEFAULT_CPU_IMAGE, DEFAULT_GPU_IMAGE):
+            self.image = self.docker.base_image
+        return super().document()
+
+
+class RunConfiguration:
+    """v1's `RunConfiguration`, of which a step uses the environment."""
+
+    def __init__(self, **_: Any) -> None:
+        self.environment = Environment("environment")
+        self.target: Any = None

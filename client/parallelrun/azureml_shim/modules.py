@@ -1,0 +1,98 @@
+"""Modules of Azure ML's v1 SDK by their names, as far as public samples of parallel jobs import them."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from importlib.util import find_spec
+from types import ModuleType
+from typing import Any, Final
+
+_DATA: Final = "parallelrun.azureml_shim.data"
+_ENVIRONMENT: Final = "parallelrun.azureml_shim.environment"
+_WORKSPACE: Final = "parallelrun.azureml_shim.workspace"
+_OURS: Final = "parallelrun"
+
+_CORE: Final = {
+    **dict.fromkeys(("Workspace", "Experiment", "Run", "Model", "ComputeTarget"), _WORKSPACE),
+    **dict.fromkeys(("Dataset", "Datastore"), _DATA),
+    **dict.fromkeys(("Environment", "RunConfiguration", "ScriptRunConfig"), _ENVIRONMENT),
+}
+_STEPS: Final = dict.fromkeys(("ParallelRunConfig", "ParallelRunStep", "PythonScriptStep"), _OURS)
+MODULES: Final[Mapping[str, Mapping[str, str]]] = {
+    "azureml": {},
+    "azureml.core": _CORE,
+    "azureml.core.compute": dict.fromkeys(("AmlCompute", "ComputeTarget"), _WORKSPACE),
+    "azureml.core.compute_target": {"ComputeTargetException": _WORKSPACE},
+    "azureml.core.conda_dependencies": {"CondaDependencies": _ENVIRONMENT},
+    "azureml.core.dataset": {"Dataset": _DATA},
+    "azureml.core.datastore": {"Datastore": _DATA},
+    "azureml.core.environment": dict.fromkeys(("CondaDependencies", "Environment"), _ENVIRONMENT),
+    "azureml.core.experiment": {"Experiment": _WORKSPACE},
+    "azureml.core.model": {"Model": _WORKSPACE},
+    "azureml.core.run": {"Run": _WORKSPACE},
+    "azureml.core.runconfig": dict.fromkeys(
+        ("CondaDependencies", "DEFAULT_CPU_IMAGE", "DEFAULT_GPU_IMAGE", "RunConfiguration"), _ENVIRONMENT
+    ),
+    "azureml.core.workspace": {"Workspace": _WORKSPACE},
+    "azureml.data": {"OutputFileDatasetConfig": _OURS},
+    "azureml.data.data_reference": {"DataReference": _DATA},
+    "azureml.data.datapath": {"DataPath": _DATA},
+    "azureml.data.dataset_consumption_config": {"DatasetConsumptionConfig": _DATA},
+    "azureml.data.output_dataset_config": {"OutputFileDatasetConfig": _OURS},
+    "azureml.exceptions": {"ComputeTargetException": _WORKSPACE},
+    "azureml.pipeline": {},
+    "azureml.pipeline.core": {
+        **dict.fromkeys(("Pipeline", "PipelineData", "PipelineParameter", "StepSequence"), _OURS),
+        "PipelineRun": _WORKSPACE,
+    },
+    "azureml.pipeline.core.graph": {"PipelineParameter": _OURS},
+    "azureml.pipeline.steps": _STEPS,
+    "azureml.widgets": {"RunDetails": _WORKSPACE},
+}
+"""Names that each module has, and our module that has what they stand for."""
+
+
+class _Loader(Loader):
+    """Makes a module whose names are looked up when they are used."""
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
+        return None
+
+    def exec_module(self, module: ModuleType) -> None:
+        names = MODULES[module.__name__]
+
+        def __getattr__(name: str) -> Any:
+            if name in names:
+                return getattr(import_module(names[name]), name)
+            if name.startswith("__"):
+                raise AttributeError(name)
+            message = f"{module.__name__}.{name} has no counterpart in ParallelRun (see docs/from-azure-ml.md)"
+            raise AttributeError(message)
+
+        vars(module).update(__getattr__=__getattr__, __all__=sorted(names), __version__="0.parallelrun")
+
+
+class _Finder(MetaPathFinder):
+    """Finds these modules. It is asked last, after all that finds what is installed."""
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        if fullname not in MODULES:
+            return None
+        is_package = any(name.startswith(f"{fullname}.") for name in MODULES)
+        return ModuleSpec(fullname, _Loader(), origin="parallelrun.azureml_shim", is_package=is_package)
+
+
+def install_finder() -> bool:
+    """Let this process import these modules; returns whether it does, which a real `azureml` prevents."""
+    if any(isinstance(finder, _Finder) for finder in sys.meta_path):
+        return True
+    if "azureml" in sys.modules or find_spec("azureml") is not None:
+        return False
+    sys.meta_path.append(_Finder())
+    return True

@@ -1,0 +1,144 @@
+"""A published notebook for Azure ML's v1 SDK, as a script, runs unedited on a cluster; its data are small and local."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from parallelrun import Cluster
+
+pytestmark = [pytest.mark.integration, pytest.mark.slow]
+
+ENTRY_SCRIPT: Final = """
+import argparse, os
+
+def init():
+    global extra
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--extra_arg")
+    extra = parser.parse_known_args()[0].extra_arg
+
+def run(mini_batch):
+    return [f"{os.path.basename(image)}: {extra}" for image in mini_batch]
+"""
+NOTEBOOK: Final = """
+import os, tempfile
+from azureml.core import Workspace
+ws = Workspace.from_config()
+print("Workspace name: " + ws.name, "Azure region: " + ws.location, sep="\\n")
+
+from azureml.core.compute import AmlCompute, ComputeTarget
+compute_name = os.environ.get("AML_COMPUTE_CLUSTER_NAME", "cpu-cluster")
+if compute_name in ws.compute_targets:
+    compute_target = ws.compute_targets[compute_name]
+    if compute_target and type(compute_target) is AmlCompute:
+        print("found compute target. just use it. " + compute_name)
+else:
+    provisioning_config = AmlCompute.provisioning_configuration(vm_size="STANDARD_D2_V2", min_nodes=0, max_nodes=4)
+    compute_target = ComputeTarget.create(ws, compute_name, provisioning_config)
+    compute_target.wait_for_completion(show_output=True, min_node_count=None, timeout_in_minutes=20)
+    print(compute_target.get_status().serialize())
+
+from azureml.core.dataset import Dataset
+from azureml.pipeline.core import Pipeline, PipelineData, PipelineParameter
+from azureml.data import OutputFileDatasetConfig
+from azureml.data.dataset_consumption_config import DatasetConsumptionConfig
+
+def_data_store = ws.get_default_datastore()
+mnist_ds = Dataset.File.from_files(os.environ["MNIST"])
+pipeline_param = PipelineParameter(name="mnist_param", default_value=mnist_ds)
+input_mnist_ds_consumption = DatasetConsumptionConfig("minist_param_config", pipeline_param).as_mount()
+output_dir = OutputFileDatasetConfig(name="inferences")
+
+from azureml.core import Environment
+from azureml.core.runconfig import CondaDependencies, DEFAULT_CPU_IMAGE
+batch_env = Environment(name="batch_environment")
+batch_env.docker.base_image = DEFAULT_CPU_IMAGE
+
+from azureml.pipeline.steps import ParallelRunStep, ParallelRunConfig
+parallel_run_config = ParallelRunConfig(
+    source_directory="Code",
+    entry_script="digit_identification.py",
+    mini_batch_size=PipelineParameter(name="batch_size_param", default_value="5"),
+    error_threshold=10,
+    output_action="append_row",
+    append_row_file_name="mnist_outputs.txt",
+    environment=batch_env,
+    compute_target=compute_target,
+    process_count_per_node=PipelineParameter(name="process_count_param", default_value=2),
+    node_count=2,
+)
+parallelrun_step = ParallelRunStep(
+    name="predict-digits-mnist",
+    parallel_run_config=parallel_run_config,
+    inputs=[ input_mnist_ds_consumption ],
+    output=output_dir,
+    arguments=[ "--extra_arg", "example_value" ],
+    allow_reuse=False
+)
+
+from azureml.core import Experiment
+pipeline = Pipeline(workspace=ws, steps=[parallelrun_step])
+experiment = Experiment(ws, "digit_identification")
+pipeline_run = experiment.submit(pipeline, pipeline_parameters={"batch_size_param": "3"})
+
+from azureml.widgets import RunDetails
+RunDetails(pipeline_run).show()
+pipeline_run.wait_for_completion(show_output=True)
+
+batch_run = pipeline_run.find_step_run(parallelrun_step.name)[0]
+batch_output = batch_run.get_output_data(output_dir.name)
+target_dir = tempfile.mkdtemp()
+batch_output.download(local_path=target_dir)
+for root, dirs, files in os.walk(target_dir):
+    for file in files:
+        if file.endswith("mnist_outputs.txt"):
+            result_file = os.path.join(root, file)
+print("rows:", len(open(result_file).read().splitlines()))
+print("status:", pipeline_run.get_status())
+"""
+
+
+def run_script(folder: Path, text: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    (folder / "notebook.py").write_text(text, encoding="utf-8")
+    return subprocess.run(
+        [sys.executable, "-m", "parallelrun.azureml_shim", "notebook.py"],
+        cwd=folder,
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+
+
+def test_the_published_notebook_runs_unedited(tmp_path: Path) -> None:
+    for folder in ("Code", "mnist"):
+        (tmp_path / folder).mkdir()
+    (tmp_path / "Code" / "digit_identification.py").write_text(ENTRY_SCRIPT)
+    for number in range(10):
+        (tmp_path / "mnist" / f"{number}.png").write_text("")
+    with Cluster(tmp_path / "cluster", nodes=2, processes=2) as cluster:
+        environment = {"PARALLELRUN_URL": cluster.url, "PARALLELRUN_TOKEN": cluster.token or ""}
+        done = run_script(tmp_path, NOTEBOOK, MNIST=str(tmp_path / "mnist"), **environment)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "rows: 10" in done.stdout
+    assert "status: Completed" in done.stdout
+
+
+def test_a_real_azureml_is_never_shadowed(tmp_path: Path) -> None:
+    (tmp_path / "site" / "azureml").mkdir(parents=True)
+    (tmp_path / "site" / "azureml" / "__init__.py").write_text("VERSION = 'the real one'\n")
+    done = run_script(tmp_path, "import azureml\nprint(azureml.VERSION)\n", PYTHONPATH=str(tmp_path / "site"))
+    assert done.stdout == "the real one\n", done.stderr
+    assert "azureml is installed here" in done.stderr
+
+
+def test_a_name_that_means_nothing_here_is_told_as_such(tmp_path: Path) -> None:
+    done = run_script(tmp_path, "import azureml.core\nazureml.core.Webservice\n")
+    assert "azureml.core.Webservice has no counterpart in ParallelRun" in done.stderr
