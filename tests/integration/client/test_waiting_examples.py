@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from parallelrun import run
 from parallelrun.stand_in import StandIn
 
 pytestmark = [
@@ -21,6 +23,17 @@ pytestmark = [
 ]
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
+DOCS = Path(__file__).parents[3] / "docs"
+MODEL = """
+def load_model(): ...
+
+def generate(texts):
+    import time
+    time.sleep(0.05)
+    if "bad" in texts:
+        raise ValueError("bad")
+    return [f"{text} in a batch of {len(texts)}" for text in texts]
+"""
 
 
 @pytest.fixture
@@ -86,3 +99,25 @@ def test_example_openai_batch_has_a_line_for_each_request_in_its_file(tmp_path: 
     assert [line["response"] and line["response"]["status_code"] for line in failed] == [400, 404, None]
     assert failed[2]["error"] == {"code": "invalid_request", "message": "method must be POST"}
     assert service.stats["answered"] == len(requests) - 1
+
+
+def test_example_of_gathered_batches_has_each_row_once_beside_a_bad_one(tmp_path: Path) -> None:
+    blocks = re.findall(r"```python\n(.*?)```", (DOCS / "engines-on-gpus.md").read_text(), re.DOTALL)
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src" / "generate.py").write_text(MODEL + next(block for block in blocks if "run_batches" in block))
+    (tmp_path / "texts.csv").write_text("text\n" + "".join(f"text {number}\n" for number in range(400)) + "bad\n")
+    document = {
+        "name": "gathered", "code": str(tmp_path / "src"), "entry_script": "generate.py",
+        "inputs": {"data": {"path": str(tmp_path / "texts.csv"), "transformations": ["read_delimited"]}},
+        "mini_batch_size": "rows:2", "mini_batches_in_flight": 32, "run_max_try": 3,
+    }  # fmt: skip
+
+    result = run(document, output=tmp_path / "out", processes=1, progress=False)
+
+    assert result.output is not None
+    rows = result.output.read_text().splitlines()
+    texts = [row.partition(" in a batch of ")[0] for row in rows]
+    assert texts == [text for text in (f"text {number}" for number in range(400)) if text in set(texts)]
+    assert len(texts) > 200
+    assert result.job.progress.failed >= 1
+    assert max(int(row.rpartition(" ")[2]) for row in rows) > 2, "rows of several mini-batches"
