@@ -309,6 +309,18 @@ def test_what_is_needed_again_while_it_is_removed_is_there(
     assert (here.tree / "a").read_bytes() == b"1"
 
 
+@pytest.mark.parametrize("part", ["{}", "{}/a", "a/{}"])
+def test_an_object_whose_name_no_file_can_have_fails_alone_by_its_name(bucket: Bucket, node: Make, part: str) -> None:
+    bucket.put("a", b"1")
+    here = node()
+    long = here.file("a")._replace(target=str(here.tree / part.format("é" * 128)))
+    failure = here.stage("t1", long).failure
+    assert failure is not None
+    assert failure.category == "INPUT_UNREADABLE"
+    assert f"{long.url} can't be a file here" in failure.message
+    assert here.stage("t2", here.file("a")).failure is None
+
+
 def test_an_object_may_have_the_name_of_a_folder_that_nobody_needs_any_more(bucket: Bucket, node: Make) -> None:
     here = node()
     for key in ("a", "b"):

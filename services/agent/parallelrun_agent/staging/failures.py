@@ -16,6 +16,11 @@ _NEEDS_ITS_NAME: Final = (
     "a '/'. Rename one of them."
 )
 
+_LONG_NAME: Final = (
+    "can't be a file here: between two '/' its key has more bytes than the name of a file may have, which are mostly "
+    "255. Rename that object, or leave it out with a pattern."
+)
+
 
 def disk_error_of(error: Exception, url: str) -> str:
     """Return what this node's disk says, which is nobody's fault; empty if it is about the object."""
@@ -30,6 +35,8 @@ def failure_of(error: Exception, url: str) -> Failure:
     if isinstance(error, OSError):
         if error.errno in _IN_THE_WAY and error.filename != url:
             return Failure("INPUT_UNREADABLE", f"{url} {_NEEDS_ITS_NAME}")
+        if error.errno == errno.ENAMETOOLONG:
+            return Failure("INPUT_UNREADABLE", f"{url} {_LONG_NAME}")
         return Failure("INPUT_UNREADABLE", f"{url} can't be read: {error.strerror or error}")
     return Failure("INPUT_UNREADABLE", f"{url} can't be read: {error}")
 
