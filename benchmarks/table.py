@@ -7,7 +7,7 @@ of one pass of pandas over the whole file.
 
 Measured are a plain CSV, and one with newlines in quoted fields, which the master has to scan. Parquet and JSON lines
 are read once for their figures. `looks` is the CPU time of reading with the looks for values that would change ÷ that
-without them (`table_looks.py`).
+without them (`table_looks.py`); `wide_ratio_to_pandas` is about a table of 20,000 columns (`table_wide.py`).
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from benchmarks.jobs import Jobs, Run
 from benchmarks.measure import Comparison, Figures, Spread
 from benchmarks.memory import Peaks
 from benchmarks.table_looks import looks
+from benchmarks.table_wide import wide
 from parallelrun_core.folder.manifest import read_manifest
 from parallelrun_core.wire.message import Piece, decode, described_of
 
@@ -224,6 +225,8 @@ def main(size: Size) -> dict[str, object]:
     for kind, prefix in (("plain.csv", ""), ("quoted.csv", "quoted_"), ("rows.jsonl", "jsonl_")):
         found_looks = looks(table(kind, size_bytes // 10) / kind, _STEPS[kind], 3 if size == "tiny" else 30)
         last[f"{prefix}looks"] = f"{found_looks.median:.3f}"
+    columns, wide_rounds = (600, 1) if size == "tiny" else (20_000, 7)
+    last |= wide(columns, wide_rounds).fields("wide_ratio_to_pandas")
     with Jobs(_SCRIPT, processes=_WORKERS) as jobs:
         for kind, prefix, smaller in (("plain.csv", "", 1), ("quoted.csv", "quoted_", 4)):
             found, about = _compare(jobs, kind, size_bytes // smaller, rounds)

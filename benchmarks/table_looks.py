@@ -22,10 +22,7 @@ _RANGE_BYTES: Final = 10 << 20
 
 def looks(path: Path, step: Any, rounds: int) -> Spread:
     """The ratios of one file, of whose first 10 MB each round reads all records twice."""
-    document = {"entry_script": "e.py", "inputs": {"rows": {"path": str(path), "transformations": [step]}}}
-    (plan,) = plan_inputs(read_job(document).job)
-    plan.sample = [str(path)]
-    record: dict[str, Any] = json.loads(as_json([plan]))[0]
+    record = record_of(path, step)
     earlier = {**record, "read": {**record["read"], "has_exact_integers": False}}
     with tempfile.TemporaryDirectory(prefix="parallelrun-looks-") as folder:
         tables = [Table(each, f"{folder}/schema.0.json") for each in (record, earlier)]  # of the same types
@@ -33,6 +30,15 @@ def looks(path: Path, step: Any, rounds: int) -> Spread:
             _seconds(table, path)
         pairs = [[_seconds(table, path) for table in tables] for _ in range(rounds)]
     return Spread.of(with_looks / without for with_looks, without in pairs)
+
+
+def record_of(path: Path, step: Any) -> dict[str, Any]:
+    """Return the plan of a table of this file, as a worker gets it."""
+    document = {"entry_script": "e.py", "inputs": {"rows": {"path": str(path), "transformations": [step]}}}
+    (plan,) = plan_inputs(read_job(document).job)
+    plan.sample = [str(path)]
+    record: dict[str, Any] = json.loads(as_json([plan]))[0]
+    return record
 
 
 def _seconds(table: Table, path: Path) -> float:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from parallelrun_worker.tables import by_arrow, by_pandas
+from parallelrun_worker.tables import assembling, by_arrow, by_pandas
 from parallelrun_worker.tables.inference import Kind
 from parallelrun_worker.tables.parsers import read_exactly
 from parallelrun_worker.tables.records import Grammar, NotPlain
@@ -99,6 +99,7 @@ def _shown(value: Any) -> tuple[type, str]:
     multi_line=st.booleans(),
     empty_as_string=st.booleans(),
     block=st.sampled_from([20, 60, 4 << 20]),
+    wide=st.sampled_from([1, 512]),
     rules=st.sampled_from(RULES),
 )
 @example(
@@ -106,6 +107,7 @@ def _shown(value: Any) -> tuple[type, str]:
     multi_line=True,
     empty_as_string=False,
     block=4 << 20,
+    wide=1,
     rules=None,
 )
 @example(
@@ -113,24 +115,39 @@ def _shown(value: Any) -> tuple[type, str]:
     multi_line=False,
     empty_as_string=False,
     block=4 << 20,
+    wide=1,
     rules=None,
 )
 @example(
-    table=('"x\ny"\nz\n', Schema(["a"], [KINDS[2]])), multi_line=False, empty_as_string=False, block=4 << 20, rules=None
+    table=('"x\ny"\nz\n', Schema(["a"], [KINDS[2]])),
+    multi_line=False,
+    empty_as_string=False,
+    block=4 << 20,
+    wide=1,
+    rules=None,
 )
 @example(
     table=('\n\r\n"x\r\ny"\r\n\nz', Schema(["a"], [KINDS[2]])),
     multi_line=True,
     empty_as_string=False,
     block=4 << 20,
+    wide=1,
     rules=None,
 )
-@example(table=('"x"\n"', Schema(["a"], [KINDS[2]])), multi_line=True, empty_as_string=False, block=4 << 20, rules=None)
+@example(
+    table=('"x"\n"', Schema(["a"], [KINDS[2]])),
+    multi_line=True,
+    empty_as_string=False,
+    block=4 << 20,
+    wide=1,
+    rules=None,
+)
 @example(
     table=("9007199254740993\n5.0\n", Schema(["a"], [KINDS[0]])),
     multi_line=False,
     empty_as_string=False,
     block=4 << 20,
+    wide=1,
     rules=None,
 )
 @example(
@@ -138,20 +155,34 @@ def _shown(value: Any) -> tuple[type, str]:
     multi_line=False,
     empty_as_string=False,
     block=4 << 20,
+    wide=1,
     rules=None,
 )
 @example(
-    table=('1,"5', Schema(["a", "b"], KINDS[:2])), multi_line=True, empty_as_string=False, block=4 << 20, rules=None
+    table=('1,"5', Schema(["a", "b"], KINDS[:2])),
+    multi_line=True,
+    empty_as_string=False,
+    block=4 << 20,
+    wide=1,
+    rules=None,
 )
 @example(
-    table=('1,"5\n', Schema(["a", "b"], KINDS[:2])), multi_line=False, empty_as_string=False, block=4 << 20, rules=None
+    table=('1,"5\n', Schema(["a", "b"], KINDS[:2])),
+    multi_line=False,
+    empty_as_string=False,
+    block=4 << 20,
+    wide=1,
+    rules=None,
 )
-@example(table=("\n", Schema(["a"], [KINDS[2]])), multi_line=False, empty_as_string=True, block=4 << 20, rules=None)
+@example(
+    table=("\n", Schema(["a"], [KINDS[2]])), multi_line=False, empty_as_string=True, block=4 << 20, wide=1, rules=None
+)
 @example(
     table=('"",', Schema(["a", "b"], [KINDS[2]] * 2)),
     multi_line=False,
     empty_as_string=False,
     block=4 << 20,
+    wide=1,
     rules=None,
 )
 @example(
@@ -159,6 +190,7 @@ def _shown(value: Any) -> tuple[type, str]:
     multi_line=False,
     empty_as_string=False,
     block=4 << 20,
+    wide=1,
     rules=("keep", True),
 )
 @example(
@@ -166,6 +198,15 @@ def _shown(value: Any) -> tuple[type, str]:
     multi_line=False,
     empty_as_string=False,
     block=4 << 20,
+    wide=1,
+    rules=("keep", True),
+)
+@example(
+    table=('-0,x\n0x1F,"007"\n', Schema(["a", "b"], [KINDS[0]] * 2)),
+    multi_line=False,
+    empty_as_string=False,
+    block=4 << 20,
+    wide=1,
     rules=("keep", True),
 )
 @settings(deadline=None, max_examples=150)
@@ -176,6 +217,7 @@ def test_a_fast_parser_finds_what_the_grammar_does(
     multi_line: bool,
     empty_as_string: bool,
     block: int,
+    wide: int,
     rules: tuple[str, bool] | None,
 ) -> None:
     if parser == "pyarrow":
@@ -189,7 +231,7 @@ def test_a_fast_parser_finds_what_the_grammar_does(
     except BadValue as error:
         refusal = str(error)
     try:
-        with patch.object(by_arrow, "BLOCK_BYTES", block):
+        with patch.multiple(by_arrow, BLOCK_BYTES=block, WIDE=wide), patch.object(assembling, "MANY", wide):
             found = FAST[parser](text.encode(), schema, grammar, empty_as_string=empty_as_string, values=fast)
     except NotPlain:
         return

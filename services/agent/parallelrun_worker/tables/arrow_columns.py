@@ -12,6 +12,8 @@ from parallelrun_worker.tables.inference import FALSE_SPELLINGS, FALSE_WORDS, TR
 from parallelrun_worker.tables.values import EXACT_IN_FLOAT, ColumnValues, Values, assembled
 
 _SAMPLE = 4096
+_FEW = 1000
+"""Up to so many texts, nothing is gained by creating those that repeat once."""
 _BLANKS = " \t"
 _INT = "^-?[0-9]{1,18}$"
 _PLAIN_INT = "^(?:0|-?[1-9][0-9]{0,17})$"
@@ -39,13 +41,19 @@ def words_in(kinds: list[Kind], values: Values | None) -> Words:
     return (TRUE_WORDS, FALSE_WORDS) if are_read else (TRUE_SPELLINGS, FALSE_SPELLINGS)
 
 
-def type_of(kind: Kind, words: Words, *, is_strict: bool) -> Any:
-    """The type that Arrow's parser should give a column; text if it would accept what isn't a value of the kind."""
+def type_of(kind: Kind, words: Words, *, is_strict: bool, has_plain_ints: bool = False) -> Any:
+    """The type that Arrow's parser should give a column; text if it would accept what isn't a value of the kind.
+
+    Args:
+        has_plain_ints: no field is a whole number that is written in an odd way (`may_have_odd_ints`).
+    """
     import pyarrow as pa
 
     match kind:
         case {"kind": "float"} if "odd" not in kind:
             return pa.float64()
+        case {"kind": "int"} if has_plain_ints:
+            return pa.int64()
         case {"kind": "bool"} if _are_words_of(kind, words, is_strict=is_strict):
             return pa.bool_()
         case {"kind": "datetime", "formats": ["%Y-%m-%d"]}:
@@ -101,6 +109,8 @@ def converted(column: Any, kind: Kind, values: ColumnValues | None = None) -> An
         return _days(column, values)
     if pa.types.is_boolean(column.type) and values is not None and values.is_flagged and not values.is_exact:
         _note_words(column, values)
+    if pa.types.is_int64(column.type):
+        return _whole(column)
     if not pa.types.is_string(column.type):
         return column.to_numpy(zero_copy_only=False)
     return _READERS.get(kind["kind"], _objects)(column, kind, values)
@@ -116,17 +126,16 @@ def _note_words(column: Any, values: ColumnValues) -> None:
 
 def _objects(texts: Any, _kind: Kind | None = None, _values: ColumnValues | None = None) -> Any:
     import numpy as np
-    import pandas as pd
 
     parts = [_objects_of(chunk) for chunk in texts.chunks]
-    return pd.Series(np.concatenate(parts) if len(parts) != 1 else parts[0], dtype=object)
+    return np.concatenate(parts) if len(parts) != 1 else parts[0]
 
 
 def _objects_of(chunk: Any) -> Any:
     """Texts that repeat are created once: that takes less time, and much less memory."""
     import numpy as np
 
-    if not _repeats(chunk):
+    if len(chunk) < _FEW or not _repeats(chunk):
         return chunk.to_numpy(zero_copy_only=False)
     encoded = chunk.dictionary_encode()
     each = np.append(encoded.dictionary.to_numpy(zero_copy_only=False), np.array([None], dtype=object))
@@ -139,7 +148,9 @@ def _repeats(chunk: Any) -> bool:
 
 
 def _slowly(texts: Any, kind: Kind) -> Any:
-    return convert(_objects(texts), kind)
+    import pandas as pd
+
+    return convert(pd.Series(_objects(texts), dtype=object), kind)
 
 
 def _cast(texts: Any, type_: Any) -> Any:
@@ -153,15 +164,12 @@ def _cast(texts: Any, type_: Any) -> Any:
 
 def _ints(texts: Any, kind: Kind, values: ColumnValues | None) -> Any:
     import numpy as np
-    import pandas as pd
     import pyarrow as pa
     import pyarrow.compute as pc
 
     whole = None if _may_be_hexadecimal(texts) else _cast(texts, pa.int64())
     if whole is not None and (values is None or not _may_begin_oddly(texts)):
-        if values is None or not whole.null_count or _are_exact_in_float(whole):
-            return whole.to_numpy(zero_copy_only=False)
-        return pd.Series(whole.to_pylist(), dtype="Int64")
+        return whole.to_numpy(zero_copy_only=False) if values is None else _whole(whole)
     trimmed = pc.ascii_trim(texts, _BLANKS)
     fits = pc.match_substring_regex(trimmed, _INT if values is None else _PLAIN_INT)
     unfit = np.flatnonzero(pc.invert(fits).fill_null(fill_value=False))
@@ -196,6 +204,29 @@ def _with_others(numbers: Any, places: Any, others: list[Any], kind: Kind) -> An
     for place, other in zip(places.tolist(), others, strict=True):
         each[place] = other
     return assembled(kind, each)
+
+
+def _whole(numbers: Any) -> Any:
+    """A column of Arrow's int64 as one of pandas that has each number exactly."""
+    import pandas as pd
+
+    if not numbers.null_count or _are_exact_in_float(numbers):
+        return numbers.to_numpy(zero_copy_only=False)
+    return pd.Series(numbers.to_pylist(), dtype="Int64")
+
+
+def may_have_odd_ints(data: bytes, mark: bytes) -> bool:
+    """Return whether a field of a text may be a whole number with leading zeros, in hexadecimal, or -0."""
+    import numpy as np
+
+    text = np.frombuffer(data, dtype=np.uint8)
+    zeros = np.flatnonzero(text == _ZERO)
+    follows = text.take(zeros + 1, mode="clip")
+    zeros = zeros[
+        ((follows >= _ZERO) & (follows <= _NINE)) | (follows | 0x20 == ord("x")) | (text[zeros - 1] == _MINUS)
+    ]
+    begins = np.where(text[zeros - 1] == _MINUS, zeros - 2, zeros - 1)
+    return bool(np.isin(text.take(begins), [*mark, *b'\n\r" \t']).any() or (begins < 0).any())
 
 
 def _may_begin_oddly(texts: Any) -> bool:

@@ -13,14 +13,17 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from parallelrun_worker.tables.arrow_columns import converted, may_be_inexact, type_of, words_in
+from parallelrun_worker.tables.arrow_columns import converted, may_be_inexact, may_have_odd_ints, type_of, words_in
+from parallelrun_worker.tables.assembling import frame_of
 from parallelrun_worker.tables.records import Grammar, NotPlain
 from parallelrun_worker.tables.schema import Schema
 from parallelrun_worker.tables.values import Values
 
 BLOCK_BYTES = 2 << 20
-_WIDE = 512
-"""Columns from which on blocks are larger: each is a chunk of each column, and each chunk costs some microseconds."""
+WIDE = 512
+"""Columns from which on what is done once for each column costs more than what is done for each byte."""
+_MOST_MISFITS = 8
+"""After so many columns with a value that doesn't fit, each of which takes another parse, all are read as text."""
 _CACHED = 1 << 20
 _OLDEST = 14
 """Major version of pyarrow; those before lack some of what is used here."""
@@ -36,17 +39,16 @@ def read_delimited(
         NotPlain: pyarrow would not read these bytes as the grammar does, or isn't installed.
     """
     import numpy as np
-    import pandas as pd
 
     table = _columns(data, schema, grammar, values)
-    columns = {}
+    columns = []
     for name, kind, column in zip(schema.names, schema.kinds, table.columns, strict=True):
         filled = column.fill_null("") if empty_as_string and kind["kind"] == "string" else column
         read = converted(filled, kind, values.of_column(name, kind) if values is not None else None)
         if isinstance(read, np.ndarray) and not read.flags.writeable:  # Arrow's own memory
             read = read.copy()
-        columns[name] = pd.Series(read, copy=False)
-    return pd.DataFrame(columns, copy=False)
+        columns.append(read)
+    return frame_of(schema.names, columns)
 
 
 def _columns(data: bytes, schema: Schema, grammar: Grammar, values: Values | None) -> Any:
@@ -69,9 +71,12 @@ def _columns(data: bytes, schema: Schema, grammar: Grammar, values: Values | Non
         raise NotPlain
     if b"\r" in data and data.count(b"\r") != data.count(b"\r\n"):
         raise NotPlain
+    is_wide = values is not None and len(schema.names) >= WIDE
+    has_plain_ints = is_wide and not may_have_odd_ints(data, mark)
+    misfits = 0
     while True:
         try:
-            table = _parsed(data, schema, grammar, values)
+            table = _parsed(data, schema, grammar, values, has_plain_ints=has_plain_ints)
             inexact = [at for at, column in enumerate(table.columns) if values is not None and may_be_inexact(column)]
             if not inexact:
                 break
@@ -83,6 +88,9 @@ def _columns(data: bytes, schema: Schema, grammar: Grammar, values: Values | Non
             if int(odd[1]) in schema.odd:
                 raise NotPlain from None
             schema.odd.add(int(odd[1]))
+            misfits += 1
+            if misfits > _MOST_MISFITS:
+                schema.odd.update(range(len(schema.names)))
     if not table.num_rows:  # nothing but empty lines; Arrow's columns may then have no chunk
         raise NotPlain
     if b'"' in data and not _is_sound(data, table, grammar):
@@ -90,15 +98,17 @@ def _columns(data: bytes, schema: Schema, grammar: Grammar, values: Values | Non
     return table
 
 
-def _parsed(data: bytes, schema: Schema, grammar: Grammar, values: Values | None) -> Any:
+def _parsed(data: bytes, schema: Schema, grammar: Grammar, values: Values | None, *, has_plain_ints: bool) -> Any:
     import pyarrow as pa
     from pyarrow import csv
 
     names = [str(number) for number in range(len(schema.names))]
-    block_bytes = BLOCK_BYTES * max(1, len(names) // _WIDE)
+    block_bytes = BLOCK_BYTES * max(1, len(names) // WIDE)  # each is a chunk of each column
     words = words_in(schema.kinds, values)
     types = [
-        pa.string() if at in schema.odd else type_of(kind, words, is_strict=values is not None)
+        pa.string()
+        if at in schema.odd
+        else type_of(kind, words, is_strict=values is not None, has_plain_ints=has_plain_ints)
         for at, kind in enumerate(schema.kinds)
     ]
     return csv.read_csv(
