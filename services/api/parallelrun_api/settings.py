@@ -46,6 +46,22 @@ class ApiSettings(SealsComputes):
     are. They must remove that header from what others send."""
     proxy_user_header: str = Field(default="X-Forwarded-User", pattern=r"^[A-Za-z0-9-]{1,64}$")
     """The header in which they do so."""
+    oidc_issuer: str = ""
+    """URL of an OpenID Connect provider whose tokens (JWT) clients may present, as in their claim `iss`."""
+    oidc_audience: str = ""
+    """The name of this server in the claim `aud` of such tokens."""
+    oidc_keys_url: str = ""
+    """URL of the provider's keys (JWKS); by default, what its `/.well-known/openid-configuration` says."""
+    oidc_name_claim: str = "preferred_username"
+    """The claim with the person's name, the owner of what they make. People must not be able to change it."""
+    oidc_groups_claim: str = "groups"
+    """The claim with the person's groups or roles: a list, or a text with spaces between them."""
+    oidc_admins: str = ""
+    """Groups, separated by ',', that have the scope `admin`."""
+    oidc_submitters: str = ""
+    """Groups, separated by ',', that have the scope `submit`. If neither these nor readers are named, all people do."""
+    oidc_readers: str = ""
+    """Groups, separated by ',', that have the scope `read`."""
     cost_per_slot_hour: float = Field(default=0.0, ge=0, allow_inf_nan=False)
     """Price of an hour of a worker, in any currency, for the use of the cluster by week and person."""
     cost_per_gpu_hour: float = Field(default=0.0, ge=0, allow_inf_nan=False)

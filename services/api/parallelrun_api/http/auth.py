@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, Protocol
 
+from anyio.to_thread import run_sync
+
 from parallelrun_api.http.errors import Forbidden, Misdirected
 from parallelrun_api.http.problems import problem_response
 from parallelrun_api.http.sessions import HEADER
@@ -18,6 +20,8 @@ if TYPE_CHECKING:
     from parallelrun_api.http.sessions import Sessions
 
 OPEN_PATHS: Final = frozenset({"/livez", "/readyz"})
+_DOTS: Final = 2
+"""Between the three parts of a JWT."""
 _SAFE_METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
@@ -85,7 +89,7 @@ class Guard:
                 await self._pages(scope, receive, send)
                 return
             if scope["path"] not in self._open_paths:
-                person = self._person(scope, headers, door)
+                person = await self._by_provider(headers, door) or self._person(scope, headers, door)
                 scope.setdefault("state", {})["token_name"] = person.name
                 CURRENT.set(person)
             else:
@@ -95,6 +99,20 @@ class Guard:
             await answer(error, scope["path"])(scope, receive, send)
             return
         await self._app(scope, receive, send)
+
+    async def _by_provider(self, headers: dict[bytes, bytes], door: Door | None) -> Person | None:
+        """Return the person of a token that an OpenID Connect provider has made; None: there is none.
+
+        Raises:
+            Unauthorized, Unavailable: it is not valid, or nobody can say now.
+        """
+        oidc = self._token.oidc
+        if oidc is None or door is not None:
+            return None
+        text = bearer_in(headers)
+        if text.count(b".") != _DOTS or self._token.name_of(text):
+            return None
+        return await run_sync(oidc.person_of, text)
 
     def _person(self, scope: Scope, headers: dict[bytes, bytes], door: Door | None) -> Person:
         """The person of a request. Raises Unauthorized, Forbidden."""
@@ -131,8 +149,13 @@ class Guard:
             return ""
         if b"authorization" not in headers and b"cookie" in headers:
             return self._sessions.admit(method, headers)
-        scheme, _, token = headers.get(b"authorization", b"").partition(b" ")
-        name = self._token.name_of(token.strip()) if scheme.lower() == b"bearer" else ""
+        name = self._token.name_of(bearer_in(headers))
         if not name:
             raise Unauthorized("A valid token is required: send it as `Authorization: Bearer TOKEN`.")
         return name
+
+
+def bearer_in(headers: dict[bytes, bytes]) -> bytes:
+    """Return the bearer token of a request; empty: it has none."""
+    scheme, _, token = headers.get(b"authorization", b"").partition(b" ")
+    return token.strip() if scheme.lower() == b"bearer" else b""

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from parallelrun_api.http.named_tokens import NamedTokens
 from parallelrun_api.people.issued import IssuedTokens
+from parallelrun_api.people.oidc import Oidc, provider_of
 from parallelrun_api.people.person import ONLY_ONE, Person
 from parallelrun_api.people.proxies import Proxies
 from parallelrun_core.durable_files import write_once
@@ -44,6 +45,8 @@ class Token(NamedTuple):
     """Tokens that this server has made; None: it can't make any."""
     proxies: Proxies | None = None
     """The proxies whose word about people counts."""
+    oidc: Oidc | None = None
+    """The OpenID Connect provider whose tokens count, too."""
     sees_all: bool = True
     """False where people see only what is their own."""
 
@@ -88,7 +91,8 @@ class Token(NamedTuple):
     @property
     def has_people(self) -> bool:
         """Return whether several people may use this server, each with a token of their own."""
-        return self.named is not None or self.proxies is not None or (self.issued is not None and self.issued.has_any)
+        has_others = self.named is not None or self.proxies is not None or self.oidc is not None
+        return has_others or (self.issued is not None and self.issued.has_any)
 
 
 def load_token(settings: ApiSettings) -> Token:
@@ -107,7 +111,10 @@ def load_token(settings: ApiSettings) -> Token:
     key = settings.sealing_key or token.text.encode()
     issued = IssuedTokens(settings.root, key) if key and token.is_needed else None
     proxies = Proxies.parse(settings.trusted_proxies, settings.proxy_user_header) if token.is_needed else None
-    return token._replace(issued=issued, proxies=proxies, sees_all=settings.visibility == "all")
+    sees_all = settings.visibility == "all"
+    provider = provider_of(settings) if token.is_needed else None
+    oidc = Oidc(provider, sees_all) if provider is not None else None
+    return token._replace(issued=issued, proxies=proxies, oidc=oidc, sees_all=sees_all)
 
 
 def _load(settings: ApiSettings) -> Token:

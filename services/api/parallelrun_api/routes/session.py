@@ -10,6 +10,7 @@ from pydantic import Field
 
 from parallelrun_api.http.answers import json_answer
 from parallelrun_api.http.sessions import Sessions
+from parallelrun_api.http.token import Token
 from parallelrun_api.models import Session, SignInCode
 from parallelrun_api.models.answer import Asked
 from parallelrun_api.people.person import SCOPES
@@ -82,7 +83,7 @@ def sign_in(request: Request, sessions: Ours, credentials: SignIn) -> Response:
     else:
         name = sessions.token.name_of(credentials.token.strip().encode()) or "" if sessions.token.is_needed else ""
         if sessions.token.is_needed and not name:
-            raise Unauthorized("This is not a token of this server.")
+            raise Unauthorized(_not_ours(sessions.token, credentials.token))
         sessions.ended(headers)
         session, cookie = sessions.new_cookie(name, headers)
     request.scope["state"]["token_name"] = session.token_name
@@ -132,3 +133,13 @@ def _headers(request: Request) -> dict[bytes, bytes]:
 
 def _time(seconds: int) -> str:
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _not_ours(token: Token, presented: str) -> str:
+    """Return why no browser can be signed in with this text."""
+    if token.oidc is not None and presented.count(".") == 2:  # of a JWT
+        return (
+            "A token of an OpenID Connect provider, which is valid for minutes, signs no browser in: use the page "
+            "behind a proxy that people sign in at (docs/people.md)."
+        )
+    return "This is not a token of this server."
