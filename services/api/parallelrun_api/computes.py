@@ -52,6 +52,11 @@ class ComputeService:
         """Return how all of them stand of which a provisioner has said so. Raises RedisError."""
         return self._provisioning.statuses()
 
+    def kinds(self) -> list[str]:
+        """The kinds of nodes that the provisioner starts, the first one for documents that name none; none if there is
+        no provisioner."""
+        return list(self._provisioning.kinds())
+
     def put(self, name: str, document: object) -> tuple[Compute, bool]:
         """Define a compute, or define it anew, durably; returns it, and whether it is new.
 

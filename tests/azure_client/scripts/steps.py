@@ -21,7 +21,7 @@ def printed(name):
     return lines.getvalue()
 
 
-job = load_job("steps.yml", params_override=[{"tags": {"of": "steps"}}])
+job = load_job("steps.yml", params_override=[{"tags": {"of": ml_client.workspace_name}}])
 job = ml_client.jobs.create_or_update(job)
 running = printed(job.name)
 pipeline = ml_client.jobs.get(job.name)
@@ -63,7 +63,7 @@ assert only.display_name == ml_client.jobs.get(only.name).display_name == "score
 assert ml_client.jobs.get(one.name).display_name == "Only one"
 
 # Filters.
-assert [each.name for each in ml_client.jobs.list(tag="of=steps")][:1] == [job.name]
+assert [each.name for each in ml_client.jobs.list(tag=f"of={ml_client.workspace_name}")] == [job.name]
 assert list(ml_client.jobs.list(tag="of=nothing")) == []
 assert len(list(ml_client.jobs.list(parent_job_name=job.name, max_results=1))) in (1, 2)  # early releases don't say it
 ml_client.jobs.archive(one.name)

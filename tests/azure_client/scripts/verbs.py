@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from azure.ai.ml import Input, MLClient, command, load_component, load_job
-from azure.ai.ml.entities import Model
+from azure.ai.ml.entities import AccountKeyConfiguration, AzureBlobDatastore, Model
 from azure.core.exceptions import HttpResponseError
 from azure.identity import DefaultAzureCredential
 
@@ -51,3 +51,30 @@ second = ml_client.jobs.create_or_update(second)
 ml_client.jobs.stream(second.name)
 ml_client.jobs.download(second.name, output_name="copied", download_path="out-both")
 assert Path("out-both/named-outputs/copied/both.txt").read_text() == "1\n1\n"
+
+# Components with code: made again with the same content, archived, restored and downloaded.
+name = f"score_{ml_client.workspace_name.replace('-', '_')}"
+for _ in range(2):
+    scoring = load_component("score_component.yml", params_override=[{"name": name}])
+    assert ml_client.components.create_or_update(scoring).version == scoring.version
+ml_client.components.archive(scoring.name, version=scoring.version)
+assert scoring.version not in [each.version for each in ml_client.components.list(name=scoring.name)]
+ml_client.components.restore(scoring.name, version=scoring.version)
+if hasattr(ml_client.components, "download"):
+    ml_client.components.download(scoring.name, version=scoring.version, download_path="out-component")
+    assert list(Path("out-component").rglob("score.py"))
+
+# Datastores, without a secret.
+blobs = AzureBlobDatastore(name="verbs", account_name="account", container_name="container", description="theirs")
+assert ml_client.datastores.create_or_update(blobs).container_name == "container"
+assert "verbs" in [each.name for each in ml_client.datastores.list()]
+ml_client.datastores.delete("verbs")
+assert "verbs" not in [each.name for each in ml_client.datastores.list()]
+blobs.credentials = AccountKeyConfiguration(account_key="c2VjcmV0")
+try:
+    ml_client.datastores.create_or_update(blobs)
+except HttpResponseError as error:
+    assert "PARALLELRUN_SECRETS_DIR" in str(error), str(error)
+    assert "c2VjcmV0" not in str(error), str(error)
+else:
+    raise AssertionError("a datastore with a key")

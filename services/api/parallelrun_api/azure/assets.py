@@ -13,9 +13,9 @@ from starlette.convertors import StringConvertor, register_url_convertor
 
 from parallelrun_api.azure.answers import FaceRoute, answer
 from parallelrun_api.azure.asset_store import ANONYMOUS, DEFAULT, KINDS, LATEST
-from parallelrun_api.azure.blobs.names import container_of
+from parallelrun_api.azure.blobs.names import OF_CODE, OF_VERSIONS, UPLOADS, container_of
 from parallelrun_api.azure.bodies import read_body
-from parallelrun_api.azure.catalog import FaceAssets
+from parallelrun_api.azure.catalog import HASH, FaceAssets
 from parallelrun_api.azure.face import WORKSPACE, Face, FaceOf, scope_of
 from parallelrun_api.azure.ids import without_prefix
 from parallelrun_api.azure.workspace import blob_url, signature_of
@@ -44,7 +44,6 @@ _ALWAYS: Final[dict[str, Any]] = {"isAnonymous": False, "isArchived": False, "ta
 _OF_MODELS: Final[dict[str, Any]] = {"flavors": {}}
 """What the client expects of each version."""
 _NUMBER: Final = re.compile("[0-9]{1,9}")
-_HASH: Final = "hash_sha256"
 _ASSET: Final = "/{kind:kind}/{name:asset}"
 _VERSION: Final = _ASSET + "/versions/{version}"
 
@@ -58,10 +57,13 @@ async def list_versions(kind: str, name: str, request: Request, face: FaceOf) ->
     if most and not _NUMBER.fullmatch(most):
         raise InvalidInput.at("/query/$top", "it is a number of at most nine digits")
     scope = scope_of(request)
+    if kind == "codes" and wanted_hash:
+        same = await run_sync(FaceAssets(face).code_with, wanted_hash)
+        return answer({"value": [await run_sync(_shown, face, scope, kind, *same)] if same else []})
     read = partial(_versions, face, scope, kind, name)
     items = await face.context.job_lists.run(("azure", "versions", scope, kind, name), read)
     if wanted_hash:
-        items = [item for item in items if item["properties"].get("properties", {}).get(_HASH) == wanted_hash]
+        items = [item for item in items if item["properties"].get("properties", {}).get(HASH) == wanted_hash]
     archived = {"ActiveOnly": (False,), "ArchivedOnly": (True,)}.get(view, (False, True))
     items = [item for item in items if bool(item["properties"].get("isArchived")) in archived]
     return answer({"value": items[: int(most)] if most else items})
@@ -70,7 +72,10 @@ async def list_versions(kind: str, name: str, request: Request, face: FaceOf) ->
 @router.get(_VERSION)
 async def get_version(kind: str, name: str, version: str, request: Request, face: FaceOf) -> Response:
     """Return one version."""
-    return answer(await run_sync(_shown, face, scope_of(request), kind, name, version))
+    shown = await run_sync(_shown, face, scope_of(request), kind, name, version)
+    if kind == "codes":
+        shown["properties"]["codeUri"] = _where_code_is(request, kind, name, shown["name"])
+    return answer(shown)
 
 
 @router.put(_VERSION, name="put_asset")
@@ -134,6 +139,12 @@ async def list_names(kind: str, request: Request, face: FaceOf) -> Response:
         return [_container(face, scope, kind, name) for name in names]
 
     return answer({"value": await face.context.job_lists.run(("azure", "names", scope, kind), listed)})
+
+
+def _where_code_is(request: Request, kind: str, name: str, version: str) -> str:
+    """The URL of code, in the form from which clients download it: with the host of a store of Azure's behind `#`."""
+    digest = container_of(kind, name, version).removeprefix(OF_VERSIONS)
+    return f"{blob_url(request, '').rstrip('/')}#.blob.core.windows.net/{UPLOADS}/{OF_CODE}{digest}"
 
 
 def _container(face: Face, scope: str, kind: str, name: str) -> dict[str, Any]:

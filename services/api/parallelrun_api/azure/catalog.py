@@ -6,6 +6,7 @@ site know it. Its code and what it names without a name of its own belong to thi
 
 from __future__ import annotations
 
+import hashlib
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
@@ -14,7 +15,9 @@ from typing import TYPE_CHECKING, Any, Final
 from parallelrun_api.azure.blobs.names import container_of
 from parallelrun_api.azure.documents import component_document
 from parallelrun_api.azure.ids import version_of
+from parallelrun_api.azure.payload_store import Sent
 from parallelrun_api.azure.resolving import FaceNames
+from parallelrun_api.people.person import CURRENT
 from parallelrun_core.assets.contents import keep_code, keep_context
 from parallelrun_core.azure.scope import Budget
 from parallelrun_core.errors import InvalidInput, NotFound
@@ -31,6 +34,8 @@ SHARED: Final = {"data": "data", "models": "model", "environments": "environment
 _OF_FILES: Final = frozenset({"codes", "data", "models"})
 _MOST: Final = 1000
 _DEEPEST: Final = 12
+HASH: Final = "hash_sha256"
+"""The property of code with the digest that its client has computed."""
 _CURATED: Final[dict[str, Any]] = {"created": 0.0, "properties": {"image": "curated"}}
 
 
@@ -41,6 +46,7 @@ class FaceAssets:
         self._face = face
         self._assets = face.context.assets
         self._names = FaceNames(face)
+        self._hashes = Sent(face.context.settings.root, "code-hashes")
 
     def put(self, kind: str, name: str, version: str, properties: dict[str, Any]) -> None:
         """Store a version, durably.
@@ -50,6 +56,8 @@ class FaceAssets:
             Conflict: the version has another content.
         """
         is_shared = kind in SHARED and not properties.get("isAnonymous")
+        if kind == "components":
+            properties = self._as_stored(name, version, properties)
         if kind == "codes":
             self._check_code(self._names.content(kind, properties)["path"])
         if is_shared:
@@ -57,8 +65,26 @@ class FaceAssets:
         self._face.shelf.put(kind, name, version, properties)
         if kind in _OF_FILES:
             self._face.blobs.close(container_of(kind, name, version))
+        if kind == "codes" and isinstance(digest := (properties.get("properties") or {}).get(HASH), str):
+            self._hashes.put(_hash_key(digest), {"name": name, "version": version})
         if is_shared and isinstance(properties.get("isArchived"), bool):
             self._assets.set_archived(SHARED[kind], name, version, is_archived=properties["isArchived"])
+
+    def code_with(self, digest: str) -> tuple[str, str] | None:
+        """The name and the version of code that the person of the request has sent with this hash, so that it need not
+        be sent again. Nobody checks hashes, so those of other persons don't count.
+        """
+        same = self._hashes.get(_hash_key(digest))
+        return (same["name"], same["version"]) if same else None
+
+    def _as_stored(self, name: str, version: str, properties: dict[str, Any]) -> dict[str, Any]:
+        """A component as it is stored, if a client sends back what it got: with its name and its version in it."""
+        with suppress(NotFound):
+            spec = self.get("components", name, version)["properties"].get("componentSpec") or {}
+            named = {"name": name, "version": version}
+            if {**(properties.get("componentSpec") or {}), **named} == {**spec, **named}:
+                return {**properties, "componentSpec": spec}
+        return properties
 
     def get(self, kind: str, name: str, version: str) -> dict[str, Any]:
         """Return one version: `version`, `created` in seconds since the epoch, and `properties`.
@@ -162,6 +188,10 @@ class FaceAssets:
                 for name, step in copy["jobs"].items()
             }
         return copy
+
+
+def _hash_key(digest: str) -> str:
+    return hashlib.sha256(f"{CURRENT.get().name}/{digest}".encode()).hexdigest()
 
 
 def _is_curated(kind: str, name: str) -> bool:

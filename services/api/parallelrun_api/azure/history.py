@@ -68,7 +68,9 @@ async def list_children(name: str, request: Request, face: FaceOf) -> Response:
         runs = []
         for child, label in islice(children_of(face, job, name), limit):
             run = _run(face, request, child, child.id, pipeline=job)
-            runs.append({**run, "parentRunId": name, "rootRunId": name, "displayName": label or run["displayName"]})
+            of_this = {"azureml.pipelinerunid": name} if "azureml.pipelinerunid" in run["properties"] else {}
+            more = {"displayName": label or run["displayName"], "properties": {**run["properties"], **of_this}}
+            runs.append({**run, "parentRunId": name, "rootRunId": name, **more})
         return {"value": runs, "continuationToken": None, "nextLink": None}
 
     key = ("azure", "children", request.headers.get("host"), request.state.token_name, name, limit)

@@ -1,9 +1,9 @@
-"""The workspace with what it has: its addresses, datastores and computes."""
+"""The workspace with its addresses and datastores."""
 
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from anyio.to_thread import run_sync
 from fastapi import APIRouter, Request, Response
@@ -14,7 +14,7 @@ from parallelrun_api.azure.auth import BLOBS, PREFIX
 from parallelrun_api.azure.blobs.names import ARTIFACTS, UPLOADS
 from parallelrun_api.azure.bodies import read_body
 from parallelrun_api.azure.face import WORKSPACE, Face, FaceOf, own_url, scope_of
-from parallelrun_core.errors import NotFound
+from parallelrun_core.errors import Conflict, InvalidInput, NotFound
 
 if TYPE_CHECKING:
     from parallelrun_core.datastores.definition import Datastore
@@ -31,7 +31,7 @@ _KINDS: Final = {
 _NOBODY: Final = "00000000-0000-0000-0000-000000000000"
 _SUFFIX: Final = "core.windows.net"
 _PROVIDER: Final = "/providers/Microsoft.MachineLearningServices"
-_PROVIDED: Final = f"{PREFIX}/subscriptions/{{subscription}}{_PROVIDER}"
+PROVIDED: Final = f"{PREFIX}/subscriptions/{{subscription}}{_PROVIDER}"
 
 
 @router.get(WORKSPACE)
@@ -50,7 +50,7 @@ async def workspace(workspace: str, request: Request) -> Response:
     return answer(_workspace(workspace, scope, properties))
 
 
-@router.get(_PROVIDED + "/workspaces")
+@router.get(PROVIDED + "/workspaces")
 @router.get(f"{PREFIX}/subscriptions/{{subscription}}/resourceGroups/{{group}}{_PROVIDER}/workspaces")
 async def list_workspaces(request: Request) -> Response:
     """The one workspace, by a name that does for all."""
@@ -100,6 +100,60 @@ async def get_datastore(name: str, request: Request, face: FaceOf) -> Response:
     return answer(await run_sync(_datastore, face, request, name))
 
 
+@router.put(WORKSPACE + "/datastores/{name}", name="put_datastore")
+async def put_datastore(name: str, request: Request, face: FaceOf) -> Response:
+    """Define a datastore, or define it anew. One with a key or a token in it is refused: nodes have credentials."""
+    if name in BUILT_IN:
+        raise Conflict(f"The datastore {name!r} is this server's own, and stays as it is.")
+    document = await read_body(request)
+    properties = document.get("properties") if isinstance(document, dict) else None
+    if not isinstance(properties, dict):
+        raise InvalidInput.at("/properties", "a datastore has properties")
+    _, is_new = await run_sync(face.context.datastores.put, name, _definition(properties))
+    return answer(await run_sync(_datastore, face, request, name), 201 if is_new else 200)
+
+
+@router.delete(WORKSPACE + "/datastores/{name}", name="delete_datastore")
+async def delete_datastore(name: str, face: FaceOf) -> Response:
+    """Forget a datastore; what is in the store stays."""
+    if name in BUILT_IN:
+        raise Conflict(f"The datastore {name!r} is this server's own, and stays.")
+    await run_sync(face.context.datastores.remove, name)
+    return Response(status_code=200)
+
+
+def _definition(properties: dict[str, Any]) -> dict[str, Any]:
+    """The document of a datastore that a client has sent.
+
+    Raises:
+        NotSupported: it is of a type that can't be had here.
+    """
+    sent_type = str(properties.get("datastoreType", ""))
+    kind = next((ours for ours, (theirs, _) in _KINDS.items() if theirs == sent_type), "")
+    if not kind:
+        raise NotSupported(
+            f"ParallelRun has no datastores of type {sent_type[:60]!r}: {', '.join(_KINDS)} (docs/storage.md)."
+        )
+    container = _KINDS[kind][1]
+    fields = {
+        "type": kind,
+        "account_name": properties.get("accountName"),
+        _in_snake_case(container): properties.get(container),
+        "endpoint": properties.get("endpoint"),
+        "protocol": properties.get("protocol"),
+        "description": properties.get("description"),
+        "tags": properties.get("tags"),
+    }
+    credentials = properties.get("credentials")
+    if isinstance(credentials, dict) and credentials.get("credentialsType") not in (None, "None"):
+        fields["credentials"] = {"account_key": ""}  # what is in it is repeated to nobody
+    return {key: value for key, value in fields.items() if value is not None}
+
+
+def _in_snake_case(name: str) -> str:
+    return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name)
+
+
 @router.post(WORKSPACE + "/datastores/{name}/listSecrets", name="hand_out_signature")
 async def list_secrets(name: str, request: Request, face: FaceOf) -> Response:
     """Return what its container can be used with, for some hours: a signature."""
@@ -145,143 +199,6 @@ def _datastore(face: Face, request: Request, name: str) -> dict[str, Any]:
         "name": name,
         "type": "Microsoft.MachineLearningServices/workspaces/datastores",
         "properties": {"description": None, "tags": {}, "properties": {}, **properties},
-    }
-
-
-# Computes
-
-
-@router.get(WORKSPACE + "/computes")
-async def list_computes(request: Request, face: FaceOf) -> Response:
-    """Return the computes that are defined; while there are none, the nodes as one compute: a client that names another
-    one gets the same."""
-    return answer({"value": await run_sync(_computes, face, request)})
-
-
-@router.get(WORKSPACE + "/computes/{name}")
-async def get_compute(name: str, request: Request, face: FaceOf) -> Response:
-    """Return one of them; while there are none, the nodes, by whatever name."""
-    return answer(await run_sync(_compute, face, request, name))
-
-
-@router.put(WORKSPACE + "/computes/{name}")
-async def put_compute(name: str, request: Request, face: FaceOf) -> Response:
-    """Define a compute that is missing among those that there are. As long as there are none, and of one that there is,
-    nothing changes: notebooks create a cluster before they use it."""
-    document = await read_body(request)
-    await run_sync(_define_missing, face, request, name, document)
-    return answer(await run_sync(_compute, face, request, name))
-
-
-@router.delete(WORKSPACE + "/computes/{name}", name="delete_compute")
-async def delete_compute(name: str, request: Request, face: FaceOf) -> Response:
-    """Forget a compute."""
-    face.context.operators.check(request.state.token_name)
-    await run_sync(face.context.computes.remove, name)
-    return Response(status_code=200)
-
-
-@router.post(WORKSPACE + "/computes/{name}/listNodes", name="list_compute_nodes")
-async def list_compute_nodes(name: str, request: Request, face: FaceOf) -> Response:
-    """The nodes of a compute that are there."""
-    await run_sync(_compute, face, request, name)
-    is_defined = bool(await run_sync(face.context.computes.all))
-    alive = [node for node, is_alive in await run_sync(face.context.nodes.all) if is_alive]
-    of_it = [node for node in alive if not is_defined or node.compute == name]
-    nodes = [{"nodeId": node.node, "nodeState": "running" if node.busy else "idle"} for node in of_it]
-    return answer({"nodes": nodes})
-
-
-@router.get(_PROVIDED + "/locations/{location}/{kind}", name="list_of_location")
-async def list_of_location(kind: str) -> Response:
-    """Nothing: machines have no quota here, and computes no sizes of Azure's."""
-    if kind not in ("usages", "vmSizes"):
-        raise NotSupported(f"ParallelRun has no {kind[:60]!r}; docs/azure-client.md says what it has.")
-    return answer({"value": []})
-
-
-def _define_missing(face: Face, request: Request, name: str, document: object) -> None:
-    """Define a compute of the default kind with the numbers of nodes that the client has sent, if that is missing."""
-    computes = face.context.computes
-    names = [compute.name for compute in computes.all()]
-    if not names or name in names:
-        return
-    face.context.operators.check(request.state.token_name)
-    outer = document.get("properties") if isinstance(document, dict) else None
-    inner = outer.get("properties") if isinstance(outer, dict) else None
-    scale = (inner or {}).get("scaleSettings") if isinstance(inner, dict) else None
-    counts = scale if isinstance(scale, dict) else {}
-    counts_of_nodes = {"min_instances": counts.get("minNodeCount"), "max_instances": counts.get("maxNodeCount")}
-    computes.put(
-        name, {"type": "amlcompute", **{key: count for key, count in counts_of_nodes.items() if count is not None}}
-    )
-
-
-def _computes(face: Face, request: Request) -> list[dict[str, Any]]:
-    names = [compute.name for compute in face.context.computes.all()]
-    return [_compute(face, request, name) for name in names or ["local"]]
-
-
-def _compute(face: Face, request: Request, name: str) -> dict[str, Any]:
-    if face.context.computes.all():
-        return _defined_compute(face, request, name)
-    alive = sum(is_alive for _, is_alive in face.context.nodes.all())
-    description = "the nodes of this cluster, which are started and stopped by themselves"
-    return _as_azure_has_it(request, name, _Scale(least=alive, most=alive, there=alive, wanted=alive), description)
-
-
-def _defined_compute(face: Face, request: Request, name: str) -> dict[str, Any]:
-    """A compute of the catalog. Raises NotFound."""
-    compute, status = face.context.computes.get(name), face.context.computes.status(name)
-    scale = _Scale(
-        least=compute.min_instances,
-        most=compute.max_instances,
-        there=status.ready if status else 0,
-        wanted=status.wanted if status else 0,
-        idle_s=compute.idle_time_before_scale_down,
-        size=compute.size or "LOCAL",
-        priority="LowPriority" if compute.tier == "low_priority" else "Dedicated",
-    )
-    return _as_azure_has_it(request, name, scale, compute.description)
-
-
-class _Scale(NamedTuple):
-    """The scale of a compute."""
-
-    least: int
-    most: int
-    there: int
-    wanted: int
-    idle_s: float = 120
-    size: str = "LOCAL"
-    priority: str = "Dedicated"
-
-
-def _as_azure_has_it(request: Request, name: str, scale: _Scale, description: str) -> dict[str, Any]:
-    return {
-        "id": f"{scope_of(request)}/computes/{name}",
-        "name": name,
-        "type": "Microsoft.MachineLearningServices/workspaces/computes",
-        "location": "local",
-        "tags": {},
-        "properties": {
-            "computeType": "AmlCompute",
-            "computeLocation": "local",
-            "description": description,
-            "provisioningState": "Succeeded",
-            "properties": {
-                "vmSize": scale.size,
-                "vmPriority": scale.priority,
-                "scaleSettings": {
-                    "minNodeCount": scale.least,
-                    "maxNodeCount": scale.most,
-                    "nodeIdleTimeBeforeScaleDown": f"PT{scale.idle_s:.0f}S",
-                },
-                "allocationState": "Steady" if scale.there == scale.wanted else "Resizing",
-                "currentNodeCount": scale.there,
-                "targetNodeCount": scale.wanted,
-            },
-        },
     }
 
 

@@ -13,11 +13,14 @@ from parallelrun_api.azure.blobs.artifacts import Artifacts, artifacts_of
 from parallelrun_api.azure.blobs.names import (
     ARTIFACTS,
     EXECUTION_LOG,
+    OF_CODE,
     OF_LOGS,
     OF_OUTPUTS,
+    OF_VERSIONS,
     STDERR_LOG,
     STDOUT_LOG,
     UPLOADS,
+    checked_container,
 )
 from parallelrun_api.azure.outputs import served_output
 from parallelrun_api.views.files import ServedFolder
@@ -120,6 +123,11 @@ def _of_job(face: Face, container: str, blob: str) -> BlobPlace | None:
         if not slash:
             raise NotFound(f"There is no blob {blob[:200]!r}.")
         return BlobPlace(served_output(face, face.names.job_id(name), name, output), f"{OF_OUTPUTS}{name}/{output}/")
+    if container == UPLOADS and blob.startswith(OF_CODE):
+        name = blob.partition("/")[0]
+        beneath = checked_container(OF_VERSIONS + name.removeprefix(OF_CODE))
+        folder = ServedFolder(anchor=face.blobs.folder, beneath=beneath, names=face.context.folder_names)
+        return BlobPlace(folder, f"{name}/")
     if container != ARTIFACTS:
         return None
     name = blob.removeprefix(OF_LOGS).partition("/")[0]

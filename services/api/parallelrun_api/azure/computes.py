@@ -1,0 +1,174 @@
+"""Computes: shown, defined and deleted; their nodes."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from anyio.to_thread import run_sync
+from fastapi import APIRouter, Request, Response
+
+from parallelrun_api.azure.answers import FaceRoute, NotSupported, answer
+from parallelrun_api.azure.bodies import read_body
+from parallelrun_api.azure.documents import seconds_of
+from parallelrun_api.azure.face import WORKSPACE, Face, FaceOf, scope_of
+from parallelrun_api.azure.workspace import PROVIDED
+
+router = APIRouter(include_in_schema=False, route_class=FaceRoute)
+
+
+@router.get(WORKSPACE + "/computes")
+async def list_computes(request: Request, face: FaceOf) -> Response:
+    """Return the computes that are defined; while there are none, the nodes as one compute: a client that names another
+    one gets the same."""
+    return answer({"value": await run_sync(_computes, face, request)})
+
+
+@router.get(WORKSPACE + "/computes/{name}")
+async def get_compute(name: str, request: Request, face: FaceOf) -> Response:
+    """Return one of them; while there are none, the nodes, by whatever name."""
+    return answer(await run_sync(_compute, face, request, name))
+
+
+@router.put(WORKSPACE + "/computes/{name}")
+async def put_compute(name: str, request: Request, face: FaceOf) -> Response:
+    """Define a compute, or define it anew with what a client says of it."""
+    document = await read_body(request)
+    await run_sync(_define, face, request, name, document)
+    return answer(await run_sync(_compute, face, request, name))
+
+
+@router.delete(WORKSPACE + "/computes/{name}", name="delete_compute")
+async def delete_compute(name: str, request: Request, face: FaceOf) -> Response:
+    """Forget a compute."""
+    face.context.operators.check(request.state.token_name)
+    await run_sync(face.context.computes.remove, name)
+    return Response(status_code=200)
+
+
+@router.post(WORKSPACE + "/computes/{name}/listNodes", name="list_compute_nodes")
+async def list_compute_nodes(name: str, request: Request, face: FaceOf) -> Response:
+    """The nodes of a compute that are there."""
+    await run_sync(_compute, face, request, name)
+    is_defined = bool(await run_sync(face.context.computes.all))
+    alive = [node for node, is_alive in await run_sync(face.context.nodes.all) if is_alive]
+    of_it = [node for node in alive if not is_defined or node.compute == name]
+    return answer({"nodes": [_node(node.node, is_busy=bool(node.busy)) for node in of_it]})
+
+
+def _node(name: str, *, is_busy: bool) -> dict[str, Any]:
+    state = "running" if is_busy else "idle"
+    # Later releases read the names that earlier ones have in Python.
+    return {"nodeId": name, "node_id": name, "nodeState": state, "node_state": state}
+
+
+@router.get(PROVIDED + "/locations/{location}/{kind}", name="list_of_location")
+async def list_of_location(kind: str) -> Response:
+    """Nothing: machines have no quota here, and computes no sizes of Azure's."""
+    if kind not in ("usages", "vmSizes"):
+        raise NotSupported(f"ParallelRun has no {kind[:60]!r}; docs/azure-client.md says what it has.")
+    return answer({"value": []})
+
+
+def _define(face: Face, request: Request, name: str, document: object) -> None:
+    """Define a compute with what the client has sent, if that changes anything: of type `local` if the provisioner
+    starts such nodes, else of the kind that it starts first. Where there is none, and no compute is defined, its name
+    stands for the nodes that there are.
+    """
+    computes = face.context.computes
+    defined = {compute.name: compute for compute in computes.all()}
+    kinds = computes.kinds()
+    if not defined and not kinds:
+        return
+    fields, compute = _fields(document), defined.get(name)
+    if compute is not None and all(getattr(compute, key) == value for key, value in fields.items()):
+        return
+    face.context.operators.check(request.state.token_name)
+    earlier = compute.model_dump(mode="json", exclude_defaults=True) if compute is not None else {}
+    computes.put(name, {"type": "local" if "local" in kinds else "amlcompute", **earlier, **fields})
+
+
+def _fields(document: object) -> dict[str, Any]:
+    """The fields of a definition that a client has sent."""
+    outer = document.get("properties") if isinstance(document, dict) else None
+    inner = outer.get("properties") if isinstance(outer, dict) else None
+    sent: dict[str, Any] = inner if isinstance(inner, dict) else {}
+    raw_scale = sent.get("scaleSettings")
+    scale: dict[str, Any] = raw_scale if isinstance(raw_scale, dict) else {}
+    idle, priority = scale.get("nodeIdleTimeBeforeScaleDown"), sent.get("vmPriority")
+    fields = {
+        "description": outer.get("description") if isinstance(outer, dict) else None,
+        "size": sent.get("vmSize"),
+        "tier": {"dedicated": "dedicated", "lowpriority": "low_priority"}.get(str(priority).lower()),
+        "min_instances": scale.get("minNodeCount"),
+        "max_instances": scale.get("maxNodeCount"),
+        "idle_time_before_scale_down": seconds_of(idle) if idle else None,
+    }
+    return {key: value for key, value in fields.items() if value is not None}
+
+
+def _computes(face: Face, request: Request) -> list[dict[str, Any]]:
+    names = [compute.name for compute in face.context.computes.all()]
+    return [_compute(face, request, name) for name in names or ["local"]]
+
+
+def _compute(face: Face, request: Request, name: str) -> dict[str, Any]:
+    if face.context.computes.all():
+        return _defined_compute(face, request, name)
+    alive = sum(is_alive for _, is_alive in face.context.nodes.all())
+    description = "the nodes of this cluster, which are started and stopped by themselves"
+    return _as_azure_has_it(request, name, _Scale(least=alive, most=alive, there=alive, wanted=alive), description)
+
+
+def _defined_compute(face: Face, request: Request, name: str) -> dict[str, Any]:
+    """A compute of the catalog. Raises NotFound."""
+    compute, status = face.context.computes.get(name), face.context.computes.status(name)
+    scale = _Scale(
+        least=compute.min_instances,
+        most=compute.max_instances,
+        there=status.ready if status else 0,
+        wanted=status.wanted if status else 0,
+        idle_s=compute.idle_time_before_scale_down,
+        size=compute.size or "LOCAL",
+        priority="LowPriority" if compute.tier == "low_priority" else "Dedicated",
+    )
+    return _as_azure_has_it(request, name, scale, compute.description)
+
+
+class _Scale(NamedTuple):
+    """The scale of a compute."""
+
+    least: int
+    most: int
+    there: int
+    wanted: int
+    idle_s: float = 120
+    size: str = "LOCAL"
+    priority: str = "Dedicated"
+
+
+def _as_azure_has_it(request: Request, name: str, scale: _Scale, description: str) -> dict[str, Any]:
+    return {
+        "id": f"{scope_of(request)}/computes/{name}",
+        "name": name,
+        "type": "Microsoft.MachineLearningServices/workspaces/computes",
+        "location": "local",
+        "tags": {},
+        "properties": {
+            "computeType": "AmlCompute",
+            "computeLocation": "local",
+            "description": description,
+            "provisioningState": "Succeeded",
+            "properties": {
+                "vmSize": scale.size,
+                "vmPriority": scale.priority,
+                "scaleSettings": {
+                    "minNodeCount": scale.least,
+                    "maxNodeCount": scale.most,
+                    "nodeIdleTimeBeforeScaleDown": f"PT{scale.idle_s:.0f}S",
+                },
+                "allocationState": "Steady" if scale.there == scale.wanted else "Resizing",
+                "currentNodeCount": scale.there,
+                "targetNodeCount": scale.wanted,
+            },
+        },
+    }
