@@ -24,3 +24,8 @@ def test_isolation_that_counts_rows_of_a_worker_that_has_died_is_found() -> None
 def test_isolation_that_takes_every_half_for_good_is_found() -> None:
     with replaced("tests.unit.worker.test_apart:Script.call", always([1])), expect_failure():
         apart.test_apart_needs_about_two_calls_for_each_halving_of_one_guilty_item()
+
+
+def test_isolation_that_calls_run_with_items_that_are_not_there_is_found() -> None:
+    with replaced("parallelrun_worker.apart:Part.has", always(False)), expect_failure():
+        apart.test_apart_calls_no_part_with_an_item_that_is_known_to_fail()

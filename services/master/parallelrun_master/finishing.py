@@ -139,7 +139,8 @@ class Finishing:
             skipped=sum(warning.times for warning in about_data if warning.kind == SKIPPED),
             metrics=last_values(job.folder.logs),
         )
-        ledger.failed_items.write(job.folder.path, job.folder.logs, ledger.progress.items_lost)
+        count = ledger.progress.items_lost - ledger.progress.items_estimated
+        ledger.failed_items.write(job.folder.path, job.folder.logs, count)
         job.reports.conclude(result, ledger.errors)
         for notes in destinations_of(job.folder, job.record, job.queue.generation, self._settings.tracing()):
             enqueue(notes, job.job_id, job.queue.generation)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import os
 import threading
 import zlib
@@ -252,6 +253,27 @@ def test_an_object_that_is_replaced_during_the_job_fails_its_mini_batch_alone(
         assert failures["017"].startswith("INPUT_CHANGED")
         assert here.bucket.url("in/017") in failures["017"]
         assert here.rows(result) == [row for row in here.wanted() if not row.startswith("017 ")]
+
+
+def test_items_that_can_not_be_brought_are_lost_alone(tmp_path: Path, given: Make, proxy: StoreProxy) -> None:
+    cluster = cluster_of(tmp_path, slots=1)
+    here = given(cluster)
+    with cluster:
+        proxy.set("blackhole")  # for the agent: the master lists all the same
+        job = here.submit(20, run_max_try=2, mini_batch_size=5, on_failure="isolate")
+        cluster.until(lambda: len(list(read_manifest(cluster.folder(job).path))) == 4, "all is listed")
+        for name in ("004", "015", "017"):
+            here.bucket.put(f"in/{name}", b"another one")
+        proxy.set("pass")
+        here.gate.touch()
+
+        result = cluster.result(job)
+
+        assert here.rows(result) == [row for row in here.wanted() if row[:3] not in ("004", "015", "017")]
+        assert (result.progress.done, result.progress.items_lost, result.progress.items_short) == (4, 3, 0)
+        with (cluster.folder(job).logs / "failed_items.csv").open(newline="") as file:
+            listed = [(row["Item"][-3:], row["Error Category"]) for row in csv.DictReader(file)]
+        assert listed == [("004", "INPUT_CHANGED"), ("015", "INPUT_CHANGED"), ("017", "INPUT_CHANGED")]
 
 
 def test_a_mini_batch_that_is_too_large_for_the_cache_says_so(tmp_path: Path, given: Make) -> None:

@@ -10,6 +10,7 @@ from parallelrun_agent.policy.job_machine import JobMachine
 from parallelrun_agent.policy.outcomes import WorkerAnswer
 from parallelrun_core.folder.decisions import Decided
 from parallelrun_core.wire.leasing import Delivery, Turn
+from parallelrun_core.wire.message import encode_files
 from parallelrun_core.wire.outcome import Failure
 from parallelrun_core.wire.states import JobState
 from tests.unit.agent.factories import machine
@@ -186,3 +187,43 @@ def test_isolation_of_a_few_waits_for_nobody() -> None:
     node.observed(JobState.PROCESSING, 0)
     node.caught_up(worker, 1.0)
     assert worker.in_flight.assignments[0].isolation is not None
+
+
+GONE = Failure("INPUT_UNREADABLE", "s3://bucket/in/2 can't be read: NoSuchKey")
+
+
+def staged_without(missing: dict[int, Failure], on_failure: str = "isolate") -> JobMachine:
+    """Have a mini-batch of four objects, of which some can't be brought to the node, after its last try."""
+    node = machine(stages=True, on_failure=on_failure)
+    node.worker_ready(node.worker_started("p0", "s.p0", 0.0))
+    node.observed(JobState.PROCESSING, 1)
+    turn = node.next_turn(1.0)
+    assert turn is not None
+    lease = Delivery(0, "s/0", 1, 0, encode_files([(b"s3://bucket/in", [b"0", b"1", b"2", b"3"])], 4))
+    node.answered_turn(turn, Turn(JobState.PROCESSING, deliveries=(lease,)), sent_at=1.0, now=1.0)
+    node.commands.clear()
+    node.staged("s/0", 0.1, GONE if missing else None, 1.1, 4, missing=missing)
+    return node
+
+
+def test_isolation_runs_what_is_here_if_another_item_can_not_be_brought() -> None:
+    node = staged_without({2: GONE})
+    (worker,) = node.available_workers()
+    (head,) = worker.in_flight.assignments
+    apart = head.isolation
+    assert apart is not None
+    assert apart.asked(3).startswith(b'{"kind":3,"failed":[[2,1]]')
+    ran(apart, 0, 2)
+    ran(apart, 3, 1)
+    node.answered(worker, WorkerAnswer(0, items=4, rows=3), 2.0)
+    (commit,) = [each for each in node.commands if isinstance(each, Commit)]
+    assert (commit.outcome.status, commit.outcome.rows) == ("done", 3)
+    assert [(each.first, each.items, each.failure) for each in commit.outcome.lost] == [(2, 1, GONE)]
+
+
+@pytest.mark.parametrize("missing, on_failure", [(dict.fromkeys(range(4), GONE), "isolate"), ({2: GONE}, "mini_batch")])
+def test_isolation_runs_nothing_if_no_item_can_be_brought_or_nobody_asks(
+    missing: dict[int, Failure], on_failure: str
+) -> None:
+    (commit,) = [each for each in staged_without(missing, on_failure).commands if isinstance(each, Commit)]
+    assert (commit.outcome.status, commit.outcome.failure, commit.outcome.items) == ("failed", GONE, 4)

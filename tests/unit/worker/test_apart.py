@@ -74,3 +74,12 @@ def test_apart_joins_rows_of_one_kind_only() -> None:
     assert joined([[1], (2, 3)]) == [1, 2, 3]
     with pytest.raises(Uneven, match="list and str"):
         joined([[1], "x"])
+
+
+@given(items=st.integers(2, 200), missing=st.sets(st.integers(0, 199), min_size=1, max_size=9))
+def test_apart_calls_no_part_with_an_item_that_is_known_to_fail(items: int, missing: set[int]) -> None:
+    missing = {item for item in missing if item < items} or {0}
+    script = Script(missing)
+    good = run_apart(items, [Part(item, 1) for item in missing], 10_000, script.call)
+    assert rows_of(good) == [item for item in range(items) if item not in missing]
+    assert not any(missing.intersection(range(part.first, part.first + part.items)) for part in script.calls)

@@ -6,13 +6,14 @@ alike, since no item is to blame then (`fail_fast`).
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 from parallelrun_agent.policy.in_flight import Assignment
 from parallelrun_agent.policy.isolation import ISOLATABLE, Isolation
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.wire.fail_fast import fewest_failures
-from parallelrun_core.wire.outcome import Outcome
+from parallelrun_core.wire.outcome import Failure, Outcome
 
 _MOST_IN_VAIN: Final = 3
 """While nothing has succeeded here, the items of so many mini-batches are run apart, and then of no more."""
@@ -55,6 +56,21 @@ class ApartQueue:
             return False
         can_help = outcome.items > 1 and outcome.failure.category in ISOLATABLE
         return self.can_isolate and outcome.status == "failed" and can_help
+
+    def takes_without(self, assignment: Assignment, outcome: Outcome, missing: Mapping[int, Failure]) -> bool:
+        """Return whether the items of a mini-batch are run apart of which some can't be brought here: these fail.
+
+        Args:
+            outcome: of its last try.
+            missing: by their indexes, why they can't.
+        """
+        if not self.can_isolate or outcome.status != "failed" or outcome.failure is None:
+            return False
+        if not missing or len(missing) >= outcome.items:
+            return False
+        assignment.isolation = Isolation.of(outcome, outcome.failure)
+        assignment.isolation.failed.update({(index, 1): failure for index, failure in missing.items()})
+        return True
 
     def add(self, assignment: Assignment, outcome: Outcome) -> bool:
         """Add a mini-batch that has failed for good; returns whether it is held back until the leader has looked."""

@@ -8,7 +8,7 @@ connections. So whole histories can be played without any of these.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from parallelrun_agent.details import detail_of
 from parallelrun_agent.policy.apart_queue import ApartQueue
@@ -168,15 +168,33 @@ class JobMachine:
 
     # Files that are brought to the node
 
-    def staged(self, token: str, elapsed_s: float, failure: Failure | None, now: float, files: int = 1) -> None:
-        """All files of a delivery are here, or this is why they can't be. One that was given back is ignored."""
+    def staged(
+        self,
+        token: str,
+        elapsed_s: float,
+        failure: Failure | None,
+        now: float,
+        files: int = 1,
+        *,
+        missing: Mapping[int, Failure] | None = None,
+    ) -> None:
+        """All files of a delivery are here, or this is why they can't be. One that was given back is ignored.
+
+        Args:
+            missing: by the index of the item, why its file is not here, if each file is an item, and others are here.
+        """
         assignment = self._staging.staged(token, elapsed_s, now, files) if self._staging is not None else None
-        if assignment is not None and failure is None:
-            self.deliveries.queue(assignment)
-            self._hand_out(now)
-        elif assignment is not None:
+        if assignment is None:
+            return
+        if failure is not None:
             answer = WorkerAnswer(assignment.delivery.mini_batch, failure=failure)
-            self.commands.append(Commit(self._outcomes.build(assignment, None, answer, elapsed_s), None))
+            outcome = self._outcomes.build(assignment, None, answer, elapsed_s)
+            if self._draining or not self._apart.takes_without(assignment, outcome, missing or {}):
+                self.commands.append(Commit(outcome, None))
+                return
+            self.commands.append(ReportFailure(outcome))
+        self.deliveries.queue(assignment)
+        self._hand_out(now)
 
     # Workers
 

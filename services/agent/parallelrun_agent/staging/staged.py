@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import NamedTuple
 
 from parallelrun_agent.staging.parts import FilePart
@@ -36,3 +38,5 @@ class Staged(NamedTuple):
     disk_error: str = ""
     """The node's disk failed, which is nobody's fault."""
     files: int = 1
+    missing: Mapping[int, Failure] = MappingProxyType({})
+    """By their indexes, why files are not here; none, if it isn't about single files."""

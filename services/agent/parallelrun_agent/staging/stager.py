@@ -44,6 +44,8 @@ class _MiniBatch:
     fetched_bytes: int = 0
     failure: Failure | None = None
     disk_error: str = ""
+    missing: dict[str, Failure] = field(default_factory=dict)
+    """By their targets, why files are not here."""
 
 
 @dataclass
@@ -174,6 +176,7 @@ class Stager:
         for token, mini_batch in self._mini_batches.items():
             if mini_batch.is_admitted and mini_batch.left > 0 and now - mini_batch.began_at > self._timeout_s:
                 mini_batch.failure = mini_batch.failure or self._overdue(mini_batch)
+                mini_batch.missing.clear()  # of others, nobody knows
                 mini_batch.left = 0
                 self._end(token, mini_batch)
 
@@ -356,7 +359,9 @@ class Stager:
                 continue
             mini_batch.left -= 1
             mini_batch.fetched_bytes += fetched
-            mini_batch.failure = mini_batch.failure or failure
+            if failure is not None:
+                mini_batch.failure = mini_batch.failure or failure
+                mini_batch.missing[file.target] = failure
             mini_batch.disk_error = mini_batch.disk_error or disk_error
             if not mini_batch.left:
                 self._end(token, mini_batch)
@@ -365,7 +370,8 @@ class Stager:
 
     def _end(self, token: str, of: _MiniBatch) -> None:
         elapsed_s = time.monotonic() - of.began_at
-        self.done.append(Staged(token, elapsed_s, of.fetched_bytes, of.failure, of.disk_error, len(of.files)))
+        missing = {at: of.missing[file.target] for at, file in enumerate(of.files) if file.target in of.missing}
+        self.done.append(Staged(token, elapsed_s, of.fetched_bytes, of.failure, of.disk_error, len(of.files), missing))
         with suppress(BlockingIOError):  # whoever reads it is woken already
             os.write(self._wake, b"\1")
 

@@ -90,6 +90,11 @@ class Staging:
         os.close(self._wake)
         os.close(self._wake_end)
 
+    def _has_items(self, token: str) -> bool:
+        """Return whether each file of a delivery is an item."""
+        mini_batch = self._waiting.get(token)
+        return mini_batch is not None and len(mini_batch.files) == mini_batch.items
+
     def _on_done(self) -> None:
         try:
             os.read(self._wake, 1 << 12)
@@ -102,4 +107,5 @@ class Staging:
                 if staged.disk_error:
                     machine.disk_failed(staged.disk_error, now)
                 else:
-                    machine.staged(staged.token, staged.elapsed_s, staged.failure, now, staged.files)
+                    missing = staged.missing if self._has_items(staged.token) else {}
+                    machine.staged(staged.token, staged.elapsed_s, staged.failure, now, staged.files, missing=missing)

@@ -70,19 +70,21 @@ class FailedItems:
         """Write the file, or remove that of an earlier end if nothing has failed.
 
         Args:
-            count: how many items have failed in all, with those that are not listed.
+            count: how many items have failed in all, with those that are not listed, but without estimates: of a range
+                that could not be read, one line names the file.
         """
         path = Logs(logs).failed_items
         if not self._by_mini_batch:
             path.unlink(missing_ok=True)
             return
-        lines = [HEADER]
+        lines, counted = [HEADER], 0
         with suppress(ParallelRunError, OSError):  # a disk that has lost names fails no job for this list
             for number, name, lost in islice(self._items(folder), _MOST_ITEMS):
                 cells = map(csv_cell, (lost.category, lost.message, lost.place))
                 lines.append(",".join((csv_cell(name), str(number), *cells)))
-        if count > len(lines) - 1:
-            lines.append(f"{csv_cell(f'({count - len(lines) + 1:,} more items, which are not listed)')},,,,")
+                counted += lost.items > 0
+        if count > counted:
+            lines.append(f"{csv_cell(f'({count - counted:,} more items, which are not listed)')},,,,")
         replace_text(path, "\n".join(lines) + "\n")
 
     def _items(self, folder: Path) -> Iterator[tuple[int, str, _Lost]]:
@@ -99,7 +101,9 @@ class FailedItems:
 
 
 def _names(folder: Path, raw: bytes, lost: _Lost) -> list[str]:
-    """Return the names of items: paths, or the numbers of rows in their mini-batch."""
+    """Return the names of items: paths, or the numbers of rows in their mini-batch; one name if nobody knows how many
+    rows there are.
+    """
     try:
         mini_batch = resolve(folder, message.decode(raw))
         paths = message.files_of(mini_batch)
@@ -109,4 +113,6 @@ def _names(folder: Path, raw: bytes, lost: _Lost) -> list[str]:
         return [os.fsdecode(path) for path in paths[lost.first : lost.first + lost.items]]
     files = ", ".join(dict.fromkeys(os.fsdecode(path) for path in paths[:3]))
     where = f" of {files}" if files else ""
+    if not lost.items:
+        return [f"all rows of the mini-batch{where}, whose number is unknown"]
     return [f"row {row + 1:,} of the mini-batch{where}" for row in range(lost.first, lost.first + lost.items)]
