@@ -13,7 +13,9 @@ from parallelrun.cli.output import FormatOption, OutputFormat
 def up(
     context: typer.Context,
     *,
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Port of the API on 127.0.0.1; 0: any free one.")] = 8080,
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, help="Port of the API on 127.0.0.1, or the next free one; 0: any.")
+    ] = 8080,
     nodes: Annotated[int, typer.Option(min=0, help="Number of nodes on this machine.")] = 1,
     processes: Annotated[int | None, typer.Option(min=1, help="Workers per node.", show_default="CPUs / nodes")] = None,
     root: Annotated[
@@ -34,6 +36,7 @@ def up(
     from parallelrun.cli.output import dump, say
     from parallelrun.client import Client
     from parallelrun.embedded.background import running, start
+    from parallelrun.embedded.cluster import next_free_port
     from parallelrun.embedded.services import ClusterLayout
     from parallelrun.top.page import sign_in_address
     from parallelrun_core.service.state_folder import state_folder
@@ -45,7 +48,9 @@ def up(
             say(f"note: {', '.join(ignored)}: without effect on it; stop it first, with `parallelrun down`.")
     else:
         home = (root or state_folder() / "cluster").absolute()
-        cluster = start(home, port=port, nodes=nodes, processes=processes, listen=listen)
+        if (free_port := next_free_port(port)) != port:
+            say(f"note: port {port} is taken: the API is at port {free_port}")
+        cluster = start(home, port=free_port, nodes=nodes, processes=processes, listen=listen)
         here = f"{nodes} node{'' if nodes == 1 else 's'}{' on this machine' if listen else ''}"
         say(f"A cluster is running with {here}; its data is in {home}.")
     if form in (OutputFormat.JSON, OutputFormat.YAML):  # without its token

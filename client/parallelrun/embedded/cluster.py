@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     from parallelrun.client import Client
 
 READY_WITHIN_S: Final = 60.0
+_PORTS_TRIED: Final = 50
+_LAST_PORT: Final = 65_535
 _POLL_EVERY_S: Final = 0.02
 _HOPELESS_DEATHS: Final = 3
 _HOPELESS_DEATHS_LATER: Final = 6
@@ -302,3 +304,21 @@ def tail_of(log: Path) -> str:
             return "\n".join(file.read().decode(errors="replace").splitlines()[-_TAIL_LINES:])
     except FileNotFoundError:
         return "(empty)"
+
+
+def next_free_port(port: int) -> int:
+    """The first port of this machine that is free, from this one on; 0 is returned unchanged.
+
+    Raises:
+        ClusterFailed: none of the next ones is free.
+    """
+    last = min(port + _PORTS_TRIED, _LAST_PORT)
+    for number in range(port, last + 1) if port else ():
+        try:
+            reserve_port(number).close()
+        except ClusterFailed:
+            continue
+        return number
+    if port:
+        raise ClusterFailed(f"The ports {port} to {last} are taken; choose another one with --port.")
+    return port

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from parallelrun.embedded import earlier_run
 from parallelrun.embedded.run_folder import RunFolder
-from parallelrun.embedded.run_places import check_apart, default_folder
+from parallelrun.embedded.run_places import check_apart, check_is_no_file, default_folder
 from parallelrun.local_folder import local_folder
 from parallelrun_core.errors import InvalidInput, NotFound
 from parallelrun_core.folder.job_folder import JobFolder
@@ -49,6 +49,7 @@ class PipelinePlaces:
         earlier: JobFolder | None = None,
     ) -> None:
         place = Path(local_folder(folder, "--output") if folder else default_folder(spec.name)).absolute()
+        check_is_no_file(place)
         for job in jobs:
             check_apart(str(place), job)
         if earlier is not None and earlier.path.is_relative_to(place):

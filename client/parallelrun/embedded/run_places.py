@@ -42,6 +42,7 @@ class RunPlaces:
         named = place_for_results(folder, "--output") if folder else spec.output
         store = named if is_url(named) else ""
         place = Path(default_folder(spec.name) if store else named or default_folder(spec.name)).absolute()
+        check_is_no_file(place)
         check_apart(store or str(place), spec)
         if earlier is not None and earlier.path.is_relative_to(place):
             raise InvalidInput.at("--output", f"{place} is the folder of the earlier run", "name another folder")
@@ -143,6 +144,16 @@ def _with_rows_in(spec: JobSpec, file: str) -> JobSpec:
         return spec.model_copy(update={"append_row_file_name": posixpath.basename(file)})
     changed = spec.outputs[name].model_copy(update={"path": file})
     return spec.model_copy(update={"outputs": {**spec.outputs, name: changed}})
+
+
+def check_is_no_file(place: Path) -> None:
+    """Make sure that a folder can be made there.
+
+    Raises:
+        InvalidInput: there is a file.
+    """
+    if place.exists() and not place.is_dir():
+        raise InvalidInput.at("--output", f"{place} is a file, and a folder is needed", "name another one")
 
 
 def check_apart(place: str, spec: JobSpec) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from parallelrun.embedded.cluster import Cluster, reserve_port, tail_of
+from parallelrun.embedded.cluster import Cluster, next_free_port, reserve_port, tail_of
 from parallelrun.errors import ClusterFailed
 
 
@@ -40,3 +40,10 @@ def test_the_end_of_a_log_is_short(tmp_path: Path) -> None:
     assert tail_of(tmp_path / "log").splitlines()[-1] == "line 4999"
     assert len(tail_of(tmp_path / "log").splitlines()) == 15
     assert tail_of(tmp_path / "gone") == "(empty)"
+
+
+def test_the_port_after_one_that_is_taken_is_found() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        assert next_free_port(port) > port
+    assert next_free_port(0) == 0

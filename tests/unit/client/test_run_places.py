@@ -135,3 +135,10 @@ def test_what_is_no_file_is_never_replaced(tmp_path: Path) -> None:
     (tmp_path / "x").mkdir()
     with pytest.raises(InvalidInput, match="is no file"):
         places_of(tmp_path / "out", overwrite=True, outputs=outputs, append_row_to="scores")
+
+
+def test_a_file_is_no_place_for_results(tmp_path: Path) -> None:
+    (place := tmp_path / "out").write_text("a letter")
+    with pytest.raises(InvalidInput, match="is a file, and a folder is needed"):
+        places_of(place, overwrite=True)
+    assert place.read_text() == "a letter"
