@@ -35,6 +35,7 @@ BENCHMARKS = {
     "isolation": "one bad item in a hundred: what it costs to keep its neighbours",
     "waiting": "a function that waits for a service, beside an asyncio loop, and a limit on its calls",
     "studio": "pictures of a very large job for the web page: time, bytes, memory; and what following one costs",
+    "first_look": "the first look at a finished job of a million mini-batches in a browser, and each click after it",
     "adviser": "planted bottlenecks: found, mended as advised, and gaining what was predicted?",
     "year": "a job a minute for a year below a limit, by the policy of retention; a sweep over thousands of folders",
     "pipeline": "steps in a row and side by side, and what a pipeline costs that waits",

@@ -11,7 +11,7 @@ from tests.studio.chromium import chromium, missing
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
-_SHOWN: Final = """
+SHOWN: Final = """
 ([tab, wanted]) => new Promise(resolve => {
     const began = tab ? performance.now() : 0;
     if (tab) [...document.querySelectorAll("main a")].find(link => link.textContent === tab).click();
@@ -45,7 +45,7 @@ def _visit(browser: Browser, server: Server, job: str) -> list[float]:
     url = str(server.client.base_url)
     context = browser.new_context(viewport={"width": 1280, "height": 900})
     try:
-        context.add_cookies([_cookie(server, url)])
+        context.add_cookies([cookie(server, url)])
         page = context.new_page()
         tools, sizes = context.new_cdp_session(page), list[float]()
 
@@ -55,9 +55,9 @@ def _visit(browser: Browser, server: Server, job: str) -> list[float]:
         tools.on("Network.loadingFinished", add)
         tools.send("Network.enable")
         page.goto(f"{url}/jobs/{job}")
-        usable_ms = float(page.evaluate(_SHOWN, ["", "main svg"]))
+        usable_ms = float(page.evaluate(SHOWN, ["", "main svg"]))
         first_kb = sum(sizes) / 1000
-        tabs_ms = [float(page.evaluate(_SHOWN, [tab, "main canvas"])) for tab in _TABS.values()]
+        tabs_ms = [float(page.evaluate(SHOWN, [tab, "main canvas"])) for tab in _TABS.values()]
         tools.send("HeapProfiler.collectGarbage")
         heap = float(tools.send("Runtime.getHeapUsage")["usedSize"])
     finally:
@@ -65,7 +65,7 @@ def _visit(browser: Browser, server: Server, job: str) -> list[float]:
     return [usable_ms / 1000, first_kb, *(took / 1000 for took in tabs_ms), sum(sizes) / 1000, heap / 1e6]
 
 
-def _cookie(server: Server, url: str) -> Any:
+def cookie(server: Server, url: str) -> Any:
     answer = server.client.post("/v1/session", json={"token": server.token}).raise_for_status()
     name, _, value = answer.headers["set-cookie"].partition(";")[0].partition("=")
     server.client.cookies.clear()  # the other measurements go on with the token

@@ -2,45 +2,27 @@
 
 from __future__ import annotations
 
-import json
 import math
-import subprocess
-import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from parallelrun.errors import ClusterFailed, InvalidInput
+from parallelrun.errors import ClusterFailed
+from parallelrun_core.checks.extent import Extent, extent_of
+from parallelrun_core.errors import Unavailable
 
 if TYPE_CHECKING:
     from parallelrun_core.adviser.trial import Trial
     from parallelrun_core.spec import JobSpec
 
 _WAIT_S: Final = 180.0
+_LISTING_S: Final = 60.0
+"""How long inputs are listed; more would be a wait that a person takes for a hang."""
 _AHEAD: Final = 3
 """Mini-batches that may be on a node's disk for each worker: the one that runs, and the next ones."""
 _USEFUL: Final = 0.9
 """Nodes are of use for as long as each of them has this part of the time to do something."""
-
-
-class Extent(msgspec.Struct, kw_only=True, frozen=True):
-    """The amount of a job, as a leader would cut its inputs."""
-
-    mini_batches: int = 0
-    files: int = 0
-    rows: int = 0
-    """Rows of tables in forms that know how many they have."""
-    bytes: int = 0
-    """Bytes of all files, estimated from a sample of them, and of tables."""
-    largest_bytes: int = 0
-    """Bytes of the largest mini-batch, about."""
-    is_complete: bool = False
-    """All inputs were listed; otherwise there are more."""
-    is_staged: bool = False
-    """Mini-batches are copied to the disks of the nodes before they run."""
-    error: str = ""
-    """The reason why it isn't known; empty: it is."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,15 +88,7 @@ def measure(spec: JobSpec, timeout_s: float = _WAIT_S) -> Extent:
         InvalidInput: an input can't be listed or cut.
         ClusterFailed: the process that does it has failed, or took longer than `timeout_s` seconds.
     """
-    command = [sys.executable, "-P", "-m", "parallelrun_master.planning.extent"]
-    request = json.dumps(spec.model_dump(mode="json")).encode()
     try:
-        done = subprocess.run(command, input=request, capture_output=True, timeout=timeout_s, check=False)
-    except subprocess.TimeoutExpired as error:
-        raise ClusterFailed(f"the inputs were not listed in {timeout_s:g} s") from error
-    if done.returncode:
-        raise ClusterFailed(f"the inputs can't be listed: {done.stderr.decode(errors='replace').strip()[-2000:]}")
-    extent = msgspec.json.decode(done.stdout, type=Extent)
-    if extent.error:
-        raise InvalidInput.at("inputs", extent.error)
-    return extent
+        return extent_of(spec, timeout_s=timeout_s, listing_s=_LISTING_S)
+    except Unavailable as error:
+        raise ClusterFailed(f"the inputs can't be listed: {error}") from error

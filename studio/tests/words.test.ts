@@ -6,6 +6,7 @@ import { paceOf, shareOf, standingOf } from "../src/words/pace";
 import { kindOf } from "../src/words/states";
 import { numberIn, rowsOf } from "../src/words/table";
 import { age, duration, clock, moment, switchZone, zone } from "../src/words/times";
+import { crc32, zipOf } from "../src/words/zip";
 import { changesBetween } from "../src/views/draft/diff";
 import { settingIn, withSetting } from "../src/views/draft/settings";
 import { soFar } from "../src/views/job/overview/so_far";
@@ -155,4 +156,13 @@ test("changes are the lines that are gone and those that are new", () => {
     changes.map(({ kind, line }) => `${kind} ${line}`),
     ["gone b", "new x", "new d"],
   );
+});
+
+test("a zip has its files as they are, and the checksums that others expect", async () => {
+  const content = new TextEncoder().encode("hello");
+  assert.equal(crc32(content), 0x3610a686);
+  const zip = new DataView(await zipOf([{ name: "a/b.py", content }]).arrayBuffer());
+  assert.equal(zip.getUint32(0, true), 0x04034b50);
+  assert.equal(zip.getUint32(14, true), 0x3610a686);
+  assert.equal(zip.getUint16(zip.byteLength - 22 + 10, true), 1);
 });

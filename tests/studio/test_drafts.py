@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import httpx
@@ -46,6 +47,38 @@ def test_a_document_is_checked_as_it_is_typed_and_submitted(opened: Tab, shown: 
     page.get_by_role("button", name="Submit").click()
     page.get_by_role("heading", name="made here").wait_for()
     page.get_by_text("4 items gave 4 rows").wait_for()
+
+
+def test_a_small_folder_of_code_is_sent_and_the_plan_is_told_before_the_job_runs(
+    opened: Tab, shown: Studio, tmp_path: Path
+) -> None:
+    page = opened.page
+    files, code = shown.cluster.files(6), tmp_path / "code"
+    (code / "__pycache__").mkdir(parents=True)
+    (code / "entry.py").write_text("from helper import named\ndef run(mini_batch):\n    return named(mini_batch)\n")
+    (code / "helper.py").write_text("def named(mini_batch):\n    return [str(each) for each in mini_batch]\n")
+    (code / "__pycache__" / "left.out").write_text("")
+    opened.open("/new")
+    document = page.get_by_label("Document of the job, as YAML")
+    document.fill(f"name: sent\nentry_script: entry.py\ncode: /none\ninputs: {{data: {files}}}\nmini_batch_size: 2\n")
+    page.get_by_label("Code from this machine").set_input_files(code)
+    page.get_by_text("2 files sent").wait_for()
+    page.get_by_text("The server would accept this parallel job").wait_for()
+    assert "code: azureml:code/" in document.input_value()
+    page.get_by_role("button", name="Count its mini-batches").click()
+    plan = page.locator(".plan").inner_text()
+    assert re.search(
+        r"Mini-batches\s+3, of 6 files\s+Workers\s+2 on 1 node\s+Expected time\s+Not known before some", plan
+    ), plan
+    assert opened.violations() == []
+    page.get_by_role("button", name="Submit").click()
+    page.get_by_role("heading", name="sent").wait_for()
+    page.get_by_text("6 items gave 6 rows").wait_for()
+
+    job = page.url.rpartition("/")[2]
+    opened.open(f"/new?from={job}")
+    page.get_by_role("button", name="Count its mini-batches").click()
+    page.locator(".plan", has_text=re.compile("About .* if a mini-batch takes as long as it did before")).wait_for()
 
 
 def test_a_job_is_run_again_with_changes_and_the_code_that_it_had(opened: Tab, shown: Studio) -> None:

@@ -32,6 +32,9 @@ def test_an_empty_list_leads_to_the_first_job(opened: Tab) -> None:
     page.get_by_role("heading", name="No job yet").wait_for()
     page.get_by_role("button", name="Copy: parallelrun init first-job").wait_for()
     assert opened.violations() == []
+    page.get_by_role("button", name="Run the example job").click()
+    page.get_by_role("heading", name="first-job").wait_for()
+    page.get_by_text("40 items gave 40 rows").wait_for(timeout=90_000)
 
 
 def test_a_link_that_was_used_says_so_and_how_to_get_another(browser: Browser, shown: Studio) -> None:

@@ -93,12 +93,22 @@ def preview(
         Unavailable: that process has failed, or took longer than `timeout_s` seconds.
     """
     request = PreviewRequest(spec=spec.model_dump(mode="json"), rows=rows, guesses=guesses, bounds=bounds)
-    command = [sys.executable, "-P", "-m", "parallelrun_master.planning.preview"]
+    stdout = answer_of("parallelrun_master.planning.preview", msgspec.json.encode(request), timeout_s)
+    return msgspec.json.decode(stdout, type=list[InputPreview])
+
+
+def answer_of(module: str, request: bytes, timeout_s: float) -> bytes:
+    """Run a module that looks at data, in a process of its own on this machine; returns what it answers.
+
+    Raises:
+        Unavailable: that process has failed, or took longer than `timeout_s` seconds.
+    """
+    command = [sys.executable, "-P", "-m", module]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
     ) as process:
         try:
-            stdout, stderr = process.communicate(msgspec.json.encode(request), timeout=timeout_s)
+            stdout, stderr = process.communicate(request, timeout=timeout_s)
         except BaseException as error:
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)  # with those that it has started
@@ -108,4 +118,4 @@ def preview(
     if process.returncode:
         last_line = stderr.decode(errors="replace").strip().rpartition("\n")[2]
         raise Unavailable(f"The data can't be shown: {last_line[:2000]}")
-    return msgspec.json.decode(stdout, type=list[InputPreview])
+    return stdout

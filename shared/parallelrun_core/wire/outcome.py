@@ -155,8 +155,35 @@ class Outcome(RowsPlace, array_like=True, frozen=True, gc=False):
         return max(1, self.items) if self.status == "failed" else max(0, self.items - self.rows)
 
 
+class BriefOutcome(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """The fields of an `Outcome` that are numbers or names, in the same places. Reading a million of them takes a
+    quarter of the time, as nothing else is decoded."""
+
+    mini_batch: int
+    generation: int
+    status: Status
+    token: msgspec.Raw
+    tries: int
+    node: str
+    process: str
+    part: msgspec.Raw
+    offset: int
+    length: int
+    crc: int
+    items: int
+    rows: int
+    started: float
+    elapsed_s: float
+    run_s: float
+    process_s: float
+    failure: msgspec.Raw = msgspec.Raw(b"null")
+    load_s: float = 0.0
+
+
 _encoder: Final = msgspec.json.Encoder()
 _list_decoder: Final = msgspec.json.Decoder(list[Outcome])
+_brief_decoder: Final = msgspec.json.Decoder(list[BriefOutcome])
+_raw_decoder: Final = msgspec.json.Decoder(list[msgspec.Raw])
 _place_decoder: Final = msgspec.json.Decoder(list[RowsPlace])
 
 
@@ -176,6 +203,16 @@ def encode_list(encoded: list[bytes]) -> bytes:
 
 def decode_list(raw: bytes) -> list[Outcome]:
     return _list_decoder.decode(raw)
+
+
+def brief_outcomes(raw: bytes) -> list[BriefOutcome]:
+    """The outcomes that `decode_list` returns, without what isn't a number or a name."""
+    return _brief_decoder.decode(raw)
+
+
+def encoded_outcomes(raw: bytes) -> list[bytes]:
+    """The outcomes of a JSON array, each as it was encoded."""
+    return [bytes(each) for each in _raw_decoder.decode(raw)]
 
 
 def decode_places(raw: bytes) -> list[RowsPlace]:

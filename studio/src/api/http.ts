@@ -49,6 +49,14 @@ export async function sendText<T>(path: string, yaml: string, signal?: AbortSign
   return (await answer.json()) as T;
 }
 
+/** Send a document, and a zip of what belongs to it. */
+export async function sendForm<T>(method: "POST" | "PUT", path: string, spec: unknown, content: Blob): Promise<T> {
+  const form = new FormData();
+  form.set("spec", JSON.stringify(spec));
+  form.set("content", content, "content.zip");
+  return (await (await request(path, { method, headers: OWN, body: form })).json()) as T;
+}
+
 async function request(path: string, init: RequestInit): Promise<Response> {
   for (let waits = 0; ; waits++) {
     const answer = await reach(path, init);

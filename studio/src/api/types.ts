@@ -606,6 +606,21 @@ export interface JobDocument {
   left_out: string[];
 }
 
+/** The amount of a job before it runs, as its leader would cut its inputs. */
+export interface JobExtent {
+  mini_batches: number;
+  files: number;
+  /** Rows of tables in forms that know how many they have. */
+  rows: number;
+  /** Bytes of all files, estimated from a sample of them, and of tables. */
+  bytes: number;
+  /** All inputs were listed; otherwise there are more. */
+  is_complete: boolean;
+  /** Workers that nodes which are ready now may have for it. */
+  workers: number;
+  nodes: number;
+}
+
 /** The schedule, endpoint or pipeline that made a job. */
 export interface JobMaker {
   kind: "schedule" | "endpoint" | "pipeline";

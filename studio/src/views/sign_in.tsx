@@ -44,7 +44,8 @@ export function SignIn(): JSX.Element {
         )}
         {wasSignedIn && (
           <p class="notice" role="status">
-            Your session has ended: it lasts for twelve hours, and until the server is started anew.
+            Your session has ended: it lasts for twelve hours, also over restarts of the server, and ends when you sign
+            out or its token is taken back.
           </p>
         )}
         <label for="token">Token</label>

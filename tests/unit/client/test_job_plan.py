@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from parallelrun.job_plan import Extent, JobPlan
+from parallelrun.job_plan import JobPlan
+from parallelrun_core.checks.extent import Extent
 
 
 def plan(mini_batches: int, workers: int, *, nodes: int = 1, is_auto: bool = False, **extent: object) -> JobPlan:

@@ -50,3 +50,19 @@ class DataPreview(Answer):
     """The preview of each input that a job would cut into mini-batches."""
 
     items: list[InputPreview]
+
+
+class JobExtent(Answer):
+    """The amount of a job before it runs, as its leader would cut its inputs."""
+
+    mini_batches: int
+    files: int
+    rows: int
+    """Rows of tables in forms that know how many they have."""
+    bytes: int
+    """Bytes of all files, estimated from a sample of them, and of tables."""
+    is_complete: bool
+    """All inputs were listed; otherwise there are more."""
+    workers: int
+    """Workers that nodes which are ready now may have for it."""
+    nodes: int

@@ -8,24 +8,28 @@ from typing import Annotated, Any, Final
 from anyio.to_thread import run_sync
 from fastapi import APIRouter, Query, Request, Response
 
-from parallelrun_api.context import Ctx
+from parallelrun_api.context import Context, Ctx
 from parallelrun_api.http.answers import json_answer
 from parallelrun_api.models import DataPreview, InputPreview, PreviewColumn
+from parallelrun_api.models.previews import JobExtent
 from parallelrun_api.routes.responses import problems
 from parallelrun_api.submission.upload import JSON_TYPE, YAML_TYPES, read_document
 from parallelrun_core.checks import data_preview
 from parallelrun_core.checks.data_preview import Bounds, preview
+from parallelrun_core.checks.extent import extent_of
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.intake.reading import Reading, read_job
 from parallelrun_core.names.assets import Names
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.storage.stores import storage_of
+from parallelrun_core.wire.states import NodeState
 
 router = APIRouter(prefix="/v1", tags=["jobs"])
 
 _MOST_ROWS: Final = 1000
 _MEMORY_BYTES: Final = 2 << 30
 _WAIT_S: Final = 30.0
+_LISTING_S: Final = 15.0
 _SCRIPT: Final = "preview.py"
 _INPUTS: Final[dict[str, Any]] = {
     "description": "A job in any form that can be submitted, or only its `inputs` and perhaps its `input_data`.",
@@ -71,6 +75,54 @@ async def preview_data(
     read = partial(preview, spec, rows, guesses=guess, timeout_s=_WAIT_S, bounds=bounds)
     previews = await context.previews.run((spec.model_dump_json(), rows, guess), read)
     return json_answer(DataPreview(items=[_answer(each) for each in previews]))
+
+
+@router.post(
+    "/jobs:plan",
+    summary="Show how much a job is",
+    response_model=JobExtent,
+    responses=problems(400, 403, 413, 415, 429),
+    openapi_extra=_BODY,
+)
+async def plan_job(request: Request, context: Ctx) -> Response:
+    """List and cut the inputs of a job as its leader would, and run nothing: how many mini-batches it has, and how many
+    workers the nodes that are ready now may have for it. Listing ends after 15 s; what takes longer than 30 s is
+    answered with 503. As in a preview, data in object stores are not listed."""
+    document = await read_document(request)
+    reading = await run_sync(_reading, document, context.assets.names)
+    spec = reading.job
+    with reading.locating_problems():
+        await run_sync(context.submissions.check_inputs, spec)
+        _check_near(spec)
+    settings = context.settings
+    bounds = Bounds(root=str(settings.root), places=settings.places, memory_bytes=_MEMORY_BYTES)
+    measure = partial(extent_of, spec, timeout_s=_WAIT_S, listing_s=_LISTING_S, bounds=bounds)
+    extent = await context.previews.run((spec.model_dump_json(), "plan"), measure)
+    nodes = await run_sync(_ready_nodes, context, spec)
+    return json_answer(
+        JobExtent(
+            mini_batches=extent.mini_batches,
+            files=extent.files,
+            rows=extent.rows,
+            bytes=extent.bytes,
+            is_complete=extent.is_complete,
+            workers=sum(nodes),
+            nodes=len(nodes),
+        )
+    )
+
+
+def _ready_nodes(context: Context, spec: JobSpec) -> list[int]:
+    """Return the workers that each node may have for a job, of as many nodes as it may have."""
+    workers = sorted(
+        (
+            info.workers_of(spec.max_concurrency_per_instance, spec.workers_per_gpu)
+            for info, is_alive in context.nodes.all()
+            if is_alive and info.state is NodeState.READY and info.compute == (spec.compute or "")
+        ),
+        reverse=True,
+    )
+    return workers[: spec.instance_count] if spec.instance_count else workers
 
 
 def _reading(document: object, names: Names) -> Reading:

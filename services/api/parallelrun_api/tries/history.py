@@ -9,9 +9,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from itertools import chain
+from operator import attrgetter
 from threading import Lock
 from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
+import msgspec
 import numpy as np
 
 from parallelrun_api.tries.columns import ByNumber, Columns
@@ -22,7 +25,14 @@ from parallelrun_api.tries.worker_phases import FollowedReport, WorkerPhase
 from parallelrun_core.errors import Conflict
 from parallelrun_core.folder.decisions import NAME as DECISIONS
 from parallelrun_core.layout import Logs
-from parallelrun_core.wire.outcome import Outcome, decode_list
+from parallelrun_core.wire.outcome import (
+    BriefOutcome,
+    Outcome,
+    brief_outcomes,
+    decode_list,
+    encode_list,
+    encoded_outcomes,
+)
 
 if TYPE_CHECKING:
     from parallelrun_core.folder.job_folder import JobFolder
@@ -31,7 +41,7 @@ if TYPE_CHECKING:
 RETRIES: Final = "retries"
 _CODES: Final = {"done": DONE, "failed": FAILED, "retry": RETRIED, "lost": LOST}
 _OFFSET_BITS: Final = 42
-_AT_ONCE: Final = 2048
+_AT_ONCE: Final = 4096
 """Tries that are put into columns together: fewer cost more each."""
 _CLOCK_S: Final = 5.0
 """How far the clock of a node may be behind that of the API."""
@@ -48,6 +58,13 @@ _TOO_LARGE: Final = (
 )
 _MOST: Final = 2**32 - 1
 _MOST_TRIES: Final = 2**16 - 1
+_NUMERIC: Final = (
+    "mini_batch", "tries", "generation", "started", "elapsed_s", "run_s", "load_s", "items", "rows",
+)  # fmt: skip
+_NUMBERS: Final = attrgetter(*_NUMERIC)
+_NOTHING: Final = msgspec.Raw(b"null")
+_STATUS: Final = attrgetter("status")
+_WORKER: Final = attrgetter("node", "process")
 
 
 class RecordedWorker(NamedTuple):
@@ -144,12 +161,14 @@ class History:
 
     def _read(self, may_go_on: Callable[[], bool]) -> None:
         for log in self._logs.values():
-            batch: list[Outcome] = []
+            batch: list[BriefOutcome] = []
             places: list[int] = []
             lengths: list[int] = []
             try:
                 for term, at, raw in log.new():
-                    outcomes = decode_list(raw)
+                    outcomes = brief_outcomes(raw)
+                    for failed in _failures(outcomes, raw):
+                        self.errors.add(failed)
                     batch += outcomes
                     places.append((term << _OFFSET_BITS) | at)
                     lengths.append(len(outcomes))
@@ -163,44 +182,40 @@ class History:
                     self._add(batch, places, lengths)
         self.phases += self._report.new(may_go_on)
 
-    def _add(self, batch: list[Outcome], places: list[int], lengths: list[int]) -> None:
+    def _add(self, batch: list[BriefOutcome], places: list[int], lengths: list[int]) -> None:
         """Add the outcomes of some records.
 
         Args:
             places: of each record.
             lengths: how many outcomes each has.
         """
-        first, lanes = self.tries.count, cast("dict[tuple[str, str], int]", self.workers)
-        for outcome in batch:
-            if outcome.failure is not None:
-                self.errors.add(outcome)
+        first, count = self.tries.count, len(batch)
         # All numbers at once: a loop for each column would take most of the time.
-        columns = np.array([
-            (
-                each.mini_batch, _CODES[each.status], each.tries, each.generation, lanes[each.node, each.process],
-                each.started, each.elapsed_s, each.run_s, each.load_s, each.items, each.rows,
-            )
-            for each in batch
-        ]).T  # fmt: skip
-        numbers, status, items, rows = columns[0].astype("u4"), columns[1].astype("u1"), columns[9], columns[10]
+        values = chain.from_iterable(map(_NUMBERS, batch))
+        columns = np.fromiter(values, "f8", count * len(_NUMERIC)).reshape(count, -1).T
+        numbers, tries, generation, started, elapsed_s, run_s, load_s, items, rows = columns
+        numbers = numbers.astype("u4")
+        status = np.fromiter(map(_CODES.__getitem__, map(_STATUS, batch)), "u1", count)
+        lane_of = cast("dict[tuple[str, str], int]", self.workers)
+        lanes = np.fromiter(map(lane_of.__getitem__, map(_WORKER, batch)), "i4", count)
         earliest = self.record.submitted - _CLOCK_S if self.record.resumed else 0.0
         self.tries.extend(
             mini_batch=numbers,
             status=status,
-            tries=np.minimum(columns[2], _MOST_TRIES),
-            generation=columns[3],
-            lane=columns[4],
-            begin=columns[5],
-            elapsed_s=columns[6],
-            run_s=columns[7],
-            load_s=columns[8],
+            tries=np.minimum(tries, _MOST_TRIES),
+            generation=generation,
+            lane=lanes,
+            begin=started,
+            elapsed_s=elapsed_s,
+            run_s=run_s,
+            load_s=load_s,
             items=np.minimum(items, _MOST),
             # As `Outcome.failed_items` has it.
             failed_items=np.minimum(
                 np.where(status == FAILED, np.maximum(1, items), np.maximum(0, items - rows)), _MOST
             ),
             rows=np.minimum(rows, _MOST),
-            is_own=(columns[5] > earliest) & (status != LOST),
+            is_own=(started > earliest) & (status != LOST),
             place=np.repeat(places, lengths),
             nth=np.concatenate([np.arange(length) for length in lengths]),
         )
@@ -224,3 +239,12 @@ class History:
                 is_open &= np.isin(numbers, reopening.mini_batches)
             self.decided_by.set(numbers[is_open], -1)
             self.summary.levels.touch(numbers[is_open])
+
+
+def _failures(outcomes: list[BriefOutcome], raw: bytes) -> list[Outcome]:
+    """Return the outcomes of a record that have a failure: only these are read as a whole."""
+    failed = [at for at, each in enumerate(outcomes) if each.failure != _NOTHING]
+    if not failed:
+        return []
+    encoded = encoded_outcomes(raw)
+    return decode_list(encode_list([encoded[at] for at in failed]))

@@ -1,24 +1,27 @@
 """`python -P -m parallelrun_master.planning.extent`: how much a job is, before anything runs.
 
-On standard input a job spec as `job show` prints it, on standard output an `Extent`. The inputs are listed and cut as
-by a leader; nothing of the user's runs.
+On standard input an `ExtentRequest` (`core/checks/extent.py`), on standard output an `Extent`. The inputs are listed
+and cut as by a leader; nothing of the user's runs.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import random
+import resource
 import sys
 import tempfile
 import time
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
 
+import msgspec
+
+from parallelrun_core.checks.extent import Extent, ExtentRequest
 from parallelrun_core.errors import ParallelRunError
 from parallelrun_core.mltable.plan import load_plans
 from parallelrun_core.spec import JobSpec
+from parallelrun_core.storage.path_rule import PathRule
 from parallelrun_core.storage.stores import storage_of
 from parallelrun_core.wire.message import decode, described_of, files_of, is_described
 from parallelrun_master.planning.input_cuts import InputCuts, KnownInput
@@ -27,26 +30,6 @@ _LISTING_S: Final = 60.0
 """How long inputs are listed; more would be a wait that a person takes for a hang."""
 _SAMPLE: Final = 500
 """Files whose sizes are asked for: each may cost a request of a store."""
-
-
-@dataclass
-class Extent:
-    """The amount of a job."""
-
-    mini_batches: int = 0
-    files: int = 0
-    rows: int = 0
-    """Rows of tables in forms that know how many they have."""
-    bytes: int = 0
-    """Bytes of all files, estimated from a sample of them, and of tables."""
-    largest_bytes: int = 0
-    """Bytes of the largest mini-batch, about."""
-    is_complete: bool = False
-    """All inputs were listed; otherwise there are more."""
-    is_staged: bool = False
-    """Mini-batches are copied to the disks of the nodes before they run."""
-    error: str = ""
-    """The reason why it isn't known; empty: it is."""
 
 
 class _Files:
@@ -75,19 +58,20 @@ class _Files:
         return sum(sizes) / len(sizes) if sizes else 0.0
 
 
-def extent_of(spec: JobSpec, folder: Path, listing_s: float = _LISTING_S) -> Extent:
+def extent_of(spec: JobSpec, folder: Path, listing_s: float = _LISTING_S, rule: PathRule | None = None) -> Extent:
     """Return the amount of a job.
 
     Args:
         folder: an empty one, for what cutting writes.
         listing_s: seconds after which listing ends, wherever it is.
+        rule: which files may be listed and opened; None: any.
 
     Raises:
         ParallelRunError, OSError: an input can't be listed or cut.
     """
     extent, files = Extent(), _Files()
     until = time.monotonic() + listing_s
-    cuts = InputCuts(folder, spec, KnownInput())
+    cuts = InputCuts(folder, spec, KnownInput(), rule=rule)
     for cut in cuts:
         if cut is None:
             continue
@@ -112,13 +96,18 @@ def extent_of(spec: JobSpec, folder: Path, listing_s: float = _LISTING_S) -> Ext
 
 def main() -> int:
     """Answer one request."""
-    spec = JobSpec.model_validate(json.load(sys.stdin.buffer))
+    request = msgspec.json.decode(sys.stdin.buffer.read(), type=ExtentRequest)
+    bounds, rule = request.bounds, None
+    if bounds is not None:
+        resource.setrlimit(resource.RLIMIT_DATA, (bounds.memory_bytes, bounds.memory_bytes))
+        rule = PathRule(Path(bounds.root), bounds.places)
+    spec = JobSpec.model_validate(request.spec)
     with tempfile.TemporaryDirectory(prefix="parallelrun-plan-") as folder:
         try:
-            extent = extent_of(spec, Path(folder))
+            extent = extent_of(spec, Path(folder), request.listing_s, rule)
         except (ParallelRunError, OSError) as error:
             extent = Extent(error=str(error))
-    sys.stdout.write(json.dumps(asdict(extent)))
+    sys.stdout.buffer.write(msgspec.json.encode(extent))
     return 0
 
 

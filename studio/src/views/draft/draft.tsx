@@ -1,7 +1,7 @@
 // A job that is about to be submitted: its document, checked by the server as it is typed; of one that is run again, what is
 // changed.
 
-import type { JSX } from "preact";
+import type { ComponentChildren, JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { getJson, sendText, type Problem } from "../../api/http";
 import { useLoaded } from "../../api/loaded";
@@ -12,7 +12,9 @@ import { Empty, Loading, Shown, Trouble } from "../../parts/notice";
 import { Prose } from "../../parts/prose";
 import { go, place } from "../../shell/router";
 import { changesBetween } from "./diff";
+import { CodeFolder } from "./code_folder";
 import { Inputs } from "./inputs";
+import { Plan } from "./plan";
 import { settingIn, withSetting } from "./settings";
 
 const TYPED_MS = 400;
@@ -123,6 +125,7 @@ function Editor({ original, begin, from, leftOut }: EditorProps): JSX.Element {
           value={text}
           onInput={(event) => change(event.currentTarget.value)}
         />
+        <CodeFolder onSent={(code) => change(withSetting(text, "code", code))} />
         <Verdict of={refusal ? { problem: refusal } : checked} />
         <div class="actions">
           <button type="button" class="main" disabled={isBusy || !checked?.value} onClick={() => void submit()}>
@@ -131,7 +134,26 @@ function Editor({ original, begin, from, leftOut }: EditorProps): JSX.Element {
         </div>
       </Card>
       {original && <Changes before={original} after={text} />}
-      {checked?.value?.type === "parallel" && <Preview key={text} text={text} />}
+      {checked?.value?.type === "parallel" && (
+        <>
+          <Asked
+            key={`plan ${text}`}
+            title="Plan"
+            button="Count its mini-batches"
+            about="How much it is, and about how long it takes."
+          >
+            <Plan text={text} from={from} />
+          </Asked>
+          <Asked
+            key={`preview ${text}`}
+            title="What run() gets"
+            button="Read the first rows"
+            about="The first rows of its tables, as its workers would read them."
+          >
+            <FirstRows text={text} />
+          </Asked>
+        </>
+      )}
     </div>
   );
 }
@@ -196,24 +218,28 @@ function Changes({ before, after }: { before: string; after: string }): JSX.Elem
   );
 }
 
-function Preview({ text }: { text: string }): JSX.Element {
+interface AskedProps {
+  title: string;
+  button: string;
+  about: string;
+  children: ComponentChildren;
+}
+
+/** What the server has to read data for: only when somebody asks for it. */
+function Asked({ title, button, about, children }: AskedProps): JSX.Element {
   const [isWanted, want] = useState(false);
   return (
     <Card
-      title="What run() gets"
+      title={title}
       aside={
         !isWanted && (
           <button type="button" class="quiet" onClick={() => want(true)}>
-            Read the first rows
+            {button}
           </button>
         )
       }
     >
-      {isWanted ? (
-        <FirstRows text={text} />
-      ) : (
-        <Empty>The first rows of its tables, as its workers would read them.</Empty>
-      )}
+      {isWanted ? children : <Empty>{about}</Empty>}
     </Card>
   );
 }

@@ -92,7 +92,10 @@ function StepTable({ steps, now }: { steps: PipelineStep[]; now: number }): JSX.
         <State state={step.state} />,
         step.loop ?? step.type,
         step.needs.join(", ") || "–",
-        turnsOf(step) || (step.progress ? `${count(step.progress.done + step.progress.failed)} / ${count(step.progress.scheduled)}` : "–"),
+        turnsOf(step) ||
+          (step.progress
+            ? `${count(step.progress.done + step.progress.failed)} / ${count(step.progress.scheduled)}`
+            : "–"),
         timeOf(step, now) || "–",
         step.why,
       ])}

@@ -1,0 +1,20 @@
+// Code and data that go from the browser to the server, as versions of assets.
+
+import { sendForm } from "./http";
+import { apiPath } from "./paths";
+import type { Asset } from "./types";
+import { zipOf, type ZippedFile } from "../words/zip";
+
+/** What a document of a job has as its `code` to run this. */
+export async function sendCode(files: ZippedFile[]): Promise<string> {
+  const asset = await sendForm<Asset>("POST", apiPath("/assets/code/from-the-page/versions"), {}, zipOf(files));
+  return String(asset.content["path"]);
+}
+
+/** The name of a folder of these files for the inputs of jobs. The same version again is the same files. */
+export async function sendData(name: string, version: string, files: ZippedFile[]): Promise<string> {
+  const path = apiPath(`/assets/data/${name}/versions/${version}`);
+  const zip = zipOf(files.map((file) => ({ ...file, name: `${name}/${file.name}` })));
+  await sendForm<Asset>("PUT", path, { type: "uri_folder", path: name }, zip);
+  return `azureml:${name}:${version}`;
+}
