@@ -124,19 +124,28 @@ def _note_words(column: Any, values: ColumnValues) -> None:
         values.note_all(first, values.kind["example"], "and the like were read as true and false", present)
 
 
-def _objects(texts: Any, _kind: Kind | None = None, _values: ColumnValues | None = None) -> Any:
+def _objects(texts: Any, _kind: Kind, _values: ColumnValues | None) -> Any:
+    return text_objects(texts)
+
+
+def text_objects(texts: Any) -> Any:
+    """A column of texts (an Arrow ChunkedArray) as an array of `str` and None.
+
+    Texts that repeat are created once: that takes less time, and much less memory.
+    """
     import numpy as np
 
-    parts = [_objects_of(chunk) for chunk in texts.chunks]
+    if not any(len(chunk) >= _FEW and _repeats(chunk) for chunk in texts.chunks):
+        return texts.to_numpy(zero_copy_only=False)
+    parts = [
+        _created_once(chunk) if _repeats(chunk) else chunk.to_numpy(zero_copy_only=False) for chunk in texts.chunks
+    ]
     return np.concatenate(parts) if len(parts) != 1 else parts[0]
 
 
-def _objects_of(chunk: Any) -> Any:
-    """Texts that repeat are created once: that takes less time, and much less memory."""
+def _created_once(chunk: Any) -> Any:
     import numpy as np
 
-    if len(chunk) < _FEW or not _repeats(chunk):
-        return chunk.to_numpy(zero_copy_only=False)
     encoded = chunk.dictionary_encode()
     each = np.append(encoded.dictionary.to_numpy(zero_copy_only=False), np.array([None], dtype=object))
     return each[encoded.indices.fill_null(len(each) - 1).to_numpy(zero_copy_only=False)]
@@ -144,13 +153,13 @@ def _objects_of(chunk: Any) -> Any:
 
 def _repeats(chunk: Any) -> bool:
     sample = chunk[:_SAMPLE]
-    return 2 * len(sample.unique()) < len(sample)
+    return 4 * len(sample.unique()) < len(sample)
 
 
 def _slowly(texts: Any, kind: Kind) -> Any:
     import pandas as pd
 
-    return convert(pd.Series(_objects(texts), dtype=object), kind)
+    return convert(pd.Series(text_objects(texts), dtype=object), kind)
 
 
 def _cast(texts: Any, type_: Any) -> Any:

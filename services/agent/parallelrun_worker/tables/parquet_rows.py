@@ -4,6 +4,8 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from typing import Any
 
+from parallelrun_worker.tables.arrow_columns import text_objects
+from parallelrun_worker.tables.assembling import frame_of
 from parallelrun_worker.tables.bounds import Open
 from parallelrun_worker.tables.conversion import as_objects
 from parallelrun_worker.tables.table_format import Piece, Records
@@ -63,16 +65,28 @@ def to_frame(table: Any, *, is_exact: bool = False) -> Any:
     Args:
         is_exact: whole numbers beside nulls that a float may not have exactly are columns `Int64` or `UInt64`.
     """
-    frame = table.to_pandas(ignore_metadata=True)
+    names = table.column_names
+    texts = [place for place, type_ in enumerate(table.schema.types) if _is_text(type_)]
+    frame = (table.drop_columns([names[place] for place in texts]) if texts else table).to_pandas(ignore_metadata=True)
+    if texts:  # which pandas 3 would leave in Arrow's memory
+        columns = {name: frame[name] for name in frame.columns}
+        columns |= {names[place]: text_objects(table.column(place)) for place in texts}
+        frame = frame_of(names, [columns[name] for name in names])
     for place, column in enumerate(table.columns if is_exact else ()):
         if _would_be_rounded(column):
             frame.isetitem(place, _nullable(column))
         elif _holds_rounded(column):
             frame.isetitem(place, _own_objects(column))
-    for name in frame.columns:
-        if str(frame[name].dtype) in ("str", "string"):
-            frame[name] = as_objects(frame[name])
+    for place, dtype in enumerate(frame.dtypes):
+        if str(dtype) in ("str", "string"):
+            frame.isetitem(place, as_objects(frame.iloc[:, place]))
     return frame
+
+
+def _is_text(type_: Any) -> bool:
+    import pyarrow as pa
+
+    return bool(pa.types.is_string(type_) or pa.types.is_large_string(type_))
 
 
 def _would_be_rounded(column: Any) -> bool:
@@ -91,6 +105,8 @@ def _holds_rounded(column: Any) -> bool:
     """Return whether there are such numbers, with nulls beside them, in the lists or objects of a column."""
     import pyarrow as pa
 
+    if not pa.types.is_nested(column.type):
+        return False
     inner = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
     if isinstance(inner, pa.ChunkedArray):  # without rows
         return False
