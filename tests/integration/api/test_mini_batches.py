@@ -15,7 +15,7 @@ from parallelrun_core.store.registry import Registry
 from parallelrun_core.store.seals import Seal
 from parallelrun_core.wire import message
 from parallelrun_core.wire.leasing import TurnReports
-from parallelrun_core.wire.outcome import Use
+from parallelrun_core.wire.outcome import LostItems, Use
 from parallelrun_core.wire.progress import Progress
 from parallelrun_core.wire.states import JobState
 from parallelrun_master.reports.failed_items import HEADER
@@ -187,3 +187,19 @@ def test_failed_items_come_page_by_page_with_their_reasons(api: httpx.Client, jo
     assert names("mini_batch=1") == ["/in/3.txt", "/in/4.txt", "/in/5.txt"]
     assert names("category=RUN_TIMEOUT") == names("text=too+long") == ["/in/x.txt"]
     assert api.get(f"{path}?page_token=e30").status_code == 422
+
+
+def test_a_retry_says_what_to_do_about_items_that_have_failed_alone(
+    api: httpx.Client, job_id: str, master: Master
+) -> None:
+    master.begin(job_id)
+    alone = [LostItems(2, 1, RUN_FAILED), LostItems(5, 2, RUN_FAILED)]
+    master.decide(job_id, 1, [[outcome(0), outcome(1, rows=7, lost=alone)]])
+    master.end(job_id, JobState.COMPLETED)
+    as_a_whole = "has not failed as a whole: 3 items have failed alone"
+    named = api.post(f"/v1/jobs/{job_id}:retry", json={"mini_batches": [1]})
+    assert (named.status_code, as_a_whole in named.text) == (422, True)
+    whole = api.post(f"/v1/jobs/{job_id}:retry")
+    assert whole.status_code == 409
+    assert f"no mini-batch {as_a_whole.replace('has not', 'has')}" in whole.text
+    assert f"`parallelrun job failed-items {job_id}`" in whole.text

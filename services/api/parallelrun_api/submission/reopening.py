@@ -210,13 +210,31 @@ def _check_mini_batches(folder: JobFolder, mini_batches: list[int] | None) -> No
     Raises:
         Conflict, InvalidInput: it isn't so.
     """
-    failed = {outcome.mini_batch: outcome.status == "failed" for outcome in read_decisions(folder.path)}
-    wrong = [number for number in mini_batches or [] if not failed.get(number)]
-    if wrong:
-        raise InvalidInput.at("/mini_batches", f"mini-batch {wrong[0]} has not failed")
+    failed: set[int] = set()
+    lost: dict[int, int] = {}
+    for outcome in read_decisions(folder.path):  # the last one of a mini-batch counts
+        (failed.add if outcome.status == "failed" else failed.discard)(outcome.mini_batch)
+        if outcome.status == "done" and outcome.lost:
+            lost[outcome.mini_batch] = outcome.items_lost
+    for number in mini_batches or []:
+        if number not in failed:
+            why = _of_items(lost.get(number, 0), folder.job_id)
+            raise InvalidInput.at("/mini_batches", f"mini-batch {number} has not failed{why}")
     result = folder.result()
-    if result is not None and result.state is JobState.COMPLETED and not any(failed.values()):
-        raise Conflict(f"Job {folder.job_id} is completed, and no mini-batch has failed.")
+    if result is not None and result.state is JobState.COMPLETED and not failed:
+        why = _of_items(sum(lost.values()), folder.job_id)
+        raise Conflict(f"Job {folder.job_id} is completed, and no mini-batch has failed{why}.")
+
+
+def _of_items(lost: int, job_id: str) -> str:
+    """Say what can be done about items that have failed alone, if any has."""
+    if not lost:
+        return ""
+    which = "1 item has" if lost == 1 else f"{lost:,} items have"
+    return (
+        f" as a whole: {which} failed alone, and the rows of the others are final. Submit a new job for what "
+        f"`parallelrun job failed-items {job_id}` lists"
+    )
 
 
 def _has_lost_output(result: JobResult) -> bool:
