@@ -241,7 +241,7 @@ def _package_url(url: str, digests: list[str]) -> str:
 
 def _written(requirement: Requirement, url: str, digests: list[str]) -> str:
     """A line of a requirements file. The name is in the form in which none looks like that of a file."""
-    extras = f"[{','.join(sorted(map(canonicalize_name, requirement.extras)))}]" if requirement.extras else ""
+    extras = f"[{','.join(sorted({*map(canonicalize_name, requirement.extras)}))}]" if requirement.extras else ""
     where = f" @ {url}" if url else str(requirement.specifier)
     marker = f" ; {requirement.marker}" if requirement.marker else ""
     hashes = "" if url else "".join(f" --hash={digest}" for digest in digests)
