@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
+from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
 from parallelrun_agent.at_work import AtWorkReports
@@ -78,7 +79,7 @@ class NodeJob:
         """The person whose job it is."""
         self._submitted_priority = spec.priority
         self._given_priority = ""
-        self.workers_per_gpu = spec.workers_per_gpu or 1
+        self.gpus_of_worker = spec.gpus_of_worker or Fraction(1)
         self.share = Share()
         """Its part of the node, as it was shared last."""
         user = settings.worker_user(record.outermost)
@@ -122,7 +123,7 @@ class NodeJob:
         machine = machine_of(
             spec,
             OutcomeBuilder(settings.node, generation=self._generation, run_max_try=spec.run_max_try),
-            limit=node.gpus.workers(spec.max_concurrency_per_instance, settings.slots, spec.workers_per_gpu),
+            limit=node.gpus.workers(spec.max_concurrency_per_instance, settings.slots, spec.gpus_of_worker),
             lease_s=settings.lease_seconds,
             shutdown_s=settings.shutdown_seconds,
             stages=self._stage.has_data,

@@ -7,7 +7,7 @@ start took. Starting counts as used.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Final
 from zlib import crc32
 
@@ -23,6 +23,7 @@ from parallelrun_agent.policy.fair_share import (
     parts,
     targets,
     to_take_back,
+    within_gpus,
 )
 from parallelrun_agent.policy.node_work import Share, time_to_work
 from parallelrun_agent.policy.worker import Worker
@@ -165,10 +166,8 @@ class SlotSharing:
 
     def _within_gpus(self, jobs: list[NodeJob], claims: list[Claim], accounts: Mapping[str, Account]) -> list[Claim]:
         """Claims of no more workers than have a GPU, on a node with GPUs: those are shared in the same way."""
-        per_gpu = {job.job_id: job.workers_per_gpu for job in jobs}
-        on_gpus = [replace(claim, demand=-(-claim.demand // per_gpu[claim.name])) for claim in claims]
-        shares = targets(self.gpus, on_gpus, accounts)
-        return [replace(claim, demand=min(claim.demand, shares[claim.name] * per_gpu[claim.name])) for claim in claims]
+        gpus = {job.job_id: job.gpus_of_worker for job in jobs}
+        return within_gpus(self.gpus, claims, gpus, accounts)
 
     def _local(self, ready: Mapping[str, int], nodes: int, now: float) -> dict[str, int]:
         """The part of what waits for which this node takes slots from other jobs."""
@@ -183,7 +182,7 @@ class SlotSharing:
 
     def _add_use(self, job: NodeJob, elapsed_s: float) -> None:
         before = self.used.get(job.owner, Used())
-        on_gpus = min(self.gpus, len(job.workers) / job.workers_per_gpu)
+        on_gpus = min(self.gpus, float(len(job.workers) * job.gpus_of_worker))
         self.used[job.owner] = Used(before.slot_s + elapsed_s * len(job.workers), before.gpu_s + elapsed_s * on_gpus)
 
     def take_used(self) -> dict[str, Used]:
@@ -196,8 +195,8 @@ class SlotSharing:
         free = self._free(jobs)
         if not self.gpus:
             return free
-        taken = sum(len(each.workers) / each.workers_per_gpu for each in jobs)
-        return min(free, int((self.gpus - taken) * job.workers_per_gpu))
+        taken = sum(len(each.workers) * each.gpus_of_worker for each in jobs)
+        return min(free, int((self.gpus - taken) / job.gpus_of_worker))
 
     def _has_memory_for(self, job: NodeJob, jobs: Sequence[NodeJob]) -> bool:
         """Return whether there is memory for one more worker of a job, beside those of others. One that had none here

@@ -164,8 +164,9 @@ class NodeWatch:
         is_used = self._queue.job_id in info.workers or self._preparing.get(info.node, 0.0) > now
         begins_soon = sum(info.node in nodes and job not in info.workers for job, nodes in promised.items())
         free = min(self._workers_on(info), info.slots - info.busy) - begins_soon
-        fits = bool(info.gpu_count) or self._spec.workers_per_gpu is None
+        gpus = self._spec.gpus_of_worker
+        fits = gpus is None or info.gpu_count >= gpus
         return NodePlace(info.node, free=free, is_used=is_used, fits=fits)
 
     def _workers_on(self, info: NodeInfo) -> int:
-        return info.workers_of(self._spec.max_concurrency_per_instance, self._spec.workers_per_gpu)
+        return info.workers_of(self._spec.max_concurrency_per_instance, self._spec.gpus_of_worker)

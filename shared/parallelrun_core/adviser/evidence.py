@@ -121,6 +121,7 @@ class MeasuredSettings:
     processes: int | None = None
     """On each node (`max_concurrency_per_instance`)."""
     workers_per_gpu: int = 1
+    """0: each worker has several."""
 
 
 @dataclass(frozen=True, kw_only=True)

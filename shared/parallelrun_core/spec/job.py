@@ -7,6 +7,7 @@ Names and defaults are those of Azure ML (`run_max_try`, `error_threshold`, …)
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, Self, TypeVar
 
@@ -125,6 +126,8 @@ class JobSpec(Strict):
 
     workers_per_gpu: int | None = Field(default=None, ge=1, le=64)
     """Workers that share a GPU; when not set, each has one of its own. On a node with GPUs, as many work as fit."""
+    gpus_per_worker: int | None = Field(default=None, ge=1, le=64)
+    """GPUs that each worker has for itself; when not set, one. On a node with GPUs, as many work as fit."""
 
     mini_batches_in_flight: int | Literal["auto"] = 1
     """Mini-batches that a worker runs at once when `run()` waits for something; `auto`: while throughput grows."""
@@ -317,6 +320,8 @@ class JobSpec(Strict):
         self._check_input_data()
         self._check_partition_keys()
         self._check_in_flight()
+        if self.workers_per_gpu and self.gpus_per_worker:
+            raise at("gpus_per_worker", "set either gpus_per_worker or workers_per_gpu, not both")
         self._check_outputs()
         if self.append_row_to:
             self._check_append_row_to()
@@ -396,6 +401,13 @@ class JobSpec(Strict):
         if not self.writes_rows:
             raise at("append_row_to", "with output_action summary_only there are no rows to write")
         object.__setattr__(self, "append_row_to", key)
+
+    @property
+    def gpus_of_worker(self) -> Fraction | None:
+        """Return how many GPUs each worker has, or which part of one; None: the job doesn't say."""
+        if self.gpus_per_worker:
+            return Fraction(self.gpus_per_worker)
+        return Fraction(1, self.workers_per_gpu) if self.workers_per_gpu else None
 
     @property
     def writes_rows(self) -> bool:

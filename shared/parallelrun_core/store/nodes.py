@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Collection, Iterable
+from fractions import Fraction
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
@@ -140,14 +141,14 @@ class NodeInfo(msgspec.Struct, kw_only=True, frozen=True):
     clock_ahead_s: float = 0.0
     """Seconds that its clock is ahead of Redis', as the reader of the list finds out."""
 
-    def workers_of(self, requested: int | None, workers_per_gpu: int | None = None) -> int:
+    def workers_of(self, requested: int | None, gpus: Fraction | None = None) -> int:
         """The number of workers that a job may have there (reference §1.1).
 
         Args:
             requested: its `max_concurrency_per_instance`.
-            workers_per_gpu: of the job.
+            gpus: that each of its workers has, or the part of one; None: it doesn't say.
         """
-        by_default = self.gpu_count * (workers_per_gpu or 0) or 1 if self.gpu_count else self.slots
+        by_default = (int(self.gpu_count / gpus) if gpus else 1) or 1 if self.gpu_count else self.slots
         return min(max(self.slots, self.most_slots if requested else 0), requested or by_default)
 
     def work_for(self, job_id: str) -> NodeWork | None:

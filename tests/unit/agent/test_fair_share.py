@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from dataclasses import dataclass, field
+from fractions import Fraction
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -20,6 +21,7 @@ from parallelrun_agent.policy.fair_share import (
     parts,
     targets,
     to_take_back,
+    within_gpus,
 )
 from parallelrun_agent.policy.in_flight import Assignment
 from parallelrun_agent.policy.node_work import WORKS_AT_LEAST
@@ -135,7 +137,7 @@ class SimulatedJob:
     priority: str = "normal"
     limit: int = 10_000
     slots_beyond: int = 0
-    workers_per_gpu: int = 1
+    gpus_of_worker: Fraction = Fraction(1)
     waiting: int = 0
     bytes_each: int = 0
     workers: list[Worker] = field(default_factory=list)
@@ -371,3 +373,28 @@ def least_part(job: SimulatedJob, jobs: list[SimulatedJob], slots: int) -> int:
     owners = len({each.owner for each in jobs})
     weights = sum(WEIGHTS[each.priority] for each in jobs if each.owner == job.owner)
     return int(slots // owners * WEIGHTS[job.priority] / weights + 1e-9)
+
+
+@pytest.mark.parametrize("count, demands, expected", [
+    (4, {"whole": (8, 1)}, {"whole": 4}),
+    (4, {"pairs": (8, 2)}, {"pairs": 2}),
+    (4, {"whole": (8, 1), "pairs": (8, 2)}, {"whole": 2, "pairs": 1}),
+    (3, {"whole": (8, 1), "pairs": (8, 2)}, None),
+    (2, {"pairs": (8, 2), "other": (8, 2)}, None),
+    (2, {"halves": (8, Fraction(1, 2)), "whole": (8, 1)}, {"halves": 2, "whole": 1}),
+    (1, {"pairs": (8, 2), "whole": (8, 1)}, {"pairs": 0, "whole": 1}),
+    (5, {"three": (1, 3), "whole": (1, 1)}, {"three": 1, "whole": 1}),
+])  # fmt: skip
+def test_gpus_are_divided_so_that_parts_are_whole_workers_and_none_idles(
+    count: int, demands: dict[str, tuple[int, Fraction]], expected: dict[str, int] | None
+) -> None:
+    claims = [Claim(name=name, demand=demand) for name, (demand, _) in demands.items()]
+    gpus = {name: Fraction(each) for name, (_, each) in demands.items()}
+
+    workers = {claim.name: claim.demand for claim in within_gpus(count, claims, gpus)}
+
+    assert sum(workers[name] * each for name, each in gpus.items()) <= count
+    if expected is not None:
+        assert workers == expected
+    else:
+        assert sum(workers[name] * each for name, each in gpus.items()) == count

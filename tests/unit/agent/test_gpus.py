@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
@@ -22,15 +23,28 @@ def test_each_worker_gets_one_those_beyond_get_none_and_a_freed_one_goes_to_the_
 
 def test_workers_that_share_them_are_spread_and_never_more_than_fit() -> None:
     pool = GpuPool(["0", "1"])
-    taken = [pool.take(f"w{number}", per_gpu=2)[VARIABLE] for number in range(5)]
+    taken = [pool.take(f"w{number}", gpus=Fraction(1, 2))[VARIABLE] for number in range(5)]
     assert taken == ["0", "1", "0", "1", ""]
     assert pool.take("whole")[VARIABLE] == "", "half of one is not enough for a job that doesn't share"
     pool.give_back("w0")
     pool.give_back("w2")
     assert pool.take("whole")[VARIABLE] == "0"
-    assert pool.take("w5", per_gpu=2)[VARIABLE] == ""
+    assert pool.take("w5", gpus=Fraction(1, 2))[VARIABLE] == ""
     pool.give_back("w1")
-    assert pool.take("third", per_gpu=3)[VARIABLE] == "1"
+    assert pool.take("third", gpus=Fraction(1, 3))[VARIABLE] == "1"
+
+
+def test_a_worker_may_have_several_which_nobody_else_has() -> None:
+    pool = GpuPool(["0", "1", "2", "3"])
+    assert pool.take("half", gpus=Fraction(1, 2))[VARIABLE] == "0"
+    assert pool.take("pair", gpus=Fraction(2))[VARIABLE] == "1,2"
+    assert pool.take("other pair", gpus=Fraction(2))[VARIABLE] == ""
+    pool.give_back("half")
+    assert pool.take("third pair", gpus=Fraction(2))[VARIABLE] == "0,3"
+    pool.give_back("pair")
+    assert [pool.take(f"w{number}")[VARIABLE] for number in range(3)] == ["1", "2", ""]
+    assert pool.workers(None, slots=8, gpus=Fraction(2)) == 2
+    assert pool.workers(None, slots=8, gpus=Fraction(8)) == 1
 
 
 def test_numbers_mean_what_they_mean_to_the_driver(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -49,9 +63,9 @@ def test_a_job_that_does_not_say_has_one_worker_where_there_are_some() -> None:
     assert GpuPool(["0", "1"]).workers(None, slots=8) == 1
     assert GpuPool(["0", "1"]).workers(2, slots=8) == 2
     assert GpuPool([]).workers(None, slots=8) == 8
-    assert GpuPool(["0", "1"]).workers(None, slots=8, per_gpu=3) == 6
-    assert GpuPool(["0", "1"]).workers(2, slots=8, per_gpu=3) == 2
-    assert GpuPool([]).workers(None, slots=8, per_gpu=3) == 8
+    assert GpuPool(["0", "1"]).workers(None, slots=8, gpus=Fraction(1, 3)) == 6
+    assert GpuPool(["0", "1"]).workers(2, slots=8, gpus=Fraction(1, 3)) == 2
+    assert GpuPool([]).workers(None, slots=8, gpus=Fraction(1, 3)) == 8
 
 
 def test_they_are_counted_unless_somebody_says_which(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,6 +6,7 @@ import errno
 import gc
 import os
 from contextlib import suppress
+from fractions import Fraction
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -30,6 +31,11 @@ from parallelrun_core.folder.records import JobRecord
 from parallelrun_core.store.registry import ActiveJob, Registry
 from parallelrun_core.wire.states import JobState
 from tests.unit.core.factories import open_descriptors
+
+
+@pytest.fixture(autouse=True)
+def no_changed_priorities(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Registry, "priorities", lambda *_: {})
 
 
 def finder_of(root: Path, *, jobs: dict[str, Any] | None = None, **settings: Any) -> WorkFinder:
@@ -109,7 +115,8 @@ def test_a_job_that_cannot_be_joined_leaves_nothing_open_and_is_tried_again_late
 def job_on_node(job_id: str, **more: Any) -> SimpleNamespace:
     """A job as the sharing of slots sees it."""
     plain = {
-        "job_id": job_id, "owner": "", "priority": "normal", "slots_beyond": 0, "workers_per_gpu": 1, "waiting": 0,
+        "job_id": job_id, "owner": "", "account": "", "priority": "normal", "slots_beyond": 0, "waiting": 0,
+        "gpus_of_worker": Fraction(1),
         "observed": lambda *_: None, "workers": [], "wanted_workers": lambda _: 0, "end_idle_worker": lambda _: False,
         "resident_bytes": lambda: 0, "apart_count": 0,
     }  # fmt: skip

@@ -162,7 +162,8 @@ def test_a_lost_node_is_replaced() -> None:
 
 
 @pytest.mark.parametrize("gpus, settings, workers", [
-    (0, {}, 8), (2, {}, 1), (2, {"workers_per_gpu": 3}, 6), (2, {"max_concurrency_per_instance": 5}, 5),
+    (0, {}, 8), (2, {}, 1), (2, {"workers_per_gpu": 3}, 6), (5, {"gpus_per_worker": 2}, 2),
+    (2, {"max_concurrency_per_instance": 5}, 5),
     (0, {"max_concurrency_per_instance": 50}, 8),
 ])  # fmt: skip
 def test_workers_on_a_node_are_as_many_as_its_agent_would_start(
@@ -178,6 +179,13 @@ def test_a_job_that_shares_gpus_goes_where_some_are() -> None:
     nodes = watch((with_gpus, True), (info("b", 64), True), instance_count=1, workers_per_gpu=2)
     nodes.choose()
     assert assignments_of(nodes) == [["a"]]
+
+
+def test_a_job_whose_workers_have_several_gpus_goes_where_so_many_are() -> None:
+    one, two = replace(info("a", 64), gpu_count=1), replace(info("b", 2), gpu_count=2)
+    nodes = watch((one, True), (two, True), instance_count=1, gpus_per_worker=2)
+    nodes.choose()
+    assert assignments_of(nodes) == [["b"]]
 
 
 def test_a_node_that_gets_what_workers_need_has_no_place_for_any() -> None:

@@ -7,8 +7,10 @@ slots: the rest rotates, and who was given less than their part so far comes fir
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Final, TypeVar
 
 WEIGHTS: Final[Mapping[str, float]] = {"low": 1.0, "normal": 3.0, "high": 9.0}
@@ -84,6 +86,32 @@ def targets(slots: int, claims: Sequence[Claim], accounts: Mapping[str, Account]
         for owner, each in by_owner.items()
         for name, count in _in_whole_slots(of_owners[owner], each).items()
     }
+
+
+def within_gpus(
+    count: int, claims: Sequence[Claim], gpus: Mapping[str, Fraction], accounts: Mapping[str, Account] = {}
+) -> list[Claim]:
+    """Claims of no more workers than have GPUs, on a node with GPUs: those are divided as slots are.
+
+    They are divided in lots as large as the largest worker needs, so that each job's part is whole workers; what is
+    left over goes to whoever needs less.
+
+    Args:
+        gpus: of each job, how many a worker has, or which part of one.
+    """
+    workers: Counter[str] = Counter()
+    needed = {claim.name: max(Fraction(1), gpus[claim.name]) for claim in claims}
+    free = count
+    while some := [claim for claim in claims if claim.demand > workers[claim.name] and needed[claim.name] <= free]:
+        lot = max(needed[claim.name] for claim in some)
+        per_lot = {claim.name: int(lot / gpus[claim.name]) for claim in some}
+        lots = [
+            replace(claim, demand=-(-(claim.demand - workers[claim.name]) // per_lot[claim.name])) for claim in some
+        ]
+        shares = targets(int(free / lot), lots, accounts)
+        workers.update({name: lots_of * per_lot[name] for name, lots_of in shares.items()})
+        free -= int(lot) * sum(shares.values())
+    return [replace(claim, demand=min(claim.demand, workers[claim.name])) for claim in claims]
 
 
 def _by_owner(claims: Sequence[Claim]) -> dict[str, list[Claim]]:

@@ -1,4 +1,4 @@
-"""The GPUs of a node, one for each worker while there are any (reference §3.7), or shared as their job asks."""
+"""The GPUs of a node: one for each worker while there are any (reference §3.7), or as many as their job asks."""
 
 from __future__ import annotations
 
@@ -33,38 +33,42 @@ class GpuPool:
 
     def __init__(self, devices: list[str]) -> None:
         self.devices = tuple(devices)
-        self._taken: dict[str, tuple[str, Fraction]] = {}
+        self._taken: dict[str, tuple[list[str], Fraction]] = {}
+        """Of each worker: its GPUs, and the part of each that it has."""
         self._load = dict.fromkeys(self.devices, Fraction(0))
 
-    def workers(self, requested: int | None, slots: int, per_gpu: int | None = None) -> int:
+    def workers(self, requested: int | None, slots: int, gpus: Fraction | None = None) -> int:
         """Return how many workers a job has on this node: what it asks for, or the default (reference §1.1).
 
         That is one for each slot, and on a node with GPUs one: workers beyond the GPUs would be without any. A job that
-        says how many share a GPU has as many as fit.
+        says how many GPUs a worker has, or which part of one, has as many as fit.
         """
-        on_gpus = len(self.devices) * per_gpu if per_gpu else 1
+        on_gpus = int(len(self.devices) / gpus) or 1 if gpus else 1
         return requested or (on_gpus if self.devices else slots)
 
-    def take(self, worker: str, per_gpu: int | None = None) -> dict[str, str]:
-        """The variables for the environment of a worker that starts: its GPU, or none when all are taken.
+    def take(self, worker: str, gpus: Fraction = Fraction(1)) -> dict[str, str]:
+        """The variables for the environment of a worker that starts: its GPUs, or none when too few are free.
 
         Args:
-            per_gpu: how many workers of its job share one. They are spread over the GPUs.
+            gpus: how many it has, or which part of one. Workers that share some are spread over them.
         """
         if not self.devices:
             return {}
-        share = Fraction(1, per_gpu or 1)
-        device = min(self.devices, key=self._load.__getitem__)
-        if self._load[device] + share > 1:
+        share, count = min(gpus, Fraction(1)), max(1, int(gpus))
+        free = [device for device in self.devices if self._load[device] + share <= 1]
+        if len(free) < count:
             return {VARIABLE: ""}
-        self._load[device] += share
-        self._taken[worker] = device, share
-        return {VARIABLE: device, ORDER: os.environ.get(ORDER, BY_BUS)}
+        # Sorting is stable: of those that are as free, the first ones, which are often near each other.
+        devices = sorted(sorted(free, key=self._load.__getitem__)[:count], key=self.devices.index)
+        for device in devices:
+            self._load[device] += share
+        self._taken[worker] = devices, share
+        return {VARIABLE: ",".join(devices), ORDER: os.environ.get(ORDER, BY_BUS)}
 
     def give_back(self, worker: str) -> None:
-        """Free the GPU of a worker that has ended, for the next one."""
-        if worker in self._taken:
-            device, share = self._taken.pop(worker)
+        """Free the GPUs of a worker that has ended, for the next one."""
+        devices, share = self._taken.pop(worker, ([], Fraction(0)))
+        for device in devices:
             self._load[device] -= share
 
 

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -135,7 +136,7 @@ class PlanMaker:
         """Who the workers are."""
         self.upload_timeout_s = spec.run_invocation_timeout if spec.command else spec.task_overhead_timeout
         """How long what a mini-batch has written may be on its way to a store."""
-        self._workers = gpus.workers(spec.max_concurrency_per_instance, settings.slots, spec.workers_per_gpu)
+        self._workers = gpus.workers(spec.max_concurrency_per_instance, settings.slots, spec.gpus_of_worker)
         self.outputs = OutputPlaces(folder, spec, self._local)
         """Where the workers write."""
         self._output_settings = {
@@ -239,7 +240,7 @@ class PlanMaker:
         self._next_process += 1
         logs, node = Logs(self._folder.logs), self._node
         own_logs = logs.of_node(node)
-        gpu = self._gpus.take(f"{self.job_id}/{process}", self._spec.workers_per_gpu)
+        gpu = self._gpus.take(f"{self.job_id}/{process}", self._spec.gpus_of_worker or Fraction(1))
         outputs = self.outputs.of(process)
         if outputs.live:
             self._make_own_outputs(process, outputs)

@@ -116,7 +116,7 @@ def _ready_nodes(context: Context, spec: JobSpec) -> list[int]:
     """Return the workers that each node may have for a job, of as many nodes as it may have."""
     workers = sorted(
         (
-            info.workers_of(spec.max_concurrency_per_instance, spec.workers_per_gpu)
+            info.workers_of(spec.max_concurrency_per_instance, spec.gpus_of_worker)
             for info, is_alive in context.nodes.all()
             if is_alive and info.state is NodeState.READY and info.compute == (spec.compute or "")
         ),

@@ -22,7 +22,7 @@ def findings_of(case: Case) -> Iterator[Finding]:
     schedule, now = case.schedule, case.settings.workers_per_gpu
     shares = [use.gpu_share for use in case.evidence.uses.values() if use.gpu_share is not None]
     memory = max((use.gpu_memory_share or 0.0 for use in case.evidence.uses.values()), default=0.0)
-    if not shares or max(shares) >= _LOW or not memory:
+    if not shares or max(shares) >= _LOW or not memory or not now:
         return
     used = max(shares)
     times = int(min(_FULL / memory, _FULL / max(used, 0.01), _MOST / now))

@@ -114,5 +114,5 @@ def settings_of(spec: JobSpec, *, is_table: bool) -> MeasuredSettings:
         has_keys=bool(spec.partition_keys),
         run_invocation_timeout_s=spec.run_invocation_timeout,
         processes=spec.max_concurrency_per_instance,
-        workers_per_gpu=spec.workers_per_gpu or 1,
+        workers_per_gpu=0 if (spec.gpus_per_worker or 1) > 1 else spec.workers_per_gpu or 1,
     )
