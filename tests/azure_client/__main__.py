@@ -31,6 +31,8 @@ from tests.azure_client.servers import Server, connected, containers, embedded
 FOLDER: Final = Path(__file__).parent
 SCRIPTS: Final = FOLDER / "scripts"
 DRIVER: Final = FOLDER / "driver.py"
+TABLE: Final = FOLDER.parent.parent / "docs" / "azure-client.md"
+"""The page with the table of operations, which a script compares with those of the client."""
 RELEASE_S: Final = 420.0
 """What all scripts of a release may take, on a machine that does other things."""
 
@@ -86,6 +88,7 @@ def run(release: str, environments: Path, scripts: Sequence[str], home: Path, en
     """Run scripts one after the other in one process: importing the client takes longer than most of them."""
     work = home / release
     shutil.copytree(SCRIPTS, work)
+    shutil.copy(TABLE, work)
     (work / "config.json").write_text(
         json.dumps({"subscription_id": "a", "resource_group": "b", "workspace_name": f"w{release.replace('.', '-')}"})
     )

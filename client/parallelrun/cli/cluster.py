@@ -28,9 +28,18 @@ def up(
             help="Name or address of this machine by which nodes of other machines reach the cluster, with TLS.",
         ),
     ] = "",
+    site: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            show_default="PARALLELRUN_SITE",
+            help="Site file: what stands for names of other people's documents.",
+        ),
+    ] = None,
     form: FormatOption = OutputFormat.TABLE,
 ) -> None:
     """Start a cluster in the background on this machine. Prints the URL of its API."""
+    import os
     import shlex
 
     from parallelrun.cli.output import dump, say
@@ -39,15 +48,20 @@ def up(
     from parallelrun.embedded.cluster import next_free_port
     from parallelrun.embedded.services import ClusterLayout
     from parallelrun.top.page import sign_in_address
+    from parallelrun_core.assets.site import VARIABLE, read_site, site_file_named
     from parallelrun_core.service.state_folder import state_folder
 
     cluster = running()
     if cluster:
         say(f"A cluster is already running (since {cluster.started}); its data is in {cluster.home}.")
-        if ignored := _given(context, "port", "nodes", "processes", "root", "listen"):
+        if ignored := _given(context, "port", "nodes", "processes", "root", "listen", "site"):
             say(f"note: {', '.join(ignored)}: without effect on it; stop it first, with `parallelrun down`.")
     else:
         home = (root or state_folder() / "cluster").absolute()
+        named = site or site_file_named()
+        if named is not None:
+            read_site(named.absolute())  # what is wrong with it is said here, and not in a log
+            os.environ[VARIABLE] = str(named.absolute())
         if (free_port := next_free_port(port)) != port:
             say(f"note: port {port} is taken: the API is at port {free_port}")
         cluster = start(home, port=free_port, nodes=nodes, processes=processes, listen=listen)

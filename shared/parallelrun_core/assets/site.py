@@ -120,10 +120,16 @@ def read_site(file: Path) -> Site:
         raise
 
 
+def site_file_named(environment: Mapping[str, str] = os.environ) -> Path | None:
+    """The site file that a variable names; None if none does."""
+    named = environment.get(VARIABLE)
+    return Path(named) if named else None
+
+
 def site_file(folder: Path | None = None, environment: Mapping[str, str] = os.environ) -> Path | None:
     """The site file that counts: the one that a variable names, else one in this folder; None if there is none."""
-    if named := environment.get(VARIABLE):
-        return Path(named)
+    if (named := site_file_named(environment)) is not None:
+        return named
     beside = (folder or Path.cwd()) / FILE_NAME
     return beside if beside.is_file() else None
 

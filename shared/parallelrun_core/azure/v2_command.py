@@ -116,6 +116,8 @@ class CommandReader(V2Reader):
     """Reads one command job, or a step of that type, into a draft."""
 
     kind = "command"
+    _is_spread = False
+    """Whether several nodes or processes were refused already."""
 
     def _put_fields(
         self, raw: Mapping[str, Any], component: Mapping[str, Any], location: DocumentLocation, where: DocumentLocation
@@ -169,10 +171,16 @@ class CommandReader(V2Reader):
     def _put_one_node(self, value: Any, location: DocumentLocation) -> None:
         count = (value or {}).get("instance_count")
         if isinstance(count, int) and count > 1:
-            at = location.at("instance_count")
-            self.findings.wrong(at, f"a command runs on one node, and this asks for {count:,}", _SPREAD)
+            self._refuse_spread(location.at("instance_count"), count)
             value = {**value, "instance_count": None}
         self._put_resources(value, location)
+
+    def _refuse_spread(self, at: str, count: int) -> None:
+        """Refuse several nodes or processes: in one sentence, once for each command."""
+        if not self._is_spread:
+            message = f"a command runs on one node, as one process; this asks for {count:,}"
+            self.findings.wrong(at, message, _SPREAD)
+        self._is_spread = True
 
     def _put_limits(self, value: Any, location: DocumentLocation) -> None:
         limits = self.findings.validate(CommandLimits, value or {}, location.pointer, _HINTS)
@@ -188,8 +196,7 @@ class CommandReader(V2Reader):
         if distribution is None:
             return {}
         for name, count in distribution.processes().items():
-            message = f"a command runs as one process on one node, and this asks for {count:,}"
-            self.findings.wrong(location.at(name), message, _SPREAD)
+            self._refuse_spread(location.at(name), count)
         self.findings.note(location.pointer, "the command runs as one process on one node")
         return _ALONE if distribution.type == "pytorch" else {}
 

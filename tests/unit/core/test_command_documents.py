@@ -118,6 +118,13 @@ def test_what_a_command_job_cannot_be_is_refused_with_its_place(
     assert why in found[pointer]
 
 
+def test_several_nodes_are_refused_once_for_each_command(folder: Path) -> None:
+    spread = {"resources": {"instance_count": 2}, "distribution": {"type": "pytorch", "process_count_per_instance": 2}}
+    document = {"type": "command", "command": "true", "environment": "azureml:any@latest", **spread}
+    (told,) = problems(folder, document).values()
+    assert "a command runs on one node, as one process" in told
+
+
 def test_a_component_gives_a_step_what_it_does_not_say_itself(folder: Path) -> None:
     component = {
         "type": "command", "name": "copy", "version": 1, "command": "cp -r ${{inputs.a}} ${{outputs.b}} ${{inputs.n}}",

@@ -262,4 +262,5 @@ def build_command() -> list[str]:
 
 
 def _not_built(why: str, lines: str = "") -> Failure:
-    return Failure("ENVIRONMENT_FAILED", f"The workers' environment could not be built: {why}", lines)
+    message = f"The workers' environment could not be built: {why} (docs/curated-environments.md)"
+    return Failure("ENVIRONMENT_FAILED", message, lines)
