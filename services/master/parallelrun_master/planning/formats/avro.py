@@ -135,11 +135,11 @@ def _columns(schema: str, name: str) -> dict[str, Any]:
     """
     try:
         record = json.loads(schema)
-    except ValueError as error:
-        raise DamagedFile(f"{name}: not an Avro file: its schema can't be read: {error}") from error
-    if not isinstance(record, dict) or record.get("type") != "record" or not record.get("fields"):
-        raise InvalidInput(f"{name}: its rows have no columns: the schema of a table is a record")
-    return {str(field["name"]): _plain(field["type"]) for field in record["fields"]}
+        if not isinstance(record, dict) or record.get("type") != "record" or not record.get("fields"):
+            raise InvalidInput(f"{name}: its rows have no columns: the schema of a table is a record")
+        return {str(field["name"]): _plain(field["type"]) for field in record["fields"]}
+    except (ValueError, LookupError, TypeError, RecursionError) as error:
+        raise DamagedFile(f"{name}: not an Avro file: its schema can't be read: {error!r}") from error
 
 
 def _plain(schema: Any) -> Any:
