@@ -33,7 +33,7 @@ from tests.azure_client.corpus.compare import differences, meaning
 from tests.azure_client.servers import connected, embedded
 
 SUBMIT: Final = Path(__file__).parent / "submit.py"
-RELEASE_S: Final = 900.0
+RELEASE_S: Final = 3600.0
 
 
 @dataclass
