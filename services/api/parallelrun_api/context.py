@@ -44,6 +44,7 @@ from parallelrun_api.waiting.waits import Waits
 from parallelrun_core.computes.catalog import ComputeCatalog
 from parallelrun_core.datastores import registry as datastore_registry
 from parallelrun_core.folder.disk_floor import DiskFloor
+from parallelrun_core.lru_cache import LruCache
 from parallelrun_core.store.connection import connect
 from parallelrun_core.store.event_stream import EventStreams
 from parallelrun_core.store.job_views import JobViews
@@ -106,6 +107,8 @@ class Context:
     file_reads: CapacityLimiter = field(default_factory=partial(CapacityLimiter, 16))
     """The threads that read what is downloaded."""
     histories: Histories = field(default_factory=Histories)
+    advice: LruCache[str] = field(default_factory=partial(LruCache, 200))
+    """Advice on jobs that have ended, which stays what it is."""
     heartbeat_s: float = 15.0
     """After so long without an event, a stream shows that it is alive."""
     key_locks: KeyLocks = field(default_factory=KeyLocks)

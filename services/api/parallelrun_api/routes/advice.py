@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from fastapi import APIRouter, Query, Response
 
@@ -12,6 +12,11 @@ from parallelrun_api.models import Advice, AdviceCurve
 from parallelrun_api.routes.responses import JobId, problems
 from parallelrun_api.views.advice import advice_on, curve_for
 from parallelrun_core.adviser.asked import PATTERN
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from parallelrun_core.folder.job_folder import JobFolder
 
 router = APIRouter(prefix="/v1", tags=["jobs"])
 
@@ -67,8 +72,17 @@ async def show_what_if(
 
 
 def _advice(context: Context, job_id: str, min_saving_s: float) -> str:
-    return advice_on(context.jobs.folder(job_id), min_saving_s)
+    return _kept(context, job_id, f"{min_saving_s}", lambda folder: advice_on(folder, min_saving_s))
 
 
 def _curve(context: Context, job_id: str, what_if: str, price: float | None) -> str:
-    return curve_for(context.jobs.folder(job_id), what_if, price)
+    return _kept(context, job_id, f"{what_if} {price}", lambda folder: curve_for(folder, what_if, price))
+
+
+def _kept(context: Context, job_id: str, question: str, answer: Callable[[JobFolder], str]) -> str:
+    """Compute an answer, but only once for a job that has ended: a million tries take seconds."""
+    folder = context.jobs.folder(job_id)
+    if not folder.has_ended:
+        return answer(folder)
+    name = f"{job_id} {folder.generation()} {question}"
+    return context.advice.get(name) or context.advice.put(name, answer(folder))
