@@ -30,6 +30,7 @@ BENCHMARKS = {
     "concatenation": "segments into one output, compared with `cat`",
     "thousand_nodes": "a thousand simulated nodes against one Redis and one leader",
     "table": "large tables, counted and added up, compared with pandas: speed, memory",
+    "cold": "a trivial job from nothing, beside one process that imports the usual libraries",
     "latency": "one trivial job, on a warm cluster and from nothing",
     "fairness": "a small job behind a long one: how soon it begins, and what that costs the long one",
     "isolation": "one bad item in a hundred: what it costs to keep its neighbours",
