@@ -67,7 +67,8 @@ def test_every_command_line_of_a_page_is_taken(page: Path) -> None:
 def test_the_pages_with_command_lines_are_read() -> None:
     lines = {page.name: len(written_to_be_run(page)) for page in PAGES}
 
-    assert lines["README.md"] >= 5
+    assert lines["README.md"] >= 2
+    assert lines["clusters.md"] >= 5
     assert lines["computes.md"] >= 3
     assert lines["azure-client.md"] >= 2
 

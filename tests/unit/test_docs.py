@@ -112,8 +112,14 @@ def test_every_table_is_in_one_piece(page: Path) -> None:
     assert [block[:80] for block in blocks if not re.match(r"\|.*\n\|---", block)] == []
 
 
-def test_the_readme_has_a_row_for_every_page() -> None:
-    rows = (ROOT / "README.md").read_text().partition("## Documentation")[2]
-    named = set(re.findall(r"\((docs/[\w-]+\.md)\)", rows))
+def test_the_contents_have_a_row_for_every_page() -> None:
+    named = set(re.findall(r"\(([\w-]+\.md)\)", (DOCS / "contents.md").read_text()))
 
-    assert sorted(f"docs/{page.name}" for page in DOCS.glob("*.md") if f"docs/{page.name}" not in named) == []
+    assert sorted(page.name for page in DOCS.glob("*.md") if page.name not in named | {"contents.md"}) == []
+
+
+def test_the_readme_is_two_screens_and_leads_to_the_contents() -> None:
+    text = (ROOT / "README.md").read_text()
+
+    assert len(text.splitlines()) <= 150
+    assert "(docs/contents.md)" in text
