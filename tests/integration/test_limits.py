@@ -122,6 +122,12 @@ def test_limit_on_a_rate_is_kept_and_waiting_for_it_is_no_time_of_run(service: S
         assert cluster.output(result) == names(80)
         outcomes = [*read_decisions(cluster.folder(job).path)]
         assert {each.status for each in outcomes} == {"done"}
+        assert all(each.elapsed_s >= each.run_s + each.waits["service"] - 0.01 for each in outcomes)
+        waited_s = sum(each.waits["service"] for each in outcomes)
+        assert waited_s > 80 / 10, "most of 40 mini-batches waited for those before them"
+        assert result.progress.waits_s["service"] == pytest.approx(waited_s)
+        report = (cluster.folder(job).logs / "job_result.txt").read_text()
+        assert f"service {100 * waited_s / sum(each.elapsed_s for each in outcomes):.0f} % (" in report
 
 
 def test_limit_of_which_a_dead_worker_had_the_only_permit_goes_on() -> None:

@@ -89,7 +89,15 @@ def test_outcomes_of_releases_with_fewer_or_more_measurements_are_read() -> None
         Use(): whole[:-2],
         Use(1000): [*whole[:-2], [1000]],
         Use(1000, 2000): [*whole[:-2], [1000, 2000]],
-        Use(1000, 2000, 3, 4, 5, 6): [*whole[:-2], [1000, 2000, 3, 4, 5, 6, 7.5, "more"], [], [], [], "a later field"],
+        Use(1000, 2000, 3, 4, 5, 6): [
+            *whole[:-2],
+            [1000, 2000, 3, 4, 5, 6, 7.5, "more"],
+            [],
+            [],
+            [],
+            {},
+            "a later field",
+        ],
     }
     raw = msgspec.json.encode(list(uses.values()))
     assert decode_list(raw) == [msgspec.structs.replace(written, use=use) for use in uses]

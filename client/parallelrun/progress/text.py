@@ -72,6 +72,8 @@ def counts(progress: Progress) -> list[str]:
         words.insert(0, f"preparing workers on {nodes}")
     if waiting := provisioning(progress):
         words.insert(0, waiting)
+    if waits := progress.waits_text():
+        words.append(clean(waits))
     return [f"{progress.resumed:,} taken over", *words] if progress.resumed else words
 
 

@@ -9,6 +9,7 @@ What a try uses of the CPU, of memory and of input can't be told apart from its 
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import time
 import zlib
@@ -170,7 +171,7 @@ class ConcurrentRunner(Runner):
 
     async def _try(self, kind: int, mini_batch: int, payload: bytes) -> None:
         """Run a mini-batch, from its delivery to its answer."""
-        began = time.perf_counter()
+        began, stopwatch = time.perf_counter(), Stopwatch()
         loaded, items, loader = None, 0, None
         try:
             if kind == frames.PATHS:
@@ -185,15 +186,15 @@ class ConcurrentRunner(Runner):
             items = loaded.items
             if self._warnings:  # those of other mini-batches may come before run() has returned
                 self._warn(mini_batch)
-            returned = await self._limited(mini_batch, loaded) if items else []
-            run_s = time.perf_counter() - began
+            returned = await self._limited(mini_batch, loaded, stopwatch) if items else []
+            run_s = time.perf_counter() - began - self._waited(mini_batch, stopwatch)
             rendered = self._rendered(returned, items)
             self._exit_if_forked()
         except NoRoom as error:
             self._give_back(mini_batch, error, 0)
             return
         except BaseException as error:  # sys.exit() in run() fails the mini-batch, not the worker
-            run_s = time.perf_counter() - began
+            run_s = time.perf_counter() - began - self._waited(mini_batch, stopwatch)
             self._failed(error, 0, mini_batch=mini_batch, items=items, run_s=run_s, process_s=_UNKNOWN_S)
             return
         finally:
@@ -225,19 +226,30 @@ class ConcurrentRunner(Runner):
         self._answer(answer)
         self._log_done(mini_batch, run_s, rows, items)
 
+    def _waited(self, mini_batch: int, stopwatch: Stopwatch) -> float:
+        """Tell the agent for how long a mini-batch has waited for permits, if it has asked for any; returns that."""
+        limits = stopwatch.by_limit()
+        if not limits:
+            return 0.0
+        waited_s = stopwatch.seconds()
+        waits = json.dumps({"waited_s": waited_s, "limits": limits}).encode()
+        self._answer(frames.HEAD.pack(frames.WAITED, frames.MINI_BATCH.size + len(waits)))
+        self._answer(frames.MINI_BATCH.pack(mini_batch) + waits)
+        return waited_s
+
     def _new_loader(self) -> Loader:
         """Return one with a folder of its own for copies: those of other mini-batches are still in use."""
         config, copies = self._config, f".downloaded-{self._loader_count}"
         self._loader_count += 1
         return Loader(config.inputs, config.schemas, config.workers, self._warnings, copies)
 
-    async def _limited(self, mini_batch: int, loaded: MiniBatch) -> object:
+    async def _limited(self, mini_batch: int, loaded: MiniBatch, stopwatch: Stopwatch) -> object:
         """Call the user's function, and cancel it alone when it takes too long.
 
         Raises:
             RunTimeout: it was canceled.
         """
-        began, stopwatch = time.perf_counter(), Stopwatch()
+        began = time.perf_counter()
         WAITED.set(stopwatch)  # a task of its own has its own context
         task = self._events.create_task(self._outcome(mini_batch, loaded))
         done: set[asyncio.Task[tuple[object, BaseException | None]]] = set()

@@ -29,6 +29,9 @@ Worker → agent: a pipe of frames `kind (1 byte), length (4), payload`, each wr
     SET_ASIDE    payload: SET_ASIDE_FILES; only before DONE, and if there are any
     ITEMS_FAILED payload: mini-batch (8 bytes), then JSON [[first, items, message], …]: items for which run() has
                  returned an ItemError; only before DONE, and if there are any
+    WAITED       payload: mini-batch (8 bytes), then JSON {"waited_s": S, "limits": {NAME: S}}: the seconds for which it
+                 has waited for permits of limits, all together without the times that overlap, and those of each; only
+                 before DONE or FAILED, and if it has asked for any
     ALIVE        no payload: the event loop of a worker with several mini-batches in flight isn't blocked
     WARNED       payload: mini-batch (8 bytes), then JSON [[…], …] (data_warnings.py); only before DONE or FAILED, and
                  if there are any
@@ -78,6 +81,7 @@ WARNED = 9
 PART = 10
 ALIVE = 11
 ITEMS_FAILED = 12
+WAITED = 13
 HEAD = struct.Struct("<BI")
 _RESULT_LAYOUT = {
     "mini_batch": "Q",

@@ -30,26 +30,49 @@ class PermitRefused(Exception):
 
 
 class Stopwatch:
-    """The time that a mini-batch has waited for permits, which is no time of its run()."""
+    """The time that a mini-batch has waited for permits, which is no time of its run(); by limit, too."""
+
+    def __init__(self) -> None:
+        self._all = _Span()
+        self._limits: dict[str, _Span] = {}
+
+    def begin(self, limit: str) -> None:
+        """Begin to wait for a permit of a limit; several calls may do so at once."""
+        self._all.begin()
+        self._limits.setdefault(limit, _Span()).begin()
+
+    def end(self, limit: str) -> None:
+        """End to wait for one of them."""
+        self._all.end()
+        self._limits[limit].end()
+
+    def seconds(self) -> float:
+        """Return how long it has waited so far."""
+        return self._all.seconds()
+
+    def by_limit(self) -> dict[str, float]:
+        """Return how long it has waited for each limit that it has asked for permits; 0 if it never had to."""
+        return {name: span.seconds() for name, span in self._limits.items()}
+
+
+class _Span:
+    """The time in which at least one of several calls waits."""
 
     def __init__(self) -> None:
         self._waiting = 0
         self._since = self._total = 0.0
 
     def begin(self) -> None:
-        """Begin to wait; several calls may do so at once."""
         if not self._waiting:
             self._since = time.perf_counter()
         self._waiting += 1
 
     def end(self) -> None:
-        """End to wait for one of them."""
         self._waiting -= 1
         if not self._waiting:
             self._total += time.perf_counter() - self._since
 
     def seconds(self) -> float:
-        """Return how long it has waited so far."""
         return self._total + (time.perf_counter() - self._since if self._waiting else 0.0)
 
 
@@ -161,19 +184,19 @@ class Permit:
                 self._finish(await future)
             except asyncio.CancelledError:
                 if self._stopwatch is not None:
-                    self._stopwatch.end()
+                    self._stopwatch.end(self._limit)
                 self._client.tell("end", self._limit, self._number)
                 raise
         return self
 
     def _begin(self, on_answer: Callable[[str], object]) -> None:
         if self._stopwatch is not None:
-            self._stopwatch.begin()
+            self._stopwatch.begin(self._limit)
         self._number = self._client.ask(self._limit, self._tokens, on_answer)
 
     def _finish(self, error: str) -> None:
         if self._stopwatch is not None:
-            self._stopwatch.end()
+            self._stopwatch.end(self._limit)
         if error:
             raise PermitRefused(error)
 

@@ -116,7 +116,18 @@ class ClusterCollector(Collector):
             yield _gauge("parallelrun_retention_limit_exceeded", "Whether a limit can't be kept.", is_exceeded)
 
     def _of_jobs(self) -> Iterator[GaugeMetricFamily]:
-        census = self._views.census(self._registry.active_jobs())
+        active = self._registry.active_jobs()
+        census = self._views.census(active)
+        waits_s: Counter[str] = Counter()
+        for status in self._registry.statuses(active).values():
+            waits_s.update(status.progress.waits_s)
+        if waits_s:
+            yield _gauges(
+                "parallelrun_limit_wait_seconds",
+                "Seconds for which mini-batches of these jobs that are done have waited for permits.",
+                "limit",
+                waits_s,
+            )
         yield _gauges(
             "parallelrun_jobs",
             "Jobs that have not been put away.",

@@ -140,6 +140,7 @@ class Ledger:
         progress.items_done, progress.items_failed = decided.items_done, decided.items_failed
         progress.items_short, progress.items_estimated = decided.items_short, decided.items_estimated
         progress.empty = decided.empty
+        progress.waits_s, progress.waits_of_s = dict(decided.waits_s), decided.waits_of_s
         # How many rows a table has is known only when they have been read.
         progress.items_scheduled = max(self.items_listed, decided.items_done + decided.items_failed)
 

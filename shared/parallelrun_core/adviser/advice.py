@@ -64,7 +64,8 @@ class Basis(msgspec.Struct, kw_only=True, frozen=True):
     fixed_s: float = 0.0
     """Seconds that a mini-batch costs beside its items."""
     lower_bound_s: float = 0.0
-    """No order of these mini-batches on these workers is faster: max(Σd ÷ W, max d)."""
+    """No order of these mini-batches on these workers is faster: max(Σd ÷ W, max d). 0: not known, as a worker runs
+    several at once; so is the next."""
     unexplained_s: float = 0.0
     """By how much the replay of what happened is too short."""
 

@@ -9,6 +9,7 @@ from parallelrun_core.adviser.duration import counted, duration, percent
 from parallelrun_core.adviser.evidence import Evidence
 from parallelrun_core.adviser.findings import subjects
 from parallelrun_core.adviser.findings.case import Case
+from parallelrun_core.adviser.findings.waits import LIMIT_BINDS
 from parallelrun_core.adviser.replay import lower_bound
 from parallelrun_core.adviser.schedule import TrySchedule
 
@@ -33,6 +34,7 @@ def advise(evidence: Evidence, thresholds: Thresholds | None = None) -> Advice:
     smaller = 0
     if not findings and limits.seconds > _SMALL_S:
         smaller = len(_findings(evidence, schedule, Thresholds(seconds=_SMALL_S, share=limits.share)))
+    has_several, each = evidence.settings.has_several_in_flight, evidence.sample.each
     basis = Basis(
         seconds=schedule.measured_s,
         mini_batches=schedule.count,
@@ -43,8 +45,8 @@ def advise(evidence: Evidence, thresholds: Thresholds | None = None) -> Advice:
         is_running=evidence.is_running,
         mini_batch_s=float(np.median(schedule.work)),
         fixed_s=schedule.fixed_s,
-        lower_bound_s=lower_bound(schedule.durations, len(schedule.lanes), each=evidence.sample.each),
-        unexplained_s=schedule.unexplained_s,
+        lower_bound_s=0.0 if has_several else lower_bound(schedule.durations, len(schedule.lanes), each=each),
+        unexplained_s=0.0 if has_several else schedule.unexplained_s,
     )
     return Advice(
         job_id=evidence.job_id, summary=_summary(basis, len(findings), limits, smaller), basis=basis, findings=findings,
@@ -55,6 +57,8 @@ def advise(evidence: Evidence, thresholds: Thresholds | None = None) -> Advice:
 def _findings(evidence: Evidence, schedule: TrySchedule, limits: Thresholds) -> list[Finding]:
     case = Case(evidence, schedule, limits)
     findings = [finding for findings_of in subjects() for finding in findings_of(case)]
+    if evidence.settings.has_several_in_flight:  # savings are of schedules in which a worker runs one at a time
+        findings = [finding for finding in findings if finding.saves == "risk" or finding.id == LIMIT_BINDS]
     return sorted(findings, key=lambda finding: (_ORDER[finding.saves], -finding.saving_s, -finding.saving_node_s))
 
 

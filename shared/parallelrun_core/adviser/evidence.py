@@ -122,6 +122,8 @@ class MeasuredSettings:
     """On each node (`max_concurrency_per_instance`)."""
     workers_per_gpu: int = 1
     """0: each worker has several."""
+    has_several_in_flight: bool = False
+    """A worker runs several mini-batches at once: how many workers would do the same is not known, then."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -147,6 +149,10 @@ class Evidence:
     """Seconds that the workers' Python was built before the first of them started, at most."""
     uses: dict[str, NodeUse] = field(default_factory=dict)
     """By node."""
+    waits_s: dict[str, float] = field(default_factory=dict)
+    """Seconds for which tries have waited for permits of limits, by limit."""
+    waits_of_s: float = 0.0
+    """Seconds that those tries took which have asked for permits."""
     settings: MeasuredSettings = field(default_factory=MeasuredSettings)
 
 

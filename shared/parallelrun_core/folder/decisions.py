@@ -129,6 +129,10 @@ class Decided:
         self.rows = 0
         self.line_breaks = 0
         self.shortened = 0
+        self.waits_s: dict[str, float] = {}
+        """Seconds for which those of `done` have waited for permits, by limit."""
+        self.waits_of_s = 0.0
+        """Seconds that those of `done` took which have asked for permits."""
         self.warnings = WarningTotals()
         self._failed_warnings: dict[int, list[DataWarning]] = {}
 
@@ -219,6 +223,13 @@ class Decided:
             self.shortened += sign * outcome.shortened
         if outcome.warnings:
             self.warnings.add(outcome.warnings, sign)
+        if outcome.waits:
+            self._count_waits(outcome, sign)
+
+    def _count_waits(self, outcome: Outcome, sign: int) -> None:
+        self.waits_of_s += sign * outcome.elapsed_s
+        for limit, seconds in outcome.waits.items():
+            self.waits_s[limit] = self.waits_s.get(limit, 0.0) + sign * seconds
 
     def reopen(self, generation: int, mini_batches: list[int] | None) -> list[int]:
         """Let those that failed in an earlier generation (all of them, or these) be decided again; returns them."""

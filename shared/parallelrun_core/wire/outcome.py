@@ -139,6 +139,8 @@ class Outcome(RowsPlace, array_like=True, frozen=True, gc=False):
     """Calls of run() for parts of it, in their order, if its items were run apart."""
     lost: list[LostItems] = []
     """Its items that have failed, in order, if they were run apart: `done` if others have not."""
+    waits: dict[str, float] = {}
+    """Seconds for which it has waited for permits, for each limit that it has asked; no time of its run()."""
 
     @property
     def items_lost(self) -> int:

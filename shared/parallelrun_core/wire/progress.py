@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
+_WORTH_TELLING = 1.0
+
 
 class Progress(msgspec.Struct, kw_only=True):
     """Counts of one job. Mini-batches, unless the name says items."""
@@ -52,6 +54,10 @@ class Progress(msgspec.Struct, kw_only=True):
     """Of `items_failed`: run() returned no row for them, and nothing was raised."""
     items_estimated: int = 0
     """Of `items_failed`: an estimate, for mini-batches that failed before anybody had counted their items."""
+    waits_s: dict[str, float] = {}
+    """Seconds for which mini-batches that are done have waited for permits, by limit, all added up."""
+    waits_of_s: float = 0.0
+    """Seconds that those of them took which have asked for permits, waits included, all added up."""
     rows: int = 0
     bytes_concatenated: int = 0
     bytes_to_concatenate: int = 0
@@ -94,6 +100,17 @@ class Progress(msgspec.Struct, kw_only=True):
     def items_lost(self) -> int:
         """Return how many items something has gone wrong with: those that are only without a row are not among them."""
         return self.items_failed - self.items_short
+
+    def waits_percent(self) -> dict[str, float]:
+        """Return the part of their time that mini-batches have waited for each limit, in percent, the longest first."""
+        shares = {name: 100 * seconds / self.waits_of_s for name, seconds in self.waits_s.items() if self.waits_of_s}
+        return dict(sorted(shares.items(), key=lambda each: -each[1]))
+
+    def waits_text(self) -> str:
+        """Return for which limits mini-batches have waited for a part of their time that is worth telling; empty: for
+        none."""
+        shares = [f"{name} {share:.0f} %" for name, share in self.waits_percent().items() if share >= _WORTH_TELLING]
+        return f"waits for {', '.join(shares)}: more nodes won't help" if shares else ""
 
     @property
     def decided(self) -> int:

@@ -1267,6 +1267,10 @@ export interface Progress {
   items_short: number;
   /** Of `items_failed`: an estimate, for mini-batches that failed before anybody had counted their items. */
   items_estimated: number;
+  /** Seconds for which mini-batches that are done have waited for permits, by limit, all added up. */
+  waits_s: Record<string, number>;
+  /** Seconds that those of them took which have asked for permits, waits included, all added up. */
+  waits_of_s: number;
   rows: number;
   bytes_concatenated: number;
   bytes_to_concatenate: number;

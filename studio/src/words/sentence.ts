@@ -33,7 +33,17 @@ function processing(job: Job, pace: Pace): string {
   if (standing === "starting") return "Its workers start: init() runs, and no mini-batch yet";
   const total = listing_done ? count(scheduled) : `${count(scheduled)} found so far`;
   const bad = failed ? `; ${counted(failed, "has", "have")} failed` : "";
-  return `${count(done + failed)} of ${total} mini-batches are decided${bad}`;
+  return `${count(done + failed)} of ${total} mini-batches are decided${bad}${waits(job)}`;
+}
+
+/** The limits for which mini-batches have waited a part of their time that is worth telling, as `job show` has it. */
+function waits({ progress: { waits_s, waits_of_s } }: Job): string {
+  const shares = Object.entries(waits_s)
+    .map(([name, seconds]) => [name, (100 * seconds) / waits_of_s] as const)
+    .filter(([, share]) => share >= 1)
+    .sort((one, other) => other[1] - one[1])
+    .map(([name, share]) => `${name} ${Math.round(share)} %`);
+  return shares.length ? `; waits for ${shares.join(", ")}: more nodes won't help` : "";
 }
 
 const left = ({ leftS, ends }: Pace): string =>

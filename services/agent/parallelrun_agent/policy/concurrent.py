@@ -104,6 +104,10 @@ class ConcurrentInFlight(InFlight):
     def items_failed(self, mini_batch: int, lost: list[LostItems]) -> None:
         self._of(mini_batch).lost = lost
 
+    def waited(self, mini_batch: int, waited_s: float, waits: dict[str, float]) -> None:
+        assignment = self._of(mini_batch)
+        assignment.waited_for_permits_s, assignment.waits = waited_s, waits
+
     def _of(self, mini_batch: int) -> Assignment:
         for each in self.assignments:
             if each.delivery.mini_batch == mini_batch:

@@ -43,6 +43,10 @@ class Assignment(msgspec.Struct):
     """About its data, from this try."""
     lost: list[LostItems] = []
     """Items for which its run() has returned an ItemError."""
+    waited_for_permits_s: float = 0.0
+    """Seconds for which it has waited for permits of limits."""
+    waits: dict[str, float] = {}
+    """The same, by limit."""
     began: float = 0.0
     """Monotonic time when its worker got it, if that runs several at once."""
     isolation: Isolation | None = None
@@ -177,6 +181,16 @@ class InFlight:
         if not self.assignments or self.assignments[0].delivery.mini_batch != mini_batch:
             raise LookupError(f"items of mini-batch {mini_batch} have failed, which is not the first in flight")
         self.assignments[0].lost = lost
+
+    def waited(self, mini_batch: int, waited_s: float, waits: dict[str, float]) -> None:
+        """The head has waited for permits for so long.
+
+        Raises:
+            LookupError: that mini-batch isn't the head.
+        """
+        if not self.assignments or self.assignments[0].delivery.mini_batch != mini_batch:
+            raise LookupError(f"mini-batch {mini_batch} has waited for permits, which is not the first in flight")
+        self.assignments[0].waited_for_permits_s, self.assignments[0].waits = waited_s, waits
 
     def take_back(self, mini_batches: Iterable[int]) -> list[Assignment]:
         """Remove these, which were taken back unread; returns them in order."""

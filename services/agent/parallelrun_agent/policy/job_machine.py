@@ -278,6 +278,14 @@ class JobMachine:
         """Record the items for which run() has returned an ItemError. Raises LookupError as `answered` does."""
         worker.in_flight.items_failed(mini_batch, lost)
 
+    def waited(self, worker: Worker, mini_batch: int, waited_s: float, waits: dict[str, float]) -> None:
+        """Record for how long a mini-batch has waited for permits. Raises LookupError as `answered` does.
+
+        Args:
+            waits: the same by limit; more than `waited_s` if it has waited for several at once.
+        """
+        worker.in_flight.waited(mini_batch, waited_s, waits)
+
     def answered(self, worker: Worker, answer: WorkerAnswer, now: float) -> None:
         """Record a worker's answer for its head.
 
@@ -287,7 +295,7 @@ class JobMachine:
         since_s = now - worker.in_flight.head_since
         assignment = worker.in_flight.answered(answer.mini_batch, now)
         worker.has_answered = True
-        elapsed_s = answer.run_s + assignment.load_s
+        elapsed_s = answer.run_s + assignment.load_s + assignment.waited_for_permits_s
         self._look_ahead.observe(elapsed_s)
         # With more in flight, it may have begun the next one before this answer was read.
         elapsed_s = since_s if since_s > elapsed_s and not worker.in_flight else elapsed_s

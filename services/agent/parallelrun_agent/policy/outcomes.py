@@ -102,6 +102,7 @@ class OutcomeBuilder:
             assignment.warnings,
             [],
             lost,
+            assignment.waits,
         )
 
     def without_rows(self, outcome: Outcome) -> Outcome:

@@ -22,6 +22,14 @@ _USE_AT: Final = frames.RESULT.size
 _GPU: Final = "GPU_OUT_OF_MEMORY"
 _warnings_of: Final = msgspec.json.Decoder(list[DataWarning]).decode
 _runs_of: Final = msgspec.json.Decoder(list[tuple[int, int, str]]).decode
+
+
+class _Waits(msgspec.Struct):
+    waited_s: float
+    limits: dict[str, float]
+
+
+_waits_of: Final = msgspec.json.Decoder(_Waits).decode
 _MOST_WARNINGS: Final = 51
 _ERROR_AT: Final = _USE_AT + frames.USE.size
 
@@ -73,6 +81,20 @@ def parse_items_failed(payload: bytes, mask: Mask) -> tuple[int, list[LostItems]
     return mini_batch, [
         LostItems(first, items, mask.failure(Failure("RUN_EXCEPTION", text))) for first, items, text in runs
     ]
+
+
+def parse_waited(payload: bytes) -> tuple[int, float, dict[str, float]]:
+    """Read a WAITED frame: the mini-batch, and the seconds for which it has waited for permits, in all and by limit.
+
+    Raises:
+        CorruptLog: our worker doesn't write this.
+    """
+    try:
+        (mini_batch,) = frames.MINI_BATCH.unpack_from(payload)
+        waits = _waits_of(payload[frames.MINI_BATCH.size :])
+    except (struct.error, ValueError) as error:
+        raise CorruptLog(f"not the waits of a mini-batch: {error}") from error
+    return mini_batch, waits.waited_s, waits.limits
 
 
 def parse_part(payload: bytes, mask: Mask) -> tuple[int, PartEvent]:

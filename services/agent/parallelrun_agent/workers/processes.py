@@ -24,6 +24,7 @@ from parallelrun_agent.workers.answers import (
     parse_failure,
     parse_items_failed,
     parse_part,
+    parse_waited,
     parse_warnings,
 )
 from parallelrun_agent.workers.leader_reports import LeaderReports
@@ -221,6 +222,8 @@ class WorkerProcesses:
             machine.part(worker, *parse_part(payload, self._plans.mask), time.time(), now)
         elif kind == frames.ITEMS_FAILED:
             machine.items_failed(worker, *parse_items_failed(payload, self._plans.mask))
+        elif kind == frames.WAITED:
+            machine.waited(worker, *parse_waited(payload))
         elif kind == frames.WARNED:
             machine.warned(worker, *parse_warnings(payload, self._plans.mask))
         elif kind == frames.READY:

@@ -182,7 +182,7 @@ class WorkerProcess:
             at, size = 0, len(received)
             while (begin := at + _HEAD_BYTES) <= size:
                 kind, length = frames.HEAD.unpack_from(received, at)
-                if not frames.READY <= kind <= frames.ITEMS_FAILED or length > frames.MAX_FRAME:
+                if not frames.READY <= kind <= frames.WAITED or length > frames.MAX_FRAME:
                     raise NotAFrame(f"kind {kind}, {length} bytes")
                 if begin + length > size:
                     break

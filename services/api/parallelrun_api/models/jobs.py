@@ -57,6 +57,10 @@ class Progress(Answer):
     """Of `items_failed`: `run()` returned no row for them, and nothing was raised."""
     items_estimated: int = 0
     """Of `items_failed`: an estimate, for mini-batches that failed before anybody had counted their items."""
+    waits_s: dict[str, float] = Field(default_factory=dict)
+    """Seconds for which mini-batches that are done have waited for permits, by limit, all added up."""
+    waits_of_s: float = 0.0
+    """Seconds that those of them took which have asked for permits, waits included, all added up."""
     rows: int = 0
     bytes_concatenated: int = 0
     bytes_to_concatenate: int = 0

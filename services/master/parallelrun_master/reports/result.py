@@ -83,7 +83,20 @@ def _counted(progress: Progress) -> list[str]:
         f"{progress.retried:,} tries repeated, {progress.lost:,} deliveries lost with their node.",
         f"Items: {_items(progress)}, {progress.items_done:,} succeeded, {_failed_items(progress)}.",
         f"Rows: {progress.rows:,}.",
+        *_waits(progress),
     ]
+
+
+def _waits(progress: Progress) -> list[str]:
+    """Return a line on the limits that mini-batches have waited for, with the seconds of all of them added up."""
+    if not progress.waits_s:
+        return []
+    percent = progress.waits_percent()
+    each = [
+        f"{name} {share:.0f} % ({progress.waits_s[name]:,.1f} s of {progress.waits_of_s:,.1f} s)"
+        for name, share in percent.items()
+    ]
+    return [f"Waits for permits, which is no time of run(): {', '.join(each)}."]
 
 
 def _failed_items(progress: Progress) -> str:

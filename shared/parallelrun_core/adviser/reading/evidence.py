@@ -48,6 +48,8 @@ def evidence_of(folder: JobFolder, result: JobResult | None = None) -> Evidence:
         nodes=list(dict.fromkeys([*read.nodes, *(init.node for init in inits)])),
         processes=read.processes,
         categories=read.categories,
+        waits_s=read.waits_s,
+        waits_of_s=read.waits_of_s,
         seconds=max(_last_end(read.tries), result.ended - begun if result is not None else 0.0),
         is_running=result is None,
         inits=inits,
@@ -115,4 +117,5 @@ def settings_of(spec: JobSpec, *, is_table: bool) -> MeasuredSettings:
         run_invocation_timeout_s=spec.run_invocation_timeout,
         processes=spec.max_concurrency_per_instance,
         workers_per_gpu=0 if (spec.gpus_per_worker or 1) > 1 else spec.workers_per_gpu or 1,
+        has_several_in_flight=spec.mini_batches_in_flight != 1,
     )

@@ -42,6 +42,10 @@ class ReadTries(NamedTuple):
     nodes: list[str]
     processes: list[str]
     categories: list[str]
+    waits_s: dict[str, float]
+    """Seconds for which these tries have waited for permits, by limit."""
+    waits_of_s: float
+    """Seconds that those of them took which have asked for permits."""
 
 
 class _Columns:
@@ -51,6 +55,8 @@ class _Columns:
         self._begun = begun
         self._whole = {name: array("q") for name in _WHOLE}
         self._real = {name: array("d") for name in _REAL}
+        self.waits_s: dict[str, float] = {}
+        self.waits_of_s = 0.0
         self.nodes, self.processes, self.categories = NumberedTexts(), NumberedTexts(), NumberedTexts("")
 
     def add(self, outcomes: list[Outcome], only: set[int] | None) -> int:
@@ -62,10 +68,18 @@ class _Columns:
             tried = [each for each in tried if each.mini_batch in only]
         whole = self._whole
         _add(tried, whole, self._real, self._begun)
+        for each in tried:
+            if each.waits:
+                self._add_waits(each)
         whole["node"].extend([self.nodes.number(each.node) for each in tried])
         whole["process"].extend([self.processes.number(f"{each.node}/{each.process}") for each in tried])
         whole["category"].extend([self.categories.number(_category(each)) for each in tried])
         return count
+
+    def _add_waits(self, outcome: Outcome) -> None:
+        self.waits_of_s += outcome.elapsed_s
+        for limit, seconds in outcome.waits.items():
+            self.waits_s[limit] = self.waits_s.get(limit, 0.0) + seconds
 
     def __len__(self) -> int:
         return len(self._whole["mini_batch"])
@@ -110,7 +124,7 @@ def read_tries(folder: Path, begun: float, most_bytes: int = MOST_BYTES) -> Read
         stretches=1 if decisions.is_all else len(decisions.stretches),
     )
     names = columns.nodes.all(), columns.processes.all(), columns.categories.all()
-    return ReadTries(columns.tries(), sample, *names)
+    return ReadTries(columns.tries(), sample, *names, columns.waits_s, columns.waits_of_s)
 
 
 def _read(parts: LogStretches, columns: _Columns, only: set[int] | None = None) -> float:
