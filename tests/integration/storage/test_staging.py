@@ -271,7 +271,7 @@ def test_a_mini_batch_that_does_not_fit_beside_a_model_holds_up_nothing(bucket: 
 
 
 def test_a_mini_batch_does_not_wait_for_ever_for_what_other_jobs_use(bucket: Bucket, node: Make) -> None:
-    here = node(max_bytes=2000, timeout_s=0.2)
+    here = node(max_bytes=2000, timeout_s=3.0)
     assert here.cache.admit(1500), "another job"
     for key, size in {"large": 600, "small": 400}.items():
         bucket.put(key, b"1" * size)
