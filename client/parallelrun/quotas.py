@@ -18,14 +18,31 @@ class Quotas:
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
 
-    def set(self, name: str, *, jobs: int | None = None, submissions_per_minute: int | None = None) -> Quota:
+    def set(
+        self,
+        name: str,
+        *,
+        jobs: int | None = None,
+        submissions_per_minute: int | None = None,
+        slots: int | None = None,
+        nodes: int | None = None,
+        job_bytes: int | None = None,
+    ) -> Quota:
         """Set the quota of an owner, or with the name `everybody` of those who have none of their own.
 
         Args:
             jobs: jobs that have not ended; None: any number.
             submissions_per_minute: jobs that are accepted in a minute; None: any number.
+            slots, nodes: the most workers, and nodes with workers, at the same time; None: any number.
+            job_bytes: bytes of the folders of jobs that have ended; None: any number.
         """
-        body = {"jobs": jobs, "submissions_per_minute": submissions_per_minute}
+        body = {
+            "jobs": jobs,
+            "submissions_per_minute": submissions_per_minute,
+            "slots": slots,
+            "nodes": nodes,
+            "job_bytes": job_bytes,
+        }
         answer = self._transport.request("PUT", _path(name), body=lambda: {"json": body}, idempotent=True)
         return as_model(answer, Quota)
 

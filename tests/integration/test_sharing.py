@@ -8,6 +8,7 @@ import pytest
 
 from parallelrun import Client
 from parallelrun_core.store.registry import Registry
+from parallelrun_core.store.slot_quotas import SlotQuotas
 from parallelrun_core.store.usage import Usage
 from parallelrun_core.wire.states import JobState
 from tests.cluster import Cluster
@@ -101,3 +102,25 @@ def test_a_job_that_is_made_urgent_gets_more_slots_while_it_runs() -> None:
         for each in jobs:
             assert client.jobs.cancel(each).state == "canceled"
             cluster.result(each)
+
+
+def test_an_owner_has_no_more_slots_than_their_quota() -> None:
+    with Cluster(nodes=2, slots=2, api=True) as cluster, Client(cluster.api_url) as client:
+        SlotQuotas(cluster.redis).tell({"anna": (1, None)})
+        client.quotas.set("anna", slots=1)
+        first = cluster.submit(SHORT, inputs=cluster.files(3000), mini_batch_size=1, owner="anna")
+        seen: list[int] = []
+
+        def has_run() -> bool:
+            seen.append(running_on(cluster, first))
+            return cluster.registry.status(first).progress.done > 15
+
+        cluster.until(has_run, "it runs", 120)
+        assert max(seen) == 1
+        second = cluster.submit(SHORT, inputs=cluster.files(4), mini_batch_size=1, owner="anna")
+        others = cluster.submit(SHORT, inputs=cluster.files(40), mini_batch_size=1, owner="bert")
+        assert cluster.result(others, 120).state is JobState.COMPLETED
+        assert cluster.result(second, 180).state is JobState.COMPLETED, "the slot goes round among her jobs"
+        assert running_on(cluster, first) <= 1
+        client.jobs.cancel(first)
+        cluster.result(first)

@@ -24,6 +24,15 @@ def set_quota(
     submissions_per_minute: Annotated[
         int | None, typer.Option(min=0, help="Jobs that are accepted in a minute.", show_default="any number")
     ] = None,
+    slots: Annotated[
+        int | None, typer.Option(min=0, help="Workers at the same time.", show_default="any number")
+    ] = None,
+    nodes: Annotated[
+        int | None, typer.Option(min=0, help="Nodes with workers at the same time.", show_default="any number")
+    ] = None,
+    job_bytes: Annotated[
+        int | None, typer.Option(min=0, help="Bytes of the folders of jobs.", show_default="any number")
+    ] = None,
     form: FormatOption = OutputFormat.TABLE,
     url: Url = "",
     token: Token = "",
@@ -32,7 +41,14 @@ def set_quota(
     from parallelrun.cli.output import show_change
 
     with connect(url, token) as client:
-        defined = client.quotas.set(name, jobs=jobs, submissions_per_minute=submissions_per_minute)
+        defined = client.quotas.set(
+            name,
+            jobs=jobs,
+            submissions_per_minute=submissions_per_minute,
+            slots=slots,
+            nodes=nodes,
+            job_bytes=job_bytes,
+        )
     show_change(defined, form, name=defined.name)
 
 
@@ -50,6 +66,9 @@ def list_quotas(form: FormatOption = OutputFormat.TABLE, url: Url = "", token: T
                 ("NAME", lambda each: each.name),
                 ("JOBS", lambda each: each.jobs),
                 ("SUBMISSIONS PER MINUTE", lambda each: each.submissions_per_minute),
+                ("SLOTS", lambda each: each.slots),
+                ("NODES", lambda each: each.nodes),
+                ("JOB BYTES", lambda each: each.job_bytes),
             ],
         )
 

@@ -24,9 +24,10 @@ def usage(
     with connect(url, token) as client:
         weeks = client.usage.list()
     if as_csv:
-        print("week,owner,slot_hours,gpu_hours,cost")
+        print("week,owner,slot_hours,gpu_hours,cost,job_bytes")
         for each in weeks:
-            print(f"{each.week},{csv_cell(each.owner)},{each.slot_hours},{each.gpu_hours},{each.cost}")
+            size = "" if each.job_bytes is None else each.job_bytes
+            print(f"{each.week},{csv_cell(each.owner)},{each.slot_hours},{each.gpu_hours},{each.cost},{size}")
         return
     show_list(
         weeks,
@@ -37,6 +38,7 @@ def usage(
             ("OWNER", lambda each: each.owner),
             ("SLOT HOURS", lambda each: f"{each.slot_hours:,.2f}"),
             ("GPU HOURS", lambda each: f"{each.gpu_hours:,.2f}"),
+            ("JOB BYTES", lambda each: "" if each.job_bytes is None else f"{each.job_bytes:,}"),
             ("COST", lambda each: f"{each.cost:,.2f}"),
         ],
     )

@@ -37,6 +37,8 @@ class UsageOfWeek(msgspec.Struct, kw_only=True, frozen=True):
     """The name of a token; empty: whoever runs the server."""
     slot_hours: float = 0.0
     gpu_hours: float = 0.0
+    job_bytes: int | None = None
+    """Bytes of the folders of their jobs that have ended; None: only the latest week has it."""
     cost: float = 0.0
 
 
@@ -48,3 +50,9 @@ class Quota(msgspec.Struct, kw_only=True, frozen=True):
     jobs: int | None = None
     """Jobs that have not ended; a pipeline counts once."""
     submissions_per_minute: int | None = None
+    slots: int | None = None
+    """Workers that their jobs have at the same time."""
+    nodes: int | None = None
+    """Nodes on which their jobs have workers at the same time."""
+    job_bytes: int | None = None
+    """Bytes of the folders of their jobs that have ended."""

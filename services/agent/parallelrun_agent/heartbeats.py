@@ -6,7 +6,7 @@ import os
 import shutil
 import socket
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 
@@ -87,6 +87,7 @@ class Heartbeats:
                 sent=wall,
                 workers_apart=settings.uids is not None,
                 workers={job_id: len(job.workers) for job_id, job in jobs.items() if job.workers},
+                owners=_workers_by_owner(jobs.values()),
                 work={job_id: job.work(now, wall) for job_id, job in jobs.items()},
                 pressure=self._waits.now(),
                 gpus=self._gpus.latest,
@@ -123,6 +124,13 @@ class Heartbeats:
             return NodeState.DRAINING
         has_room = not any(job.disk_is_full for job in self._jobs.values())
         return NodeState.READY if has_room else NodeState.DISK_FULL
+
+
+def _workers_by_owner(jobs: Iterable[NodeJob]) -> dict[str, int]:
+    workers: dict[str, int] = {}
+    for job in jobs:
+        workers[job.owner] = workers.get(job.owner, 0) + len(job.workers)
+    return workers
 
 
 def _in_hand(job: NodeJob) -> int:

@@ -7,7 +7,7 @@ start took. Starting counts as used.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 from zlib import crc32
 
@@ -66,6 +66,8 @@ class SlotSharing:
     """The use of each owner since it was last reported."""
     favours: Mapping[str, float] = field(default_factory=dict)
     """Factors on the equal parts of owners, by what they have used of late."""
+    most_workers: Mapping[str, int] = field(default_factory=dict)
+    """Workers that owners may have here, by their quotas of slots and nodes; others may have any number."""
     _standings: dict[str, _Standing] = field(default_factory=dict)
     _owners: dict[str, _Standing] = field(default_factory=dict)
     _counted_at: float = 0.0
@@ -80,38 +82,39 @@ class SlotSharing:
             now: monotonic.
         """
         self._count(jobs, now)
-        wanted = {job.job_id: job.wanted_workers(now) for job in jobs if ready.get(job.job_id, 0) > 0}
-        with_claims = [job for job in jobs if job.workers or wanted.get(job.job_id, 0) > 0]
-        if len(with_claims) == 1:
+        demand = {job.job_id: job.wanted_workers(now) for job in jobs if ready.get(job.job_id, 0) > 0}
+        with_claims = [job for job in jobs if job.workers or demand.get(job.job_id, 0) > 0]
+        if len(with_claims) == 1 and with_claims[0].owner not in self.most_workers:
             with_claims[0].share = Share()
-            self._fill(with_claims[0], wanted.get(with_claims[0].job_id, 0), self._free(jobs))
+            self._fill(with_claims[0], demand.get(with_claims[0].job_id, 0), self._free(jobs))
             return
         if with_claims:
-            self._share_among(with_claims, wanted, self._local(ready, nodes, now), now)
+            self._share_among(with_claims, demand, self._local(ready, nodes, now), now)
 
     def _share_among(
-        self, jobs: list[NodeJob], wanted: Mapping[str, int], local: Mapping[str, int], now: float
+        self, jobs: list[NodeJob], demand: Mapping[str, int], local: Mapping[str, int], now: float
     ) -> None:
-        shares = self._targets(jobs, wanted, local)
+        shares = self._targets(jobs, demand, local)
         for job in jobs:
             job.share = Share(target=shares[job.job_id])
         missing = reserved = 0
         for job in sorted(jobs, key=lambda each: _held(each) - shares[each.job_id]):
-            short = min(wanted.get(job.job_id, 0), shares[job.job_id] - _held(job))
+            short = min(demand.get(job.job_id, 0), shares[job.job_id] - _held(job))
             if short > 0:
                 job.share.lacks_memory = not self._has_memory_for(job, jobs)
                 started = 0 if job.share.lacks_memory else self._fill(job, short, self._free_for(job, jobs))
                 missing += short - started
                 reserved += short - started if not job.workers else 0
         for job in jobs:
-            free = self._free_for(job, jobs) - reserved
-            if free > 0 and wanted.get(job.job_id, 0) > 0:  # nobody else can use them
-                self._fill(job, job.wanted_workers(now), free)
+            free = min(self._free_for(job, jobs) - reserved, self._left_of_quota(job, jobs))
+            if free > 0 and demand.get(job.job_id, 0) > 0:  # nobody else can use them
+                self._fill(job, min(job.wanted_workers(now), self._left_of_quota(job, jobs)), free)
+        missing += sum(self._beyond_quota(owner, jobs) for owner in self.most_workers)
         missing -= sum(not worker.keeps_its_slot for job in jobs for worker in job.workers)
         if missing > 0:
             self._make_room(jobs, shares, missing, now)
 
-    def _targets(self, jobs: list[NodeJob], wanted: Mapping[str, int], local: Mapping[str, int]) -> dict[str, int]:
+    def _targets(self, jobs: list[NodeJob], demand: Mapping[str, int], local: Mapping[str, int]) -> dict[str, int]:
         """The number of workers that each job is to have here."""
         urgent = {job.account: URGENT_FAVOUR for job in jobs if job.account != job.owner}
         favour_of = {**self.favours, **urgent}
@@ -119,7 +122,8 @@ class SlotSharing:
             owner: Account(favour=favour_of.get(owner, 1.0), ahead_s=standing.ahead_s, is_new=standing.is_new)
             for owner, standing in self._owners.items()
         }
-        claims = [self._claim(job, wanted.get(job.job_id, 0), local.get(job.job_id, 0)) for job in jobs]
+        claims = [self._claim(job, demand.get(job.job_id, 0), local.get(job.job_id, 0)) for job in jobs]
+        claims = self._within_quotas(jobs, claims)
         if self.gpus:
             claims = self._within_gpus(jobs, claims, accounts)
         for standing in self._owners.values():
@@ -129,10 +133,10 @@ class SlotSharing:
             self._standings[job.job_id].part = part
         return targets(self.slots, claims, accounts)
 
-    def _fill(self, job: NodeJob, wanted: int, free: int) -> int:
+    def _fill(self, job: NodeJob, demand: int, free: int) -> int:
         """Start workers of a job in free slots, and beyond them as far as it may; returns how many."""
         beyond = max(0, job.slots_beyond - len(job.workers))
-        count = max(0, min(wanted, free + beyond))
+        count = max(0, min(demand, free + beyond))
         for _ in range(count):
             job.spawn()
         return count
@@ -148,7 +152,7 @@ class SlotSharing:
         for worker in to_take_back(missing, surplus, lambda each: _eagerness(each, now)):
             job_of[worker].take_back(worker)
 
-    def _claim(self, job: NodeJob, wanted: int, local: int) -> Claim:
+    def _claim(self, job: NodeJob, demand: int, local: int) -> Claim:
         standing = self._standings[job.job_id]
         keeping = [worker for worker in job.workers if worker.keeps_its_slot]
         idle = sum(worker.is_through_init and not worker.in_flight for worker in keeping)
@@ -156,13 +160,34 @@ class SlotSharing:
         return Claim(
             name=job.job_id,
             owner=job.account,
-            demand=max(0, busy - job.slots_beyond) + max(0, min(wanted, local)),
+            demand=max(0, busy - job.slots_beyond) + max(0, min(demand, local)),
             held=_held(job),
             weight=WEIGHTS.get(job.priority, WEIGHTS["high"]),
             ahead_s=standing.ahead_s,
             init_s=standing.init_s,
             is_new=standing.is_new,
         )
+
+    def _within_quotas(self, jobs: list[NodeJob], claims: list[Claim]) -> list[Claim]:
+        """Claims of no more workers than the quotas of their owners allow here, divided by weight among their jobs."""
+        owner_of = {job.job_id: job.owner for job in jobs}
+        demand = {claim.name: claim.demand for claim in claims}
+        for owner, most in self.most_workers.items():
+            own = [claim for claim in claims if owner_of[claim.name] == owner]
+            demand |= {name: min(demand[name], count) for name, count in targets(most, own).items()}
+        return [replace(claim, demand=demand[claim.name]) for claim in claims]
+
+    def _left_of_quota(self, job: NodeJob, jobs: list[NodeJob]) -> int:
+        """Return how many more workers the owner of a job may have here."""
+        most = self.most_workers.get(job.owner)
+        if most is None:
+            return self.slots + job.slots_beyond
+        return most - sum(len(each.workers) for each in jobs if each.owner == job.owner)
+
+    def _beyond_quota(self, owner: str, jobs: list[NodeJob]) -> int:
+        """Return how many workers an owner has here beyond their quota, which has got smaller."""
+        count = sum(worker.keeps_its_slot for job in jobs if job.owner == owner for worker in job.workers)
+        return max(0, count - self.most_workers[owner])
 
     def _within_gpus(self, jobs: list[NodeJob], claims: list[Claim], accounts: Mapping[str, Account]) -> list[Claim]:
         """Claims of no more workers than have a GPU, on a node with GPUs: those are shared in the same way."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from parallelrun_agent.node_context import NodeContext
 from parallelrun_agent.node_job import NodeJob, OtherCompute
 from parallelrun_agent.policy.fair_share import favours_of
+from parallelrun_agent.policy.slot_quota import OwnersNode, SlotQuota, most_workers
 from parallelrun_agent.policy.worker import NEVER
 from parallelrun_agent.settings import AgentSettings
 from parallelrun_agent.slot_sharing import SlotSharing
@@ -16,7 +17,9 @@ from parallelrun_core.folder.unreadable import UNREADABLE, SkippedJobs
 from parallelrun_core.service.pacing import Every
 from parallelrun_core.service.telemetry import logger
 from parallelrun_core.store.errors import NoPermissionError
+from parallelrun_core.store.nodes import NodeRegistry
 from parallelrun_core.store.registry import FOR_OTHERS, Registry
+from parallelrun_core.store.slot_quotas import EVERYBODY, SlotQuotas
 from parallelrun_core.store.usage import Usage
 from parallelrun_core.wire.states import JobState
 
@@ -52,6 +55,11 @@ class WorkFinder:
         self._usage: Usage | None = Usage(redis)
         self._reports_use = Every(_REPORT_USE_S)
         self._reads_priorities = Every(_READ_PRIORITIES_S)
+        self._reads_quotas = Every(_READ_PRIORITIES_S)
+        self._quota_owners: set[str] = set()
+        """The owners whose quotas were read last."""
+        self._quotas: SlotQuotas | None = SlotQuotas(redis)
+        self._nodes = NodeRegistry(redis)
         self._skipped = SkippedJobs(settings.root)
         self._join_at: dict[str, float] = {}
         """When to try again to join jobs of which something could not be read or created."""
@@ -118,10 +126,35 @@ class WorkFinder:
         if self._jobs and self._reads_priorities.is_due(now):
             for job_id, priority in self._registry.priorities(list(self._jobs)).items():
                 self._jobs[job_id].prioritize(priority)
+        owners = {job.owner for job in self._jobs.values() if job.owner}
+        if owners and (self._reads_quotas.is_due(now) or owners - self._quota_owners):
+            self._sharing.most_workers, self._quota_owners = self._most_workers(owners), owners
         self._sharing.share(jobs, waiting, max((each.sessions for each in active), default=0), now)
         if self._reports_use.is_due(now):
             self._report_use()
         self._poll_at = now + self._interval_s(now)  # sooner than it was, if there is work now
+
+    def _most_workers(self, owners: set[str]) -> dict[str, int]:
+        """Return the workers that owners with a quota may have here. Most clusters have none, and read no nodes."""
+        if self._quotas is None:
+            return {}
+        try:
+            quotas = self._quotas.all()
+        except NoPermissionError:  # of an earlier release
+            log.warning("quotas_not_read", hint="write the users of Redis anew: parallelrun redis-acl")
+            self._quotas = None
+            return {}
+        limits = {owner: quotas.get(owner, quotas.get(EVERYBODY)) for owner in owners}
+        limited = {owner: SlotQuota(*each) for owner, each in limits.items() if each is not None}
+        if not limited:
+            return {}
+        nodes = [info for info, is_alive in self._nodes.all() if is_alive]
+        most = {}
+        for owner, quota in limited.items():
+            own = [OwnersNode(each.node, each.slots, each.owners[owner]) for each in nodes if owner in each.owners]
+            if (count := most_workers(quota, self._settings.node, own)) is not None:
+                most[owner] = count
+        return most
 
     def _report_use(self) -> None:
         """Add what owners have used here, and learn what they have used everywhere of late."""

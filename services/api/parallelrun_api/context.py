@@ -20,7 +20,7 @@ from parallelrun_api.http.descriptors import most_connections
 from parallelrun_api.http.errors import TooManyStreams
 from parallelrun_api.http.operators import Operators
 from parallelrun_api.limits import LimitService
-from parallelrun_api.metrics import ClusterCollector, ConnectionCollector, ServerMetrics
+from parallelrun_api.metrics import ClusterCollector, ConnectionCollector, QuotaCollector, ServerMetrics
 from parallelrun_api.people.access import Access, Subject, subject_of
 from parallelrun_api.people.person import CURRENT
 from parallelrun_api.people.quotas import Quotas
@@ -51,6 +51,7 @@ from parallelrun_core.store.job_views import JobViews
 from parallelrun_core.store.nodes import NodeRegistry
 from parallelrun_core.store.provisioning import Provisioning
 from parallelrun_core.store.registry import Registry
+from parallelrun_core.store.slot_quotas import SlotQuotas
 from parallelrun_core.store.usage import Usage
 
 if TYPE_CHECKING:
@@ -152,7 +153,7 @@ def build_context(settings: ApiSettings) -> Context:
     jobs = JobReader(settings.root, registry, floor)
     checks = PathChecks(root=settings.root, places=settings.places)
     catalog = ComputeCatalog(settings.root, settings.sealing_key)
-    quotas = Quotas(settings.root, registry, settings.sealing_key)
+    quotas = Quotas(settings.root, registry, SlotQuotas(client), settings.sealing_key)
     submissions = Submissions(settings.root, catalog, checks, client, floor, quotas=quotas)
     assets = AssetService(settings.root, settings.places, lambda: settings.site)
     schedules = ScheduleService(settings.root, submissions, checks, registry, names=assets.names)
@@ -172,8 +173,10 @@ def build_context(settings: ApiSettings) -> Context:
         nodes=nodes,
         floor=floor,
         owner_of=lambda job_id: access.owner_of(Subject("job", job_id)),
+        slot_limits_of=lambda owner: ((quota := quotas.of(owner)).slots, quota.nodes),
     )
     metrics.watch(ConnectionCollector(connections))
+    metrics.watch(QuotaCollector(quotas, nodes))
     return Context(
         settings=settings,
         redis=client,

@@ -19,6 +19,7 @@ from parallelrun_core.wire.states import JobState, NodeState
 
 if TYPE_CHECKING:
     from parallelrun_api.http.connections import Connections
+    from parallelrun_api.people.quotas import Quotas
     from parallelrun_core.folder.disk_floor import DiskFloor
     from parallelrun_core.store.job_views import JobViews
     from parallelrun_core.store.nodes import NodeGpu, NodeRegistry
@@ -183,6 +184,40 @@ def _of_gpus(gpus: list[NodeGpu]) -> Iterator[GaugeMetricFamily]:
             )
         memory = {"used": used, "free": max(0, total - used)}
         yield _gauges("parallelrun_gpu_memory_bytes", "Memory of GPUs.", "state", memory)
+
+
+class QuotaCollector(Collector):
+    """The part of their quotas that people use, of whoever uses the most."""
+
+    def __init__(self, quotas: Quotas, nodes: NodeRegistry) -> None:
+        self._quotas = quotas
+        self._nodes = nodes
+
+    def describe(self) -> Iterable[Any]:
+        """Nothing: so that registering doesn't ask Redis."""
+        return ()
+
+    def collect(self) -> Iterator[Metric]:
+        """Return a gauge, 0 where nobody has a quota; none while Redis is away."""
+        try:
+            alive = [info for info, is_alive in self._nodes.all() if is_alive]
+        except RedisError:
+            return
+        slots = Counter[str]()
+        for info in alive:
+            slots.update(info.owners)
+        sizes = self._quotas.sizes()
+        shares = {"slots": 0.0, "job_bytes": 0.0}
+        for owner in {*slots, *sizes}:
+            quota = self._quotas.of(owner)
+            for resource, used, most in (
+                ("slots", slots[owner], quota.slots),
+                ("job_bytes", sizes.get(owner, 0), quota.job_bytes),
+            ):
+                if most:
+                    shares[resource] = max(shares[resource], used / most)
+        text = "The part of a quota that is used, of the person who uses the most."
+        yield _gauges("parallelrun_quota_used_ratio_max", text, "resource", shares)
 
 
 class ConnectionCollector(Collector):

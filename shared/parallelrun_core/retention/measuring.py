@@ -46,7 +46,7 @@ class Measured:
     def facts(self) -> list[JobFacts]:
         """Measure all jobs, oldest first; those that can't be read count as not ended."""
         if self._jobs is None:
-            self._jobs = {job.job_id: job for job in self._remembered()}
+            self._jobs = {job.job_id: job for job in remembered(self._path.parent)}
         jobs = {}
         for job_id in job_ids(self._root):
             if (job := self._fact(job_id, self._jobs.get(job_id))) is not None:
@@ -59,13 +59,6 @@ class Measured:
         memory = _Memory(jobs=[job for job in (self._jobs or {}).values() if job.ended])
         replace_file(self._path, msgspec.json.encode(memory), mode=PRIVATE_FILE)
 
-    def _remembered(self) -> list[JobFacts]:
-        try:
-            memory = msgspec.json.decode(self._path.read_bytes(), type=_Memory)
-        except (OSError, msgspec.DecodeError):
-            return []
-        return memory.jobs if memory.schema == SCHEMA else []
-
     def _fact(self, job_id: str, earlier: JobFacts | None) -> JobFacts | None:
         folder = JobFolder(self._root, job_id)
         try:
@@ -75,6 +68,19 @@ class Measured:
         if earlier is not None and earlier.ended and earlier.stamp == stamp:
             return earlier
         return facts_of(folder, stamp)
+
+
+def remembered(folder: Path) -> list[JobFacts]:
+    """Return the facts about jobs that have ended, as the last sweep has written them down; none if it hasn't.
+
+    Args:
+        folder: that of retention.
+    """
+    try:
+        memory = msgspec.json.decode((folder / _MEMORY).read_bytes(), type=_Memory)
+    except (OSError, msgspec.DecodeError):
+        return []
+    return memory.jobs if memory.schema == SCHEMA else []
 
 
 def facts_of(folder: JobFolder, stamp: str = "") -> JobFacts:

@@ -50,6 +50,9 @@ SUBMISSIONS: Final = PREFIX + "submissions:"
 USAGE: Final = PREFIX + "usage"
 """hash: owner → slot-seconds of late, and when they were that, in seconds since the epoch."""
 
+QUOTAS: Final = PREFIX + "quotas"
+"""hash: owner, or `everybody` → the most slots and nodes that they may have at the same time, `-` for any number."""
+
 USAGE_WEEKS: Final = PREFIX + "usage:weeks"
 """hash: `WEEK slots OWNER` or `WEEK gpus OWNER` → seconds used in that week."""
 

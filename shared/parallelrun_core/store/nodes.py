@@ -108,6 +108,8 @@ class NodeInfo(msgspec.Struct, kw_only=True, frozen=True):
     jobs: list[str] = []
     workers: dict[str, int] = {}
     """Busy slots per job."""
+    owners: dict[str, int] = {}
+    """Workers for jobs of each owner, of those for whose jobs it works."""
     work: dict[str, NodeWork] = {}
     """Work for each job; empty: an earlier release."""
     in_hand: int | None = None

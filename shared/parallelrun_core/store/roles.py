@@ -28,6 +28,7 @@ from parallelrun_core.store.keys import (
     NODES_STACKS,
     PREFIX,
     PROVISIONER,
+    QUOTAS,
     USAGE,
     USAGE_WEEKS,
     JobKeys,
@@ -88,7 +89,18 @@ _RIGHTS: Final[dict[Role, _Rights]] = {
     ),
     # It runs next to the code of users: what it doesn't need is not there for them either.
     Role.AGENT: _Rights(
-        (f"{AGENTS}*", ACTIVE_JOBS, NODES, NODES_ALIVE, NODES_CHECK, NODES_DRAINING, NODES_STACKS, USAGE, USAGE_WEEKS),
+        (
+            f"{AGENTS}*",
+            ACTIVE_JOBS,
+            NODES,
+            NODES_ALIVE,
+            NODES_CHECK,
+            NODES_DRAINING,
+            NODES_STACKS,
+            QUOTAS,
+            USAGE,
+            USAGE_WEEKS,
+        ),
         f"{_CONNECTING} exists get hdel hexists hget hgetall hincrby hmget hset llen lpop lpush sismember xadd zadd "
         "zcard zrange zrangebyscore zrank zrem zremrangebyscore",
         ("beat", "peek", "permits", "reassert", "turn", "usage"),

@@ -1311,6 +1311,12 @@ export interface Quota {
   jobs: number | null;
   /** Jobs that are accepted in a minute. */
   submissions_per_minute: number | null;
+  /** Workers that their jobs have at the same time. */
+  slots: number | null;
+  /** Nodes on which their jobs have workers at the same time. */
+  nodes: number | null;
+  /** Bytes of the folders of their jobs that have ended. */
+  job_bytes: number | null;
 }
 
 /** All quotas, by name. */
@@ -1679,6 +1685,8 @@ export interface UsageOfWeek {
   slot_hours: number;
   /** Hours of GPUs that workers had. */
   gpu_hours: number;
+  /** Bytes of the folders of their jobs that have ended, at the last sweep; null: only the latest week has it. */
+  job_bytes: number | null;
   /** By `--cost-per-slot-hour` and `--cost-per-gpu-hour`. */
   cost: number;
 }

@@ -10,9 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import httpx
+import msgspec
 import pytest
 
 from parallelrun_core.folder.job_folder import JobFolder
+from parallelrun_core.layout import retention_of
+from parallelrun_core.retention.policy import JobFacts
+from parallelrun_core.store.slot_quotas import SlotQuotas
 from parallelrun_core.store.usage import Usage, Used
 from tests.integration.api.conftest import Site
 from tests.integration.api.server import ApiServer
@@ -264,9 +268,9 @@ def test_the_use_of_the_cluster_by_week_and_person(redis_url: str, redis: Redis,
         people = People(server, clients)
         rows = people.operator.get("/v1/usage.csv").text.splitlines()
         assert rows == [
-            "week,owner,slot_hours,gpu_hours,cost",
-            '2026-W48,"\'=bert",1.0,0.5,2.5',
-            '2026-W48,"anna",2.0,0.0,1.0',
+            "week,owner,slot_hours,gpu_hours,cost,job_bytes",
+            '2026-W48,"\'=bert",1.0,0.5,2.5,0',
+            '2026-W48,"anna",2.0,0.0,1.0,0',
         ]
         assert [each["owner"] for each in accepted(people.anna.get("/v1/usage"))["items"]] == ["anna"]
 
@@ -288,6 +292,15 @@ def test_a_submission_over_a_quota_is_refused_in_words(
             accepted(people.operator.post("/v1/jobs", json=site.spec()))
         accepted(people.anna.post(f"/v1/jobs/{first}:cancel"))
         accepted(people.anna.post("/v1/jobs", json=site.spec()))
+        folder = retention_of(tmp_path / "root")
+        folder.mkdir(exist_ok=True)
+        fact = JobFacts(job_id=first, unit=first, submitted=1.0, ended=2.0, bytes=3_000_000_000)
+        (folder / "measured.json").write_bytes(msgspec.json.encode({"schema": 1, "jobs": [fact]}))
+        accepted(people.operator.put("/v1/quotas/anna", json={"job_bytes": 2_000_000_000, "slots": 4}))
+        refused = people.anna.post("/v1/jobs", json=site.spec())
+        assert refused.json()["detail"].startswith("The jobs of anna take 3.0 GB, and may take 2.0 GB: delete some")
+        assert SlotQuotas(redis).all() == {"anna": (4, None)}
+        assert people.operator.delete("/v1/quotas/anna").status_code == 204
         assert people.operator.delete("/v1/quotas/everybody").status_code == 204
         accepted(people.anna.post("/v1/jobs", json=site.spec()))
 

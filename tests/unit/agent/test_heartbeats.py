@@ -21,7 +21,7 @@ STARTING = SimpleNamespace(in_flight=[], is_through_init=False)
 
 
 def job_with(workers: list[SimpleNamespace], **fields: Any) -> SimpleNamespace:
-    return SimpleNamespace(workers=workers, disk_is_full=False, work=lambda *_: NodeWork(), **fields)
+    return SimpleNamespace(workers=workers, disk_is_full=False, owner="", work=lambda *_: NodeWork(), **fields)
 
 
 @pytest.fixture

@@ -52,6 +52,12 @@ class QuotaRequest(Asked):
     """Jobs that have not ended; a pipeline counts once."""
     submissions_per_minute: int | None = Field(default=None, ge=0, le=1_000_000)
     """Jobs that are accepted in a minute."""
+    slots: int | None = Field(default=None, ge=0, le=1_000_000)
+    """Workers that their jobs have at the same time."""
+    nodes: int | None = Field(default=None, ge=0, le=1_000_000)
+    """Nodes on which their jobs have workers at the same time."""
+    job_bytes: int | None = Field(default=None, ge=0, le=2**53)
+    """Bytes of the folders of their jobs that have ended."""
 
 
 class Quota(Answer):
@@ -63,6 +69,12 @@ class Quota(Answer):
     """Jobs that have not ended; a pipeline counts once."""
     submissions_per_minute: int | None
     """Jobs that are accepted in a minute."""
+    slots: int | None
+    """Workers that their jobs have at the same time."""
+    nodes: int | None
+    """Nodes on which their jobs have workers at the same time."""
+    job_bytes: int | None
+    """Bytes of the folders of their jobs that have ended."""
 
 
 class QuotaList(Answer):
@@ -82,6 +94,8 @@ class UsageOfWeek(Answer):
     """Hours of workers, from their start to their end: a worker occupies a slot."""
     gpu_hours: float
     """Hours of GPUs that workers had."""
+    job_bytes: int | None = None
+    """Bytes of the folders of their jobs that have ended, at the last sweep; null: only the latest week has it."""
     cost: float
     """By `--cost-per-slot-hour` and `--cost-per-gpu-hour`."""
 

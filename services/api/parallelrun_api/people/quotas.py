@@ -16,12 +16,12 @@ from parallelrun_core.documents.file_store import FileStore
 from parallelrun_core.errors import CorruptLog, NewerSchema, NotFound, ParallelRunError
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.lru_cache import LruCache
+from parallelrun_core.retention.sizes import SizesByOwner
+from parallelrun_core.store.slot_quotas import EVERYBODY, SlotQuotas
 
 if TYPE_CHECKING:
     from parallelrun_core.store.registry import Registry
 
-EVERYBODY: Final = "everybody"
-"""The name of the quota of those who have none of their own."""
 _FOLDER: Final = "quotas"
 _MAX_BYTES: Final = 1 << 16
 _STEP: Final = "\0"
@@ -45,11 +45,16 @@ class Quota:
         name: the owner, or `everybody`.
         jobs: jobs that have not ended; a pipeline counts once.
         submissions_per_minute: jobs that are accepted in a minute.
+        slots, nodes: the most workers, and nodes with workers, at the same time.
+        job_bytes: bytes of the folders of their jobs.
     """
 
     name: str
     jobs: int | None = None
     submissions_per_minute: int | None = None
+    slots: int | None = None
+    nodes: int | None = None
+    job_bytes: int | None = None
 
 
 class Quotas:
@@ -59,9 +64,11 @@ class Quotas:
         key: seals each document, as that of computes; empty: no seals.
     """
 
-    def __init__(self, root: Path, registry: Registry, key: bytes = b"") -> None:
+    def __init__(self, root: Path, registry: Registry, told: SlotQuotas, key: bytes = b"") -> None:
         self._root: Final = root
         self._registry: Final = registry
+        self._told: Final = told
+        self._sizes: Final = SizesByOwner(root)
         self._owners: Final = LruCache[str](_JOBS)
         self.documents: Final = Definitions(
             FileStore(root, _FOLDER, max_bytes=_MAX_BYTES, follows_links=False),
@@ -77,6 +84,25 @@ class Quotas:
             return Quota(name=owner)
         return self.documents.find(owner) or self.documents.find(EVERYBODY) or Quota(name=owner)
 
+    def define(self, quota: Quota) -> None:
+        """Set a quota, durably. Raises InvalidInput, RedisError: Redis is told with the next submission."""
+        self.documents.define(quota)
+        self.tell()
+
+    def remove(self, name: str) -> None:
+        """Forget a quota. Raises NotFound; RedisError, as for `define`."""
+        self.documents.remove(name)
+        self.tell()
+
+    def tell(self) -> None:
+        """Tell agents, by Redis, how many slots and nodes people may have. Raises RedisError."""
+        quotas = [self.documents.get(name) for name in self.documents.names()]
+        self._told.tell({quota.name: (quota.slots, quota.nodes) for quota in quotas})
+
+    def sizes(self) -> dict[str, int]:
+        """Return the bytes of the folders of jobs that have ended, by owner, as they were swept last."""
+        return self._sizes.all()
+
     def check(self) -> None:
         """Make sure that the person of this request may submit one more job, and count it.
 
@@ -86,6 +112,14 @@ class Quotas:
         """
         owner = CURRENT.get().owner
         quota = self.of(owner)
+        if not self._told.are_told():
+            self.tell()
+        if (most := quota.job_bytes) is not None and (size := self.sizes().get(owner, 0)) >= most:
+            raise QuotaExceeded(
+                f"The jobs of {owner} take {size / 1e9:,.1f} GB, and may take {most / 1e9:,.1f} GB: delete some "
+                "(`parallelrun job delete`), or ask an admin of this cluster for more (`parallelrun quota set`). What "
+                "is deleted counts no more after the next sweep, within an hour."
+            )
         if quota.jobs is not None and (count := self._active_jobs(owner)) >= quota.jobs:
             raise QuotaExceeded(
                 f"{owner} has {count:,} jobs that have not ended, and may have {quota.jobs:,}: wait until one has "

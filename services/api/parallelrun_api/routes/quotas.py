@@ -37,8 +37,8 @@ def list_quotas(context: Ctx) -> Response:
 def put_quota(name: Name, context: Ctx, wish: QuotaRequest) -> Response:
     """Set the quota of a person, or of everybody who has none of their own, durably. Only admins may (403)."""
     context.operators.check(CURRENT.get().name)
-    quota = Definition(name=name, jobs=wish.jobs, submissions_per_minute=wish.submissions_per_minute)
-    context.quotas.documents.define(quota)
+    quota = Definition(name=name, **wish.model_dump())
+    context.quotas.define(quota)
     return json_answer(Quota(**asdict(quota)))
 
 
@@ -53,5 +53,5 @@ def put_quota(name: Name, context: Ctx, wish: QuotaRequest) -> Response:
 def delete_quota(name: Name, context: Ctx) -> Response:
     """Forget a quota. Only admins may (403)."""
     context.operators.check(CURRENT.get().name)
-    context.quotas.documents.remove(name)
+    context.quotas.remove(name)
     return Response(status_code=204, headers={"Cache-Control": "no-store"})

@@ -88,8 +88,8 @@ def job_of(
 
 
 def _priority(record: JobRecord, status: JobStatus | None) -> Priority:
-    given = status.priority if status is not None and status.priority else str(record.spec.get("priority") or "")
-    return next((each for each in get_args(Priority) if each == given), "normal")
+    priority = status.priority if status is not None and status.priority else str(record.spec.get("priority") or "")
+    return next((each for each in get_args(Priority) if each == priority), "normal")
 
 
 def pace_of(

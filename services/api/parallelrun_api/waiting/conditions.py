@@ -151,6 +151,19 @@ def _preparation(situation: Situation, _: Person) -> RunCondition | None:
     return RunCondition(name="preparation", state="waits", text=f"{what} on {_named(list(needs))}", advice=advice)
 
 
+def _quota(situation: Situation, _: Person) -> RunCondition | None:
+    """The quota of the owner leaves a slot for the job."""
+    slots, nodes = situation.slot_limits
+    workers = sum(situation.owners_workers.values())
+    if slots is None and nodes is None:
+        return None
+    owner, advice = situation.record.owner, "an admin of this cluster can give more: `parallelrun quota set`"
+    if slots is not None and workers >= slots and not situation.own_workers:
+        text = f"jobs of {owner} have {workers:,} of the {slots:,} slots of their quota"
+        return RunCondition(name="quota", state="waits", text=text, advice=advice)
+    return _met("quota", f"jobs of {owner} have {workers:,} slots on {counted(len(situation.owners_workers), 'node')}")
+
+
 def _slots(situation: Situation, viewer: Person) -> RunCondition | None:
     """A slot is free, or the job has some."""
     usable = situation.usable
@@ -245,6 +258,7 @@ _CHECKS: Final[tuple[Check, ...]] = (
     _chosen_nodes,
     _node_state,
     _preparation,
+    _quota,
     _slots,
     _share,
     _memory,

@@ -62,6 +62,10 @@ class Situation:
     queued: Queued = field(default_factory=lambda: Queued(ready=0, leased=0))
     neighbours: tuple[Neighbour, ...] = ()
     """Other jobs on these nodes, those with the most workers first."""
+    slot_limits: tuple[int | None, int | None] = (None, None)
+    """The most slots and nodes that the job's owner may have at the same time; None: any number."""
+    owners_workers: Mapping[str, int] = field(default_factory=dict)
+    """Workers for jobs of the owner, by node."""
     missing_limits: tuple[str, ...] = ()
     """Names of rate limits that nobody has defined."""
     slowed_limits: Mapping[str, float] = field(default_factory=dict)
@@ -88,6 +92,7 @@ class SituationReader:
 
     Args:
         owner_of: the owner of a job by its id; None: nobody can read whose it is.
+        slot_limits_of: the most slots and nodes of an owner.
     """
 
     root: Path
@@ -97,6 +102,7 @@ class SituationReader:
     nodes: NodeRegistry
     floor: DiskFloor
     owner_of: Callable[[str], str | None]
+    slot_limits_of: Callable[[str], tuple[int | None, int | None]]
 
     def standing(self, job_id: str) -> JobStatus | None:
         """Return what Redis knows of a job; None: nothing. Raises RedisError."""
@@ -142,6 +148,8 @@ class SituationReader:
             chosen=chosen,
             queued=self.views.queued(folder.job_id),
             neighbours=self._neighbours(folder.job_id, own_kind),
+            slot_limits=self.slot_limits_of(record.owner),
+            owners_workers={info.node: count for info in alive if (count := info.owners.get(record.owner, 0))},
             missing_limits=missing,
             slowed_limits=slowed,
         )
