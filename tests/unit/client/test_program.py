@@ -22,6 +22,21 @@ def test_the_exit_code_and_all_of_the_output_come_out() -> None:
     assert ended("no-such-command").returncode == 1
 
 
+def test_a_command_reads_no_signatures_of_others() -> None:
+    read = "import sys, typer.main as t; read = t.get_command_from_info; names = []; "
+    count = "t.get_command_from_info = lambda **k: names.append(k['command_info'].name) or read(**k); "
+    run = "from parallelrun.cli.app import run; run([*sys.argv[1:], '--help']); print(names)"
+
+    def names(*line: str) -> str:
+        return subprocess.check_output([sys.executable, "-c", read + count + run, *line], text=True).splitlines()[-1]
+
+    assert names("run") == "['run']"
+    assert "'list'" in names("job")
+    assert "'run'" not in names("job")
+    assert "'run'" in names()
+    assert "'run'" in names("no-such-command")
+
+
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
 def test_what_cannot_be_written_is_an_error() -> None:
     full = os.open("/dev/full", os.O_WRONLY)
