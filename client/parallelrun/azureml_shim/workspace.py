@@ -88,7 +88,7 @@ class Workspace:
 
 
 class OutputData:
-    """What a step has made."""
+    """The outputs of a step."""
 
     def __init__(self, job_id: str) -> None:
         self._job_id = job_id
@@ -137,7 +137,7 @@ class Run:
         return runs or ([self] if not job.steps else [])
 
     def get_output_data(self, name: str) -> OutputData:
-        """What the step has made."""
+        """Return the outputs of the step."""
         return OutputData(self.id)
 
     def cancel(self) -> None:
@@ -150,7 +150,7 @@ PipelineRun = Run
 
 
 class Experiment:
-    """What jobs belong to, for people."""
+    """The experiment, a name that groups jobs for people."""
 
     def __init__(self, workspace: Any = None, name: str = "Default", **_: Any) -> None:
         self.workspace, self.name = workspace, name

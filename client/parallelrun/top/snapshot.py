@@ -1,4 +1,4 @@
-"""One screen of a job, fetched with a few requests, each of which answers whatever the job's size is."""
+"""Snapshot for one screen of a job, fetched with a few requests, each of which answers whatever the job's size is."""
 
 from __future__ import annotations
 

@@ -220,8 +220,8 @@ class SlotSharing:
         free = self._free(jobs)
         if not self.gpus:
             return free
-        taken = sum(len(each.workers) * each.gpus_of_worker for each in jobs)
-        return min(free, int((self.gpus - taken) / job.gpus_of_worker))
+        gpus_taken = sum(len(each.workers) * each.gpus_of_worker for each in jobs)
+        return min(free, int((self.gpus - gpus_taken) / job.gpus_of_worker))
 
     def _has_memory_for(self, job: NodeJob, jobs: Sequence[NodeJob]) -> bool:
         """Return whether there is memory for one more worker of a job, beside those of others. One that had none here

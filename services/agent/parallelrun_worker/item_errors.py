@@ -16,7 +16,7 @@ _MASK = "***"
 
 
 class Separated(NamedTuple):
-    """What run() has returned, without the items that have failed."""
+    """The rows that run() has returned, without the items that have failed."""
 
     returned: Any
     errors: list[tuple[int, ItemError]]

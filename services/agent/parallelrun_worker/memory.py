@@ -1,4 +1,4 @@
-"""What a script remembers for later tries: answers that have cost money or time, by a key of its own.
+"""The memory of a script for later tries: answers that have cost money or time, by a key of its own.
 
 Each worker process has a file of its own in the job's logs, a line of JSON for each key, `{"key": …, "value": …}`. A
 line is on the disk when `remember` returns. Whoever asks for a key looks into the files of all workers of the job, on

@@ -113,7 +113,7 @@ class ItemError(Exception):
     """
 
     is_used = False
-    """Whether this process has one: ordinary rows aren't searched for any."""
+    """True if this process has one: ordinary rows aren't searched for any."""
 
     def __init__(self, *args: object) -> None:
         super().__init__(*args)

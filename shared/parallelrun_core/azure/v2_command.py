@@ -117,7 +117,7 @@ class CommandReader(V2Reader):
 
     kind = "command"
     _is_spread = False
-    """Whether several nodes or processes were refused already."""
+    """True once several nodes or processes were refused."""
 
     def _put_fields(
         self, raw: Mapping[str, Any], component: Mapping[str, Any], location: DocumentLocation, where: DocumentLocation

@@ -25,7 +25,7 @@ class Bounds(msgspec.Struct, kw_only=True, frozen=True):
     root: str
     """The folder that the services share."""
     places: Places
-    """Which files may be listed and opened."""
+    """The rule that says which files may be listed and opened."""
     memory_bytes: int
     """Memory of each process that reads."""
 

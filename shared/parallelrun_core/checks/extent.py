@@ -1,4 +1,4 @@
-"""How much a job is before it runs, found out by the code that leaders have for it."""
+"""Extent of a job before it runs, found out by the code that leaders have for it."""
 
 from __future__ import annotations
 

@@ -17,13 +17,13 @@ class DataDefaults(NamedTuple):
     """The values of a form of document in fields that it leaves empty."""
 
     inputs: Mapping[str, str]
-    """Of each input that the job cuts."""
+    """Defaults of each input that the job cuts."""
     rows: Mapping[str, str]
-    """Of a job that writes rows."""
+    """Defaults of a job that writes rows."""
     on_failure: str
-    """Of a job whose mini-batches are cut by number or size."""
+    """Defaults of a job whose mini-batches are cut by number or size."""
     fail_fast: bool
-    """Of a job without a threshold."""
+    """Defaults of a job without a threshold."""
 
 
 OWN: Final = DataDefaults(

@@ -1,4 +1,4 @@
-"""What nodes say on Redis of the workers of a job."""
+"""Reports on Redis of what the workers of a job do at present."""
 
 from __future__ import annotations
 

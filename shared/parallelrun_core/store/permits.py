@@ -28,7 +28,7 @@ class Call(NamedTuple):
 
 
 class Granted(NamedTuple):
-    """What was given of what was asked for."""
+    """The permits that were given of those that were asked for."""
 
     starts_s: list[float]
     """For the first calls, in how many seconds each may begin."""

@@ -1,4 +1,4 @@
-"""How a job has ended, in one sentence: the same for command line, web page, REST and the reports in its logs."""
+"""The end of a job in one sentence: the same for command line, web page, REST and the reports in its logs."""
 
 from __future__ import annotations
 

@@ -186,18 +186,18 @@ def local_demand(ready: int, nodes: int, place: int) -> int:
 
 def _filled(total: float, claims: Sequence[Claim]) -> dict[str, float]:
     """Divide a total by weight among those who can use something of it; nobody gets more than they can use."""
-    given = {claim.name: 0.0 for claim in claims}
+    filled = {claim.name: 0.0 for claim in claims}
     hungry = [claim for claim in claims if claim.demand > 0]
     while hungry and total > _EPSILON:
         each = total / sum(claim.weight for claim in hungry)
         sated = [claim for claim in hungry if each * claim.weight >= claim.demand - _EPSILON]
         if not sated:
-            return given | {claim.name: each * claim.weight for claim in hungry}
+            return filled | {claim.name: each * claim.weight for claim in hungry}
         for claim in sated:
-            given[claim.name] = float(claim.demand)
+            filled[claim.name] = float(claim.demand)
             total -= claim.demand
         hungry = [claim for claim in hungry if claim not in sated]
-    return given
+    return filled
 
 
 def to_take_back(

@@ -46,7 +46,7 @@ class Assignment(msgspec.Struct):
     waited_for_permits_s: float = 0.0
     """Seconds for which it has waited for permits of limits."""
     waits: dict[str, float] = {}
-    """The same, by limit."""
+    """Seconds waited, by limit."""
     began: float = 0.0
     """Monotonic time when its worker got it, if that runs several at once."""
     isolation: Isolation | None = None

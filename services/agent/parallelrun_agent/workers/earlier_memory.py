@@ -1,4 +1,4 @@
-"""What the scripts of an earlier job have remembered, for the job that resumes from it."""
+"""The memory of an earlier job's scripts, for the job that resumes from it."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ def _table() -> Any:
 
 @lru_cache(maxsize=40)
 def _zeros_tables(count: int) -> Any:
-    """What each byte of a checksum becomes after so many zeros: the checksum is linear in its bits."""
+    """The table of what each byte of a checksum becomes after so many zeros: the checksum is linear in its bits."""
     import numpy as np
 
     values = np.arange(256, dtype=np.uint32)

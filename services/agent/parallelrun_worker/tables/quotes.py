@@ -18,7 +18,7 @@ class OpenQuotes(NamedTuple):
     """The suspicious quotes of a piece."""
 
     at: int
-    """Where the first of them is in its text."""
+    """Position of the first of them in its text."""
     times: int
     is_closed: bool
     """A quote on a later line has closed the first one."""

@@ -41,7 +41,7 @@ def serve(settings: Mapping[str, Any]) -> tuple[int, str]:
 
 
 class _Server(HTTPServer):
-    """Of one run."""
+    """Server of one run."""
 
     def __init__(self, run: JobRun, token: str) -> None:
         super().__init__(("127.0.0.1", 0), _Request)
@@ -64,8 +64,8 @@ class _Request(BaseHTTPRequestHandler):
     timeout = _WAIT_S
 
     def _handle(self) -> None:
-        shown = self.headers.get("Authorization", "").encode("latin-1")
-        if not hmac.compare_digest(shown, self.server.authorization):
+        credentials = self.headers.get("Authorization", "").encode("latin-1")
+        if not hmac.compare_digest(credentials, self.server.authorization):
             self._answer(401, {"error_code": "UNAUTHENTICATED", "message": "This is the run of another job."})
             return
         try:

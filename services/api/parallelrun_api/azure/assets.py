@@ -72,10 +72,10 @@ async def list_versions(kind: str, name: str, request: Request, face: FaceOf) ->
 @router.get(_VERSION)
 async def get_version(kind: str, name: str, version: str, request: Request, face: FaceOf) -> Response:
     """Return one version."""
-    shown = await run_sync(_shown, face, scope_of(request), kind, name, version)
+    resource = await run_sync(_shown, face, scope_of(request), kind, name, version)
     if kind == "codes":
-        shown["properties"]["codeUri"] = _where_code_is(request, kind, name, shown["name"])
-    return answer(shown)
+        resource["properties"]["codeUri"] = _where_code_is(request, kind, name, resource["name"])
+    return answer(resource)
 
 
 @router.put(_VERSION, name="put_asset")

@@ -23,7 +23,7 @@ class Proxies:
 
     networks: tuple[IPv4Network | IPv6Network, ...]
     header: bytes
-    """In lower case."""
+    """Names in lower case."""
 
     @classmethod
     def parse(cls, addresses: str, header: str) -> Proxies | None:

@@ -134,8 +134,8 @@ class Quotas:
                 )
 
     def _active_jobs(self, owner: str) -> int:
-        own = [job_id for job_id in self._registry.active_jobs() if self._owner_of(job_id) == owner]
-        return sum(state is not None and not state.is_terminal for state in self._registry.states(own))
+        job_ids = [job_id for job_id in self._registry.active_jobs() if self._owner_of(job_id) == owner]
+        return sum(state is not None and not state.is_terminal for state in self._registry.states(job_ids))
 
     def _owner_of(self, job_id: str) -> str:
         owner = self._owners.get(job_id)

@@ -112,7 +112,7 @@ def tries_of(history: History, number: int) -> list[MiniBatchTry]:
 
 
 def now_of(history: History, begun: BegunTry) -> MiniBatchNow:
-    """What is shown of a try that is under way."""
+    """The part of a try that is shown while it is under way."""
     return MiniBatchNow(
         node=begun.node,
         process=begun.process,

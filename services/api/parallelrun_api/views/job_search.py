@@ -59,7 +59,7 @@ class JobQuery:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Card:
-    """What never changes of a job."""
+    """The facts of a job that never change."""
 
     job_id: str
     type: JobType

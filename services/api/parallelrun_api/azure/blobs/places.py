@@ -58,9 +58,9 @@ def open_blob(face: Face, container: str, blob: str) -> int:
     place = _of_job(face, container, blob)
     if place is None:
         return face.blobs.open(container, blob)
-    made = _JOINED.get(blob.removeprefix(place.prefix)) if container == ARTIFACTS else None
-    if made is not None:
-        return _joined(_logs_of(face, face.names.job_id(place.prefix.removeprefix(OF_LOGS).rstrip("/"))), made)
+    joined_file = _JOINED.get(blob.removeprefix(place.prefix)) if container == ARTIFACTS else None
+    if joined_file is not None:
+        return _joined(_logs_of(face, face.names.job_id(place.prefix.removeprefix(OF_LOGS).rstrip("/"))), joined_file)
     return place.folder.open(blob.removeprefix(place.prefix))
 
 
