@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from parallelrun.cli.output import FormatOption, OutputFormat
+
+if TYPE_CHECKING:
+    from parallelrun.embedded.background import BackgroundCluster
 
 
 def up(
@@ -16,7 +19,7 @@ def up(
     port: Annotated[
         int, typer.Option(min=0, max=65535, help="Port of the API on 127.0.0.1, or the next free one; 0: any.")
     ] = 8080,
-    nodes: Annotated[int, typer.Option(min=0, help="Number of nodes on this machine.")] = 1,
+    nodes: Annotated[int, typer.Option(min=0, help="Number of nodes on this machine; a running cluster gets more.")] = 1,
     processes: Annotated[int | None, typer.Option(min=1, help="Workers per node.", show_default="CPUs / nodes")] = None,
     root: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Folder for its data.", show_default="below the home folder")
@@ -38,7 +41,10 @@ def up(
     ] = None,
     form: FormatOption = OutputFormat.TABLE,
 ) -> None:
-    """Start a cluster in the background on this machine. Prints the URL of its API."""
+    """Start a cluster in the background on this machine. With --nodes, a running one gets more.
+
+    Prints the URL of its API.
+    """
     import os
     import shlex
 
@@ -54,7 +60,9 @@ def up(
     cluster = running()
     if cluster:
         say(f"A cluster is already running (since {cluster.started}); its data is in {cluster.home}.")
-        if ignored := _given(context, "port", "nodes", "processes", "root", "listen", "site"):
+        if _given(context, "nodes"):
+            _ask_for_nodes(cluster, nodes)
+        if ignored := _given(context, "port", "processes", "root", "listen", "site"):
             say(f"note: {', '.join(ignored)}: without effect on it; stop it first, with `parallelrun down`.")
     else:
         home = (root or state_folder() / "cluster").absolute()
@@ -79,6 +87,17 @@ def up(
         say(f"open its page: {sign_in_address(client)}")
     say("submit a job:  parallelrun job create -f job.yml --stream")
     say("stop it:       parallelrun down")
+
+
+def _ask_for_nodes(cluster: BackgroundCluster, nodes: int) -> None:
+    from parallelrun.cli.output import say
+    from parallelrun.embedded.background import add_nodes
+
+    if nodes < cluster.nodes:
+        say(f"note: --nodes: nodes are only added, and it has {cluster.nodes}; for fewer, `parallelrun down` first.")
+    elif nodes > cluster.nodes:
+        add_nodes(cluster, nodes)
+        say(f"It has {nodes} nodes now, instead of {max(cluster.nodes, 0)}.")
 
 
 def _given(context: typer.Context, *names: str) -> list[str]:

@@ -19,9 +19,13 @@ import msgspec
 
 from parallelrun.embedded.lock import is_locked
 from parallelrun.errors import ClusterFailed
+from parallelrun_core.durable_files import replace_file
 from parallelrun_core.service.state_folder import state_folder
 
 STOP_S: Final = 70.0
+WAKE_UP: Final = signal.SIGUSR1
+"""The signal at which the background process reads how many nodes are requested."""
+_NODES_WITHIN_S: Final = 60.0
 _POLL_EVERY_S: Final = 0.05
 
 
@@ -33,6 +37,8 @@ class BackgroundCluster(msgspec.Struct, kw_only=True, frozen=True):
     pid: int
     home: str
     started: str
+    nodes: int = -1
+    """Number of its nodes on this machine; -1: a process of an earlier release, which can't add any."""
     redis_url: str = ""
     """URL at which nodes of other machines reach its Redis server; empty: nowhere."""
 
@@ -45,6 +51,11 @@ def lock_file() -> Path:
 def state_file() -> Path:
     """The file in which the background process says how to reach it."""
     return state_folder() / "cluster.json"
+
+
+def requested_nodes_file() -> Path:
+    """The file with the number of nodes that the background process is to have."""
+    return state_folder() / "cluster.nodes"
 
 
 def running() -> BackgroundCluster | None:
@@ -99,6 +110,28 @@ def start(home: Path, *, port: int, nodes: int, processes: int | None, listen: s
     if cluster is None:
         raise ClusterFailed(f"The cluster didn't start: {error}")
     return cluster
+
+
+def add_nodes(cluster: BackgroundCluster, nodes: int) -> None:
+    """Let the cluster in the background have this many nodes on this machine; returns when all of them are alive.
+
+    Raises:
+        ClusterFailed: they don't come, or the cluster was started by an earlier release.
+    """
+    from parallelrun.client import Client
+    from parallelrun.embedded.services import ClusterLayout, node_names
+
+    if cluster.nodes < 0:
+        raise ClusterFailed("An earlier release started this cluster: stop it first, with `parallelrun down`.")
+    replace_file(requested_nodes_file(), str(nodes).encode(), mode=0o600)
+    os.kill(cluster.pid, WAKE_UP)
+    deadline = time.monotonic() + _NODES_WITHIN_S
+    with Client(cluster.url, cluster.token) as client:
+        while missing := set(node_names(nodes)) - {node.node for node in client.nodes.list() if node.is_alive}:
+            if time.monotonic() > deadline:
+                logs = ClusterLayout(home=Path(cluster.home)).logs
+                raise ClusterFailed(f"No sign of life of {', '.join(sorted(missing))}: see {logs}")
+            time.sleep(_POLL_EVERY_S)  # the API tells nobody when a node comes
 
 
 def stop() -> bool:

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 
 import msgspec
 
-from parallelrun.embedded.background import BackgroundCluster, lock_file, state_file
+from parallelrun.embedded.background import WAKE_UP, BackgroundCluster, lock_file, requested_nodes_file, state_file
 from parallelrun.embedded.cluster import Cluster
 from parallelrun.embedded.lock import FolderLock
 from parallelrun.errors import ParallelRunError
@@ -46,13 +46,25 @@ def main() -> int:
         except ParallelRunError as error:
             json.dump({"error": error.message}, answer)
             return 1
+        stop.also_wake(WAKE_UP)  # before anybody knows the process id to which to send it
         _write_state(cluster)
         json.dump({"error": None}, answer)
-    stop.wait()
+    while not stop.came:
+        stop.wait()
+        if not stop.came:
+            _add_nodes(cluster)
     state_file().unlink(missing_ok=True)
     cluster.stop()
     lock.release()
     return 0
+
+
+def _add_nodes(cluster: Cluster) -> None:
+    nodes = int(requested_nodes_file().read_text())
+    if nodes > cluster.nodes:
+        cluster.add_nodes(nodes - cluster.nodes)
+        _write_state(cluster)
+        _note(f"nodes were added: there are {nodes}")
 
 
 def _write_state(cluster: Cluster) -> None:
@@ -61,6 +73,7 @@ def _write_state(cluster: Cluster) -> None:
         token=cluster.token,
         pid=os.getpid(),
         home=str(cluster.layout.home),
+        nodes=cluster.nodes,
         redis_url=cluster.listener.url if cluster.listener else "",
         started=datetime.now(UTC).isoformat(timespec="seconds"),
     )

@@ -97,6 +97,7 @@ class Cluster:
         self._socket_folder: SocketFolder | None = None
         self._lock: FolderLock | None = None
         self._reserved: socket.socket | None = None
+        self._redis_url = ""
 
     @property
     def url(self) -> str:
@@ -133,12 +134,24 @@ class Cluster:
             self._reserved = reserve_port(self._port)
             self._port = self._reserved.getsockname()[1]
             deadline = time.monotonic() + READY_WITHIN_S
-            redis_url = self._start_redis(self._supervisor, self._socket_folder, self._lock, deadline)
-            self._supervisor.start(self._services(redis_url))
+            self._redis_url = self._start_redis(self._supervisor, self._socket_folder, self._lock, deadline)
+            self._supervisor.start(self._services(self._redis_url))
             self._wait_until_ready(self._supervisor, deadline)
         except BaseException:
             self.kill()
             raise
+
+    def add_nodes(self, count: int) -> None:
+        """Start agents of more nodes, with as many workers as the others have; returns once each has a process.
+
+        Raises:
+            ClusterFailed: the cluster isn't running.
+        """
+        if self._supervisor is None:
+            raise ClusterFailed("The cluster isn't running: start it first.")
+        before, self.nodes = self.nodes, self.nodes + count
+        added = set(node_names(self.nodes)[before:])
+        self._supervisor.start([service for service in self._services(self._redis_url) if service.name in added])
 
     def stop(self) -> None:
         """Stop everything in order; kill what takes too long, or everything if interrupted. Twice does no harm."""

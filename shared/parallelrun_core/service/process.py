@@ -37,8 +37,12 @@ class StopSignal:
         self.came = True
         self._signals.put(None)
 
+    def also_wake(self, number: signal.Signals) -> None:
+        """Let this signal end a wait, too, from now on; it asks for no end."""
+        signal.signal(number, lambda *_: self._signals.put(None))
+
     def wait(self, timeout_s: float | None = None) -> None:
-        """Return when the process is asked to end, or after a time."""
+        """Return when the process is asked to end, or woken, or after a time."""
         if not self.came:
             with suppress(queue.Empty):
                 self._signals.get(timeout=timeout_s)

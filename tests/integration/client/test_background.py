@@ -53,6 +53,14 @@ def test_a_cluster_stays_until_it_is_told_to_stop(home: Path, tmp_path: Path) ->
     assert "already running" in stderr
     assert "note: --listen: without effect" in stderr
 
+    code, _, stderr = parallelrun("up", "--nodes", "2")
+    assert code == 0, stderr
+    assert "It has 2 nodes now, instead of 1." in stderr
+    assert "without effect" not in stderr
+    assert sorted(parallelrun("node", "list", "-o", "name")[1].split()) == ["node1", "node2"]
+    code, _, stderr = parallelrun("up", "--nodes", "1")
+    assert (code, "nodes are only added, and it has 2" in stderr) == (0, True), stderr
+
     (tmp_path / "src").mkdir()
     (tmp_path / "src" / "count.py").write_text("def run(mini_batch):\n    return [len(mini_batch)]\n")
     (tmp_path / "data").mkdir()
