@@ -24,6 +24,10 @@ def command() -> NoReturn:
     A quarter of the time that a short run takes in this process would go into what it doesn't use, and into freeing
     each object just before the kernel takes back all memory.
     """
+    if os.environ.get("PYTHONPATH"):
+        from parallelrun_core.service.import_path import put_python_path_last
+
+        put_python_path_last()
     cast("dict[str, Any]", sys.modules)[_SPARED] = None  # as if it weren't there
     code = main()
     try:

@@ -19,7 +19,7 @@ def up(
     port: Annotated[
         int, typer.Option(min=0, max=65535, help="Port of the API on 127.0.0.1, or the next free one; 0: any.")
     ] = 8080,
-    nodes: Annotated[int, typer.Option(min=0, help="Number of nodes on this machine; a running cluster gets more.")] = 1,
+    nodes: Annotated[int, typer.Option(min=0, help="Number of nodes on this machine.")] = 1,
     processes: Annotated[int | None, typer.Option(min=1, help="Workers per node.", show_default="CPUs / nodes")] = None,
     root: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Folder for its data.", show_default="below the home folder")
@@ -91,12 +91,14 @@ def up(
 
 def _ask_for_nodes(cluster: BackgroundCluster, nodes: int) -> None:
     from parallelrun.cli.output import say
+    from parallelrun.client import Client
     from parallelrun.embedded.background import add_nodes
 
     if nodes < cluster.nodes:
         say(f"note: --nodes: nodes are only added, and it has {cluster.nodes}; for fewer, `parallelrun down` first.")
     elif nodes > cluster.nodes:
-        add_nodes(cluster, nodes)
+        with Client(cluster.url, cluster.token) as client:
+            add_nodes(cluster, nodes, lambda: {node.node for node in client.nodes.list() if node.is_alive})
         say(f"It has {nodes} nodes now, instead of {max(cluster.nodes, 0)}.")
 
 

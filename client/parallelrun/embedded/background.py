@@ -12,6 +12,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
@@ -80,6 +81,7 @@ def start(home: Path, *, port: int, nodes: int, processes: int | None, listen: s
         sys.executable,
         "-P",
         "-m",
+        "parallelrun_core.service.launch",
         "parallelrun.embedded.background_process",
         str(write_end),
         str(home),
@@ -112,13 +114,15 @@ def start(home: Path, *, port: int, nodes: int, processes: int | None, listen: s
     return cluster
 
 
-def add_nodes(cluster: BackgroundCluster, nodes: int) -> None:
+def add_nodes(cluster: BackgroundCluster, nodes: int, alive_nodes: Callable[[], set[str]]) -> None:
     """Let the cluster in the background have this many nodes on this machine; returns when all of them are alive.
+
+    Args:
+        alive_nodes: asks the cluster for the names of the nodes that are alive.
 
     Raises:
         ClusterFailed: they don't come, or the cluster was started by an earlier release.
     """
-    from parallelrun.client import Client
     from parallelrun.embedded.services import ClusterLayout, node_names
 
     if cluster.nodes < 0:
@@ -126,12 +130,11 @@ def add_nodes(cluster: BackgroundCluster, nodes: int) -> None:
     replace_file(requested_nodes_file(), str(nodes).encode(), mode=0o600)
     os.kill(cluster.pid, WAKE_UP)
     deadline = time.monotonic() + _NODES_WITHIN_S
-    with Client(cluster.url, cluster.token) as client:
-        while missing := set(node_names(nodes)) - {node.node for node in client.nodes.list() if node.is_alive}:
-            if time.monotonic() > deadline:
-                logs = ClusterLayout(home=Path(cluster.home)).logs
-                raise ClusterFailed(f"No sign of life of {', '.join(sorted(missing))}: see {logs}")
-            time.sleep(_POLL_EVERY_S)  # the API tells nobody when a node comes
+    while missing := set(node_names(nodes)) - alive_nodes():
+        if time.monotonic() > deadline:
+            logs = ClusterLayout(home=Path(cluster.home)).logs
+            raise ClusterFailed(f"No sign of life of {', '.join(sorted(missing))}: see {logs}")
+        time.sleep(_POLL_EVERY_S)  # the API tells nobody when a node comes
 
 
 def stop() -> bool:

@@ -103,7 +103,7 @@ def answer_of(module: str, request: bytes, timeout_s: float) -> bytes:
     Raises:
         Unavailable: that process has failed, or took longer than `timeout_s` seconds.
     """
-    command = [sys.executable, "-P", "-m", module]
+    command = [sys.executable, "-P", "-m", "parallelrun_core.service.launch", module]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
     ) as process:

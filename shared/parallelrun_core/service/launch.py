@@ -14,7 +14,7 @@ import sys
 from importlib import import_module
 from typing import Any, Final, cast
 
-from parallelrun_core.service.process import hide_memory
+from parallelrun_core.service.import_path import put_python_path_last
 
 _SPARED: Final = ("rich", "opentelemetry.sdk.metrics")
 """What structlog and redis-py import if it is installed, for what no service asks of them: a tenth of all imports."""
@@ -22,20 +22,32 @@ _SPARED: Final = ("rich", "opentelemetry.sdk.metrics")
 
 def main() -> None:
     """Run the module's `main()`; never returns. What it raises, other than SystemExit, ends the process as usual."""
-    hide_memory()  # before there is anything to see
     del sys.argv[0]
+    _run(sys.argv[0])
+
+
+def console_script() -> None:
+    """Run the service that this program is named after: `parallelrun-agent` is `parallelrun_agent.main`."""
+    _run(f"{os.path.basename(sys.argv[0]).replace('-', '_')}.main")
+
+
+def _run(module_name: str) -> None:
+    put_python_path_last()
+    from parallelrun_core.service.process import hide_memory  # which imports modules that a user's may be named as
+
+    hide_memory()  # before there is anything to see
     gc.disable()
     modules = cast("dict[str, Any]", sys.modules)
     spared = [name for name in _SPARED if name not in modules]
     modules.update(dict.fromkeys(spared))  # as if they weren't installed
-    module = import_module(sys.argv[0])
+    module = import_module(module_name)
     for name in spared:
         del modules[name]
     gc.freeze()
     gc.enable()
     code: object = None
     try:
-        module.main()
+        code = module.main()
     except SystemExit as end:
         code = end.code
     if code is not None and not isinstance(code, int):

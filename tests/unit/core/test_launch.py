@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from parallelrun_core.service import launch
+
 
 def launched(tmp_path: Path, body: str) -> subprocess.CompletedProcess[str]:
     (tmp_path / "service.py").write_text(f"import gc, sys\n\ndef main():\n    {body}\n")
@@ -50,3 +52,32 @@ def test_what_was_imported_before_stays_the_same_module(tmp_path: Path) -> None:
     """As by what a tracer puts into each interpreter."""
     (tmp_path / "sitecustomize.py").write_text("import rich\nrich.mark = 'ours'\n")
     assert launched(tmp_path, "import rich; print(rich.mark, end='')").stdout == "ours"
+
+
+@pytest.mark.parametrize("holds_our_packages", [False, True])
+def test_folders_of_python_path_come_last_but_where_this_program_is_installed(
+    tmp_path: Path, *, holds_our_packages: bool
+) -> None:
+    (tmp_path / "redis.py").touch()
+    if holds_our_packages:
+        (tmp_path / "parallelrun_core").symlink_to(Path(launch.__file__).parents[1], target_is_directory=True)
+    done = launched(tmp_path, f"import redis, os; print(redis.__file__.startswith({str(tmp_path)!r}), *os.environ)")
+    assert done.stdout.split()[0] == str(holds_our_packages)
+    assert "PYTHONPATH" in done.stdout
+
+
+def test_a_console_script_is_named_after_its_service(tmp_path: Path) -> None:
+    program = tmp_path / "parallelrun-agent"
+    program.write_text(
+        "import sys\nfrom parallelrun_core.service.launch import console_script\n\nsys.exit(console_script())\n"
+    )
+    (tmp_path / "redis.py").write_text("1 / 0\n")
+    done = subprocess.run(
+        [sys.executable, "-P", str(program), "--help"],
+        env={"PYTHONPATH": str(tmp_path)}, capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert (done.returncode, "parallelrun-agent" in done.stdout.split("\n")[0]) == (0, True), done.stderr
+
+
+def test_what_main_returns_is_the_exit_code(tmp_path: Path) -> None:
+    assert launched(tmp_path, "return 4").returncode == 4
