@@ -32,6 +32,7 @@ BENCHMARKS = {
     "table": "large tables, counted and added up, compared with pandas: speed, memory",
     "cold": "a trivial job from nothing, beside one process that imports the usual libraries",
     "latency": "one trivial job, on a warm cluster and from nothing",
+    "models": "memory of the weights that workers of one node read: mapped, and loaded by each",
     "fairness": "a small job behind a long one: how soon it begins, and what that costs the long one",
     "isolation": "one bad item in a hundred: what it costs to keep its neighbours",
     "waiting": "a function that waits for a service, beside an asyncio loop, and a limit on its calls",
