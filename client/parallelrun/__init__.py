@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from parallelrun.builders.constants import AssetTypes, InputOutputModes
     from parallelrun.builders.loops import do_while, parallel_for
     from parallelrun.builders.parts import BuildContext, Environment, Input, Output
     from parallelrun.builders.step_data import OutputFileDatasetConfig, PipelineData
@@ -65,6 +66,7 @@ if TYPE_CHECKING:
 __all__ = [
     "ApiError",
     "Asset",
+    "AssetTypes",
     "BatchDeployment",
     "BatchEndpoint",
     "BuildContext",
@@ -81,6 +83,7 @@ __all__ = [
     "Failure",
     "Fire",
     "Input",
+    "InputOutputModes",
     "InvalidInput",
     "InvalidRequest",
     "Job",
@@ -123,6 +126,7 @@ __all__ = [
 
 _MODULES = {
     "Asset": "models",
+    "AssetTypes": "builders.constants",
     "BatchDeployment": "models",
     "BatchEndpoint": "models",
     "BuildContext": "builders.parts",
@@ -136,6 +140,7 @@ _MODULES = {
     "Failure": "models",
     "Fire": "models",
     "Input": "builders.parts",
+    "InputOutputModes": "builders.constants",
     "Job": "models",
     "Metric": "models",
     "MetricPoint": "models",

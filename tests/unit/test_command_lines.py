@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -89,3 +90,14 @@ def test_no_line_of_a_list_of_commands_is_cut_off(path: str) -> None:
         text = group.get_help(context)
 
     assert [line for line in text.partition("Commands:")[2].splitlines() if line.endswith("...")] == []
+
+
+@pytest.mark.parametrize("service", ["agent", "api", "concatenator", "master", "provisioner"])
+def test_the_help_of_a_service_has_words_instead_of_types(service: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as end:
+        import_module(f"parallelrun_{service}.main").main(["--help"])
+    text = capsys.readouterr().out
+    assert not end.value.code
+    assert "PATH" in text
+    assert "NUMBER" in text
+    assert re.findall(r"null|SecretStr|--[\w-]+ \{?(?:int|float|str|bool|Path)\b|default factory", text) == []

@@ -7,12 +7,14 @@ setting.
 from __future__ import annotations
 
 import os
+import re
 import sys
+from argparse import ArgumentParser
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Final, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn, Self
 
 from pydantic import Field, SecretStr, ValidationError, field_validator
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic_settings import BaseSettings, CliSettingsSource, SettingsConfigDict
 
 from parallelrun_core.described import descriptions
 from parallelrun_core.errors import InvalidInput
@@ -22,6 +24,10 @@ from parallelrun_core.wire.leasing import LEASE_S
 if TYPE_CHECKING:
     from parallelrun_core.tracing.switch import Tracing
 
+_WORDS: Final = {
+    "str": "TEXT", "int": "NUMBER", "float": "NUMBER", "Path": "PATH", "SecretStr": "SECRET", "bool": "true|false",
+}  # fmt: skip
+_FACTORY: Final = re.compile(r"\(default factory: [^()]+\)$")
 MOST_ALONE_S: Final = 30 * 86_400.0
 """The longest that a node may be told to go on while Redis doesn't answer."""
 
@@ -109,11 +115,28 @@ class ServiceSettings(BaseSettings):
         if {"-h", "--help"}.intersection(sys.argv if argv is None else argv):
             for name, text in descriptions(cls).items():
                 cls.model_fields[name].description = text
+            _print_help(cls)
         try:
             return cls(_cli_parse_args=argv if argv is not None else True)  # type: ignore[call-arg]
         except ValidationError as error:
             lines = [f"--{'.'.join(map(str, item['loc'])).replace('_', '-')}: {item['msg']}" for item in error.errors()]
             raise SystemExit("\n".join(lines)) from error
+
+
+def _print_help(settings: type[BaseSettings]) -> NoReturn:
+    """Print the flags of a service with what each takes in words instead of Python's types, and exit."""
+    CliSettingsSource(settings, cli_parse_args=["--help"], add_argument_method=_add_argument)
+    raise SystemExit
+
+
+def _add_argument(parser: ArgumentParser, *names: str, **options: Any) -> Any:
+    metavar = str(options.get("metavar", ""))
+    if metavar:
+        options["metavar"] = _WORDS.get(metavar.removeprefix("{").removesuffix(",null}"), metavar)
+    if "help" in options:
+        text = str(options["help"]).replace("(default: null)", "(not set)")
+        options["help"] = _FACTORY.sub("(default: that of this machine)", text)
+    return ArgumentParser.add_argument(parser, *names, **options)
 
 
 class SealsComputes(ServiceSettings):

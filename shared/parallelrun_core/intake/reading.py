@@ -26,6 +26,7 @@ from parallelrun_core.spec import JobSpec, PipelineSpec
 
 __all__ = ["Note", "Reading", "read_job"]
 
+_LEADING_ZERO: Final = re.compile(r"(?:rows:)?(?P<digits>0[0-9]{1,18})(?:kb|mb|gb)?", re.IGNORECASE)
 _STEP: Final = re.compile(r"/steps/([^/]+)/job(?=/|$)")
 """Where the fields of a step's job are in the spec of a pipeline."""
 
@@ -108,10 +109,23 @@ def read_job(document: object, *, folder: Path | None = None, names: Names | Non
     findings = Findings(names=names)
     location = DocumentLocation("", folder)
     draft = _read(document, location, findings)
+    _note_leading_zeros(document, "", findings)
     spec = draft.finish(findings)
     if folder is not None and isinstance(spec, JobSpec):
         spec = spec.relative_to(folder)
     return _reading(draft, spec, tuple(dict.fromkeys(findings.notes)))
+
+
+def _note_leading_zeros(part: object, pointer: str, findings: Findings) -> None:
+    """Note sizes such as `"010"`, in which some would see an octal number."""
+    if not isinstance(part, dict):
+        return
+    for name, value in part.items():
+        if name == "mini_batch_size" and isinstance(value, str) and (size := _LEADING_ZERO.fullmatch(value.strip())):
+            decimal = int(size["digits"])
+            message = f"{value!r} is read as the decimal number {decimal:,}; write it without 0 in front"
+            findings.note(f"{pointer}/{name}", message)
+        _note_leading_zeros(value, f"{pointer}/{name}", findings)
 
 
 def _read(document: dict[Any, Any], location: DocumentLocation, findings: Findings) -> Draft | PipelineDraft:

@@ -61,3 +61,16 @@ with contextlib.redirect_stdout(io.StringIO()):
 """)
 
     assert loaded & {"httpx", "parallelrun_core", "pydantic_settings", "redis", "rich", "yaml"} == set()
+
+
+def test_the_constants_that_samples_of_v2_import_have_the_values_of_azure_ml() -> None:
+    from parallelrun import AssetTypes, Input, InputOutputModes
+
+    step_input = Input(type=AssetTypes.URI_FOLDER, path="data", mode=InputOutputModes.RO_MOUNT)
+    assert step_input.fields() == {"type": "uri_folder", "path": "data", "mode": "ro_mount"}
+    assert (AssetTypes.URI_FILE, AssetTypes.MLTABLE) == ("uri_file", "mltable")
+    assert (InputOutputModes.MOUNT, InputOutputModes.DOWNLOAD, InputOutputModes.UPLOAD) == (
+        "mount",
+        "download",
+        "upload",
+    )

@@ -182,3 +182,14 @@ def test_what_is_taken_for_a_job_is_refused_by_its_name(document: dict[str, Any]
     [problem] = caught.value.problems
     assert words in problem.message
     assert problem.hint
+
+
+@pytest.mark.parametrize(
+    "size, number", [("010", "10"), ("010kb", "10"), ("rows:0500", "500"), ("10", ""), ("1mb", "")]
+)
+def test_a_size_with_a_zero_in_front_is_noted_as_decimal(size: str, number: str) -> None:
+    own = {"entry_script": "count.py", "inputs": "/data", "mini_batch_size": size}
+    notes = [note.message for note in read_job(own).notes if note.pointer == "/mini_batch_size"]
+    assert notes == (
+        [f"'{size}' is read as the decimal number {number}; write it without 0 in front"] if number else []
+    )

@@ -81,14 +81,16 @@ def test_the_overview_and_its_table(tmp_path: Path) -> None:
     overview = Overview(tmp_path)
     overview.progress(Progress(scheduled=5), 1.0)
     paced = {"recent_from": 100.0, "recent_to": 119.0, "recent_mini_batches": 5}
-    overview.progress(Progress(scheduled=10, listing_done=True, done=4, failed=1, running=2, **paced), 20.0, now=119.0)  # type: ignore[arg-type]
+    overview.progress(
+        Progress(scheduled=10, listing_done=True, done=4, failed=1, running=2, retried=1, **paced), 20.0, now=119.0
+    )  # type: ignore[arg-type]
     overview.concatenation(Progress())
     overview.concatenation(Progress(bytes_concatenated=5, bytes_to_concatenate=10))
     (path,) = tmp_path.glob("job_progress_overview.??????????.txt")
     said = [line.partition(" ")[2] for line in path.read_text().splitlines()]
     assert said == [
         "No mini-batch of 5 so far is processed yet; 0 are with a worker.",
-        "Processed 5 of 10 mini-batches in 20 s; 2 running, 1 failed, 0 tries repeated; estimated remaining 19 s.",
+        "Processed 5 of 10 mini-batches in 20 s; 2 running, 1 failed, 1 try repeated; estimated remaining 19 s.",
         "Concatenation has not begun yet.",
         "Concatenated 5 of 10 bytes.",
     ]

@@ -6,6 +6,7 @@ import time
 from datetime import UTC, datetime
 from pathlib import Path
 
+from parallelrun_core.adviser.duration import counted
 from parallelrun_core.layout import Logs
 from parallelrun_core.wire import pace
 from parallelrun_core.wire.progress import Progress
@@ -49,7 +50,7 @@ class Overview:
         self.say(
             f"Processed {progress.decided:,} of {total} mini-batches in {elapsed_s:.0f} s; "
             f"{progress.running:,} running, {progress.failed:,} failed, "
-            f"{progress.retried:,} tries repeated; estimated remaining {remaining}."
+            f"{counted(progress.retried, 'try', 'tries')} repeated; estimated remaining {remaining}."
         )
 
     def concatenation(self, progress: Progress) -> None:

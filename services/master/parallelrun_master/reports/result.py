@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from parallelrun_core.adviser.duration import counted
 from parallelrun_core.folder.records import JobResult
 from parallelrun_core.layout import Logs
 from parallelrun_core.spec import JobSpec
@@ -41,8 +42,8 @@ def write_job_result(
         advice: a section with what would make the job faster.
     """
     progress = result.progress
-    counted = lines_of_command(logs, progress) if spec.command else _counted(progress)
-    lines = [f"Job {result.job_id} {how_it_ended(result)}.", "", *counted]
+    counts = lines_of_command(logs, progress) if spec.command else _counted(progress)
+    lines = [f"Job {result.job_id} {how_it_ended(result)}.", "", *counts]
     if spec.resume_from:
         lines.append(
             f"Taken over: {progress.resumed:,} finished mini-batches, with their rows, come from job "
@@ -80,7 +81,8 @@ def write_job_result(
 def _counted(progress: Progress) -> list[str]:
     return [
         f"Mini-batches: {progress.scheduled:,} scheduled, {progress.done:,} done, {progress.failed:,} failed, "
-        f"{progress.retried:,} tries repeated, {progress.lost:,} deliveries lost with their node.",
+        f"{counted(progress.retried, 'try', 'tries')} repeated, "
+        f"{counted(progress.lost, 'delivery', 'deliveries')} lost with their node.",
         f"Items: {_items(progress)}, {progress.items_done:,} succeeded, {_failed_items(progress)}.",
         f"Rows: {progress.rows:,}.",
         *_waits(progress),
