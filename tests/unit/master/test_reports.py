@@ -80,10 +80,8 @@ def test_the_checkpoints_are_told_for_each_input(tmp_path: Path) -> None:
 def test_the_overview_and_its_table(tmp_path: Path) -> None:
     overview = Overview(tmp_path)
     overview.progress(Progress(scheduled=5), 1.0)
-    paced = {"recent_from": 100.0, "recent_to": 119.0, "recent_mini_batches": 5}
-    overview.progress(
-        Progress(scheduled=10, listing_done=True, done=4, failed=1, running=2, retried=1, **paced), 20.0, now=119.0
-    )  # type: ignore[arg-type]
+    paced = {"recent_from": 100.0, "recent_to": 119.0, "recent_mini_batches": 5, "retried": 1}
+    overview.progress(Progress(scheduled=10, listing_done=True, done=4, failed=1, running=2, **paced), 20.0, now=119.0)  # type: ignore[arg-type]
     overview.concatenation(Progress())
     overview.concatenation(Progress(bytes_concatenated=5, bytes_to_concatenate=10))
     (path,) = tmp_path.glob("job_progress_overview.??????????.txt")
