@@ -293,6 +293,8 @@ wheel: setup ## Build the wheel into dist/, and run a job with it in an empty en
 	@printf 'code: src\nentry_script: count.py\ninputs: data\n' >build/wheel/job/job.yml
 	@touch build/wheel/job/data/a
 	@cd build/wheel/job && ../venv/bin/parallelrun run job.yml --output out && grep -qx 1 out/parallel_run_step.txt
+	@mkdir build/wheel/begun && cd build/wheel/begun && ../venv/bin/parallelrun init first \
+		&& ../venv/bin/parallelrun run first/job.yml --output out && test -s out/results.txt
 	@cp build/wheel/once/*.whl dist/ && ls dist/*.whl
 
 .PHONY: lock
