@@ -157,7 +157,7 @@ def test_who_has_no_free_slot_polls_less_often_and_who_has_no_work_for_long_too(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     busy = Worker("process000", "", 0.0)  # in init()
-    jobs: dict[str, Any] = {"job_a": SimpleNamespace(slots_beyond=0, workers=[busy])}
+    jobs: dict[str, Any] = {"job_a": SimpleNamespace(owner="", slots_beyond=0, workers=[busy])}
     finder = finder_of(tmp_path, jobs=jobs, slots=1, poll_seconds=0.05)
     times = [number / 100 for number in range(100, 200)]
     assert sum(map(finder.is_due, times)) == 4, "one in a quarter of a second"
@@ -165,7 +165,7 @@ def test_who_has_no_free_slot_polls_less_often_and_who_has_no_work_for_long_too(
     assert sum(finder.is_due(now + 1) for now in times) == pytest.approx(20, abs=2), "a slot is free"
     assert sum(finder.is_due(now + 10) for now in times) == pytest.approx(5, abs=1), "nothing has come for long"
     monkeypatch.setattr(Registry, "peek", lambda _: [])
-    jobs["job_b"] = SimpleNamespace(slots_beyond=0, workers=[])  # as if it had joined it
+    jobs["job_b"] = SimpleNamespace(owner="", slots_beyond=0, workers=[])  # as if it had joined it
     finder.poll(11.0)
     assert finder.wait_s(11.0) == pytest.approx(0.05), "there is work again"
     finder.soon()

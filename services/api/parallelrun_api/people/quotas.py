@@ -112,7 +112,7 @@ class Quotas:
         """
         owner = CURRENT.get().owner
         quota = self.of(owner)
-        if not self._told.are_told():
+        if self.documents.names() and not self._told.are_told():  # Redis may have forgotten
             self.tell()
         if (most := quota.job_bytes) is not None and (size := self.sizes().get(owner, 0)) >= most:
             raise QuotaExceeded(

@@ -26,7 +26,7 @@ from parallelrun_master.policy.failed_steps import EndedStep, failure_of
 _MOST_WARNINGS: Final = 50
 _NO_COUNTS: Final = (
     "listing_done", "all_found", "chosen_size", "chosen_why", "nodes_why", "workers", "queued_at", "worked_from",
-    "recent_from", "recent_to", "recent_mini_batches", "recent_items",
+    "recent_from", "recent_to", "recent_mini_batches", "recent_items", "waits_s",
 )  # fmt: skip
 
 
@@ -122,6 +122,8 @@ def summed(by_step: Mapping[str, Standing]) -> Progress:
         for name in Progress.__struct_fields__:
             if name not in _NO_COUNTS:
                 setattr(total, name, getattr(total, name) + getattr(counts, name))
+        for limit, seconds in counts.waits_s.items():
+            total.waits_s[limit] = total.waits_s.get(limit, 0.0) + seconds
     return total
 
 
