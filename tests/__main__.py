@@ -39,7 +39,7 @@ def main(selections: Sequence[str]) -> int:
 def _compile() -> None:
     """Compile our code once. Tests start thousands of processes, and where Python writes no bytecode
     (`PYTHONDONTWRITEBYTECODE`), each of them would compile it anew."""
-    for folder in ("client", "services", "shared", "tests"):
+    for folder in ("client", "services", "shared"):
         compileall.compile_dir(ROOT / folder, quiet=2)
 
 
