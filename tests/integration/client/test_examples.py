@@ -61,8 +61,9 @@ def test_words_are_counted(examples: Path, tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
-def test_what_the_readme_shows_of_python_works(tmp_path: Path) -> None:
-    blocks = re.findall(r"```(python|yaml)\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+def test_what_the_first_pages_show_of_python_works(tmp_path: Path) -> None:
+    text = "".join((ROOT / page).read_text() for page in ("README.md", "docs/clusters.md"))
+    blocks = re.findall(r"```(python|yaml)\n(.*?)```", text, re.DOTALL)
     script, run_one, use_a_client = (text for kind, text in blocks if kind == "python")
     (job,) = (text for kind, text in blocks if kind == "yaml")
     shutil.copytree(EXAMPLES / "word_count", tmp_path, ignore=shutil.ignore_patterns("out"), dirs_exist_ok=True)
