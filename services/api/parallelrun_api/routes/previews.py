@@ -64,14 +64,7 @@ async def preview_data(
     that is submitted. Data in object stores are not shown, since the server has no credentials for them. What takes
     longer than 30 s is answered with 503.
     """
-    document = await read_document(request)
-    reading = await run_sync(_reading, document, context.assets.names)
-    spec = reading.job
-    with reading.locating_problems():
-        await run_sync(context.submissions.check_inputs, spec)
-        _check_near(spec)
-    settings = context.settings
-    bounds = Bounds(root=str(settings.root), places=settings.places, memory_bytes=_MEMORY_BYTES)
+    spec, bounds = await _spec_and_bounds(request, context)
     read = partial(preview, spec, rows, guesses=guess, timeout_s=_WAIT_S, bounds=bounds)
     previews = await context.previews.run((spec.model_dump_json(), rows, guess), read)
     return json_answer(DataPreview(items=[_answer(each) for each in previews]))
@@ -88,14 +81,7 @@ async def plan_job(request: Request, context: Ctx) -> Response:
     """List and cut the inputs of a job as its leader would, and run nothing: how many mini-batches it has, and how many
     workers the nodes that are ready now may have for it. Listing ends after 15 s; what takes longer than 30 s is
     answered with 503. As in a preview, data in object stores are not listed."""
-    document = await read_document(request)
-    reading = await run_sync(_reading, document, context.assets.names)
-    spec = reading.job
-    with reading.locating_problems():
-        await run_sync(context.submissions.check_inputs, spec)
-        _check_near(spec)
-    settings = context.settings
-    bounds = Bounds(root=str(settings.root), places=settings.places, memory_bytes=_MEMORY_BYTES)
+    spec, bounds = await _spec_and_bounds(request, context)
     measure = partial(extent_of, spec, timeout_s=_WAIT_S, listing_s=_LISTING_S, bounds=bounds)
     extent = await context.previews.run((spec.model_dump_json(), "plan"), measure)
     nodes = await run_sync(_ready_nodes, context, spec)
@@ -110,6 +96,17 @@ async def plan_job(request: Request, context: Ctx) -> Response:
             nodes=len(nodes),
         )
     )
+
+
+async def _spec_and_bounds(request: Request, context: Context) -> tuple[JobSpec, Bounds]:
+    """Return the job of a request, whose inputs may be read and are no objects of a store, and what reading may use."""
+    document = await read_document(request)
+    reading = await run_sync(_reading, document, context.assets.names)
+    with reading.locating_problems():
+        await run_sync(context.submissions.check_inputs, reading.job)
+        _check_near(reading.job)
+    settings = context.settings
+    return reading.job, Bounds(root=str(settings.root), places=settings.places, memory_bytes=_MEMORY_BYTES)
 
 
 def _ready_nodes(context: Context, spec: JobSpec) -> list[int]:
