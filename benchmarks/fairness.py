@@ -5,7 +5,9 @@ measurement needs: `second_job_start_s` is the time from its submission to its f
 
 Then a job of mini-batches of 0.2 s runs with and without a second one, whose init() takes no time, or 3 s.
 `first_job_cost` is the time that it takes longer than with its part of the slots, as a share of its time alone: what
-workers of the second job have used, from their start to their end, is no cost. `starved` counts the jobs of which no
+workers of the second job have used, from their start to their end, is no cost. Its time is that of its workers, from
+the start of the first to the end of the last, by what they note themselves: how soon a busy machine answers a request
+or writes an output is no cost of sharing. `starved` counts the jobs of which no
 run() had begun after ten mini-batches of the other.
 """
 
@@ -60,6 +62,10 @@ class _Notes:
         lines = [line for file in self.folder.iterdir() for line in file.read_text().splitlines()]
         return sorted(at for noted, at in map(json.loads, lines) if noted == what)
 
+    def elapsed_s(self) -> float:
+        """Seconds from the start of its first worker to the end of its last."""
+        return self.times("ended")[-1] - self.times("spawned")[0]
+
     def used_s(self) -> float:
         """Slot-seconds of its workers, each from its start to its end."""
         return sum(self.times("ended")) - sum(self.times("spawned"))
@@ -101,7 +107,6 @@ def _pair(jobs: Jobs, folder: Path, second: Path, init_s: float) -> tuple[float,
     taken_s = []
     for with_second in (False, True):
         jobs.settle()
-        began = time.perf_counter()
         job, its_notes = _submit(jobs, folder, _SHORT_S)
         starved, used_s = 0, 0.0
         if with_second:
@@ -111,7 +116,8 @@ def _pair(jobs: Jobs, folder: Path, second: Path, init_s: float) -> tuple[float,
             jobs.client.jobs.wait(other)
             used_s = notes.used_s()
         jobs.client.jobs.wait(job)
-        taken_s.append(time.perf_counter() - began - used_s / _SLOTS)
+        jobs.settle()
+        taken_s.append(its_notes.elapsed_s() - used_s / _SLOTS)
     alone_s, beside_s = taken_s
     print(f"init() of {init_s:g} s: alone {alone_s:.1f} s, beside a second job {beside_s:.1f} s")
     return beside_s / alone_s - 1, starved

@@ -1,7 +1,7 @@
 """Slot sharing: gives a node's slots to the jobs that it works for, by the policy of fair shares.
 
 A worker is taken back only when it has ended what it runs, and only after it has worked ten times as long as its own
-start took. Starting counts as used.
+init() took. Starting counts as used.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class _Standing:
 
     ahead_s: float = 0.0
     part: float = 0.0
-    init_s: float = 0.0
+    start_s: float = 0.0
     resident_bytes: int = 0
     is_new: bool = True
     seen_at: float = 0.0
@@ -164,7 +164,7 @@ class SlotSharing:
             held=_held(job),
             weight=WEIGHTS.get(job.priority, WEIGHTS["high"]),
             ahead_s=standing.ahead_s,
-            init_s=standing.init_s,
+            start_s=standing.start_s,
             is_new=standing.is_new,
         )
 
@@ -241,7 +241,7 @@ class SlotSharing:
         held_by = dict.fromkeys([*self._owners, *(job.account for job in jobs)], 0)
         for job in jobs:
             standing = self._standings.setdefault(job.job_id, _Standing())
-            standing.init_s = max((worker.init_s for worker in job.workers), default=0.0) or standing.init_s
+            standing.start_s = max((worker.start_s for worker in job.workers), default=0.0) or standing.start_s
             _count_one(standing, len(job.workers), elapsed_s, now)
             held_by[job.account] += len(job.workers)
             self._add_use(job, elapsed_s)

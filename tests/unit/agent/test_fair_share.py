@@ -60,7 +60,7 @@ class TestParts:
         assert targets(1, [old, claim("new", 4, is_new=True)]) == {"old": 0, "new": 1}
         assert targets(1, [claim("old", 10, held=1, ahead_s=4), claim("other", 4, ahead_s=-4)])["old"] == 1, "stays"
         assert targets(1, [claim("old", 10, held=1, ahead_s=6), claim("other", 4, ahead_s=-6)])["old"] == 0
-        with_init = claim("old", 10, held=1, ahead_s=6, init_s=3)
+        with_init = claim("old", 10, held=1, ahead_s=6, start_s=3)
         assert targets(1, [with_init, claim("other", 4, ahead_s=-6)])["old"] == 1, "its start was expensive"
 
     def test_many_new_jobs_of_one_owner_do_not_pass_another_owner_by(self) -> None:
@@ -87,7 +87,7 @@ class TestParts:
                 held=rng.randrange(4),
                 weight=rng.choice(list(WEIGHTS.values())),
                 ahead_s=rng.uniform(-50, 50),
-                init_s=rng.choice([0, 0.1, 5]),
+                start_s=rng.choice([0, 0.1, 5]),
                 is_new=rng.random() < 0.2,
             )
             for number in range(rng.randrange(1, 12))
@@ -140,11 +140,13 @@ class SimulatedJob:
     gpus_of_worker: Fraction = Fraction(1)
     waiting: int = 0
     bytes_each: int = 0
+    process_s: float = 0.0
+    """Seconds that starting a process takes, before the script is imported."""
     workers: list[Worker] = field(default_factory=list)
     ends: dict[Worker, float] = field(default_factory=dict)
     done: int = 0
     taken: list[tuple[float, float]] = field(default_factory=list)
-    """Of each worker that was taken back: how long it had worked, and how long its start took."""
+    """Of each worker that was taken back: how long it had worked, and how long its init() took."""
     now: float = 0.0
 
     @property
@@ -158,7 +160,7 @@ class SimulatedJob:
     def spawn(self) -> None:
         worker = Worker(f"process{len(self.workers)}", "", self.now)
         self.workers.append(worker)
-        self.ends[worker] = self.now + self.init_s
+        self.ends[worker] = self.now + self.process_s + self.init_s
 
     def take_back(self, worker: Worker) -> None:
         worker.replace()
@@ -180,7 +182,7 @@ class SimulatedJob:
             if self.ends.get(worker, now) > now:
                 continue
             if not worker.is_through_init:
-                worker.pass_init(self.ends[worker])
+                worker.pass_init(self.ends[worker], self.init_s)
             elif worker.in_flight:
                 worker.in_flight.answered(0, now)
                 self.done += 1
@@ -244,7 +246,7 @@ class TestOverTime:
             node.step()
         assert len(long.taken) == 2
 
-    def test_a_worker_works_ten_times_as_long_as_its_start_took(self) -> None:
+    def test_a_worker_works_ten_times_as_long_as_its_init_took(self) -> None:
         node = Node.of(2)
         node.jobs = [SimulatedJob("long", "", ready=10_000, batch_s=0.5, init_s=8.0)]
         for number in range(400):
@@ -254,6 +256,18 @@ class TestOverTime:
         taken = [each for job in node.jobs for each in job.taken]
         assert taken
         assert all(worked >= WORKS_AT_LEAST * init for worked, init in taken)
+
+    def test_a_machine_on_which_processes_start_slowly_makes_no_small_job_wait(self) -> None:
+        node = Node.of(2)
+        node.jobs = [SimulatedJob("long", "", ready=10_000, batch_s=2.0, init_s=0.0, process_s=1.5)]
+        while node.now < 6:
+            node.step()
+        small = SimulatedJob("small", "", ready=4, batch_s=2.0, init_s=0.0, process_s=1.5)
+        node.jobs.append(small)
+        small.now = began = node.now
+        while not any(worker.in_flight for worker in small.workers):
+            node.step()
+        assert node.now < began + 2.0 + small.process_s + 4 * STEP_S, "within a mini-batch, and its own start"
 
     def test_an_urgent_job_has_a_part_of_its_own_and_others_go_on(self) -> None:
         node = Node.of(10)

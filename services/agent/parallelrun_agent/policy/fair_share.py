@@ -23,7 +23,7 @@ MOST_FAVOUR: Final = 2.0
 """An owner who has used little of late gets at most so many times an equal part, one who has used much at least the
 inverse: so nobody ever waits for another one to have used as much."""
 _ROTATE_S: Final = 10.0
-_ROTATE_INITS: Final = 50.0
+_ROTATE_STARTS: Final = 50.0
 """A slot that rotates stays with a job until it is ahead by so long, and by so many times what a worker costs."""
 _MOST_AHEAD_S: Final = 3600.0
 _EPSILON: Final = 1e-9
@@ -39,7 +39,7 @@ class Claim:
         demand: workers that it could use here, including those that it has.
         held: workers that it has here.
         ahead_s: slot-seconds that it was given here beyond its part; negative: that it was given less.
-        init_s: what starting a worker costs.
+        start_s: what starting a worker costs.
         is_new: it had no worker here yet.
     """
 
@@ -49,7 +49,7 @@ class Claim:
     held: int = 0
     weight: float = WEIGHTS["normal"]
     ahead_s: float = 0.0
-    init_s: float = 0.0
+    start_s: float = 0.0
     is_new: bool = False
 
 
@@ -129,7 +129,7 @@ def _of_owner(owner: str, claims: Sequence[Claim], accounts: Mapping[str, Accoun
         held=sum(claim.held for claim in claims),
         weight=account.favour,
         ahead_s=account.ahead_s,
-        init_s=max(claim.init_s for claim in claims),
+        start_s=max(claim.start_s for claim in claims),
         is_new=account.is_new,
     )
 
@@ -141,7 +141,7 @@ def _in_whole_slots(total: int, claims: Sequence[Claim]) -> dict[str, int]:
     rest = min(total, sum(claim.demand for claim in claims)) - sum(whole.values())
 
     def order(claim: Claim) -> tuple[bool, float]:
-        stays_s = max(_ROTATE_S, _ROTATE_INITS * claim.init_s) if claim.held > whole[claim.name] else 0.0
+        stays_s = max(_ROTATE_S, _ROTATE_STARTS * claim.start_s) if claim.held > whole[claim.name] else 0.0
         return not claim.is_new, claim.ahead_s - stays_s
 
     with_rest = [claim for claim in claims if exact[claim.name] - whole[claim.name] > _EPSILON]

@@ -222,13 +222,15 @@ class JobMachine:
         self._pool.workers.append(worker)
         return worker
 
-    def worker_ready(self, worker: Worker, now: float = 0.0) -> None:
-        """Record that a worker is through init(). It is given something after all its frames were read (`caught_up`).
+    def worker_ready(self, worker: Worker, now: float = 0.0, init_s: float = NEVER) -> None:
+        """Record that a worker is through init(), which took `init_s`.
+
+        It is given something after all its frames were read (`caught_up`).
 
         Raises:
             LookupError: as for `init_failed`.
         """
-        self._pool.got_ready(worker, now)
+        self._pool.got_ready(worker, now, init_s)
 
     def init_failed(self, process: str, failure: Failure, now: float, worker: Worker | None = None) -> None:
         """A worker didn't get through init(), or couldn't even be started: no try of any mini-batch.

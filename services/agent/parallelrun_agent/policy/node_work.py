@@ -10,7 +10,7 @@ from parallelrun_agent.policy.worker import Worker
 from parallelrun_core.wire.node_work import NodeWork
 
 WORKS_AT_LEAST: Final = 10.0
-"""A worker is taken back only after it has worked for so many times what its start took."""
+"""A worker is taken back only after it has worked for so many times what its init() took."""
 _WORTH_TELLING_S: Final = 1.0
 """A mini-batch that runs for less is no longest one: another one would be told with each heartbeat."""
 
@@ -60,7 +60,7 @@ def work_of(
 
 
 def time_to_work(worker: Worker, now: float) -> float:
-    """Return the seconds until a worker may be taken back, by what its start took; one in `init()` counts as through
+    """Return the seconds until a worker may be taken back, by what its init() took; one in `init()` counts as through
     it now."""
     ready_at, init_s = (worker.ready_at, worker.init_s) if worker.is_through_init else (now, now - worker.started)
     return max(0.0, ready_at + WORKS_AT_LEAST * init_s - now)

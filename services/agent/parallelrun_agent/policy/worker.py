@@ -68,6 +68,8 @@ class Worker:
     """Tries of the job that had succeeded here when the first of these failed."""
     ready_at: float = 0.0
     """Time when it was through init()."""
+    init_s: float = 0.0
+    """Seconds of its script's import and init(), without the start of the process; 0 before it is through init()."""
     has_answered: bool = False
     """True if it has answered for a mini-batch."""
     end_by: float = NEVER
@@ -85,8 +87,8 @@ class Worker:
         return self.stage in ("ending", "condemned", "killed")
 
     @property
-    def init_s(self) -> float:
-        """Return the seconds that starting it took; 0 before it is through init()."""
+    def start_s(self) -> float:
+        """Return the seconds from its start to the end of init(); 0 before it is through init()."""
         return max(0.0, self.ready_at - self.started) if self.is_through_init else 0.0
 
     @property
@@ -94,11 +96,12 @@ class Worker:
         """Return whether it works, or will: it was not asked to end, and will not be after what it runs."""
         return self.stage in ("starting", "ready")
 
-    def pass_init(self, now: float = 0.0) -> None:
-        """Record that it is through init()."""
+    def pass_init(self, now: float = 0.0, init_s: float = NEVER) -> None:
+        """Record that it is through init(), which took `init_s`: at most the time since its start."""
         self._check_init("pass init()")
         self.is_through_init = True
         self.ready_at = now
+        self.init_s = max(0.0, min(init_s, now - self.started))
         if self.stage == "starting":
             self.stage = "ready"
 

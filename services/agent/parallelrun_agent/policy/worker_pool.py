@@ -74,10 +74,10 @@ class WorkerPool:
         free = sum(not worker.in_flight and not worker.is_to_end for worker in self.workers)
         return min(self._limit - len(self.workers), ready - free)
 
-    def got_ready(self, worker: Worker, now: float) -> None:
+    def got_ready(self, worker: Worker, now: float, init_s: float) -> None:
         """Record that a worker is through init(), so others may get through as well."""
         _check_in_init(worker)
-        worker.pass_init(now)
+        worker.pass_init(now, init_s)
         self._init_failed = 0
         self._spawn_pause.reset()
 

@@ -227,12 +227,13 @@ class WorkerProcesses:
         elif kind == frames.WARNED:
             machine.warned(worker, *parse_warnings(payload, self._plans.mask))
         elif kind == frames.READY:
-            machine.worker_ready(worker, now)
+            (seconds,) = frames.SECONDS.unpack(payload)
+            machine.worker_ready(worker, now, seconds)
             unwaited = self._orphans.unwaited(now, at_once=True)
             self._from_init[worker.process] = unwaited[self.process(worker).pid]
-            (seconds,) = frames.SECONDS.unpack(payload)
             self._reports.phase_ended(worker.process, "INIT", seconds)
-            log.info("worker_ready", job_id=job_id, process=worker.process, init_s=round(now - worker.started, 3))
+            times = {"start_s": round(worker.start_s, 3), "init_s": round(worker.init_s, 3)}
+            log.info("worker_ready", job_id=job_id, process=worker.process, **times)
         elif kind == frames.INIT_FAILED:
             machine.init_failed(worker.process, parse_failure(payload, self._plans.mask, "INIT_EXCEPTION"), now, worker)
         else:  # STOPPED

@@ -15,7 +15,7 @@ def until_a_slot(neighbours: Iterable[Neighbour], now: float) -> float | None:
     """Return the seconds until one of these jobs gives a slot; None: nobody knows.
 
     A job gives one when it has ended, or at the end of a mini-batch of a worker that has worked ten times as long as
-    its start took.
+    its init() took.
     """
     estimates = [estimate for each in neighbours if (estimate := _of_one(each, now)) is not None]
     return min(estimates, default=None)
