@@ -37,7 +37,7 @@ if TYPE_CHECKING:
         Unauthorized,
         Unavailable,
     )
-    from parallelrun.events import Event
+    from parallelrun.http.transport import RetryPolicy
     from parallelrun.local import run
     from parallelrun.metrics import log_metric
     from parallelrun.models import (
@@ -61,7 +61,7 @@ if TYPE_CHECKING:
         Schedule,
         Step,
     )
-    from parallelrun.transport import RetryPolicy
+    from parallelrun.resources.events import Event
 
 __all__ = [
     "ApiError",
@@ -135,7 +135,7 @@ _MODULES = {
     "Compute": "models",
     "Datastore": "models",
     "Environment": "builders.parts",
-    "Event": "events",
+    "Event": "resources.events",
     "FailedItem": "models",
     "Failure": "models",
     "Fire": "models",
@@ -158,7 +158,7 @@ _MODULES = {
     "Progress": "models",
     "PythonScriptStep": "builders.v1_pipeline",
     "RemoteFile": "models",
-    "RetryPolicy": "transport",
+    "RetryPolicy": "http.transport",
     "RunFunction": "builders.v2",
     "RunResult": "embedded.local_run",
     "Schedule": "models",

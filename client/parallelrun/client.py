@@ -12,23 +12,23 @@ from __future__ import annotations
 
 from typing import Self
 
-from parallelrun.admin import Admin
-from parallelrun.assets import Assets
-from parallelrun.batch_endpoints import BatchDeployments, BatchEndpoints
-from parallelrun.computes import Computes
-from parallelrun.datastores import Datastores
-from parallelrun.jobs import Jobs
-from parallelrun.limits import Limits
-from parallelrun.logs import JobLogs
-from parallelrun.nodes import Nodes
-from parallelrun.outputs import JobOutputs
-from parallelrun.pictures import Pictures
-from parallelrun.quotas import Quotas
-from parallelrun.schedules import Schedules
-from parallelrun.tokens import Tokens
-from parallelrun.transport import RetryPolicy, Transport
-from parallelrun.usage import Usage
-from parallelrun.which_server import server_to_use
+from parallelrun.http.default_server import server_to_use
+from parallelrun.http.transport import RetryPolicy, Transport
+from parallelrun.resources.admin import Admin
+from parallelrun.resources.assets import Assets
+from parallelrun.resources.batch_endpoints import BatchDeployments, BatchEndpoints
+from parallelrun.resources.computes import Computes
+from parallelrun.resources.datastores import Datastores
+from parallelrun.resources.jobs import Jobs
+from parallelrun.resources.limits import Limits
+from parallelrun.resources.logs import JobLogs
+from parallelrun.resources.nodes import Nodes
+from parallelrun.resources.outputs import JobOutputs
+from parallelrun.resources.pictures import Pictures
+from parallelrun.resources.quotas import Quotas
+from parallelrun.resources.schedules import Schedules
+from parallelrun.resources.tokens import Tokens
+from parallelrun.resources.usage import Usage
 
 
 class Client:

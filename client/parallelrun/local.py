@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from parallelrun.embedded.local_run import RunOptions, RunResult, run_here
-from parallelrun.names import own_names
+from parallelrun.job_file.reading import Document, read_spec
 from parallelrun.progress.display import Silent, display_on
-from parallelrun.spec_file import Document, read_spec
+from parallelrun.resources.names import own_names
 
 if TYPE_CHECKING:
     from parallelrun_core.spec import JobSpec, PipelineSpec

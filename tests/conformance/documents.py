@@ -6,7 +6,7 @@ import copy
 from pathlib import Path
 from typing import Any
 
-from parallelrun.spec_file import check_paths
+from parallelrun.job_file.reading import check_paths
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.intake.reading import Reading, read_job
 

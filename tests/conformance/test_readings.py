@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from parallelrun.errors import InvalidInput
-from parallelrun.spec_file import read_job_file
+from parallelrun.job_file.reading import read_job_file
 from parallelrun_core.azure.options import OPTIONS
 from parallelrun_core.intake.reading import read_job
 from parallelrun_core.spec import JobSpec

@@ -16,8 +16,8 @@ import msgspec
 from parallelrun.azure.certificate import Certificate
 from parallelrun.azure.front import Front
 from parallelrun.azure.fronts import RunningFront, lock_of, state_of
+from parallelrun.background.lock import FolderLock
 from parallelrun.embedded.cluster import reserve_port
-from parallelrun.embedded.lock import FolderLock
 from parallelrun_core.durable_files import replace_file
 from parallelrun_core.service.process import hide_memory
 

@@ -17,7 +17,7 @@ from typing import Final
 import msgspec
 
 from parallelrun.azure.certificate import Certificate
-from parallelrun.embedded.lock import is_locked
+from parallelrun.background.lock import is_locked
 from parallelrun.errors import ParallelRunError
 from parallelrun_core.service.state_folder import state_folder
 

@@ -15,8 +15,8 @@ from parallelrun.cli.output import FormatOption, OutputFormat
 from parallelrun.cli.server import Token, Url
 
 if TYPE_CHECKING:
-    from parallelrun.assets import AnyAssets
     from parallelrun.models import Asset
+    from parallelrun.resources.assets import AnyAssets
 
 _HELP: Final = {
     "data": "Names for folders, files and tables",
@@ -230,7 +230,7 @@ def _assets(kind: str, url: str, token: str, *, local: bool) -> Iterator[tuple[A
     from parallelrun.client import Client
     from parallelrun.embedded.assets import OwnAssets
     from parallelrun.errors import ConnectionFailed
-    from parallelrun.which_server import server_to_use
+    from parallelrun.http.default_server import server_to_use
 
     of_this_machine = "for `parallelrun run` on this machine"
     if local:

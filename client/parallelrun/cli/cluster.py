@@ -10,7 +10,7 @@ import typer
 from parallelrun.cli.output import FormatOption, OutputFormat
 
 if TYPE_CHECKING:
-    from parallelrun.embedded.background import BackgroundCluster
+    from parallelrun.background.state import BackgroundCluster
 
 
 def up(
@@ -48,9 +48,10 @@ def up(
     import os
     import shlex
 
+    from parallelrun.background.state import running
     from parallelrun.cli.output import dump, say
     from parallelrun.client import Client
-    from parallelrun.embedded.background import running, start
+    from parallelrun.embedded.background import start
     from parallelrun.embedded.cluster import next_free_port
     from parallelrun.embedded.services import ClusterLayout
     from parallelrun.top.page import sign_in_address

@@ -79,8 +79,8 @@ def endpoints(ctx: typer.Context, incomplete: str) -> Offers:
 def _offered(ctx: typer.Context, incomplete: str, ask: Callable[[Client], Iterable[tuple[str, str]]]) -> Offers:
     """Return what a server answers, as far as it begins as typed and is safe to show."""
     from parallelrun.client import Client
+    from parallelrun.http.transport import RetryPolicy
     from parallelrun.progress.text import clean
-    from parallelrun.transport import RetryPolicy
 
     params: dict[str, Any] = ctx.params
     try:

@@ -45,10 +45,10 @@ def preview_command(
     import msgspec
 
     from parallelrun.cli.output import dump
-    from parallelrun.data_preview import spec_for
-    from parallelrun.names import own_names
+    from parallelrun.job_file.preview import spec_for
+    from parallelrun.job_file.reading import read_job_file
     from parallelrun.progress.text import clean
-    from parallelrun.spec_file import read_job_file
+    from parallelrun.resources.names import own_names
     from parallelrun_core.checks.data_preview import preview
 
     is_job = source.endswith((".yml", ".yaml")) and Path(source).is_file() and not read
@@ -84,7 +84,7 @@ def _lines(input_preview: InputPreview) -> Iterator[str]:
     yield f"input {input_preview.name}: {input_preview.path}"
     yield f"  {input_preview.files:,}{more} files, {input_preview.mini_batches:,}{more} mini-batches of the usual size"
     if input_preview.read is not None:
-        from parallelrun.data_preview import in_one_line
+        from parallelrun.job_file.preview import in_one_line
 
         yield f"  read as if the job had: transformations: [{{{in_one_line(input_preview.read)}}}]"
     if input_preview.kind == "files":

@@ -14,7 +14,7 @@ from parallelrun.cli.output import FormatOption, OutputFormat
 from parallelrun.cli.server import Token, Url
 
 if TYPE_CHECKING:
-    from parallelrun.datastores import AnyDatastores
+    from parallelrun.resources.datastores import AnyDatastores
 
 datastore = typer.Typer(
     help="Named places in object stores. Those of a server; without one, of `parallelrun run` on this machine.",
@@ -105,7 +105,7 @@ def _datastores(url: str, token: str, *, local: bool) -> Iterator[tuple[AnyDatas
     from parallelrun.client import Client
     from parallelrun.embedded.datastores import OwnDatastores
     from parallelrun.errors import ConnectionFailed
-    from parallelrun.which_server import server_to_use
+    from parallelrun.http.default_server import server_to_use
 
     of_this_machine = "for `parallelrun run` on this machine"
     if local:

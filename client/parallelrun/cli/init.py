@@ -113,8 +113,8 @@ def _found(folder: Path, where: str) -> tuple[SampleData, str]:
         InvalidInput: there is nothing.
     """
     from parallelrun.cli.output import say
-    from parallelrun.data_preview import in_one_line, spec_for
     from parallelrun.errors import InvalidInput
+    from parallelrun.job_file.preview import in_one_line, spec_for
     from parallelrun_core.checks.data_preview import preview
 
     _from(folder, where)

@@ -60,11 +60,11 @@ def create(
 ) -> None:
     """Submit a job, and print its id."""
     from parallelrun.cli.output import say, say_notes, show_change
-    from parallelrun.names import names_at
-    from parallelrun.sending import notes_on
-    from parallelrun.spec_file import input_assignments, read_job_file
+    from parallelrun.http.default_server import server_to_use
+    from parallelrun.job_file.reading import input_assignments, read_job_file
+    from parallelrun.packaging.submission import notes_on
+    from parallelrun.resources.names import names_at
     from parallelrun.top.page import address_of
-    from parallelrun.which_server import server_to_use
 
     changes = [*(assignments or ()), *input_assignments(inputs or ())]
     reading = read_job_file(file, changes, names_at(lambda: server_to_use(url, token)))
@@ -352,7 +352,7 @@ def follow_job(client: Client, job: Job, *, strict: bool = False) -> ExitCode:
     """Show how a job goes on until it ends; the exit code is the job's."""
     from parallelrun.cli.output import say, say_summary
     from parallelrun.progress.summary import is_clean, summary
-    from parallelrun.progress.watch import watch_on_stderr
+    from parallelrun.resources.watch import watch_on_stderr
 
     try:
         ended = watch_on_stderr(client, job)

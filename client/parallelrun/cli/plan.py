@@ -15,7 +15,7 @@ from parallelrun.cli.server import Token, Url
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from parallelrun.job_plan import JobPlan
+    from parallelrun.job_file.plan import JobPlan
     from parallelrun_core.adviser.trial import Trial
     from parallelrun_core.intake.reading import Reading
 
@@ -48,9 +48,9 @@ def plan_command(
     of the cluster that is used; without one, this machine.
     """
     from parallelrun.cli.output import dump, say_notes
-    from parallelrun.job_plan import JobPlan, measure
-    from parallelrun.names import own_names
-    from parallelrun.spec_file import check_paths, input_assignments, read_job_file
+    from parallelrun.job_file.plan import JobPlan, measure
+    from parallelrun.job_file.reading import check_paths, input_assignments, read_job_file
+    from parallelrun.resources.names import own_names
 
     reading = read_job_file(job_file, [*(assignments or ()), *input_assignments(inputs or ())], own_names)
     say_notes(reading.notes)

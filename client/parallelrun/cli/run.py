@@ -68,9 +68,9 @@ def run_command(
     """
     from parallelrun.cli.output import say, say_notes
     from parallelrun.embedded.local_run import RunOptions, run_here
-    from parallelrun.names import own_names
+    from parallelrun.job_file.reading import input_assignments, read_job_file
     from parallelrun.progress.display import display_on
-    from parallelrun.spec_file import input_assignments, read_job_file
+    from parallelrun.resources.names import own_names
 
     reading = read_job_file(job_file, [*(assignments or ()), *input_assignments(inputs or ())], own_names)
     say_notes(reading.notes)

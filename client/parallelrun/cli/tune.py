@@ -38,8 +38,8 @@ def tune_command(
     thrown away. How long all of it would take, and on how many nodes, is computed from that.
     """
     from parallelrun.cli.output import say, say_notes
-    from parallelrun.names import own_names
-    from parallelrun.spec_file import input_assignments, read_job_file
+    from parallelrun.job_file.reading import input_assignments, read_job_file
+    from parallelrun.resources.names import own_names
     from parallelrun.tuning.tuning import tune
 
     target_s = seconds_of(target) if target else None

@@ -18,7 +18,7 @@ def engines(place: Place) -> Iterator[Finding]:
         return
     from parallelrun.client import Client
     from parallelrun.errors import ParallelRunError
-    from parallelrun.transport import RetryPolicy
+    from parallelrun.http.transport import RetryPolicy
 
     try:
         with Client(place.url, place.token, timeout_s=ANSWER_S, retry=RetryPolicy(attempts=1)) as client:

@@ -27,7 +27,7 @@ _RESOLVE_S: Final = 4.0
 
 def file(place: Place) -> Iterator[Finding]:
     """Return whether it is a job file, and what it names is there: inputs, code, entry script."""
-    from parallelrun.spec_file import check_paths
+    from parallelrun.job_file.reading import check_paths
 
     if place.job_file is None:
         return
@@ -142,8 +142,8 @@ _LATER: Final = "the nodes build it with their own indexes; if they fail, too, m
 
 
 def _read(path: Path) -> Reading:
-    from parallelrun.names import own_names
-    from parallelrun.spec_file import read_job_file
+    from parallelrun.job_file.reading import read_job_file
+    from parallelrun.resources.names import own_names
 
     return read_job_file(path, names=own_names)
 

@@ -30,7 +30,7 @@ def agents(place: Place) -> Iterator[Finding]:
         return
     from parallelrun.client import Client
     from parallelrun.errors import ParallelRunError
-    from parallelrun.transport import RetryPolicy
+    from parallelrun.http.transport import RetryPolicy
 
     try:
         with Client(place.url, place.token, timeout_s=ANSWER_S, retry=RetryPolicy(attempts=1)) as client:
@@ -70,7 +70,7 @@ def from_each(place: Place) -> Iterator[Finding]:
         return
     from parallelrun.client import Client
     from parallelrun.errors import ParallelRunError
-    from parallelrun.transport import RetryPolicy
+    from parallelrun.http.transport import RetryPolicy
 
     try:
         with Client(place.url, place.token, timeout_s=ANSWER_S, retry=RetryPolicy(attempts=1)) as client:
@@ -110,7 +110,7 @@ def _inputs(place: Place) -> list[str]:
     """The inputs of the job, if there is one that can be read."""
     if place.job_file is None:
         return []
-    from parallelrun.spec_file import read_job_file
+    from parallelrun.job_file.reading import read_job_file
 
     with suppress(InvalidInput):
         return [job_input.path for _, job_input in read_job_file(place.job_file).job.input_paths()][:_MOST_PATHS]

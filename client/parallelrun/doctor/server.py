@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from parallelrun_core.wire.finding import Check, Finding, Place, bad, ok, warn
 
 if TYPE_CHECKING:
-    from parallelrun.transport import Transport
+    from parallelrun.http.transport import Transport
 
 _START: Final = "start it (`parallelrun up`, `make up`), or mend PARALLELRUN_URL"
 _CLOCK_S: Final = 5.0
@@ -66,7 +66,7 @@ def token(place: Place) -> Iterator[Finding]:
 
 
 def _transport(url: str, token: str) -> Transport:
-    from parallelrun.transport import RetryPolicy, Transport
+    from parallelrun.http.transport import RetryPolicy, Transport
 
     return Transport(url, token, timeout_s=ANSWER_S, retry=RetryPolicy(attempts=1))
 

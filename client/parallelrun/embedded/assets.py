@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from parallelrun.assets import Definition, read_definition
 from parallelrun.models import Asset
+from parallelrun.resources.assets import Definition, read_definition
 from parallelrun_core.assets.catalog import Catalog
 from parallelrun_core.assets.contents import keep_code, keep_context, keep_copy
 from parallelrun_core.assets.kinds import model_of
@@ -23,7 +23,7 @@ from parallelrun_core.storage.location import is_url
 
 
 class OwnAssets:
-    """The assets of this user: as `parallelrun.assets.Assets`, without a server.
+    """The assets of this user: as `parallelrun.resources.assets.Assets`, without a server.
 
     Raises:
         RuntimeError: the user has no home folder.

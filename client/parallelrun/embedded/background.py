@@ -1,4 +1,4 @@
-"""A cluster in the background: starting it, finding it from other commands, stopping it.
+"""A cluster in the background: starting it, adding nodes to it, stopping it.
 
 Its process (`background_process.py`) holds a lock for as long as it lives, so whether it is running is never a
 guess. Beside the lock it writes its URL, token and process id to a file that only its user can read.
@@ -16,9 +16,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-import msgspec
-
-from parallelrun.embedded.lock import is_locked
+from parallelrun.background.lock import is_locked
+from parallelrun.background.state import BackgroundCluster, lock_file, requested_nodes_file, running
 from parallelrun.errors import ClusterFailed
 from parallelrun_core.durable_files import replace_file
 from parallelrun_core.service.state_folder import state_folder
@@ -28,45 +27,6 @@ WAKE_UP: Final = signal.SIGUSR1
 """The signal at which the background process reads how many nodes are requested."""
 _NODES_WITHIN_S: Final = 60.0
 _POLL_EVERY_S: Final = 0.05
-
-
-class BackgroundCluster(msgspec.Struct, kw_only=True, frozen=True):
-    """The addresses of a cluster in the background."""
-
-    url: str
-    token: str
-    pid: int
-    home: str
-    started: str
-    nodes: int = -1
-    """Number of its nodes on this machine; -1: a process of an earlier release, which can't add any."""
-    redis_url: str = ""
-    """URL at which nodes of other machines reach its Redis server; empty: nowhere."""
-
-
-def lock_file() -> Path:
-    """The file that the background process holds locked."""
-    return state_folder() / "cluster.lock"
-
-
-def state_file() -> Path:
-    """The file in which the background process says how to reach it."""
-    return state_folder() / "cluster.json"
-
-
-def requested_nodes_file() -> Path:
-    """The file with the number of nodes that the background process is to have."""
-    return state_folder() / "cluster.nodes"
-
-
-def running() -> BackgroundCluster | None:
-    """The cluster in the background, if there is one that is ready."""
-    if not is_locked(lock_file()):
-        return None
-    try:
-        return msgspec.json.decode(state_file().read_bytes(), type=BackgroundCluster)
-    except (FileNotFoundError, msgspec.DecodeError):
-        return None  # it is being started or stopped
 
 
 def start(home: Path, *, port: int, nodes: int, processes: int | None, listen: str = "") -> BackgroundCluster:

@@ -13,9 +13,10 @@ from datetime import UTC, datetime
 
 import msgspec
 
-from parallelrun.embedded.background import WAKE_UP, BackgroundCluster, lock_file, requested_nodes_file, state_file
+from parallelrun.background.lock import FolderLock
+from parallelrun.background.state import BackgroundCluster, lock_file, requested_nodes_file, state_file
+from parallelrun.embedded.background import WAKE_UP
 from parallelrun.embedded.cluster import Cluster
-from parallelrun.embedded.lock import FolderLock
 from parallelrun.errors import ParallelRunError
 from parallelrun_core.durable_files import replace_file
 from parallelrun_core.service.process import StopSignal, hide_memory

@@ -14,9 +14,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Self
 
+from parallelrun.background.lock import FolderLock
 from parallelrun.embedded import redis_server
 from parallelrun.embedded.listening import Listener
-from parallelrun.embedded.lock import FolderLock
 from parallelrun.embedded.services import (
     REDIS,
     ClusterLayout,

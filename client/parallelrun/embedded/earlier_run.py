@@ -7,7 +7,7 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from parallelrun.embedded.lock import is_locked
+from parallelrun.background.lock import is_locked
 from parallelrun.embedded.run_folder import WORKING_DATA, is_handed_over
 from parallelrun.embedded.services import ClusterLayout
 from parallelrun_core.durable_files import link_or_copy

@@ -26,11 +26,11 @@ from parallelrun.errors import (
     JobFailed,
     TimedOut,
 )
+from parallelrun.job_file.reading import check_paths
 from parallelrun.models import Job
 from parallelrun.progress.display import Display
 from parallelrun.progress.summary import headline
-from parallelrun.progress.watch import watch
-from parallelrun.spec_file import check_paths
+from parallelrun.resources.watch import watch
 from parallelrun_core.folder.job_folder import JobFolder, job_folder
 from parallelrun_core.intake.reading import Reading
 from parallelrun_core.layout import asset_store

@@ -18,7 +18,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
-from parallelrun.embedded.lock import FolderLock
+from parallelrun.background.lock import FolderLock
 from parallelrun_core.durable_files import has_no_links, link_or_copy, replace_file, sync_folder
 from parallelrun_core.errors import InvalidInput
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from parallelrun.pictures import Lane, Tiles, Timeline
 from parallelrun.progress.markup import Markup, element, joined
 from parallelrun.report.numbers import seconds
+from parallelrun.resources.pictures import Lane, Tiles, Timeline
 
 _WIDTH: Final = 1000
 _COLUMNS: Final = 60

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from parallelrun.errors import ApiError
 from parallelrun.models import Job
-from parallelrun.pictures import Figures, KindsOfErrors, Settings, Throughput, Tiles, Timeline
+from parallelrun.resources.pictures import Figures, KindsOfErrors, Settings, Throughput, Tiles, Timeline
 
 if TYPE_CHECKING:
     from parallelrun.client import Client

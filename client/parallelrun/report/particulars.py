@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from datetime import datetime
 from itertools import groupby
 
-from parallelrun.pictures import KindOfError, Setting
 from parallelrun.progress.markup import Child, Markup, element
 from parallelrun.report import charts
 from parallelrun.report.facts import Facts, Usage
 from parallelrun.report.numbers import per_second, seconds
 from parallelrun.report.overview import card, table
+from parallelrun.resources.pictures import KindOfError, Setting
 
 _MOST_KINDS = 20
 _MOST_TEXT = 4000

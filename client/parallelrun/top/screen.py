@@ -11,9 +11,9 @@ from rich.table import Table
 from rich.text import Text
 
 from parallelrun.models import Node
-from parallelrun.pictures import KindsOfErrors, Lane, Throughput, Timeline
 from parallelrun.progress.steps import describe_step, most_urgent
 from parallelrun.progress.text import clean, counts, done_of, mini_batches, pace, rate, size, waiting_words
+from parallelrun.resources.pictures import KindsOfErrors, Lane, Throughput, Timeline
 from parallelrun.top.snapshot import Snapshot
 
 _BLOCKS: Final = " ▁▂▃▄▅▆▇█"

@@ -12,7 +12,7 @@ from parallelrun.embedded import datastores
 from parallelrun.embedded.cluster import Cluster
 from parallelrun.embedded.far_places import check_inputs
 from parallelrun.embedded.services import usable_cpus
-from parallelrun.spec_file import check_paths
+from parallelrun.job_file.reading import check_paths
 from parallelrun.tuning.trials import Tried, spec_of_trial, tried
 from parallelrun_core.adviser.trial import MOST_NODES
 

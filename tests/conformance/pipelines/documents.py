@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from parallelrun.spec_file import read_job_file
+from parallelrun.job_file.reading import read_job_file
 from parallelrun_core.intake.reading import Reading
 from parallelrun_core.spec.command import with_settings
 from parallelrun_core.spec.data_defaults import OWN

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from parallelrun.spec_file import read_job_file
+from parallelrun.job_file.reading import read_job_file
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.intake.reading import read_job
 from tests.conformance.pipelines.documents import DOCUMENTS, HERE, meaning

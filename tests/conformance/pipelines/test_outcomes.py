@@ -26,7 +26,7 @@ from parallelrun import (
     PipelineParameter,
     PythonScriptStep,
 )
-from parallelrun.spec_file import read_job_file
+from parallelrun.job_file.reading import read_job_file
 from parallelrun_core.folder.job_folder import JobFolder
 from tests.conformance.pipelines.documents import DOCUMENTS, HERE, NOT_RUN
 

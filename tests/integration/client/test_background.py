@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from parallelrun.embedded.background import lock_file, running, state_file
-from parallelrun.embedded.lock import is_locked
+from parallelrun.background.lock import is_locked
+from parallelrun.background.state import lock_file, running, state_file
 from parallelrun_core.store.connection import RedisError, connect
 from tests.integration.client.conftest import processes_about, wait_until_gone
 

@@ -7,9 +7,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from parallelrun import Client, ConnectionFailed, NotFound, retry
-from parallelrun.events import follow_events
-from parallelrun.transport import Transport
+from parallelrun import Client, ConnectionFailed, NotFound
+from parallelrun.http import retry
+from parallelrun.http.transport import Transport
+from parallelrun.resources.events import follow_events
 from tests.integration.client.fake_api import COMPLETED, HANG_UP, JOB, Answer, FakeApi
 
 PATH = "/v1/jobs/job_1/events"

@@ -7,9 +7,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from parallelrun import Client, ConnectionFailed, InvalidInput, NotFound, RetryPolicy, retry
-from parallelrun.outputs import JobOutputs
-from parallelrun.transport import Transport
+from parallelrun import Client, ConnectionFailed, InvalidInput, NotFound, RetryPolicy
+from parallelrun.http import retry
+from parallelrun.http.transport import Transport
+from parallelrun.resources.outputs import JobOutputs
 from tests.integration.client.fake_api import COMPLETED, HANG_UP, Answer, FakeApi, Request
 
 CONTENT = bytes(range(256)) * 5000

@@ -22,12 +22,12 @@ from parallelrun import (
     TimedOut,
     Unauthorized,
     Unavailable,
-    jobs,
-    retry,
 )
 from parallelrun.embedded.cluster import reserve_port
-from parallelrun.jobs import Jobs
-from parallelrun.transport import Transport
+from parallelrun.http import retry
+from parallelrun.http.transport import Transport
+from parallelrun.resources import jobs
+from parallelrun.resources.jobs import Jobs
 from tests.integration.client.fake_api import COMPLETED, HANG_UP, JOB, Answer, FakeApi, Request
 
 BUSY = Answer.of({"title": "Not now.", "detail": "Redis can't be used right now.", "code": "unavailable"}, 503)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from parallelrun.spec_file import read_job_file
+from parallelrun.job_file.reading import read_job_file
 from parallelrun_core.assets.catalog import Catalog
 from parallelrun_core.assets.kinds.component import ComponentAsset
 from parallelrun_core.assets.resolving import names_in

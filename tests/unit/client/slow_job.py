@@ -8,7 +8,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from parallelrun.models import Failure, Job, Progress
-from parallelrun.pictures import (
+from parallelrun.report.facts import Facts, Usage
+from parallelrun.resources.pictures import (
     Figures,
     KindOfError,
     KindsOfErrors,
@@ -20,7 +21,6 @@ from parallelrun.pictures import (
     Tiles,
     Timeline,
 )
-from parallelrun.report.facts import Facts, Usage
 from parallelrun_core.adviser.advice import Advice, Change, Finding
 
 TRACEBACK = """Traceback (most recent call last):

@@ -5,8 +5,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from parallelrun.embedded.background import BackgroundCluster, lock_file, running, state_file, stop
-from parallelrun.embedded.lock import FolderLock
+from parallelrun.background.lock import FolderLock
+from parallelrun.background.state import BackgroundCluster, lock_file, running, state_file
+from parallelrun.embedded.background import stop
 from parallelrun_core.service.state_folder import state_folder
 
 

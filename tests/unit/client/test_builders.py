@@ -20,7 +20,7 @@ from parallelrun import (
     RunFunction,
     parallel_run_function,
 )
-from parallelrun.spec_file import read_spec
+from parallelrun.job_file.reading import read_spec
 from parallelrun_core.computes.images import BUILD_NOTE
 from parallelrun_core.spec.fields import OutputAsset
 

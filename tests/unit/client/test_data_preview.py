@@ -11,10 +11,10 @@ import pytest
 
 from parallelrun.cli import main
 from parallelrun.cli.exit_codes import ExitCode
-from parallelrun.data_preview import spec_for
 from parallelrun.doctor import job as doctor_job
 from parallelrun.doctor.job import rows
-from parallelrun.spec_file import read_job_file
+from parallelrun.job_file.preview import spec_for
+from parallelrun.job_file.reading import read_job_file
 from parallelrun_core.checks.data_preview import Bounds, preview
 from parallelrun_core.storage.path_rule import Places
 from parallelrun_core.wire.finding import Place

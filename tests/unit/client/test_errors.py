@@ -7,8 +7,8 @@ import pytest
 
 from parallelrun import errors
 from parallelrun.errors import ApiError, JobFailed, ParallelRunError, Problem, error_of
+from parallelrun.http.transport import retry_after_s
 from parallelrun.models import Failure, Job
-from parallelrun.transport import retry_after_s
 from parallelrun_core import errors as core
 
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import httpx
 
-from parallelrun.events import follow_events
-from parallelrun.transport import Transport
+from parallelrun.http.transport import Transport
+from parallelrun.resources.events import follow_events
 
 
 class Recorded(Transport):

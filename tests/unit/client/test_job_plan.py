@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from parallelrun.job_plan import JobPlan
+from parallelrun.job_file.plan import JobPlan
 from parallelrun_core.checks.extent import Extent
 
 

@@ -10,7 +10,7 @@ import pytest
 from parallelrun import Input, Output, PythonScriptStep, RunFunction, do_while, parallel_for, parallel_run_function
 from parallelrun.builders.loops import Loop
 from parallelrun.errors import InvalidInput
-from parallelrun.spec_file import read_spec
+from parallelrun.job_file.reading import read_spec
 from parallelrun_core.spec import PipelineSpec
 from parallelrun_core.spec.loop import Loop as LoopSpec
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from parallelrun import package_code
 from parallelrun.errors import InvalidInput
-from parallelrun.package_code import zip_folder
+from parallelrun.packaging import code as package_code
+from parallelrun.packaging.code import zip_folder
 from parallelrun_api.settings import ApiSettings
 from parallelrun_api.submission.upload import MAX_SPEC_BYTES
 from parallelrun_core.code import snapshots

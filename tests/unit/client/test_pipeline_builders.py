@@ -20,7 +20,7 @@ from parallelrun import (
     StepSequence,
 )
 from parallelrun.errors import InvalidInput
-from parallelrun.spec_file import read_spec
+from parallelrun.job_file.reading import read_spec
 from parallelrun_core.spec import PipelineSpec
 from parallelrun_core.spec.later_inputs import StepInput
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from parallelrun.background.lock import FolderLock, is_locked
 from parallelrun.embedded.earlier_run import check_nothing_is_lost
-from parallelrun.embedded.lock import FolderLock, is_locked
 from parallelrun.embedded.run_folder import RunFolder
 from parallelrun.embedded.services import ClusterLayout
 from parallelrun.errors import InvalidInput

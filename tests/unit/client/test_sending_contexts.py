@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from parallelrun.sending import notes_on, with_contexts_sent
-from parallelrun.spec_file import read_spec
+from parallelrun.job_file.reading import read_spec
+from parallelrun.packaging.submission import notes_on, with_contexts_sent
 from parallelrun_core.computes.images import BUILD_NOTE
 
 STORED = "azureml:code/" + "a" * 64

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from parallelrun.errors import InvalidInput
-from parallelrun.spec_file import check_paths, input_assignments, read_job_file, read_spec
+from parallelrun.job_file.reading import check_paths, input_assignments, read_job_file, read_spec
 
 JOB = """
 name: words

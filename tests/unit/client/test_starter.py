@@ -12,7 +12,7 @@ import pytest
 
 from parallelrun.cli import main
 from parallelrun.cli.exit_codes import ExitCode
-from parallelrun.spec_file import read_job_file
+from parallelrun.job_file.reading import read_job_file
 from parallelrun.starter.kind import files_of_kind, kind_named
 from parallelrun.starter.kinds import kind_names
 from parallelrun.starter.plan import Answers, Result, SampleData, files_of

@@ -6,7 +6,7 @@ from rich.console import Console
 
 from parallelrun.models import Job, Node, Progress, Step
 from parallelrun.models.nodes import NodePressure
-from parallelrun.pictures import KindOfError, KindsOfErrors, Lane, Throughput, Timeline
+from parallelrun.resources.pictures import KindOfError, KindsOfErrors, Lane, Throughput, Timeline
 from parallelrun.top.screen import bars, screen, strip
 from parallelrun.top.snapshot import Snapshot
 

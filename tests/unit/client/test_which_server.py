@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from parallelrun import Client, ConnectionFailed
-from parallelrun.embedded import background
-from parallelrun.embedded.background import BackgroundCluster
-from parallelrun.which_server import server_to_use
+from parallelrun.background import state
+from parallelrun.background.state import BackgroundCluster
+from parallelrun.http.default_server import server_to_use
 
 HERE = BackgroundCluster(url="http://127.0.0.1:1", token="of-here", pid=1, home="/h", started="today")
 
@@ -31,7 +31,7 @@ def test_what_is_given_wins_then_the_environment_then_the_cluster_here(
         monkeypatch.delenv(name, raising=False)
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
-    monkeypatch.setattr(background, "running", lambda: HERE)
+    monkeypatch.setattr(state, "running", lambda: HERE)
 
     assert server_to_use(*given) == used
     with Client(*given) as client:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from parallelrun.package_code import zip_context
+from parallelrun.packaging.code import zip_context
 from parallelrun_api.submission.contexts import with_context_stored
 from parallelrun_core.code.context import CONTEXT, context_files, snapshot_context
 from parallelrun_core.code.docker_ignore import DockerIgnore
@@ -157,7 +157,7 @@ def test_what_can_not_be_taken_is_told_where_it_stands(
 
 def test_too_much_is_refused_with_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     context(tmp_path, a_txt="x")
-    monkeypatch.setattr("parallelrun.package_code.CONTEXT", CONTEXT.__class__(**{**vars(CONTEXT), "files": 1}))
+    monkeypatch.setattr("parallelrun.packaging.code.CONTEXT", CONTEXT.__class__(**{**vars(CONTEXT), "files": 1}))
     with pytest.raises(InvalidInput, match="holds more than 1 files") as refused:
         zip_context(tmp_path, "Dockerfile")
     assert ".dockerignore" in refused.value.problems[0].hint

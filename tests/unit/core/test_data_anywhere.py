@@ -11,7 +11,7 @@ import yaml
 
 from parallelrun.builders.parts import Environment, Input, Output
 from parallelrun.builders.v1 import ParallelRunConfig, ParallelRunStep
-from parallelrun.spec_file import read_job_file, read_spec
+from parallelrun.job_file.reading import read_job_file, read_spec
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.intake.reading import read_job
 from parallelrun_core.spec import JobSpec

@@ -14,7 +14,7 @@ import pytest
 
 ROOT = Path(__file__).parents[3]
 BEHIND_THE_SEAM = [
-    "client/parallelrun/spec_file.py",
+    "client/parallelrun/job_file/reading.py",
     "services/api/parallelrun_api/submission/checks.py",
     "services/concatenator/parallelrun_concatenator",
     "services/master/parallelrun_master/planning",
@@ -51,10 +51,10 @@ AN_ENTRY_SCRIPT = "it runs in a worker, to which its inputs were brought"
 A_COPY = "what a storage has copied to this disk"
 THE_JOB_FOLDER = "the job folder stays on the shared volume"
 ALLOWED = {
-    ("client/parallelrun/spec_file.py", "_content"): THE_CODE,
-    ("client/parallelrun/spec_file.py", "_trouble_with_code"): THE_CODE,
+    ("client/parallelrun/job_file/reading.py", "_content"): THE_CODE,
+    ("client/parallelrun/job_file/reading.py", "_trouble_with_code"): THE_CODE,
     (
-        "client/parallelrun/spec_file.py",
+        "client/parallelrun/job_file/reading.py",
         "_suggestion",
     ): "a name that is nearly right is only looked for on this machine",
     ("shared/parallelrun_core/azure/environment.py", "read_file"): THE_CODE,

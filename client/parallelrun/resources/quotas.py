@@ -5,9 +5,9 @@ from __future__ import annotations
 import builtins
 from urllib.parse import quote
 
+from parallelrun.http.transport import Transport
 from parallelrun.models import Quota
-from parallelrun.resource import as_model, pages
-from parallelrun.transport import Transport
+from parallelrun.resources.resource import as_model, pages
 
 _PATH = "/v1/quotas"
 

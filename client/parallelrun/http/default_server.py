@@ -16,7 +16,7 @@ def server_to_use(url: str = "", token: str = "") -> tuple[str, str]:
     url = url or os.environ.get("PARALLELRUN_URL", "")
     if url:
         return url, token or os.environ.get("PARALLELRUN_TOKEN", "")
-    from parallelrun.embedded.background import running
+    from parallelrun.background.state import running
 
     cluster = running()
     if cluster is None:

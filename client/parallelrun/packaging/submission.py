@@ -42,7 +42,7 @@ def without_its_code(
     """
     document = spec.model_dump(mode="json", exclude_unset=True)
     if upload_code and document.get("type") == "pipeline":
-        from parallelrun.code_of_steps import with_code_in_zip
+        from parallelrun.packaging.pipeline_code import with_code_in_zip
 
         return with_code_in_zip(document)
     if upload_code and (code := document.get("code")) and not stored_code(code):
@@ -91,7 +91,7 @@ def body_of(document: Mapping[str, Any], folders: Mapping[str, Path]) -> Iterato
     if not folders:
         yield lambda: {"json": document}
         return
-    from parallelrun.package_code import zip_folders
+    from parallelrun.packaging.code import zip_folders
 
     with zip_folders(folders) as archive:
 

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from parallelrun.http.transport import Transport
 from parallelrun.models import RateLimit
-from parallelrun.resource import as_model, pages
-from parallelrun.transport import Transport
+from parallelrun.resources.resource import as_model, pages
 
 _PATH = "/v1/limits"
 

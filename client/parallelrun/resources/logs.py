@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import httpx
 
+from parallelrun.http.transport import Transport
 from parallelrun.models import RemoteFile
-from parallelrun.resource import job_path, pages
-from parallelrun.transport import Transport
+from parallelrun.resources.resource import job_path, pages
 
 
 class JobLogs:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Final, TypeVar
 
 from parallelrun.errors import ApiError, ConnectionFailed, ParallelRunError, TimedOut
-from parallelrun.transport import REPEATABLE_STATUS
+from parallelrun.http.transport import REPEATABLE_STATUS
 from parallelrun_core.service.pacing import Backoff
 
 Answer = TypeVar("Answer")

@@ -10,7 +10,7 @@ from urllib.parse import quote
 import msgspec
 
 from parallelrun.errors import ConnectionFailed
-from parallelrun.transport import Transport
+from parallelrun.http.transport import Transport
 
 Model = TypeVar("Model")
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import builtins
 
+from parallelrun.http.transport import Transport
 from parallelrun.models import UsageOfWeek
-from parallelrun.resource import pages
-from parallelrun.transport import Transport
+from parallelrun.resources.resource import pages
 
 
 class Usage:

@@ -6,8 +6,8 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from parallelrun.resource import as_model, job_path
-from parallelrun.transport import Transport
+from parallelrun.http.transport import Transport
+from parallelrun.resources.resource import as_model, job_path
 
 Model = TypeVar("Model")
 

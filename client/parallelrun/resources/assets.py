@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final, Protocol
 from urllib.parse import quote
 
+from parallelrun.http.transport import Transport
 from parallelrun.models import Asset
-from parallelrun.resource import as_model, pages
-from parallelrun.transport import Transport
+from parallelrun.resources.resource import as_model, pages
 
 if TYPE_CHECKING:
     from parallelrun_core.assets.document import NewAsset
@@ -74,7 +74,7 @@ class Assets:
         document = new.document()
         if new.local is None or not upload:
             return self._send(new, document, nullcontext)
-        from parallelrun.package_files import zip_files
+        from parallelrun.packaging.files import zip_files
 
         local = new.local
         return self._send(new, {**document, "path": local.name}, lambda: zip_files(local))
@@ -150,7 +150,7 @@ class Assets:
         """
         from hashlib import sha256
 
-        from parallelrun.package_code import zip_context, zip_folder
+        from parallelrun.packaging.code import zip_context, zip_folder
 
         with zip_context(folder, dockerfile) if dockerfile else zip_folder(folder) as content:
             digest = sha256()

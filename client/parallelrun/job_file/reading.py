@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from difflib import get_close_matches
@@ -12,12 +12,12 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Final, Protocol, runtime_checkable
 
-from parallelrun.names import NamesFor
-from parallelrun.spec_source import Source
+from parallelrun.job_file.positions import Source
 from parallelrun_core.code.entry_script_check import check_entry_script
 from parallelrun_core.datastores import registry as datastore_registry
 from parallelrun_core.errors import InvalidInput, Problem
 from parallelrun_core.intake.reading import Reading, read_job
+from parallelrun_core.names.assets import Names
 from parallelrun_core.problems import Problems
 from parallelrun_core.spec import JobSpec, PipelineSpec, load_document, set_field
 from parallelrun_core.spec.fields import NAME
@@ -26,6 +26,9 @@ from parallelrun_core.storage.stores import storage_of
 from parallelrun_core.storage.supported import absolute_path
 
 _MAX_NAMES: Final = 1000
+
+NamesFor = Callable[[Path], Names]
+"""The names for a document, by its folder: a site file may be there."""
 
 
 @runtime_checkable

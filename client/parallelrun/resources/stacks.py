@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 import msgspec
 
-from parallelrun.resource import as_model, job_path, pages
-from parallelrun.transport import Transport
+from parallelrun.http.transport import Transport
+from parallelrun.resources.resource import as_model, job_path, pages
 
 _POLL_S = 0.25
 

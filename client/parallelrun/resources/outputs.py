@@ -17,11 +17,11 @@ from typing import Any
 import httpx
 
 from parallelrun.errors import ApiError, ConnectionFailed
+from parallelrun.http.retry import PATIENCE_S, RetryDeadline, patiently
+from parallelrun.http.transport import Transport
 from parallelrun.local_folder import local_folder
 from parallelrun.models import Job, RemoteFile
-from parallelrun.resource import as_model, job_path, pages
-from parallelrun.retry import PATIENCE_S, RetryDeadline, patiently
-from parallelrun.transport import Transport
+from parallelrun.resources.resource import as_model, job_path, pages
 
 
 @dataclass

@@ -7,14 +7,14 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
+from parallelrun.http.transport import Transport
 from parallelrun.models import Explanation, FailedItem, Metric, MiniBatch
-from parallelrun.profiles import Profile
-from parallelrun.resource import as_model, job_path, pages
-from parallelrun.transport import Transport
+from parallelrun.resources.profiles import Profile
+from parallelrun.resources.resource import as_model, job_path, pages
 from parallelrun_core.adviser.advice import Advice, Curve
 
 if TYPE_CHECKING:
-    from parallelrun.stacks import Stacks
+    from parallelrun.resources.stacks import Stacks
 
 _PAGE: Final = 200
 
@@ -115,7 +115,7 @@ class JobInsight:
         Raises:
             Conflict: no node works for it now, or it runs a command.
         """
-        from parallelrun.stacks import ask_for_stacks
+        from parallelrun.resources.stacks import ask_for_stacks
 
         return ask_for_stacks(
             self._transport, job_id, node=node, process=process, timeout_s=timeout_s, sleep=self._sleep

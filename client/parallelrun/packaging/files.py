@@ -8,7 +8,7 @@ import zipfile
 from pathlib import Path
 from typing import IO, Final, cast
 
-from parallelrun.package_code import add_file
+from parallelrun.packaging.code import add_file
 from parallelrun_core.assets.contents import files_of
 from parallelrun_core.code.snapshots import MAX_ZIP_BYTES
 from parallelrun_core.errors import InvalidInput

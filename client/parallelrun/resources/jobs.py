@@ -13,14 +13,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from parallelrun.assets import Assets
 from parallelrun.errors import ApiError, ConnectionFailed, JobCanceled, JobFailed, TimedOut
-from parallelrun.events import Event, follow_events
-from parallelrun.job_insight import JobInsight
+from parallelrun.http.retry import patiently
 from parallelrun.models import Job, Step
-from parallelrun.resource import as_model, job_path, pages
-from parallelrun.retry import patiently
-from parallelrun.sending import (
+from parallelrun.packaging.submission import (
     UPLOAD_TIMEOUT_S,
     body_of,
     notes_on,
@@ -28,9 +24,13 @@ from parallelrun.sending import (
     with_contexts_sent,
     without_its_code,
 )
+from parallelrun.resources.assets import Assets
+from parallelrun.resources.events import Event, follow_events
+from parallelrun.resources.job_insight import JobInsight
+from parallelrun.resources.resource import as_model, job_path, pages
 
 if TYPE_CHECKING:
-    from parallelrun.spec_file import Document
+    from parallelrun.job_file.reading import Document
     from parallelrun_core.spec import JobSpec, PipelineSpec
 
 _LONG_POLL_S: Final = 20.0
@@ -67,8 +67,8 @@ class Jobs(JobInsight):
         Raises:
             InvalidInput: a field is wrong. Nothing was sent.
         """
-        from parallelrun.names import names_of
-        from parallelrun.spec_file import read_spec
+        from parallelrun.job_file.reading import read_spec
+        from parallelrun.resources.names import names_of
 
         reading = read_spec(spec, names_of(self._transport))
         key = idempotency_key or secrets.token_hex(16)

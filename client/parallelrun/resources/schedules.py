@@ -12,11 +12,11 @@ from urllib.parse import quote
 
 import msgspec
 
-from parallelrun.assets import Assets
+from parallelrun.http.transport import Transport
 from parallelrun.models import Fire, Job, Schedule
-from parallelrun.resource import as_model, pages
-from parallelrun.sending import UPLOAD_TIMEOUT_S, body_of, notes_on, with_contexts_sent, without_its_code
-from parallelrun.transport import Transport
+from parallelrun.packaging.submission import UPLOAD_TIMEOUT_S, body_of, notes_on, with_contexts_sent, without_its_code
+from parallelrun.resources.assets import Assets
+from parallelrun.resources.resource import as_model, pages
 
 if TYPE_CHECKING:
     from parallelrun_core.schedules.document import ScheduleReading
@@ -110,8 +110,8 @@ class Schedules:
         self._transport.request("DELETE", _path(name), idempotent=False)
 
     def _read(self, definition: Mapping[str, Any] | str | Path) -> ScheduleReading:
-        from parallelrun.names import names_of
-        from parallelrun.spec_file import read_file
+        from parallelrun.job_file.reading import read_file
+        from parallelrun.resources.names import names_of
         from parallelrun_core.schedules.document import read_schedule
 
         created, names = datetime.now(UTC), names_of(self._transport)

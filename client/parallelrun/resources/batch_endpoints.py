@@ -10,10 +10,9 @@ from urllib.parse import quote
 
 import msgspec
 
-from parallelrun.assets import Assets
+from parallelrun.http.transport import Transport
 from parallelrun.models import BatchDeployment, BatchEndpoint, Job
-from parallelrun.resource import as_model, pages
-from parallelrun.sending import (
+from parallelrun.packaging.submission import (
     UPLOAD_TIMEOUT_S,
     body_of,
     notes_on,
@@ -21,7 +20,8 @@ from parallelrun.sending import (
     with_contexts_sent,
     without_its_code,
 )
-from parallelrun.transport import Transport
+from parallelrun.resources.assets import Assets
+from parallelrun.resources.resource import as_model, pages
 
 _PATH: Final = "/v1/batch-endpoints"
 
@@ -45,7 +45,7 @@ class BatchEndpoints:
         Raises:
             InvalidInput: something is wrong with it. Nothing was sent.
         """
-        from parallelrun.spec_file import read_file
+        from parallelrun.job_file.reading import read_file
         from parallelrun_core.endpoints.document import read_endpoint
 
         if definition is None or isinstance(definition, Mapping):
@@ -136,8 +136,8 @@ class BatchDeployments:
             NotFound: there is no such endpoint.
             InvalidRequest: the server refuses it, as for a path that jobs may not use.
         """
-        from parallelrun.names import names_of
-        from parallelrun.spec_file import read_file
+        from parallelrun.job_file.reading import read_file
+        from parallelrun.resources.names import names_of
         from parallelrun_core.endpoints.document import read_deployment
 
         names = names_of(self._transport)

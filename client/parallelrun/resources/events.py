@@ -12,10 +12,10 @@ import msgspec
 from httpx_sse import EventSource
 
 from parallelrun.errors import ApiError, ConnectionFailed
+from parallelrun.http.retry import PATIENCE_S, RetryDeadline
+from parallelrun.http.transport import Transport
 from parallelrun.models import Job, Waiting
-from parallelrun.resource import as_model
-from parallelrun.retry import PATIENCE_S, RetryDeadline
-from parallelrun.transport import Transport
+from parallelrun.resources.resource import as_model
 from parallelrun_core.wire.progress import Progress
 
 SILENCE_S: Final = 40.0

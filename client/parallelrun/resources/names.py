@@ -8,19 +8,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from parallelrun_core.assets.resolving import Lazily, Resolver
-from parallelrun_core.names.assets import Names
 
 if TYPE_CHECKING:
-    from parallelrun.transport import Transport
+    from parallelrun.http.transport import Transport
+    from parallelrun.job_file.reading import NamesFor
     from parallelrun_core.assets.site import Site
     from parallelrun_core.names import assets as names
     from parallelrun_core.names.assets import Reference
 
 _NOT_THERE = 404
-
-
-NamesFor = Callable[[Path], Names]
-"""The names for a document, by its folder: a site file may be there."""
 
 
 def names_of(transport: Transport) -> NamesFor:
@@ -37,7 +33,7 @@ def names_at(server: Callable[[], tuple[str, str]]) -> NamesFor:
     """
 
     def opened() -> AbstractContextManager[Transport]:
-        from parallelrun.transport import Transport
+        from parallelrun.http.transport import Transport
 
         return closing(Transport(*server()))
 
@@ -62,7 +58,7 @@ def _own(folder: Path) -> Resolver:
 
 
 def _of_server(opened: Callable[[], AbstractContextManager[Transport]], folder: Path) -> Resolver:
-    from parallelrun.assets import Assets
+    from parallelrun.resources.assets import Assets
     from parallelrun_core.assets.site import SiteNow, site_file
 
     own_site = SiteNow(lambda: site_file(folder))
@@ -122,7 +118,7 @@ def _asked(transport: Transport, kind: str, text: str) -> names.Asset:
     """
     from parallelrun.errors import NotFound
     from parallelrun.models import Asset
-    from parallelrun.resource import as_model
+    from parallelrun.resources.resource import as_model
     from parallelrun_core.names import assets as names
 
     try:

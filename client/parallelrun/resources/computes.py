@@ -8,9 +8,9 @@ from typing import Any
 from urllib.parse import quote
 
 from parallelrun.errors import InvalidInput
+from parallelrun.http.transport import Transport
 from parallelrun.models import Compute
-from parallelrun.resource import as_model, pages
-from parallelrun.transport import Transport
+from parallelrun.resources.resource import as_model, pages
 
 _PATH = "/v1/computes"
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from parallelrun.http.transport import Transport
 from parallelrun.models import ClusterUsage, Sweep
-from parallelrun.resource import as_model
-from parallelrun.transport import Transport
+from parallelrun.resources.resource import as_model
 
 _PATH = "/v1/admin"
 
