@@ -322,10 +322,7 @@ MECHANISMS: Final[dict[str, tuple[Line | Step, ...]]] = {
     # The end of a node that everybody has left.
     "agent.alone": (Step("parallelrun_agent.agent:Agent._check_alone", nothing),),
     # What keeps the memory of services from other processes of their user.
-    "service.hidden": (
-        Step("parallelrun_core.service.process:hide_memory", nothing),
-        Step("parallelrun_core.service.launch:hide_memory", nothing),
-    ),
+    "service.hidden": (Step("parallelrun_core.service.process:hide_memory", nothing),),
     # The comparison of stored code with its name.
     "code.checked": (Step("parallelrun_core.code.stored:check_snapshot", nothing),),
     # What is left out of the environment of an installer.
@@ -454,7 +451,8 @@ MECHANISMS: Final[dict[str, tuple[Line | Step, ...]]] = {
     # That URLs and keys are read in one way before they are compared, and endpoints have no path.
     "urls.canonical": (
         Step("parallelrun_core.untrusted.canonical:check_key", nothing),
-        Step("parallelrun_core.untrusted.canonical:canonical_origin", _without_its_end),
+        Step("parallelrun_core.datastores.definition:check_key", nothing),
+        Step("parallelrun_core.datastores.definition:canonical_origin", _without_its_end),
     ),
     # That a web server leads nobody to another one, and no name to this machine or a cloud's metadata.
     "web.redirects": (Step("parallelrun_core.storage.objects.web:_next_place", _wherever_it_says),),
