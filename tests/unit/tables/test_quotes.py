@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from parallelrun_worker.tables.formats import delimited
 from parallelrun_worker.tables.quotes import may_run_on, open_quotes
 from parallelrun_worker.tables.records import Grammar
 from tests.unit.tables.test_values import Reader
@@ -56,3 +57,12 @@ def test_open_quote_that_a_whole_look_finds_is_found_by_a_quick_one(text: str) -
     grammar = Grammar(",", multi_line=True)
     assert open_quotes(text.encode(), grammar) is not None
     assert may_run_on(text.encode(), grammar)
+
+
+def test_quotes_are_left_alone_where_no_value_holds_a_newline(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    looks: list[bytes] = []
+    monkeypatch.setattr(delimited, "may_run_on", lambda data, _grammar: looks.append(data))
+    assert not told(folder, 'id,t\n1,"a, ""b"""\n2,"c"\n', "own", support_multi_line=True)
+    assert not looks
+    assert not told(folder, 'id,t\n1,"a\nb"\n2,"c"\n', "own", support_multi_line=True)
+    assert looks == [b'1,"a\nb"\n2,"c"\n']

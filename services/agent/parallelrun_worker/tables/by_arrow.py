@@ -13,7 +13,14 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from parallelrun_worker.tables.arrow_columns import converted, may_be_inexact, may_have_odd_ints, type_of, words_in
+from parallelrun_worker.tables.arrow_columns import (
+    converted,
+    may_be_inexact,
+    may_have_odd_ints,
+    may_hold_newlines,
+    type_of,
+    words_in,
+)
 from parallelrun_worker.tables.assembling import frame_of
 from parallelrun_worker.tables.records import Grammar, NotPlain
 from parallelrun_worker.tables.schema import Schema
@@ -41,6 +48,8 @@ def read_delimited(
     import numpy as np
 
     table = _columns(data, schema, grammar, values)
+    if values is not None and grammar.multi_line:
+        values.may_hold_newlines = any(map(may_hold_newlines, table.columns))
     columns = []
     for name, kind, column in zip(schema.names, schema.kinds, table.columns, strict=True):
         filled = column.fill_null("") if empty_as_string and kind["kind"] == "string" else column

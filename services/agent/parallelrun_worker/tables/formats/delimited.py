@@ -54,7 +54,7 @@ class Format(TextFormat):
         grammar = self._grammar_of(text.head.delimiter)
         values = self.values()
         frame = self._frame(text.data, path, text.head.header, grammar, values)
-        if values is not None and (may_run_on(text.data, grammar) if grammar.multi_line else values.is_unusual):
+        if values is not None and _may_have_open_quotes(text.data, grammar, values):
             self._warn_of_quotes(text, path, grammar)
         if text.head.header and self.options["header"] == "all_files_same_headers":
             warn_of_header(self.warnings, path, text.head.header, self.schema(), len(frame), by_name=self._by_name)
@@ -145,6 +145,13 @@ class Format(TextFormat):
             data = data[: last + encoding.width] if last >= 0 else data
         text = self.lines(as_utf8(data, encoding), encoding, file, sampled.head).decode(errors="replace")
         return list(islice(self._grammar_of(sampled.head.delimiter).records(text), max(0, count)))
+
+
+def _may_have_open_quotes(data: bytes, grammar: Grammar, values: Values) -> bool:
+    """Return whether quotes in a text may have been meant otherwise than as it was read."""
+    if not grammar.multi_line:
+        return values.is_unusual
+    return values.may_hold_newlines and may_run_on(data, grammar)
 
 
 def _in_order(records: list[Record], own_names: list[str], names: list[str]) -> list[Record]:
