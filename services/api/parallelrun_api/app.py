@@ -35,6 +35,7 @@ from parallelrun_api.routes import (
     log_lines,
     metrics,
     mini_batches,
+    node_usage,
     nodes,
     operations,
     previews,
@@ -89,8 +90,8 @@ def create_app(context: Context, token: Token, audit: Audit | None = None) -> Fa
     app.openapi = lambda: document(app)  # type: ignore[method-assign]
     modules = (
         jobs, drafts, previews, advice, explaining, controlling, reopening, removing, schedules, endpoints, events,
-        mini_batches, tiles, files, log_lines, metrics, storage, stacks, profiles, nodes, computes, datastores, limits,
-        assets, tokens, quotas, usage, session, operations, admin,
+        mini_batches, tiles, files, log_lines, metrics, storage, stacks, profiles, nodes, node_usage, computes,
+        datastores, limits, assets, tokens, quotas, usage, session, operations, admin,
     )  # fmt: skip
     for module in modules:
         is_open = module in (session, operations)

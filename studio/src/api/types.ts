@@ -628,6 +628,29 @@ export interface JobMaker {
   name: string;
 }
 
+/** What a node used when it was measured last while it worked for the job. */
+export interface JobNodeUsage {
+  /** CPUs that are there; of a node with a limit, the limit. */
+  cpus: number | null;
+  /** The share of all CPUs that was busy, 0 to 1. */
+  cpu: number | null;
+  memory_used_bytes: number | null;
+  /** All memory of the machine. */
+  memory_bytes: number | null;
+  gpus: number;
+  /** The mean share of the time, 0 to 1, in which something ran on the GPUs. */
+  gpu: number | null;
+  gpu_memory_used_bytes: number | null;
+  gpu_memory_bytes: number | null;
+  disk_read_bytes_per_s: number | null;
+  disk_written_bytes_per_s: number | null;
+  network_received_bytes_per_s: number | null;
+  network_sent_bytes_per_s: number | null;
+  node: string;
+  at: string;
+  history: UsageHistory;
+}
+
 /** Some of the jobs, newest first. */
 export interface JobPage {
   items: Job[];
@@ -1050,6 +1073,17 @@ export interface NodeStacks {
 /** The state of a node. */
 export type NodeState = "ready" | "disk_full" | "draining" | "lost";
 
+/** What all nodes of a job use, side by side, and together. */
+export interface NodeUsageReport {
+  /** By name; at most as many as `limit` says. */
+  items: JobNodeUsage[];
+  /** Nodes that have measured something. */
+  nodes_total: number;
+  /** Of the nodes that were measured in the last minute of all measurements. */
+  total: ResourceUsage;
+  nodes_in_total: number;
+}
+
 /** The work of a node for one job. */
 export interface NodeWork {
   job: string;
@@ -1344,6 +1378,26 @@ export interface RateLimitList {
 export interface RemovedKind {
   count: number;
   bytes: number;
+}
+
+/** Resources in use, and how much there is of them; null: it wasn't measured. */
+export interface ResourceUsage {
+  /** CPUs that are there; of a node with a limit, the limit. */
+  cpus: number | null;
+  /** The share of all CPUs that was busy, 0 to 1. */
+  cpu: number | null;
+  memory_used_bytes: number | null;
+  /** All memory of the machine. */
+  memory_bytes: number | null;
+  gpus: number;
+  /** The mean share of the time, 0 to 1, in which something ran on the GPUs. */
+  gpu: number | null;
+  gpu_memory_used_bytes: number | null;
+  gpu_memory_bytes: number | null;
+  disk_read_bytes_per_s: number | null;
+  disk_written_bytes_per_s: number | null;
+  network_received_bytes_per_s: number | null;
+  network_sent_bytes_per_s: number | null;
 }
 
 /** A condition for running, and its state. */
@@ -1668,6 +1722,13 @@ export interface TrySpans {
   elapsed_s: number[];
   /** `failed`: for good; `retried`: another try followed. */
   outcome: ("completed" | "failed" | "retried")[];
+}
+
+/** The last minutes or hours of a node: shares of what it has, 0 to 1, at the same times in each list. */
+export interface UsageHistory {
+  at: string[];
+  cpu: (number | null)[];
+  memory: (number | null)[];
 }
 
 /** The use by week and person, the latest week first. */

@@ -40,6 +40,7 @@ from parallelrun_api.models.mini_batches import (
     MiniBatchTries,
     MiniBatchTry,
 )
+from parallelrun_api.models.node_usage import JobNodeUsage, NodeUsageReport, ResourceUsage, UsageHistory
 from parallelrun_api.models.nodes import Finding, Node, NodeCheck, NodeCheckAsked, NodeGpu, NodeList, NodePressure
 from parallelrun_api.models.people import (
     NewToken,
@@ -117,6 +118,7 @@ __all__ = [
     "Health",
     "InputPreview",
     "Job",
+    "JobNodeUsage",
     "JobPage",
     "JobType",
     "JobUsage",
@@ -144,6 +146,7 @@ __all__ = [
     "NodeList",
     "NodePressure",
     "NodeStacks",
+    "NodeUsageReport",
     "OutputElsewhere",
     "OutputFile",
     "Pace",
@@ -164,6 +167,7 @@ __all__ = [
     "RateLimit",
     "RateLimitList",
     "RemovedKind",
+    "ResourceUsage",
     "RunCondition",
     "RunningTry",
     "Session",
@@ -184,6 +188,7 @@ __all__ = [
     "TokenList",
     "TokenRequest",
     "TrySpans",
+    "UsageHistory",
     "UsageList",
     "UsageOfWeek",
     "Waiting",

@@ -13,6 +13,7 @@ import { rowsOf } from "../../../words/table";
 import type { TabProps } from "../tab_props";
 import { GpuCharts } from "./gpu_charts";
 import { NodeCharts } from "./node_charts";
+import { SideBySide } from "./side_by_side";
 import { Stacks } from "./stacks";
 import { Workers } from "./workers";
 
@@ -43,6 +44,7 @@ export function Resources({ job, live }: TabProps): JSX.Element {
         return (
           <div class="stack">
             {!isOver(job) && job.type === "parallel" && <Stacks job={job} />}
+            <SideBySide job={job} revision={live.revision.value} />
             {nodes.length > 1 && (
               <label class="pick">
                 Node{" "}

@@ -1,0 +1,56 @@
+"""Answers about what a job's nodes have used."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from parallelrun_api.models.answer import Answer, Time
+
+
+class UsageHistory(Answer):
+    """The last minutes or hours of a node: shares of what it has, 0 to 1, at the same times in each list."""
+
+    at: list[Time]
+    cpu: list[float | None]
+    memory: list[float | None]
+
+
+class ResourceUsage(Answer):
+    """Resources in use, and how much there is of them; null: it wasn't measured."""
+
+    cpus: float | None
+    """CPUs that are there; of a node with a limit, the limit."""
+    cpu: float | None
+    """The share of all CPUs that was busy, 0 to 1."""
+    memory_used_bytes: int | None
+    memory_bytes: int | None
+    """All memory of the machine."""
+    gpus: int
+    gpu: float | None
+    """The mean share of the time, 0 to 1, in which something ran on the GPUs."""
+    gpu_memory_used_bytes: int | None
+    gpu_memory_bytes: int | None
+    disk_read_bytes_per_s: float | None
+    disk_written_bytes_per_s: float | None
+    network_received_bytes_per_s: float | None
+    network_sent_bytes_per_s: float | None
+
+
+class JobNodeUsage(ResourceUsage):
+    """What a node used when it was measured last while it worked for the job."""
+
+    node: str = Field(examples=["node0"])
+    at: Time
+    history: UsageHistory
+
+
+class NodeUsageReport(Answer):
+    """What all nodes of a job use, side by side, and together."""
+
+    items: list[JobNodeUsage]
+    """By name; at most as many as `limit` says."""
+    nodes_total: int
+    """Nodes that have measured something."""
+    total: ResourceUsage
+    """Of the nodes that were measured in the last minute of all measurements."""
+    nodes_in_total: int
