@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from parallelrun_core.adviser.advice import Advice, Finding
+from parallelrun_core.adviser.advice import Advice, AdviceFinding
 
 LEAST_S = 1.0
 """What is worth saying here: these jobs take seconds."""
@@ -37,7 +37,7 @@ class Case:
     name: str
     finding: str
     slow: Callable[[], Went]
-    mended: Callable[[Finding], Went]
+    mended: Callable[[AdviceFinding], Went]
     is_about_time: bool = True
 
 

@@ -9,7 +9,7 @@ from typing import Literal
 
 from benchmarks.adviser.cases import Case, Went
 from benchmarks.adviser.simulated import Site, Work, run
-from parallelrun_core.adviser.advice import Finding, Thresholds
+from parallelrun_core.adviser.advice import AdviceFinding, Thresholds
 from parallelrun_core.adviser.advising import advise
 from parallelrun_core.adviser.evidence import MeasuredSettings
 from parallelrun_core.adviser.what_if import curve_of
@@ -39,7 +39,7 @@ class Planted:
             self.name, self.finding, lambda: went(self.site, self.work, self.settings), self._mended, self.is_about_time
         )
 
-    def _mended(self, finding: Finding) -> Went:
+    def _mended(self, finding: AdviceFinding) -> Went:
         site = self.mended_site
         for name, setting in self.sets.items():
             count = int(finding.change.set[setting])

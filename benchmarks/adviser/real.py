@@ -14,7 +14,7 @@ from typing import Any, Self
 
 from benchmarks.adviser.cases import LEAST_S, Case, Went
 from parallelrun.embedded.cluster import Cluster
-from parallelrun_core.adviser.advice import Finding
+from parallelrun_core.adviser.advice import AdviceFinding
 
 _SLOTS = 4
 _PER_ITEM = "import time\n\ndef run(mini_batch):\n    time.sleep({seconds} * len(mini_batch))\n    return mini_batch\n"
@@ -28,7 +28,7 @@ class Plan:
     files: int
     settings: dict[str, Any] = field(default_factory=dict)
 
-    def changed(self, finding: Finding) -> Plan:
+    def changed(self, finding: AdviceFinding) -> Plan:
         """With the fields that the finding names."""
         return Plan(self.script, self.files, {**self.settings, **finding.change.set})
 
@@ -122,7 +122,7 @@ class Machine:
         return Case(name, finding, partial(self.run, plan), lambda said: self.run(plan.changed(said)))
 
     def _by_script(self, name: str, finding: str, slow: str, mended: str, *, files: int) -> Case:
-        def again(_: Finding) -> Went:
+        def again(_: AdviceFinding) -> Went:
             return self.run(Plan(mended, files if mended is not _DIVIDED else files + 29))
 
         return Case(name, finding, partial(self.run, Plan(slow, files)), again)

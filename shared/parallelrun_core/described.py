@@ -42,12 +42,18 @@ class Strict(Described):
 @cache
 def descriptions(model: type[BaseModel]) -> Mapping[str, str]:
     """The text below each field of a model that has one, or what the field itself gives as its description."""
-    texts: dict[str, str] = {}
-    for each in reversed(model.__mro__):
-        if issubclass(each, BaseModel) and not each.__module__.startswith("pydantic"):
-            texts |= _below(each)
+    texts = field_texts(model)
     explicit = {name: field.description for name, field in model.model_fields.items() if field.description}
     return {name: text for name, text in {**texts, **explicit}.items() if name in model.model_fields}
+
+
+def field_texts(model: type) -> dict[str, str]:
+    """Return the text below each field of a class of ours that has one."""
+    texts: dict[str, str] = {}
+    for each in reversed(model.__mro__):
+        if each.__module__.startswith("parallelrun"):
+            texts |= _below(each)
+    return texts
 
 
 def _below(model: type) -> dict[str, str]:

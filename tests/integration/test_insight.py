@@ -122,5 +122,5 @@ def test_workers_share_gpus_and_one_that_is_too_small_is_told_as_such(cluster: C
         batches = list(client.jobs.mini_batches(job_id))
         (failed,) = [each for each in batches if each.status == "failed"]
         assert failed.failure is not None
-        assert failed.failure["category"] == "GPU_OUT_OF_MEMORY"
+        assert failed.failure.category == "GPU_OUT_OF_MEMORY"
         assert len({each.process for each in batches}) == 4, "two for each GPU"

@@ -13,7 +13,7 @@ from parallelrun.cli.output import FormatOption, OutputFormat
 from parallelrun.cli.server import Token, Url, connect
 
 if TYPE_CHECKING:
-    from parallelrun_core.adviser.advice import Advice, Curve, Point
+    from parallelrun_core.adviser.advice import Advice, AdviceCurve, CurvePoint
 
 _DURATION: Final = re.compile(r"(\d+(?:\.\d+)?) ?(s|m|min|h|)")
 _UNITS: Final = {"": 1.0, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
@@ -74,7 +74,7 @@ def _show_advice(advice: Advice, form: OutputFormat) -> None:
         dump(msgspec.to_builtins(advice), form)
 
 
-def some_of(points: Sequence[Point], now: int) -> Sequence[Point]:
+def some_of(points: Sequence[CurvePoint], now: int) -> Sequence[CurvePoint]:
     """Return as many points as one reads at a glance: the first, the last, the present one, and between them ever
     larger steps, as twice as many of anything tell about as much wherever they begin."""
     if len(points) <= _ROWS:
@@ -85,7 +85,7 @@ def some_of(points: Sequence[Point], now: int) -> Sequence[Point]:
     return [point for point in points if point.value in nearest or point.value == now]
 
 
-def _show_curve(curve: Curve, form: OutputFormat, *, is_range: bool) -> None:
+def _show_curve(curve: AdviceCurve, form: OutputFormat, *, is_range: bool) -> None:
     import msgspec
 
     from parallelrun.cli.output import dump, table
@@ -100,7 +100,7 @@ def _show_curve(curve: Curve, form: OutputFormat, *, is_range: bool) -> None:
     longest = max(point.seconds for point in curve.points) or 1.0
     has_cost = any(point.cost is not None for point in curve.points)
 
-    def row(point: Point) -> list[str]:
+    def row(point: CurvePoint) -> list[str]:
         cost = [f"{point.cost:.2f}"] if point.cost is not None else []
         bar = "#" * max(1, round(_BAR * point.seconds / longest))
         mark = " now" if point.value == curve.now else ""

@@ -213,7 +213,7 @@ def show_deployment(
     with connect(url, token) as client:
         deployment = client.batch_deployments.get(name, endpoint_name)
     inputs = [
-        f"{each}: {slot.get('type')}" + (f" ({slot['default']})" if slot.get("default") is not None else "")
+        f"{each}: {slot.type}" + (f" ({slot.default})" if slot.default is not None else "")
         for each, slot in deployment.inputs.items()
     ]
     lines = [

@@ -186,7 +186,7 @@ def list_mini_batches(
                 ("SECONDS", lambda each: each.run_s and round(each.run_s, 3)),
                 ("NODE", lambda each: each.node),
                 ("PROCESS", lambda each: each.process),
-                ("ERROR", lambda each: each.failure and f"{each.failure['category']}: {each.failure['message']}"),
+                ("ERROR", lambda each: each.failure and f"{each.failure.category}: {each.failure.message}"),
             ],
         )
 

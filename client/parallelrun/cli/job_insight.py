@@ -12,7 +12,7 @@ from parallelrun.cli.output import FormatOption, OutputFormat
 from parallelrun.cli.server import Token, Url, connect
 
 if TYPE_CHECKING:
-    from parallelrun.resources.stacks import NodeStacks, WorkerStacks
+    from parallelrun_core.answers.stacks import NodeStacks, WorkerStacks
 
 _DOING = {
     "waits_for_work": "waits for a mini-batch",

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def show(job_id: JobId, form: FormatOption = OutputFormat.TABLE, url: Url = "", token: Token = "") -> None:
     """Show one job."""
     from parallelrun.cli.output import show_one
-    from parallelrun.models.jobs import Pace
+    from parallelrun.models import Pace
     from parallelrun.progress.steps import describe_step
     from parallelrun.progress.summary import hints, summary
     from parallelrun.progress.text import chosen_size, describe, waiting_words

@@ -133,7 +133,7 @@ def _watch(client: Client, watched: Job) -> ExitCode:
 
 
 def _drawn(snapshot: Snapshot, height: int) -> RenderableType:
-    from parallelrun.models.jobs import Pace
+    from parallelrun.models import Pace
     from parallelrun.progress.text import clock
     from parallelrun.top.screen import screen
 

@@ -34,7 +34,7 @@ def create(
 
     with connect(url, token) as client:
         created = client.schedules.create(file)
-    say_notes(created.job.get("notes", []))
+    say_notes(created.job.notes)
     show_change(created, form, name=created.name)
     say(f"next: {_next(created)}")
 
@@ -81,10 +81,10 @@ def show(
         ("trigger", _trigger(definition)),
         ("missed runs", definition.missed_runs),
         ("overlap", "allowed" if definition.allow_overlap else "not allowed"),
-        ("job", f"{definition.job.get('name', '')} ({definition.job.get('type', '')})"),
+        ("job", f"{definition.job.name} ({definition.job.type})"),
         ("next", "\n".join(definition.next)),
         ("last", "\n".join(map(_told, fires))),
-        ("notes", "\n".join(definition.job.get("notes", []))),
+        ("notes", "\n".join(definition.job.notes)),
     ]
     show_one(definition, form, name=definition.name, lines=lines)
 

@@ -10,7 +10,7 @@ from typing import Final
 
 from parallelrun.progress.markup import Markup, element, joined
 from parallelrun.report.numbers import seconds
-from parallelrun.resources.pictures import Lane, Tiles, Timeline
+from parallelrun_core.answers.pictures import Lane, Tiles, Timeline
 
 _WIDTH: Final = 1000
 _COLUMNS: Final = 60

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from parallelrun.errors import ApiError
 from parallelrun.models import Job
-from parallelrun.resources.pictures import Figures, KindsOfErrors, Settings, Throughput, Tiles, Timeline
+from parallelrun_core.answers.pictures import EffectiveSettings, Figures, KindsOfErrors, Throughput, Tiles, Timeline
 
 if TYPE_CHECKING:
     from parallelrun.client import Client
@@ -54,7 +54,7 @@ class Facts:
     throughput: Throughput = field(default_factory=Throughput)
     timeline: Timeline = field(default_factory=Timeline)
     errors: KindsOfErrors = field(default_factory=KindsOfErrors)
-    settings: Settings = field(default_factory=Settings)
+    settings: EffectiveSettings = field(default_factory=EffectiveSettings)
     advice: Advice | None = None
     usage: tuple[Usage, ...] = ()
 
@@ -78,7 +78,7 @@ def gather(client: Client, job_id: str) -> Facts:
         throughput=_or(Throughput(), lambda: pictures.throughput(job_id, points=points)),
         timeline=_or(Timeline(), lambda: pictures.timeline(job_id, buckets=_MOMENTS, lanes=_LANES)),
         errors=_or(KindsOfErrors(), lambda: pictures.errors(job_id)),
-        settings=_or(Settings(), lambda: pictures.settings(job_id)),
+        settings=_or(EffectiveSettings(), lambda: pictures.settings(job_id)),
         advice=_or(None, lambda: client.jobs.advice(job_id)),
         usage=_or((), lambda: tuple(_usages(client, job_id))),
     )

@@ -12,7 +12,7 @@ from parallelrun.report.facts import Facts
 from parallelrun.report.numbers import per_second, seconds, share
 
 if TYPE_CHECKING:
-    from parallelrun_core.adviser.advice import Finding
+    from parallelrun_core.adviser.advice import AdviceFinding
 
 _MOST_TEXT = 8000
 
@@ -95,7 +95,7 @@ def advice(facts: Facts) -> Markup | None:
     return card("What to change", element("ol", map(_finding, job_advice.findings), class_="advice"))
 
 
-def _finding(each: Finding) -> Markup:
+def _finding(each: AdviceFinding) -> Markup:
     saving = ""
     if each.saving_s > 0:
         saving = f"saves {seconds(each.saving_s)} ({share(each.saving_share)})"

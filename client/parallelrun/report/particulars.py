@@ -12,7 +12,7 @@ from parallelrun.report import charts
 from parallelrun.report.facts import Facts, Usage
 from parallelrun.report.numbers import per_second, seconds
 from parallelrun.report.overview import card, table
-from parallelrun.resources.pictures import KindOfError, Setting
+from parallelrun_core.answers.pictures import EffectiveSetting, KindOfError
 
 _MOST_KINDS = 20
 _MOST_TEXT = 4000
@@ -155,7 +155,7 @@ def _kind(each: KindOfError) -> Markup:
 
 def slowest(facts: Facts) -> Markup | None:
     """The tries that took longest, where some took much longer than others."""
-    tries = [each for each in facts.timeline.slowest if each.times_median >= 1.5][:10]
+    tries = [each for each in facts.timeline.slowest if (each.times_median or 0.0) >= 1.5][:10]
     if not tries:
         return None
     rows = [
@@ -204,7 +204,7 @@ def settings(facts: Facts) -> Markup | None:
     )
 
 
-def _by_group(items: list[Setting]) -> Iterator[Markup]:
+def _by_group(items: list[EffectiveSetting]) -> Iterator[Markup]:
     for group, members in groupby(sorted(items, key=lambda each: each.group), key=lambda each: each.group):
         yield element("h3", group)
         yield table(("Setting", "Value", "Meaning"), [
@@ -214,7 +214,7 @@ def _by_group(items: list[Setting]) -> Iterator[Markup]:
         ])  # fmt: skip
 
 
-def _setting(each: Setting) -> Markup:
+def _setting(each: EffectiveSetting) -> Markup:
     origin = {"given": f"given: {each.given_at}" if each.given_at else "given", "unknown": "not known"}
     default = (
         f", instead of {_plain(each.default)}" if each.origin == "given" and each.default not in (None, "") else ""

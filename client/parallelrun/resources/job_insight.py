@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Final
 
 from parallelrun.http.transport import Transport
 from parallelrun.models import Explanation, FailedItem, Metric, MiniBatch
-from parallelrun.resources.profiles import Profile
 from parallelrun.resources.resource import as_model, job_path, pages
-from parallelrun_core.adviser.advice import Advice, Curve
+from parallelrun_core.adviser.advice import Advice, AdviceCurve
+from parallelrun_core.answers.profiles import Profile
 
 if TYPE_CHECKING:
     from parallelrun.resources.stacks import Stacks
@@ -77,7 +77,7 @@ class JobInsight:
         answer = self._transport.request("GET", job_path(job_id, "advice"), idempotent=True, params=params)
         return as_model(answer, Advice)
 
-    def what_if(self, job_id: str, settings: str, *, price: float | None = None) -> Curve:
+    def what_if(self, job_id: str, settings: str, *, price: float | None = None) -> AdviceCurve:
         """Return how long a job would have taken with other settings, computed from what was measured.
 
         Args:
@@ -89,7 +89,7 @@ class JobInsight:
         """
         params = {"what_if": settings} | ({} if price is None else {"price": f"{price:g}"})
         answer = self._transport.request("GET", job_path(job_id, "advice", "what-if"), idempotent=True, params=params)
-        return as_model(answer, Curve)
+        return as_model(answer, AdviceCurve)
 
     def profile(
         self, job_id: str, *, node: str = "", process: str = "", sort: str = "cumulative", limit: int = 100

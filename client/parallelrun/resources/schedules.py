@@ -67,8 +67,8 @@ class Schedules:
         schedule = as_model(answer, Schedule)
         if reading.job is None:
             return schedule
-        notes = notes_on(reading.job, schedule.job.get("notes", []))
-        return msgspec.structs.replace(schedule, job={**schedule.job, "notes": notes})
+        notes = notes_on(reading.job, schedule.job.notes)
+        return msgspec.structs.replace(schedule, job=msgspec.structs.replace(schedule.job, notes=notes))
 
     def list(self) -> Iterator[Schedule]:
         """All of them, by name; pages are fetched as they are needed."""

@@ -9,49 +9,9 @@ import msgspec
 
 from parallelrun.http.transport import Transport
 from parallelrun.resources.resource import as_model, job_path, pages
+from parallelrun_core.answers.stacks import NodeStacks, StacksAsked
 
 _POLL_S = 0.25
-
-
-class StackFrame(msgspec.Struct, kw_only=True, frozen=True):
-    """A call."""
-
-    file: str
-    line: int = 0
-    """0: unknown."""
-    function: str = ""
-
-
-class ThreadStack(msgspec.Struct, kw_only=True, frozen=True):
-    """A thread of a worker."""
-
-    is_main: bool = False
-    name: str = ""
-    frames: list[StackFrame] = []
-    """The innermost call first; none: it waits for work."""
-
-
-class WorkerStacks(msgspec.Struct, kw_only=True, frozen=True):
-    """A worker."""
-
-    process: str
-    pid: int = 0
-    doing: str = "unknown"
-    """`waits_for_work`, `computes`, `waits`, `unknown`."""
-    note: str = ""
-    """A note about it, in words."""
-    threads: list[ThreadStack] = []
-
-
-class NodeStacks(msgspec.Struct, kw_only=True, frozen=True):
-    """The last answer of one node."""
-
-    id: str
-    node: str
-    at: str = ""
-    workers: list[WorkerStacks] = []
-    left_out: int = 0
-    """Workers that are not shown, because there are too many."""
 
 
 class Stacks(msgspec.Struct, kw_only=True, frozen=True):
@@ -69,7 +29,7 @@ def ask_for_stacks(
     wish = {"node": node, "process": process}
     path = job_path(job_id)
     answer = transport.request("POST", f"{path}:stacks", idempotent=True, body=lambda: {"json": wish})
-    request = as_model(answer, _Asked)
+    request = as_model(answer, StacksAsked)
     deadline = time.monotonic() + timeout_s
     while True:
         node_stacks = [each for each in pages(transport, f"{path}/stacks", NodeStacks) if each.id == request.id]
@@ -77,8 +37,3 @@ def ask_for_stacks(
         if not silent or time.monotonic() > deadline:
             return Stacks(nodes=node_stacks, silent=silent)
         sleep(_POLL_S)
-
-
-class _Asked(msgspec.Struct, kw_only=True, frozen=True):
-    id: str
-    nodes: list[str]

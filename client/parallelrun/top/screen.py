@@ -13,8 +13,8 @@ from rich.text import Text
 from parallelrun.models import Node
 from parallelrun.progress.steps import describe_step, most_urgent
 from parallelrun.progress.text import clean, counts, done_of, mini_batches, pace, rate, size, waiting_words
-from parallelrun.resources.pictures import KindsOfErrors, Lane, Throughput, Timeline
 from parallelrun.top.snapshot import Snapshot
+from parallelrun_core.answers.pictures import KindsOfErrors, Lane, Throughput, Timeline
 
 _BLOCKS: Final = " ▁▂▃▄▅▆▇█"
 _ERRORS: Final = 5

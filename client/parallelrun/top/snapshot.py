@@ -9,7 +9,7 @@ import msgspec
 
 from parallelrun.errors import Conflict, ConnectionFailed, InvalidRequest, NotFound, Unavailable
 from parallelrun.models import Job, Node
-from parallelrun.resources.pictures import KindsOfErrors, Throughput, Timeline
+from parallelrun_core.answers.pictures import KindsOfErrors, Throughput, Timeline
 
 if TYPE_CHECKING:
     from parallelrun.client import Client

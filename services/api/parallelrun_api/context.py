@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Final, cast
 
+import msgspec
 from anyio import CapacityLimiter
 from fastapi import Depends, Request
 
@@ -53,9 +54,10 @@ from parallelrun_core.store.provisioning import Provisioning
 from parallelrun_core.store.registry import Registry
 from parallelrun_core.store.slot_quotas import SlotQuotas
 from parallelrun_core.store.usage import Usage
+from parallelrun_core.wire.states import TERMINAL
 
 if TYPE_CHECKING:
-    from parallelrun_api.models import Job
+    from parallelrun_core.answers.jobs import Job
     from parallelrun_core.store.connection import Redis
 
 _READS: Final = frozenset({"check_nodes", "make_sign_in_code"})
@@ -123,8 +125,8 @@ class Context:
 
     def with_waiting(self, job: Job) -> Job:
         """Return a job with what it waits for, in words for the person of this request."""
-        waiting = None if job.state.is_terminal else self.waits.of(self.jobs.folder(job.id), CURRENT.get())
-        return job if waiting is None else job.model_copy(update={"waiting": waiting})
+        waiting = None if job.state in TERMINAL else self.waits.of(self.jobs.folder(job.id), CURRENT.get())
+        return job if waiting is None else msgspec.structs.replace(job, waiting=waiting)
 
     def check_streams(self) -> None:
         """Make sure that one more client may watch.

@@ -10,8 +10,10 @@ from pydantic import BaseModel
 
 from parallelrun_api.models import Problem
 from parallelrun_api.routes.computes import SCHEMAS as COMPUTES
+from parallelrun_api.schemas import fill_in_answers
 from parallelrun_core.computes.kinds import model_of
 from parallelrun_core.datastores.definition import OF_TYPE
+from parallelrun_core.limits.definition import Limit
 from parallelrun_core.spec import JobSpec, PipelineSpec
 
 _REF: Final = "#/components/schemas/{model}"
@@ -49,6 +51,7 @@ def document(app: FastAPI) -> dict[str, Any]:
     components = whole.setdefault("components", {})
     schemas = components.setdefault("schemas", {})
     defined: dict[str, type[BaseModel]] = {model.__name__: model for model in OF_TYPE.values()}
+    defined["Limit"] = Limit
     defined |= {title: model_of(kind) for kind, title in COMPUTES.items()}
     others: list[tuple[str, type[BaseModel]]] = [(model.__name__, model) for model in (JobSpec, PipelineSpec, Problem)]
     for title, model in [*others, *defined.items()]:
@@ -56,6 +59,7 @@ def document(app: FastAPI) -> dict[str, Any]:
         for name, each in {**schema.pop("$defs", {}), title: schema}.items():
             if schemas.setdefault(name, each) != each:
                 raise ValueError(f"two models have the name {name}: a client would take one for the other")
+    fill_in_answers(schemas)
     for title in defined:
         schemas[title]["required"].remove("name")  # the path has it
     for unused in ("HTTPValidationError", "ValidationError"):

@@ -20,9 +20,10 @@ from parallelrun_core.wire.states import JobState, NodeState
 if TYPE_CHECKING:
     from parallelrun_api.http.connections import Connections
     from parallelrun_api.people.quotas import Quotas
+    from parallelrun_core.answers.nodes import NodeGpu
     from parallelrun_core.folder.disk_floor import DiskFloor
     from parallelrun_core.store.job_views import JobViews
-    from parallelrun_core.store.nodes import NodeGpu, NodeRegistry
+    from parallelrun_core.store.nodes import NodeRegistry
     from parallelrun_core.store.registry import Registry
 
 _METHODS: Final = frozenset({"DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT"})

@@ -2,31 +2,34 @@
 
 from __future__ import annotations
 
-from typing import Final, Literal
+from typing import Annotated, Final, Literal
 
 import msgspec
+from msgspec import Meta
+
+from parallelrun_core.answers.answer import Answer, JobId, OpenEnum
 
 Severity = Literal["low", "moderate", "severe", "critical"]
 Saves = Literal["time", "cost", "risk"]
 LEVELS: Final[tuple[Severity, ...]] = ("low", "moderate", "severe", "critical")
 
 
-class Change(msgspec.Struct, kw_only=True, frozen=True):
+class Change(Answer, kw_only=True, frozen=True):
     """A change to make, in words and as settings."""
 
     text: str
     """The change in a sentence."""
-    set: dict[str, str] = {}
+    set: Annotated[dict[str, str], Meta(examples=[{"mini_batch_size": "40"}])] = {}
     """Fields of the job file with their new values, as for `--set`; none, if the change is elsewhere."""
 
 
-class Finding(msgspec.Struct, kw_only=True, frozen=True):
-    """A thing that costs time or money, or endangers the job."""
+class AdviceFinding(Answer, kw_only=True, frozen=True):
+    """A thing that costs a job time or money, or endangers it."""
 
-    id: str
-    """The kind of finding: stable, for programs."""
-    severity: Severity
-    saves: Saves
+    id: Annotated[str, Meta(examples=["mini_batch_too_small"])]
+    """The kind of finding: stable."""
+    severity: OpenEnum[Severity]
+    saves: OpenEnum[Saves]
     """`time`; `cost`: nodes that the job hardly needs; `risk`: the job, or some of its items, may fail."""
     title: str
     """The problem in a sentence."""
@@ -38,7 +41,7 @@ class Finding(msgspec.Struct, kw_only=True, frozen=True):
     saving_share: float = 0.0
     """The saving as a share of the job's time."""
     predicted_s: float = 0.0
-    """Seconds that the job would have taken with the change."""
+    """Seconds that the job would have taken with the change; 0: unknown."""
     saving_node_s: float = 0.0
     """Seconds of nodes, summed over all of them, that the change would save."""
     mini_batches: list[int] = []
@@ -47,7 +50,7 @@ class Finding(msgspec.Struct, kw_only=True, frozen=True):
     """The nodes that show it, if not all do."""
 
 
-class Basis(msgspec.Struct, kw_only=True, frozen=True):
+class AdviceBasis(Answer, kw_only=True, frozen=True):
     """The tries and times that the advice rests on."""
 
     seconds: float
@@ -55,7 +58,7 @@ class Basis(msgspec.Struct, kw_only=True, frozen=True):
     mini_batches: int
     tries: int
     looked_at: int = 0
-    """Number of of the tries were looked at: of a huge job, a sample, so that the numbers above are about right."""
+    """Number of tries that were looked at: of a huge job, a sample, so that the numbers above are about right."""
     nodes: int
     processes_per_node: int
     is_running: bool = False
@@ -64,46 +67,48 @@ class Basis(msgspec.Struct, kw_only=True, frozen=True):
     fixed_s: float = 0.0
     """Seconds that a mini-batch costs beside its items."""
     lower_bound_s: float = 0.0
-    """No order of these mini-batches on these workers is faster: max(Σd ÷ W, max d). 0: not known, as a worker runs
-    several at once; so is the next."""
+    """No order of these mini-batches on these workers is faster. 0: not known, as a worker runs several at once; so is
+    the next."""
     unexplained_s: float = 0.0
     """By how much the replay of what happened is too short."""
 
 
-class Advice(msgspec.Struct, kw_only=True, frozen=True):
-    """All of it. No findings: nothing that is known would be worth a change."""
+class Advice(Answer, kw_only=True, frozen=True):
+    """Advice on how a job would be faster, cheaper or safer."""
 
-    job_id: str
+    job_id: JobId
     summary: str
     """The advice in a sentence."""
-    basis: Basis | None = None
+    basis: AdviceBasis | None = None
     """None: no try has ended yet."""
-    findings: list[Finding] = []
-    """The findings: what endangers the job comes first, then what saves most."""
+    findings: list[AdviceFinding] = []
+    """The findings: what endangers the job comes first, then what saves most. None: nothing that is known is worth a
+    change."""
     min_saving_s: float
-    """Findings that save less than this, or less than the next, are left out."""
+    """Findings that save less time than this, or a smaller share than the next, are left out."""
     min_saving_share: float
 
 
-class Point(msgspec.Struct, kw_only=True, frozen=True):
-    """A setting and what it would give."""
+class CurvePoint(Answer, kw_only=True, frozen=True):
+    """A value of a setting, and what it would give."""
 
     value: int
     seconds: float
     node_hours: float
     cost: float | None = None
+    """If a price was given."""
 
 
-class Curve(msgspec.Struct, kw_only=True, frozen=True):
-    """Predicted times of a job for several values of one setting, by the replay of what was measured."""
+class AdviceCurve(Answer, kw_only=True, frozen=True):
+    """Predicted times of a job for several values of one setting, computed from what was measured."""
 
-    job_id: str
-    setting: Literal["nodes", "processes", "mini_batch_size"]
+    job_id: JobId
+    setting: OpenEnum[Literal["nodes", "processes", "mini_batch_size"]]
     now: int
     """The value that it had."""
     seconds: float
     """Seconds that the job took."""
-    points: list[Point]
+    points: list[CurvePoint]
     notes: list[str] = []
     """The assumptions of the prediction."""
 

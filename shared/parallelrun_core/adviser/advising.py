@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from parallelrun_core.adviser.advice import Advice, Basis, Finding, Thresholds
+from parallelrun_core.adviser.advice import Advice, AdviceBasis, AdviceFinding, Thresholds
 from parallelrun_core.adviser.duration import counted, duration, percent
 from parallelrun_core.adviser.evidence import Evidence
 from parallelrun_core.adviser.findings import subjects
@@ -35,7 +35,7 @@ def advise(evidence: Evidence, thresholds: Thresholds | None = None) -> Advice:
     if not findings and limits.seconds > _SMALL_S:
         smaller = len(_findings(evidence, schedule, Thresholds(seconds=_SMALL_S, share=limits.share)))
     has_several, each = evidence.settings.has_several_in_flight, evidence.sample.each
-    basis = Basis(
+    basis = AdviceBasis(
         seconds=schedule.measured_s,
         mini_batches=schedule.count,
         tries=round(len(evidence.tries) * evidence.sample.each),
@@ -54,7 +54,7 @@ def advise(evidence: Evidence, thresholds: Thresholds | None = None) -> Advice:
     )  # fmt: skip
 
 
-def _findings(evidence: Evidence, schedule: TrySchedule, limits: Thresholds) -> list[Finding]:
+def _findings(evidence: Evidence, schedule: TrySchedule, limits: Thresholds) -> list[AdviceFinding]:
     case = Case(evidence, schedule, limits)
     findings = [finding for findings_of in subjects() for finding in findings_of(case)]
     if evidence.settings.has_several_in_flight:  # savings are of schedules in which a worker runs one at a time
@@ -62,7 +62,7 @@ def _findings(evidence: Evidence, schedule: TrySchedule, limits: Thresholds) -> 
     return sorted(findings, key=lambda finding: (_ORDER[finding.saves], -finding.saving_s, -finding.saving_node_s))
 
 
-def _summary(basis: Basis, findings: int, limits: Thresholds, smaller: int) -> str:
+def _summary(basis: AdviceBasis, findings: int, limits: Thresholds, smaller: int) -> str:
     looked_at = (
         f"{counted(basis.mini_batches, 'mini-batch', 'mini-batches')} on {counted(basis.nodes, 'node')}, "
         f"{counted(basis.processes_per_node, 'process', 'processes')} each, "

@@ -7,7 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from parallelrun_core.adviser.advice import Finding, Thresholds
+from parallelrun_core.adviser.advice import AdviceFinding, Thresholds
 from parallelrun_core.adviser.advising import advise
 from parallelrun_core.adviser.evidence import Evidence, Sample
 from parallelrun_core.adviser.schedule import TrySchedule
@@ -54,7 +54,7 @@ class Trial:
             low, high = (low, middle) if self.seconds(middle) <= target_s else (middle + 1, high)
         return low
 
-    def advised(self) -> Finding | None:
+    def advised(self) -> AdviceFinding | None:
         """The change that would save most, among those that can be tried."""
         findings = advise(self._schedule.evidence, _WORTH).findings
         fitting = (each for each in findings if TUNABLE & each.change.set.keys() and each.saves == "time")

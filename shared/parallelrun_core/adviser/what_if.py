@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from parallelrun_core.adviser.advice import Curve, Point
+from parallelrun_core.adviser.advice import AdviceCurve, CurvePoint
 from parallelrun_core.adviser.asked import Setting
 from parallelrun_core.adviser.evidence import Evidence
 from parallelrun_core.adviser.findings.processes import cpu_per_worker
@@ -18,7 +18,7 @@ _MOST_WORKERS: Final = 100_000
 """A schedule of so many takes some tens of milliseconds."""
 
 
-def curve_of(evidence: Evidence, setting: Setting, values: Sequence[int], *, price: float | None = None) -> Curve:
+def curve_of(evidence: Evidence, setting: Setting, values: Sequence[int], *, price: float | None = None) -> AdviceCurve:
     """Return how long the job would take for each of these values.
 
     Args:
@@ -38,7 +38,7 @@ def curve_of(evidence: Evidence, setting: Setting, values: Sequence[int], *, pri
     now = {
         "nodes": schedule.nodes, "processes": schedule.processes_per_node, "mini_batch_size": evidence.settings.size,
     }[setting]  # fmt: skip
-    return Curve(
+    return AdviceCurve(
         job_id=evidence.job_id, setting=setting, now=now, seconds=schedule.measured_s, points=points,
         notes=_notes(evidence, setting),
     )  # fmt: skip
@@ -54,7 +54,7 @@ def _check_workers(schedule: TrySchedule, setting: Setting, value: int) -> None:
         )
 
 
-def _point(schedule: TrySchedule, setting: Setting, value: int, price: float | None) -> Point:
+def _point(schedule: TrySchedule, setting: Setting, value: int, price: float | None) -> CurvePoint:
     nodes = schedule.nodes
     match setting:
         case "nodes":
@@ -66,7 +66,7 @@ def _point(schedule: TrySchedule, setting: Setting, value: int, price: float | N
             took = _with_size(schedule, value)
     node_hours = nodes * took / 3600
     cost = None if price is None else price * node_hours
-    return Point(value=value, seconds=took, node_hours=node_hours, cost=cost)
+    return CurvePoint(value=value, seconds=took, node_hours=node_hours, cost=cost)
 
 
 def _with_processes(schedule: TrySchedule, count: int) -> float:

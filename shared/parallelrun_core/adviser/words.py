@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from parallelrun_core.adviser.advice import Advice, Change, Finding
+from parallelrun_core.adviser.advice import Advice, AdviceFinding, Change
 from parallelrun_core.adviser.duration import duration
 from parallelrun_core.untrusted.sanitize import in_one_line
 
@@ -14,7 +14,7 @@ def lines_of(advice: Advice) -> list[str]:
     return [line for number, finding in enumerate(advice.findings, 1) for line in _lines(number, finding)]
 
 
-def _lines(number: int, finding: Finding) -> Iterator[str]:
+def _lines(number: int, finding: AdviceFinding) -> Iterator[str]:
     yield f"{number}. {in_one_line(finding.title)} ({worth(finding)})"
     for each in finding.evidence:
         yield f"   - {in_one_line(each)}"
@@ -23,7 +23,7 @@ def _lines(number: int, finding: Finding) -> Iterator[str]:
         yield f"   > {options(finding.change)}"
 
 
-def worth(finding: Finding) -> str:
+def worth(finding: AdviceFinding) -> str:
     """Return how severe it is, and what the change saves."""
     if finding.saves == "cost":
         return f"{finding.severity}; saves {duration(finding.saving_node_s)} of nodes"

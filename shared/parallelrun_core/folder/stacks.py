@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from parallelrun_core.answers.stacks import WorkerStacks
 from parallelrun_core.durable_files import replace_file
 from parallelrun_core.layout import Logs
 
@@ -11,40 +12,7 @@ MOST_WORKERS = 64
 """Of one node, in one answer."""
 
 
-class StackFrame(msgspec.Struct, kw_only=True, frozen=True):
-    """A call."""
-
-    file: str
-    """Relative to the job's code, if it is in there."""
-    line: int
-    """0: unknown."""
-    function: str
-
-
-class ThreadStack(msgspec.Struct, kw_only=True, frozen=True):
-    """A thread of a worker."""
-
-    is_main: bool
-    name: str = ""
-    """Python 3.14 and later say it."""
-    frames: list[StackFrame]
-    """The innermost call first; those of the engine that lead to the script are left out."""
-
-
-class WorkerStacks(msgspec.Struct, kw_only=True, frozen=True):
-    """A worker."""
-
-    process: str
-    pid: int
-    doing: str
-    """`waits_for_work`, `computes`, `waits` (for a disk, a lock, a clock, another process), `unknown`."""
-    note: str = ""
-    """A remark on the stacks, for people."""
-    threads: list[ThreadStack] = []
-    """The main thread first."""
-
-
-class NodeStacks(msgspec.Struct, kw_only=True, frozen=True):
+class StacksRecord(msgspec.Struct, kw_only=True, frozen=True):
     """The last answer of one node."""
 
     id: str
@@ -57,7 +25,7 @@ class NodeStacks(msgspec.Struct, kw_only=True, frozen=True):
     """Workers beyond `MOST_WORKERS`: ask for them by name."""
 
 
-def write_stacks(logs: Logs, stacks: NodeStacks) -> None:
+def write_stacks(logs: Logs, stacks: StacksRecord) -> None:
     """Replace what this node has said before.
 
     Raises:
@@ -68,9 +36,9 @@ def write_stacks(logs: Logs, stacks: NodeStacks) -> None:
     replace_file(path, msgspec.json.encode(stacks))
 
 
-def decode_stacks(text: bytes) -> NodeStacks | None:
+def decode_stacks(text: bytes) -> StacksRecord | None:
     """Return what a node has written; None: it didn't write this."""
     try:
-        return msgspec.json.decode(text, type=NodeStacks)
+        return msgspec.json.decode(text, type=StacksRecord)
     except msgspec.DecodeError:
         return None

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 
+from parallelrun_core.answers.nodes import NodeGpu, NodePressure
 from parallelrun_core.errors import Unavailable
 from parallelrun_core.store import keys
 from parallelrun_core.store.scripts import script
@@ -68,29 +69,6 @@ class NodeRequests(NamedTuple):
     """Finish what runs, return the rest, and end."""
     stacks: list[StacksRequest]
     """Show these, once."""
-
-
-class NodePressure(msgspec.Struct, kw_only=True, frozen=True):
-    """The part of the last minute, 0 to 1, in which something on a node waited for a resource (PSI)."""
-
-    of: str
-    """`cgroup`: in that of the agent, as in its container; `machine`: anywhere on it."""
-    cpu: float
-    io: float
-    memory: float
-
-
-class NodeGpu(msgspec.Struct, kw_only=True, frozen=True):
-    """A GPU of a node, or a part of one (MIG)."""
-
-    device: str
-    """The GPU's name as CUDA_VISIBLE_DEVICES has it."""
-    name: str = ""
-    """The model."""
-    utilization: float | None = None
-    """The part of the time, 0 to 1, in which something ran on it lately."""
-    memory_used_bytes: int | None = None
-    memory_bytes: int | None = None
 
 
 class NodeInfo(msgspec.Struct, kw_only=True, frozen=True):

@@ -6,6 +6,8 @@ millions.
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import msgspec
 
 
@@ -19,11 +21,11 @@ class ErrorCount(msgspec.Struct, kw_only=True, frozen=True):
     """Number of tries."""
     sample_mini_batches: list[int] = []
     log: str = ""
-    """The log below logs/ that has the first of them in full."""
-    exception: str = ""
-    """The type of the exception, as in `ValueError`; empty: the script has raised none."""
-    place: str = ""
-    """The innermost line of the user's code, as in `score.py:17`; empty: none of it is to blame."""
+    """The log that has the first of them in full: a path below `links.logs`."""
+    exception: Annotated[str, msgspec.Meta(examples=["ValueError"])] = ""
+    """The type of the exception; empty: the script has raised none."""
+    place: Annotated[str, msgspec.Meta(examples=["score.py:17"])] = ""
+    """The innermost line of the user's code; empty: none of it is to blame."""
     mini_batches: int = 0
     """Number of mini-batches that have failed with it for good."""
     items: int = 0
@@ -31,7 +33,7 @@ class ErrorCount(msgspec.Struct, kw_only=True, frozen=True):
 
 
 class JobFailure(msgspec.Struct, kw_only=True, frozen=True):
-    """Why a job failed: the first cause, and where to look."""
+    """Why a job failed."""
 
     code: str
     summary: str
@@ -41,7 +43,7 @@ class JobFailure(msgspec.Struct, kw_only=True, frozen=True):
     traceback: str = ""
     sample_mini_batches: list[int] = []
     log: str = ""
-    """A log to open first, by its path in the job's logs."""
+    """The log to open first: a path below `links.logs`."""
     hint: str = ""
     errors: list[ErrorCount] = []
-    """The five most frequent ones."""
+    """The five most frequent errors."""

@@ -21,7 +21,7 @@ class Level(StrEnum):
 
 
 class Finding(msgspec.Struct, frozen=True):
-    """A line of the report."""
+    """A finding of a machine about itself."""
 
     level: Level
     what: str

@@ -8,10 +8,10 @@ _WORTH_TELLING = 1.0
 
 
 class Progress(msgspec.Struct, kw_only=True):
-    """Counts of one job. Mini-batches, unless the name says items."""
+    """Progress of a job. Counts are mini-batches, unless the name says otherwise."""
 
     scheduled: int = 0
-    """Mini-batches in the manifest. Grows while the input is listed."""
+    """Found so far; the total once `listing_done`."""
     listing_done: bool = False
     """True when `scheduled` is the job's total."""
     published: int = 0
@@ -30,7 +30,7 @@ class Progress(msgspec.Struct, kw_only=True):
     empty: int = 0
     """Mini-batches of `done` without any item: ranges of a table in which no record begins."""
     resumed: int = 0
-    """Mini-batches of `done` whose rows were taken over from an earlier job."""
+    """Mini-batches of `done` whose rows were taken over from an earlier job (`resume_from`)."""
     retried: int = 0
     """Tries that failed and were followed by another."""
     lost: int = 0
@@ -49,11 +49,11 @@ class Progress(msgspec.Struct, kw_only=True):
     chosen_why: str = ""
     items_done: int = 0
     items_failed: int = 0
-    """As the reference counts them: all items of failed mini-batches, and those for which run() returned no row."""
+    """Failed items, as Azure ML counts: all of mini-batches that failed, and those without a row of `run()`."""
     items_short: int = 0
-    """Of `items_failed`: run() returned no row for them, and nothing was raised."""
+    """Part of `items_failed`: `run()` returned no row for them, and nothing was raised."""
     items_estimated: int = 0
-    """Of `items_failed`: an estimate, for mini-batches that failed before anybody had counted their items."""
+    """Part of `items_failed`: an estimate, for mini-batches that failed before anybody had counted their items."""
     waits_s: dict[str, float] = {}
     """Seconds for which mini-batches that are done have waited for permits, by limit, all added up."""
     waits_of_s: float = 0.0

@@ -24,7 +24,7 @@ export interface AdviceBasis {
   seconds: number;
   mini_batches: number;
   tries: number;
-  /** Number of of the tries were looked at: of a huge job, a sample, so that the numbers above are about right. */
+  /** Number of tries that were looked at: of a huge job, a sample, so that the numbers above are about right. */
   looked_at: number;
   nodes: number;
   processes_per_node: number;
@@ -33,7 +33,10 @@ export interface AdviceBasis {
   mini_batch_s: number;
   /** Seconds that a mini-batch costs beside its items. */
   fixed_s: number;
-  /** No order of these mini-batches on these workers is faster. */
+  /**
+   * No order of these mini-batches on these workers is faster. 0: not known, as a worker runs several at once; so is
+   * the next.
+   */
   lower_bound_s: number;
   /** By how much the replay of what happened is too short. */
   unexplained_s: number;
@@ -85,7 +88,6 @@ export interface Asset {
   version: string;
   /** The name by which a job's document refers to it. */
   id: string;
-  /** RFC 3339, UTC, milliseconds. */
   created: string;
   /** The person who made the version. Empty: whoever runs the server. */
   owner: string;
@@ -370,22 +372,6 @@ export interface FailedItemPage {
   next_page_token: string | null;
 }
 
-/** Why a job failed. */
-export interface Failure {
-  code: string;
-  summary: string;
-  /** The category of the first cause. */
-  error_category: string;
-  first_cause: string;
-  traceback: string;
-  sample_mini_batches: number[];
-  /** The log to open first: a path below `links.logs`. */
-  log: string;
-  hint: string;
-  /** The five most frequent errors. */
-  errors: ErrorCount[];
-}
-
 /** Key figures of a job. What isn't known (yet) is null. */
 export interface Figures {
   /** Share of the existing records that is in the answer; 1: all. If less, ask again: each answer reads on. */
@@ -444,9 +430,9 @@ export interface FileList {
   elsewhere: OutputElsewhere[];
 }
 
-/** A finding of a node about itself. */
+/** A finding of a machine about itself. */
 export interface Finding {
-  level: "ok" | "warn" | "bad";
+  level: Level;
   what: string;
   /** The action to take; empty if nothing is to be done. */
   todo: string;
@@ -539,13 +525,13 @@ export interface Job {
   started: string | null;
   ended: string | null;
   progress: Progress;
-  /** How it ended, as `completed, but 150 of 5,000 items failed (3 %): ValueError in score.py:17`; empty before. */
+  /** Outcome, as `completed, but 150 of 5,000 items failed (3 %): ValueError in score.py:17`; empty before. */
   summary: string;
   /** Null: of a pipeline, whose steps have a pace each. */
   pace: Pace | null;
   /** The first thing that it waits for; null: it runs, has ended, or just begins. Not in a list of jobs. */
   waiting: Waiting | null;
-  failure: Failure | null;
+  failure: JobFailure | null;
   /** Once it has ended: the errors that have cost the most items, up to five. */
   errors: ErrorCount[];
   /** Once it has ended: files that were left out of the inputs, with a warning. */
@@ -621,6 +607,22 @@ export interface JobExtent {
   nodes: number;
 }
 
+/** Why a job failed. */
+export interface JobFailure {
+  code: string;
+  summary: string;
+  /** The category of the first cause. */
+  error_category: string;
+  first_cause: string;
+  traceback: string;
+  sample_mini_batches: number[];
+  /** The log to open first: a path below `links.logs`. */
+  log: string;
+  hint: string;
+  /** The five most frequent errors. */
+  errors: ErrorCount[];
+}
+
 /** The schedule, endpoint or pipeline that made a job. */
 export interface JobMaker {
   kind: "schedule" | "endpoint" | "pipeline";
@@ -628,7 +630,7 @@ export interface JobMaker {
   name: string;
 }
 
-/** What a node used when it was measured last while it worked for the job. */
+/** Use of a node when it was measured last while it worked for the job. */
 export interface JobNodeUsage {
   /** CPUs that are there; of a node with a limit, the limit. */
   cpus: number | null;
@@ -759,6 +761,9 @@ export interface Lane {
   /** null: the job has ended, or the worker has. */
   now: DoingNow | null;
 }
+
+/** The level of a finding. */
+export type Level = "ok" | "warn" | "bad";
 
 /** Paths with more about a job. */
 export interface Links {
@@ -998,7 +1003,7 @@ export interface Node {
   /** The jobs that it is ready to work for, with a worker or without. */
   jobs: string[];
   /** The jobs for which it has busy workers. */
-  work: NodeWork[];
+  work: WorkForJob[];
   /** True if user code runs as another user than the agent. */
   workers_apart: boolean;
   /** All that the node has; 0: an agent of an earlier release doesn't say. */
@@ -1073,24 +1078,15 @@ export interface NodeStacks {
 /** The state of a node. */
 export type NodeState = "ready" | "disk_full" | "draining" | "lost";
 
-/** What all nodes of a job use, side by side, and together. */
+/** Use of all nodes of a job, side by side and together. */
 export interface NodeUsageReport {
-  /** By name; at most as many as `limit` says. */
+  /** Nodes by name; at most as many as `limit` says. */
   items: JobNodeUsage[];
   /** Nodes that have measured something. */
   nodes_total: number;
-  /** Of the nodes that were measured in the last minute of all measurements. */
+  /** Sums over the nodes that were measured in the last minute of all measurements. */
   total: ResourceUsage;
   nodes_in_total: number;
-}
-
-/** The work of a node for one job. */
-export interface NodeWork {
-  job: string;
-  /** The name of the job. */
-  name: string;
-  /** Busy workers that it has for the job. */
-  workers: number;
 }
 
 /** An output in an object store, which the server doesn't read: fetch it from there. */
@@ -1260,6 +1256,7 @@ export interface ProfiledWorker {
 export interface Progress {
   /** Found so far; the total once `listing_done`. */
   scheduled: number;
+  /** True when `scheduled` is the job's total. */
   listing_done: boolean;
   published: number;
   /** Mini-batches with a worker: at most one each, though agents hold more. */
@@ -1295,11 +1292,11 @@ export interface Progress {
   chosen_size: number;
   chosen_why: string;
   items_done: number;
-  /** As Azure ML counts them: all items of mini-batches that failed, and those for which `run()` returned no row. */
+  /** Failed items, as Azure ML counts: all of mini-batches that failed, and those without a row of `run()`. */
   items_failed: number;
-  /** Of `items_failed`: `run()` returned no row for them, and nothing was raised. */
+  /** Part of `items_failed`: `run()` returned no row for them, and nothing was raised. */
   items_short: number;
-  /** Of `items_failed`: an estimate, for mini-batches that failed before anybody had counted their items. */
+  /** Part of `items_failed`: an estimate, for mini-batches that failed before anybody had counted their items. */
   items_estimated: number;
   /** Seconds for which mini-batches that are done have waited for permits, by limit, all added up. */
   waits_s: Record<string, number>;
@@ -1423,7 +1420,7 @@ export interface RunningTry {
   begin_s: number;
   /** Seconds until `run()` was called; null: its data are being read. */
   load_s: number | null;
-  /** How many times as long as the median of all tries it has been in `run()`; null: nothing can be said. */
+  /** Its time in `run()` as a multiple of the median of all tries; null: nothing can be said. */
   times_median: number | null;
 }
 
@@ -1620,7 +1617,7 @@ export interface Throughput {
   failed: number[];
   /** Tries that failed, and were followed by another. */
   retried: number[];
-  /** Number of were loading or running, on the average. */
+  /** Number of workers that were loading or running, on the average. */
   busy_workers: number[];
   /** Time when the first try of all began, in seconds since `start`; null: none has. */
   first_try_s: number | null;
@@ -1761,6 +1758,15 @@ export interface Waiting {
   advice: string;
   /** Seconds until it is expected to pass; null: nobody knows. */
   left_s: number | null;
+}
+
+/** The work of a node for one job. */
+export interface WorkForJob {
+  job: string;
+  /** The name of the job. */
+  name: string;
+  /** Busy workers that it has for the job. */
+  workers: number;
 }
 
 /** A worker. */

@@ -9,6 +9,7 @@ import pytest
 
 from parallelrun import Client, InvalidRequest, NotFound
 from parallelrun.cli import main
+from parallelrun_core.answers.endpoints import DeploymentInput
 from parallelrun_core.folder.job_folder import JobFolder
 from tests.integration.api.conftest import ENTRY_SCRIPT, Site
 from tests.integration.api.server import ApiServer
@@ -108,7 +109,7 @@ def test_a_pipeline_from_python(documents: Path, site: Site) -> None:
     with Client() as client:
         client.batch_endpoints.create({"name": "iris"})
         made = client.batch_deployments.create(documents / "pipeline.yml", set_default=True)
-        assert made.inputs["word"] == {"type": "string", "default": "hello"}
+        assert made.inputs["word"] == DeploymentInput(type="string", default="hello")
         job = client.batch_endpoints.invoke("iris", inputs={"images": str(site.data), "word": "there"})
         assert "echo there" in job.spec["steps"]["again"]["job"]["command"] or "there" in str(job.spec)
         with pytest.raises(InvalidRequest, match="this input is required"):

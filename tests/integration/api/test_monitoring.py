@@ -16,12 +16,13 @@ import yaml
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
+from parallelrun_core.answers.nodes import NodePressure
 from parallelrun_core.hosting.storage_metrics import StorageCollector
 from parallelrun_core.layout import retention_of
 from parallelrun_core.retention.report import Kind, SweepReport, write_report
 from parallelrun_core.retention.rules import Rules
 from parallelrun_core.storage.objects.meters import RequestCounts
-from parallelrun_core.store.nodes import NodeInfo, NodePressure, NodeRegistry
+from parallelrun_core.store.nodes import NodeInfo, NodeRegistry
 from parallelrun_core.wire.states import NodeState
 
 if TYPE_CHECKING:

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING
 import httpx
 import pytest
 
+from parallelrun_core.answers.nodes import NodePressure
 from parallelrun_core.store.connection import connect
-from parallelrun_core.store.nodes import NodeInfo, NodePressure, NodeRegistry
+from parallelrun_core.store.nodes import NodeInfo, NodeRegistry
 from parallelrun_core.store.registry import Registry
 from parallelrun_core.wire.states import JobState, NodeState
 from tests.integration.api.conftest import Site

@@ -113,7 +113,7 @@ def test_that_a_compute_has_no_effect_is_said_only_where_there_is_none(
         assert main(command) == 0
         assert ("it names a compute, and has no effect" in capsys.readouterr().err) is not has_compute, command
     with Client() as client:
-        made = client.schedules.create(documents / "schedule.yml").job["notes"]
+        made = client.schedules.create(documents / "schedule.yml").job.notes
         created = client.jobs.create(documents / "pipeline.yml").notes
     assert [any("names a compute" in note for note in notes) for notes in (made, created)] == [not has_compute] * 2
 
@@ -138,7 +138,7 @@ def test_from_python(documents: Path, site: Site) -> None:
             {"name": "again", "trigger": {"type": "cron", "expression": "0 4 * * *"}, "create_job": f"azureml:{job.id}"}
         )
         assert [each.name for each in client.schedules.list()] == ["again", "nightly"]
-        assert again.job["spec"]["entry_script"] == "main.py"
+        assert again.job.spec["entry_script"] == "main.py"
         assert client.schedules.disable("again").next == []
         assert [fire.job_id for fire in client.schedules.history("nightly")] == [job.id]
         with pytest.raises(InvalidInput, match="there is no trigger"):

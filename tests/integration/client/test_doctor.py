@@ -15,7 +15,7 @@ from parallelrun.client import Client
 from parallelrun.doctor.checkup import Reported, checkup
 from parallelrun.embedded.cluster import reserve_port
 from parallelrun.errors import ParallelRunError
-from parallelrun.models.nodes import NodeCheck
+from parallelrun_core.answers.nodes import NodeCheck
 from parallelrun_core.store.nodes import NodeInfo
 from parallelrun_core.wire.finding import Level, Place
 from parallelrun_core.wire.states import NodeState

@@ -12,7 +12,7 @@ import pytest
 from parallelrun_agent.stacks import dumps
 from parallelrun_agent.stacks.dumps import AskedWorker, stacks_of
 from parallelrun_agent.users.worker_user import SAME_USER
-from parallelrun_core.folder.stacks import WorkerStacks
+from parallelrun_core.answers.stacks import WorkerStacks
 from parallelrun_worker import frames
 from tests.integration.worker.worker_harness import WorkerHarness
 

@@ -15,7 +15,7 @@ import pytest
 
 from parallelrun_agent.node.monitor import ResourceMonitor
 from parallelrun_agent.node.nvml import GpuMeter, GpuWatch
-from parallelrun_core.store.nodes import NodeGpu
+from parallelrun_core.answers.nodes import NodeGpu
 
 GIB = 1 << 30
 UUIDS = ("GPU-aaaa", "GPU-bbbb")

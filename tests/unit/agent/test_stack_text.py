@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from parallelrun_agent.stacks.text import MOST_FRAMES, threads_of
-from parallelrun_core.folder.stacks import StackFrame
+from parallelrun_core.answers.stacks import StackFrame
 
 OURS = "/site/parallelrun_worker/runner.py"
 DUMP = """\

@@ -6,19 +6,14 @@ import json
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 from pydantic import BaseModel
 
-from parallelrun_api import contract, models
+from parallelrun_api import contract
 from parallelrun_api.app import create_app
 from parallelrun_api.context import build_context
 from parallelrun_api.http.token import Token
 from parallelrun_api.settings import ApiSettings
-from parallelrun_core.adviser import advice
-from parallelrun_core.wire.failure import JobFailure
-from parallelrun_core.wire.outcome import Failure
-from parallelrun_core.wire.progress import Progress
 
 ROOT = Path(__file__).parents[3]
 
@@ -80,24 +75,6 @@ def test_every_reference_leads_somewhere(document: dict[str, Any]) -> None:
 
     assert used <= schemas.keys()
     assert {"JobSpec", "Job", "Problem"} <= used
-
-
-@pytest.mark.parametrize(
-    "shown, kept",
-    [
-        (models.Progress, Progress),
-        (models.Failure, JobFailure),
-        (models.MiniBatchFailure, Failure),
-        (models.Advice, advice.Advice),
-        (models.AdviceBasis, advice.Basis),
-        (models.AdviceFinding, advice.Finding),
-        (models.Change, advice.Change),
-        (models.AdviceCurve, advice.Curve),
-        (models.CurvePoint, advice.Point),
-    ],
-)
-def test_what_is_shown_is_what_is_kept(shown: type[models.Progress], kept: type[msgspec.Struct]) -> None:
-    assert list(shown.model_fields) == [field.name for field in msgspec.structs.fields(kept)]
 
 
 def test_two_models_of_one_name_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:

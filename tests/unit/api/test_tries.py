@@ -13,7 +13,6 @@ from unittest.mock import patch
 import numpy as np
 import pytest
 
-from parallelrun_api.models import Progress
 from parallelrun_api.tries import followed_log
 from parallelrun_api.tries import history as histories
 from parallelrun_api.tries import tiles as pictures
@@ -29,6 +28,7 @@ from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.record_log import RecordReader
 from parallelrun_core.folder.records import JobRecord
 from parallelrun_core.wire.outcome import Outcome
+from parallelrun_core.wire.progress import Progress
 
 BEGIN = 1_763_700_000.0
 COUNT = 3000

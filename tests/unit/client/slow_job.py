@@ -9,19 +9,19 @@ from typing import Any
 
 from parallelrun.models import Failure, Job, Progress
 from parallelrun.report.facts import Facts, Usage
-from parallelrun.resources.pictures import (
+from parallelrun_core.adviser.advice import Advice, AdviceFinding, Change
+from parallelrun_core.answers.pictures import (
+    EffectiveSetting,
+    EffectiveSettings,
     Figures,
     KindOfError,
     KindsOfErrors,
     Lane,
-    Setting,
-    Settings,
     SlowTry,
     Throughput,
     Tiles,
     Timeline,
 )
-from parallelrun_core.adviser.advice import Advice, Change, Finding
 
 TRACEBACK = """Traceback (most recent call last):
   File "score.py", line 12, in run
@@ -174,9 +174,9 @@ def facts(
                 ),
             ],
         ),
-        settings=Settings(
+        settings=EffectiveSettings(
             items=[
-                Setting(
+                EffectiveSetting(
                     name="mini_batch_size",
                     value=10,
                     default=None,
@@ -185,7 +185,7 @@ def facts(
                     description="Files for each run().",
                     group="parallel",
                 ),
-                Setting(
+                EffectiveSetting(
                     name="error_threshold",
                     value=500,
                     default=-1,
@@ -194,7 +194,7 @@ def facts(
                     group="limits",
                     description="The job fails when more items than this have failed; -1: never.",
                 ),
-                Setting(
+                EffectiveSetting(
                     name="inputs",
                     value={"data": {"path": f"/data/scans/{words}"}},
                     origin="given",
@@ -202,7 +202,7 @@ def facts(
                     group="inputs",
                 ),
                 *(
-                    Setting(
+                    EffectiveSetting(
                         name=f"setting_{n}", value=n, default=n, origin="default", description="A number.", group="run"
                     )
                     for n in range(20)
@@ -215,7 +215,7 @@ def facts(
             min_saving_s=60,
             min_saving_share=0.1,
             findings=[
-                Finding(
+                AdviceFinding(
                     id="mini_batch_too_small",
                     severity="moderate",
                     saves="time",

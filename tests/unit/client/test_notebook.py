@@ -81,7 +81,7 @@ def test_it_can_be_left_out(shown: list[tuple[str, str, dict[str, str]]]) -> Non
 
 
 def test_a_job_is_drawn_with_its_failure_and_its_words_stay_words() -> None:
-    failure = Failure(summary=HOSTILE, first_cause="ValueError", log="logs/a.txt")
+    failure = Failure(code="x", summary=HOSTILE, first_cause="ValueError", log="logs/a.txt")
     failed = job("failed", name=HOSTILE, failure=failure, **ENDED)
 
     bundle = failed._repr_mimebundle_()

@@ -12,7 +12,7 @@ from parallelrun.progress.markup import element
 from parallelrun.report.facts import Facts, thinned
 from parallelrun.report.numbers import seconds, share
 from parallelrun.report.page import page
-from parallelrun.resources.pictures import Throughput, Tiles, Timeline
+from parallelrun_core.answers.pictures import Throughput, Tiles, Timeline
 from tests.unit.client.slow_job import facts
 
 HOSTILE = (

@@ -5,10 +5,10 @@ import io
 from rich.console import Console
 
 from parallelrun.models import Job, Node, Progress, Step
-from parallelrun.models.nodes import NodePressure
-from parallelrun.resources.pictures import KindOfError, KindsOfErrors, Lane, Throughput, Timeline
 from parallelrun.top.screen import bars, screen, strip
 from parallelrun.top.snapshot import Snapshot
+from parallelrun_core.answers.nodes import NodePressure
+from parallelrun_core.answers.pictures import KindOfError, KindsOfErrors, Lane, Throughput, Timeline
 
 
 def drawn(shown: Snapshot, *, height: int = 60, width: int = 120) -> list[str]:

@@ -9,11 +9,11 @@ import pytest
 
 from parallelrun.cli.advise import _show_curve, some_of
 from parallelrun.cli.output import OutputFormat
-from parallelrun_core.adviser.advice import Curve, Point
+from parallelrun_core.adviser.advice import AdviceCurve, CurvePoint
 
 
-def points(*values: int) -> list[Point]:
-    return [Point(value=value, seconds=600.0 / value, node_hours=1.0) for value in values]
+def points(*values: int) -> list[CurvePoint]:
+    return [CurvePoint(value=value, seconds=600.0 / value, node_hours=1.0) for value in values]
 
 
 def test_a_long_table_is_cut_to_what_one_reads_at_a_glance() -> None:
@@ -34,7 +34,7 @@ def test_a_short_one_is_shown_as_it_is() -> None:
 @pytest.mark.parametrize("is_range", [True, False])
 def test_what_is_left_out_is_said(is_range: bool, capsys: pytest.CaptureFixture[str]) -> None:
     """Values that somebody has listed are all shown."""
-    curve = Curve(job_id="job_x", setting="nodes", now=4, seconds=150.0, points=points(*range(1, 65)))
+    curve = AdviceCurve(job_id="job_x", setting="nodes", now=4, seconds=150.0, points=points(*range(1, 65)))
     _show_curve(curve, OutputFormat.TABLE, is_range=is_range)
     text = capsys.readouterr().out
     assert (f"{len(text.splitlines()) - 2} of 64 values; with -o json, all of them." in text) == is_range

@@ -10,8 +10,8 @@ from contextlib import suppress
 from importlib import import_module
 from typing import Any, Final
 
+from parallelrun_core.answers.nodes import NodeGpu
 from parallelrun_core.service.telemetry import logger
-from parallelrun_core.store.nodes import NodeGpu
 
 log = logger()
 

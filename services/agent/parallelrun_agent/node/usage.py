@@ -16,7 +16,7 @@ from parallelrun_agent.node.cgroups import PROC, counted, read
 from parallelrun_agent.node.memory import OomWatch
 from parallelrun_agent.node.proc import Stat, process_ids, stat_of
 from parallelrun_agent.node.waits import RESOURCES, Waits
-from parallelrun_core.store.nodes import NodeGpu
+from parallelrun_core.answers.nodes import NodeGpu
 from parallelrun_core.untrusted.sanitize import csv_cell, in_one_line
 
 _MB = 1 << 20

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from parallelrun_agent.node.cgroups import CGROUPS, PROC, counted, folders, is_root, read
-from parallelrun_core.store.nodes import NodePressure
+from parallelrun_core.answers.nodes import NodePressure
 
 RESOURCES: Final = ("cpu", "io", "memory")
 _US = 1e-6

@@ -11,7 +11,7 @@ from contextlib import suppress
 from parallelrun_agent.stacks.dumps import AskedWorker, stacks_of
 from parallelrun_agent.users.worker_user import WorkerUser
 from parallelrun_agent.workers.worker_process import WorkerProcess
-from parallelrun_core.folder.stacks import MOST_WORKERS, NodeStacks, write_stacks
+from parallelrun_core.folder.stacks import MOST_WORKERS, StacksRecord, write_stacks
 from parallelrun_core.layout import Logs
 from parallelrun_core.service.telemetry import logger
 from parallelrun_core.store.nodes import StacksRequest
@@ -68,7 +68,7 @@ class StackAnswers:
     def _answer(self, request: str, signalled: list[AskedWorker], left_out: int) -> None:
         try:
             workers = stacks_of(signalled, code=self._code, sanitize=self._shown, user=self._user)
-            node_stacks = NodeStacks(id=request, node=self._node, at=time.time(), workers=workers, left_out=left_out)
+            node_stacks = StacksRecord(id=request, node=self._node, at=time.time(), workers=workers, left_out=left_out)
             if not self._is_closed.is_set():
                 with suppress(OSError):  # who has asked will hear that there was no answer
                     write_stacks(self._logs, node_stacks)

@@ -15,7 +15,7 @@ from parallelrun_agent.node.proc import Stat, stat_of
 from parallelrun_agent.stacks.text import threads_of
 from parallelrun_agent.users.worker_user import WorkerUser
 from parallelrun_agent.workers.stack_memory import StackMemory
-from parallelrun_core.folder.stacks import ThreadStack, WorkerStacks
+from parallelrun_core.answers.stacks import Doing, ThreadStack, WorkerStacks
 from parallelrun_worker import frames
 
 _APART_S: Final = 0.25
@@ -161,7 +161,7 @@ def _is_busy(before: Stat | None, after: Stat | None, passed_s: float) -> bool:
 
 
 def _described(worker: AskedWorker, note: str, passed_s: float) -> WorkerStacks:
-    doing = "computes" if worker.is_busy else "waits"
+    doing: Doing = "computes" if worker.is_busy else "waits"
     if worker.trouble or not worker.threads:
         doing, note = "unknown", worker.trouble or NO_ANSWER
     elif not worker.threads[0].frames:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 from typing import Final
 
-from parallelrun_core.folder.stacks import StackFrame, ThreadStack
+from parallelrun_core.answers.stacks import StackFrame, ThreadStack
 from parallelrun_worker import frames
 
 MOST_THREADS: Final = 100

@@ -9,8 +9,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, Any, Final
 
-from parallelrun_api.assets.models import Asset, AssetLabels, SitePlaces
 from parallelrun_api.people.person import CURRENT
+from parallelrun_core.answers.assets import Asset, AssetLabels, SitePlaces
 from parallelrun_core.assets.catalog import Catalog
 from parallelrun_core.assets.contents import keep_code, keep_zip
 from parallelrun_core.assets.document import NewAsset, read_asset
@@ -182,7 +182,7 @@ class AssetService:
 def _shown(asset: names.Asset) -> Asset:
     created = datetime.fromtimestamp(asset.created, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
     content: dict[str, Any] = asset.content
-    return Asset.model_construct(
+    return Asset(
         type=asset.type,
         name=asset.name,
         version=asset.version,

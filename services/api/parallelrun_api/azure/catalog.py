@@ -26,8 +26,8 @@ from parallelrun_core.storage.path_rule import PathRule
 from parallelrun_core.storage.stores import storage_of
 
 if TYPE_CHECKING:
-    from parallelrun_api.assets.models import Asset
     from parallelrun_api.azure.face import Face
+    from parallelrun_core.answers.assets import Asset
 
 SHARED: Final = {"data": "data", "models": "model", "environments": "environment", "components": "component"}
 """The kinds that are assets beyond this face, by what the client calls them."""

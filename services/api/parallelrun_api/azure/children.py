@@ -11,7 +11,7 @@ from parallelrun_core.errors import NotFound
 
 if TYPE_CHECKING:
     from parallelrun_api.azure.face import Face
-    from parallelrun_api.models import Job
+    from parallelrun_core.answers.jobs import Job
 
 _OF_BATCH: Final = "batchscoring"
 """What the service calls the only step of what a batch endpoint has made."""

@@ -22,7 +22,7 @@ from parallelrun_api.submission.checks import PathChecks
 from parallelrun_core.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from parallelrun_api.endpoints.models import BatchDeployment, BatchEndpoint
+    from parallelrun_core.answers.endpoints import BatchDeployment, BatchEndpoint
 
 router = APIRouter(prefix=WORKSPACE, include_in_schema=False, route_class=FaceRoute)
 

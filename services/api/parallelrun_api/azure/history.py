@@ -22,9 +22,10 @@ from parallelrun_api.azure.jobs import change
 from parallelrun_api.azure.outputs import types_of
 from parallelrun_api.azure.workspace import blob_url, signature_of
 from parallelrun_core.errors import InvalidInput
+from parallelrun_core.wire.states import TERMINAL
 
 if TYPE_CHECKING:
-    from parallelrun_api.models import Job
+    from parallelrun_core.answers.jobs import Job
 
 _SCOPE: Final = WORKSPACE.removeprefix(PREFIX)
 _HISTORY: Final = f"{PREFIX}/history/v1.0{_SCOPE}"
@@ -147,7 +148,7 @@ def _details(face: Face, request: Request, job: Job, name: str, status: str) -> 
     signature = signature_of(face, request, ARTIFACTS, "r")
     printed: tuple[str, ...] = ()
     if job.spec.get("command"):
-        printed = (STDOUT_LOG, STDERR_LOG) if job.state.is_terminal else (STDOUT_LOG,)
+        printed = (STDOUT_LOG, STDERR_LOG) if job.state in TERMINAL else (STDOUT_LOG,)
     logs = {
         log: f"{blob_url(request, ARTIFACTS, quote(f'{OF_LOGS}{name}/{log}'))}?{signature}"
         for log in [EXECUTION_LOG, *printed, *logs_by_name(face, job.id, _MOST_LOGS)]

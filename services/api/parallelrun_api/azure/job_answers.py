@@ -8,13 +8,13 @@ from parallelrun_api.azure.children import step_of
 from parallelrun_api.azure.face import own_url, scope_of
 from parallelrun_api.azure.masking import masked
 from parallelrun_api.azure.sent_like import sent_like
-from parallelrun_core.wire.states import JobState
+from parallelrun_core.wire.states import TERMINAL, JobState
 
 if TYPE_CHECKING:
     from fastapi import Request
 
     from parallelrun_api.azure.face import Face
-    from parallelrun_api.models import Job
+    from parallelrun_core.answers.jobs import Job
 
 STATUSES: Final = {
     JobState.QUEUED: "Queued",
@@ -67,9 +67,9 @@ def job_answer(
 
 def status_of(job: Job) -> str:
     """The state of a job, in the service's words. One that has ended without its record is still finalizing."""
-    if job.state.is_terminal and job.ended is None:
+    if job.state in TERMINAL and job.ended is None:
         return "Finalizing"
-    return STATUSES[job.state]
+    return STATUSES[JobState(job.state)]
 
 
 def services(request: Request, job: Job) -> dict[str, Any]:

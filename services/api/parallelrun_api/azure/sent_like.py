@@ -13,7 +13,7 @@ from parallelrun_core.spec.expressions import only_expression, reference, step_r
 if TYPE_CHECKING:
     from parallelrun_api.azure.children import Step
     from parallelrun_api.azure.face import Face
-    from parallelrun_api.models import Job
+    from parallelrun_core.answers.jobs import Job
 
 _TYPES: Final = frozenset({"uri_folder", "uri_file", "mltable", "custom_model", "mlflow_model", "triton_model"})
 _NO_ENVIRONMENT: Final = "azureml:none:1"

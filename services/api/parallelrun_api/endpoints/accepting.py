@@ -12,13 +12,13 @@ from typing import IO, TYPE_CHECKING, Any
 
 import msgspec
 
-from parallelrun_api.endpoints import models
 from parallelrun_api.people.person import CURRENT
 from parallelrun_api.submission.checks import PathChecks
 from parallelrun_api.submission.code import store_code, store_steps_code
 from parallelrun_api.submission.step_problems import StepProblems
 from parallelrun_api.submission.upload import SubmittedForm
 from parallelrun_api.views.shown import rfc3339
+from parallelrun_core.answers import endpoints as answers
 from parallelrun_core.azure.findings import Note
 from parallelrun_core.endpoints.document import DeploymentReading, checked_name, read_deployment, read_endpoint
 from parallelrun_core.endpoints.invoking import job_document, read_invocation
@@ -58,7 +58,7 @@ class Endpoints:
         self._clock = clock
         self._store = EndpointStore(root)
 
-    def all(self) -> list[models.BatchEndpoint]:
+    def all(self) -> list[answers.BatchEndpoint]:
         """All endpoints, by name; one that can't be read is left out, and logged."""
         items = []
         for name in self._store.names():
@@ -68,10 +68,10 @@ class Endpoints:
                 log.warning("endpoint_unreadable", endpoint=name, error=error.message)
         return items
 
-    def get(self, name: str) -> models.BatchEndpoint:
+    def get(self, name: str) -> answers.BatchEndpoint:
         """Return one endpoint. Raises NotFound."""
         endpoint = self._store.get(name)
-        return models.BatchEndpoint(
+        return answers.BatchEndpoint(
             name=endpoint.name,
             owner=endpoint.owner,
             display_name=endpoint.display_name,
@@ -83,7 +83,7 @@ class Endpoints:
             modified=rfc3339(endpoint.at),
         )
 
-    def put(self, name: str, document: object) -> tuple[models.BatchEndpoint, bool]:
+    def put(self, name: str, document: object) -> tuple[answers.BatchEndpoint, bool]:
         """Define an endpoint, or define it anew, durably; returns it, and whether it is new.
 
         Raises:
@@ -116,18 +116,18 @@ class Endpoints:
         """Forget an endpoint with its deployments; their jobs stay. Raises NotFound."""
         self._store.remove(name)
 
-    def deployments(self, endpoint: str) -> list[models.BatchDeployment]:
+    def deployments(self, endpoint: str) -> list[answers.BatchDeployment]:
         """The deployments of an endpoint, by name. Raises NotFound."""
         self._store.get(endpoint)
         return [self.deployment(endpoint, name) for name in self._store.deployments(endpoint)]
 
-    def deployment(self, endpoint: str, name: str) -> models.BatchDeployment:
+    def deployment(self, endpoint: str, name: str) -> answers.BatchDeployment:
         """Return one deployment. Raises NotFound."""
         return _shown(self._store.deployment(endpoint, name))
 
     def put_deployment(
         self, endpoint: str, name: str, document: object, code: IO[bytes] | None, *, is_default: bool
-    ) -> tuple[models.BatchDeployment, bool]:
+    ) -> tuple[answers.BatchDeployment, bool]:
         """Define a deployment, or define it anew, durably; returns it, and whether it is new.
 
         Args:
@@ -240,15 +240,15 @@ class Endpoints:
         )
 
 
-def _shown(deployment: Deployment) -> models.BatchDeployment:
-    return models.BatchDeployment(
+def _shown(deployment: Deployment) -> answers.BatchDeployment:
+    return answers.BatchDeployment(
         name=deployment.name,
         endpoint=deployment.endpoint,
         type=deployment.type,
         description=deployment.description,
         tags=deployment.tags,
         inputs={
-            name: models.DeploymentInput(type=slot.type, default=slot.default)
+            name: answers.DeploymentInput(type=slot.type, default=slot.default)
             for name, slot in deployment.slots.items()
         },
         created=rfc3339(deployment.made),

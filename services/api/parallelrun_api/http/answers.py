@@ -1,22 +1,23 @@
-"""Answers from models, which are not validated a second time."""
+"""Answers as JSON."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+import msgspec
 from starlette.responses import Response
 
-if TYPE_CHECKING:
-    from pydantic import BaseModel
+
+def encoded(answer: msgspec.Struct) -> str:
+    """Return the JSON of an answer."""
+    return msgspec.json.encode(answer).decode()
 
 
-def json_answer(model: BaseModel, status: int = 200, headers: dict[str, str] | None = None) -> Response:
-    """A model as the whole answer."""
-    return encoded_answer(model.model_dump_json(), status, headers)
+def json_answer(answer: msgspec.Struct, status: int = 200, headers: dict[str, str] | None = None) -> Response:
+    """Return an answer as the whole body."""
+    return encoded_answer(encoded(answer), status, headers)
 
 
 def encoded_answer(text: str, status: int = 200, headers: dict[str, str] | None = None) -> Response:
-    """A model as the whole answer, encoded already."""
+    """Return an answer that is JSON already as the whole body."""
     return Response(
         text,
         status_code=status,

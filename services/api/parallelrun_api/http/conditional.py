@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 from zlib import crc32
 
+import msgspec
 from starlette.responses import Response
 
 if TYPE_CHECKING:
-    from pydantic import BaseModel
     from starlette.datastructures import Headers
 
 _LEVEL: Final = 1
@@ -28,9 +28,9 @@ class Prepared:
     tag: str
 
 
-def prepared(model: BaseModel) -> Prepared:
-    """JSON of a model. It takes long enough to be made in a thread, and once for all who ask for the same."""
-    data = model.model_dump_json().encode()
+def prepared(answer: msgspec.Struct) -> Prepared:
+    """Return the JSON of an answer. It takes long enough to be made in a thread, once for all who ask."""
+    data = msgspec.json.encode(answer)
     compressed = gzip.compress(data, _LEVEL, mtime=0) if len(data) > _SHORT else data
     return Prepared(data, compressed, f'"{crc32(data):x}-{len(data):x}"')
 

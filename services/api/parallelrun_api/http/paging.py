@@ -5,17 +5,15 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Callable, Hashable
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import Annotated, Any, Final
 
+import msgspec
 from fastapi import Query
 from starlette.responses import Response
 
-from parallelrun_api.http.answers import encoded_answer
+from parallelrun_api.http.answers import encoded, encoded_answer
 from parallelrun_api.http.concurrency import ConcurrencyLimiter
 from parallelrun_core.errors import InvalidInput
-
-if TYPE_CHECKING:
-    from pydantic import BaseModel
 
 MAX_LIMIT: Final = 500
 DEFAULT_LIMIT: Final = 50
@@ -41,7 +39,7 @@ def clamped(limit: int) -> int:
 
 async def page_answer(
     lane: ConcurrencyLimiter,
-    model: type[BaseModel],
+    page: Callable[..., msgspec.Struct],
     query: tuple[str, *tuple[Hashable, ...]],
     read: Callable[[str, int], tuple[list[Any], str | None]],
     *,
@@ -51,7 +49,7 @@ async def page_answer(
     """Return one page of a list, as the whole answer.
 
     Args:
-        model: has `items` and `next_page_token`.
+        page: its class, which has `items` and `next_page_token`.
         query: the kind of the list, whose tokens no other list accepts, and what tells reads of this kind apart.
         read: from where the page before has ended, and the number of items, to these, and where this page ends; None if
             it is the last.
@@ -63,11 +61,11 @@ async def page_answer(
     kind, most = query[0], clamped(limit)
     before = decode_token(page_token, kind, 1)[0] if page_token else ""
 
-    def encoded() -> str:
+    def answer() -> str:
         items, last = read(before, most)
-        return model(items=items, next_page_token=encode_token(kind, last) if last else None).model_dump_json()
+        return encoded(page(items=items, next_page_token=encode_token(kind, last) if last else None))
 
-    return encoded_answer(await lane.run((*query, before, most), encoded))
+    return encoded_answer(await lane.run((*query, before, most), answer))
 
 
 def encode_token(kind: str, *position: str | int) -> str:

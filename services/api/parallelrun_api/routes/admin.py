@@ -10,10 +10,10 @@ from fastapi import APIRouter, Request, Response
 
 from parallelrun_api.context import Ctx
 from parallelrun_api.http.answers import json_answer
-from parallelrun_api.models import ClusterUsage, Sweep
-from parallelrun_api.models.answer import Asked
+from parallelrun_api.models import Asked
 from parallelrun_api.routes.responses import problems
 from parallelrun_api.views.retention import plan, sweep_of, usage
+from parallelrun_core.answers.retention import ClusterUsage, Sweep
 from parallelrun_core.retention.requests import request_sweep
 
 router = APIRouter(prefix="/v1/admin", tags=["operations"])

@@ -8,9 +8,9 @@ from fastapi import APIRouter, Query, Response
 
 from parallelrun_api.context import Context, Ctx
 from parallelrun_api.http.answers import encoded_answer
-from parallelrun_api.models import Advice, AdviceCurve
 from parallelrun_api.routes.responses import JobId, problems
 from parallelrun_api.views.advice import advice_on, curve_for
+from parallelrun_core.adviser.advice import Advice, AdviceCurve
 from parallelrun_core.adviser.asked import PATTERN
 
 if TYPE_CHECKING:

@@ -8,12 +8,13 @@ from typing import Annotated, Any, Final
 from anyio.to_thread import run_sync
 from fastapi import APIRouter, Path, Query, Request, Response
 
-from parallelrun_api.assets.models import Asset, AssetLabels, AssetPage, Kind, LabelRequest, SitePlaces
 from parallelrun_api.context import Context, Ctx
 from parallelrun_api.http.answers import json_answer
 from parallelrun_api.http.paging import DEFAULT_LIMIT, Limit, PageToken, page_answer
+from parallelrun_api.models import Kind, LabelRequest
 from parallelrun_api.routes.responses import problems
 from parallelrun_api.submission.upload import FORM_TYPE, JSON_TYPE, YAML_TYPES, read_document_and_files
+from parallelrun_core.answers.assets import Asset, AssetLabels, AssetPage, SitePlaces
 from parallelrun_core.layout import asset_files
 from parallelrun_core.names.assets import NAME_PATTERN
 

@@ -9,10 +9,10 @@ from fastapi import APIRouter, Path, Request, Response
 
 from parallelrun_api.context import Ctx
 from parallelrun_api.http.answers import json_answer
-from parallelrun_api.models import Compute, ComputeList, ComputeNode, ComputeStatus
 from parallelrun_api.routes.responses import problems
 from parallelrun_api.submission.upload import JSON_TYPE, YAML_TYPES, read_document
 from parallelrun_api.views.shown import rfc3339
+from parallelrun_core.answers.computes import Compute, ComputeList, ComputeNode, ComputeStatus
 from parallelrun_core.computes.catalog import definition_fields
 from parallelrun_core.computes.definition import NAME_PATTERN
 from parallelrun_core.computes.definition import Compute as Definition

@@ -6,9 +6,9 @@ from fastapi import APIRouter, Response
 
 from parallelrun_api.context import Ctx
 from parallelrun_api.http.answers import json_answer
-from parallelrun_api.models import Job
-from parallelrun_api.models.answer import Asked
+from parallelrun_api.models import Asked
 from parallelrun_api.routes.responses import JobId, problems
+from parallelrun_core.answers.jobs import Job
 from parallelrun_core.wire.control import Priority
 
 router = APIRouter(prefix="/v1", tags=["jobs"])

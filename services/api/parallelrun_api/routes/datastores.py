@@ -9,9 +9,9 @@ from fastapi import APIRouter, Path, Request, Response
 
 from parallelrun_api.context import Ctx
 from parallelrun_api.http.answers import json_answer
-from parallelrun_api.models import Datastore, DatastoreList
 from parallelrun_api.routes.responses import problems
 from parallelrun_api.submission.upload import JSON_TYPE, YAML_TYPES, read_document
+from parallelrun_core.answers.cluster import Datastore, DatastoreList
 from parallelrun_core.datastores.definition import NAME_PATTERN, OF_TYPE
 from parallelrun_core.datastores.definition import Datastore as Definition
 

@@ -9,9 +9,7 @@ from anyio.to_thread import run_sync
 from fastapi import APIRouter, Header, Path, Query, Request, Response
 
 from parallelrun_api.context import Ctx
-from parallelrun_api.endpoints.models import BatchDeployment, BatchDeploymentList, BatchEndpoint, BatchEndpointList
-from parallelrun_api.http.answers import encoded_answer, json_answer
-from parallelrun_api.models import Job
+from parallelrun_api.http.answers import encoded, encoded_answer, json_answer
 from parallelrun_api.people.person import CURRENT
 from parallelrun_api.routes.responses import TraceParent, problems
 from parallelrun_api.submission.forms import CODE
@@ -24,6 +22,8 @@ from parallelrun_api.submission.upload import (
     read_document_and_files,
 )
 from parallelrun_api.views.shown import etag
+from parallelrun_core.answers.endpoints import BatchDeployment, BatchDeploymentList, BatchEndpoint, BatchEndpointList
+from parallelrun_core.answers.jobs import Job
 from parallelrun_core.endpoints.records import NAME_PATTERN
 from parallelrun_core.layout import code_store
 
@@ -151,7 +151,7 @@ async def invoke_batch_endpoint(
         job_id = await run_sync(context.endpoints.invoke, endpoint, document, key, traceparent or "")
         await context.registrar.register(job_id)
     job = await run_sync(context.jobs.submitted, job_id)
-    text = job.model_dump_json()
+    text = encoded(job)
     return encoded_answer(text, 202, {"Location": job.links.self, "ETag": etag(job, text)})
 
 

@@ -14,9 +14,10 @@ from fastapi import APIRouter, Header, Query
 from starlette.responses import StreamingResponse
 
 from parallelrun_api.context import Context, Ctx
-from parallelrun_api.models import Job
+from parallelrun_api.http.answers import encoded
 from parallelrun_api.people.person import CURRENT
 from parallelrun_api.routes.responses import JobId, content, problems
+from parallelrun_core.answers.jobs import Job
 from parallelrun_core.errors import ParallelRunError
 from parallelrun_core.service.pacing import Every
 from parallelrun_core.store.connection import RedisError
@@ -144,7 +145,7 @@ class _WaitingWords:
         if waiting == self._told:
             return None
         self._told = waiting
-        return waiting.model_dump_json() if waiting is not None else "{}"
+        return encoded(waiting) if waiting is not None else "{}"
 
 
 def _parsed(text: str) -> EventId | None:
@@ -152,7 +153,7 @@ def _parsed(text: str) -> EventId | None:
 
 
 async def _stream(context: Context, snapshot: Job, after: EventId, mask: Mask) -> AsyncIterator[bytes]:
-    yield b"retry: %d\n" % _RETRY_MS + _frame("snapshot", snapshot.model_dump_json())
+    yield b"retry: %d\n" % _RETRY_MS + _frame("snapshot", encoded(snapshot))
     heartbeat = Every(context.heartbeat_s)
     heartbeat.delay(time.monotonic())
     words = _WaitingWords(context, snapshot)
@@ -170,7 +171,7 @@ async def _stream(context: Context, snapshot: Job, after: EventId, mask: Mask) -
                 continue
             if has_ended:
                 job = await run_sync(context.jobs.get, snapshot.id)
-                yield _frame("end", job.model_dump_json())
+                yield _frame("end", encoded(job))
                 return
             if (waiting := await words.news(time.monotonic())) is not None:
                 yield _frame("waiting", waiting)

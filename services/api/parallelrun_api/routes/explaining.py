@@ -7,11 +7,11 @@ from typing import Annotated, Final
 from fastapi import APIRouter, Query, Response
 
 from parallelrun_api.context import Context, Ctx
-from parallelrun_api.http.answers import encoded_answer
-from parallelrun_api.models.waiting import Explanation
+from parallelrun_api.http.answers import encoded, encoded_answer
 from parallelrun_api.people.person import CURRENT, Person
 from parallelrun_api.routes.responses import JobId, problems
 from parallelrun_api.waiting.pipelines import explain_pipeline
+from parallelrun_core.answers.waiting import Explanation
 from parallelrun_core.errors import Conflict
 
 router = APIRouter(prefix="/v1", tags=["jobs"])
@@ -37,7 +37,7 @@ async def explain(
     viewer = CURRENT.get()
     key = (explain, job_id, mini_batch, viewer)
     return encoded_answer(
-        await context.pictures.run(key, lambda: _explained(context, job_id, mini_batch, viewer).model_dump_json())
+        await context.pictures.run(key, lambda: encoded(_explained(context, job_id, mini_batch, viewer)))
     )
 
 

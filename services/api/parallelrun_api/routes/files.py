@@ -9,13 +9,13 @@ from typing import Annotated, Any, Final
 from fastapi import APIRouter, Depends, Header, Query, Response
 
 from parallelrun_api.context import Context, Ctx
-from parallelrun_api.http.answers import encoded_answer
+from parallelrun_api.http.answers import encoded, encoded_answer
 from parallelrun_api.http.paging import PathToken
-from parallelrun_api.models import FileList
 from parallelrun_api.routes.responses import FilePath, JobId, content, problems
 from parallelrun_api.views.downloads import BYTES, TEXT, ByteRange, download
 from parallelrun_api.views.files import ServedFolder, ServedFolders, page, page_begin
 from parallelrun_api.views.outputs import ServedOutputs
+from parallelrun_core.answers.files import FileList
 from parallelrun_core.service import telemetry
 from parallelrun_core.storage.path_rule import PathRule
 
@@ -91,10 +91,10 @@ def read_output(
 async def _listed(
     context: Context, of: Callable[[Context, str], ServedFolder | ServedFolders], job_id: str, page_token: str
 ) -> Response:
-    def encoded() -> str:
-        return page(of(context, job_id), page_begin(page_token)).model_dump_json()
+    def answer() -> str:
+        return encoded(page(of(context, job_id), page_begin(page_token)))
 
-    return encoded_answer(await context.long_lists.run((of, job_id, page_token), encoded))
+    return encoded_answer(await context.long_lists.run((of, job_id, page_token), answer))
 
 
 def logs_of(context: Context, job_id: str) -> ServedFolder:

@@ -8,12 +8,13 @@ from contextlib import closing
 from datetime import UTC, datetime
 from typing import Annotated, Any, Final
 
+import msgspec
 from anyio.to_thread import run_sync
 from fastapi import APIRouter, Header, Query, Request, Response
 from pydantic import BeforeValidator
 
 from parallelrun_api.context import Context, Ctx
-from parallelrun_api.http.answers import encoded_answer, json_answer
+from parallelrun_api.http.answers import encoded, encoded_answer, json_answer
 from parallelrun_api.http.paging import (
     DEFAULT_LIMIT,
     Limit,
@@ -23,8 +24,6 @@ from parallelrun_api.http.paging import (
     encode_token,
     page_answer,
 )
-from parallelrun_api.models import Job, JobPage
-from parallelrun_api.models.job_summaries import JobSummaryPage
 from parallelrun_api.people.person import CURRENT
 from parallelrun_api.routes.responses import JobId, TraceParent, problems
 from parallelrun_api.submission.idempotency import checked_key
@@ -32,6 +31,8 @@ from parallelrun_api.submission.upload import FORM_TYPE, JSON_TYPE, YAML_TYPES, 
 from parallelrun_api.views.job_search import JobQuery, Order
 from parallelrun_api.views.jobs import JobFilter
 from parallelrun_api.views.shown import etag, matches
+from parallelrun_core.answers.job_summaries import JobSummaryPage
+from parallelrun_core.answers.jobs import Job, JobPage
 from parallelrun_core.ids import JOB_ID
 from parallelrun_core.layout import code_store
 from parallelrun_core.wire.states import JobState
@@ -151,7 +152,7 @@ async def submit(
             job_id = await run_sync(context.submissions.accept, upload, key, traceparent or "")
             await context.registrar.register(job_id)
     job = await run_sync(context.jobs.submitted, job_id)
-    text = job.model_dump_json()
+    text = encoded(job)
     return encoded_answer(text, 202, {"Location": job.links.self, "ETag": etag(job, text)})
 
 
@@ -241,12 +242,12 @@ async def search_jobs(
     )
     offset, most = decode_numbers(page_token, "found", 1)[0] if page_token else 0, clamped(limit)
 
-    def encoded() -> str:
+    def answer() -> str:
         page, following = context.job_search.page(query, offset=offset, limit=most)
         token = encode_token("found", following) if following is not None else None
-        return page.model_copy(update={"next_page_token": token}).model_dump_json()
+        return encoded(msgspec.structs.replace(page, next_page_token=token))
 
-    return encoded_answer(await context.job_lists.run((search_jobs, query, offset, most), encoded))
+    return encoded_answer(await context.job_lists.run((search_jobs, query, offset, most), answer))
 
 
 def _epoch(time: datetime | None, otherwise: float) -> float:
@@ -286,7 +287,7 @@ async def get_job(
 
 def _encoded(context: Context, job_id: str) -> tuple[Job, str]:
     job = context.with_waiting(context.jobs.get(job_id))
-    return job, job.model_dump_json()
+    return job, encoded(job)
 
 
 async def _wait_for_change(context: Context, job_id: str, since: int, wait_s: float) -> None:

@@ -9,14 +9,14 @@ from fastapi import APIRouter, Path, Request, Response
 
 from parallelrun_api.context import Ctx
 from parallelrun_api.http.answers import json_answer
-from parallelrun_api.models import RateLimit, RateLimitList
 from parallelrun_api.routes.responses import problems
 from parallelrun_api.submission.upload import JSON_TYPE, YAML_TYPES, read_document
+from parallelrun_core.answers.cluster import RateLimit, RateLimitList
 from parallelrun_core.limits.definition import NAME_PATTERN, Limit
 
 router = APIRouter(prefix="/v1", tags=["limits"])
 
-_SCHEMA: Final = {"$ref": "#/components/schemas/RateLimit"}
+_SCHEMA: Final = {"$ref": "#/components/schemas/Limit"}
 _EXAMPLE_YAML: Final = "requests_per_minute: 3000\ntokens_per_minute: 2000000\nin_flight: 200\n"
 _BODY: Final[dict[str, Any]] = {
     "requestBody": {

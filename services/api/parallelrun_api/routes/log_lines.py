@@ -7,12 +7,12 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Response
 
 from parallelrun_api.context import Ctx
-from parallelrun_api.http.answers import encoded_answer
+from parallelrun_api.http.answers import encoded, encoded_answer
 from parallelrun_api.http.paging import DEFAULT_LIMIT, Limit, PathToken, clamped
-from parallelrun_api.models import LogLines
 from parallelrun_api.routes.files import logs_of
 from parallelrun_api.routes.responses import JobId, problems
 from parallelrun_api.views.log_search import MAX_TEXT, Search, search
+from parallelrun_core.answers.files import LogLines
 
 router = APIRouter(prefix="/v1", tags=["files"])
 
@@ -38,5 +38,5 @@ async def search_logs(
     query = Search(text=text, is_any_case=any_case, within=path, limit=clamped(limit))
     key = (search_logs, job_id, query, page_token)
     return encoded_answer(
-        await context.pictures.run(key, lambda: search(logs_of(context, job_id), query, page_token).model_dump_json())
+        await context.pictures.run(key, lambda: encoded(search(logs_of(context, job_id), query, page_token)))
     )

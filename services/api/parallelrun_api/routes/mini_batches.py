@@ -5,20 +5,21 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Final
 
+import msgspec
 from fastapi import APIRouter, Path, Query, Response
 
 from parallelrun_api.context import Context, Ctx
-from parallelrun_api.http.answers import encoded_answer
+from parallelrun_api.http.answers import encoded, encoded_answer
 from parallelrun_api.http.paging import DEFAULT_LIMIT, Limit, PageToken, clamped
-from parallelrun_api.models import FailedItemPage, MiniBatchPage, MiniBatchTries
-from parallelrun_api.models.mini_batches import MiniBatchInputs
 from parallelrun_api.routes.files import logs_of
 from parallelrun_api.routes.responses import JobId, problems
 from parallelrun_api.views.failed_items import FailedItemFilter, failed_items
 from parallelrun_api.views.mini_batch_inputs import first_input_of, inputs_of
 from parallelrun_api.views.mini_batches import MiniBatchOrder, Order, Page, Status, begun_tries, decided, ready, running
+from parallelrun_core.answers.mini_batches import FailedItemPage, MiniBatchInputs, MiniBatchPage, MiniBatchTries
 from parallelrun_core.errors import Conflict, InvalidInput, NotFound
 from parallelrun_core.wire.masking import Mask
+from parallelrun_core.wire.states import TERMINAL
 
 if TYPE_CHECKING:
     from parallelrun_core.folder.records import JobRecord
@@ -120,13 +121,13 @@ def _failed_items(context: Context, job_id: str, only: FailedItemFilter, page: P
     job = context.jobs.get(job_id)
     _check_has_mini_batches(context.jobs.folder(job_id).record())
     logs, total = logs_of(context, job_id), job.progress.items_failed - job.progress.items_short
-    return failed_items(logs, only, limit=page.limit, token=page.token, total=total).model_dump_json()
+    return encoded(failed_items(logs, only, limit=page.limit, token=page.token, total=total))
 
 
 def _inputs(context: Context, job_id: str, mini_batch: int) -> str:
     folder = context.jobs.folder(job_id)
     _check_has_mini_batches(folder.record())
-    return inputs_of(folder.path, mini_batch).model_dump_json()
+    return encoded(inputs_of(folder.path, mini_batch))
 
 
 def _ordered(context: Context, job_id: str, status: Status | None, part: MiniBatchOrder, page: Page) -> str:
@@ -142,9 +143,11 @@ def _ordered(context: Context, job_id: str, status: Status | None, part: MiniBat
     with history.lock:
         answer = page_of(history, part, status, page)
     if part.has_inputs:
-        named = [each.model_copy(update={"first_input": first_input_of(folder.path, each.id)}) for each in answer.items]
-        answer = answer.model_copy(update={"items": named})
-    return answer.model_dump_json()
+        named = [
+            msgspec.structs.replace(each, first_input=first_input_of(folder.path, each.id)) for each in answer.items
+        ]
+        answer = msgspec.structs.replace(answer, items=named)
+    return encoded(answer)
 
 
 def _tries(context: Context, job_id: str, mini_batch: int) -> str:
@@ -155,22 +158,24 @@ def _tries(context: Context, job_id: str, mini_batch: int) -> str:
     _check_has_mini_batches(folder.record())
     job = context.jobs.get(job_id)
     history = context.histories.of(folder)
-    is_over = job.state.is_terminal
+    is_over = job.state in TERMINAL
     running_tries = {} if is_over else context.job_views.running(job_id)
     begun = None if is_over else begun_tries(context.job_views.at_work(job_id)).get(mini_batch)
     with history.lock:
         total = max(job.progress.scheduled, history.decided_by.end)
         if mini_batch >= total:
             raise NotFound(f"Job {job_id} has no mini-batch {mini_batch:,}: there are {total:,} so far.")
-        return MiniBatchTries(
-            id=mini_batch,
-            status=status_of(history, mini_batch) or ("running" if mini_batch in running_tries else "ready"),
-            node=running_tries.get(mini_batch),
-            now=begun and now_of(history, begun),
-            median_run_s=median_run_s(history),
-            tries=tries_of(history, mini_batch),
-            read_share=history.read_share,
-        ).model_dump_json()
+        return encoded(
+            MiniBatchTries(
+                id=mini_batch,
+                status=status_of(history, mini_batch) or ("running" if mini_batch in running_tries else "ready"),
+                node=running_tries.get(mini_batch),
+                now=begun and now_of(history, begun),
+                median_run_s=median_run_s(history),
+                tries=tries_of(history, mini_batch),
+                read_share=history.read_share,
+            )
+        )
 
 
 def _check_has_mini_batches(record: JobRecord) -> None:
@@ -189,4 +194,4 @@ def _page(context: Context, job_id: str, status: Status | None, page: Page) -> s
             answer = ready(context.job_views, job_id, page)
         case _:
             answer = decided(folder.path, Mask(record.spec), status, page)
-    return answer.model_dump_json()
+    return encoded(answer)

@@ -7,11 +7,11 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Response
 
 from parallelrun_api.context import Ctx
-from parallelrun_api.http.answers import encoded_answer
-from parallelrun_api.models import NodeUsageReport
+from parallelrun_api.http.answers import encoded, encoded_answer
 from parallelrun_api.routes.files import logs_of
 from parallelrun_api.routes.responses import JobId, problems
 from parallelrun_api.views.node_usage import MOST_NODES, node_usage
+from parallelrun_core.answers.node_usage import NodeUsageReport
 
 router = APIRouter(prefix="/v1", tags=["jobs"])
 
@@ -29,7 +29,7 @@ async def show_node_usage(job_id: JobId, context: Ctx, limit: _Limit = 100) -> R
     last 60 measurements, and of all together. `resource_monitor_interval` of the job says how often nodes measure. Each
     node counts with all that runs there, also for other jobs."""
 
-    def encoded() -> str:
-        return node_usage(logs_of(context, job_id), limit).model_dump_json()
+    def answer() -> str:
+        return encoded(node_usage(logs_of(context, job_id), limit))
 
-    return encoded_answer(await context.pictures.run((show_node_usage, job_id, limit), encoded))
+    return encoded_answer(await context.pictures.run((show_node_usage, job_id, limit), answer))

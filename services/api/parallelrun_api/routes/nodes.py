@@ -11,16 +11,16 @@ from pydantic import Field
 
 from parallelrun_api.context import Ctx
 from parallelrun_api.http.answers import json_answer
-from parallelrun_api.models import Finding, Node, NodeCheck, NodeCheckAsked, NodeGpu, NodeList, NodePressure
-from parallelrun_api.models.answer import Asked
-from parallelrun_api.models.nodes import NodeWork
+from parallelrun_api.models import Asked
 from parallelrun_api.routes.responses import problems
 from parallelrun_api.views.shown import rfc3339
+from parallelrun_core.answers.nodes import Node, NodeCheck, NodeCheckAsked, NodeGpu, NodeList, NodePressure, WorkForJob
 from parallelrun_core.checks.stores import refusals
 from parallelrun_core.problems import Problems
 from parallelrun_core.spec.fields import MAX_PATH
 from parallelrun_core.storage.path_rule import PathRule
 from parallelrun_core.store.nodes import MOST_PATHS, CheckAnswer, NodeInfo
+from parallelrun_core.wire.finding import Finding
 from parallelrun_core.wire.states import NodeState
 
 router = APIRouter(prefix="/v1", tags=["nodes"])
@@ -58,7 +58,7 @@ def check_nodes(context: Ctx, request: CheckRequest | None = None) -> Response:
 
 
 def _check(answer: CheckAnswer) -> NodeCheck:
-    items = [Finding(level=each.level.value, what=each.what, todo=each.todo) for each in answer.findings]
+    items = [Finding(level=each.level, what=each.what, todo=each.todo) for each in answer.findings]
     return NodeCheck(id=answer.id, findings=items)
 
 
@@ -78,7 +78,7 @@ def _node(info: NodeInfo, is_alive: bool, name_of: Callable[[str], str]) -> Node
         version=info.version,
         started=rfc3339(info.started),
         jobs=info.jobs if is_alive else [],
-        work=[NodeWork(job=job, name=name_of(job), workers=busy) for job, busy in sorted(workers.items()) if busy],
+        work=[WorkForJob(job=job, name=name_of(job), workers=busy) for job, busy in sorted(workers.items()) if busy],
         workers_apart=info.workers_apart,
         memory_bytes=info.memory_bytes,
         disk_free_bytes=info.disk_free_bytes,

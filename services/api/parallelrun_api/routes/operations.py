@@ -11,8 +11,8 @@ from fastapi import APIRouter, Response
 
 from parallelrun_api.context import Ctx
 from parallelrun_api.http.answers import json_answer
-from parallelrun_api.models import Health
 from parallelrun_api.routes.responses import content, problems
+from parallelrun_core.answers.cluster import Health
 from parallelrun_core.store.connection import RedisError
 
 router = APIRouter(tags=["operations"])

@@ -10,10 +10,9 @@ from fastapi import APIRouter, Query, Request, Response
 
 from parallelrun_api.context import Context, Ctx
 from parallelrun_api.http.answers import json_answer
-from parallelrun_api.models import DataPreview, InputPreview, PreviewColumn
-from parallelrun_api.models.previews import JobExtent
 from parallelrun_api.routes.responses import problems
 from parallelrun_api.submission.upload import JSON_TYPE, YAML_TYPES, read_document
+from parallelrun_core.answers.drafts import DataPreview, InputPreview, JobExtent, PreviewColumn
 from parallelrun_core.checks import data_preview
 from parallelrun_core.checks.data_preview import Bounds, preview
 from parallelrun_core.checks.extent import extent_of
@@ -138,5 +137,5 @@ def _check_near(spec: JobSpec) -> None:
 
 def _answer(input_preview: data_preview.InputPreview) -> InputPreview:
     columns = [PreviewColumn(**column) for column in input_preview.columns]
-    fields = {name: getattr(input_preview, name) for name in InputPreview.model_fields if name != "columns"}
+    fields = {name: getattr(input_preview, name) for name in InputPreview.__struct_fields__ if name != "columns"}
     return InputPreview(**fields, columns=columns)

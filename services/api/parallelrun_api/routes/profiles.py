@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NamedTuple
 from fastapi import APIRouter, Query, Response
 
 from parallelrun_api.context import Context, Ctx
-from parallelrun_api.http.answers import encoded_answer
-from parallelrun_api.models import Profile, ProfileCall, ProfiledFunction, ProfiledWorker, ProfileTree
+from parallelrun_api.http.answers import encoded, encoded_answer
 from parallelrun_api.routes.responses import JobId, problems
 from parallelrun_api.views.files import ServedFolder
+from parallelrun_core.answers.profiles import Profile, ProfileCall, ProfiledFunction, ProfiledWorker, ProfileTree
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.wire.masking import Mask
 
@@ -56,23 +56,25 @@ async def show_profile(
     def answer(folder: JobFolder, profiles: Profiles, to_fields: Callable[[Function], dict[str, Any]]) -> str:
         functions = profiles.sum.functions
         first = sorted(functions, key=lambda each: (-getattr(functions[each], _FIELDS[sort]), each))[:limit]
-        return Profile(
-            profiling_module=str(folder.record().spec.get("profiling_module") or ""),
-            workers=[ProfiledWorker(**each._asdict()) for each in profiles.workers],
-            left_out=profiles.left_out,
-            total_s=round(profiles.sum.total_s, 6),
-            count=len(functions) + profiles.sum.left_out,
-            items=[
-                ProfiledFunction(
-                    **to_fields(each),
-                    calls=functions[each].calls,
-                    plain_calls=functions[each].plain_calls,
-                    own_s=round(functions[each].own_s, 6),
-                    cumulative_s=round(functions[each].cumulative_s, 6),
-                )
-                for each in first
-            ],
-        ).model_dump_json()
+        return encoded(
+            Profile(
+                profiling_module=str(folder.record().spec.get("profiling_module") or ""),
+                workers=[ProfiledWorker(**each._asdict()) for each in profiles.workers],
+                left_out=profiles.left_out,
+                total_s=round(profiles.sum.total_s, 6),
+                count=len(functions) + profiles.sum.left_out,
+                items=[
+                    ProfiledFunction(
+                        **to_fields(each),
+                        calls=functions[each].calls,
+                        plain_calls=functions[each].plain_calls,
+                        own_s=round(functions[each].own_s, 6),
+                        cumulative_s=round(functions[each].cumulative_s, 6),
+                    )
+                    for each in first
+                ],
+            )
+        )
 
     selection = _Whose(job_id, node, process)
     return await _answered(context, (show_profile, selection, sort, limit), selection, answer)
@@ -98,19 +100,21 @@ async def show_profile_tree(
     def answer(_: JobFolder, profiles: Profiles, to_fields: Callable[[Function], dict[str, Any]]) -> str:
         from parallelrun_api.profiles.tree import tree_of
 
-        return ProfileTree(
-            total_s=round(profiles.sum.total_s, 6),
-            items=[
-                ProfileCall(
-                    **to_fields(each.function),
-                    parent=each.parent,
-                    depth=each.depth,
-                    seconds=round(each.seconds, 6),
-                    own_s=round(each.own_s, 6),
-                )
-                for each in tree_of(profiles.sum, depth=depth, limit=limit)
-            ],
-        ).model_dump_json()
+        return encoded(
+            ProfileTree(
+                total_s=round(profiles.sum.total_s, 6),
+                items=[
+                    ProfileCall(
+                        **to_fields(each.function),
+                        parent=each.parent,
+                        depth=each.depth,
+                        seconds=round(each.seconds, 6),
+                        own_s=round(each.own_s, 6),
+                    )
+                    for each in tree_of(profiles.sum, depth=depth, limit=limit)
+                ],
+            )
+        )
 
     selection = _Whose(job_id, node, process)
     return await _answered(context, (show_profile_tree, selection, depth, limit), selection, answer)

@@ -6,8 +6,8 @@ from fastapi import APIRouter, Response
 
 from parallelrun_api.context import Ctx
 from parallelrun_api.http.answers import json_answer
-from parallelrun_api.models import Job
 from parallelrun_api.routes.responses import JobId, problems
+from parallelrun_core.answers.jobs import Job
 
 router = APIRouter(prefix="/v1", tags=["jobs"])
 

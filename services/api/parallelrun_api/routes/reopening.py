@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import Annotated, Final
 
+import msgspec
 from fastapi import APIRouter, Response
 from pydantic import Field
 
 from parallelrun_api.context import Ctx
 from parallelrun_api.http.answers import json_answer
-from parallelrun_api.models import Job
-from parallelrun_api.models.answer import Asked
+from parallelrun_api.models import Asked
 from parallelrun_api.routes.responses import JobId, problems
+from parallelrun_core.answers.jobs import Job
 
 router = APIRouter(prefix="/v1", tags=["jobs"])
 
@@ -82,4 +83,4 @@ def _with_note(job: Job) -> Job:
         f"It runs the code as submitted on {job.submitted}; to run changed code, "
         f"submit a new job with resume_from: {job.id}."
     )
-    return job.model_copy(update={"notes": [*job.notes, note]})
+    return msgspec.structs.replace(job, notes=[*job.notes, note])

@@ -11,14 +11,14 @@ from fastapi import APIRouter, Header, Path, Request, Response
 from parallelrun_api.context import Ctx
 from parallelrun_api.http.answers import json_answer
 from parallelrun_api.http.paging import DEFAULT_LIMIT, Limit, PageToken, page_answer
-from parallelrun_api.models import Job
 from parallelrun_api.people.person import CURRENT
 from parallelrun_api.routes.responses import problems
 from parallelrun_api.schedules import shown
-from parallelrun_api.schedules.models import FirePage, Schedule, SchedulePage
 from parallelrun_api.submission.forms import CODE
 from parallelrun_api.submission.idempotency import checked_key
 from parallelrun_api.submission.upload import FORM_TYPE, JSON_TYPE, YAML_TYPES, read_document_and_files
+from parallelrun_core.answers.jobs import Job
+from parallelrun_core.answers.schedules import FirePage, Schedule, SchedulePage
 from parallelrun_core.layout import code_store
 from parallelrun_core.schedules.records import NAME_PATTERN
 

@@ -11,10 +11,10 @@ from pydantic import Field
 from parallelrun_api.http.answers import json_answer
 from parallelrun_api.http.sessions import Sessions
 from parallelrun_api.http.token import Token
-from parallelrun_api.models import Session, SignInCode
-from parallelrun_api.models.answer import Asked
+from parallelrun_api.models import Asked
 from parallelrun_api.people.person import SCOPES
 from parallelrun_api.routes.responses import problems
+from parallelrun_core.answers.people import Session, SignInCode
 from parallelrun_core.errors import Unauthorized
 
 router = APIRouter(prefix="/v1", tags=["session"])

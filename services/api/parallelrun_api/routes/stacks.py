@@ -8,12 +8,12 @@ from fastapi import APIRouter, Response
 from pydantic import Field
 
 from parallelrun_api.context import Context, Ctx
-from parallelrun_api.http.answers import encoded_answer, json_answer
-from parallelrun_api.models import StacksAsked, StacksReport
-from parallelrun_api.models.answer import Asked
+from parallelrun_api.http.answers import encoded, encoded_answer, json_answer
+from parallelrun_api.models import Asked
 from parallelrun_api.routes.responses import JobId, problems
 from parallelrun_api.views.files import ServedFolder
 from parallelrun_api.views.stacks import stacks_report
+from parallelrun_core.answers.stacks import StacksAsked, StacksReport
 from parallelrun_core.errors import Conflict
 
 router = APIRouter(prefix="/v1", tags=["jobs"])
@@ -62,7 +62,7 @@ def ask_for_stacks(job_id: JobId, context: Ctx, wish: StacksWish | None = None) 
 async def show_stacks(job_id: JobId, context: Ctx) -> Response:
     """Return what each node has answered to the last `:stacks` that it has heard of."""
     key = (show_stacks, job_id)
-    return encoded_answer(await context.long_lists.run(key, lambda: _report(context, job_id).model_dump_json()))
+    return encoded_answer(await context.long_lists.run(key, lambda: encoded(_report(context, job_id))))
 
 
 def _report(context: Context, job_id: str) -> StacksReport:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from fastapi import APIRouter, Response
 
 from parallelrun_api.context import Context, Ctx
-from parallelrun_api.http.answers import encoded_answer
-from parallelrun_api.models import StorageReport
+from parallelrun_api.http.answers import encoded, encoded_answer
 from parallelrun_api.routes.responses import JobId, problems
 from parallelrun_api.views.files import ServedFolder
 from parallelrun_api.views.storage import storage_report
+from parallelrun_core.answers.reports import StorageReport
 
 router = APIRouter(prefix="/v1", tags=["jobs"])
 
@@ -24,7 +24,7 @@ async def show_storage(job_id: JobId, context: Ctx) -> Response:
     """Requests, bytes, latencies, failures and retries of a job by process, object store and operation; of a job that
     runs, as of the last time that they were written down."""
     key = (show_storage, job_id)
-    return encoded_answer(await context.long_lists.run(key, lambda: _report(context, job_id).model_dump_json()))
+    return encoded_answer(await context.long_lists.run(key, lambda: encoded(_report(context, job_id))))
 
 
 def _report(context: Context, job_id: str) -> StorageReport:

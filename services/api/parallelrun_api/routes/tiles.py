@@ -6,13 +6,16 @@ import time
 from collections.abc import Callable, Hashable
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
+import msgspec
 from fastapi import APIRouter, Query, Request, Response
-from pydantic import BaseModel
+from msgspec import Struct
 
 from parallelrun_api.context import Context, Ctx
 from parallelrun_api.http.conditional import conditional_answer, prepared
 from parallelrun_api.http.paging import PageToken, decode_numbers, encode_token
-from parallelrun_api.models import (
+from parallelrun_api.routes.responses import JobId, problems
+from parallelrun_api.views.settings import effective_settings
+from parallelrun_core.answers.pictures import (
     Compared,
     Comparison,
     EffectiveSettings,
@@ -23,14 +26,13 @@ from parallelrun_api.models import (
     Tiles,
     Timeline,
 )
-from parallelrun_api.routes.responses import JobId, problems
-from parallelrun_api.views.settings import effective_settings
 from parallelrun_core.errors import Conflict
 from parallelrun_core.ids import JOB_ID
+from parallelrun_core.wire.states import TERMINAL
 
 if TYPE_CHECKING:
-    from parallelrun_api.models import Job
     from parallelrun_api.tries.history import History
+    from parallelrun_core.answers.jobs import Job
 
 # What is in `parallelrun_api.tries` is imported when somebody asks: numpy would delay the start of each server.
 
@@ -63,7 +65,7 @@ async def show_tiles(
         from parallelrun_api.tries.tiles import tiles
 
         job, history = _looked_at(context, job_id)
-        is_over = job.state.is_terminal
+        is_over = job.state in TERMINAL
         running = {} if is_over else context.job_views.running(job_id)
         with history.lock:
             return tiles(history, job.progress, running, first=first, end=end, buckets=buckets)
@@ -97,13 +99,13 @@ async def show_timeline(
 
         job, history = _looked_at(context, job_id)
         live = NOBODY
-        if not job.state.is_terminal:
+        if job.state not in TERMINAL:
             live = LiveWorkers(nodes=context.job_views.at_work(job_id), now=time.time())
         window = TimeWindow(begin_s=begin_s, end_s=end_s, buckets=buckets, skip=skip, lanes=limit)
         with history.lock:
             view = timeline(history, window, live)
         more = skip + limit < view.lanes_total
-        return view.model_copy(update={"next_page_token": encode_token(_LANES, skip + limit) if more else None})
+        return msgspec.structs.replace(view, next_page_token=encode_token(_LANES, skip + limit) if more else None)
 
     return await _answered(request, context, (show_timeline, job_id, begin_s, end_s, buckets, limit, skip), answer)
 
@@ -243,6 +245,6 @@ def _values(context: Context, job_id: str) -> dict[str, object]:
     return {item.name: item.value for item in effective_settings(context.jobs.folder(job_id).record()).items}
 
 
-async def _answered(request: Request, context: Context, key: Hashable, answer: Callable[[], BaseModel]) -> Response:
+async def _answered(request: Request, context: Context, key: Hashable, answer: Callable[[], Struct]) -> Response:
     prepared_answer = await context.pictures.run(key, lambda: prepared(answer()))
     return conditional_answer(request.headers, prepared_answer)

@@ -10,11 +10,12 @@ from fastapi import APIRouter, Depends, Path, Request, Response
 from parallelrun_api.context import Ctx
 from parallelrun_api.http.answers import json_answer
 from parallelrun_api.http.token import Token as ServerToken
-from parallelrun_api.models import NewToken, Token, TokenList, TokenRequest
+from parallelrun_api.models import TokenRequest
 from parallelrun_api.people.issued import NAME_PATTERN, IssuedToken, IssuedTokens
 from parallelrun_api.people.person import CURRENT, SCOPES, Scope
 from parallelrun_api.routes.responses import problems
 from parallelrun_api.views.shown import rfc3339
+from parallelrun_core.answers.people import NewToken, Token, TokenList
 from parallelrun_core.errors import Conflict
 
 router = APIRouter(prefix="/v1", tags=["tokens"])

@@ -8,9 +8,9 @@ from fastapi import APIRouter, Response
 
 from parallelrun_api.context import Ctx
 from parallelrun_api.http.answers import json_answer
-from parallelrun_api.models import UsageList, UsageOfWeek
 from parallelrun_api.people.person import CURRENT
 from parallelrun_api.routes.responses import content, problems
+from parallelrun_core.answers.people import UsageList, UsageOfWeek
 from parallelrun_core.untrusted.sanitize import csv_cell
 
 router = APIRouter(prefix="/v1", tags=["tokens"])

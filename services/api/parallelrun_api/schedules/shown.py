@@ -6,8 +6,8 @@ import time
 from itertools import islice
 from typing import Final
 
-from parallelrun_api.schedules import models
 from parallelrun_api.views.shown import rfc3339, type_of
+from parallelrun_core.answers import schedules as answers
 from parallelrun_core.errors import CorruptLog, NewerSchema, NotFound
 from parallelrun_core.schedules.records import Fire, Revision, moment, shown
 from parallelrun_core.schedules.store import ScheduleStore
@@ -19,7 +19,7 @@ log = telemetry.logger()
 _NEXT: Final = 5
 
 
-def schedule(store: ScheduleStore, name: str, revision: Revision) -> models.Schedule:
+def schedule(store: ScheduleStore, name: str, revision: Revision) -> answers.Schedule:
     """A schedule.
 
     Raises:
@@ -29,7 +29,7 @@ def schedule(store: ScheduleStore, name: str, revision: Revision) -> models.Sche
     following = islice(revision.due().after(max(moment(time.time()), revision.since())), _NEXT)
     spec = revision.job.spec
     mask = Mask(spec)
-    return models.Schedule(
+    return answers.Schedule(
         name=name,
         owner=revision.owner,
         display_name=revision.display_name,
@@ -44,7 +44,7 @@ def schedule(store: ScheduleStore, name: str, revision: Revision) -> models.Sche
         revision=revision.number,
         next=[shown(due) for due in following] if revision.is_enabled else [],
         last=fire_of(last) if last is not None else None,
-        job=models.ScheduledJob(
+        job=answers.ScheduledJob(
             name=str(spec.get("name", "")),
             type=type_of(revision.job),
             notes=[mask.printable(note) for note in revision.job.notes],
@@ -53,9 +53,9 @@ def schedule(store: ScheduleStore, name: str, revision: Revision) -> models.Sche
     )
 
 
-def fire_of(fire: Fire) -> models.Fire:
+def fire_of(fire: Fire) -> answers.Fire:
     """Return what became of a time."""
-    return models.Fire(
+    return answers.Fire(
         due=fire.due,
         outcome=fire.outcome.value,
         at=rfc3339(fire.at),
@@ -67,13 +67,13 @@ def fire_of(fire: Fire) -> models.Fire:
 
 def page(
     store: ScheduleStore, *, after: str, limit: int, owner: str | None = None
-) -> tuple[list[models.Schedule], str | None]:
+) -> tuple[list[answers.Schedule], str | None]:
     """Schedules whose names come after this one, and the last of them if there may be more.
 
     Args:
         owner: only those of this person; None: of everybody.
     """
-    items: list[models.Schedule] = []
+    items: list[answers.Schedule] = []
     last = ""
     for name in store.names():
         if name <= after:
@@ -90,14 +90,14 @@ def page(
     return items, None
 
 
-def history(store: ScheduleStore, name: str, *, before: str, limit: int) -> tuple[list[models.Fire], str | None]:
+def history(store: ScheduleStore, name: str, *, before: str, limit: int) -> tuple[list[answers.Fire], str | None]:
     """Return what became of times before one, the latest first, and where the next page begins if there is more.
 
     Raises:
         NotFound: there is no such schedule.
     """
     store.get(name)
-    items: list[models.Fire] = []
+    items: list[answers.Fire] = []
     last = ""
     for key, fire in store.of(name).fires(before):
         if len(items) == limit:

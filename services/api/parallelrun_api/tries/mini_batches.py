@@ -8,13 +8,13 @@ import msgspec
 import numpy as np
 
 from parallelrun_api.http.paging import decode_numbers, encode_token
-from parallelrun_api.models import MiniBatch, MiniBatchNow, MiniBatchPage, MiniBatchTry
 from parallelrun_api.tries.followed_log import read_record
 from parallelrun_api.tries.history import History, RecordPosition
 from parallelrun_api.tries.summary import DONE, FAILED, LOST, RETRIED
 from parallelrun_api.tries.timeline import clock_of
 from parallelrun_api.views.mini_batches import BegunTry, MiniBatchOrder, Page, mini_batch_of
 from parallelrun_api.views.shown import rfc3339
+from parallelrun_core.answers.mini_batches import MiniBatch, MiniBatchNow, MiniBatchPage, MiniBatchTry
 from parallelrun_core.layout import Logs
 from parallelrun_core.wire.masking import Mask
 from parallelrun_core.wire.outcome import Outcome, decode_list, encode_list
@@ -101,7 +101,7 @@ def tries_of(history: History, number: int) -> list[MiniBatchTry]:
         begin = float(history.tries["begin"][row])
         items.append(
             MiniBatchTry(
-                **mini_batch_of(outcome, records.mask).model_dump(),
+                **msgspec.structs.asdict(mini_batch_of(outcome, records.mask)),
                 outcome=_OUTCOMES[int(history.tries["status"][row])],
                 generation=outcome.generation,
                 begin_s=round(begin - start, 6) if begin and history.tries["is_own"][row] else None,

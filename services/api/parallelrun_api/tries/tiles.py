@@ -6,18 +6,18 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from parallelrun_api.models import Tiles
 from parallelrun_api.tries.levels import LEAST_SIZE
 from parallelrun_api.tries.shown import numbers
 from parallelrun_api.tries.summary import DONE
+from parallelrun_core.answers.pictures import Tiles
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from parallelrun_api.models import Progress
     from parallelrun_api.tries.columns import Array
     from parallelrun_api.tries.history import History
     from parallelrun_api.tries.levels import Sums
+    from parallelrun_core.wire.progress import Progress
 
 _MOST_SORTED: Final = 4096
 """Of larger buckets, medians are those of every n-th mini-batch: sorting takes longest of all."""

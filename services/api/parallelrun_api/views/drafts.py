@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from parallelrun_api.models.drafts import JobDocument
+from parallelrun_core.answers.drafts import JobDocument
 from parallelrun_core.errors import Conflict
 from parallelrun_core.folder.records import JobRecord
 from parallelrun_core.names.assets import code_called

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from parallelrun_api.models import KindOfError, KindsOfErrors
+from parallelrun_core.answers.pictures import KindOfError, KindsOfErrors
 from parallelrun_core.wire.masking import Mask
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import BinaryIO, Final
 
 from parallelrun_api.http.paging import decode_numbers, encode_token
-from parallelrun_api.models import FailedItem, FailedItemPage
 from parallelrun_api.views.files import ServedFolder
+from parallelrun_core.answers.mini_batches import FailedItem, FailedItemPage
 from parallelrun_core.errors import NotFound
 from parallelrun_core.layout import FAILED_ITEMS
 

@@ -16,10 +16,12 @@ from itertools import groupby, islice
 from pathlib import Path
 from typing import Final
 
+import msgspec
+
 from parallelrun_api.http.paging import decode_token, encode_token
-from parallelrun_api.models import FileEntry, FileList, OutputElsewhere
 from parallelrun_api.views.folder_names import FolderNames
 from parallelrun_api.views.shown import rfc3339
+from parallelrun_core.answers.files import FileEntry, FileList, OutputElsewhere
 from parallelrun_core.errors import NotFound, UnsafePath
 from parallelrun_core.untrusted.paths import open_beneath, relative_parts
 
@@ -60,7 +62,7 @@ class ServedFolder:
         if after > prefix and not after.startswith(prefix):
             return
         for entry in _files(self, after.removeprefix(prefix) if after.startswith(prefix) else ""):
-            yield entry.model_copy(update={"path": prefix + entry.path}) if prefix else entry
+            yield msgspec.structs.replace(entry, path=prefix + entry.path) if prefix else entry
 
     def open(self, path: str) -> int:
         """Open a regular file in it; returns the file descriptor.

@@ -8,9 +8,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from parallelrun_api.models.job_summaries import JobCounts, JobMaker, JobSummary, JobSummaryPage
-from parallelrun_api.models.jobs import Job, JobType, ParentStep
+import msgspec
+
 from parallelrun_api.views.shown import epoch, pace_of, rfc3339, type_of
+from parallelrun_core.answers.job_summaries import JobCounts, JobMaker, JobSummary, JobSummaryPage
+from parallelrun_core.answers.jobs import Job, JobType, ParentStep
 from parallelrun_core.folder.unreadable import UNREADABLE
 from parallelrun_core.layout import jobs_of
 from parallelrun_core.lru_cache import LruCache
@@ -107,7 +109,7 @@ class JobSearch:
         Raises:
             RedisError: a job has not ended, and Redis is away.
         """
-        by_state: Counter[JobState] = Counter()
+        by_state: Counter[str] = Counter()
         matching = []
         for summary in self._fitting(query):
             if summary.archived and not query.has_archived:
@@ -163,7 +165,7 @@ class JobSearch:
             reopened_at = folder.reopenings()[-1].at
         summary = _summary_of(card, status, result, Mask(folder.record().spec), reopened_at)
         if marks.is_archived:
-            summary = summary.model_copy(update={"archived": True})
+            summary = msgspec.structs.replace(summary, archived=True)
         if result is not None and status is None:
             self._ended.put(card.job_id, (changed, summary))
         return summary
@@ -172,7 +174,7 @@ class JobSearch:
         """A pipeline with counts of its steps in place of those of their mini-batches."""
         if summary.type != "pipeline":
             return summary
-        return summary.model_copy(update={"counts": _counts_of_steps(self._jobs.get(summary.id), summary.counts)})
+        return msgspec.structs.replace(summary, counts=_counts_of_steps(self._jobs.get(summary.id), summary.counts))
 
 
 def _card_of(record: JobRecord) -> _Card:
@@ -251,15 +253,14 @@ def _summary_of(
 
 
 def _counts_of_steps(job: Job, counts: JobCounts) -> JobCounts:
-    states = Counter(step.state.value for step in job.steps)
-    return counts.model_copy(
-        update={
-            "total": len(job.steps),
-            "is_total_final": True,
-            "done": states["completed"],
-            "failed": states["failed"] + states["canceled"],
-            "running": states["running"],
-        }
+    states = Counter(step.state for step in job.steps)
+    return msgspec.structs.replace(
+        counts,
+        total=len(job.steps),
+        is_total_final=True,
+        done=states["completed"],
+        failed=states["failed"] + states["canceled"],
+        running=states["running"],
     )
 
 
@@ -272,7 +273,7 @@ def _took_s(summary: JobSummary) -> float:
 _RANKS: Final[dict[Order, Callable[[JobSummary], Any]]] = {
     "submitted": lambda each: each.id,
     "name": lambda each: (each.name or each.script).lower(),
-    "state": lambda each: each.state.value,
+    "state": lambda each: each.state,
     "items": lambda each: each.counts.items,
     "pace": lambda each: (each.pace and each.pace.items_per_s) or 0.0,
     "left": lambda each: (each.pace and each.pace.left_s) or 0.0,

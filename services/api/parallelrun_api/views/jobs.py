@@ -8,10 +8,12 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from parallelrun_api import models
+import msgspec
+
 from parallelrun_api.views.marked import check_not_deleted, with_marks
 from parallelrun_api.views.pipelines import Pipelines
 from parallelrun_api.views.shown import job_of
+from parallelrun_core.answers import jobs as answers
 from parallelrun_core.errors import CorruptLog, NewerSchema, NotFound
 from parallelrun_core.folder.disk_floor import NO_FLOOR, DiskFloor
 from parallelrun_core.folder.job_folder import JobFolder, job_folder
@@ -51,7 +53,7 @@ class JobFilter:
     has_archived: bool = False
     """True if the list also has jobs that are archived."""
 
-    def takes(self, parent: str, owner: str, state: JobState | None = None) -> bool:
+    def takes(self, parent: str, owner: str, state: str | None = None) -> bool:
         """Return whether a job is one of them, by the pipeline of which it is a step, if any, by its owner, and by its
         state, once known."""
         is_there = parent == self.parent if self.parent else not parent or self.has_steps
@@ -68,7 +70,7 @@ class JobReader:
         self._pipelines = Pipelines(root, registry)
         self._steps = LruCache[str](_STEPS)
         """From the id of a job that is a step to that of its pipeline."""
-        self._ended = LruCache[tuple[JobStatus, models.Job]](_ENDED)
+        self._ended = LruCache[tuple[JobStatus, answers.Job]](_ENDED)
         """As they were shown last, each with the status of that time: one that is reopened gets another."""
         self._names = LruCache[str](_STEPS)
         self._skipped = SkippedJobs(root)
@@ -81,7 +83,7 @@ class JobReader:
         """
         return job_folder(self.root, job_id)
 
-    def get(self, job_id: str) -> models.Job:
+    def get(self, job_id: str) -> answers.Job:
         """Return one job; a pipeline with its steps.
 
         Raises:
@@ -98,7 +100,7 @@ class JobReader:
         job = with_marks(folder, self._shown(record, status, result, is_redis_there=away is None))
         if result is None and (problem := self._floor.problem(folder.path)):
             note = f"It waits: {problem}. It goes on by itself when there is room."
-            job = job.model_copy(update={"notes": [*job.notes, note]})
+            job = msgspec.structs.replace(job, notes=[*job.notes, note])
         return job
 
     def name_of(self, job_id: str) -> str:
@@ -112,7 +114,7 @@ class JobReader:
             self._names.put(job_id, name)
         return name
 
-    def submitted(self, job_id: str) -> models.Job:
+    def submitted(self, job_id: str) -> answers.Job:
         """A job that was just accepted, even while Redis is away."""
         folder = self.folder(job_id)
         record = self._record(folder)
@@ -125,14 +127,14 @@ class JobReader:
 
     def _shown(
         self, record: JobRecord, status: JobStatus | None, result: JobResult | None, *, is_redis_there: bool
-    ) -> models.Job:
+    ) -> answers.Job:
         if not record.is_pipeline:
             return job_of(record, status, result, queued_at=self._requeued_at(record.job_id, status, result))
         folder = self.folder(record.job_id)
         submitted = self._pipelines.submitted(folder) or self._pipelines.remember(record)
         job = job_of(record, status, result, mask=submitted.mask, spec=submitted.shown)
         steps, outputs = self._pipelines.steps(folder, submitted, is_redis_there=is_redis_there)
-        return job.model_copy(update={"steps": steps, "outputs": outputs})
+        return msgspec.structs.replace(job, steps=steps, outputs=outputs)
 
     def _requeued_at(self, job_id: str, status: JobStatus | None, result: JobResult | None) -> float | None:
         """Return when a job was resumed or retried that waits since; None: it has not been, or waits no more."""
@@ -165,9 +167,9 @@ class JobReader:
         """Every job, the newest first: by their folders, since Redis may have been wiped."""
         return job_ids(self.root)[::-1]
 
-    def page(self, job_filter: JobFilter, *, before: str, limit: int) -> tuple[list[models.Job], str | None]:
+    def page(self, job_filter: JobFilter, *, before: str, limit: int) -> tuple[list[answers.Job], str | None]:
         """Jobs older than `before`, the newest first, and the last one that was checked if there may be more."""
-        jobs: list[models.Job] = []
+        jobs: list[answers.Job] = []
         checked = 0
         last = ""
         ids = (
@@ -192,7 +194,7 @@ class JobReader:
 
     def _if_wanted(
         self, job_id: str, job_filter: JobFilter, status: JobStatus | None, away: Exception | None
-    ) -> models.Job | None:
+    ) -> answers.Job | None:
         folder = self.folder(job_id)
         cached = self._ended.get(job_id)
         try:
@@ -200,7 +202,7 @@ class JobReader:
             if marks.is_deleted or ((is_archived := marks.is_archived) and not job_filter.has_archived):
                 return None
             if cached is not None and cached[0] is status and folder.has_record:
-                job = cached[1].model_copy(update={"archived": is_archived})
+                job = msgspec.structs.replace(cached[1], archived=is_archived)
                 return job if job_filter.takes(job.parent.job if job.parent else "", job.owner, job.state) else None
             return self._listed(folder, job_filter, status, away)
         except NotFound:
@@ -211,7 +213,7 @@ class JobReader:
 
     def _listed(
         self, folder: JobFolder, job_filter: JobFilter, status: JobStatus | None, away: Exception | None
-    ) -> models.Job | None:
+    ) -> answers.Job | None:
         record = self._record(folder)
         parent = record.parent.job_id if record.parent is not None else ""
         if parent:
@@ -231,7 +233,9 @@ class JobReader:
         )
         if job_filter.has_archived and Marks(folder).is_archived:
             return (
-                job.model_copy(update={"archived": True}) if job_filter.takes(parent, record.owner, job.state) else None
+                msgspec.structs.replace(job, archived=True)
+                if job_filter.takes(parent, record.owner, job.state)
+                else None
             )
         if result is not None and status is not None and status.state.is_terminal:
             self._ended.put(folder.job_id, (status, job))

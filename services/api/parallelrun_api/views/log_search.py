@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from parallelrun_api.http.paging import decode_token, encode_token
-from parallelrun_api.models import LogLine, LogLines
 from parallelrun_api.views.files import ServedFolder
+from parallelrun_core.answers.files import LogLine, LogLines
 from parallelrun_core.errors import InvalidInput, NotFound, UnsafePath
 from parallelrun_core.untrusted.sanitize import visible
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from parallelrun_api import models
+import msgspec
+
 from parallelrun_api.views.shown import rfc3339
+from parallelrun_core.answers import jobs as answers
 from parallelrun_core.errors import Conflict, NotFound
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.retention.marks import Marks
@@ -37,7 +39,7 @@ def check_has_parts(folder: JobFolder) -> None:
         )
 
 
-def with_marks(folder: JobFolder, job: models.Job) -> models.Job:
+def with_marks(folder: JobFolder, job: answers.Job) -> answers.Job:
     """A job with what its marks say."""
     marks = Marks(folder)
     changes: dict[str, object] = {}
@@ -52,4 +54,4 @@ def with_marks(folder: JobFolder, job: models.Job) -> models.Job:
         )
     if (stripped := marks.stripped) is not None:
         notes += [f"On {rfc3339(stripped.at)}, {_STRIPPED[kind]}." for kind in stripped.kinds if kind in _STRIPPED]
-    return job.model_copy(update={**changes, "notes": notes}) if changes or notes != job.notes else job
+    return msgspec.structs.replace(job, **changes, notes=notes) if changes or notes != job.notes else job

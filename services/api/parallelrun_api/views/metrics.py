@@ -5,24 +5,24 @@ from __future__ import annotations
 import math
 from pathlib import Path
 
-from parallelrun_api import models
 from parallelrun_api.views.shown import rfc3339
+from parallelrun_core.answers import reports as answers
 from parallelrun_core.folder.metrics import Metric, read_metrics
 
 _LAST_TIME = 253_402_300_799.0
 """The end of the year 9999: a node's clock, or a script that has written the file, may say anything."""
 
 
-def metric_report(logs: Path) -> models.MetricReport:
+def metric_report(logs: Path) -> answers.MetricReport:
     """All that was logged so far, as far as there may be."""
     read = read_metrics(logs)
     items = [_shown(metric) for metric in (*read.metrics.values(), *read.notes)]
-    return models.MetricReport(items=items, left_out=read.left_out)
+    return answers.MetricReport(items=items, left_out=read.left_out)
 
 
-def _shown(metric: Metric) -> models.Metric:
+def _shown(metric: Metric) -> answers.Metric:
     points = [
-        models.MetricPoint(
+        answers.MetricPoint(
             time=rfc3339(min(max(point.time, 0.0), _LAST_TIME) if math.isfinite(point.time) else 0.0),
             value=point.value,
             step=point.step,
@@ -31,4 +31,4 @@ def _shown(metric: Metric) -> models.Metric:
         )
         for point in metric.points
     ]
-    return models.Metric(name=metric.name, kind=metric.kind, count=metric.count, points=points)
+    return answers.Metric(name=metric.name, kind=metric.kind, count=metric.count, points=points)

@@ -7,7 +7,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Final
 
-from parallelrun_api.models.mini_batches import InputRange, MiniBatchInputs
+from parallelrun_core.answers.mini_batches import InputRange, MiniBatchInputs
 from parallelrun_core.errors import CorruptLog, NotFound
 from parallelrun_core.folder.manifest import ManifestCursor
 from parallelrun_core.untrusted.sanitize import visible

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from parallelrun_api.http.paging import decode_numbers, encode_token
-from parallelrun_api.models import MiniBatch, MiniBatchFailure, MiniBatchPage
 from parallelrun_api.views.shown import rfc3339
+from parallelrun_core.answers.mini_batches import MiniBatch, MiniBatchFailure, MiniBatchPage
 from parallelrun_core.folder.damage import FRAME, Damage
 from parallelrun_core.folder.decisions import NAME
 from parallelrun_core.folder.record_log import RecordReader

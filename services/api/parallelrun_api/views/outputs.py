@@ -8,9 +8,11 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from parallelrun_api.models import OutputElsewhere
+import msgspec
+
 from parallelrun_api.views.files import ServedFolder, ServedFolders
 from parallelrun_api.views.folder_names import FolderNames
+from parallelrun_core.answers.files import OutputElsewhere
 from parallelrun_core.errors import NotFound
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.records import JobRecord
@@ -32,7 +34,7 @@ class _Places:
         """Return the places below this name."""
         return _Places(
             [replace(each, name=f"{name}/{each.name}".rstrip("/")) for each in self.folders],
-            [each.model_copy(update={"output": f"{name}/{each.output}".rstrip("/")}) for each in self.elsewhere],
+            [msgspec.structs.replace(each, output=f"{name}/{each.output}".rstrip("/")) for each in self.elsewhere],
         )
 
 

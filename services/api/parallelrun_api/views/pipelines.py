@@ -13,8 +13,8 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from parallelrun_api import models
-from parallelrun_api.views.shown import progress_of, rfc3339
+from parallelrun_api.views.shown import rfc3339
+from parallelrun_core.answers import jobs as answers
 from parallelrun_core.errors import NotFound
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.records import JobRecord, JobResult
@@ -44,7 +44,7 @@ class Submitted:
     """The decisions about its steps, by the names of their records."""
     paths: dict[str, str] = field(default_factory=dict)
     """The paths of its outputs, as far as they are known, with the job that made each."""
-    steps: dict[str, tuple[Any, models.PipelineStep]] = field(default_factory=dict)
+    steps: dict[str, tuple[Any, answers.PipelineStep]] = field(default_factory=dict)
     """The steps as they were shown last, each with what that was made of."""
 
     @cached_property
@@ -109,7 +109,7 @@ class Pipelines:
 
     def steps(
         self, folder: JobFolder, pipeline: Submitted, *, is_redis_there: bool
-    ) -> tuple[list[models.PipelineStep], list[models.NamedOutput]]:
+    ) -> tuple[list[answers.PipelineStep], list[answers.NamedOutput]]:
         """The steps and the outputs of a pipeline.
 
         Raises:
@@ -165,7 +165,7 @@ class Pipelines:
 
     def _outputs(
         self, folder: JobFolder, pipeline: Submitted, spec: PipelineSpec, by_step: Mapping[str, Standing]
-    ) -> list[models.NamedOutput]:
+    ) -> list[answers.NamedOutput]:
         outputs = []
         for name, output in spec.outputs.items():
             path: str | None = None
@@ -176,7 +176,7 @@ class Pipelines:
                 if path is not None:
                     pipeline.paths[f"{name}/{job}"] = path
             step = output.of.step if output.of is not None else None
-            outputs.append(models.NamedOutput(name=name, type=output.type, step=step, path=path))
+            outputs.append(answers.NamedOutput(name=name, type=output.type, step=step, path=path))
         return outputs
 
     def _path(self, job_id: str, output: str) -> str | None:
@@ -188,7 +188,7 @@ class Pipelines:
 
 def _step(
     placed: _PlacedStep, pipeline: Submitted, standing: Standing, statuses: Mapping[str, JobStatus]
-) -> models.PipelineStep:
+) -> answers.PipelineStep:
     job = standing.job_id if standing.state not in (StepState.WAITING, StepState.SKIPPED) else ""
     result = standing.result if job else None
     status = statuses.get(job) if result is None else None
@@ -203,9 +203,9 @@ def _step(
 
 def _shown(
     placed: _PlacedStep, mask: Mask, standing: Standing, job: str, now: JobStatus | JobResult | None
-) -> models.PipelineStep:
+) -> answers.PipelineStep:
     step = placed.step
-    return models.PipelineStep(
+    return answers.PipelineStep(
         name=placed.name,
         type=step.type,
         loop=(step.job.get("loop") or {}).get("type") if step.type == "pipeline" else None,
@@ -217,7 +217,7 @@ def _shown(
         job=job or None,
         link=f"/v1/jobs/{job}" if job else None,
         job_state=(now.state if now else JobState.QUEUED) if job else None,
-        progress=progress_of(now.progress) if now else None,
+        progress=now.progress if now else None,
         started=rfc3339(now.started) if now and now.started is not None else None,
         ended=rfc3339(now.ended) if now and now.ended is not None else None,
         why=mask.printable(_why(standing)),

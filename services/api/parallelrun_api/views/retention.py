@@ -6,8 +6,8 @@ from pathlib import Path
 
 import msgspec
 
-from parallelrun_api import models
 from parallelrun_api.views.shown import rfc3339
+from parallelrun_core.answers import retention as answers
 from parallelrun_core.retention.report import SweepReport, last_report
 from parallelrun_core.retention.requests import rules_of
 from parallelrun_core.retention.rules import Rules
@@ -20,11 +20,13 @@ def plan(root: Path) -> SweepReport:
     return Sweep(root, rules_of(root) or Rules()).plan(is_urgent=True)
 
 
-def sweep_of(report: SweepReport) -> models.Sweep:
+def sweep_of(report: SweepReport) -> answers.Sweep:
     """The report of a sweep as it is shown."""
-    return models.Sweep(
+    return answers.Sweep(
         at=rfc3339(report.at),
-        removed={kind: models.RemovedKind(count=each.count, bytes=each.bytes) for kind, each in report.removed.items()},
+        removed={
+            kind: answers.RemovedKind(count=each.count, bytes=each.bytes) for kind, each in report.removed.items()
+        },
         jobs=report.jobs,
         notices={job_id: rfc3339(at) for job_id, at in report.notices.items()},
         references=report.references,
@@ -35,16 +37,16 @@ def sweep_of(report: SweepReport) -> models.Sweep:
     )
 
 
-def usage(root: Path) -> models.ClusterUsage:
+def usage(root: Path) -> answers.ClusterUsage:
     """The room that a root folder takes, as it is shown."""
     measured, rules, last = usage_of(root), rules_of(root), last_report(root)
-    return models.ClusterUsage(
+    return answers.ClusterUsage(
         free_bytes=measured.free_bytes,
         total_bytes=measured.total_bytes,
         jobs=measured.jobs,
         bytes=measured.bytes,
         largest=[
-            models.JobUsage(
+            answers.JobUsage(
                 job=each.job_id, bytes=each.bytes, jobs=each.jobs, ended=rfc3339(each.ended) if each.ended else None
             )
             for each in measured.largest

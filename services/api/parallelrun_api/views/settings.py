@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from parallelrun_api.models import EffectiveSetting, EffectiveSettings
+from parallelrun_core.answers.pictures import EffectiveSetting, EffectiveSettings
 from parallelrun_core.described import descriptions
 from parallelrun_core.spec import JobSpec, PipelineSpec
 from parallelrun_core.wire.masking import masked_spec

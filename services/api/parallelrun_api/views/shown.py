@@ -9,10 +9,11 @@ from zlib import crc32
 
 import msgspec
 
-from parallelrun_api import models
+from parallelrun_core.answers import jobs as answers
 from parallelrun_core.wire import pace
 from parallelrun_core.wire.control import Priority
 from parallelrun_core.wire.ending import how_completed
+from parallelrun_core.wire.failure import ErrorCount, JobFailure
 from parallelrun_core.wire.masking import Mask, masked_spec
 from parallelrun_core.wire.progress import Progress
 from parallelrun_core.wire.states import JobState
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 
     from parallelrun_core.folder.records import JobRecord, JobResult
     from parallelrun_core.store.registry import JobStatus
-    from parallelrun_core.wire.failure import ErrorCount, JobFailure
 
 
 def job_of(
@@ -33,7 +33,7 @@ def job_of(
     mask: Mask | None = None,
     spec: dict[str, Any] | None = None,
     queued_at: float | None = None,
-) -> models.Job:
+) -> answers.Job:
     """A job as it is shown, without its steps. A recorded result takes precedence; a job that Redis doesn't know is
     queued.
 
@@ -51,10 +51,10 @@ def job_of(
     failure = result.failure if result else status.failure if status else None
     started = result.started if result else status.started if status else None
     ended = result.ended if result else status.ended if status else None
-    return models.Job(
+    return answers.Job(
         id=record.job_id,
         type=type_of(record),
-        parent=models.ParentStep(job=record.parent.job_id, step=record.parent.step) if record.parent else None,
+        parent=answers.ParentStep(job=record.parent.job_id, step=record.parent.step) if record.parent else None,
         name=str(record.spec.get("name", "")),
         owner=record.owner,
         state=state,
@@ -62,7 +62,7 @@ def job_of(
         submitted=rfc3339(record.submitted),
         started=rfc3339(started) if started is not None else None,
         ended=rfc3339(ended) if ended is not None else None,
-        progress=progress_of(progress),
+        progress=progress,
         summary=mask.printable(summary_of(result)) if result else "",
         pace=None
         if record.is_pipeline
@@ -94,7 +94,7 @@ def _priority(record: JobRecord, status: JobStatus | None) -> Priority:
 
 def pace_of(
     state: JobState, progress: Progress, *, queued_at: float, started: float | None, ended: float | None
-) -> models.Pace:
+) -> answers.Pace:
     """The pace of a job as it is shown now.
 
     Args:
@@ -107,7 +107,7 @@ def pace_of(
         progress = msgspec.structs.replace(progress, queued_at=queued_at, worked_from=started)
     until = (ended or now) if state.is_terminal else now
     left_s = pace.left_s(progress, now) if state is JobState.PROCESSING else None
-    return models.Pace(
+    return answers.Pace(
         standing=pace.standing_of(state, progress).value,
         as_of=rfc3339(until),
         waited_s=round(pace.waited_s(progress, until), 3),
@@ -124,7 +124,7 @@ def epoch(timestamp: str) -> float:
     return datetime.fromisoformat(timestamp).timestamp()
 
 
-def etag(job: models.Job, encoded: str) -> str:
+def etag(job: answers.Job, encoded: str) -> str:
     """Changes whenever the job does, also when its result is recorded after it has reached a terminal state.
 
     Args:
@@ -146,20 +146,15 @@ def rfc3339(timestamp: float) -> str:
     return datetime.fromtimestamp(timestamp, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def progress_of(progress: Progress) -> models.Progress:
-    """Progress as it is shown."""
-    return models.Progress.model_construct(**msgspec.structs.asdict(progress))
-
-
-def type_of(record: JobRecord) -> models.JobType:
+def type_of(record: JobRecord) -> answers.JobType:
     """Return what kind of a job it is."""
     if record.is_pipeline:
         return "pipeline"
     return "command" if record.spec.get("command") else "parallel"
 
 
-def _failure(failure: JobFailure, mask: Mask) -> models.Failure:
-    return models.Failure(
+def _failure(failure: JobFailure, mask: Mask) -> JobFailure:
+    return JobFailure(
         code=failure.code,
         summary=mask.printable(failure.summary),
         first_cause=mask.printable(failure.first_cause),
@@ -172,16 +167,16 @@ def _failure(failure: JobFailure, mask: Mask) -> models.Failure:
     )
 
 
-def _errors(errors: Iterable[ErrorCount], mask: Mask) -> list[models.ErrorCount]:
+def _errors(errors: Iterable[ErrorCount], mask: Mask) -> list[ErrorCount]:
     return [_error(error, mask) for error in errors]
 
 
-def _error(error: ErrorCount, mask: Mask) -> models.ErrorCount:
+def _error(error: ErrorCount, mask: Mask) -> ErrorCount:
     fields: dict[str, Any] = {
         name: mask.printable(value) if isinstance(value, str) else value
         for name, value in msgspec.structs.asdict(error).items()
     }
-    return models.ErrorCount.model_construct(**fields)
+    return ErrorCount(**fields)
 
 
 def summary_of(result: JobResult) -> str:
@@ -191,15 +186,15 @@ def summary_of(result: JobResult) -> str:
     return f"{result.state}: {result.failure.summary}" if result.failure else str(result.state)
 
 
-def _output(result: JobResult) -> models.OutputFile:
-    return models.OutputFile(
+def _output(result: JobResult) -> answers.OutputFile:
+    return answers.OutputFile(
         path=result.output, bytes=result.output_bytes, sha256=result.output_sha256, order=result.order
     )
 
 
-def _links(job_id: str) -> models.Links:
+def _links(job_id: str) -> answers.Links:
     job_url = f"/v1/jobs/{job_id}"
-    return models.Links(
+    return answers.Links(
         self=job_url,
         events=f"{job_url}/events",
         mini_batches=f"{job_url}/mini-batches",

@@ -6,12 +6,9 @@ import os
 from itertools import islice
 from typing import Final
 
-import msgspec
-from pydantic import ValidationError
-
-from parallelrun_api.models import NodeStacks, StacksReport
 from parallelrun_api.views.files import ServedFolder
 from parallelrun_api.views.shown import rfc3339
+from parallelrun_core.answers.stacks import NodeStacks, StacksReport
 from parallelrun_core.errors import NotFound, UnsafePath
 from parallelrun_core.folder.stacks import decode_stacks
 
@@ -29,12 +26,15 @@ def stacks_report(served: ServedFolder) -> StacksReport:
         remaining_bytes -= len(text)
         node_stacks = decode_stacks(text)
         if node_stacks is not None:
-            try:
-                items.append(
-                    NodeStacks.model_validate(msgspec.to_builtins(node_stacks) | {"at": rfc3339(node_stacks.at)})
+            items.append(
+                NodeStacks(
+                    id=node_stacks.id,
+                    node=node_stacks.node,
+                    at=rfc3339(node_stacks.at),
+                    workers=node_stacks.workers,
+                    left_out=node_stacks.left_out,
                 )
-            except ValidationError:
-                continue
+            )
     return StacksReport(items=items)
 
 

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Final
 
-from pydantic import ValidationError
+import msgspec
 
-from parallelrun_api.models import StorageReport, StorageRequests
 from parallelrun_api.views.files import ServedFolder
+from parallelrun_core.answers.reports import StorageReport, StorageRequests
 from parallelrun_core.errors import NotFound, UnsafePath
 from parallelrun_core.folder.storage_report import fields_of
 
@@ -38,6 +38,6 @@ def _items(served: ServedFolder, path: str) -> Iterator[StorageRequests]:
         os.close(fd)
     for fields in fields_of(text):
         try:
-            yield StorageRequests.model_validate(fields)
-        except ValidationError:
+            yield msgspec.convert(fields, StorageRequests, strict=False)
+        except msgspec.ValidationError:
             continue

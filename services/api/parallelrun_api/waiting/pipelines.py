@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from parallelrun_api.models.waiting import Explanation, RunCondition
-from parallelrun_core.wire.states import StepState
+import msgspec
+
+from parallelrun_core.answers.waiting import Explanation, RunCondition
+from parallelrun_core.wire.states import TERMINAL, StepState
 
 if TYPE_CHECKING:
-    from parallelrun_api.models.jobs import Job, PipelineStep
+    from parallelrun_core.answers.jobs import Job, PipelineStep
 
 
 def explain_pipeline(pipeline: Job, explained: Explanation) -> Explanation:
@@ -17,26 +19,26 @@ def explain_pipeline(pipeline: Job, explained: Explanation) -> Explanation:
     Args:
         explained: that of the pipeline by itself: that a master leads it.
     """
-    if pipeline.state.is_terminal:
+    if pipeline.state in TERMINAL:
         return explained
     by_name = {step.name: step for step in pipeline.steps}
-    open_steps = [step for step in pipeline.steps if not step.state.has_ended]
+    open_steps = [step for step in pipeline.steps if not StepState(step.state).has_ended]
     conditions = [*explained.conditions, *(_of_step(step, by_name) for step in open_steps)]
-    running = [step for step in open_steps if step.state is StepState.RUNNING]
+    running = [step for step in open_steps if step.state == StepState.RUNNING]
     if not running:
-        return explained.model_copy(update={"conditions": conditions})
+        return msgspec.structs.replace(explained, conditions=conditions)
     names = ", ".join(step.name for step in running[:3]) + (", …" if len(running) > 3 else "")
     advice = f"`parallelrun job explain {running[0].job}` explains step {running[0].name}"
-    return explained.model_copy(
-        update={"runs": True, "answer": f"step {names} runs", "advice": advice, "conditions": conditions}
+    return msgspec.structs.replace(
+        explained, runs=True, answer=f"step {names} runs", advice=advice, conditions=conditions
     )
 
 
 def _of_step(step: PipelineStep, by_name: dict[str, PipelineStep]) -> RunCondition:
     name = f"step {step.name}"
-    if step.state is StepState.RUNNING:
+    if step.state == StepState.RUNNING:
         return RunCondition(name=name, state="met", text=f"it runs as job {step.job}")
-    open_needs = [each for each in step.needs if each in by_name and not by_name[each].state.has_ended]
+    open_needs = [each for each in step.needs if each in by_name and not StepState(by_name[each].state).has_ended]
     if not open_needs:
         return RunCondition(name=name, state="waits", text="it begins within a moment")
     words = ", ".join(f"{each} ({by_name[each].state})" for each in open_needs)

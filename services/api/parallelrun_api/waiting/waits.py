@@ -5,9 +5,11 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Final
 
-from parallelrun_api.models.waiting import Explanation, RunCondition, Waiting
+import msgspec
+
 from parallelrun_api.waiting.conditions import conditions_of, first_unmet
 from parallelrun_api.waiting.mini_batch import conditions_of_one
+from parallelrun_core.answers.waiting import Explanation, RunCondition, Waiting
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.lru_cache import LruCache
 from parallelrun_core.wire.masking import Mask
@@ -76,14 +78,14 @@ class Waits:
         """
         explained = self.explain(folder, viewer)
         if not explained.conditions:
-            return explained.model_copy(update={"mini_batch": mini_batch})
+            return msgspec.structs.replace(explained, mini_batch=mini_batch)
         situation = self._situation(folder, self._reader.standing(folder.job_id))
         holding = self._reader.views.holding(folder.job_id, mini_batch)
         own = conditions_of_one(situation, mini_batch, holding)
         is_held = bool(holding.node)
         conditions = own if is_held else [*own, *explained.conditions]
         answer = _explained(situation, conditions, runs=is_held)
-        return answer.model_copy(update={"mini_batch": mini_batch})
+        return msgspec.structs.replace(answer, mini_batch=mini_batch)
 
     def _situation(self, folder: JobFolder, status: JobStatus | None) -> Situation:
         now, version = time.monotonic(), status.version if status is not None else -1
@@ -103,7 +105,7 @@ def _over(job_id: str, text: str, *, runs: bool = False) -> Explanation:
 
 def _explained(situation: Situation, conditions: list[RunCondition], *, runs: bool) -> Explanation:
     mask = Mask(situation.record.spec)
-    shown = [each.model_copy(update={"text": mask.printable(each.text)}) for each in conditions]
+    shown = [msgspec.structs.replace(each, text=mask.printable(each.text)) for each in conditions]
     unmet = first_unmet(shown)
     if runs:
         answer, advice = "it runs", ""

@@ -11,11 +11,11 @@ from pkgutil import iter_modules
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from parallelrun_core.adviser.advice import Finding
+    from parallelrun_core.adviser.advice import AdviceFinding
     from parallelrun_core.adviser.findings.case import Case
 
 
-def subjects() -> list[Callable[[Case], Iterator[Finding]]]:
+def subjects() -> list[Callable[[Case], Iterator[AdviceFinding]]]:
     """The function of each subject, which yields what it finds in a job; the order decides nothing."""
     modules = (import_module(f"{__name__}.{name}") for name in sorted(m.name for m in iter_modules(__path__)))
     return [module.findings_of for module in modules if hasattr(module, "findings_of")]

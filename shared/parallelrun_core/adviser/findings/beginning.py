@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from parallelrun_core.adviser.advice import Change, Finding
+from parallelrun_core.adviser.advice import AdviceFinding, Change
 from parallelrun_core.adviser.duration import duration
 from parallelrun_core.adviser.findings.case import Case
 
 
-def findings_of(case: Case) -> Iterator[Finding]:
+def findings_of(case: Case) -> Iterator[AdviceFinding]:
     """Return what made the workers wait."""
     yield from _listing(case)
     yield from _environment(case)
@@ -23,7 +23,7 @@ def _sooner(case: Case, by_s: float) -> float:
     return case.schedule.seconds(ready=[max(0.0, at - by_s) for at in case.schedule.ready])
 
 
-def _listing(case: Case) -> Iterator[Finding]:
+def _listing(case: Case) -> Iterator[AdviceFinding]:
     listed = case.evidence.first_listed_s or 0.0
     yield from case.faster(
         "slow_listing",
@@ -39,7 +39,7 @@ def _listing(case: Case) -> Iterator[Finding]:
     )
 
 
-def _environment(case: Case) -> Iterator[Finding]:
+def _environment(case: Case) -> Iterator[AdviceFinding]:
     built = case.evidence.environment_s
     yield from case.faster(
         "environment_build",
@@ -53,7 +53,7 @@ def _environment(case: Case) -> Iterator[Finding]:
     )
 
 
-def _init(case: Case) -> Iterator[Finding]:
+def _init(case: Case) -> Iterator[AdviceFinding]:
     done = [init.seconds for init in case.evidence.inits if init.is_done]
     if not done:
         return

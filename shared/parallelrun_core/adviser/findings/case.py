@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from parallelrun_core.adviser.advice import Change, Finding, Thresholds
+from parallelrun_core.adviser.advice import AdviceFinding, Change, Thresholds
 from parallelrun_core.adviser.evidence import Evidence, MeasuredSettings
 from parallelrun_core.adviser.schedule import TrySchedule
 from parallelrun_core.adviser.severity import severity
@@ -42,7 +42,7 @@ class Case:
         change: Change,
         mini_batches: Sequence[int] = (),
         nodes: Sequence[str] = (),
-    ) -> Iterator[Finding]:
+    ) -> Iterator[AdviceFinding]:
         """The finding that this change makes the job so much faster; nothing, if that is not worth it."""
         predicted_s = max(0.0, predicted_s)
         if not self.is_worth(predicted_s):
@@ -50,7 +50,7 @@ class Case:
         took = self.schedule.measured_s
         saved = took - predicted_s
         share = saved / took
-        yield Finding(
+        yield AdviceFinding(
             id=name,
             severity=severity(share=share, seconds=saved, cases=len(self.evidence.tries), thresholds=self.thresholds),
             saves="time",

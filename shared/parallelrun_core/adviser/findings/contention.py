@@ -12,7 +12,7 @@ from typing import Final
 
 import numpy as np
 
-from parallelrun_core.adviser.advice import Change, Finding
+from parallelrun_core.adviser.advice import AdviceFinding, Change
 from parallelrun_core.adviser.duration import duration, percent
 from parallelrun_core.adviser.evidence import DONE, Floats
 from parallelrun_core.adviser.findings.case import Case
@@ -68,7 +68,7 @@ def _served_one_by_one(ends_s: Floats, stretches: int) -> float:
     return mean if float(np.quantile(gaps, 0.1)) >= _REGULAR * mean else 0.0
 
 
-def findings_of(case: Case) -> Iterator[Finding]:
+def findings_of(case: Case) -> Iterator[AdviceFinding]:
     """Yield the finding that workers hold each other up, with what it would save if they didn't."""
     schedule = case.schedule
     factor = slowdown(schedule)

@@ -13,7 +13,7 @@ from typing import Final
 
 import numpy as np
 
-from parallelrun_core.adviser.advice import Change, Finding
+from parallelrun_core.adviser.advice import AdviceFinding, Change
 from parallelrun_core.adviser.duration import duration, percent
 from parallelrun_core.adviser.evidence import DONE, Floats, groups_of
 from parallelrun_core.adviser.findings.case import Case
@@ -24,7 +24,7 @@ _SURE: Final = 4.0
 _QUARTERS: Final = 4
 
 
-def findings_of(case: Case) -> Iterator[Finding]:
+def findings_of(case: Case) -> Iterator[AdviceFinding]:
     """Return what grows, and how much it costs."""
     tries = case.evidence.tries
     done = np.flatnonzero(tries.status == DONE)

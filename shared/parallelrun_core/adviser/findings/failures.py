@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 from msgspec.structs import replace
 
-from parallelrun_core.adviser.advice import Change, Finding
+from parallelrun_core.adviser.advice import AdviceFinding, Change
 from parallelrun_core.adviser.duration import duration, percent
 from parallelrun_core.adviser.evidence import DONE, Ints
 from parallelrun_core.adviser.findings.case import Case
@@ -29,7 +29,7 @@ _FEW_ARE_LATE: Final = (
 _DEATHS: Final = ("EXITED", "SIGNAL", "OOM_KILLED")
 
 
-def findings_of(case: Case) -> Iterator[Finding]:
+def findings_of(case: Case) -> Iterator[AdviceFinding]:
     """Timeouts first: they explain themselves."""
     tries, categories = case.evidence.tries, case.evidence.categories
     failed = tries.status != DONE
@@ -43,7 +43,7 @@ def findings_of(case: Case) -> Iterator[Finding]:
         yield from _errors(case, np.flatnonzero(others))
 
 
-def _timeouts(case: Case, timed_out: Ints) -> Iterator[Finding]:
+def _timeouts(case: Case, timed_out: Ints) -> Iterator[AdviceFinding]:
     tries, schedule, limit = case.evidence.tries, case.schedule, case.settings.run_invocation_timeout_s
     done = tries.run_s[tries.status == DONE]
     ids = np.unique(tries.mini_batch[timed_out])
@@ -79,7 +79,7 @@ def _timeouts(case: Case, timed_out: Ints) -> Iterator[Finding]:
     if not lost:
         yield from faster
     else:
-        risk = Finding(
+        risk = AdviceFinding(
             id="timeout_too_tight", severity="severe", saves="risk", title=title, evidence=evidence, change=change,
             mini_batches=mini_batches,
         )  # fmt: skip
@@ -87,7 +87,7 @@ def _timeouts(case: Case, timed_out: Ints) -> Iterator[Finding]:
         yield replace(faster[0] if faster else risk, saves="risk", severity="severe", evidence=sentences)
 
 
-def _errors(case: Case, failed: Ints) -> Iterator[Finding]:
+def _errors(case: Case, failed: Ints) -> Iterator[AdviceFinding]:
     tries, schedule, names = case.evidence.tries, case.schedule, case.evidence.categories
     counts = np.bincount(tries.category[failed], minlength=len(names))
     commonest = names[int(counts.argmax())]

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from parallelrun_core.adviser.advice import Change, Finding
+from parallelrun_core.adviser.advice import AdviceFinding, Change
 from parallelrun_core.adviser.duration import percent
 from parallelrun_core.adviser.findings.case import Case
 
@@ -17,7 +17,7 @@ _FULL: Final = 0.90
 _MOST: Final = 8
 
 
-def findings_of(case: Case) -> Iterator[Finding]:
+def findings_of(case: Case) -> Iterator[AdviceFinding]:
     """Another `workers_per_gpu`."""
     schedule, now = case.schedule, case.settings.workers_per_gpu
     shares = [use.gpu_share for use in case.evidence.uses.values() if use.gpu_share is not None]

@@ -7,7 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from parallelrun_core.adviser.advice import Change, Finding
+from parallelrun_core.adviser.advice import AdviceFinding, Change
 from parallelrun_core.adviser.duration import duration, percent
 from parallelrun_core.adviser.evidence import groups_of
 from parallelrun_core.adviser.findings.case import Case
@@ -20,13 +20,13 @@ _LEAST: Final = 5
 _HARDLY_SLOWER: Final = 1.05
 
 
-def findings_of(case: Case) -> Iterator[Finding]:
+def findings_of(case: Case) -> Iterator[AdviceFinding]:
     """Slow ones, then those that are too many."""
     yield from _slow(case)
     yield from _too_many(case)
 
 
-def _slow(case: Case) -> Iterator[Finding]:
+def _slow(case: Case) -> Iterator[AdviceFinding]:
     schedule, names = case.schedule, case.evidence.nodes
     per_item = schedule.work / np.maximum(schedule.items, 1)
     medians = {node: float(np.median(per_item[mine])) for node, mine in groups_of(schedule.node) if len(mine) >= _LEAST}
@@ -65,7 +65,7 @@ def _listed(names: list[str]) -> str:
     return f"Node {names[0]} is" if len(names) == 1 else f"Nodes {', '.join(names[:5])} are"
 
 
-def _too_many(case: Case) -> Iterator[Finding]:
+def _too_many(case: Case) -> Iterator[AdviceFinding]:
     """Nodes without which the job would take hardly longer: they cost money, no time."""
     schedule, thresholds = case.schedule, case.thresholds
     now, took = schedule.nodes, schedule.measured_s
@@ -85,7 +85,7 @@ def _too_many(case: Case) -> Iterator[Finding]:
     if enough == now or saved <= thresholds.seconds or share <= thresholds.share:
         return
     busy = schedule.busy_s / (len(schedule.lanes) * took)
-    yield Finding(
+    yield AdviceFinding(
         id="too_many_nodes",
         severity="low" if share < 0.5 else "moderate",
         saves="cost",

@@ -11,7 +11,7 @@ from typing import Final
 
 import numpy as np
 
-from parallelrun_core.adviser.advice import Change, Finding
+from parallelrun_core.adviser.advice import AdviceFinding, Change
 from parallelrun_core.adviser.duration import duration, percent
 from parallelrun_core.adviser.evidence import DONE
 from parallelrun_core.adviser.findings.case import Case
@@ -46,13 +46,13 @@ def most_processes(case: Case) -> int:
     return int(most)
 
 
-def findings_of(case: Case) -> Iterator[Finding]:
+def findings_of(case: Case) -> Iterator[AdviceFinding]:
     """Another `max_concurrency_per_instance`."""
     yield from _too_few(case)
     yield from _oversubscribed(case)
 
 
-def _too_few(case: Case) -> Iterator[Finding]:
+def _too_few(case: Case) -> Iterator[AdviceFinding]:
     schedule, now = case.schedule, case.schedule.processes_per_node
     if slowdown(schedule) > 1.0 or any(use.gpu_share is not None for use in case.evidence.uses.values()):
         return  # what they wait for has no time for more of them, or it is a GPU, of which each has a part
@@ -87,7 +87,7 @@ def _too_few(case: Case) -> Iterator[Finding]:
     )
 
 
-def _oversubscribed(case: Case) -> Iterator[Finding]:
+def _oversubscribed(case: Case) -> Iterator[AdviceFinding]:
     """More threads than CPUs: by threads of libraries, which start one for each CPU of the machine in each process."""
     schedule, tries = case.schedule, case.evidence.tries
     cpus = min((use.cpus for use in case.evidence.uses.values() if use.cpus), default=0.0)

@@ -11,14 +11,14 @@ from typing import Final
 
 import numpy as np
 
-from parallelrun_core.adviser.advice import Change, Finding
+from parallelrun_core.adviser.advice import AdviceFinding, Change
 from parallelrun_core.adviser.duration import duration, percent
 from parallelrun_core.adviser.findings.case import Case
 
 _BOUND: Final = 0.20
 
 
-def findings_of(case: Case) -> Iterator[Finding]:
+def findings_of(case: Case) -> Iterator[AdviceFinding]:
     """Yield the finding that loading takes a large share of a try."""
     schedule, tries = case.schedule, case.evidence.tries
     load = np.minimum(tries.load_s, np.maximum(0.0, tries.elapsed_s - tries.run_s))

@@ -10,7 +10,7 @@ from typing import Final
 
 import numpy as np
 
-from parallelrun_core.adviser.advice import Change, Finding
+from parallelrun_core.adviser.advice import AdviceFinding, Change
 from parallelrun_core.adviser.duration import percent
 from parallelrun_core.adviser.findings.case import Case
 from parallelrun_core.adviser.findings.drift import memory_growth
@@ -21,13 +21,13 @@ _THROTTLED: Final = 0.05
 _GB: Final = 1 << 30
 
 
-def findings_of(case: Case) -> Iterator[Finding]:
+def findings_of(case: Case) -> Iterator[AdviceFinding]:
     """Return what endangers the job, then what slows it down."""
     yield from _memory(case)
     yield from _quota(case)
 
 
-def _memory(case: Case) -> Iterator[Finding]:
+def _memory(case: Case) -> Iterator[AdviceFinding]:
     evidence, now = case.evidence, case.schedule.processes_per_node
     peak = float(evidence.tries.peak_bytes.max())
     killed = _tries_with(case, "OOM_KILLED")
@@ -51,7 +51,7 @@ def _memory(case: Case) -> Iterator[Finding]:
             f"a worker's memory grew by {percent(grown)} from its first quarter of mini-batches to its last"
         )
     text = f"Run {fewer:,} processes on each node, or need less memory in each: smaller mini-batches, and nothing kept."
-    yield Finding(
+    yield AdviceFinding(
         id="memory",
         severity="critical" if killed else "severe",
         saves="risk",
@@ -68,7 +68,7 @@ def _tries_with(case: Case, category: str) -> int:
     return int(is_it[case.evidence.tries.category].sum())
 
 
-def _quota(case: Case) -> Iterator[Finding]:
+def _quota(case: Case) -> Iterator[AdviceFinding]:
     schedule, uses = case.schedule, case.evidence.uses
     # Of several threads of a process, one is enough to hold it up.
     now = schedule.processes_per_node

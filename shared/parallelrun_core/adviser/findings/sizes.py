@@ -11,7 +11,7 @@ from typing import Final
 
 import numpy as np
 
-from parallelrun_core.adviser.advice import Change, Finding
+from parallelrun_core.adviser.advice import AdviceFinding, Change
 from parallelrun_core.adviser.duration import duration, percent
 from parallelrun_core.adviser.evidence import Floats
 from parallelrun_core.adviser.findings.case import Case
@@ -30,7 +30,7 @@ _END_S: Final = 1.0
 _OF_TIMEOUT: Final = 1 / 3
 
 
-def findings_of(case: Case) -> Iterator[Finding]:
+def findings_of(case: Case) -> Iterator[AdviceFinding]:
     """Another `mini_batch_size`."""
     if not case.settings.unit:
         return
@@ -38,7 +38,7 @@ def findings_of(case: Case) -> Iterator[Finding]:
     yield from _too_large(case)
 
 
-def _too_small(case: Case) -> Iterator[Finding]:
+def _too_small(case: Case) -> Iterator[AdviceFinding]:
     schedule, size = case.schedule, case.settings.size
     work = schedule.work + schedule.lost
     median, waits_s = float(np.median(work)), _waits_s(schedule)
@@ -77,7 +77,7 @@ def _waits_s(schedule: TrySchedule) -> float:
     return waits_s if waits_s * len(schedule.lanes) <= _ENGINE_S * schedule.count else 0.0
 
 
-def _too_large(case: Case) -> Iterator[Finding]:
+def _too_large(case: Case) -> Iterator[AdviceFinding]:
     schedule, size, unit = case.schedule, case.settings.size, case.settings.unit
     typical = int(np.median(schedule.items))
     divisible = typical if unit != "bytes" else min(typical, size // 1024)

@@ -11,7 +11,7 @@ from typing import Final
 
 import numpy as np
 
-from parallelrun_core.adviser.advice import Change, Finding
+from parallelrun_core.adviser.advice import AdviceFinding, Change
 from parallelrun_core.adviser.duration import duration
 from parallelrun_core.adviser.evidence import DONE
 from parallelrun_core.adviser.findings.case import Case
@@ -23,7 +23,7 @@ _MOST_PIECES: Final = 10**9
 """Of one mini-batch: enough for any, and fit to be counted."""
 
 
-def findings_of(case: Case) -> Iterator[Finding]:
+def findings_of(case: Case) -> Iterator[AdviceFinding]:
     """Items, or groups of a key, that should be divided."""
     schedule = case.schedule
     work = schedule.work

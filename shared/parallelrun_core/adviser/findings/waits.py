@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from parallelrun_core.adviser.advice import Change, Finding
+from parallelrun_core.adviser.advice import AdviceFinding, Change
 from parallelrun_core.adviser.duration import duration, percent
 from parallelrun_core.adviser.findings.case import Case
 
@@ -14,14 +14,14 @@ _BINDS: Final = 0.2
 """Share of the time from which on a limit, and not the number of workers, says how long a job takes."""
 
 
-def findings_of(case: Case) -> Iterator[Finding]:
+def findings_of(case: Case) -> Iterator[AdviceFinding]:
     """Yield the finding that a limit binds."""
     evidence = case.evidence
     limit, waited_s = max(evidence.waits_s.items(), key=lambda each: each[1], default=("", 0.0))
     share = waited_s / max(1e-9, evidence.waits_of_s)
     if share < _BINDS:
         return
-    yield Finding(
+    yield AdviceFinding(
         id=LIMIT_BINDS,
         severity="low",
         saves="cost",

@@ -1,11 +1,11 @@
 // Why a job has failed, beyond the one sentence: the first cause, what to do, and where to read on.
 
 import type { JSX } from "preact";
-import type { Failure, Job } from "../../api/types";
+import type { Job, JobFailure } from "../../api/types";
 import { Prose } from "../../parts/prose";
 import { linkToLog } from "./links";
 
-export function Cause({ job, failure }: { job: Job; failure: Failure }): JSX.Element {
+export function Cause({ job, failure }: { job: Job; failure: JobFailure }): JSX.Element {
   return (
     <>
       {failure.first_cause && failure.first_cause !== failure.summary && (

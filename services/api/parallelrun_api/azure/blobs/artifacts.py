@@ -19,7 +19,7 @@ from parallelrun_core.pipelines.standing import standings
 
 if TYPE_CHECKING:
     from parallelrun_api.azure.face import Face
-    from parallelrun_api.models import FileEntry
+    from parallelrun_core.answers.files import FileEntry
     from parallelrun_core.folder.job_folder import JobFolder
     from parallelrun_core.spec import JobSpec
     from parallelrun_core.spec.pipeline import PipelineSpec

@@ -16,7 +16,7 @@ from parallelrun_core.errors import InvalidInput
 
 if TYPE_CHECKING:
     from parallelrun_api.azure.face import Face
-    from parallelrun_api.models import FileEntry
+    from parallelrun_core.answers.files import FileEntry
 
 _MOST: Final = 5000
 _BLOCK_KINDS: Final = frozenset({"LruCache", "Uncommitted", "Committed"})

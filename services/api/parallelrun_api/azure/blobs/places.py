@@ -9,6 +9,8 @@ from contextlib import suppress
 from itertools import islice
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+import msgspec
+
 from parallelrun_api.azure.blobs.artifacts import Artifacts, artifacts_of
 from parallelrun_api.azure.blobs.names import (
     ARTIFACTS,
@@ -28,7 +30,7 @@ from parallelrun_core.errors import NotFound, UnsafePath
 
 if TYPE_CHECKING:
     from parallelrun_api.azure.face import Face
-    from parallelrun_api.models import FileEntry
+    from parallelrun_core.answers.files import FileEntry
 
 _JOINED: Final = {
     EXECUTION_LOG: re.compile(r"job_progress_overview\.[^/]*"),
@@ -73,7 +75,7 @@ def files(face: Face, container: str, prefix: str, after: str) -> Iterator[FileE
     for entry in place.folder.files(after.removeprefix(place.prefix) if after.startswith(place.prefix) else ""):
         name = place.prefix + entry.path
         if name.startswith(prefix) and name > after:
-            yield entry.model_copy(update={"path": name})
+            yield msgspec.structs.replace(entry, path=name)
         elif name > prefix and not name.startswith(prefix):
             return
 

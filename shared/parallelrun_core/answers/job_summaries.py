@@ -4,22 +4,19 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import Field
-
-from parallelrun_api.models.answer import JOB_ID_EXAMPLE, Answer, Time
-from parallelrun_api.models.jobs import JobType, Pace, ParentStep
-from parallelrun_core.wire.states import JobState
+from parallelrun_core.answers.answer import Answer, JobId, JobStateText, OpenEnum, Time
+from parallelrun_core.answers.jobs import JobType, Pace, ParentStep
 
 
-class JobMaker(Answer):
+class JobMaker(Answer, kw_only=True, frozen=True):
     """The schedule, endpoint or pipeline that made a job."""
 
-    kind: Literal["schedule", "endpoint", "pipeline"]
+    kind: OpenEnum[Literal["schedule", "endpoint", "pipeline"]]
     name: str
     """The name of the schedule or endpoint; the id of the pipeline."""
 
 
-class JobCounts(Answer):
+class JobCounts(Answer, kw_only=True, frozen=True):
     """Counts of a job, or of the steps of a pipeline."""
 
     total: int
@@ -36,15 +33,15 @@ class JobCounts(Answer):
     rows: int
 
 
-class JobSummary(Answer):
+class JobSummary(Answer, kw_only=True, frozen=True):
     """A job in short; `GET /v1/jobs/{job_id}` has all of it."""
 
-    id: str = Field(examples=[JOB_ID_EXAMPLE])
-    type: JobType
+    id: JobId
+    type: OpenEnum[JobType]
     name: str
     script: str
     """The entry script, for jobs without a name."""
-    state: JobState
+    state: JobStateText
     tags: dict[str, str]
     compute: str
     owner: str
@@ -61,13 +58,13 @@ class JobSummary(Answer):
     """The reason why it failed, in a sentence; empty: it has not."""
 
 
-class JobSummaryPage(Answer):
+class JobSummaryPage(Answer, kw_only=True, frozen=True):
     """Some of the jobs that were searched for."""
 
     items: list[JobSummary]
     total: int
     """All that were found."""
-    by_state: dict[JobState, int]
+    by_state: dict[JobStateText, int]
     """The number of jobs in each state that would be found if no state were asked for."""
     next_page_token: str | None = None
     """Pass it as `page_token` for the jobs that follow; null: there are none."""

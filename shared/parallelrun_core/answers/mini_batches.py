@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import Field
+from msgspec import Meta
 
-from parallelrun_api.models.answer import Answer, Time
+from parallelrun_core.answers.answer import Answer, OpenEnum, Time
 
 
-class MiniBatchFailure(Answer):
+class MiniBatchFailure(Answer, kw_only=True, frozen=True):
     """Why a mini-batch failed."""
 
-    category: str = Field(examples=["RUN_EXCEPTION"])
+    category: Annotated[str, Meta(examples=["RUN_EXCEPTION"])]
     message: str
     traceback: str = ""
 
 
-class MiniBatch(Answer):
+class MiniBatch(Answer, kw_only=True, frozen=True):
     """A mini-batch. One that is `ready` or `running` has few fields yet."""
 
     id: int
-    status: Literal["done", "failed", "running", "ready"]
+    status: OpenEnum[Literal["done", "failed", "running", "ready"]]
     tries: int | None = None
     """Since the job began, or was last reopened."""
     node: str | None = None
@@ -54,27 +54,27 @@ class MiniBatch(Answer):
     failure: MiniBatchFailure | None = None
 
 
-class MiniBatchPage(Answer):
+class MiniBatchPage(Answer, kw_only=True, frozen=True):
     """Some of a job's mini-batches. A page may hold fewer than asked for, and still not be the last."""
 
     items: list[MiniBatch]
     next_page_token: str | None = None
 
 
-class FailedItem(Answer):
+class FailedItem(Answer, kw_only=True, frozen=True):
     """An item that has failed for good."""
 
     item: str
     """Its path; of a table, the number of the row in its mini-batch."""
     mini_batch: int
-    category: str = Field(examples=["RUN_EXCEPTION"])
-    message: str
+    category: Annotated[str, Meta(examples=["RUN_EXCEPTION"])] = ""
+    message: str = ""
     """The first line of the error's message."""
-    place: str
+    place: str = ""
     """The innermost line of the user's code, as in `score.py:17`; empty: none of it is to blame."""
 
 
-class FailedItemPage(Answer):
+class FailedItemPage(Answer, kw_only=True, frozen=True):
     """Some of the items of a job that have failed for good; none is listed before the job has ended."""
 
     items: list[FailedItem]
@@ -83,40 +83,40 @@ class FailedItemPage(Answer):
     next_page_token: str | None = None
 
 
-class MiniBatchTry(MiniBatch):
+class MiniBatchTry(MiniBatch, kw_only=True, frozen=True):
     """A try of a mini-batch."""
 
-    outcome: Literal["completed", "failed", "retried", "lost"]
+    outcome: OpenEnum[Literal["completed", "failed", "retried", "lost"]]
     """`failed`: for good; `retried`: another try followed; `lost`: it has completed, and the disk has lost its rows."""
     generation: int
     """Number of times that the job had been reopened before it."""
     begin_s: float | None
     """Seconds since the start of the job's timeline."""
-    logs: list[str] = Field(default=[])
+    logs: list[str] = []
     """The logs of its worker that exist: paths below `links.logs`."""
 
 
-class MiniBatchNow(Answer):
+class MiniBatchNow(Answer, kw_only=True, frozen=True):
     """A try that a worker has begun and not ended, as its node has said within the last seconds."""
 
     node: str
     process: str
     number: int
     """Number of the try: 1 is the first one."""
-    doing: Literal["loading", "running"]
+    doing: OpenEnum[Literal["loading", "running"]]
     started: Time
     """Time when the worker got it."""
     run_started: Time | None
     """Time when `run()` was called; null: its data are being read."""
-    logs: list[str] = Field(default=[])
+    logs: list[str] = []
     """The logs of its worker that exist: paths below `links.logs`."""
 
 
-class MiniBatchTries(Answer):
+class MiniBatchTries(Answer, kw_only=True, frozen=True):
     """A mini-batch with all of its tries, in the order in which they were recorded."""
 
     id: int
-    status: Literal["done", "failed", "running", "ready"]
+    status: OpenEnum[Literal["done", "failed", "running", "ready"]]
     node: str | None = None
     """The node of a mini-batch that is `running`."""
     now: MiniBatchNow | None = None
@@ -128,7 +128,7 @@ class MiniBatchTries(Answer):
     """Share of the existing records that was looked at; 1: all. If less, ask again."""
 
 
-class InputRange(Answer):
+class InputRange(Answer, kw_only=True, frozen=True):
     """A range of one file of a table."""
 
     path: str
@@ -141,7 +141,7 @@ class InputRange(Answer):
     rows: int | None
 
 
-class MiniBatchInputs(Answer):
+class MiniBatchInputs(Answer, kw_only=True, frozen=True):
     """The inputs of a mini-batch, in the order in which `run()` gets them."""
 
     items: int
@@ -149,6 +149,6 @@ class MiniBatchInputs(Answer):
     total: int
     """Number of files and ranges; the first 1,000 are listed."""
     files: list[str]
-    ranges: list[InputRange] = Field(default=[])
-    keys: list[str | None] = Field(default=[])
+    ranges: list[InputRange] = []
+    keys: list[str | None] = []
     """Values of the job's `partition_keys`, in their order."""

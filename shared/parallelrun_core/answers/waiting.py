@@ -2,52 +2,52 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import Field
+from msgspec import Meta
 
-from parallelrun_api.models.answer import Answer
+from parallelrun_core.answers.answer import Answer, OpenEnum
 
 RunConditionState = Literal["met", "waits", "blocks"]
 
 
-class Waiting(Answer):
+class Waiting(Answer, kw_only=True, frozen=True):
     """The first thing that keeps a job from running."""
 
-    condition: str = Field(examples=["slots"])
+    condition: Annotated[str, Meta(examples=["slots"])] = ""
     """The name of the condition that isn't met, as in `GET /v1/jobs/{job_id}/explanation`."""
-    text: str = Field(examples=["waiting behind job job_… (anna, 12 of 12 slots), about 4 min"])
+    text: Annotated[str, Meta(examples=["waiting behind job job_… (anna, 12 of 12 slots), about 4 min"])] = ""
     advice: str = ""
     """Advice in words; empty: it passes by itself."""
     left_s: float | None = None
     """Seconds until it is expected to pass; null: nobody knows."""
 
 
-class RunCondition(Answer):
+class RunCondition(Answer, kw_only=True, frozen=True):
     """A condition for running, and its state."""
 
-    name: str = Field(examples=["slots"])
-    state: RunConditionState
+    name: Annotated[str, Meta(examples=["slots"])]
+    state: OpenEnum[RunConditionState]
     """`met`; `waits`: it passes by itself; `blocks`: somebody has to do something."""
-    text: str
+    text: str = ""
     advice: str = ""
     """Advice in words; empty: nothing has to be done."""
     left_s: float | None = None
     """Seconds until it is expected to be met; null: nobody knows, or it is."""
 
 
-class Explanation(Answer):
+class Explanation(Answer, kw_only=True, frozen=True):
     """Why a job, or one of its mini-batches, runs or doesn't."""
 
     job: str
     mini_batch: int | None = None
     """Null: the answer is about the job as a whole."""
-    runs: bool
+    runs: bool = False
     """True if it runs now."""
-    answer: str
+    answer: str = ""
     """The answer in one sentence."""
     advice: str = ""
     """Advice in words; empty: nothing has to be done."""
-    conditions: list[RunCondition]
+    conditions: list[RunCondition] = []
     """All that have been checked, in the order in which they must be met. Those that depend on one which is not met may
     be left out."""

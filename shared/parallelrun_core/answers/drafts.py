@@ -1,13 +1,14 @@
-"""Answers about data before a job reads them."""
+"""Jobs that are about to be submitted, and previews of their data."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from parallelrun_api.models.answer import Answer
+from parallelrun_core.answers.answer import Answer, OpenEnum
+from parallelrun_core.answers.jobs import JobType
 
 
-class PreviewColumn(Answer):
+class PreviewColumn(Answer, kw_only=True, frozen=True):
     """A column of a table."""
 
     name: str
@@ -15,7 +16,7 @@ class PreviewColumn(Answer):
     """The type in the DataFrame that `run()` gets, as pandas names it."""
 
 
-class InputPreview(Answer):
+class InputPreview(Answer, kw_only=True, frozen=True):
     """The preview of one input: what `run()` would get of it."""
 
     name: str
@@ -46,13 +47,13 @@ class InputPreview(Answer):
     """Why the input, or a part of it, can't be read."""
 
 
-class DataPreview(Answer):
+class DataPreview(Answer, kw_only=True, frozen=True):
     """The preview of each input that a job would cut into mini-batches."""
 
     items: list[InputPreview]
 
 
-class JobExtent(Answer):
+class JobExtent(Answer, kw_only=True, frozen=True):
     """The amount of a job before it runs, as its leader would cut its inputs."""
 
     mini_batches: int
@@ -66,3 +67,21 @@ class JobExtent(Answer):
     workers: int
     """Workers that nodes which are ready now may have for it."""
     nodes: int
+
+
+class JobCheck(Answer, kw_only=True, frozen=True):
+    """A document that would be accepted as a job."""
+
+    type: OpenEnum[JobType]
+    name: str
+    notes: list[str]
+    """Fields of the document that have no effect here, or work differently than in Azure ML."""
+
+
+class JobDocument(Answer, kw_only=True, frozen=True):
+    """A document that makes a job like another one."""
+
+    text: str
+    """The settings that were given, as YAML; `code` names the code of that job, as it was kept."""
+    left_out: list[str]
+    """Settings that are secret: they have to be given again."""

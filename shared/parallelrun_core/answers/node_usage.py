@@ -1,13 +1,15 @@
-"""Answers about what a job's nodes have used."""
+"""Use of the resources of a job's nodes."""
 
 from __future__ import annotations
 
-from pydantic import Field
+from typing import Annotated
 
-from parallelrun_api.models.answer import Answer, Time
+from msgspec import Meta
+
+from parallelrun_core.answers.answer import Answer, Time
 
 
-class UsageHistory(Answer):
+class UsageHistory(Answer, kw_only=True, frozen=True):
     """The last minutes or hours of a node: shares of what it has, 0 to 1, at the same times in each list."""
 
     at: list[Time]
@@ -15,7 +17,7 @@ class UsageHistory(Answer):
     memory: list[float | None]
 
 
-class ResourceUsage(Answer):
+class ResourceUsage(Answer, kw_only=True, frozen=True):
     """Resources in use, and how much there is of them; null: it wasn't measured."""
 
     cpus: float | None
@@ -36,21 +38,21 @@ class ResourceUsage(Answer):
     network_sent_bytes_per_s: float | None
 
 
-class JobNodeUsage(ResourceUsage):
-    """What a node used when it was measured last while it worked for the job."""
+class JobNodeUsage(ResourceUsage, kw_only=True, frozen=True):
+    """Use of a node when it was measured last while it worked for the job."""
 
-    node: str = Field(examples=["node0"])
+    node: Annotated[str, Meta(examples=["node0"])]
     at: Time
     history: UsageHistory
 
 
-class NodeUsageReport(Answer):
-    """What all nodes of a job use, side by side, and together."""
+class NodeUsageReport(Answer, kw_only=True, frozen=True):
+    """Use of all nodes of a job, side by side and together."""
 
     items: list[JobNodeUsage]
-    """By name; at most as many as `limit` says."""
+    """Nodes by name; at most as many as `limit` says."""
     nodes_total: int
     """Nodes that have measured something."""
     total: ResourceUsage
-    """Of the nodes that were measured in the last minute of all measurements."""
+    """Sums over the nodes that were measured in the last minute of all measurements."""
     nodes_in_total: int

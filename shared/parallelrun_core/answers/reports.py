@@ -1,21 +1,21 @@
-"""Answers about measurements of a job: requests to stores, and metrics."""
+"""Measurements of a job: requests to stores, and metrics."""
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from msgspec import Meta
 
-from parallelrun_api.models.answer import Answer, Time
+from parallelrun_core.answers.answer import Answer, OpenEnum, Time
 
 
-class StorageRequests(Answer):
+class StorageRequests(Answer, kw_only=True, frozen=True):
     """The requests of one process to one object store by one operation, while it worked for a job."""
 
     node: str
     """A node; `master` lists, `concatenator` writes the output of rows."""
-    store: str = Field(examples=["s3://bucket"])
-    operation: Literal["list", "head", "get", "put", "upload", "copy", "delete"]
+    store: Annotated[str, Meta(examples=["s3://bucket"])]
+    operation: OpenEnum[Literal["list", "head", "get", "put", "upload", "copy", "delete"]]
     """`upload`: to begin, complete or abort one in parts; each part is a `put`."""
     since: Time
     until: Time
@@ -33,37 +33,37 @@ class StorageRequests(Answer):
     mean_ms: float
 
 
-class StorageReport(Answer):
+class StorageReport(Answer, kw_only=True, frozen=True):
     """The requests of a job to object stores, by process. Nothing was, if there are no items."""
 
     items: list[StorageRequests]
 
 
-class MetricPoint(Answer):
+class MetricPoint(Answer, kw_only=True, frozen=True):
     """A value of a metric."""
 
     time: Time
     """By the clock of the node."""
-    value: Any
+    value: Any = None
     step: int | None = None
-    source: str
+    source: str = ""
     """The node; of a pipeline, the step."""
-    process: str
+    process: str = ""
 
 
-class Metric(Answer):
+class Metric(Answer, kw_only=True, frozen=True):
     """The values that the entry script has logged under one name."""
 
     name: str
-    kind: Literal["metric", "param", "tag"] = "metric"
+    kind: OpenEnum[Literal["metric", "param", "tag"]] = "metric"
     """Params and tags are texts that the script has logged with MLflow."""
-    count: int
+    count: int = 0
     """Number of values."""
-    points: list[MetricPoint]
+    points: list[MetricPoint] = []
     """The last 500 of them, in the order of their times."""
 
 
-class MetricReport(Answer):
+class MetricReport(Answer, kw_only=True, frozen=True):
     """The metrics of a job by name, then its params and tags. None were logged, if there are no items."""
 
     items: list[Metric]

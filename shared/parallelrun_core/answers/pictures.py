@@ -2,54 +2,54 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from msgspec import Meta
 
-from parallelrun_api.models.answer import JOB_ID_EXAMPLE, Answer, Time
+from parallelrun_core.answers.answer import Answer, JobId, OpenEnum, Time
 
 
-class AsRead(Answer):
+class AsRead(Answer, kw_only=True, frozen=True):
     """An answer that is computed from the records of tries: of a job that runs, as far as they were read."""
 
-    read_share: float = Field(examples=[1.0])
+    read_share: Annotated[float, Meta(examples=[1.0])] = 1.0
     """Share of the existing records that is in the answer; 1: all. If less, ask again: each answer reads on."""
 
 
-class Tiles(AsRead):
+class Tiles(AsRead, kw_only=True, frozen=True):
     """Mini-batches in buckets of neighbors: bucket `i` has those from `first + i * bucket_size` on, the last one up to
     `end`. Each list has a value for each bucket. `waiting`, `running`, `completed` and `failed` add up to all of it."""
 
-    first: int
+    first: int = 0
     """The first mini-batch: the one asked for, or an earlier one, as buckets of 64 mini-batches and more begin at
     multiples of their size."""
-    end: int
+    end: int = 0
     """Exclusively."""
-    bucket_size: int
+    bucket_size: int = 1
     """Mini-batches in each bucket, but the last one: a power of two."""
-    total: int
+    total: int = 0
     """Found so far; of the whole job once `listing_done`."""
-    listing_done: bool
-    waiting: list[int]
+    listing_done: bool = False
+    waiting: list[int] = []
     """Neither decided nor with an agent."""
-    running: list[int]
+    running: list[int] = []
     """Mini-batches that agents hold."""
-    completed: list[int]
-    failed: list[int]
-    retried: list[int]
+    completed: list[int] = []
+    failed: list[int] = []
+    retried: list[int] = []
     """Mini-batches of which a try has failed, whatever came after it."""
-    failed_items: list[int]
+    failed_items: list[int] = []
     """Failed items of completed and of failed mini-batches."""
-    min_run_s: list[float | None]
+    min_run_s: list[float | None] = []
     """Seconds in `run()` of the try that was decided upon; null: none was."""
-    median_run_s: list[float | None]
+    median_run_s: list[float | None] = []
     """The lower one of two."""
-    max_run_s: list[float | None]
-    median_of: Literal["all", "samples"]
+    max_run_s: list[float | None] = []
+    median_of: OpenEnum[Literal["all", "samples"]] = "all"
     """`samples`: buckets have more than 4,096 mini-batches, and medians are those of every n-th one."""
 
 
-class TrySpans(Answer):
+class TrySpans(Answer, kw_only=True, frozen=True):
     """The tries of a worker one by one: each list has a value for each of them."""
 
     mini_batch: list[int]
@@ -57,11 +57,11 @@ class TrySpans(Answer):
     load_s: list[float]
     run_s: list[float]
     elapsed_s: list[float]
-    outcome: list[Literal["completed", "failed", "retried"]]
+    outcome: list[OpenEnum[Literal["completed", "failed", "retried"]]]
     """`failed`: for good; `retried`: another try followed."""
 
 
-class RunningTry(Answer):
+class RunningTry(Answer, kw_only=True, frozen=True):
     """A try that a worker has begun and not ended."""
 
     mini_batch: int
@@ -74,35 +74,35 @@ class RunningTry(Answer):
     load_s: float | None
     """Seconds until `run()` was called; null: its data are being read."""
     times_median: float | None
-    """How many times as long as the median of all tries it has been in `run()`; null: nothing can be said."""
+    """Its time in `run()` as a multiple of the median of all tries; null: nothing can be said."""
 
 
-class DoingNow(Answer):
+class DoingNow(Answer, kw_only=True, frozen=True):
     """What a worker of a running job does now, as its node has said within the last seconds."""
 
-    doing: Literal["init", "loading", "running", "waiting_for_data", "idle", "ending"]
+    doing: OpenEnum[Literal["init", "loading", "running", "waiting_for_data", "idle", "ending"]]
     since_s: float
     """Time when that began, in seconds since the start of the timeline."""
-    tries: list[RunningTry] = Field(default=[])
+    tries: list[RunningTry] = []
     """Several for a worker that runs several mini-batches at once."""
 
 
-class Lane(Answer):
+class Lane(Answer, kw_only=True, frozen=True):
     """A worker in time. `init`, `load` and `run` have seconds for each bucket; the rest of it the worker was idle, or
     not there: see `begin_s` and `end_s`."""
 
     node: str
     process: str
-    begin_s: float
+    begin_s: float = 0.0
     """Time when it began its first `init()` or try."""
-    end_s: float
+    end_s: float = 0.0
     """Time when its last one ended."""
-    tries: int
+    tries: int = 0
     """Tries in the window."""
-    failed_tries: int
-    init: list[float]
-    load: list[float]
-    run: list[float]
+    failed_tries: int = 0
+    init: list[float] = []
+    load: list[float] = []
+    run: list[float] = []
     """Seconds of each bucket from the end of loading to the result, with what is around `run()`."""
     spans: TrySpans | None = None
     """If the window has few enough."""
@@ -110,157 +110,178 @@ class Lane(Answer):
     """null: the job has ended, or the worker has."""
 
 
-class SlowTry(Answer):
+class SlowTry(Answer, kw_only=True, frozen=True):
     """A try that took long."""
 
     mini_batch: int
-    node: str
-    process: str
-    begin_s: float
-    run_s: float
-    times_median: float | None
+    node: str = ""
+    process: str = ""
+    begin_s: float = 0.0
+    run_s: float = 0.0
+    times_median: float | None = None
     """Number of times as long as the median of all tries of the job; null: that is 0."""
 
 
-class Timeline(AsRead):
+class Timeline(AsRead, kw_only=True, frozen=True):
     """The workers of a job in time, by node and process. All times are seconds since `start`."""
 
-    start: Time | None
+    start: Time | None = None
     """Time when the first worker began; null: none has."""
-    length_s: float
+    length_s: float = 0.0
     """Seconds from the start to the end of the last try so far; while workers are there, until now."""
-    preparing: list[str] = Field(default=[])
+    preparing: list[str] = []
     """Nodes that get code, environment or data now, which all of their workers need."""
-    begin_s: float
-    end_s: float
+    begin_s: float = 0.0
+    end_s: float = 0.0
     """The window."""
-    bucket_s: float
-    resolution_s: float
+    bucket_s: float = 0.0
+    resolution_s: float = 0.0
     """0: each try was looked at. Else there are too many in the window: what is in a bucket is exact to so many
     seconds at each of its ends."""
-    lanes: list[Lane]
-    lanes_total: int
-    slowest: list[SlowTry]
+    lanes: list[Lane] = []
+    lanes_total: int = 0
+    slowest: list[SlowTry] = []
     """The slowest tries that are in the window, whatever their lanes: at most twenty."""
-    median_run_s: float | None
+    median_run_s: float | None = None
     """Median of all tries of the job, or of 100,000 of them, in seconds."""
     next_page_token: str | None = None
 
 
-class Throughput(AsRead):
+class Throughput(AsRead, kw_only=True, frozen=True):
     """Throughput in time: each list has a value for each bucket, from `begin_s` on."""
 
-    start: Time | None
+    start: Time | None = None
     """The start of the timeline."""
-    begin_s: float
+    begin_s: float = 0.0
     """Seconds from there to the first bucket: negative, as buckets begin at multiples of their length."""
-    bucket_s: float
-    mini_batches: list[int]
+    bucket_s: float = 0.0
+    mini_batches: list[int] = []
     """Decided."""
-    items: list[int]
+    items: list[int] = []
     """Items of those mini-batches, without those that failed."""
-    failed: list[int]
+    failed: list[int] = []
     """Mini-batches that failed."""
-    retried: list[int]
+    retried: list[int] = []
     """Tries that failed, and were followed by another."""
-    busy_workers: list[float]
-    """Number of were loading or running, on the average."""
-    first_try_s: float | None
+    busy_workers: list[float] = []
+    """Number of workers that were loading or running, on the average."""
+    first_try_s: float | None = None
     """Time when the first try of all began, in seconds since `start`; null: none has."""
-    last_try_s: float | None
+    last_try_s: float | None = None
     """Time when the last one so far ended."""
 
 
-class KindOfError(Answer):
+class KindOfError(Answer, kw_only=True, frozen=True):
     """Tries that failed in the same way: with the same type of exception, at the same line of the user's code."""
 
-    category: str = Field(examples=["RUN_EXCEPTION"])
-    place: str = Field(examples=['File "score.py", line 12'])
+    category: Annotated[str, Meta(examples=["RUN_EXCEPTION"])]
+    place: Annotated[str, Meta(examples=['File "score.py", line 12'])] = ""
     """The line; empty if there is none."""
-    message: str
+    message: str = ""
     """The message of the first failure; the traceback is that failure's, too."""
-    traceback: str
-    has_several_messages: bool
-    count: int
+    traceback: str = ""
+    has_several_messages: bool = False
+    count: int = 0
     """Tries."""
-    mini_batches: list[int]
+    mini_batches: list[int] = []
     """The first ones, at most ten."""
-    node: str
-    process: str
-    log: str
+    node: str = ""
+    process: str = ""
+    log: str = ""
     """The log that has the first of them in full: a path below `links.logs`."""
 
 
-class KindsOfErrors(AsRead):
+class KindsOfErrors(AsRead, kw_only=True, frozen=True):
     """The failures of a job by kind, the most frequent first."""
 
-    items: list[KindOfError]
-    count: int
+    items: list[KindOfError] = []
+    count: int = 0
     """Tries that failed, of all kinds."""
-    left_out: int
+    left_out: int = 0
     """Failures whose kinds are not shown, as there are too many."""
 
 
-class Figures(AsRead):
+class Figures(AsRead, kw_only=True, frozen=True):
     """Key figures of a job. What isn't known (yet) is null."""
 
-    waited_s: float | None
+    waited_s: float | None = None
     """Seconds from the submission to the start."""
-    first_try_s: float | None
+    first_try_s: float | None = None
     """Seconds from the start to the first try of a mini-batch."""
-    took_s: float | None
+    took_s: float | None = None
     """Seconds from the start to the end, or until now."""
-    nodes: int
-    workers: int
-    mini_batches: int
+    nodes: int = 0
+    workers: int = 0
+    mini_batches: int = 0
     """Decided."""
-    failed_mini_batches: int
-    tries: int
-    failed_tries: int
-    items: int
-    rows: int
-    min_run_s: float | None
-    median_run_s: float | None
+    failed_mini_batches: int = 0
+    tries: int = 0
+    failed_tries: int = 0
+    items: int = 0
+    rows: int = 0
+    min_run_s: float | None = None
+    median_run_s: float | None = None
     """Median of the tries that succeeded, or of 100,000 of them, in seconds; so are the quantiles."""
-    p95_run_s: float | None
-    p99_run_s: float | None
-    max_run_s: float | None
-    run_s: float
+    p95_run_s: float | None = None
+    p99_run_s: float | None = None
+    max_run_s: float | None = None
+    run_s: float = 0.0
     """Seconds in `run()`, summed over all tries."""
-    load_s: float
-    overhead_s: float
+    load_s: float = 0.0
+    overhead_s: float = 0.0
     """Seconds from the hand-over to a worker to its result, without loading and `run()`."""
-    init_s: float
+    init_s: float = 0.0
     """Seconds in `init()`, summed over all workers."""
-    wasted_s: float
+    wasted_s: float = 0.0
     """Seconds of tries that failed."""
-    busy_share: float | None
+    busy_share: float | None = None
     """Share of its workers' time that they were loading or running: since each began, until it ended."""
-    items_per_s: float | None
+    items_per_s: float | None = None
     """Without those that failed."""
-    mini_batches_per_s: float | None
+    mini_batches_per_s: float | None = None
 
 
-class Compared(Answer):
+class Compared(Answer, kw_only=True, frozen=True):
     """A job of two that are compared."""
 
-    id: str = Field(examples=[JOB_ID_EXAMPLE])
+    id: JobId
     name: str
     state: str
     figures: Figures
 
 
-class SettingOfTwo(Answer):
+class SettingOfTwo(Answer, kw_only=True, frozen=True):
     """A setting in which two jobs differ."""
 
     name: str
-    values: list[object]
+    values: list[Any]
     """The values of the one job and of the other."""
 
 
-class Comparison(Answer):
+class Comparison(Answer, kw_only=True, frozen=True):
     """Two jobs side by side."""
 
     jobs: list[Compared]
     settings: list[SettingOfTwo]
     """The settings that differ."""
+
+
+class EffectiveSetting(Answer, kw_only=True, frozen=True):
+    """A setting of a job."""
+
+    name: str
+    value: Any = None
+    """The value in effect; values of environment variables are masked."""
+    default: Any = None
+    origin: OpenEnum[Literal["given", "default", "unknown"]] = "unknown"
+    """`unknown`: an earlier release has accepted the job, and the value is not the default."""
+    given_at: str = ""
+    """The place of a setting that was given: a JSON pointer into the document that was submitted."""
+    description: str = ""
+    group: OpenEnum[Literal["job", "run", "parallel", "inputs", "outputs", "limits", "other"]] = "other"
+
+
+class EffectiveSettings(Answer, kw_only=True, frozen=True):
+    """The settings of a job, by groups."""
+
+    items: list[EffectiveSetting] = []

@@ -2,49 +2,50 @@
 
 from __future__ import annotations
 
-import msgspec
+from parallelrun_core.answers.answer import Answer, JobId, Time
 
 
-class JobUsage(msgspec.Struct, kw_only=True, frozen=True):
+class JobUsage(Answer, kw_only=True, frozen=True):
     """The room that a job takes, or a pipeline with its steps."""
 
-    job: str
+    job: JobId
     bytes: int
     jobs: int
     """Number of jobs: itself, and those of its steps."""
-    ended: str | None = None
+    ended: Time | None = None
+    """Null: it has not ended."""
 
 
-class RemovedKind(msgspec.Struct, kw_only=True, frozen=True):
+class RemovedKind(Answer, kw_only=True, frozen=True):
     """Things of one kind that a sweep removes."""
 
     count: int
     bytes: int
 
 
-class Sweep(msgspec.Struct, kw_only=True, frozen=True):
+class Sweep(Answer, kw_only=True, frozen=True):
     """The outcome of a sweep, or of a plan for one."""
 
-    at: str
+    at: Time
     removed: dict[str, RemovedKind] = {}
     """By kind: jobs, parts, logs, snapshots, asset_files, asset_versions, steps, uploads, blobs."""
     jobs: list[str] = []
     """The jobs among them."""
-    notices: dict[str, str] = {}
+    notices: dict[str, Time] = {}
     """Jobs that a rule will remove, each with the time of that."""
     references: dict[str, str] = {}
     """Jobs that would go, each with what refers to it."""
     problem: str = ""
     """Why a limit can't be kept; empty: it can."""
     not_removed: int = 0
-    """Folders that are out of the way, and that the master can't remove."""
+    """Folders that are out of the way, and that the master can't remove: they have files of another user."""
     took_s: float = 0.0
     is_applied: bool = True
     """False for a plan, which has changed nothing."""
 
 
-class ClusterUsage(msgspec.Struct, kw_only=True, frozen=True):
-    """The room that the root folder of a cluster takes, in bytes."""
+class ClusterUsage(Answer, kw_only=True, frozen=True):
+    """The room that the root folder takes."""
 
     free_bytes: int
     total_bytes: int
@@ -53,6 +54,7 @@ class ClusterUsage(msgspec.Struct, kw_only=True, frozen=True):
     bytes: dict[str, int] = {}
     """By kind: jobs, of which parts and logs; snapshots, asset_files, assets, steps, uploads, blobs."""
     largest: list[JobUsage] = []
+    """The largest jobs, the largest first."""
     rules: dict[str, float] = {}
-    """The rules of retention that hold; 0 keeps everything."""
+    """The rules of retention that hold; 0 keeps everything. Empty: no master has started yet."""
     last_sweep: Sweep | None = None

@@ -1,37 +1,37 @@
-"""Datastores, and the health of the server."""
+"""Datastores, limits on services, and the health of the server."""
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from msgspec import Meta
 
-from parallelrun_api.models.answer import Answer
+from parallelrun_core.answers.answer import Answer, OpenEnum
 
 
-class Datastore(Answer):
+class Datastore(Answer, kw_only=True, frozen=True):
     """A named place in an object store."""
 
-    name: str = Field(examples=["images"])
-    type: Literal["s3", "gcs", "azure_blob", "azure_data_lake_gen2"]
-    location: str = Field(examples=["s3://our-images"])
+    name: Annotated[str, Meta(examples=["images"])]
+    type: OpenEnum[Literal["s3", "gcs", "azure_blob", "azure_data_lake_gen2"]]
+    location: Annotated[str, Meta(examples=["s3://our-images"])] = ""
     """The URL that paths in it begin from."""
-    access: Literal["node", "secret", "anonymous"]
+    access: OpenEnum[Literal["node", "secret", "anonymous"]]
     """The source of credentials: what the nodes have by themselves, a file in their folders of secrets, nowhere."""
-    definition: dict[str, Any]
+    definition: dict[str, Any] = {}
     """The fields as they were defined, without those that are as by default."""
 
 
-class DatastoreList(Answer):
+class DatastoreList(Answer, kw_only=True, frozen=True):
     """All datastores."""
 
     items: list[Datastore]
 
 
-class RateLimit(Answer):
+class RateLimit(Answer, kw_only=True, frozen=True):
     """A limit on calls of a service that somebody else runs, for all jobs together; null: no such limit."""
 
-    name: str = Field(examples=["openai"])
+    name: Annotated[str, Meta(examples=["openai"])]
     requests_per_minute: int | None = None
     """Calls that begin in any minute."""
     tokens_per_minute: int | None = None
@@ -40,15 +40,15 @@ class RateLimit(Answer):
     """Calls that are made at the same time."""
 
 
-class RateLimitList(Answer):
+class RateLimitList(Answer, kw_only=True, frozen=True):
     """All limits."""
 
     items: list[RateLimit]
 
 
-class Health(Answer):
+class Health(Answer, kw_only=True, frozen=True):
     """The health of the server."""
 
-    status: Literal["ok", "unavailable"]
-    checks: dict[str, str] = Field(default={})
+    status: OpenEnum[Literal["ok", "unavailable"]]
+    checks: dict[str, str] = {}
     """The checks that were made, and what is wrong with each."""

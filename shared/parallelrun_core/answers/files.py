@@ -1,0 +1,58 @@
+"""Files of a job: logs and outputs."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from msgspec import Meta
+
+from parallelrun_core.answers.answer import Answer, Time
+
+
+class FileEntry(Answer, kw_only=True, frozen=True):
+    """A file."""
+
+    path: Annotated[str, Meta(examples=["user/stdout/node0/process000.stdout.txt"])]
+    bytes: int
+    modified: Time
+
+
+class OutputElsewhere(Answer, kw_only=True, frozen=True):
+    """An output in an object store, which the server doesn't read: fetch it from there."""
+
+    output: str
+    """The name of the output; empty for that of the job, which has the rows."""
+    url: Annotated[str, Meta(examples=["s3://bucket/out/parallel_run_step.txt"])]
+
+
+class FileList(Answer, kw_only=True, frozen=True):
+    """The files below a folder, by path; so many that one answer can tell of."""
+
+    items: list[FileEntry]
+    truncated: bool = False
+    """There are more, on the pages that follow."""
+    next_page_token: str | None = None
+    elsewhere: list[OutputElsewhere] = []
+    """Outputs in object stores, on each page."""
+
+
+class LogLine(Answer, kw_only=True, frozen=True):
+    """A line of a log."""
+
+    path: Annotated[str, Meta(examples=["user/stdout/node0/process000.stdout.txt"])]
+    line: int
+    """Its number, from 1."""
+    offset: int
+    """The position where the line begins: ask for the log with `Range: bytes=OFFSET-` to read on from there."""
+    text: str
+    """The text, at most 1,000 characters of it, with what controls terminals escaped."""
+    is_cut: bool
+
+
+class LogLines(Answer, kw_only=True, frozen=True):
+    """Some lines, by the paths of their logs. A page may have no line, and still not be the last."""
+
+    items: list[LogLine]
+    searched_bytes: int
+    """By this page."""
+    next_page_token: str | None = None
