@@ -3,6 +3,6 @@
 If ParallelRun isn't installed in a worker's Python, the worker provides a module of this name.
 """
 
-from parallelrun_worker.entry_script import EntryScript
+from parallelrun_worker.script_api.entry_script import EntryScript
 
 __all__ = ["EntryScript"]

@@ -3,6 +3,6 @@
 If ParallelRun isn't installed in a worker's Python, the worker provides a function of this name.
 """
 
-from parallelrun_worker.metrics import log_metric
+from parallelrun_worker.script_api.metrics import log_metric
 
 __all__ = ["log_metric"]

@@ -4,7 +4,7 @@ worker. All of them work where a script runs alone, as in its own test.
 If ParallelRun isn't installed in a worker's Python, the worker provides a module of this name.
 """
 
-from parallelrun_worker.script import (
+from parallelrun_worker.script_api.script import (
     ItemError,
     WorkerBroken,
     aremember,

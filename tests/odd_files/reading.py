@@ -17,7 +17,7 @@ from parallelrun_core.spec import JobSpec
 from parallelrun_core.wire.data_warnings import DataWarning
 from parallelrun_core.wire.message import DescribedMiniBatch, decode, described_of
 from parallelrun_master.planning.input_cuts import InputCuts, KnownInput
-from parallelrun_worker.data_warnings import DataWarnings
+from parallelrun_worker.tables.data_warnings import DataWarnings
 from parallelrun_worker.tables.table import Table
 
 Row = dict[str, Any]

@@ -27,5 +27,5 @@ def test_isolation_that_takes_every_half_for_good_is_found() -> None:
 
 
 def test_isolation_that_calls_run_with_items_that_are_not_there_is_found() -> None:
-    with replaced("parallelrun_worker.apart:Part.has", always(False)), expect_failure():
+    with replaced("parallelrun_worker.execution.isolation:Part.has", always(False)), expect_failure():
         apart.test_apart_calls_no_part_with_an_item_that_is_known_to_fail()

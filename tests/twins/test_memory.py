@@ -7,7 +7,7 @@ from unittest.mock import patch
 
 import pytest
 
-from parallelrun_worker.memory import Memory
+from parallelrun_worker.script_api.memory import Memory
 from tests.twins.sabotage import expect_failure, nothing
 from tests.unit.worker import test_memory as memory
 

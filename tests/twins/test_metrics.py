@@ -11,7 +11,7 @@ import pytest
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.tracking import mlflow_run
 from parallelrun_core.tracking.mlflow_run import TrackedRun
-from parallelrun_worker.metrics import MetricLog
+from parallelrun_worker.script_api.metrics import MetricLog
 from parallelrun_worker.tracking import answers
 from parallelrun_worker.tracking.answers import JobRun
 from tests.twins.sabotage import always, expect_failure

@@ -20,7 +20,9 @@ ROOT = Path(__file__).parents[2]
 LAST = "    involuntary_switches: int = -1\n"
 FIELD = (LAST, LAST + "    waited_s: float = 0\n")
 ONE_MORE = {
-    "services/agent/parallelrun_worker/meter.py": [("peak_bytes=peak,\n", "peak_bytes=peak, waited_s=2.5,\n")],
+    "services/agent/parallelrun_worker/diagnostics/meter.py": [
+        ("peak_bytes=peak,\n", "peak_bytes=peak, waited_s=2.5,\n")
+    ],
     "services/agent/parallelrun_worker/frames.py": [FIELD],
     "shared/parallelrun_core/wire/outcome.py": [FIELD],
     "services/master/parallelrun_master/reports/columns.py": [
@@ -40,7 +42,7 @@ from parallelrun_core.wire.leasing import Delivery
 from parallelrun_core.wire.masking import Mask
 from parallelrun_core.wire.outcome import decode_list, encode, encode_list
 from parallelrun_worker import frames
-from parallelrun_worker.meter import Meter
+from parallelrun_worker.diagnostics.meter import Meter
 from tests.unit.master.factories import try_report
 
 meter = Meter()

@@ -16,7 +16,7 @@ from parallelrun_core.folder.decisions import Decided
 from parallelrun_core.wire.outcome import Outcome
 from parallelrun_core.wire.progress import Progress
 from parallelrun_worker import frames
-from parallelrun_worker.permits import Stopwatch
+from parallelrun_worker.script_api.permits import Stopwatch
 from tests.unit.adviser.jobs import advice, ids, went
 
 WAITING = Progress(

@@ -48,15 +48,15 @@ def main() -> int:
         from parallelrun_worker.commands.runner import CommandRunner
 
         return CommandRunner(config, ring, control, results, part).main(config)
-    from parallelrun_worker import entry_script
-    from parallelrun_worker.runner import Runner
+    from parallelrun_worker.execution.runner import Runner
+    from parallelrun_worker.script_api import entry_script
     from parallelrun_worker.tracking.imports import MlflowImport
 
     if config.in_flight > 1:
-        from parallelrun_worker.concurrent_runner import ConcurrentRunner as Runner
+        from parallelrun_worker.execution.concurrent_runner import ConcurrentRunner as Runner
 
     if config.permits >= 0:
-        from parallelrun_worker.permits import PermitClient
+        from parallelrun_worker.script_api.permits import PermitClient
 
         PermitClient.process = PermitClient(config.permits)
     entry_script.provide(config)
@@ -79,7 +79,7 @@ def _set_up_streams(config: WorkerConfig) -> None:
     faulthandler.enable(config.stderr)
     faulthandler.register(frames.DUMP_STACKS, config.stderr)
     if config.stacks >= 0:
-        from parallelrun_worker.stacks import show_on_signals
+        from parallelrun_worker.diagnostics.stacks import show_on_signals
 
         show_on_signals(config.stacks)
     sys.stdout, sys.stderr = forgiving(config.stdout, sys.stdout), forgiving(config.stderr, sys.stderr)

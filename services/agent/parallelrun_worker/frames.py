@@ -9,7 +9,7 @@ yet, by reading them itself. End of file asks for an orderly end: `shutdown()`, 
     ticket       kind (1 byte), mini-batch (8), position (8) and length (4) of the payload in the ring
     payload      the paths, NUL between them (PATHS), or the path of a file that holds them (PATHS_IN_FILE) when they
                  are long; JSON (DESCRIBED, DESCRIBED_IN_FILE) for anything but a list of files: see mini_batch.py
-                 To run the items apart (APART, APART_IN_FILE), a line of JSON comes before it: see apart.py
+                 To run the items apart (APART, APART_IN_FILE), a line of JSON comes before it: see isolation.py
     FLUSH        a ticket without a payload, when nothing has come for a while: the worker writes what its log has
                  gathered
     WIDTH        a ticket without a payload: in place of a mini-batch, how many of them to run at once from now on

@@ -1,7 +1,7 @@
 """The metrics that the entry scripts of a job have logged: `logs/user/metrics/<source>/<process>.jsonl`.
 
 A source is a node; of a pipeline, the name of a step that passes its metrics on. Each worker process has a file of its
-own (`parallelrun_worker/metrics.py` writes it), whose lines are JSON objects. Workers may be other users, and scripts
+own (`worker/script_api/metrics.py` writes it), whose lines are JSON objects. Workers may be other users, and scripts
 may write anything there: so links are not followed, what isn't a metric is left out, and all that is read has a limit.
 """
 

@@ -24,7 +24,7 @@ _REST: Final = "more"
 class DataWarning(msgspec.Struct, array_like=True, frozen=True, gc=False):
     """A warning about one column of one file.
 
-    The fields of `DataWarning` in `worker/data_warnings.py`, in their order. A new field is the last one, with a
+    The fields of `DataWarning` in `worker/tables/data_warnings.py`, in their order. A new field is the last one, with a
     default: it is missing in what earlier releases wrote.
     """
 

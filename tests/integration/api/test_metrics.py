@@ -9,7 +9,7 @@ import pytest
 
 from parallelrun import Client
 from parallelrun_core.folder.job_folder import JobFolder
-from parallelrun_worker.metrics import MetricLog
+from parallelrun_worker.script_api.metrics import MetricLog
 from tests.integration.api.server import ApiServer
 
 pytestmark = pytest.mark.integration

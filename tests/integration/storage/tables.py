@@ -26,7 +26,7 @@ from parallelrun_core.layout import Layout
 from parallelrun_core.mltable.plan import load_plans
 from parallelrun_core.spec import JobSpec
 from parallelrun_master.planning.input_cuts import InputCuts, known_in
-from parallelrun_worker.mini_batch import Loader, MiniBatch
+from parallelrun_worker.mini_batches.mini_batch import Loader, MiniBatch
 from tests.unit.tables.cutting import values
 
 

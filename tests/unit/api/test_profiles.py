@@ -18,7 +18,7 @@ from parallelrun_api.profiles.reading import read_profiles
 from parallelrun_api.profiles.sums import Call, Function, FunctionTimes, ProfileSum, WorkerProfile
 from parallelrun_api.profiles.tree import tree_of
 from parallelrun_api.views.files import ServedFolder
-from parallelrun_worker.profile_data import MOST_FUNCTIONS, profile_data
+from parallelrun_worker.diagnostics.profile_data import MOST_FUNCTIONS, profile_data
 
 CALLERS = ("short", "long")
 HERE = str(Path(__file__).parent)

@@ -12,7 +12,8 @@ from parallelrun_core.errors import CorruptLog
 from parallelrun_core.folder.decisions import Decided
 from parallelrun_core.wire.data_warnings import DataWarning, WarningTotals
 from parallelrun_core.wire.masking import Mask
-from parallelrun_worker import data_warnings, frames
+from parallelrun_worker import frames
+from parallelrun_worker.tables import data_warnings
 from tests.unit.core.factories import failed, outcome
 
 ZIP = DataWarning("leading_zero", "in/a.csv", "zip", "'007' was read as 7", "write zip: string", 3, "value", 12, 480)

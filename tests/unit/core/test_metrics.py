@@ -12,7 +12,7 @@ import pytest
 
 from parallelrun_core.folder import metrics
 from parallelrun_core.folder.metrics import last_values, pass_on, read_metrics
-from parallelrun_worker.metrics import MetricLog
+from parallelrun_worker.script_api.metrics import MetricLog
 
 
 def write(logs: Path, source: str, process: str, *points: object) -> Path:

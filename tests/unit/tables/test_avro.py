@@ -25,7 +25,7 @@ from parallelrun_core.mltable.plan import plan_input
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.spec.fields import Input
 from parallelrun_master.planning.input_cuts import InputCuts, KnownInput
-from parallelrun_worker.mini_batch import Loader
+from parallelrun_worker.mini_batches.mini_batch import Loader
 from parallelrun_worker.tables.table import Table
 from tests.unit.tables.cutting import Cut, folder_with, new_folder
 from tests.unit.tables.grouping import Grouped

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from parallelrun_worker.data_warnings import DataWarnings
+from parallelrun_worker.tables.data_warnings import DataWarnings
 from tests.unit.tables.cutting import Cut, folder_with
 
 READ = "read_delimited"

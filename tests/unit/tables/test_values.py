@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from parallelrun_core.intake.reading import read_job
 from parallelrun_core.mltable.plan import as_json, plan_inputs
 from parallelrun_core.spec import JobSpec
-from parallelrun_worker.data_warnings import DataWarnings
+from parallelrun_worker.tables.data_warnings import DataWarnings
 from parallelrun_worker.tables.table import Table
 from parallelrun_worker.tables.values import int_column
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parallelrun_worker.apart import Part, Uneven, joined, run_apart
+from parallelrun_worker.execution.isolation import Part, Uneven, joined, run_apart
 
 
 class Script:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import pytest
 
-from parallelrun_worker.copies import Copies
+from parallelrun_worker.mini_batches.copies import Copies
 
 
 class Usage(NamedTuple):

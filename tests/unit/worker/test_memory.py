@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from parallelrun_worker.memory import Memory, MemoryFull
+from parallelrun_worker.script_api.memory import Memory, MemoryFull
 
 
 def memory_of(folder: Path, node: str = "n0", process: str = "p0", **options: int) -> Memory:
@@ -31,7 +31,7 @@ def test_memory_of_one_process_is_that_of_all(tmp_path: Path) -> None:
 
 def test_memory_is_on_the_disk_when_the_process_is_killed_right_after(tmp_path: Path) -> None:
     code = (
-        "import os, signal, sys; from parallelrun_worker.memory import Memory\n"
+        "import os, signal, sys; from parallelrun_worker.script_api.memory import Memory\n"
         "Memory(sys.argv[1], []).remember('paid', 7); os.kill(os.getpid(), signal.SIGKILL)"
     )
     subprocess.run([sys.executable, "-c", code, str(tmp_path / "n0" / "p0.jsonl")], check=False)

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from parallelrun_worker import metrics
-from parallelrun_worker.metrics import MetricLog, plain
+from parallelrun_worker.script_api import metrics
+from parallelrun_worker.script_api.metrics import MetricLog, plain
 
 
 def lines(path: Path) -> list[dict[str, Any]]:

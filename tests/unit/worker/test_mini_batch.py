@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from parallelrun_worker.mini_batch import Loader
+from parallelrun_worker.mini_batches.mini_batch import Loader
 
 
 def loader(folder: Path, **plan: Any) -> Loader:

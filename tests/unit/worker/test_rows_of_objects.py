@@ -12,10 +12,10 @@ import pandas as pd
 import pydantic
 import pytest
 
-from parallelrun_worker.data_warnings import DataWarnings
 from parallelrun_worker.rows import BadReturn, json_lines, renderer
 from parallelrun_worker.rows.returned_columns import ReturnedColumns
 from parallelrun_worker.rows.returned_objects import ReturnedObjects
+from parallelrun_worker.tables.data_warnings import DataWarnings
 
 TEXT = {"format": "text", "separator": ",", "safe": False}
 

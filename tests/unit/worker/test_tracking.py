@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from parallelrun_core.folder.metrics import last_values, read_metrics
-from parallelrun_worker.metrics import MetricLog
+from parallelrun_worker.script_api.metrics import MetricLog
 from parallelrun_worker.tracking import imports, server
 
 JOB = "job_00000000000000000001"

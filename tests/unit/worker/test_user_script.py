@@ -11,15 +11,15 @@ from typing import Any
 
 import pytest
 
-from parallelrun_worker.runner import _describe
+from parallelrun_worker.execution.runner import _describe
 
 AGENT = Path(__file__).parents[3] / "services" / "agent"
 LOAD = """
 import sys
 sys.path.insert(0, sys.argv[3])
 import json, logging, struct, zlib, faulthandler, signal, ctypes
-from parallelrun_worker.user_script import UserScript
-from parallelrun_worker.mini_batch import of_paths
+from parallelrun_worker.execution.user_script import UserScript
+from parallelrun_worker.mini_batches.mini_batch import of_paths
 script = UserScript(sys.argv[1], sys.argv[2], "job_1")
 if script.init: script.init()
 print(json.dumps([script.run(7, of_paths(b"a")), script.init is not None, script.shutdown is not None]))

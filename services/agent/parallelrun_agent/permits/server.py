@@ -1,7 +1,8 @@
 """The thread in which an agent answers its workers' requests for permits.
 
-Each worker of a job with `rate_limits` has a socket for them, whose messages are lines of JSON (`worker/permits.py`). A
-worker that dies closes it, and gives back what it held. While Redis is away nobody gets a permit.
+Each worker of a job with `rate_limits` has a socket for them, whose messages are lines of JSON
+(`worker/script_api/permits.py`). A worker that dies closes it, and gives back what it held. While Redis is away nobody
+gets a permit.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Isolation: what a node knows of a mini-batch that has failed for good and whose items are run apart. Pure, no I/O.
 
-The worker halves parts until the guilty items are alone (`worker/apart.py`). Here is what remains when it dies: the
-parts that have failed, which the next worker doesn't call again, and the number of calls that are left.
+The worker halves parts until the guilty items are alone (`worker/execution/isolation.py`). Here is what remains when it
+dies: the parts that have failed, which the next worker doesn't call again, and the number of calls that are left.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ _THREAD: Final = re.compile(
 )
 _FRAME: Final = re.compile(r'  File "(.*)", line (\d+|\?\?\?) in (.*)$')
 _OURS: Final = os.path.dirname(frames.__file__) + os.sep
-_WRITES: Final = _OURS + "stacks.py"
+_WRITES: Final = os.path.join(_OURS, "diagnostics", "stacks.py")
 _STARTS: Final = ("<frozen runpy>", "runpy.py")
 
 

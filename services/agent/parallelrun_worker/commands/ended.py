@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 
-from parallelrun_worker import gpu_memory
+from parallelrun_worker.execution import gpu_memory
 
 _LAST_BYTES = 16 << 10
 _LAST_LINES = 25

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from parallelrun_worker.data_warnings import DataWarning, DataWarnings
 from parallelrun_worker.rows.returned import BadReturn, column_names
+from parallelrun_worker.tables.data_warnings import DataWarning, DataWarnings
 
 _MOST_NAMED = 10
 _MOST_LAYOUTS = 100

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from parallelrun_worker.data_warnings import DataWarning, DataWarnings
 from parallelrun_worker.rows.returned import BadReturn, has_no_text
+from parallelrun_worker.tables.data_warnings import DataWarning, DataWarnings
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

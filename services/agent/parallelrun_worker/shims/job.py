@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from parallelrun_worker.entry_script import EntryScript
+from parallelrun_worker.script_api.entry_script import EntryScript
 
 
 class NotHere(ImportError):

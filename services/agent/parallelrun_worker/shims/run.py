@@ -6,7 +6,7 @@ import os
 import shutil
 from typing import TYPE_CHECKING, Any
 
-from parallelrun_worker.metrics import MetricLog
+from parallelrun_worker.script_api.metrics import MetricLog
 from parallelrun_worker.shims.dataset import Dataset
 from parallelrun_worker.shims.job import about_job, file_called, job_id, not_here
 from parallelrun_worker.shims.workspace import Workspace

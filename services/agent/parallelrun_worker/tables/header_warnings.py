@@ -2,7 +2,7 @@
 
 import re
 
-from parallelrun_worker.data_warnings import DataWarning, DataWarnings
+from parallelrun_worker.tables.data_warnings import DataWarning, DataWarnings
 from parallelrun_worker.tables.records import Record
 from parallelrun_worker.tables.schema import Schema, header_names
 

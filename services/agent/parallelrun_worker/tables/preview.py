@@ -11,7 +11,7 @@ import sys
 from collections import Counter
 from typing import Any
 
-from parallelrun_worker.data_warnings import DataWarnings
+from parallelrun_worker.tables.data_warnings import DataWarnings
 from parallelrun_worker.tables.ranges import read_some
 from parallelrun_worker.tables.sniffing import FIRST_BYTES, sniffed
 from parallelrun_worker.tables.table import Table

@@ -7,7 +7,7 @@ the opening quote of a later field closes it instead: rows become one, and what 
 import re
 from typing import NamedTuple
 
-from parallelrun_worker.data_warnings import DataWarning
+from parallelrun_worker.tables.data_warnings import DataWarning
 from parallelrun_worker.tables.records import Grammar
 
 _BLOCK = 1 << 18

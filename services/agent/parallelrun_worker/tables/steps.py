@@ -3,8 +3,8 @@
 import re
 from typing import Any
 
-from parallelrun_worker.data_warnings import DataWarning
 from parallelrun_worker.tables.conversion import as_objects, convert
+from parallelrun_worker.tables.data_warnings import DataWarning
 from parallelrun_worker.tables.values import EXACT_IN_FLOAT, ColumnValues, OddValues, Values
 
 EXTRACT = "extract_columns_from_partition_format"

@@ -6,8 +6,8 @@ import zlib
 from collections.abc import Iterator
 from typing import Any
 
-from parallelrun_worker.data_warnings import DataWarning, DataWarnings
 from parallelrun_worker.tables import grouped
+from parallelrun_worker.tables.data_warnings import DataWarning, DataWarnings
 from parallelrun_worker.tables.elsewhere import Place
 from parallelrun_worker.tables.formats import format_of
 from parallelrun_worker.tables.older_plans import completed

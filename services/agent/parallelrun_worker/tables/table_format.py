@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from parallelrun_worker.data_warnings import DataWarnings
 from parallelrun_worker.tables.bounds import Open, bounded
+from parallelrun_worker.tables.data_warnings import DataWarnings
 from parallelrun_worker.tables.elsewhere import AskedFiles, Place, StagedFiles
 
 Piece = tuple[Any, ...]

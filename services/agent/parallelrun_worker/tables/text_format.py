@@ -6,8 +6,8 @@ from contextlib import contextmanager
 from functools import cache, partial
 from typing import Any, BinaryIO, NamedTuple, cast
 
-from parallelrun_worker.data_warnings import DataWarning
 from parallelrun_worker.tables.charsets import refusing
+from parallelrun_worker.tables.data_warnings import DataWarning
 from parallelrun_worker.tables.heads import FileHead
 from parallelrun_worker.tables.ranges import read_range, read_some, size_of
 from parallelrun_worker.tables.records import Record

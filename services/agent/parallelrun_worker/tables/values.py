@@ -14,8 +14,8 @@ from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from typing import Any, NamedTuple
 
-from parallelrun_worker.data_warnings import DataWarning
 from parallelrun_worker.tables.conversion import as_dates, as_objects, words_of
+from parallelrun_worker.tables.data_warnings import DataWarning
 from parallelrun_worker.tables.inference import FLOAT, Kind, oddity
 
 MOST_DIGITS = 4300

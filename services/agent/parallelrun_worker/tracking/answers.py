@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 if TYPE_CHECKING:
-    from parallelrun_worker.metrics import MetricLog
+    from parallelrun_worker.script_api.metrics import MetricLog
 
 _ROOT = re.compile(r"/api/[23]\.0/mlflow/")
 _EXPERIMENT = "0"

@@ -33,7 +33,7 @@ def begin_run() -> None:
     """
     if os.environ.get(URI):
         return
-    from parallelrun_worker.entry_script import EntryScript
+    from parallelrun_worker.script_api.entry_script import EntryScript
     from parallelrun_worker.tracking.server import serve
 
     settings = EntryScript._settings

@@ -16,7 +16,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from parallelrun_worker.metrics import MetricLog
+from parallelrun_worker.script_api.metrics import MetricLog
 from parallelrun_worker.tracking.answers import JobRun, Refused
 
 MAX_BODY = 16 << 20

@@ -12,7 +12,7 @@ _MOST_CALLS: Final = 80_000
 """Different ones, in the sum of all workers: scripts can write profiles, too."""
 _MOST_OF_ONE: Final = 1000
 _MOST_CALLS_OF_ONE: Final = 4000
-"""As `parallelrun_worker/profile_data.py` has it."""
+"""As `parallelrun_worker/diagnostics/profile_data.py` has it."""
 
 
 class Function(NamedTuple):
@@ -25,7 +25,7 @@ class Function(NamedTuple):
 
 
 class FunctionTimes(msgspec.Struct, array_like=True):
-    """The measurements of a function in one worker (`profile_data` in `parallelrun_worker/profile_data.py`)."""
+    """The measurements of a function in one worker (`worker/diagnostics/profile_data.py`)."""
 
     file: str
     line: int

@@ -1,5 +1,5 @@
 """`EntryScript`, under the name that entry scripts import it by."""
 
-from parallelrun_worker.entry_script import EntryScript
+from parallelrun_worker.script_api.entry_script import EntryScript
 
 __all__ = ["EntryScript"]

@@ -1,6 +1,6 @@
 """Functions for entry scripts, under the name that they are imported by."""
 
-from parallelrun_worker.script import (
+from parallelrun_worker.script_api.script import (
     ItemError,
     WorkerBroken,
     aremember,

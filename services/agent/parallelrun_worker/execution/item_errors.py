@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from parallelrun_worker.rows.returned import BadReturn
-from parallelrun_worker.script import ItemError
+from parallelrun_worker.script_api.script import ItemError
 
 _MOST_RUNS = 1_000
 _MOST_MESSAGE = 300

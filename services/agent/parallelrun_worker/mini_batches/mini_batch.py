@@ -15,8 +15,8 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from parallelrun_worker.copies import Copies
-from parallelrun_worker.data_warnings import DataWarnings
+from parallelrun_worker.mini_batches.copies import Copies
+from parallelrun_worker.tables.data_warnings import DataWarnings
 
 _ENCODING, _ERRORS = sys.getfilesystemencoding(), sys.getfilesystemencodeerrors()
 
@@ -101,7 +101,7 @@ class Loader:
 
     def _read_plans(self) -> list[dict[str, Any]]:
         if self._plans is None:
-            from parallelrun_worker.checked_json import read
+            from parallelrun_worker.tables.checked_json import read
 
             try:
                 self._plans = read(self._inputs) or []

@@ -22,7 +22,7 @@ def remember(key: str, value: Any) -> None:
 
     Raises:
         ValueError: key or value is too long, or is nothing that JSON can hold.
-        parallelrun_worker.memory.MemoryFull: this worker has remembered 1 GiB.
+        parallelrun_worker.script_api.memory.MemoryFull: this worker has remembered 1 GiB.
         OSError: the disk doesn't take it.
     """
     _memory().remember(key, value)
@@ -53,12 +53,12 @@ def limit(name: str, *, tokens: int = 0) -> Any:
         tokens: how many the call has, about, for a limit on tokens per minute.
 
     Returns:
-        a `parallelrun_worker.permits.Permit`.
+        a `parallelrun_worker.script_api.permits.Permit`.
 
     Raises:
-        parallelrun_worker.permits.PermitRefused: by the block's begin, if the job doesn't name the limit.
+        parallelrun_worker.script_api.permits.PermitRefused: by the block's begin, if the job doesn't name the limit.
     """
-    from parallelrun_worker.permits import Permit, PermitClient
+    from parallelrun_worker.script_api.permits import Permit, PermitClient
 
     return Permit(name, tokens, PermitClient.process)
 
@@ -77,10 +77,10 @@ def mini_batch_context(
         global_row_index_lower_bound: index of the first row in the whole input.
 
     Returns:
-        a `parallelrun_worker.user_script.Context`, whose `dataset` is None.
+        a `parallelrun_worker.mini_batches.context.Context`, whose `dataset` is None.
     """
-    from parallelrun_worker.mini_batch import MiniBatch
-    from parallelrun_worker.user_script import Context
+    from parallelrun_worker.mini_batches.context import Context
+    from parallelrun_worker.mini_batches.mini_batch import MiniBatch
 
     mini_batch = MiniBatch([], 0)
     mini_batch.partition_key_value = dict(partition_key_value or {})
@@ -89,7 +89,7 @@ def mini_batch_context(
 
 
 def _memory() -> Any:
-    from parallelrun_worker.memory import Memory
+    from parallelrun_worker.script_api.memory import Memory
 
     return Memory.of_this_process()
 

@@ -10,18 +10,19 @@ import time
 import zlib
 from typing import TYPE_CHECKING
 
-from parallelrun_worker import frames, gpu_memory
-from parallelrun_worker.data_warnings import DataWarnings
+from parallelrun_worker import frames
+from parallelrun_worker.diagnostics.meter import Meter
+from parallelrun_worker.diagnostics.profiling import Profiler
+from parallelrun_worker.execution import gpu_memory
+from parallelrun_worker.execution.user_script import UserScript
 from parallelrun_worker.log_files import DISK_TROUBLE, LineFile
-from parallelrun_worker.meter import Meter
-from parallelrun_worker.mini_batch import Loader, MiniBatch, of_paths
+from parallelrun_worker.mini_batches.mini_batch import Loader, MiniBatch, of_paths
 from parallelrun_worker.outputs import Outputs
-from parallelrun_worker.profiling import Profiler
 from parallelrun_worker.rows import BadReturn, Rendered, renderer
 from parallelrun_worker.rows.returned_columns import ReturnedColumns
 from parallelrun_worker.rows.returned_objects import ReturnedObjects
-from parallelrun_worker.script import ItemError, WorkerBroken
-from parallelrun_worker.user_script import UserScript
+from parallelrun_worker.script_api.script import ItemError, WorkerBroken
+from parallelrun_worker.tables.data_warnings import DataWarnings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -225,7 +226,7 @@ class Runner:
 
     def _separated(self, returned: object, items: int) -> object:
         """Take the items that have failed out of what run() has returned."""
-        from parallelrun_worker import item_errors  # hardly any script needs it
+        from parallelrun_worker.execution import item_errors  # hardly any script needs it
 
         good, errors = item_errors.separate(returned, items)
         self._lost = item_errors.packed(errors, self._masked) if errors else b""
@@ -243,7 +244,7 @@ class Runner:
         """Call run(), once or for each part of a mini-batch whose items are run apart."""
         if kind not in frames.OF_APART:
             return script.run(mini_batch, loaded)
-        from parallelrun_worker.apart import ApartRun  # hardly any job needs it
+        from parallelrun_worker.execution.isolation import ApartRun  # hardly any job needs it
 
         return ApartRun(script, self._send, self._described).run(mini_batch, loaded)
 
@@ -273,7 +274,7 @@ class Runner:
         """Read or copy what the delivery describes; its time is not that of run()."""
         try:
             if is_apart:
-                from parallelrun_worker.apart import loaded_apart
+                from parallelrun_worker.execution.isolation import loaded_apart
 
                 loaded = loaded_apart(self._loader, payload)
             else:
@@ -421,7 +422,7 @@ def report(category: str, message: str, text: str, masked: Sequence[str]) -> byt
 def _leads_to_the_users_code(frame: FrameType) -> bool:
     """Return whether it is a frame of ours or of the import system."""
     file = frame.f_code.co_filename
-    ours = file.startswith(os.path.dirname(__file__) + os.sep)
+    ours = file.startswith(os.path.dirname(frames.__file__) + os.sep)
     return ours or not os.path.dirname(file) or frame.f_globals.get("__name__", "").startswith("importlib")
 
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from parallelrun_worker.mini_batch import MiniBatch
-    from parallelrun_worker.user_script import UserScript
+    from parallelrun_worker.execution.user_script import UserScript
+    from parallelrun_worker.mini_batches.mini_batch import MiniBatch
 
 
 class RunThreads:

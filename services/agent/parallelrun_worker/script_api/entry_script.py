@@ -12,8 +12,8 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from parallelrun_worker.for_scripts import settings_of, settings_of_a_command
 from parallelrun_worker.log_files import LineFile
+from parallelrun_worker.script_api.settings import settings_of, settings_of_a_command
 
 if TYPE_CHECKING:
     from parallelrun_worker.frames import WorkerConfig
@@ -106,4 +106,4 @@ class _FileHandler(logging.Handler):
 def provide(config: WorkerConfig) -> None:
     """Make `EntryScript` importable for the user's script, and for processes that `multiprocessing` starts for it."""
     EntryScript._settings = settings_of(config)
-    sys.path.append(os.path.join(os.path.dirname(__file__), "for_users"))
+    sys.path.append(os.path.join(os.path.dirname(os.path.dirname(__file__)), "for_users"))

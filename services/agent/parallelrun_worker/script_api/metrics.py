@@ -19,7 +19,7 @@ import threading
 import time
 from typing import Any, ClassVar
 
-from parallelrun_worker.entry_script import EntryScript
+from parallelrun_worker.script_api.entry_script import EntryScript
 
 MAX_BYTES = 8 << 20
 """Of a process's file."""

@@ -15,8 +15,8 @@ import asyncio
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from parallelrun_worker.mini_batch import MiniBatch
-    from parallelrun_worker.user_script import UserScript
+    from parallelrun_worker.execution.user_script import UserScript
+    from parallelrun_worker.mini_batches.mini_batch import MiniBatch
 
 FUNCTIONS = ("enqueue", "check_all_tasks_processed", "get_finished_batch_result", "get_processing_batch_number")
 _POLL_S = (0.005, 0.1)

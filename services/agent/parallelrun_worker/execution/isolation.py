@@ -14,13 +14,13 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from parallelrun_worker import frames
-from parallelrun_worker.mini_batch import MiniBatch, of_paths
+from parallelrun_worker.mini_batches.mini_batch import MiniBatch, of_paths
 from parallelrun_worker.rows.returned import BadReturn, kind_of
-from parallelrun_worker.script import ItemError
+from parallelrun_worker.script_api.script import ItemError
 
 if TYPE_CHECKING:
-    from parallelrun_worker.mini_batch import Loader
-    from parallelrun_worker.user_script import UserScript
+    from parallelrun_worker.execution.user_script import UserScript
+    from parallelrun_worker.mini_batches.mini_batch import Loader
 
 _CALLS_WITHOUT_SUCCESS = 14
 """Three levels of halves: if every one of them has failed, the items are not to blame."""
@@ -235,7 +235,7 @@ def _raise_first(returned: object, items: int) -> None:
         ItemError: that of the first item that has failed.
         BadReturn: nobody knows which item it is of.
     """
-    from parallelrun_worker.item_errors import separate
+    from parallelrun_worker.execution.item_errors import separate
 
     errors = separate(returned, items).errors
     if errors:

@@ -16,11 +16,11 @@ import zlib
 from typing import TYPE_CHECKING
 
 from parallelrun_worker import frames
+from parallelrun_worker.execution.runner import NoRoom, Runner, RunTimeout
+from parallelrun_worker.execution.user_script import UserScript
 from parallelrun_worker.log_files import DISK_TROUBLE
-from parallelrun_worker.mini_batch import Loader, MiniBatch, of_paths
-from parallelrun_worker.permits import WAITED, Stopwatch
-from parallelrun_worker.runner import NoRoom, Runner, RunTimeout
-from parallelrun_worker.user_script import UserScript
+from parallelrun_worker.mini_batches.mini_batch import Loader, MiniBatch, of_paths
+from parallelrun_worker.script_api.permits import WAITED, Stopwatch
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -63,13 +63,13 @@ class ConcurrentRunner(Runner):
                 "are. Return rows, or leave mini_batches_in_flight at 1."
             )
         if enqueues:
-            from parallelrun_worker.streaming import Streaming
+            from parallelrun_worker.execution.streaming import Streaming
 
             self._call = Streaming(script, self._events).run
         elif script.is_async:
             self._call = _awaited
         elif config.in_flight_by == "threads":
-            from parallelrun_worker.run_threads import RunThreads
+            from parallelrun_worker.execution.run_threads import RunThreads
 
             self._call = RunThreads(self._events, self._most).run
         else:

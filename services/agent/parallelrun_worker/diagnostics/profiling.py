@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from parallelrun_worker.profile_data import profile_data
+from parallelrun_worker.diagnostics.profile_data import profile_data
 
 _DUMP_EVERY_S = 30.0
 

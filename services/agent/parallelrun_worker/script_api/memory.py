@@ -14,7 +14,7 @@ import threading
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
-from parallelrun_worker.entry_script import EntryScript
+from parallelrun_worker.script_api.entry_script import EntryScript
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -1,0 +1,9 @@
+"""What entry scripts may import; `for_users` and `parallelrun` have it under the names that scripts use.
+
+entry_script.py   `EntryScript`: logger and folders
+script.py         functions: remember and recall, limits, failed items, broken workers
+metrics.py        `log_metric`
+memory.py         what `remember` keeps
+permits.py        what `limit` waits for
+settings.py       the worker's settings as scripts see them
+"""
