@@ -1,5 +1,5 @@
-"""Functions for entry scripts: what they remember, permits for calls, items that fail alone, and how they give up a
-worker. All of them work where a script runs alone, as in its own test.
+"""Functions for entry scripts: what they remember, permits for calls, what calls have cost, items that fail alone, and
+how they give up a worker. All of them work where a script runs alone, as in its own test.
 
 If ParallelRun isn't installed in a worker's Python, the worker provides a module of this name.
 """
@@ -12,6 +12,7 @@ from parallelrun_worker.script_api.script import (
     mini_batch_context,
     recall,
     remember,
+    report_cost,
 )
 
-__all__ = ["ItemError", "WorkerBroken", "aremember", "limit", "mini_batch_context", "recall", "remember"]
+__all__ = ["ItemError", "WorkerBroken", "aremember", "limit", "mini_batch_context", "recall", "remember", "report_cost"]

@@ -13,6 +13,7 @@ from parallelrun.job_file.reading import read_job_file
 from parallelrun_core.azure.options import OPTIONS
 from parallelrun_core.intake.reading import read_job
 from parallelrun_core.spec import JobSpec
+from parallelrun_core.spec.budget import Budget
 from parallelrun_core.spec.expressions import UNIQUE_NAME
 from parallelrun_core.spec.fields import Input, ValueInput
 from parallelrun_core.spec.later_inputs import LATER_FIELDS
@@ -271,6 +272,7 @@ OPTION_VALUES: dict[str, tuple[str, object]] = {
     "resource_monitor_interval": ("20", 20), "profiling_module": ("cProfile", "cProfile"),
     "append_row_dataframe_header": ("True", True), "append_row_safe_output": ("true", True),
     "rank_mini_batch_count": ("4", 4), "nice": ("5", 5), "rate_limits": ("openai,other", ("openai", "other")),
+    "budget_usd": ("50", Budget(usd=50)),
 }  # fmt: skip
 
 

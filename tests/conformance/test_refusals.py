@@ -127,6 +127,8 @@ NOT_HERE: list[tuple[str, Any, str, str]] = [
     ),
     ("jobs.score.task.program_arguments", "--rate_limits a,,b", f"{STEP}/task/program_arguments", "commas"),
     ("jobs.score.mini_batches_in_flight", 8, f"{STEP}/mini_batches_in_flight", "--mini_batches_in_flight VALUE"),
+    ("jobs.score.budget", {"usd": 5}, f"{STEP}/budget", "--budget_usd AMOUNT"),
+    ("jobs.score.task.program_arguments", "--budget_usd much", f"{STEP}/task/program_arguments", "US dollars"),
     ("jobs.score.in_flight", "threads", f"{STEP}/in_flight", "among the program_arguments"),
     ("jobs.score.task.program_arguments", "--nice 50", f"{STEP}/task/program_arguments", "from -20 to 19"),
     ("jobs.score.task.program_arguments", "--error_threshold", f"{STEP}/task/program_arguments", "must have a value"),

@@ -319,6 +319,11 @@ MECHANISMS: Final[dict[str, tuple[Line | Step, ...]]] = {
         Step("parallelrun_core.intake.launching:effective_control", always(NO_CONTROL)),
         Step("parallelrun_master.control_watch:effective_control", always(NO_CONTROL)),
     ),
+    # That nodes begin nothing more of a job whose budget is used up.
+    "job.budget": (
+        Line("turn", "state == 'processing' and job[4]", "state == ''"),
+        Line("peek", "job[3] or job[4]", "job[3]"),
+    ),
     # The end of a node that everybody has left.
     "agent.alone": (Step("parallelrun_agent.agent:Agent._check_alone", nothing),),
     # What keeps the memory of services from other processes of their user.

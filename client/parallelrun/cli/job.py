@@ -290,6 +290,10 @@ def resume(
     job_id: JobId,
     *,
     accept_changed_inputs: AcceptChanged = False,
+    budget: Annotated[
+        float | None,
+        typer.Option("--budget", metavar="USD", help="The job's budget from now on, what it has spent included."),
+    ] = None,
     follow: FollowOption = False,
     strict: StrictOption = False,
     form: FormatOption = OutputFormat.TABLE,
@@ -301,7 +305,7 @@ def resume(
     It runs the code as it was submitted. To run changed code, create a new job with `job create --resume-from ID`.
     """
     with connect(url, token) as client:
-        reopened = client.jobs.resume(job_id, accept_changed_inputs=accept_changed_inputs)
+        reopened = client.jobs.resume(job_id, accept_changed_inputs=accept_changed_inputs, budget_usd=budget)
         _show_reopened(reopened, form)
         if follow:
             raise typer.Exit(follow_job(client, reopened, strict=strict))

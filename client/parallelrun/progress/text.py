@@ -74,6 +74,8 @@ def counts(progress: Progress) -> list[str]:
         words.insert(0, waiting)
     if waits := progress.waits_text():
         words.append(clean(waits))
+    if cost := progress.cost_text():
+        words.append(cost)
     return [f"{progress.resumed:,} taken over", *words] if progress.resumed else words
 
 

@@ -161,13 +161,17 @@ class Jobs(JobInsight):
         path = f"{job_path(job_id)}:prioritize"
         return as_model(self._transport.request("POST", path, idempotent=True, body=lambda: {"json": wish}), Job)
 
-    def resume(self, job_id: str, *, accept_changed_inputs: bool = False) -> Job:
+    def resume(self, job_id: str, *, accept_changed_inputs: bool = False, budget_usd: float | None = None) -> Job:
         """Run the mini-batches of a failed or canceled job that have no result yet; let a paused job go on.
+
+        Args:
+            budget_usd: the job's budget from now on, in US dollars, what it has spent included.
 
         Raises:
             Conflict: it has not ended, or it has completed.
         """
-        return self._reopen(job_id, "resume", {"accept_changed_inputs": accept_changed_inputs})
+        options = {"accept_changed_inputs": accept_changed_inputs, "budget_usd": budget_usd}
+        return self._reopen(job_id, "resume", options)
 
     def retry(
         self, job_id: str, *, mini_batches: Sequence[int] | None = None, accept_changed_inputs: bool = False

@@ -193,8 +193,7 @@ class NodeJob:
             self._reports.never_started(damage)
         if not self._stage.is_ready and (missing := self._stage.take_failure()) is not None:
             self._reports.never_started(missing)
-        if self._reports.has_news:
-            self._send_reports(now)
+        self._send_reports(now)
         if self._python.is_due(now) or self._stage.is_due(now):
             report_preparing(self._redis, self.job_id, self._settings.node)
             self._python.reported(now)
@@ -206,6 +205,8 @@ class NodeJob:
             self._driver.session.committer.hurry()
         if turn is None:
             return
+        if turn.reports or turn.mode == "leave":
+            self._send_reports(now)  # a try's cost is known before its outcome is
         failpoints.reach("turn.before")
         answer = self._driver.session.queue.turn(turn.mode, turn.reports, turn.want)
         failpoints.reach("turn.after")
@@ -215,7 +216,8 @@ class NodeJob:
             machine.answered_turn(turn, answer, sent_at=now, now=time.monotonic())
 
     def _send_reports(self, now: float) -> None:
-        if self.disk_is_full:
+        self._reports.spent(self._driver.session.processes.spent_nano())
+        if self.disk_is_full or not self._reports.has_news:
             return
         try:
             seal = self._driver.session.seal
@@ -226,7 +228,8 @@ class NodeJob:
             self._reports.send(seal)
 
     def reassert(self) -> None:
-        """Redis was away and may have forgotten: report what this session holds."""
+        """Redis was away and may have forgotten: report what this session holds, and what was spent here."""
+        self._reports.repeat_cost()
         if self._view.joined:
             deliveries = self._view.deliveries.held
             returned = self._driver.session.queue.reassert(deliveries)

@@ -80,9 +80,10 @@ class AgentSession:
         self.committer = Committer(
             folder.journals / self.name, sync=settings.sync, wake=self._wake_end, prepare=self._key.publish
         )
-        self.processes = WorkerProcesses(
-            self.name, plans, node, committer=self.committer, reports=reports, events=events
-        )
+        self.processes: WorkerProcesses = WorkerProcesses(
+            self.name, plans, node, committer=self.committer, reports=reports, events=events,
+            spent_nano=0 if earlier is None else earlier.processes.spent_nano(),
+        )  # fmt: skip
         self.staging = open_staging(events) if open_staging is not None else None
         """There if files are brought to the node before its workers get them."""
         self.uploading: Uploading | None = None

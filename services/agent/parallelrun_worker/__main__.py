@@ -59,6 +59,9 @@ def main() -> int:
         from parallelrun_worker.script_api.permits import PermitClient
 
         PermitClient.process = PermitClient(config.permits)
+    from parallelrun_worker.script_api.costs import CostCounter
+
+    CostCounter.process = CostCounter(ring)
     entry_script.provide(config)
     MlflowImport.watch()
     atexit.register(_end_quietly)  # registered first, so called last

@@ -15,7 +15,9 @@ yet, by reading them itself. End of file asks for an orderly end: `shutdown()`, 
     WIDTH        a ticket without a payload: in place of a mini-batch, how many of them to run at once from now on
 
 A position counts all bytes that were ever put into the ring; a payload lies at `ring_place(position)`, in one piece.
-The ring begins with the position up to which the worker needs no payload any more (8 bytes).
+The ring begins with the position up to which the worker needs no payload any more (8 bytes), and the cost that its
+script has reported in all, in billionths of a US dollar (8 bytes): what was written there is known even if the worker
+is killed a moment later.
 
 Worker → agent: a pipe of frames `kind (1 byte), length (4), payload`, each written at once and unbuffered.
 
@@ -65,7 +67,10 @@ TICKET = struct.Struct("<BQQI")
 POSITION = struct.Struct("<Q")
 RING_BYTES = 1 << 18
 """For payloads; a power of two."""
-RING_SIZE = POSITION.size + RING_BYTES
+COST = struct.Struct("<q")
+COST_AT = POSITION.size
+_RING_HEAD = POSITION.size + COST.size
+RING_SIZE = _RING_HEAD + RING_BYTES
 MAX_PAYLOAD = RING_BYTES // 4
 """A longer payload of a delivery goes by way of a file."""
 
@@ -167,7 +172,7 @@ def pack_result(
 
 def ring_place(position: int) -> int:
     """Return where in the ring this position is."""
-    return POSITION.size + position % RING_BYTES
+    return _RING_HEAD + position % RING_BYTES
 
 
 class WorkerConfig(NamedTuple):

@@ -121,8 +121,11 @@ class ClusterCollector(Collector):
         active = self._registry.active_jobs()
         census = self._views.census(active)
         waits_s: Counter[str] = Counter()
+        spent_usd = 0.0
         for status in self._registry.statuses(active).values():
             waits_s.update(status.progress.waits_s)
+            spent_usd += status.progress.spent_usd
+        yield _gauge("parallelrun_spent_usd", "US dollars that the scripts of these jobs have reported.", spent_usd)
         if waits_s:
             yield _gauges(
                 "parallelrun_limit_wait_seconds",

@@ -26,6 +26,7 @@ from parallelrun_core.store.seals import Seals
 from parallelrun_core.wire.outcome import LostRows, Outcome
 from parallelrun_core.wire.phases import Phase
 from parallelrun_core.wire.progress import Progress
+from parallelrun_master.cost_log import CostLog
 from parallelrun_master.policy.error_groups import ErrorGroup, ErrorGroups
 from parallelrun_master.policy.refusals import Refusals
 from parallelrun_master.reports.failed_items import FailedItems
@@ -85,6 +86,8 @@ class Ledger:
         """Ranges of the logs that can't be read."""
         self.times_lost: Counter[int] = Counter()
         """How often a mini-batch has lost its decision."""
+        self._costs = CostLog(folder, term, on_damage=self.damage.append)
+        self.progress.spent_usd = self._costs.usd
         self._retries = RetryLog(folder, term)
         for outcome in self._retries.earlier(on_damage=self.damage.append):
             self._note_retry(outcome)
@@ -161,6 +164,9 @@ class Ledger:
         """Report what an entry says of workers; what it repeats is left out of it."""
         if entry.refused:
             self._refuse(entry)
+        if entry.spent is not None:
+            self._costs.add(entry.spent)
+            self.progress.spent_usd = self._costs.usd
         for phase in entry.phases:
             self._report_phase(phase)
         failed = entry.init_failure
@@ -253,6 +259,7 @@ class Ledger:
             failpoints.reach("decide.before_sync")
             self._log.sync()
             self._retries.sync()
+            self._costs.sync()
             self._is_synced = True
             self._synced_at = now
             self._tries.flush()
@@ -267,4 +274,6 @@ class Ledger:
         self._log.close()
         self._retries.sync()
         self._retries.close()
+        self._costs.sync()
+        self._costs.close()
         self._tries.close()

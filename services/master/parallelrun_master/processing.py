@@ -27,6 +27,7 @@ from parallelrun_master.planning.apart import Apart
 from parallelrun_master.planning.changed_inputs import changed_inputs
 from parallelrun_master.planning.listing_changes import listing_changes
 from parallelrun_master.planning.shuffling import ShuffleFailed
+from parallelrun_master.policy.budget import Budget
 from parallelrun_master.policy.completion import Completion, End
 from parallelrun_master.policy.fail_fast import FailFast
 from parallelrun_master.policy.speculation import Speculation
@@ -72,6 +73,7 @@ class Processing:
         self._completion = Completion(job.spec, job.ledger.progress, job.ledger.errors, now)
         self._speculation = Speculation() if job.spec.speculative_execution else None
         self._watchdog = Watchdog(job)
+        self._budget = Budget(job.ledger.progress)
         self._fail_fast = FailFast(job.spec, job.ledger.progress, job.ledger.errors.mask)
         self._intake = Intake(
             job, self._publisher.window, self._completion, self._speculation, self._nodes,
@@ -148,6 +150,8 @@ class Processing:
         entries = self._intake.read(now, wait_ms=self._leadership.ms_to_tick(now) if waits else 0)
         now = time.monotonic()
         self._intake.record(entries, now)
+        if self._budget.closes():
+            self._close()
         if entries and self._fail_fast.is_open:
             self._look_for_one_cause()
         if is_listing:
@@ -222,6 +226,8 @@ class Processing:
             self._completion.recorded(now)
         self._compute.refresh(progress, self._nodes.alive, now)
         self._completion.fail(self._compute.failure)
+        if self._budget.is_closed:
+            self._finish_what_runs(leased, now)
         self._wait(now)
         if self._comparing.is_busy:
             self._compare_listing(now + _GLANCE_S)
@@ -239,6 +245,21 @@ class Processing:
             self._give_out_again(self._speculation, now)
         self._job.show_progress()
         self._job.reports.refresh(progress, self._ledger.errors, now - self._job.began, now, self._job.warnings.totals)
+
+    def _close(self) -> None:
+        """The budget is used up: let nodes begin nothing more."""
+        self._job.queue.close()
+        self._job.reports.say(
+            f"{self._ledger.progress.cost_text()}: nothing more is handed out, what runs is finished."
+        )
+
+    def _finish_what_runs(self, leased: int, now: float) -> None:
+        """Wait until nothing runs any more; no timeout of the job's runs meanwhile."""
+        self._job.queue.close()  # again: Redis may have forgotten it
+        self._completion.stood_still(now)
+        at_work = bool(leased) or any(self._job.queue.sessions())
+        if not self._completion.is_decided:
+            self._completion.fail(self._budget.failure(at_work=at_work))
 
     def _wait(self, now: float) -> None:
         """While no node has a place for the job, for a reason that is not its own, let no timeout run, and say so."""

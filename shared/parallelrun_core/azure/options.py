@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from parallelrun_core.azure.findings import Findings
+from parallelrun_core.spec.budget import MOST_USD
 from parallelrun_core.spec.expressions import same_name
 from parallelrun_core.spec.job import MOST_IN_FLIGHT
 from parallelrun_core.spec.user_arguments import split_arguments
@@ -28,7 +29,9 @@ _SHORTEST: Final = 4
 _FAMILY: Final = "amlbi_"
 """What names of options of Azure ML's newer engine begin with: scripts have none of their own."""
 _PROMPT_FLOW_HINT: Final = "which takes the field `output` out of each row: run() returns that itself here"
-_IN_FULL_ONLY: Final = ("resume_from", "rank_mini_batch_count", "in_flight", "mini_batches_in_flight", "rate_limits")
+_IN_FULL_ONLY: Final = (
+    "resume_from", "rank_mini_batch_count", "in_flight", "mini_batches_in_flight", "rate_limits", "budget_usd",
+)  # fmt: skip
 """A job with one of these does something else than the same job without it."""
 
 
@@ -85,6 +88,16 @@ def _in_flight(text: str) -> int | str:
     return text if text == "auto" else _integer(1, MOST_IN_FLIGHT)(text)
 
 
+def _budget(text: str) -> dict[str, float]:
+    try:
+        usd = float(text)
+    except ValueError:
+        usd = 0.0
+    if not 0 < usd <= MOST_USD:
+        raise ValueError("must be an amount of US dollars, more than 0")
+    return {"usd": usd}
+
+
 def _names(text: str) -> tuple[str, ...]:
     names = tuple(name.strip() for name in text.split(","))
     if not all(names):
@@ -125,6 +138,7 @@ OPTIONS: Final[dict[str, Option]] = {
     "mini_batches_in_flight": Option("mini_batches_in_flight", _in_flight),
     "in_flight": Option("in_flight", _one_of("async", "threads", "streaming")),
     "rate_limits": Option("rate_limits", _names),
+    "budget_usd": Option("budget", _budget),
     "nice": Option("nice", _integer(-20, 19)),
 }
 

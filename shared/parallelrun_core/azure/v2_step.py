@@ -28,6 +28,7 @@ HINTS: Final = {
         name: f"it is among the program_arguments: --{name} VALUE"
         for name in ("in_flight", "mini_batches_in_flight", "rate_limits")
     },
+    "budget": "it is among the program_arguments: --budget_usd AMOUNT",
     "entry_script": "the file below code with run(mini_batch)",
 }
 _BOUND: Final = ("mini_batch_size", "max_concurrency_per_instance", "error_threshold", "mini_batch_error_threshold")

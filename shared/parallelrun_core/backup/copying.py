@@ -26,7 +26,9 @@ from parallelrun_core.retention.locking import locked
 
 _RECORD: Final = "backup.json"
 _DATA: Final = "root"
-_NAMES_FIRST: Final = ("results", "reopened.", "result", "cancel.", "steps", "job.json", "decisions.", "retries.")
+_NAMES_FIRST: Final = (
+    "results", "reopened.", "result", "cancel.", "steps", "job.json", "decisions.", "retries.", "costs.",
+)  # fmt: skip
 _ROWS_LAST: Final = ("journals", "keys", "manifest.", "parts", "outputs", "logs")
 _REFERRED_LAST: Final = ("jobs", "code", "asset_files", "uploads", "blobstore")
 _LEFT_OUT: Final = (".removed-", ".creating-", ".incoming-", ".new-", ".damaged-", ".lock")

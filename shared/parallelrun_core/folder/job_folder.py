@@ -5,6 +5,7 @@ jobs/<job id>/
     manifest.<term>          the items of every mini-batch                (manifest.py)
     decisions.<term>         the one outcome of every mini-batch          (decisions.py)
     retries.<term>           tries that failed and were followed by another; for counts only
+    costs.<term>             what was spent on each node
     journals/<session>       an agent's candidates, before the fence      (record_log.py)
     keys/<session>           seals what the session reports on Redis      (session_keys.py)
     parts/<session>.<process>    rows, as the worker wrote them

@@ -140,6 +140,8 @@ class Reopening(msgspec.Struct, kw_only=True, frozen=True):
     """Only these of the failed ones; all of them when None."""
     accept_changed_inputs: bool = False
     """Continue even if files were changed or removed since they were scheduled."""
+    budget_usd: float | None = None
+    """The budget from now on, in US dollars; None: it stays as it was."""
 
 
 class CancelRequest(msgspec.Struct, kw_only=True, frozen=True):

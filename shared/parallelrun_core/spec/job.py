@@ -27,6 +27,7 @@ from parallelrun_core.errors import InvalidInput
 from parallelrun_core.names.assets import stored_code
 from parallelrun_core.names.computes import plain_name
 from parallelrun_core.spec import command as commands
+from parallelrun_core.spec.budget import Budget
 from parallelrun_core.spec.environment import Environment
 from parallelrun_core.spec.expressions import bound_name, same_name
 from parallelrun_core.spec.fields import (
@@ -136,6 +137,9 @@ class JobSpec(Strict):
 
     rate_limits: tuple[str, ...] = Field(default=(), max_length=32)
     """Names of the cluster's limits that `parallelrun.script.limit()` may ask permits of."""
+
+    budget: Budget | None = None
+    """Cost at which no more mini-batches are begun, by what scripts report with `parallelrun.script.report_cost()`."""
 
     run_invocation_timeout: Seconds = 60
     """Seconds that one `run()` may take."""

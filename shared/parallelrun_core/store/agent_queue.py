@@ -111,7 +111,9 @@ class AgentQueue:
             return Turn(None)
         if answer[0] == b"lost":
             return Turn(_STATES[answer[1]], lost=True)
-        return Turn(_STATES[answer[0]], False, answer[1], answer[2], _deliveries(stem, *answer[3:]))
+        ready = answer[1]
+        deliveries = _deliveries(stem, *answer[3:])
+        return Turn(_STATES[answer[0]], False, max(0, ready), answer[2], deliveries, is_closed=ready < 0)
 
     def reassert(self, tokens: Iterable[str]) -> int:
         """Name what this session holds; what Redis believes it to hold beyond that goes back. Returns how many did."""

@@ -80,7 +80,7 @@ class JobKeys:
     @property
     def job(self) -> str:
         """hash: state, generation, term, published, failure, version, progress, chooses (whether `nodes` is there),
-        paused, priority…"""
+        paused, priority, used_up (its budget)…"""
         return self._key("job")
 
     @property

@@ -200,6 +200,10 @@ class LeaderQueue:
         if not self._drop(keys=keys, args=[self.term, *mini_batches]):
             raise Fenced(f"term {self.term} may not give up mini-batches")
 
+    def close(self) -> None:
+        """Let agents lease nothing more, finish what they run, and leave: the job's budget is used up."""
+        self._redis.hset(self._keys.job, "used_up", 1)
+
     def sessions(self) -> Iterator[str]:
         """The agent sessions that work for the job."""
         return (raw.decode() for raw in self._redis.zrange(self._keys.sessions, 0, -1))  # type: ignore[union-attr]

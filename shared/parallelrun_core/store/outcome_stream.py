@@ -10,6 +10,7 @@ import msgspec
 
 from parallelrun_core.store.keys import JobKeys
 from parallelrun_core.store.seals import Kind, Seal, Seals
+from parallelrun_core.wire.costs import Spent
 from parallelrun_core.wire.outcome import LostRows, Outcome, decode_list, encode_all
 from parallelrun_core.wire.phases import InitFailure, Phase
 
@@ -53,6 +54,7 @@ class StreamEntry:
     phases: tuple[Phase, ...] = ()
     whole_failures: tuple[Outcome, ...] = ()
     """Mini-batches that have failed, and whose items are still to be run apart: no decisions."""
+    spent: Spent | None = None
     concatenated: Concatenated | None = None
     preparing: str = ""
     """A node that still gets what the workers need. Entries that carry nothing only wake the leader: a
@@ -71,16 +73,11 @@ def decode_entry(entry_id: bytes, fields: dict[bytes, bytes], seals: Seals) -> S
     Anybody may say what does no harm: that a node still prepares, that an output has to wait, that there is something
     to check.
     """
-    if b"r" in fields:
-        return _checked(entry_id, fields, "r", seals, _outcomes)
-    if b"init_failed" in fields:
-        return _checked(entry_id, fields, "init_failed", seals, _init_failure)
-    if b"phases" in fields:
-        return _checked(entry_id, fields, "phases", seals, _phases)
-    if b"whole_failures" in fields:
-        return _checked(entry_id, fields, "whole_failures", seals, _whole_failures)
     if b"concatenated" in fields:
         return _concatenated(entry_id, fields, seals)
+    for kind, decode in _DECODERS.items():
+        if kind.encode() in fields:
+            return _checked(entry_id, fields, kind, seals, decode)
     return StreamEntry(entry_id, preparing=fields.get(b"preparing", b"").decode(errors="replace"))
 
 
@@ -123,6 +120,10 @@ def _whole_failures(entry_id: bytes, _: object, payload: bytes) -> StreamEntry:
     return StreamEntry(entry_id, whole_failures=tuple(decode_list(payload)))
 
 
+def _spent(entry_id: bytes, _: object, payload: bytes) -> StreamEntry:
+    return StreamEntry(entry_id, spent=msgspec.json.decode(payload, type=Spent))
+
+
 def _concatenated(entry_id: bytes, fields: dict[bytes, bytes], seals: Seals) -> StreamEntry:
     try:
         concatenated = msgspec.json.decode(fields[b"concatenated"], type=Concatenated)
@@ -139,6 +140,16 @@ def _refused(entry_id: bytes, fields: dict[bytes, bytes], reason: str) -> Stream
     seal = fields.get(b"t", b"")
     session = seal.partition(b"/")[0][:_LONGEST_NAME].decode(errors="replace") if b"/" in seal else ""
     return StreamEntry(entry_id, refused=reason, refused_from=session)
+
+
+_DECODERS: Final[dict[Kind, Callable[[bytes, dict[bytes, bytes], bytes], StreamEntry]]] = {
+    "r": _outcomes,
+    "init_failed": _init_failure,
+    "phases": _phases,
+    "whole_failures": _whole_failures,
+    "spent": _spent,
+}
+"""What decodes the sealed entries of each kind, the most frequent first."""
 
 
 def report_init_failure(redis: Redis, job_id: str, failure: InitFailure, seal: Seal) -> None:
@@ -159,6 +170,11 @@ def report_phases(redis: Redis, job_id: str, phases: list[Phase], seal: Seal) ->
 def report_whole_failures(redis: Redis, job_id: str, outcomes: list[Outcome], seal: Seal) -> None:
     """Tell the leader, from an agent, which mini-batches have failed whose items are not run apart yet."""
     _add_sealed(redis, job_id, "whole_failures", encode_all(outcomes), seal)
+
+
+def report_cost(redis: Redis, job_id: str, spent: Spent, seal: Seal) -> None:
+    """Tell the leader, from an agent, what scripts have spent on its node so far."""
+    _add_sealed(redis, job_id, "spent", msgspec.json.encode(spent), seal)
 
 
 def report_concatenated(redis: Redis, job_id: str, concatenated: Concatenated, seal: Seal | None = None) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from hashlib import blake2b, sha256
 from typing import Final, Literal
 
-Kind = Literal["r", "init_failed", "phases", "whole_failures", "concatenated"]
+Kind = Literal["r", "init_failed", "phases", "whole_failures", "spent", "concatenated"]
 """The field of a stream entry that is sealed: the seal of one kind is none of another."""
 
 _SIZE: Final = 16
@@ -21,6 +21,7 @@ _PERSONS: Final[dict[Kind, bytes]] = {
     "init_failed": b"init_failed",
     "phases": b"phases",
     "whole_failures": b"whole_failures",
+    "spent": b"spent",
     "concatenated": b"concatenated",
 }
 

@@ -75,3 +75,5 @@ class Turn(msgspec.Struct, frozen=True):
     refused: int = 0
     """Reports that came too late: their lease had passed to another session, or the job had ended."""
     deliveries: tuple[Delivery, ...] = ()
+    is_closed: bool = False
+    """The job's budget is used up: the node finishes what runs, and leaves."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
+from parallelrun_core.wire.costs import usd_text
+
 _WORTH_TELLING = 1.0
 
 
@@ -58,6 +60,10 @@ class Progress(msgspec.Struct, kw_only=True):
     """Seconds for which mini-batches that are done have waited for permits, by limit, all added up."""
     waits_of_s: float = 0.0
     """Seconds that those of them took which have asked for permits, waits included, all added up."""
+    spent_usd: float = 0.0
+    """US dollars that scripts have reported as the cost of their calls, all tries included."""
+    budget_usd: float = 0.0
+    """US dollars that the job may spend; 0: it has no budget."""
     rows: int = 0
     bytes_concatenated: int = 0
     bytes_to_concatenate: int = 0
@@ -100,6 +106,18 @@ class Progress(msgspec.Struct, kw_only=True):
     def items_lost(self) -> int:
         """Return how many items something has gone wrong with: those that are only without a row are not among them."""
         return self.items_failed - self.items_short
+
+    @property
+    def is_used_up(self) -> bool:
+        """Return whether the budget is used up: nothing more is handed out."""
+        return 0 < self.budget_usd <= self.spent_usd
+
+    def cost_text(self) -> str:
+        """Return what the job has spent, and its budget; empty: neither is known."""
+        if not (self.spent_usd or self.budget_usd):
+            return ""
+        budget = f" of a budget of {usd_text(self.budget_usd)}" if self.budget_usd else ""
+        return f"{usd_text(self.spent_usd)}{budget} spent"
 
     def waits_percent(self) -> dict[str, float]:
         """Return the part of their time that mini-batches have waited for each limit, in percent, the longest first."""

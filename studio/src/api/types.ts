@@ -1302,6 +1302,10 @@ export interface Progress {
   waits_s: Record<string, number>;
   /** Seconds that those of them took which have asked for permits, waits included, all added up. */
   waits_of_s: number;
+  /** US dollars that scripts have reported as the cost of their calls, all tries included. */
+  spent_usd: number;
+  /** US dollars that the job may spend; 0: it has no budget. */
+  budget_usd: number;
   rows: number;
   bytes_concatenated: number;
   bytes_to_concatenate: number;

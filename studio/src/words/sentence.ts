@@ -33,7 +33,7 @@ function processing(job: Job, pace: Pace): string {
   if (standing === "starting") return "Its workers start: init() runs, and no mini-batch yet";
   const total = listing_done ? count(scheduled) : `${count(scheduled)} found so far`;
   const bad = failed ? `; ${counted(failed, "has", "have")} failed` : "";
-  return `${count(done + failed)} of ${total} mini-batches are decided${bad}${waits(job)}`;
+  return `${count(done + failed)} of ${total} mini-batches are decided${bad}${waits(job)}${cost(job)}`;
 }
 
 /** The limits for which mini-batches have waited a part of their time that is worth telling, as `job show` has it. */
@@ -45,6 +45,18 @@ function waits({ progress: { waits_s, waits_of_s } }: Job): string {
     .map(([name, share]) => `${name} ${Math.round(share)} %`);
   return shares.length ? `; waits for ${shares.join(", ")}: more nodes won't help` : "";
 }
+
+/** What the job has spent, and its budget, as `job show` has it. */
+function cost({ progress: { spent_usd, budget_usd } }: Job): string {
+  if (!spent_usd && !budget_usd) return "";
+  return `; ${dollars(spent_usd)}${budget_usd ? ` of a budget of ${dollars(budget_usd)}` : ""} spent`;
+}
+
+/** Cents, and of less than a dollar four digits that say something, as in the words of the server. */
+const dollars = (usd: number): string => {
+  const decimals = usd > 0 && usd < 1 ? 3 - Math.floor(Math.log10(usd)) : 2;
+  return `$${usd.toLocaleString("en-US", { minimumFractionDigits: 2, maximumFractionDigits: decimals })}`;
+};
 
 const left = ({ leftS, ends }: Pace): string =>
   leftS === undefined || !ends ? "." : `. About ${duration(leftS)} left: it ends about ${clock(ends)}.`;

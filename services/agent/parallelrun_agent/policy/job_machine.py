@@ -156,6 +156,8 @@ class JobMachine:
         self.left = turn.mode == "leave"
         self.deliveries.receive(answer.deliveries)
         self._hand_out(now)
+        if answer.is_closed:
+            self.drain(NEVER, now)
         if self.state is not JobState.PROCESSING:  # the job takes no more results
             self.deliveries.drop_backlog()
             self._apart.clear()

@@ -63,6 +63,11 @@ class DeliveryRing:
         place = frames.ring_place(position)
         return self._memory[place : place + length]
 
+    def cost_nano(self) -> int:
+        """Return the cost that the worker's script has reported, in billionths of a US dollar."""
+        (cost,) = frames.COST.unpack_from(self._memory, frames.COST_AT)
+        return int(cost)
+
     def rewind(self, position: int) -> None:
         """Remove all payloads from this position on: the worker has not got, or not read, their tickets."""
         self.end = position

@@ -1,4 +1,5 @@
-"""Reports to the leader from a node: how init() and shutdown() went in its workers, and what fails before all else."""
+"""Reports to the leader from a node: how init() and shutdown() went in its workers, what scripts have
+spent, and what fails before all else."""
 
 from __future__ import annotations
 
@@ -6,8 +7,15 @@ import time
 from typing import TYPE_CHECKING
 
 from parallelrun_agent.workers.error_files import ErrorFiles
-from parallelrun_core.store.outcome_stream import report_init_failure, report_phases, report_whole_failures
+from parallelrun_core.ids import new_session
+from parallelrun_core.store.outcome_stream import (
+    report_cost,
+    report_init_failure,
+    report_phases,
+    report_whole_failures,
+)
 from parallelrun_core.store.seals import Seal
+from parallelrun_core.wire.costs import Spent
 from parallelrun_core.wire.outcome import Failure, Outcome
 from parallelrun_core.wire.phases import InitFailure, Phase, PhaseName
 
@@ -28,6 +36,8 @@ class LeaderReports:
         self._init_failures: list[InitFailure] = []
         self._phases: list[Phase] = []
         self._whole_failures: list[Outcome] = []
+        self._spender = new_session(node)
+        self._spent_nano = self._reported_nano = 0
 
     def init_failed(self, process: str, failure: Failure, after_s: float) -> None:
         """A worker didn't get through init(), or couldn't be started; without a name if there was none yet."""
@@ -55,6 +65,17 @@ class LeaderReports:
         self._whole_failures.append(outcome)
         self.has_news = True
 
+    def spent(self, nano: int) -> None:
+        """Take over what scripts have reported as cost on this node, since the job began here."""
+        if nano != self._reported_nano:
+            self._spent_nano = nano
+            self.has_news = True
+
+    def repeat_cost(self) -> None:
+        """Report the cost again: Redis may have forgotten it."""
+        self._reported_nano = 0
+        self.spent(self._spent_nano)
+
     def send(self, seal: Seal) -> None:
         """Report all of it. Raises redis-py's errors, and can be repeated after one."""
         while self._init_failures:
@@ -66,4 +87,7 @@ class LeaderReports:
         if self._whole_failures:
             report_whole_failures(self._redis, self._job_id, self._whole_failures, seal)
             self._whole_failures = []
+        if self._spent_nano != self._reported_nano:
+            report_cost(self._redis, self._job_id, Spent(self._spender, self._spent_nano), seal)
+            self._reported_nano = self._spent_nano
         self.has_news = False

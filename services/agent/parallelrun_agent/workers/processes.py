@@ -54,6 +54,7 @@ class WorkerProcesses:
         committer: closes the part files of dead workers.
         reports: how init() and shutdown() went goes there.
         events: everything else that workers do and send goes there.
+        spent_nano: what the workers of earlier sessions have reported as cost.
     """
 
     def __init__(
@@ -65,7 +66,9 @@ class WorkerProcesses:
         committer: Committer,
         reports: LeaderReports,
         events: AbstractContextManager[JobMachine],
+        spent_nano: int = 0,
     ) -> None:
+        self._spent_nano = spent_nano
         self._session = session
         self._plans = plans
         self._loop = node.loop
@@ -100,6 +103,10 @@ class WorkerProcesses:
         if process is None and worker is not None:
             return self._held_parts.get(worker.process, -1)
         return process.part_fd if process is not None else -1
+
+    def spent_nano(self) -> int:
+        """Return the cost that scripts have reported here, in billionths of a US dollar; it never becomes less."""
+        return self._spent_nano + sum(process.ring.cost_nano() for process in self._processes.values())
 
     def hold_part(self, process: str) -> None:
         """An outcome of this worker will be committed, perhaps after it has ended."""
@@ -163,6 +170,7 @@ class WorkerProcesses:
             self._loop.remove(process.results)
         self._loop.remove(process.pidfd)
         code = process.reap()
+        self._spent_nano += process.ring.cost_nano()
         self._orphans.worker_ended(process.pid)
         process.close()
         self._plans.clean(process.process)

@@ -1,4 +1,4 @@
-"""For entry scripts: `from parallelrun.script import ItemError, recall, remember, WorkerBroken`.
+"""For entry scripts: `from parallelrun.script import ItemError, recall, remember, report_cost, WorkerBroken`.
 
 All of it works where a script runs alone, as in its own unit test.
 """
@@ -61,6 +61,27 @@ def limit(name: str, *, tokens: int = 0) -> Any:
     from parallelrun_worker.script_api.permits import Permit, PermitClient
 
     return Permit(name, tokens, PermitClient.process)
+
+
+def report_cost(usd: float) -> float:
+    """Report what a call has cost. When the costs of a job reach its `budget`, no more of its mini-batches are begun.
+
+    It counts at once, whatever becomes of the mini-batch, and even if the worker is killed a moment later. Outside of a
+    job, it is only added up.
+
+    Args:
+        usd: US dollars.
+
+    Returns:
+        the US dollars that this process has reported so far.
+
+    Raises:
+        ValueError: it is no amount of money.
+        RuntimeError: this isn't the worker's own process, but one that the script has forked.
+    """
+    from parallelrun_worker.script_api.costs import CostCounter
+
+    return CostCounter.process.add(usd)
 
 
 def mini_batch_context(

@@ -13,6 +13,7 @@ from parallelrun_api.http.answers import json_answer
 from parallelrun_api.models import Asked
 from parallelrun_api.routes.responses import JobId, problems
 from parallelrun_core.answers.jobs import Job
+from parallelrun_core.spec.budget import MOST_USD
 
 router = APIRouter(prefix="/v1", tags=["jobs"])
 
@@ -26,6 +27,8 @@ class Resume(Asked):
 
     accept_changed_inputs: bool = False
     """Continue even if files were changed or removed since they were scheduled."""
+    budget_usd: float | None = Field(default=None, gt=0, le=MOST_USD)
+    """The job's budget from now on, in US dollars, what it has spent included; null: it stays as it was."""
 
 
 class Retry(Resume):
@@ -54,7 +57,7 @@ def resume(job_id: JobId, context: Ctx, wish: Resume | None = None) -> Response:
         context.controls.go_on(job_id)
         return json_answer(context.jobs.get(job_id), 202)
     context.controls.forget_pause(job_id)
-    context.reopenings.resume(job_id, accept_changed_inputs=wish.accept_changed_inputs)
+    context.reopenings.resume(job_id, accept_changed_inputs=wish.accept_changed_inputs, budget_usd=wish.budget_usd)
     return json_answer(_with_note(context.jobs.get(job_id)), 202)
 
 
@@ -74,7 +77,12 @@ def retry(job_id: JobId, context: Ctx, wish: Retry | None = None) -> Response:
     wish = wish or Retry()
     if not context.controls.is_paused(job_id):
         context.controls.forget_pause(job_id)
-    context.reopenings.retry(job_id, mini_batches=wish.mini_batches, accept_changed_inputs=wish.accept_changed_inputs)
+    context.reopenings.retry(
+        job_id,
+        mini_batches=wish.mini_batches,
+        accept_changed_inputs=wish.accept_changed_inputs,
+        budget_usd=wish.budget_usd,
+    )
     return json_answer(_with_note(context.jobs.get(job_id)), 202)
 
 

@@ -6,6 +6,7 @@ on Redis; if a request dies in between, the next one finishes it.
 
 from __future__ import annotations
 
+import math
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -27,6 +28,7 @@ from parallelrun_core.service import telemetry
 from parallelrun_core.storage.location import is_url
 from parallelrun_core.storage.stores import storage_of
 from parallelrun_core.store.registry import Registry
+from parallelrun_core.wire.costs import usd_text
 from parallelrun_core.wire.states import JobState
 
 if TYPE_CHECKING:
@@ -49,7 +51,7 @@ class Reopenings:
         self._redis = redis
         self._registry = Registry(redis)
 
-    def resume(self, job_id: str, *, accept_changed_inputs: bool) -> None:
+    def resume(self, job_id: str, *, accept_changed_inputs: bool, budget_usd: float | None = None) -> None:
         """Let a failed or canceled job run what has no decision, or have an output that is gone put together again.
 
         Raises:
@@ -63,9 +65,23 @@ class Reopenings:
             raise Conflict(f"Job {job_id} is completed: nothing is left to resume. Failed mini-batches can be retried.")
         if result is not None and result.failure is not None and result.failure.code in _FOR_GOOD:
             raise Conflict(f"Job {job_id} would fail again at once: {result.failure.summary} {_advice(result)}")
-        self._reopen(folder, retry_failed=False, mini_batches=None, accept_changed_inputs=accept_changed_inputs)
+        _check_budget(result, budget_usd)
+        self._reopen(
+            folder,
+            retry_failed=False,
+            mini_batches=None,
+            accept_changed_inputs=accept_changed_inputs,
+            budget_usd=budget_usd,
+        )
 
-    def retry(self, job_id: str, *, mini_batches: list[int] | None, accept_changed_inputs: bool) -> None:
+    def retry(
+        self,
+        job_id: str,
+        *,
+        mini_batches: list[int] | None,
+        accept_changed_inputs: bool,
+        budget_usd: float | None = None,
+    ) -> None:
         """Let a job that has ended try its failed mini-batches again, all or these, and run those without a decision.
 
         Raises:
@@ -80,7 +96,14 @@ class Reopenings:
         else:
             _check_mini_batches(folder, mini_batches)
             _check_makes_no_assets(folder, record)
-        self._reopen(folder, retry_failed=True, mini_batches=mini_batches, accept_changed_inputs=accept_changed_inputs)
+        _check_budget(folder.result(), budget_usd)
+        self._reopen(
+            folder,
+            retry_failed=True,
+            mini_batches=mini_batches,
+            accept_changed_inputs=accept_changed_inputs,
+            budget_usd=budget_usd,
+        )
 
     def _reopenable(self, job_id: str) -> JobFolder:
         """The folder of a job with all that is needed to go on.
@@ -95,7 +118,13 @@ class Reopenings:
         return folder
 
     def _reopen(
-        self, folder: JobFolder, *, retry_failed: bool, mini_batches: list[int] | None, accept_changed_inputs: bool
+        self,
+        folder: JobFolder,
+        *,
+        retry_failed: bool,
+        mini_batches: list[int] | None,
+        accept_changed_inputs: bool,
+        budget_usd: float | None,
     ) -> None:
         from parallelrun_core.store.rq.wake import ask_for_leader  # RQ takes long to import
 
@@ -115,6 +144,7 @@ class Reopenings:
             retry_failed=retry_failed,
             mini_batches=mini_batches,
             accept_changed_inputs=accept_changed_inputs,
+            budget_usd=budget_usd,
         )
         reopen(self._registry, folder, reopening)
         # Not under the name of the first call: RQ may still be removing its entry.
@@ -164,6 +194,21 @@ class Reopenings:
                     "no leader is free. Try again soon."
                 )
             time.sleep(0.02)  # there is no event for it
+
+
+def _check_budget(result: JobResult | None, budget_usd: float | None) -> None:
+    """Make sure that a job has something left to spend.
+
+    Raises:
+        Conflict: it would end again at once.
+    """
+    if result is None or result.progress.spent_usd < (budget_usd or result.progress.budget_usd or math.inf):
+        return
+    spent, budget = usd_text(result.progress.spent_usd), usd_text(budget_usd or result.progress.budget_usd)
+    raise Conflict(
+        f"Job {result.job_id} has spent {spent}, and would end again at once with a budget of {budget}. Raise it: "
+        f"`parallelrun job resume {result.job_id} --budget USD`, what is spent included."
+    )
 
 
 def _check_steps(folder: JobFolder, record: JobRecord, mini_batches: list[int] | None) -> None:

@@ -35,7 +35,7 @@ _GROUPS: Final[dict[Group, tuple[str, ...]]] = {
     "limits": (
         "run_invocation_timeout", "run_max_try", "lost_leases", "first_task_creation_timeout",
         "progress_update_timeout", "task_overhead_timeout", "error_threshold", "mini_batch_error_threshold",
-        "allowed_failed_percent", "on_failure", "rate_limits",
+        "allowed_failed_percent", "on_failure", "rate_limits", "budget",
     ),
 }  # fmt: skip
 _GROUP_OF: Final[dict[str, Group]] = {name: group for group, names in _GROUPS.items() for name in names}

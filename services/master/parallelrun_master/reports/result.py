@@ -86,6 +86,7 @@ def _counted(progress: Progress) -> list[str]:
         f"Items: {_items(progress)}, {progress.items_done:,} succeeded, {_failed_items(progress)}.",
         f"Rows: {progress.rows:,}.",
         *_waits(progress),
+        *([f"Cost: {progress.cost_text()}."] if progress.cost_text() else []),
     ]
 
 

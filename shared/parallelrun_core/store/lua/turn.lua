@@ -11,6 +11,7 @@
 --       9 records of the decided, a JSON list in the same order  10 their seal  11 records of the retries  12 their seal
 -- Answer {state, ready left, refused reports}, and if something was leased, then also ids, messages, and when some may
 -- have failed or been lost before, tries and lost: each a list in the same order; what has no message is not leased.
+-- Ready left is -1 when the job's budget is used up: nothing more of it is handed out.
 -- {'lost', state} when the session has been given up: its mini-batches belong to others now, and the turn had no effect.
 -- {'gone'} when there is no such job, or the agent believes it to be of another generation: what it would commit could not
 -- be decided.
@@ -19,7 +20,7 @@
 -- one call leases, which no other call shares.
 
 local session, node, mode = ARGV[1], ARGV[2], ARGV[5]
-local job = redis.call('HMGET', KEYS[1], 'state', 'generation', 'paused')
+local job = redis.call('HMGET', KEYS[1], 'state', 'generation', 'paused', 'used_up')
 local state = job[1]
 if not state or (job[2] and job[2] ~= ARGV[3]) then return {'gone'} end
 
@@ -138,7 +139,9 @@ end
 
 local answer = {state, 0, refused}
 local welcome = not unusual or redis.call('EXISTS', KEYS[8]) == 0 or redis.call('SISMEMBER', KEYS[8], node) == 1
-if state == 'processing' and welcome and not job[3] then
+if state == 'processing' and job[4] then
+  answer[2] = -1
+elseif state == 'processing' and welcome and not job[3] then
   local ids = ARGV[6] ~= '0' and redis.call('LPOP', KEYS[2], ARGV[6])
   if ids then
     local messages = redis.call('HMGET', KEYS[3], unpack(ids))

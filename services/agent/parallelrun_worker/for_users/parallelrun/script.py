@@ -8,6 +8,7 @@ from parallelrun_worker.script_api.script import (
     mini_batch_context,
     recall,
     remember,
+    report_cost,
 )
 
-__all__ = ["ItemError", "WorkerBroken", "aremember", "limit", "mini_batch_context", "recall", "remember"]
+__all__ = ["ItemError", "WorkerBroken", "aremember", "limit", "mini_batch_context", "recall", "remember", "report_cost"]
