@@ -30,6 +30,7 @@ BENCHMARKS = {
     "concatenation": "segments into one output, compared with `cat`",
     "thousand_nodes": "a thousand simulated nodes against one Redis and one leader",
     "table": "large tables, counted and added up, compared with pandas: speed, memory",
+    "arrow": "reading of tables in each form that run() may have, beside bare loops: CPU of one process",
     "cold": "a trivial job from nothing, beside one process that imports the usual libraries",
     "latency": "one trivial job, on a warm cluster and from nothing",
     "models": "memory of the weights that workers of one node read: mapped, and loaded by each",

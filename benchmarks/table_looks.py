@@ -32,9 +32,9 @@ def looks(path: Path, step: Any, rounds: int) -> Spread:
     return Spread.of(with_looks / without for with_looks, without in pairs)
 
 
-def record_of(path: Path, step: Any) -> dict[str, Any]:
-    """Return the plan of a table of this file, as a worker gets it."""
-    document = {"entry_script": "e.py", "inputs": {"rows": {"path": str(path), "transformations": [step]}}}
+def record_of(path: Path, *steps: Any) -> dict[str, Any]:
+    """Return the plan of a table of this file with these steps, as a worker gets it."""
+    document = {"entry_script": "e.py", "inputs": {"rows": {"path": str(path), "transformations": steps}}}
     (plan,) = plan_inputs(read_job(document).job)
     plan.sample = [str(path)]
     record: dict[str, Any] = json.loads(as_json([plan]))[0]

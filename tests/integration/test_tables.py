@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 import re
 import textwrap
 from collections.abc import Iterator
@@ -81,6 +82,27 @@ def test_a_table_with_newlines_in_quotes_is_split_and_comes_back_whole(cluster: 
     assert re.search(r"mini-batches with [1-9][\d,]* bytes of tables whose rows are counted as they are read", overview)
     assert result.progress.scheduled > 10
     assert (result.progress.items_scheduled, result.progress.items_done) == (ROWS, ROWS)
+
+
+@pytest.mark.parametrize("mini_batch_format, returned", [
+    ("arrow", "mini_batch.select(['number', 'text'])"),
+    ("pandas_pyarrow", "mini_batch"),
+    ("polars", "mini_batch"),
+])  # fmt: skip
+def test_a_table_is_handed_over_and_returned_in_the_form_that_the_job_says(
+    cluster: Cluster, mini_batch_format: str, returned: str
+) -> None:
+    if mini_batch_format == "polars":
+        pytest.importorskip("polars")
+    path = as_csv(cluster.home / mini_batch_format / "a.csv")
+    inputs: dict[str, object] = {"data": {"path": str(path.parent), "transformations": MULTI_LINE}}
+    script = f"def run(mini_batch):\n    assert len(mini_batch)\n    return {returned}\n"
+    job = cluster.submit(
+        script, inputs=inputs, mini_batch_size="20kb", mini_batch_format=mini_batch_format,
+        append_row_file_name="rows.jsonl",
+    )  # fmt: skip
+    rows = [json.loads(line) for line in cluster.output(completed(cluster, job))]
+    assert rows == [{"number": number, "text": text_of(number)} for number in range(ROWS)]
 
 
 def test_a_file_of_type_mltable_is_read_as_the_job_says(cluster: Cluster) -> None:

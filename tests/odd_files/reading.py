@@ -17,6 +17,7 @@ from parallelrun_core.spec import JobSpec
 from parallelrun_core.wire.data_warnings import DataWarning
 from parallelrun_core.wire.message import DescribedMiniBatch, decode, described_of
 from parallelrun_master.planning.input_cuts import InputCuts, KnownInput
+from parallelrun_worker.tables.arrow_rows import ArrowRows
 from parallelrun_worker.tables.data_warnings import DataWarnings
 from parallelrun_worker.tables.table import Table
 
@@ -68,8 +69,12 @@ def azure_job(data: Path, step: dict[str, Any], size: str) -> JobSpec:
     return read_job(job, folder=data).job
 
 
-def outcome_of(spec: JobSpec, folder: Path) -> Outcome:
-    """List, cut and read the input of a job, whose folder this is to be."""
+def outcome_of(spec: JobSpec, folder: Path, *, is_arrow: bool = False) -> Outcome:
+    """List, cut and read the input of a job, whose folder this is to be.
+
+    Args:
+        is_arrow: rows are those of Arrow tables, with Python's own values.
+    """
     outcome = Outcome()
     folder.mkdir(parents=True)
     found: list[DataWarning] = []
@@ -82,7 +87,7 @@ def outcome_of(spec: JobSpec, folder: Path) -> Outcome:
         outcome.refused.append(_words(error))
         outcome.is_job_refused = True
         return outcome
-    table = _Tables(folder)
+    table = _Tables(folder, is_arrow=is_arrow)
     for described in pieces:
         files = {os.fsdecode(piece.path) for piece in described.pieces}
         try:
@@ -104,7 +109,8 @@ def _words(error: Exception) -> str:
 class _Tables:
     """The tables of a job, as one worker reads them."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, is_arrow: bool) -> None:
+        self._is_arrow = is_arrow
         records = json.loads(Layout(folder).inputs.read_bytes()) if load_plans(folder) else []
         self._found = DataWarnings()
         self._tables = [
@@ -113,6 +119,9 @@ class _Tables:
 
     def rows(self, described: DescribedMiniBatch) -> Iterator[Row]:
         pieces = [(os.fsdecode(piece.path), *piece.rest) for piece in described.pieces]
+        if self._is_arrow:
+            rows: list[Row] = ArrowRows(self._tables[described.input], "arrow").read(pieces).to_pylist()
+            return iter(rows)
         frame = self._tables[described.input].read(pieces)
         names = list(frame.columns)
         return (dict(zip(names, row, strict=True)) for row in zip(*(frame[name] for name in names), strict=True))

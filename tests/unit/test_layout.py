@@ -12,6 +12,7 @@ import grimp
 import pytest
 
 from parallelrun_core.mltable.formats import read_steps
+from parallelrun_core.mltable.plan import FORMAT_LIBRARIES
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = {
@@ -24,7 +25,9 @@ PACKAGES = {
     "shared": {"parallelrun_core"},
 }
 WORKER = ROOT / "services" / "agent" / "parallelrun_worker"
-FROM_THE_USERS_ENVIRONMENT = {"numpy"}.union(*(step.libraries for step in read_steps().values()))
+FROM_THE_USERS_ENVIRONMENT = {"numpy"}.union(
+    *(step.libraries for step in read_steps().values()), *FORMAT_LIBRARIES.values()
+)
 IF_IT_IS_THERE = {"tables/charsets.py": {"charset_normalizer"}}
 """What a message is made better by."""
 WHERE_THE_MASTER_RUNS = {"shuffle/sorting.py": {"duckdb"}}

@@ -31,6 +31,7 @@ _FAMILY: Final = "amlbi_"
 _PROMPT_FLOW_HINT: Final = "which takes the field `output` out of each row: run() returns that itself here"
 _IN_FULL_ONLY: Final = (
     "resume_from", "rank_mini_batch_count", "in_flight", "mini_batches_in_flight", "rate_limits", "budget_usd",
+    "mini_batch_format",
 )  # fmt: skip
 """A job with one of these does something else than the same job without it."""
 
@@ -139,6 +140,7 @@ OPTIONS: Final[dict[str, Option]] = {
     "in_flight": Option("in_flight", _one_of("async", "threads", "streaming")),
     "rate_limits": Option("rate_limits", _names),
     "budget_usd": Option("budget", _budget),
+    "mini_batch_format": Option("mini_batch_format", _one_of("pandas", "arrow", "polars", "pandas_pyarrow")),
     "nice": Option("nice", _integer(-20, 19)),
 }
 

@@ -47,6 +47,14 @@ from parallelrun_core.storage.stores import storage_of
 
 FILES: Final = "files"
 """The kind of an input that is a list of files, and no table."""
+PANDAS: Final = "pandas"
+FORMAT_LIBRARIES: Final[dict[str, tuple[str, ...]]] = {
+    PANDAS: (),
+    "arrow": ("pyarrow",),
+    "polars": ("pyarrow", "polars"),
+    "pandas_pyarrow": ("pyarrow",),
+}
+"""The libraries which a worker needs, besides those of the read step, for each form of a table's rows."""
 _FOR_SHUFFLES: Final = ("duckdb", "pyarrow")
 _PATHS: Final = re.compile(rb"paths['\"]?\s*:")
 _MAX_TABLE_BYTES: Final = 1 << 20
@@ -97,6 +105,8 @@ class InputPlan(msgspec.Struct, kw_only=True):
     """The libraries that the workers must be able to import for it."""
     rows_wanted: tuple[int, int | None] | None = None
     """The first row and the end of the rows that `skip` and `take` leave; None: all, or the reader counts them."""
+    mini_batch_format: str = PANDAS
+    """The form in which run() gets rows of a table."""
     tail: int | None = None
     """The first step before which the rows of all files must be together, since one of them counts rows that are known
     only once they are read; the number of steps if there is none."""
@@ -123,7 +133,10 @@ class InputPlan(msgspec.Struct, kw_only=True):
 
     def freeze_answers(self) -> None:
         """Put into the plan what follows from its steps: master and workers then have the same answers."""
-        self.libraries = [*self.read.libraries_needed] if self.read is not None else []
+        libraries = (
+            (*self.read.libraries_needed, *FORMAT_LIBRARIES[self.mini_batch_format]) if self.read is not None else ()
+        )
+        self.libraries = [*dict.fromkeys(libraries)]
         self.keeping = [number for number, step in enumerate(self.steps) if step.keeps_rows]
         self.tail = _tail(self.steps)
         self.rows_wanted = None if self.is_indivisible else _rows_wanted(self.steps)
@@ -166,7 +179,9 @@ def plan_inputs(spec: JobSpec, rule: PathRule | None = None, *, fetches: bool = 
             continue
         keys = list(spec.partition_keys)
         try:
-            plans.append(plan_input(name, data_input, keys, unit=spec.size.unit, rule=rule, fetches=fetches))
+            plan = plan_input(name, data_input, keys, unit=spec.size.unit, rule=rule, fetches=fetches)
+            _set_format(plan, spec.mini_batch_format)
+            plans.append(plan)
         except InvalidInput as error:
             problems += error.problems
     Problems(problems).check()
@@ -321,6 +336,25 @@ def _sort_steps(plan: InputPlan, steps: list[AnyStep], pointer: str, *, on_misma
             hint = "leave out rows_as: dicts, or do in run() what it does"
             message = f"{others[0] if others else 'partition_keys'} applies to DataFrames, and run() gets dicts"
             raise InvalidInput.at(f"{pointer}/transformations", message, hint)
+    plan.freeze_answers()
+
+
+def _set_format(plan: InputPlan, mini_batch_format: str) -> None:
+    """Set the form of a table's rows.
+
+    Raises:
+        InvalidInput: there is no table.
+    """
+    if mini_batch_format == PANDAS:
+        return
+    if plan.read is None:
+        hint = "leave it out, or say how the files are read as a table, as in: transformations: [read_parquet]"
+        message = f"{mini_batch_format} is a form of tables, and input {plan.name!r} is a list of files"
+        raise InvalidInput.at("/mini_batch_format", message, hint)
+    if plan.read.has_dict_rows:
+        message = f"run() gets dicts of input {plan.name!r}, and no table"
+        raise InvalidInput.at("/mini_batch_format", message, "leave it out, or leave out rows_as: dicts")
+    plan.mini_batch_format = mini_batch_format
     plan.freeze_answers()
 
 

@@ -89,6 +89,8 @@ class JobSpec(Strict):
     """Names of the inputs that are cut into mini-batches, one after another. Not needed when one input has a path."""
     mini_batch_size: MiniBatchSizeField = None
     """Files for each `run()`, or `auto`: 10 s of them. Of a table, `500kb` or `rows:500`. Not set: 10 or 1 MiB."""
+    mini_batch_format: Literal["pandas", "arrow", "polars", "pandas_pyarrow"] = "pandas"
+    """The form of a table's rows for `run()`: pandas, a pyarrow table, Polars, or pandas with types of Arrow."""
     partition_keys: tuple[str, ...] = ()
     """The keys of which each combination of values is a mini-batch; not together with `mini_batch_size`."""
 

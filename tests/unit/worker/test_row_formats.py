@@ -13,6 +13,7 @@ import pyarrow as pa
 import pytest
 
 from parallelrun_worker.rows import BadReturn, Rendered, json_lines, renderer
+from parallelrun_worker.rows.returned_tables import as_rows
 from parallelrun_worker.rows.text import HEADER_LENGTH
 
 DATES = pd.Series(["2020-01-02", None], dtype="datetime64[ns]")
@@ -166,6 +167,18 @@ def test_equal_names_are_refused_where_one_column_would_be_lost(kind: str, names
     with pytest.raises(BadReturn, match="same name"):
         render(pd.DataFrame([[1, 2]], columns=names), kind)
     assert render(pd.DataFrame([[1, 2]], columns=names), "headed").rows == 1
+
+
+def test_tables_of_arrow_and_polars_are_tables_whose_whole_numbers_stay_whole() -> None:
+    table = pa.table({"a": [1, None], "t": ["x", None]})
+    assert render(as_rows(table), "jsonl").data == b'{"a": 1, "t": "x"}\n{"a": null, "t": null}\n'
+    assert render(as_rows(table.to_batches()[0]), "text").data == b"1 x\n \n"
+    assert read(render(as_rows(table), "parquet")).to_pydict() == {"a": [1, None], "t": ["x", None]}
+    assert as_rows(table.column("a")) == [1, None]
+    frame = pd.DataFrame({"a": [1]})
+    assert as_rows(frame) is frame
+    polars = pytest.importorskip("polars")
+    assert render(as_rows(polars.from_arrow(table)), "jsonl").data == render(as_rows(table), "jsonl").data
 
 
 def test_no_row_is_no_byte() -> None:

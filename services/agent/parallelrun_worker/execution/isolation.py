@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from parallelrun_worker import frames
 from parallelrun_worker.mini_batches.mini_batch import MiniBatch, of_paths
 from parallelrun_worker.rows.returned import BadReturn, kind_of
+from parallelrun_worker.rows.returned_tables import as_rows
 from parallelrun_worker.script_api.script import ItemError
 
 if TYPE_CHECKING:
@@ -163,7 +164,12 @@ def _items_of(loader: Loader, kind: int, payload: bytes) -> tuple[int, Callable[
 def _rows_of(whole: MiniBatch, part: Part) -> MiniBatch:
     value: Any = whole.value
     end = part.first + part.items
-    rows = value[part.first : end] if isinstance(value, list) else value.iloc[part.first : end].reset_index(drop=True)
+    if hasattr(value, "iloc"):
+        rows = value.iloc[part.first : end].reset_index(drop=True)
+    elif isinstance(value, list):
+        rows = value[part.first : end]
+    else:  # a table of pyarrow or Polars
+        rows = value.slice(part.first, part.items)
     mini_batch = MiniBatch(rows, part.items)
     mini_batch.dataset, mini_batch.partition_key_value = whole.dataset, whole.partition_key_value
     mini_batch.first_row = None if whole.first_row is None else whole.first_row + part.first
@@ -203,7 +209,7 @@ class ApartRun:
         began, loaded = time.perf_counter(), None
         try:
             loaded = apart.part(part)
-            returned: Any = self._script.run(mini_batch, loaded, part)
+            returned: Any = as_rows(self._script.run(mini_batch, loaded, part))
             kind_of(returned)
             rows = len(returned)
             if ItemError.is_used:

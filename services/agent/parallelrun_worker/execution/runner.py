@@ -21,6 +21,7 @@ from parallelrun_worker.outputs import Outputs
 from parallelrun_worker.rows import BadReturn, Rendered, renderer
 from parallelrun_worker.rows.returned_columns import ReturnedColumns
 from parallelrun_worker.rows.returned_objects import ReturnedObjects
+from parallelrun_worker.rows.returned_tables import as_rows
 from parallelrun_worker.script_api.script import ItemError, WorkerBroken
 from parallelrun_worker.tables.data_warnings import DataWarnings
 
@@ -215,6 +216,8 @@ class Runner:
 
     def _rendered(self, returned: object, items: int) -> Rendered:
         """Render the rows; whoever renders may freeze columns for other workers."""
+        if type(returned) is not list:
+            returned = as_rows(returned)
         if ItemError.is_used:
             returned = self._separated(returned, items)
         try:

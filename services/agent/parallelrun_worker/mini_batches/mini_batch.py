@@ -1,4 +1,4 @@
-"""Mini-batches in a worker: from a delivery to the argument of run(), a list of paths, a DataFrame, a list of dicts,
+"""Mini-batches in a worker: from a delivery to the argument of run(), a list of paths, a table, a list of dicts,
 or nothing but a rank.
 
 A described delivery is JSON: `input` (index of the input, -1: none), `keys` (values of the partition keys), `paths`, or
@@ -80,6 +80,7 @@ class Loader:
         self._copies = Copies(os.path.join(os.getcwd(), copies), workers)
         self._plans: list[dict[str, Any]] | None = None
         self._tables: dict[int, Any] = {}
+        self._readers: dict[int, Any] = {}
 
     def prepare(self) -> None:
         """Check that the libraries for reading tables can be imported.
@@ -127,11 +128,11 @@ class Loader:
             return MiniBatch([], 1)  # a rank is one item (reference §3.5)
         plan = self._read_plans()[number]
         if pieces:
-            table = self._table(number, plan)
-            rows = (table.objects if table.has_dict_rows else table.read)(pieces, described.get("places"))
+            table = self._reader(number, plan)
+            rows = table(pieces, described.get("places"))
             mini_batch = MiniBatch(rows, len(rows))
             mini_batch.first_row = pieces[0][4] if pieces[0][4] >= 0 else None
-            mini_batch.partition_key_value = table.path_keys.typed(described["keys"])
+            mini_batch.partition_key_value = self._tables[number].path_keys.typed(described["keys"])
         else:
             paths = described["paths"]
             mini_batch = MiniBatch(self._copies.take(paths, plan["root"]) if plan["is_copied"] else paths, len(paths))
@@ -143,9 +144,17 @@ class Loader:
         mini_batch.dataset = Dataset(plan["name"], paths)
         return mini_batch
 
-    def _table(self, number: int, plan: dict[str, Any]) -> Any:
-        if number not in self._tables:
+    def _reader(self, number: int, plan: dict[str, Any]) -> Any:
+        """What reads pieces of an input, in the form that the job wants."""
+        if number not in self._readers:
             from parallelrun_worker.tables.table import Table
 
-            self._tables[number] = Table(plan, self._schemas[number], self._warnings)
-        return self._tables[number]
+            table = self._tables[number] = Table(plan, self._schemas[number], self._warnings)
+            form = plan.get("mini_batch_format", "pandas")
+            if form == "pandas":
+                self._readers[number] = table.objects if table.has_dict_rows else table.read
+            else:
+                from parallelrun_worker.tables.arrow_rows import ArrowRows
+
+                self._readers[number] = ArrowRows(table, form).read
+        return self._readers[number]

@@ -46,8 +46,8 @@ def kind_of(returned: object) -> str:
             "If the script writes its results itself: output_action: summary_only, and return []"
         )
     raise BadReturn(
-        f"run() returned {type(returned).__name__}; it must return a list, tuple, pandas DataFrame or numpy array "
-        "with one row for each item that succeeded"
+        f"run() returned {type(returned).__name__}; it must return a list, tuple, numpy array or table of pandas, "
+        "pyarrow or Polars with one row for each item that succeeded"
     )
 
 

@@ -11,6 +11,8 @@ bounds.py      files that a process of a master may open
 elsewhere.py   files in object stores: what is here of them, and asking for it
 inferred.py    finding the columns of a text table that no worker can look at
 grouped.py     rows that are grouped by keys: where they are then
+arrow_rows.py  the rows of a mini-batch for `mini_batch_format`: arrow, polars, pandas_pyarrow
+arrow_arrays.py   columns as arrays of Arrow
 
 For kinds that are text:
 

@@ -13,6 +13,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from parallelrun_worker.tables.arrow_arrays import kept_in_arrow
 from parallelrun_worker.tables.arrow_columns import (
     converted,
     may_be_inexact,
@@ -22,9 +23,10 @@ from parallelrun_worker.tables.arrow_columns import (
     words_in,
 )
 from parallelrun_worker.tables.assembling import frame_of
+from parallelrun_worker.tables.inference import Kind
 from parallelrun_worker.tables.records import Grammar, NotPlain
 from parallelrun_worker.tables.schema import Schema
-from parallelrun_worker.tables.values import Values
+from parallelrun_worker.tables.values import ColumnValues, Values
 
 BLOCK_BYTES = 2 << 20
 WIDE = 512
@@ -47,17 +49,35 @@ def read_delimited(
     """
     import numpy as np
 
-    table = _columns(data, schema, grammar, values)
-    if values is not None and grammar.multi_line:
-        values.may_hold_newlines = any(map(may_hold_newlines, table.columns))
     columns = []
-    for name, kind, column in zip(schema.names, schema.kinds, table.columns, strict=True):
-        filled = column.fill_null("") if empty_as_string and kind["kind"] == "string" else column
-        read = converted(filled, kind, values.of_column(name, kind) if values is not None else None)
+    for column, kind, column_values in _filled(data, schema, grammar, values, empty_as_string=empty_as_string):
+        read = converted(column, kind, column_values)
         if isinstance(read, np.ndarray) and not read.flags.writeable:  # Arrow's own memory
             read = read.copy()
         columns.append(read)
     return frame_of(schema.names, columns)
+
+
+def read_table(
+    data: bytes, schema: Schema, grammar: Grammar, *, empty_as_string: bool, values: Values | None = None
+) -> Any:
+    """The records in `data` as an Arrow table; arguments and errors are those of `read_delimited`."""
+    import pyarrow as pa
+
+    filled = _filled(data, schema, grammar, values, empty_as_string=empty_as_string)
+    return pa.table([kept_in_arrow(*each) for each in filled], names=schema.names)
+
+
+def _filled(
+    data: bytes, schema: Schema, grammar: Grammar, values: Values | None, *, empty_as_string: bool
+) -> Iterator[tuple[Any, Kind, ColumnValues | None]]:
+    """The columns of the records, each with its kind and its rules."""
+    table = _columns(data, schema, grammar, values)
+    if values is not None and grammar.multi_line:
+        values.may_hold_newlines = any(map(may_hold_newlines, table.columns))
+    for name, kind, column in zip(schema.names, schema.kinds, table.columns, strict=True):
+        filled = column.fill_null("") if empty_as_string and kind["kind"] == "string" else column
+        yield filled, kind, values.of_column(name, kind) if values is not None else None
 
 
 def _columns(data: bytes, schema: Schema, grammar: Grammar, values: Values | None) -> Any:

@@ -74,7 +74,7 @@ def to_frame(table: Any, *, is_exact: bool = False) -> Any:
         frame = frame_of(names, [columns[name] for name in names])
     for place, column in enumerate(table.columns if is_exact else ()):
         if _would_be_rounded(column):
-            frame.isetitem(place, _nullable(column))
+            frame.isetitem(place, nullable(column))
         elif _holds_rounded(column):
             frame.isetitem(place, _own_objects(column))
     for place, dtype in enumerate(frame.dtypes):
@@ -125,7 +125,7 @@ def _own_objects(column: Any) -> Any:
     return pd.Series(column.to_pylist(), dtype=object)
 
 
-def _nullable(column: Any) -> Any:
+def nullable(column: Any) -> Any:
     """Whole numbers and nulls as a column of pandas that can be empty in places."""
     import pandas as pd
 

@@ -62,11 +62,11 @@ class PathKeys:
         column = pd.Series([value] * len(index), index=index, dtype=object)
         if name == self._plan["partition"]["date"]:
             return as_dates(column, {"formats": [self._plan["partition"]["date_format"]]})
-        if not in_front or (self._keeps and value is not None and not _fits(value, self._kinds()[name])):
+        if not in_front or (self._keeps and value is not None and not _fits(value, self.kinds()[name])):
             return column
-        return convert(column, self._kinds()[name])
+        return convert(column, self.kinds()[name])
 
-    def _kinds(self) -> dict[str, Kind]:
+    def kinds(self) -> dict[str, Kind]:
         """Return what the parts of the paths are, if the format comes before the step that reads (reference §4.4)."""
         if self._known_kinds is None:
             sample = [values for path in self._plan["sample"] if (values := self.values_of(path)) is not None]
@@ -77,7 +77,7 @@ class PathKeys:
 
     def changed(self, path: str) -> dict[str, tuple[str, str]]:
         """The parts of a path that columns have otherwise than they stand there, each with what it became."""
-        kinds, values = self._kinds(), self.values_of(path) or {}
+        kinds, values = self.kinds(), self.values_of(path) or {}
         changed = {}
         for name, text in values.items():
             if name == self._plan["partition"]["date"]:
@@ -101,7 +101,7 @@ class PathKeys:
             if value is None or name not in partition["names"] or name == partition["date"]:
                 typed[name] = value
             else:
-                typed[name] = _number_or_text(value) if self._kinds()[name]["kind"] == "int" else value
+                typed[name] = _number_or_text(value) if self.kinds()[name]["kind"] == "int" else value
         return typed
 
 

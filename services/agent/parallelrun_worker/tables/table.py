@@ -3,7 +3,7 @@
 import json
 import os
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from parallelrun_worker.tables import grouped
@@ -61,15 +61,30 @@ class Table:
         """
         if places is not None:
             self.format.staged_at(places)
-        if self._plan.get("is_shuffled"):
+        if self.is_shuffled:
             frames = [frame for piece in pieces for frame in self._group(piece)]
             return self._together([*_filled(frames)]) if len(frames) > 1 else frames[0]
-        frames = [self._piece(piece) for piece in pieces]
+        frames = [self.piece(piece) for piece in pieces]
         frame = frames[0] if len(frames) == 1 else self._together([*_filled(frames)])
         for step in self.tail:
             if step["step"] != EXTRACT:
                 frame = self._applied(frame, step, [0], pieces[0][0] if len(pieces) == 1 else "")
         return frame.reset_index(drop=True)
+
+    @property
+    def is_shuffled(self) -> bool:
+        """Return whether its rows were grouped by keys before they were cut."""
+        return bool(self._plan.get("is_shuffled"))
+
+    @property
+    def extracts_first(self) -> bool:
+        """Return whether the columns that come from paths are before those of the files."""
+        return bool(self._plan["extracts_first"])
+
+    @property
+    def includes_path(self) -> bool:
+        """Return whether each row has the path of its file."""
+        return bool(self._plan["read"]["include_path_column"])
 
     @property
     def has_dict_rows(self) -> bool:
@@ -93,7 +108,8 @@ class Table:
 
         return pd.concat(frames, ignore_index=True)
 
-    def _piece(self, piece: Piece) -> Any:
+    def piece(self, piece: Piece) -> Any:
+        """The rows of one piece as a DataFrame, after the steps on each piece."""
         path = piece[0]
         with named(path):
             frame = self.format.frame(piece)
@@ -104,10 +120,10 @@ class Table:
 
     def dressed(self, frame: Any, path: str, steps: list[dict[str, Any]], salt: list[int]) -> Any:
         """Rows as they were read from a file, with the columns that come from its path, after these steps."""
-        if self._plan["extracts_first"]:
+        if self.extracts_first:
             frame = self.path_keys.add_to(frame, path, in_front=True)
-            self._warn_of_path(path)
-        if self._plan["read"]["include_path_column"]:
+            self.warn_of_path(path)
+        if self.includes_path:
             frame.insert(0, PATH, path)
             frame[PATH] = frame[PATH].astype(object)
         for step in steps:
@@ -117,7 +133,8 @@ class Table:
                 frame = self._applied(frame, step, salt, path)
         return frame
 
-    def _warn_of_path(self, path: str) -> None:
+    def warn_of_path(self, path: str) -> None:
+        """Warn of what stands in a path and became something else in its column."""
         if not self._plan["read"].get("has_exact_integers"):
             return
         for name, (text, became) in self.path_keys.changed(path).items():
@@ -127,24 +144,32 @@ class Table:
 
     def _group(self, piece: Piece) -> Iterator[Any]:
         """The rows of a group, file by file; the shuffle has left out what the steps leave out."""
+        for data, source, header in self.stored(piece):
+            frame = self.format.frame_of_stored(data, source, header)
+            yield self.dressed(frame, source, self.keeping, []).reset_index(drop=True)
+
+    def stored(self, piece: Piece) -> Iterator[tuple[bytes, str, list[str | None]]]:
+        """The stored records of a group, file by file, with the path and the header of their file."""
         path, start, end, *_ = piece
         folder = os.path.dirname(os.path.join(self._folder, path))
         if folder not in self._sources:
             with open(os.path.join(folder, grouped.SOURCES), encoding="utf-8") as file:
                 self._sources[folder] = json.load(file)
         for number, data in grouped.read_group(os.path.join(folder, grouped.ROWS), start, end):
-            source, header = self._sources[folder][number] if number >= 0 else ("", [])
-            frame = self.format.frame_of_stored(data, source, header)
-            yield self.dressed(frame, source, self.keeping, []).reset_index(drop=True)
+            yield data, *(self._sources[folder][number] if number >= 0 else ("", []))
 
     def _applied(self, frame: Any, step: dict[str, Any], salt: list[int], path: str) -> Any:
         if self.format.has_fixed_columns:  # otherwise rows elsewhere may have the column
             check_kept(frame, step)
+        return self.warned(lambda values: apply_step(frame, step, salt, values), path)
+
+    def warned(self, apply: Callable[[Values | None], Any], path: str) -> Any:
+        """What `apply` makes of rows of a file; it gets the rules for odd values, of which a warning then tells."""
         values = Values("null", is_exact=False) if self._plan["read"].get("has_exact_integers") else None
-        frame = apply_step(frame, step, salt, values)
+        rows = apply(values)
         for odd_value in values.found.values() if values is not None else ():
             self.format.warnings.add(warning_of(odd_value, path))
-        return frame
+        return rows
 
 
 def salt_of(piece: Piece) -> list[int]:

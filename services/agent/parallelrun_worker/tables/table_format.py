@@ -5,9 +5,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from parallelrun_worker.tables.arrow_arrays import arrow_of
 from parallelrun_worker.tables.bounds import Open, bounded
 from parallelrun_worker.tables.data_warnings import DataWarnings
 from parallelrun_worker.tables.elsewhere import AskedFiles, Place, StagedFiles
+from parallelrun_worker.tables.inference import Kind
 
 Piece = tuple[Any, ...]
 """Path, start, end, whether both are where a record begins, index of the first row (-1: unknown); then, if they are not
@@ -95,6 +97,22 @@ class TableFormat(ABC):
         Raises:
             OSError, ValueError, ImportError: it can't be read.
         """
+
+    def arrow(self, piece: Piece) -> Any:
+        """The rows of a piece as an Arrow table; raises as `frame` does."""
+        return arrow_of(self.frame(piece), self.kinds())
+
+    def arrow_of_stored(self, data: bytes, path: str, header: list[str | None]) -> Any:
+        """Stored records as an Arrow table; arguments are those of `frame_of_stored`."""
+        return arrow_of(self.frame_of_stored(data, path, header), self.kinds())
+
+    def kinds(self) -> dict[str, Kind]:
+        """Return the kinds of the columns, by name, where they are known."""
+        return {}
+
+    def has_texts_of_values(self, rows: Any) -> bool:
+        """Return whether a column of an Arrow table may have texts which stand for values of several types."""
+        return True
 
     def objects(self, piece: Piece) -> list[dict[str, Any]]:
         """The rows of a piece as dicts, of a kind that has such rows; raises as `frame` does."""

@@ -9,6 +9,7 @@ from typing import Any, BinaryIO, NamedTuple, cast
 from parallelrun_worker.tables.charsets import refusing
 from parallelrun_worker.tables.data_warnings import DataWarning
 from parallelrun_worker.tables.heads import FileHead
+from parallelrun_worker.tables.inference import STRING, Kind
 from parallelrun_worker.tables.ranges import read_range, read_some, size_of
 from parallelrun_worker.tables.records import Record
 from parallelrun_worker.tables.schema import Schema, freeze, frozen
@@ -163,6 +164,17 @@ class TextFormat(TableFormat):
     def frame_of(self, text: "PieceText", path: str) -> Any:
         """The records of a piece as a DataFrame."""
         return self.frame_of_stored(text.data, path, text.head.header)
+
+    def kinds(self) -> dict[str, Kind]:
+        schema = self.schema()
+        return dict(zip(schema.names, schema.kinds, strict=True))
+
+    def has_texts_of_values(self, rows: Any) -> bool:
+        import pyarrow as pa
+
+        kinds = self.kinds()
+        texts = [field.name for field in rows.schema if pa.types.is_string(field.type)]
+        return any(kinds.get(name, STRING)["kind"] != "string" for name in texts)
 
     def values(self) -> Values | None:
         """Return how values are read that are odd for their column; None: as earlier releases did."""

@@ -22,8 +22,8 @@ _GROUPS: Final[dict[Group, tuple[str, ...]]] = {
         "logging_level", "profiling_module", "resource_monitor_interval",
     ),
     "parallel": (
-        "instance_count", "max_concurrency_per_instance", "mini_batch_size", "partition_keys", "rank_mini_batch_count",
-        "mini_batches_in_flight", "in_flight", "workers_per_gpu", "gpus_per_worker",
+        "instance_count", "max_concurrency_per_instance", "mini_batch_size", "mini_batch_format", "partition_keys",
+        "rank_mini_batch_count",        "mini_batches_in_flight", "in_flight", "workers_per_gpu", "gpus_per_worker",
         "speculative_execution", "look_ahead", "nice",
     ),
     "inputs": ("inputs", "input_data"),

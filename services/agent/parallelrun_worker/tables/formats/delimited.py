@@ -1,9 +1,12 @@
 """Delimited text: the headers of its files, and columns with types inferred from its first rows."""
 
 import os
+from collections.abc import Callable
 from itertools import islice
 from typing import Any, BinaryIO
 
+from parallelrun_worker.tables import by_arrow
+from parallelrun_worker.tables.arrow_arrays import arrow_of
 from parallelrun_worker.tables.conversion import convert
 from parallelrun_worker.tables.header_warnings import warn_of_header
 from parallelrun_worker.tables.heads import FileHead, HeadRules, read_head
@@ -11,10 +14,11 @@ from parallelrun_worker.tables.line_ends import has_lone_returns, with_newlines,
 from parallelrun_worker.tables.parsers import read_delimited
 from parallelrun_worker.tables.quotes import may_run_on, open_quotes, warning_of
 from parallelrun_worker.tables.ranges import read_range, read_some, size_of
-from parallelrun_worker.tables.records import Grammar, Record
+from parallelrun_worker.tables.records import Grammar, NotPlain, Record
 from parallelrun_worker.tables.schema import Schema, header_names, infer_schema
 from parallelrun_worker.tables.sniffing import Encoding, first_width
 from parallelrun_worker.tables.splitting import requoted_records, split_records
+from parallelrun_worker.tables.table_format import Piece
 from parallelrun_worker.tables.text import as_utf8, encoding_of
 from parallelrun_worker.tables.text_format import SAMPLE_BYTES, PieceText, Sampled, TextFormat
 from parallelrun_worker.tables.values import Values
@@ -51,9 +55,21 @@ class Format(TextFormat):
         return requoted_records(text.data, self._grammar_of(text.head.delimiter), self._grammar)
 
     def frame_of(self, text: PieceText, path: str) -> Any:
+        return self._rows_of(text, path, read_delimited)
+
+    def arrow(self, piece: Piece) -> Any:
+        text = self.text(piece)
+        with self.placing(piece[0], text):
+            try:
+                rows = self._rows_of(text, piece[0], by_arrow.read_table)
+            except NotPlain:
+                rows = self.frame_of(text, piece[0])
+        return arrow_of(rows, self.kinds()) if hasattr(rows, "iloc") else rows
+
+    def _rows_of(self, text: PieceText, path: str, read: Callable[..., Any]) -> Any:
         grammar = self._grammar_of(text.head.delimiter)
         values = self.values()
-        frame = self._frame(text.data, path, text.head.header, grammar, values)
+        frame = self._frame(text.data, path, text.head.header, grammar, values, read=read)
         if values is not None and _may_have_open_quotes(text.data, grammar, values):
             self._warn_of_quotes(text, path, grammar)
         if text.head.header and self.options["header"] == "all_files_same_headers":
@@ -67,13 +83,22 @@ class Format(TextFormat):
             self.warnings.add(warning_of(quotes, path, *place))
 
     def frame_of_stored(self, data: bytes, path: str, header: Record) -> Any:
-        return self._frame(data, path, header, self._grammar, self.values())
+        return self._frame(data, path, header, self._grammar, self.values(), read=read_delimited)
 
-    def _frame(self, data: bytes, path: str, header: Record, grammar: Grammar, values: Values | None) -> Any:
+    def _frame(
+        self,
+        data: bytes,
+        path: str,
+        header: Record,
+        grammar: Grammar,
+        values: Values | None,
+        *,
+        read: Callable[..., Any],
+    ) -> Any:
         schema, empty_as_string = self.schema(), self.options["empty_as_string"]
         names = header_names(header) if self._by_name else []
         if not self._by_name or (not self._differs and schema.has_order_of(names)):
-            frame = read_delimited(data, schema, grammar, empty_as_string=empty_as_string, values=values)
+            frame = read(data, schema, grammar, empty_as_string=empty_as_string, values=values)
         else:
             by_header = Schema(names, [schema.kind_of(name) for name in names])
             frame = _united(

@@ -4,6 +4,7 @@ from base64 import b64decode
 from typing import Any
 from urllib.parse import unquote
 
+from parallelrun_worker.tables.arrow_arrays import widened
 from parallelrun_worker.tables.conversion import convert
 from parallelrun_worker.tables.inference import STRING, Kind
 from parallelrun_worker.tables.parquet_rows import ArrowRecords, read_rows, read_streams, to_frame
@@ -35,6 +36,23 @@ class Format(TableFormat):
 
     def frame_of_stored(self, data: bytes, path: str, header: list[str | None]) -> Any:
         return self._whole(read_streams(data), path)
+
+    def arrow(self, piece: Piece) -> Any:
+        return self._whole_arrow(read_rows(piece, None, self.open), piece[0])
+
+    def arrow_of_stored(self, data: bytes, path: str, header: list[str | None]) -> Any:
+        return self._whole_arrow(read_streams(data), path)
+
+    def has_texts_of_values(self, rows: Any) -> bool:
+        return False
+
+    def _whole_arrow(self, rows: Any, path: str) -> Any:
+        import pandas as pd
+
+        rows = _with_missing(rows, self.options)
+        row = _with_partitions(pd.DataFrame(columns=rows.column_names, index=[0]), path, self.plan)
+        partitions = self.options["partitions"]
+        return widened(rows, row, {name: _KINDS.get(kind, STRING) for name, kind in partitions.items()})
 
     def _whole(self, rows: Any, path: str) -> Any:
         is_exact = bool(self.options.get("has_exact_integers"))

@@ -22,6 +22,15 @@ class Format(TableFormat):
     def frame_of_stored(self, data: bytes, path: str, header: list[str | None]) -> Any:
         return self._frame_of(read_streams(data))
 
+    def arrow(self, piece: Piece) -> Any:
+        return read_rows(piece, self._columns(piece[0]), self.open)
+
+    def arrow_of_stored(self, data: bytes, path: str, header: list[str | None]) -> Any:
+        return read_streams(data)
+
+    def has_texts_of_values(self, rows: Any) -> bool:
+        return False
+
     def _frame_of(self, rows: Any) -> Any:
         return to_frame(rows, is_exact=bool(self.options.get("has_exact_integers")))
 
