@@ -31,10 +31,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from benchmarks import Size, data
 from benchmarks.measure import own_cpu_seconds
 from benchmarks.stage import Stage
-from parallelrun_agent import committer, work_finder
+from parallelrun_agent.jobs import work_finder
 from parallelrun_agent.policy import deliveries, job_machine
 from parallelrun_agent.policy.worker import NEVER
 from parallelrun_agent.settings import AgentSettings
+from parallelrun_agent.workers import committer
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.session_keys import SessionKey
 from parallelrun_core.ids import new_session

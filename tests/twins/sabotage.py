@@ -290,7 +290,9 @@ MECHANISMS: Final[dict[str, tuple[Line | Step, ...]]] = {
     # The end of an agent's workers before Redis lets others in.
     "lease.deadline": (_DEADLINE,),
     # The check that the rows of an answer are in its part file.
-    "commit.check_rows": (Step("parallelrun_agent.committer:Committer._with_rows", lambda committer, group: group),),
+    "commit.check_rows": (
+        Step("parallelrun_agent.workers.committer:Committer._with_rows", lambda committer, group: group),
+    ),
     # The job of an idempotency key, and the request to cancel, as they are on the volume.
     "key.in_folder": (Step("parallelrun_api.submission.key_claims:KeyClaims.job_of", always(None)),),
     "cancel.in_folder": (Step("parallelrun_core.folder.job_folder:JobFolder.has_cancel", always(False)),),
@@ -312,7 +314,7 @@ MECHANISMS: Final[dict[str, tuple[Line | Step, ...]]] = {
     # The home of the user that an agent becomes.
     "agent.own_home": (Step("parallelrun_agent.users.rights:home_of", always("/root")),),
     # That workers of a job with more than its part of the slots are taken back.
-    "agent.take_back": (Step("parallelrun_agent.slot_sharing:to_take_back", always([])),),
+    "agent.take_back": (Step("parallelrun_agent.jobs.slot_sharing:to_take_back", always([])),),
     # What tells Redis again which jobs are paused.
     "job.orders": (
         Step("parallelrun_core.intake.reopening:effective_control", always(NO_CONTROL)),

@@ -8,7 +8,7 @@ from unittest.mock import patch
 
 import pytest
 
-from parallelrun_agent import node_job
+from parallelrun_agent.jobs import node_job
 from parallelrun_core.documents.codecs import FieldsCodec
 from parallelrun_core.store.provisioning import ComputeStatus, Provisioning
 from parallelrun_master import compute_watch

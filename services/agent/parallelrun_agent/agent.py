@@ -10,9 +10,10 @@ import time
 
 from parallelrun_agent.environments.image_python import ImagePython
 from parallelrun_agent.heartbeats import Heartbeats
+from parallelrun_agent.jobs.node_job import NodeJob
+from parallelrun_agent.jobs.work_finder import WorkFinder
 from parallelrun_agent.loop import EventLoop
 from parallelrun_agent.node_context import NodeContext
-from parallelrun_agent.node_job import NodeJob
 from parallelrun_agent.permits.server import PermitServer
 from parallelrun_agent.redis_link import RedisLink
 from parallelrun_agent.settings import AgentSettings
@@ -20,7 +21,6 @@ from parallelrun_agent.staging.place import StagePlace
 from parallelrun_agent.users.places import open_ways
 from parallelrun_agent.users.rights import check_and_restrict, check_apart
 from parallelrun_agent.users.worker_user import WorkerUser
-from parallelrun_agent.work_finder import WorkFinder
 from parallelrun_agent.workers.gpus import GpuPool, find_gpus
 from parallelrun_agent.workers.local_folder import claim_folder
 from parallelrun_agent.workers.orphans import Orphans

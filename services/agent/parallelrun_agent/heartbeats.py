@@ -10,10 +10,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 
+from parallelrun_agent.jobs.node_job import NodeJob
 from parallelrun_agent.node.checks import NodeChecks
 from parallelrun_agent.node.nvml import GpuWatch
 from parallelrun_agent.node.waits import Waits
-from parallelrun_agent.node_job import NodeJob
 from parallelrun_agent.settings import AgentSettings
 from parallelrun_core.ids import new_session
 from parallelrun_core.service.pacing import Every

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from parallelrun_agent.node_job import NodeJob
+from parallelrun_agent.jobs.node_job import NodeJob
 from parallelrun_core.service.pacing import Backoff
 from parallelrun_core.service.telemetry import logger
 from parallelrun_core.store.connection import ServerUnable, connect_directly

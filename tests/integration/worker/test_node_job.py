@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from parallelrun_agent.jobs.node_job import NodeJob
 from parallelrun_agent.loop import EventLoop
 from parallelrun_agent.node_context import NodeContext
-from parallelrun_agent.node_job import NodeJob
 from parallelrun_agent.policy.commands import NextTurn
 from parallelrun_agent.settings import AgentSettings
 from parallelrun_agent.staging.place import StagePlace

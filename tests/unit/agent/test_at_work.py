@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from parallelrun_agent.at_work import workers_at_work
+from parallelrun_agent.jobs.at_work import workers_at_work
 from parallelrun_agent.policy.in_flight import Assignment
 from parallelrun_agent.policy.worker import Worker
 from parallelrun_core.wire.at_work import RunningTry, WorkerAtWork

@@ -11,7 +11,7 @@ from queue import SimpleQueue
 
 import pytest
 
-from parallelrun_agent.committer import Committer
+from parallelrun_agent.workers.committer import Committer
 from tests.unit.core.factories import outcome
 
 

@@ -10,6 +10,7 @@ from typing import Any, cast
 
 import pytest
 
+from parallelrun_agent.jobs.slot_sharing import SlotSharing
 from parallelrun_agent.policy.fair_share import (
     MOST_FAVOUR,
     WEIGHTS,
@@ -26,7 +27,6 @@ from parallelrun_agent.policy.fair_share import (
 from parallelrun_agent.policy.in_flight import Assignment
 from parallelrun_agent.policy.node_work import WORKS_AT_LEAST
 from parallelrun_agent.policy.worker import Worker
-from parallelrun_agent.slot_sharing import SlotSharing
 from parallelrun_core.wire.leasing import Delivery
 
 STEP_S = 0.25

@@ -8,7 +8,7 @@ from queue import SimpleQueue
 
 import pytest
 
-from parallelrun_agent.gathering import GroupQueue
+from parallelrun_agent.workers.gathering import GroupQueue
 
 PATIENCE_S = 20.0
 

@@ -16,12 +16,12 @@ import pytest
 from redis import Redis
 
 from parallelrun_agent.environments.job_python import JobPython
+from parallelrun_agent.jobs.node_job import NodeJob
+from parallelrun_agent.jobs.work_finder import WorkFinder
 from parallelrun_agent.node_context import NodeContext
-from parallelrun_agent.node_job import NodeJob
 from parallelrun_agent.policy.worker import Worker
 from parallelrun_agent.settings import AgentSettings
 from parallelrun_agent.staging.place import StagePlace
-from parallelrun_agent.work_finder import WorkFinder
 from parallelrun_agent.workers.gpus import GpuPool
 from parallelrun_agent.workers.orphans import Orphans
 from parallelrun_core.errors import NotFound

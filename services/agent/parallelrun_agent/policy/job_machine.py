@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Mapping, Sequence
 
-from parallelrun_agent.details import detail_of
 from parallelrun_agent.policy.apart_queue import ApartQueue
 from parallelrun_agent.policy.broken_workers import BrokenWorkers
 from parallelrun_agent.policy.commands import Abandon, Command, Commit, NextTurn, ReportFailure, SetWidth, WatchDisk
 from parallelrun_agent.policy.concurrent import bookkeeping_of
 from parallelrun_agent.policy.deliveries import Deliveries
+from parallelrun_agent.policy.details import detail_of
 from parallelrun_agent.policy.in_flight import Assignment
 from parallelrun_agent.policy.isolation import PartEvent
 from parallelrun_agent.policy.lease_clock import LeaseClock

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from parallelrun_agent.details import detail_of, items_of
+from parallelrun_agent.policy.details import detail_of, items_of
 from parallelrun_agent.policy.in_flight import Assignment
 from parallelrun_agent.policy.worker import KillReason, Worker
 from parallelrun_core.spec import JobSpec

@@ -13,7 +13,6 @@ from contextlib import AbstractContextManager
 from functools import partial
 from typing import Final
 
-from parallelrun_agent.committer import Committer
 from parallelrun_agent.node.memory import OomWatch
 from parallelrun_agent.node_context import NodeContext
 from parallelrun_agent.policy.job_machine import JobMachine
@@ -27,6 +26,7 @@ from parallelrun_agent.workers.answers import (
     parse_waited,
     parse_warnings,
 )
+from parallelrun_agent.workers.committer import Committer
 from parallelrun_agent.workers.leader_reports import LeaderReports
 from parallelrun_agent.workers.plans import PlanMaker
 from parallelrun_agent.workers.secrets import SecretMissing

@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 
+from parallelrun_agent.jobs.session import AgentSession
 from parallelrun_agent.policy.commands import (
     Abandon,
     Command,
@@ -36,7 +37,6 @@ from parallelrun_agent.policy.commands import (
 from parallelrun_agent.policy.in_flight import Assignment
 from parallelrun_agent.policy.job_machine import JobMachine
 from parallelrun_agent.policy.worker import Worker
-from parallelrun_agent.session import AgentSession
 from parallelrun_agent.staging.staging import Staging
 from parallelrun_agent.uploading.uploading import Uploading
 from parallelrun_agent.workers.error_files import ErrorFiles

@@ -12,13 +12,13 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING
 
-from parallelrun_agent.committer import Committer
 from parallelrun_agent.node.disk import DiskWatch
 from parallelrun_agent.node_context import NodeContext
 from parallelrun_agent.policy.job_machine import JobMachine
 from parallelrun_agent.settings import AgentSettings
 from parallelrun_agent.staging.staging import Staging
 from parallelrun_agent.uploading.uploading import Uploading
+from parallelrun_agent.workers.committer import Committer
 from parallelrun_agent.workers.leader_reports import LeaderReports
 from parallelrun_agent.workers.plans import PlanMaker
 from parallelrun_agent.workers.processes import WorkerProcesses

@@ -5,13 +5,13 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Final
 
+from parallelrun_agent.jobs.node_job import NodeJob, OtherCompute
+from parallelrun_agent.jobs.slot_sharing import SlotSharing
 from parallelrun_agent.node_context import NodeContext
-from parallelrun_agent.node_job import NodeJob, OtherCompute
 from parallelrun_agent.policy.fair_share import favours_of
 from parallelrun_agent.policy.slot_quota import OwnersNode, SlotQuota, most_workers
 from parallelrun_agent.policy.worker import NEVER
 from parallelrun_agent.settings import AgentSettings
-from parallelrun_agent.slot_sharing import SlotSharing
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.unreadable import UNREADABLE, SkippedJobs
 from parallelrun_core.service.pacing import Every

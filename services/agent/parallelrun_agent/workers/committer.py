@@ -17,7 +17,7 @@ from typing import Final
 
 import msgspec
 
-from parallelrun_agent.gathering import GroupQueue
+from parallelrun_agent.workers.gathering import GroupQueue
 from parallelrun_core.folder.record_log import RecordWriter
 from parallelrun_core.service import failpoints
 from parallelrun_core.service.telemetry import logger

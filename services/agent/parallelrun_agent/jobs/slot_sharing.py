@@ -11,8 +11,8 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 from zlib import crc32
 
+from parallelrun_agent.jobs.node_job import NodeJob
 from parallelrun_agent.node.memory import available_bytes
-from parallelrun_agent.node_job import NodeJob
 from parallelrun_agent.policy.fair_share import (
     URGENT_FAVOUR,
     WEIGHTS,

@@ -11,9 +11,10 @@ from contextlib import AbstractContextManager
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
-from parallelrun_agent.at_work import AtWorkReports
 from parallelrun_agent.environments.job_python import JobPython
-from parallelrun_agent.job_driver import JobDriver
+from parallelrun_agent.jobs.at_work import AtWorkReports
+from parallelrun_agent.jobs.job_driver import JobDriver
+from parallelrun_agent.jobs.session import AgentSession
 from parallelrun_agent.node.memory import resident_bytes
 from parallelrun_agent.node.monitor import ResourceMonitor
 from parallelrun_agent.node_context import NodeContext
@@ -23,7 +24,6 @@ from parallelrun_agent.policy.node_work import Share, work_of
 from parallelrun_agent.policy.outcomes import OutcomeBuilder
 from parallelrun_agent.policy.uploading_machine import UploadingJobMachine
 from parallelrun_agent.policy.worker import Worker
-from parallelrun_agent.session import AgentSession
 from parallelrun_agent.settings import AgentSettings
 from parallelrun_agent.stacks.answering import StackAnswers
 from parallelrun_agent.staging.job_stage import JobStage
