@@ -20,6 +20,8 @@ from parallelrun_core.wire.outcome import Failure, Outcome, Use
 from parallelrun_core.wire.phases import Phase
 from parallelrun_core.wire.progress import Progress
 from parallelrun_core.wire.states import JobState
+from parallelrun_master.reports.advice import lines_of_advice
+from parallelrun_master.reports.kept_tries import keep_tries
 from parallelrun_master.reports.summaries import Summaries
 from parallelrun_master.reports.tries import TryReport
 
@@ -80,9 +82,12 @@ def finished(stage: Stage, count: int) -> str:
     writer.write(0, count)
     writer.close()
     progress = Progress(scheduled=count, listing_done=True, published=count, done=count)
-    folder.conclude(
-        JobResult(job_id=folder.job_id, state=JobState.COMPLETED, started=_BEGIN, ended=time.time(), progress=progress)
+    result = JobResult(
+        job_id=folder.job_id, state=JobState.COMPLETED, started=_BEGIN, ended=time.time(), progress=progress
     )
+    folder.conclude(result)
+    keep_tries(folder, result)
+    lines_of_advice(folder, result)
     return folder.job_id
 
 

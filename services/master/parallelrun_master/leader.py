@@ -34,6 +34,7 @@ from parallelrun_master.processing import Processing
 from parallelrun_master.recovery import recover
 from parallelrun_master.reports import Reports
 from parallelrun_master.reports.advice import lines_of_advice
+from parallelrun_master.reports.kept_tries import keep_tries
 from parallelrun_master.reports.result import write_job_result
 from parallelrun_master.scheduling import InputTrouble, StoreTrouble
 from parallelrun_master.unreadable_job import fail_unreadable_job
@@ -149,10 +150,13 @@ class Leader:
                 raise
 
     def _advise(self) -> None:
-        """Add to job_result.txt what would make the job faster. It has ended, so nothing waits for this."""
+        """Store what the first look at the job needs, and add to job_result.txt what would make it faster. It has
+        ended, so nothing waits for this.
+        """
         if self._concluded is None or self._spec.command:
             return
         result, errors = self._concluded
+        keep_tries(self._folder, result)
         generation = self._folder.generation()
         if lines := lines_of_advice(self._folder, result):
             with suppress(OSError):

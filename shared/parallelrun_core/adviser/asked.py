@@ -20,6 +20,12 @@ def _form(setting: Setting, digits: int) -> str:
 
 PATTERN: Final = f"^({'|'.join(_form(*each) for each in _DIGITS.items())})$"
 """What `parse_what_if` takes, as a regular expression of ECMA 262."""
+COMMON_QUESTIONS: Final = (
+    "nodes=1,2,3,4,6,8,12,16,24,32,48,64",
+    "processes=1,2,3,4,6,8,12,16,24,32",
+    "mini_batch_size=1,2,5,10,20,50,100,200,500,1000",
+)
+"""The curves that the web page asks for (`studio/src/views/job/advice/what_if.tsx`)."""
 _FORM: Final = "nodes=1..64, processes=2,4,8 or mini_batch_size=10..1000"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +14,13 @@ from parallelrun_api.app import create_app
 from parallelrun_api.context import build_context
 from parallelrun_api.http.token import Token
 from parallelrun_api.settings import ApiSettings
+from parallelrun_core.adviser.asked import COMMON_QUESTIONS
 from parallelrun_core.folder.decisions import DecisionWriter
 from parallelrun_core.folder.job_folder import JobFolder
-from parallelrun_core.folder.records import JobRecord, JobResult
+from parallelrun_core.folder.records import JobRecord, JobResult, Reopening
 from parallelrun_core.wire.progress import Progress
 from parallelrun_core.wire.states import JobState
+from parallelrun_master.reports import advice as advising
 from parallelrun_master.reports.advice import lines_of_advice
 from tests.unit.core.factories import outcome
 
@@ -114,3 +117,36 @@ def test_no_job_fails_for_advice(folder: JobFolder, monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setattr("parallelrun_core.adviser.advising.advise", fails)
     assert lines_of_advice(folder, end(306)) == []
+
+
+def test_advice_on_a_large_job_is_kept_by_its_leader(folder: JobFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(advising, "LEAST_KEPT", 1)
+    asked = [("advice", {}), *(("advice/what-if", {"what_if": each}) for each in COMMON_QUESTIONS)]
+
+    def answers() -> list[Any]:
+        return [ask(folder.root, f"{JOB}/{path}", **query).json() for path, query in asked]
+
+    folder.conclude(end(306))
+    computed = answers()
+    lines_of_advice(folder, end(306))
+    for log in folder.path.glob("decisions.*"):
+        log.unlink()
+    assert answers() == computed
+    assert len(computed[0]["findings"]) == 1
+    assert ask(folder.root, f"{JOB}/advice", min_saving_s=1).json()["findings"] == []
+
+
+def test_advice_that_was_kept_is_not_of_a_job_that_goes_on(folder: JobFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(advising, "LEAST_KEPT", 1)
+    folder.conclude(end(306))
+    lines_of_advice(folder, end(306))
+    folder.reopen(Reopening(generation=1, at=BEGUN + 350, retry_failed=True))
+    assert ask(folder.root, f"{JOB}/advice").json()["basis"] is None
+    folder.conclude(end(400))
+    assert ask(folder.root, f"{JOB}/advice").json()["basis"] is None
+
+
+def test_advice_that_the_page_asks_for_is_what_leaders_keep() -> None:
+    source = (Path(__file__).parents[3] / "studio/src/views/job/advice/what_if.tsx").read_text()
+    ranges = dict(re.findall(r'^  (\w+): "([\d,]+)",$', source, re.MULTILINE))
+    assert [f"{setting}={values}" for setting, values in ranges.items()] == list(COMMON_QUESTIONS)

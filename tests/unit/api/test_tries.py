@@ -5,30 +5,36 @@ from __future__ import annotations
 import errno
 import os
 import random
+from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
+import msgspec
 import numpy as np
 import pytest
 
-from parallelrun_api.tries import followed_log
-from parallelrun_api.tries import history as histories
 from parallelrun_api.tries import tiles as pictures
 from parallelrun_api.tries import timeline as timelines
 from parallelrun_api.tries.histories import Histories
-from parallelrun_api.tries.history import History
 from parallelrun_api.tries.throughput import throughput
 from parallelrun_api.tries.tiles import tiles
 from parallelrun_api.tries.timeline import TimeWindow, timeline
+from parallelrun_api.views.error_kinds import kinds_of_errors
 from parallelrun_core.errors import Conflict, CorruptLog
 from parallelrun_core.folder.decisions import DecisionWriter
 from parallelrun_core.folder.job_folder import JobFolder
-from parallelrun_core.folder.record_log import RecordReader
-from parallelrun_core.folder.records import JobRecord
+from parallelrun_core.folder.record_log import RecordReader, RecordWriter, read_records
+from parallelrun_core.folder.records import JobRecord, JobResult
+from parallelrun_core.folder.term_log import Header
+from parallelrun_core.tries import followed_log
+from parallelrun_core.tries import history as histories
+from parallelrun_core.tries import snapshot as snapshots
+from parallelrun_core.tries.history import History
 from parallelrun_core.wire.outcome import Outcome
 from parallelrun_core.wire.progress import Progress
+from parallelrun_core.wire.states import JobState
 
 BEGIN = 1_763_700_000.0
 COUNT = 3000
@@ -66,9 +72,10 @@ def made(tmp_path: Path) -> tuple[JobFolder, list[Outcome]]:
 def whole(folder: JobFolder) -> History:
     """The history, all of it."""
     known = Histories(budget_s=10)
-    while (history := known.of(folder)).read_share < 1:
-        pass
-    return history
+    for _ in range(100):
+        if (history := known.of(folder)).read_share == 1:
+            return history
+    raise AssertionError("the logs have something that is never read")
 
 
 @pytest.mark.parametrize("size", [1, 2, 16, 64, 256, 1024, 4096])
@@ -280,3 +287,100 @@ def test_of_more_tries_than_fit_into_memory_no_pictures_are_made(
         with pytest.raises(Conflict, match="of which no pictures are made"):
             known.of(made[0])
     assert known._histories[made[0].job_id].bytes < 1 << 20
+
+
+@pytest.fixture
+def snapshot(made: tuple[JobFolder, list[Outcome]], monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The snapshot of the job, which its leader has stored when it had ended."""
+    monkeypatch.setattr(snapshots, "LEAST_TRIES", 100)
+    folder, _ = made
+    folder.conclude(
+        JobResult(job_id=folder.job_id, state=JobState.COMPLETED, started=BEGIN, ended=BEGIN + 1e6, progress=Progress())
+    )
+    snapshots.keep_of(folder)
+    return snapshots.path_of(folder.path)
+
+
+def pictures_of(history: History) -> list[Any]:
+    progress = Progress(scheduled=COUNT + 500)
+    windows = TimeWindow(), TimeWindow(begin_s=3, end_s=9)
+    pictures = (
+        tiles(history, progress, {}, first=0, end=None, buckets=50),
+        *(timeline(history, window) for window in windows),
+        throughput(history, 100),
+        kinds_of_errors(history),
+    )
+    return [*map(msgspec.to_builtins, pictures), vars_of(history)]
+
+
+def vars_of(history: History) -> tuple[Any, ...]:
+    return asdict(history.summary.totals), history.phases, list(history.workers), history.errors.saved()
+
+
+def without_logs(folder: JobFolder) -> None:
+    """Leave no record that could be read: what is shown comes from the snapshot."""
+    for path in folder.path.glob("decisions.*"):
+        size = path.stat().st_size
+        with path.open("r+b") as file:
+            start = next(read_records(path))[0]
+            file.seek(start)
+            file.write(bytes(size - start))
+
+
+def test_snapshot_gives_the_pictures_that_the_logs_give(made: tuple[JobFolder, list[Outcome]], snapshot: Path) -> None:
+    folder, _ = made
+    aside = snapshot.rename(snapshot.with_name("aside"))
+    from_logs = pictures_of(whole(folder))
+    aside.replace(snapshot)
+    without_logs(folder)
+    assert pictures_of(whole(folder)) == from_logs
+
+
+def test_snapshot_goes_on_with_what_is_added(made: tuple[JobFolder, list[Outcome]], snapshot: Path) -> None:
+    folder, _ = made
+    log = DecisionWriter(folder.path, 2)
+    log.add([one(COUNT + at, BEGIN + 2e4, 2.0, 2) for at in range(200)])
+    log.sync()
+    log.close()
+    both = pictures_of(whole(folder))
+    assert sum(both[0]["completed"]) == COUNT + 200
+    snapshots.keep_of(folder)
+    assert pictures_of(whole(folder)) == both
+    snapshot.unlink()
+    assert pictures_of(whole(folder))[0] == both[0]
+
+
+@pytest.mark.parametrize("at", [0, 20, 3000, -5], ids=["first", "header", "array", "end"])
+def test_snapshot_that_is_damaged_is_not_used(made: tuple[JobFolder, list[Outcome]], snapshot: Path, at: int) -> None:
+    folder, _ = made
+    expected = pictures_of(whole(folder))
+    raw = bytearray(snapshot.read_bytes())
+    raw[at] ^= 0xFF
+    snapshot.write_bytes(raw)
+    assert pictures_of(whole(folder)) == expected
+    snapshot.write_bytes(b"")
+    assert pictures_of(whole(folder)) == expected
+
+
+def test_snapshot_of_a_log_that_was_cut_since_is_not_used(
+    made: tuple[JobFolder, list[Outcome]], snapshot: Path
+) -> None:
+    folder, outcomes = made
+    ends = [end for end, _ in read_records(folder.path / "decisions.1")]
+    accepted = {"1": ends[len(ends) // 2]}  # by a leader for which the rest came too late
+    header = Header(term=2, accepted=accepted)
+    writer = RecordWriter(folder.path / "decisions.2")
+    writer.append(msgspec.json.encode(header))
+    writer.close()
+    assert 0 < sum(pictures_of(whole(folder))[0]["completed"]) < len(outcomes)
+
+
+def test_histories_store_the_snapshot_of_an_earlier_release_once(
+    made: tuple[JobFolder, list[Outcome]], snapshot: Path
+) -> None:
+    folder, _ = made
+    snapshot.unlink()
+    expected = pictures_of(whole(folder))
+    assert snapshot.exists()
+    without_logs(folder)
+    assert pictures_of(whole(folder)) == expected

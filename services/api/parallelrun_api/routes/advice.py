@@ -12,6 +12,7 @@ from parallelrun_api.routes.responses import JobId, problems
 from parallelrun_api.views.advice import advice_on, curve_for
 from parallelrun_core.adviser.advice import Advice, AdviceCurve
 from parallelrun_core.adviser.asked import PATTERN
+from parallelrun_core.adviser.kept import advice_question, curve_question, kept_answer
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -72,11 +73,11 @@ async def show_what_if(
 
 
 def _advice(context: Context, job_id: str, min_saving_s: float) -> str:
-    return _kept(context, job_id, f"{min_saving_s}", lambda folder: advice_on(folder, min_saving_s))
+    return _kept(context, job_id, advice_question(min_saving_s), lambda folder: advice_on(folder, min_saving_s))
 
 
 def _curve(context: Context, job_id: str, what_if: str, price: float | None) -> str:
-    return _kept(context, job_id, f"{what_if} {price}", lambda folder: curve_for(folder, what_if, price))
+    return _kept(context, job_id, curve_question(what_if, price), lambda folder: curve_for(folder, what_if, price))
 
 
 def _kept(context: Context, job_id: str, question: str, answer: Callable[[JobFolder], str]) -> str:
@@ -85,4 +86,4 @@ def _kept(context: Context, job_id: str, question: str, answer: Callable[[JobFol
     if not folder.has_ended:
         return answer(folder)
     name = f"{job_id} {folder.generation()} {question}"
-    return context.advice.get(name) or context.advice.put(name, answer(folder))
+    return context.advice.get(name) or context.advice.put(name, kept_answer(folder, question) or answer(folder))

@@ -31,8 +31,8 @@ from parallelrun_core.ids import JOB_ID
 from parallelrun_core.wire.states import TERMINAL
 
 if TYPE_CHECKING:
-    from parallelrun_api.tries.history import History
     from parallelrun_core.answers.jobs import Job
+    from parallelrun_core.tries.history import History
 
 # What is in `parallelrun_api.tries` is imported when somebody asks: numpy would delay the start of each server.
 

@@ -1,1 +1,1 @@
-"""The history of a job's tries in memory: read from its folder as that grows, and needing nothing else."""
+"""Pictures of a job, made of the history of its tries (`parallelrun_core.tries`)."""

@@ -7,8 +7,8 @@ from threading import Lock
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from parallelrun_api.tries.history import History
     from parallelrun_core.folder.job_folder import JobFolder
+    from parallelrun_core.tries.history import History
 
 MOST_BYTES: Final = 256 << 20
 """Of all of them together; about five million tries. One alone may have more, up to `MOST_TRIES`."""
@@ -33,9 +33,9 @@ class Histories:
             CorruptLog, NewerSchema: its records can't be read.
             Conflict: it has too many tries.
         """
-        from parallelrun_api.tries.history import (
-            History,
-        )  # numpy takes longer to import than most servers need to start
+        # numpy takes longer to import than most servers need to start.
+        from parallelrun_core.tries.history import History
+        from parallelrun_core.tries.snapshot import keep, load
 
         record = folder.record()
         with self._lock:
@@ -43,7 +43,9 @@ class Histories:
             if history is None or history.record != record:
                 history = History(folder, record)
             self._histories[folder.job_id] = history
+        load(history)
         history.refresh(self._budget_s)
+        keep(history)
         with self._lock:
             while len(self._histories) > 1 and sum(each.bytes for each in self._histories.values()) > self._most_bytes:
                 self._histories.popitem(last=False)

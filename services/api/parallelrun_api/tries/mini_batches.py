@@ -8,19 +8,19 @@ import msgspec
 import numpy as np
 
 from parallelrun_api.http.paging import decode_numbers, encode_token
-from parallelrun_api.tries.followed_log import read_record
-from parallelrun_api.tries.history import History, RecordPosition
-from parallelrun_api.tries.summary import DONE, FAILED, LOST, RETRIED
 from parallelrun_api.tries.timeline import clock_of
 from parallelrun_api.views.mini_batches import BegunTry, MiniBatchOrder, Page, mini_batch_of
 from parallelrun_api.views.shown import rfc3339
 from parallelrun_core.answers.mini_batches import MiniBatch, MiniBatchNow, MiniBatchPage, MiniBatchTry
 from parallelrun_core.layout import Logs
+from parallelrun_core.tries.followed_log import read_record
+from parallelrun_core.tries.history import History, RecordPosition
+from parallelrun_core.tries.summary import DONE, FAILED, LOST, RETRIED
 from parallelrun_core.wire.masking import Mask
 from parallelrun_core.wire.outcome import Outcome, decode_list, encode_list
 
 if TYPE_CHECKING:
-    from parallelrun_api.tries.columns import Array
+    from parallelrun_core.tries.columns import Array
 
 MOST_TRIES: Final = 500
 """Of one mini-batch that are shown: the last ones."""

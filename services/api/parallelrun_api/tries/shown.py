@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from parallelrun_api.tries.columns import Array
+    from parallelrun_core.tries.columns import Array
 
 
 def numbers(values: Array, digits: int = 6) -> list[float | None]:

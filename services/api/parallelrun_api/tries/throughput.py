@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from parallelrun_api.tries.shown import number
-from parallelrun_api.tries.summary import DONE
 from parallelrun_api.tries.timeline import clock_of, lives_of
 from parallelrun_api.views.shown import rfc3339
 from parallelrun_core.answers.pictures import Figures, Throughput
+from parallelrun_core.tries.summary import DONE
 
 if TYPE_CHECKING:
-    from parallelrun_api.tries.columns import Array
-    from parallelrun_api.tries.history import History
+    from parallelrun_core.tries.columns import Array
+    from parallelrun_core.tries.history import History
     from parallelrun_core.wire.progress import Progress
 
 _MOST_SORTED: Final = 100_000

@@ -6,17 +6,17 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from parallelrun_api.tries.levels import LEAST_SIZE
 from parallelrun_api.tries.shown import numbers
-from parallelrun_api.tries.summary import DONE
 from parallelrun_core.answers.pictures import Tiles
+from parallelrun_core.tries.levels import LEAST_SIZE
+from parallelrun_core.tries.summary import DONE
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from parallelrun_api.tries.columns import Array
-    from parallelrun_api.tries.history import History
-    from parallelrun_api.tries.levels import Sums
+    from parallelrun_core.tries.columns import Array
+    from parallelrun_core.tries.history import History
+    from parallelrun_core.tries.levels import Sums
     from parallelrun_core.wire.progress import Progress
 
 _MOST_SORTED: Final = 4096

@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
 
-from parallelrun_api.tries.history import RecordedWorker
-from parallelrun_api.tries.intervals import seconds_in_buckets
 from parallelrun_api.tries.shown import number
-from parallelrun_api.tries.summary import DONE, FAILED, RETRIED, SLOWEST
 from parallelrun_api.views.shown import rfc3339
 from parallelrun_core.answers.pictures import DoingNow, Lane, RunningTry, SlowTry, Timeline, TrySpans
+from parallelrun_core.tries.history import RecordedWorker
+from parallelrun_core.tries.intervals import seconds_in_buckets
+from parallelrun_core.tries.summary import DONE, FAILED, RETRIED, SLOWEST
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from parallelrun_api.tries.columns import Array
-    from parallelrun_api.tries.history import History
+    from parallelrun_core.tries.columns import Array
+    from parallelrun_core.tries.history import History
     from parallelrun_core.wire.at_work import NodeAtWork, WorkerAtWork
 
 _MOST_SPANS: Final = 2000

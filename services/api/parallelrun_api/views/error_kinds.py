@@ -8,7 +8,7 @@ from parallelrun_core.answers.pictures import KindOfError, KindsOfErrors
 from parallelrun_core.wire.masking import Mask
 
 if TYPE_CHECKING:
-    from parallelrun_api.tries.history import History
+    from parallelrun_core.tries.history import History
 
 
 def kinds_of_errors(history: History) -> KindsOfErrors:

@@ -37,7 +37,8 @@ class FollowedReport:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._at = 0
+        self.at = 0
+        """The byte up to which it was read."""
         self._columns: list[int] = []
 
     def new(self, may_go_on: Callable[[], bool]) -> Iterator[WorkerPhase]:
@@ -47,23 +48,23 @@ class FollowedReport:
         except OSError:
             return
         with file:
-            if os.fstat(file.fileno()).st_size < self._at:
-                self._at = 0  # damaged: all of it is looked at again
+            if os.fstat(file.fileno()).st_size < self.at:
+                self.at = 0  # damaged: all of it is looked at again
             if not self._columns and not self._read_header(file.fileno()):
                 return
             while may_go_on():
-                block = os.pread(file.fileno(), _BLOCK, self._at)
+                block = os.pread(file.fileno(), _BLOCK, self.at)
                 end = block.rfind(b"\n") + 1
                 if not end:
                     return
-                self._at += end
+                self.at += end
                 yield from self._phases(block[:end])
 
     def left_bytes(self) -> tuple[int, int]:
         """Return how many bytes are not read yet, and how many there are."""
         with suppress(OSError):
             size = self._path.stat().st_size
-            return max(0, size - self._at), size
+            return max(0, size - self.at), size
         return 0, 0
 
     def _read_header(self, fd: int) -> bool:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from parallelrun_api.tries.levels import Levels
-from parallelrun_api.tries.time_grid import TimeGrid
+from parallelrun_core.tries.levels import Levels
+from parallelrun_core.tries.time_grid import TimeGrid
 
 if TYPE_CHECKING:
-    from parallelrun_api.tries.columns import Array, Columns
+    from parallelrun_core.tries.columns import Array, Columns
 
 DONE, FAILED, RETRIED, LOST = range(4)
 """How a try ended: `status` of its row."""
@@ -21,21 +22,21 @@ SLOWEST: Final = 20
 _NONE: Final = np.zeros(0, "i8")
 
 
+@dataclass(slots=True)
 class Totals:
     """Sums over the tries of the job itself."""
 
-    def __init__(self) -> None:
-        self.tries = 0
-        self.failed_tries = 0
-        self.run_s = 0.0
-        self.load_s = 0.0
-        self.elapsed_s = 0.0
-        self.wasted_s = 0.0
-        """`elapsed_s` of those that failed."""
-        self.first_begin: float | None = None
-        self.min_run_s = math.inf
-        """Of those that succeeded."""
-        self.max_run_s = -math.inf
+    tries: int = 0
+    failed_tries: int = 0
+    run_s: float = 0.0
+    load_s: float = 0.0
+    elapsed_s: float = 0.0
+    wasted_s: float = 0.0
+    """`elapsed_s` of those that failed."""
+    first_begin: float | None = None
+    min_run_s: float = math.inf
+    """Of those that succeeded."""
+    max_run_s: float = -math.inf
 
 
 class Summary:
@@ -83,6 +84,22 @@ class Summary:
         run_s = np.where(is_timed, part["run_s"], -1)
         most = min(SLOWEST, len(begin))
         self._slowest.append(first + np.argpartition(-run_s, most - 1)[:most])
+
+    def chunks(self) -> tuple[Array, Array, Array]:
+        """Return the first row of each chunk of rows and the one after its last, its first begin and last end, and the
+        rows that took longest: a row for each chunk, filled up with -1."""
+        slowest = np.full((len(self._slowest), SLOWEST), -1, "i8")
+        for at, rows in enumerate(self._slowest):
+            slowest[at, : len(rows)] = rows
+        return np.array(self._rows, "i8").reshape(-1, 2), np.array(self._times).reshape(-1, 2), slowest
+
+    def restore(self, totals: Totals, lives: Array, chunks: tuple[Array, Array, Array]) -> None:
+        """Begin with these totals and lives, and with what `chunks` has returned."""
+        self.totals, self.lives = totals, lives.copy()
+        rows, times, slowest = chunks
+        self._rows = [(first, end) for first, end in rows.tolist()]
+        self._times = [(begin, end) for begin, end in times.tolist()]
+        self._slowest = [each[each >= 0] for each in slowest]
 
     def rows_between(self, begin: float, end: float) -> Array:
         """Rows among which are all that were under way then."""

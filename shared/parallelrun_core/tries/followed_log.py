@@ -31,6 +31,15 @@ class FollowedLog:
         """Of each term, up to which byte its file was read."""
         self._told = set[str]()
 
+    @property
+    def positions(self) -> dict[int, int]:
+        """Of each term, up to which byte its file was read."""
+        return dict(self._read)
+
+    @positions.setter
+    def positions(self, positions: dict[int, int]) -> None:
+        self._read = dict(positions)
+
     def new(self) -> Iterator[tuple[int, int, bytes]]:
         """`(term, offset, payload)` of each record that was not yet returned. It may be left at any time.
 

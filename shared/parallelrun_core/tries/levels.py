@@ -13,7 +13,7 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from parallelrun_api.tries.columns import Array
+    from parallelrun_core.tries.columns import Array
 
 LEAST_SIZE: Final = 64
 """Smaller buckets are not kept: a screenful of them is summed up at once."""

@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import Final
+
+import msgspec
 
 from parallelrun_core.wire.error_kinds import Kind, kind_of, place_of
-
-if TYPE_CHECKING:
-    from parallelrun_core.wire.outcome import Failure, Outcome
+from parallelrun_core.wire.outcome import Failure, Outcome
 
 MOST_KINDS: Final = 200
 _MOST_SAMPLES: Final = 10
 _MOST_KNOWN: Final = 4096
 """Failures whose kind is remembered: a million equal ones are not looked at one by one."""
+
+
+class SavedKind(msgspec.Struct, frozen=True, array_like=True):
+    """A kind of failures as a file has it."""
+
+    first: Outcome
+    count: int
+    has_several_messages: bool
+    mini_batches: list[int]
 
 
 @dataclass(slots=True)
@@ -63,6 +72,21 @@ class KindsSoFar:
             self._known.clear()
         self._known[failure] = kind
         return kind
+
+    def saved(self) -> list[SavedKind]:
+        """Return all kinds, in the order in which they came."""
+        return [
+            SavedKind(kind.first, kind.count, kind.has_several_messages, kind.mini_batches)
+            for kind in self._by_kind.values()
+        ]
+
+    def restore(self, kinds: list[SavedKind], *, count: int, left_out: int) -> None:
+        """Begin with what `saved` has returned."""
+        self.count, self.left_out = count, left_out
+        for saved in kinds:
+            if (failure := saved.first.failure) is not None and (kind := self._kind(saved.first, failure)) is not None:
+                kind.count, kind.has_several_messages = saved.count, saved.has_several_messages
+                kind.mini_batches = list(saved.mini_batches)
 
     def most_frequent(self) -> list[KindSoFar]:
         """All kinds, the most frequent first."""

@@ -17,14 +17,14 @@ from typing import TYPE_CHECKING, Final, NamedTuple, cast
 import msgspec
 import numpy as np
 
-from parallelrun_api.tries.columns import ByNumber, Columns
-from parallelrun_api.tries.followed_log import FollowedLog, WasCut
-from parallelrun_api.tries.kinds_so_far import KindsSoFar
-from parallelrun_api.tries.summary import DONE, FAILED, LOST, RETRIED, Summary
-from parallelrun_api.tries.worker_phases import FollowedReport, WorkerPhase
 from parallelrun_core.errors import Conflict
 from parallelrun_core.folder.decisions import NAME as DECISIONS
 from parallelrun_core.layout import Logs
+from parallelrun_core.tries.columns import ByNumber, Columns
+from parallelrun_core.tries.followed_log import FollowedLog, WasCut
+from parallelrun_core.tries.kinds_so_far import KindsSoFar
+from parallelrun_core.tries.summary import DONE, FAILED, LOST, RETRIED, Summary
+from parallelrun_core.tries.worker_phases import FollowedReport, WorkerPhase
 from parallelrun_core.wire.outcome import (
     BriefOutcome,
     Outcome,
@@ -102,9 +102,12 @@ class History:
         self.revision = 0
         """Another one whenever something is new."""
         self.is_too_large = False
-        self._begin()
+        self.is_begun = False
+        """A snapshot was looked for: one that is written later has nothing new."""
+        self.begin()
 
-    def _begin(self) -> None:
+    def begin(self) -> None:
+        """Forget all that was read."""
         self._logs = {name: FollowedLog(self.folder.path, name) for name in (DECISIONS, RETRIES)}
         self._report = FollowedReport(Logs(self.folder.logs).job_report / "processed_mini-batches.csv")
         self.tries = Columns(**_KINDS)
@@ -114,6 +117,8 @@ class History:
         self.workers = _Lanes()
         """From each worker to the number of its lane, which `lane` has; -1 there: no worker was to blame."""
         self.phases: list[WorkerPhase] = []
+        self.saved_tries = 0
+        """Tries that are in the job's snapshot, or could not be stored there."""
         self.errors = KindsSoFar()
         self.summary = Summary()
         self.read_share = 0.0
@@ -133,11 +138,11 @@ class History:
             try:
                 self._read(lambda: time.monotonic() < until)
             except WasCut:
-                self._begin()
+                self.begin()
                 self._read(lambda: time.monotonic() < until)
             self._open_again()
             if self.tries.count > MOST_TRIES:
-                self._begin()
+                self.begin()
                 self.is_too_large = True
                 raise Conflict(_TOO_LARGE)
             self.read_share = self._share_read()
@@ -148,6 +153,25 @@ class History:
         log = RETRIES if self.tries["status"][row] == RETRIED else DECISIONS
         place = int(self.tries["place"][row])
         return RecordPosition(log, place >> _OFFSET_BITS, place & ((1 << _OFFSET_BITS) - 1))
+
+    @property
+    def positions(self) -> dict[str, dict[int, int]]:
+        """Of each log, the byte up to which each term's file was read."""
+        return {name: log.positions for name, log in self._logs.items()}
+
+    @positions.setter
+    def positions(self, positions: dict[str, dict[int, int]]) -> None:
+        for name, log in self._logs.items():
+            log.positions = positions.get(name, {})
+
+    @property
+    def report_at(self) -> int:
+        """The byte up to which the report of tries was read."""
+        return self._report.at
+
+    @report_at.setter
+    def report_at(self, at: int) -> None:
+        self._report.at = at
 
     @property
     def bytes(self) -> int:

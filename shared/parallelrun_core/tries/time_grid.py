@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from parallelrun_api.tries.intervals import seconds_in_buckets
+from parallelrun_core.tries.intervals import seconds_in_buckets
 
 if TYPE_CHECKING:
-    from parallelrun_api.tries.columns import Array
+    from parallelrun_core.tries.columns import Array
 
 CELLS: Final = 1024
 _FIRST_CELL_S: Final = 1 / 64
@@ -43,6 +43,16 @@ class TimeGrid:
     def bytes(self) -> int:
         """Return what it occupies."""
         return sum(each.nbytes for each in (*self.of_lanes.values(), *self.of_all.values()))
+
+    def restore(
+        self, of_lanes: dict[str, Array], of_all: dict[str, Array], *, cell_s: float, first: int, used: int
+    ) -> None:
+        """Begin with the first `used` cells of another grid."""
+        self.cell_s, self.first, self.used = cell_s, first, used
+        for group, restored in ((self.of_lanes, of_lanes), (self.of_all, of_all)):
+            for name, cells in restored.items():
+                room = [(0, 0)] * (cells.ndim - 1) + [(0, CELLS - used)]
+                group[name] = np.pad(cells, room).astype(group[name].dtype, copy=False)
 
     def add(self, begin: Array, elapsed_s: Array, load_s: Array, lane: Array, counts: dict[str, Array]) -> None:
         """Add tries whose worker and begin are known.
