@@ -37,6 +37,8 @@ assembling.py  columns to a DataFrame
 line_ends.py   carriage returns that end its records
 splitting.py   its records one by one
 
+For JSON lines: json_by_arrow.py, lines to columns by pyarrow.
+
 For Parquet files: parquet_rows.py, ranges of their rows.
 
 Standard library only when imported; pandas, numpy and pyarrow come from the user's environment, when they are first

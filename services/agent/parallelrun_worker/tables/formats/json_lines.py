@@ -4,13 +4,16 @@ import json
 import re
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any, BinaryIO
 
+from parallelrun_worker.tables.arrow_arrays import arrow_of
 from parallelrun_worker.tables.conversion import as_objects
 from parallelrun_worker.tables.heads import FileHead
 from parallelrun_worker.tables.inference import Kind
+from parallelrun_worker.tables.json_by_arrow import frame_of_table, read_table, with_nulls
 from parallelrun_worker.tables.line_ends import has_lone_returns
-from parallelrun_worker.tables.records import Record
+from parallelrun_worker.tables.records import NotPlain, Record
 from parallelrun_worker.tables.schema import Schema
 from parallelrun_worker.tables.sniffing import Encoding
 from parallelrun_worker.tables.table_format import Piece
@@ -49,9 +52,20 @@ class Format(TextFormat):
     def frame_of_stored(self, data: bytes, path: str, header: Record) -> Any:
         schema = self.schema()
         values = self.values()
+        if values is not None:
+            with suppress(NotPlain):
+                return frame_of_table(read_table(data, schema), schema)
         frame = _frame_of([each for _, each in _lines(data, drop_invalid=self._drop_invalid)], schema, values)
         self.warn(values, path)
         return frame
+
+    def arrow(self, piece: Piece) -> Any:
+        text = self.text(piece)
+        with self.placing(piece[0], text):
+            try:
+                return with_nulls(read_table(text.data, self.schema()))
+            except NotPlain:
+                return arrow_of(self.frame_of(text, piece[0]), self.kinds())
 
     def objects(self, piece: Piece) -> list[dict[str, Any]]:
         text = self.text(piece)
