@@ -19,8 +19,8 @@ from parallelrun_core.storage.interface import Page
 from parallelrun_core.storage.local import LocalStorage
 from parallelrun_core.storage.local.listing import LocalListing
 from parallelrun_core.store.keys import JobKeys
-from parallelrun_master.publisher import Publisher
-from parallelrun_master.scheduling import Scheduler
+from parallelrun_master.publishing.publisher import Publisher
+from parallelrun_master.publishing.scheduling import Scheduler
 
 _FILES_EACH = 100
 _SLICE_S = 0.005

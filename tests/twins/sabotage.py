@@ -319,7 +319,7 @@ MECHANISMS: Final[dict[str, tuple[Line | Step, ...]]] = {
     "job.orders": (
         Step("parallelrun_core.intake.reopening:effective_control", always(NO_CONTROL)),
         Step("parallelrun_core.intake.launching:effective_control", always(NO_CONTROL)),
-        Step("parallelrun_master.control_watch:effective_control", always(NO_CONTROL)),
+        Step("parallelrun_master.leader.control_watch:effective_control", always(NO_CONTROL)),
     ),
     # That nodes begin nothing more of a job whose budget is used up.
     "job.budget": (
@@ -340,7 +340,7 @@ MECHANISMS: Final[dict[str, tuple[Line | Step, ...]]] = {
     # The mark of an environment that its builder can't make.
     "environments.marked": (Step("parallelrun_agent.environments.job_python:is_ready", _is_marked_inside),),
     # The comparison of a leader's books with Redis.
-    "lead.watchdog": (Step("parallelrun_master.watchdog:Watchdog.check", always(False)),),
+    "lead.watchdog": (Step("parallelrun_master.leader.watchdog:Watchdog.check", always(False)),),
     # The search for all rows that are not what was committed, once one of them is found.
     "concatenate.lost_rows": (Step("parallelrun_concatenator.segments:SegmentTable.lost", always(())),),
     # What tells damage from the place where a writer died.
@@ -452,7 +452,7 @@ MECHANISMS: Final[dict[str, tuple[Line | Step, ...]]] = {
     # What makes the job upon which a master has decided that was killed then.
     "fire.completed": (Step("parallelrun_master.schedules.firing:Firing._go_on", nothing),),
     # What makes the end of a job known to masters that still have to tell of it.
-    "notices.owed": (Step("parallelrun_master.finishing:enqueue", nothing),),
+    "notices.owed": (Step("parallelrun_master.leader.finishing:enqueue", nothing),),
     # That a secret goes to no other bucket than that of the datastore which has named it first.
     "datastores.bound": (Step("parallelrun_core.datastores.bound_secrets:BoundSecrets.check", nothing),),
     # That URLs and keys are read in one way before they are compared, and endpoints have no path.
@@ -495,7 +495,7 @@ MECHANISMS: Final[dict[str, tuple[Line | Step, ...]]] = {
     # What keeps nodes from jobs for which others have been chosen.
     "nodes.chosen": (Line("peek", "others and -1 or", ""),),
     # That there is such a list before anything is published.
-    "nodes.first": (Step("parallelrun_master.node_watch:NodeWatch.choose", nothing),),
+    "nodes.first": (Step("parallelrun_master.leader.node_watch:NodeWatch.choose", nothing),),
     # That the first timeout goes on until a mini-batch is run.
     "stall.first_run": (Step("parallelrun_master.policy.stall_watch:StallWatch.published", _as_if_run),),
     # What makes timeouts stand still while others hold the slots.

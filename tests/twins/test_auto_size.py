@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from parallelrun_master import scheduling
 from parallelrun_master.planning.input_cuts import KnownInput
 from parallelrun_master.policy import batch_size
 from parallelrun_master.policy.trials import Trials
-from parallelrun_master.sizing import Sizing
+from parallelrun_master.publishing import scheduling
+from parallelrun_master.publishing.sizing import Sizing
 from tests.twins.sabotage import always, expect_failure
 from tests.unit.master import test_batch_size as sizes
 from tests.unit.master import test_sized_cutting as cutting

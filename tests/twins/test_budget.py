@@ -8,7 +8,7 @@ from unittest.mock import patch
 import pytest
 
 from parallelrun_core.wire.costs import Spent
-from parallelrun_master.cost_log import CostLog
+from parallelrun_master.ledger.cost_log import CostLog
 from tests.cluster import Cluster
 from tests.integration import test_budget as proofs
 from tests.twins.sabotage import always, expect_failure, nothing

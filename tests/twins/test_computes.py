@@ -11,7 +11,7 @@ import pytest
 from parallelrun_agent.jobs import node_job
 from parallelrun_core.documents.codecs import FieldsCodec
 from parallelrun_core.store.provisioning import ComputeStatus, Provisioning
-from parallelrun_master import compute_watch
+from parallelrun_master.leader import compute_watch
 from parallelrun_provisioner.engines.docker.building import Builds
 from parallelrun_provisioner.engines.docker.settings import DockerSettings
 from parallelrun_provisioner.engines.interface import ImageState

@@ -27,15 +27,15 @@ from parallelrun_core.store import errors
 from parallelrun_core.store.connection import connect
 from parallelrun_core.wire.message import Piece
 from parallelrun_core.wire.outcome import Outcome
-from parallelrun_master.handover import Handover
-from parallelrun_master.journals import _candidates
-from parallelrun_master.ledger import Ledger
+from parallelrun_master.ledger.journals import _candidates
+from parallelrun_master.ledger.ledger import Ledger
+from parallelrun_master.ledger.retry_log import RetryLog
 from parallelrun_master.planning.input_cuts import KnownInput, known_in
 from parallelrun_master.planning.shuffling import Shuffle
 from parallelrun_master.planning.table_cutting import TableCutter
 from parallelrun_master.policy import completion as completion_module
+from parallelrun_master.publishing.handover import Handover
 from parallelrun_master.reports.tries import TryReport
-from parallelrun_master.retry_log import RetryLog
 from tests.golden.opened import opened
 from tests.integration.api import test_accept as accept
 from tests.integration.api.conftest import Site
@@ -111,12 +111,12 @@ def test_a_leader_that_does_not_read_which_tries_have_failed_is_found(
 
 
 def test_failed_tries_that_are_taken_from_journals_are_found(tmp_path: Path) -> None:
-    with replaced("parallelrun_master.intake:finished", _candidates), expect_failure():
+    with replaced("parallelrun_master.leader.intake:finished", _candidates), expect_failure():
         intake.test_a_failed_try_in_a_journal_is_no_decision_while_its_successor_may_report(tmp_path)
 
 
 def test_failures_of_init_that_count_again_are_found(tmp_path: Path) -> None:
-    with replaced("parallelrun_master.ledger:Ledger._report_phase", always(True)), expect_failure():
+    with replaced("parallelrun_master.ledger.ledger:Ledger._report_phase", always(True)), expect_failure():
         intake.test_a_failure_of_init_counts_once_also_after_redis_came_back(tmp_path)
 
 

@@ -24,9 +24,9 @@ from parallelrun_core.store.leader_queue import LeaderQueue
 from parallelrun_core.store.outcome_stream import StreamEntry
 from parallelrun_core.wire.states import JobState
 from parallelrun_master import main
-from parallelrun_master.finishing import Finishing
+from parallelrun_master.leader.finishing import Finishing
+from parallelrun_master.leader.output_requests import OutputRequests
 from parallelrun_master.leadership import Leadership
-from parallelrun_master.output_requests import OutputRequests
 from tests.integration.queue import job_context
 from tests.integration.queue import test_concatenating as concatenating
 from tests.integration.queue import test_finishing as finishing
@@ -203,12 +203,12 @@ def test_an_output_of_an_earlier_generation_that_is_taken_is_found(job: concaten
     def any_report(requests: OutputRequests, entries: list[StreamEntry]) -> None:
         requests.made = requests.made or next((each.concatenated for each in entries if each.concatenated), None)
 
-    with replaced("parallelrun_master.output_requests:OutputRequests.note", any_report), expect_failure():
+    with replaced("parallelrun_master.leader.output_requests:OutputRequests.note", any_report), expect_failure():
         concatenating.test_what_is_made_of_an_earlier_generation_is_not_the_output_of_the_next(job)
 
 
 def test_a_lost_generation_that_nobody_writes_again_is_found(job: concatenating.Job) -> None:
-    with replaced("parallelrun_master.job_context:JobContext.restore_generation", nothing), expect_failure():
+    with replaced("parallelrun_master.leader.job_context:JobContext.restore_generation", nothing), expect_failure():
         concatenating.check_a_lost_generation(job)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.unreadable import UNREADABLE, SkippedJobs
 from parallelrun_core.store.connection import connect
-from parallelrun_master.leader import Leader
+from parallelrun_master.leader.leader import Leader
 from parallelrun_master.pipelines.turn import PipelineTurn
 from parallelrun_master.settings import MasterSettings
 

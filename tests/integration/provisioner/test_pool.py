@@ -17,7 +17,7 @@ from parallelrun_core.store.nodes import NodeInfo, NodeRegistry
 from parallelrun_core.store.provisioning import ComputeStatus, Provisioning
 from parallelrun_core.wire.progress import Progress
 from parallelrun_core.wire.states import JobState, NodeState
-from parallelrun_master.compute_watch import why_missing
+from parallelrun_master.leader.compute_watch import why_missing
 from parallelrun_provisioner.engines.interface import (
     EngineEnvironment,
     EngineNode,

@@ -13,7 +13,7 @@ from parallelrun_core.folder.records import JobRecord, JobResult
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.store.connection import connect
 from parallelrun_core.wire.states import JobState
-from parallelrun_master.leader import Leader
+from parallelrun_master.leader.leader import Leader
 from parallelrun_master.settings import MasterSettings
 from tests.integration.queue.job_on_redis import JobOnRedis, decided
 

@@ -34,8 +34,8 @@ from parallelrun_core.store.registry import Registry
 from parallelrun_core.wire.outcome import LostRows
 from parallelrun_core.wire.progress import Progress
 from parallelrun_core.wire.states import JobState
-from parallelrun_master.job_context import JobContext
-from parallelrun_master.output_requests import OutputRequests
+from parallelrun_master.leader.job_context import JobContext
+from parallelrun_master.leader.output_requests import OutputRequests
 from tests.integration.queue.job_on_redis import JobOnRedis, message
 from tests.unit.core.factories import names_in, outcome
 

@@ -20,9 +20,9 @@ from parallelrun_core.store.registry import Registry
 from parallelrun_core.store.rq.entries import CONCATENATE, queue
 from parallelrun_core.wire.progress import Progress
 from parallelrun_core.wire.states import JobState
-from parallelrun_master import finishing
-from parallelrun_master import leader as leading
-from parallelrun_master.finishing import Finishing
+from parallelrun_master.leader import finishing
+from parallelrun_master.leader import leader as leading
+from parallelrun_master.leader.finishing import Finishing
 from parallelrun_master.policy import concatenation
 from tests.integration.queue.job_on_redis import decided
 

@@ -23,11 +23,12 @@ from parallelrun_core.wire.message import encode_files
 from parallelrun_core.wire.outcome import LostRows
 from parallelrun_core.wire.progress import Progress
 from parallelrun_core.wire.states import JobState
-from parallelrun_master import leader as leader_module
-from parallelrun_master import leadership, scheduling
+from parallelrun_master import leadership
+from parallelrun_master.leader import leader as leader_module
+from parallelrun_master.leader.processing import Processing
 from parallelrun_master.policy.stages import Stage
-from parallelrun_master.processing import Processing
-from parallelrun_master.publisher import Publisher
+from parallelrun_master.publishing import scheduling
+from parallelrun_master.publishing.publisher import Publisher
 
 if TYPE_CHECKING:
     pass

@@ -29,14 +29,15 @@ from parallelrun_core.wire.message import encode_files
 from parallelrun_core.wire.outcome import Outcome
 from parallelrun_core.wire.progress import Progress
 from parallelrun_core.wire.states import JobState, NodeState
-from parallelrun_master import leadership, ledger
+from parallelrun_master import leadership
 from parallelrun_master import main as main_module
-from parallelrun_master.job_context import JobContext
+from parallelrun_master.leader.job_context import JobContext
 from parallelrun_master.leadership import Leadership
-from parallelrun_master.ledger import Ledger
+from parallelrun_master.ledger import ledger
+from parallelrun_master.ledger.ledger import Ledger
 from parallelrun_master.main import Master
 from parallelrun_master.policy import window
-from parallelrun_master.publisher import Publisher
+from parallelrun_master.publishing.publisher import Publisher
 from parallelrun_master.settings import MasterSettings
 from tests.integration.queue.job_on_redis import decided, returned
 from tests.unit.core.factories import outcome

@@ -16,10 +16,10 @@ from parallelrun_core.folder.manifest import ManifestWriter
 from parallelrun_core.store.outcome_stream import Concatenated, report_concatenated
 from parallelrun_core.wire.message import encode_files
 from parallelrun_core.wire.states import JobState
-from parallelrun_master import leader as leader_module
+from parallelrun_master.leader import leader as leader_module
 from parallelrun_master.policy import concatenation, setbacks
 from parallelrun_master.policy.stages import Stage
-from parallelrun_master.publisher import Publisher
+from parallelrun_master.publishing.publisher import Publisher
 from tests.unit.core.factories import outcome
 
 if TYPE_CHECKING:

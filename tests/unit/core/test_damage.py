@@ -22,7 +22,7 @@ from parallelrun_core.folder.record_log import RecordWriter, read_records
 from parallelrun_core.folder.term_log import check_whole, file_of, open_term, read_term_log, spans
 from parallelrun_core.wire.message import encode_files
 from parallelrun_core.wire.outcome import LostRows, Outcome, RowsPlace
-from parallelrun_master.retry_log import RetryLog
+from parallelrun_master.ledger.retry_log import RetryLog
 from tests.unit.core.factories import failed, outcome
 
 RECORDS = [b'["%d", "%s"]' % (number, b"x" * 20) for number in range(10)]

@@ -11,7 +11,7 @@ import msgspec
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.wire.masking import Mask
 from parallelrun_core.wire.outcome import Outcome
-from parallelrun_master.ledger import Ledger
+from parallelrun_master.ledger.ledger import Ledger
 from parallelrun_master.policy.error_groups import ErrorGroups
 from parallelrun_master.reports.summaries import Summaries
 from parallelrun_master.reports.tries import TryReport

@@ -22,7 +22,7 @@ from parallelrun_core.storage.objects.asking import asking
 from parallelrun_core.storage.objects.trouble import StoreAway
 from parallelrun_core.wire.message import decode, files_of
 from parallelrun_master.planning.apart import Apart, Hung
-from parallelrun_master.scheduling import Scheduler, StoreTrouble
+from parallelrun_master.publishing.scheduling import Scheduler, StoreTrouble
 
 PATIENCE_S = 30.0
 SPEC = {"entry_script": "e.py", "inputs": {"a": {"path": "s3://bucket/in"}}, "mini_batch_size": 2}

@@ -13,7 +13,7 @@ from parallelrun_core.computes.document import read_definition
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.store.provisioning import ComputeStatus, ImageBuild, NodeStatus, Pause, Provisioning
 from parallelrun_core.wire.progress import Progress
-from parallelrun_master.compute_watch import ComputeWatch, why_missing
+from parallelrun_master.leader.compute_watch import ComputeWatch, why_missing
 from parallelrun_master.policy.completion import Completion
 from parallelrun_master.policy.error_groups import ErrorGroups
 

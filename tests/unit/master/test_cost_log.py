@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from parallelrun_core.wire.costs import Spent
-from parallelrun_master.cost_log import CostLog
+from parallelrun_master.ledger.cost_log import CostLog
 
 
 def opened(folder: Path, term: int) -> CostLog:

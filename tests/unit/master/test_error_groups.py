@@ -8,8 +8,8 @@ import msgspec
 import pytest
 
 from parallelrun_core.wire.outcome import Failure
+from parallelrun_master.ledger.retry_log import RetryLog, shortened
 from parallelrun_master.policy.error_groups import ErrorGroup, ErrorGroups, files_of
-from parallelrun_master.retry_log import RetryLog, shortened
 from tests.unit.core.factories import failed, outcome
 
 

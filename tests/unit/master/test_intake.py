@@ -12,8 +12,8 @@ from parallelrun_core.folder.record_log import RecordWriter
 from parallelrun_core.store.outcome_stream import StreamEntry
 from parallelrun_core.wire.outcome import Failure, Outcome, encode_all
 from parallelrun_core.wire.phases import InitFailure
-from parallelrun_master.intake import Intake
-from parallelrun_master.job_context import JobContext
+from parallelrun_master.leader.intake import Intake
+from parallelrun_master.leader.job_context import JobContext
 from tests.twins.sabotage import nothing
 from tests.unit.core.factories import failed, outcome
 from tests.unit.master import factories

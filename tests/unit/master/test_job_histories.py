@@ -18,7 +18,7 @@ from parallelrun_core.store.outcome_stream import StreamEntry
 from parallelrun_core.store.seals import Seals
 from parallelrun_core.wire.outcome import Outcome
 from parallelrun_core.wire.states import JobState
-from parallelrun_master.ledger import Ledger
+from parallelrun_master.ledger.ledger import Ledger
 from parallelrun_master.policy.completion import Completion
 from parallelrun_master.policy.window import Window
 from tests.unit.core.factories import failed, outcome

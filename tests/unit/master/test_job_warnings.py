@@ -9,7 +9,7 @@ import msgspec
 from parallelrun_core.folder.decisions import Decided
 from parallelrun_core.wire.data_warnings import DataWarning
 from parallelrun_core.wire.masking import Mask
-from parallelrun_master.job_warnings import JobWarnings
+from parallelrun_master.ledger.job_warnings import JobWarnings
 from tests.unit.core.factories import outcome
 
 SKIPPED = DataWarning("skipped", "in/_SUCCESS", "", "the file was skipped", "name it in inputs", 1, "file")

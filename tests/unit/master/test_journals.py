@@ -10,7 +10,7 @@ from parallelrun_core.folder.decisions import Decided
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.record_log import RecordWriter
 from parallelrun_core.wire.outcome import Outcome, encode_all
-from parallelrun_master.journals import finished
+from parallelrun_master.ledger.journals import finished
 from tests.unit.core.factories import failed, outcome
 
 

@@ -13,7 +13,7 @@ from parallelrun_core.folder.term_log import open_term
 from parallelrun_core.store.outcome_stream import StreamEntry
 from parallelrun_core.store.seals import Seals
 from parallelrun_core.wire.outcome import Outcome, encode, encode_list
-from parallelrun_master.ledger import Ledger
+from parallelrun_master.ledger.ledger import Ledger
 from tests.unit.core.factories import failed, outcome
 from tests.unit.master import factories
 

@@ -9,8 +9,8 @@ from unittest.mock import Mock
 
 import pytest
 
-from parallelrun_master import leftovers
-from parallelrun_master.leftovers import JobLeftovers
+from parallelrun_master.leader import leftovers
+from parallelrun_master.leader.leftovers import JobLeftovers
 
 URL = "s3://b/out/rows.txt"
 

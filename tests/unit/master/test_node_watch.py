@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.store.nodes import NodeInfo
 from parallelrun_core.wire.states import NodeState
-from parallelrun_master.node_watch import NodeWatch
+from parallelrun_master.leader.node_watch import NodeWatch
 from parallelrun_master.policy.placing import Obstacle
 
 

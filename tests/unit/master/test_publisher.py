@@ -17,11 +17,11 @@ from parallelrun_core.folder.manifest import ManifestWriter, read_manifest, reso
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.store.leader_queue import LeaderQueue, Published
 from parallelrun_core.wire.message import MAX_MESSAGE_BYTES, REFERENCE, decode, encode_files
-from parallelrun_master import handover as handover_module
-from parallelrun_master import publisher as publisher_module
-from parallelrun_master.handover import Handover
-from parallelrun_master.publisher import Publisher
-from parallelrun_master.scheduling import Scheduler
+from parallelrun_master.publishing import handover as handover_module
+from parallelrun_master.publishing import publisher as publisher_module
+from parallelrun_master.publishing.handover import Handover
+from parallelrun_master.publishing.publisher import Publisher
+from parallelrun_master.publishing.scheduling import Scheduler
 from tests.unit.core.factories import outcome
 
 

@@ -13,10 +13,10 @@ import pytest
 from parallelrun_core.folder.manifest import Closing, ManifestWriter, read_closing
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.wire.message import encode_files
-from parallelrun_master import scheduling
 from parallelrun_master.planning import input_cuts, text_cutting
 from parallelrun_master.planning.input_cuts import InputCuts
-from parallelrun_master.scheduling import InputTrouble, InputUnreadable, Scheduler
+from parallelrun_master.publishing import scheduling
+from parallelrun_master.publishing.scheduling import InputTrouble, InputUnreadable, Scheduler
 
 # A leader has a process of its own, which ends with it and so closes its files.
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")

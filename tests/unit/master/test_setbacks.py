@@ -6,10 +6,10 @@ import errno
 
 import pytest
 
-from parallelrun_master.leader import setback_of
+from parallelrun_master.leader.leader import setback_of
 from parallelrun_master.planning.apart import Hung
 from parallelrun_master.policy.setbacks import CRASH, FULL, HANG, INPUT_TROUBLE, STORE_AWAY, TROUBLE, Setback, pause_s
-from parallelrun_master.scheduling import InputTrouble, StoreTrouble
+from parallelrun_master.publishing.scheduling import InputTrouble, StoreTrouble
 
 
 @pytest.mark.parametrize("error, expected", [

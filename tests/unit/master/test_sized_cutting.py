@@ -22,8 +22,8 @@ from parallelrun_core.wire.outcome import ErrorCategory, Failure, Outcome
 from parallelrun_core.wire.progress import Progress
 from parallelrun_master.planning.cutting import Cut
 from parallelrun_master.planning.sized_cutting import cut_in_sizes
-from parallelrun_master.scheduling import Scheduler
-from parallelrun_master.sizing import MOST_AHEAD, Sizing
+from parallelrun_master.publishing.scheduling import Scheduler
+from parallelrun_master.publishing.sizing import MOST_AHEAD, Sizing
 from tests.unit.core.factories import outcome
 from tests.unit.master.test_cutting import chunks, paths
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.wire.outcome import ErrorCategory, Failure, Outcome
 from parallelrun_master.policy.trials import MOST_TRIALS, Trials
-from parallelrun_master.sizing import Sizing
+from parallelrun_master.publishing.sizing import Sizing
 from tests.unit.core.factories import outcome
 
 SPEC = JobSpec.parse({"entry_script": "e.py", "inputs": "/in", "mini_batch_size": "auto"})

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from parallelrun_core.store.concatenation_lock import release_concatenation
 from parallelrun_core.store.outcome_stream import Concatenated, StreamEntry
 from parallelrun_core.store.rq.wake import ask_for_concatenation, has_concatenation_failed, is_concatenation_waiting
-from parallelrun_master.job_context import JobContext
+from parallelrun_master.leader.job_context import JobContext
 from parallelrun_master.policy.concatenation import ConcatenationPolicy, ConcatenationStep
 
 

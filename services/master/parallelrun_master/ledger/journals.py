@@ -16,7 +16,7 @@ from parallelrun_core.folder.record_log import read_records
 from parallelrun_core.wire.outcome import Outcome, decode_list
 
 if TYPE_CHECKING:
-    from parallelrun_master.job_context import JobContext
+    from parallelrun_master.leader.job_context import JobContext
 
 
 def recover_journals(job: JobContext) -> int:

@@ -15,9 +15,9 @@ from parallelrun_core.folder.records import JobRecord, Reopening
 from parallelrun_core.store.registry import Registry
 from parallelrun_core.wire.failure import JobFailure
 from parallelrun_core.wire.states import JobState
-from parallelrun_master.job_warnings import JobWarnings
 from parallelrun_master.leadership import Leadership
-from parallelrun_master.ledger import Ledger
+from parallelrun_master.ledger.job_warnings import JobWarnings
+from parallelrun_master.ledger.ledger import Ledger
 from parallelrun_master.policy.error_groups import with_cause
 from parallelrun_master.policy.pace import Pace
 from parallelrun_master.reports import Reports

@@ -23,20 +23,20 @@ from parallelrun_core.store.connection import CONNECTION_ERRORS
 from parallelrun_core.wire.masking import Mask
 from parallelrun_core.wire.outcome import LostRows
 from parallelrun_core.wire.states import JobState
-from parallelrun_master.finishing import Finishing
-from parallelrun_master.job_context import JobContext
+from parallelrun_master.leader.finishing import Finishing
+from parallelrun_master.leader.job_context import JobContext
+from parallelrun_master.leader.processing import Processing
+from parallelrun_master.leader.recovery import recover
 from parallelrun_master.leadership import Leadership
 from parallelrun_master.planning.apart import Hung, where_is
 from parallelrun_master.policy.error_groups import ErrorGroups
 from parallelrun_master.policy.setbacks import CRASH, FULL, HANG, INPUT_TROUBLE, STORE_AWAY, TROUBLE, Setback
 from parallelrun_master.policy.stages import Stage, TermStages
-from parallelrun_master.processing import Processing
-from parallelrun_master.recovery import recover
+from parallelrun_master.publishing.scheduling import InputTrouble, StoreTrouble
 from parallelrun_master.reports import Reports
 from parallelrun_master.reports.advice import lines_of_advice
 from parallelrun_master.reports.kept_tries import keep_tries
 from parallelrun_master.reports.result import write_job_result
-from parallelrun_master.scheduling import InputTrouble, StoreTrouble
 from parallelrun_master.unreadable_job import fail_unreadable_job
 
 if TYPE_CHECKING:

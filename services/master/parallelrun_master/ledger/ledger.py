@@ -26,12 +26,12 @@ from parallelrun_core.store.seals import Seals
 from parallelrun_core.wire.outcome import LostRows, Outcome
 from parallelrun_core.wire.phases import Phase
 from parallelrun_core.wire.progress import Progress
-from parallelrun_master.cost_log import CostLog
+from parallelrun_master.ledger.cost_log import CostLog
+from parallelrun_master.ledger.retry_log import RetryLog, shortened
 from parallelrun_master.policy.error_groups import ErrorGroup, ErrorGroups
 from parallelrun_master.policy.refusals import Refusals
 from parallelrun_master.reports.failed_items import FailedItems
 from parallelrun_master.reports.tries import TryReport
-from parallelrun_master.retry_log import RetryLog, shortened
 
 log = logger()
 

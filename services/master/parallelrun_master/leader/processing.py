@@ -18,11 +18,12 @@ from parallelrun_core.store.nodes import NodeRegistry
 from parallelrun_core.store.registry import Registry
 from parallelrun_core.wire.failure import JobFailure
 from parallelrun_core.wire.states import JobState
-from parallelrun_master.compute_watch import ComputeWatch
-from parallelrun_master.control_watch import ControlWatch
-from parallelrun_master.intake import Intake
-from parallelrun_master.job_context import JobContext
-from parallelrun_master.node_watch import NodeWatch
+from parallelrun_master.leader.compute_watch import ComputeWatch
+from parallelrun_master.leader.control_watch import ControlWatch
+from parallelrun_master.leader.intake import Intake
+from parallelrun_master.leader.job_context import JobContext
+from parallelrun_master.leader.node_watch import NodeWatch
+from parallelrun_master.leader.watchdog import Watchdog
 from parallelrun_master.planning.apart import Apart
 from parallelrun_master.planning.changed_inputs import changed_inputs
 from parallelrun_master.planning.listing_changes import listing_changes
@@ -31,11 +32,10 @@ from parallelrun_master.policy.budget import Budget
 from parallelrun_master.policy.completion import Completion, End
 from parallelrun_master.policy.fail_fast import FailFast
 from parallelrun_master.policy.speculation import Speculation
-from parallelrun_master.publisher import Publisher
+from parallelrun_master.publishing.publisher import Publisher
+from parallelrun_master.publishing.scheduling import InputUnreadable, Scheduler, StoreTrouble
+from parallelrun_master.publishing.sizing import Sizing, sizing_of
 from parallelrun_master.reports.scheduling_log import SchedulingLog
-from parallelrun_master.scheduling import InputUnreadable, Scheduler, StoreTrouble
-from parallelrun_master.sizing import Sizing, sizing_of
-from parallelrun_master.watchdog import Watchdog
 
 if TYPE_CHECKING:
     from parallelrun_master.settings import MasterSettings

@@ -14,8 +14,8 @@ from parallelrun_core.folder.manifest import ManifestCursor, ManifestEntry
 from parallelrun_core.service import failpoints
 from parallelrun_core.store.leader_queue import LeaderQueue
 from parallelrun_core.wire.message import MAX_MESSAGE_BYTES, decode, encode_reference
-from parallelrun_master.handover import Handover
 from parallelrun_master.policy.window import Window
+from parallelrun_master.publishing.handover import Handover
 
 _CALL_BYTES = 4 << 20
 

@@ -19,13 +19,13 @@ from parallelrun_core.service import failpoints
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.storage.objects.trouble import StoreAway
 from parallelrun_core.storage.path_rule import PathRule
-from parallelrun_master.handover import Handover
 from parallelrun_master.planning.amount import TableAmount
 from parallelrun_master.planning.apart import Apart
 from parallelrun_master.planning.cutting import Cut
 from parallelrun_master.planning.input_cuts import InputCuts, KnownInput, Warn, known_in
 from parallelrun_master.planning.shuffling import OnProgress
-from parallelrun_master.sizing import Sizing
+from parallelrun_master.publishing.handover import Handover
+from parallelrun_master.publishing.sizing import Sizing
 
 
 class InputUnreadable(Exception):

@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from contextlib import closing
 
 from parallelrun_core.folder.manifest import ManifestCursor
-from parallelrun_master.job_context import JobContext
-from parallelrun_master.journals import recover_journals
+from parallelrun_master.leader.job_context import JobContext
+from parallelrun_master.ledger.journals import recover_journals
 from parallelrun_master.policy.contradictions import Counts, StillWatch, Whereabouts, whereabouts
-from parallelrun_master.publisher import for_redis
+from parallelrun_master.publishing.publisher import for_redis
 
 _AT_ONCE = 500
 _MOST = 5000

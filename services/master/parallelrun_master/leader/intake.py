@@ -10,16 +10,16 @@ import msgspec
 from parallelrun_core.store.outcome_stream import MAX_ENTRIES, StreamEntry
 from parallelrun_core.wire.outcome import Outcome
 from parallelrun_core.wire.phases import InitFailure
-from parallelrun_master.job_context import JobContext
-from parallelrun_master.journals import finished
-from parallelrun_master.node_watch import NodeWatch
+from parallelrun_master.leader.job_context import JobContext
+from parallelrun_master.leader.node_watch import NodeWatch
+from parallelrun_master.ledger.journals import finished
 from parallelrun_master.policy.completion import Completion
 from parallelrun_master.policy.error_groups import ErrorGroup
 from parallelrun_master.policy.fail_fast import FailFast
 from parallelrun_master.policy.gathering import Gathering
 from parallelrun_master.policy.speculation import Speculation
 from parallelrun_master.policy.window import Window
-from parallelrun_master.sizing import Sizing
+from parallelrun_master.publishing.sizing import Sizing
 
 
 class Intake:

@@ -11,10 +11,10 @@ from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.manifest import Closing, last_closing, read_length
 from parallelrun_core.folder.records import JobRecord, Reopening
 from parallelrun_core.wire.outcome import LostRows
-from parallelrun_master.job_context import JobContext
-from parallelrun_master.journals import recover_journals
+from parallelrun_master.leader.job_context import JobContext
 from parallelrun_master.leadership import Leadership
-from parallelrun_master.ledger import Ledger
+from parallelrun_master.ledger.journals import recover_journals
+from parallelrun_master.ledger.ledger import Ledger
 from parallelrun_master.policy.error_groups import ErrorGroups
 from parallelrun_master.policy.pace import Pace
 from parallelrun_master.reports import Reports
