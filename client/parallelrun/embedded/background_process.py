@@ -10,6 +10,7 @@ import os
 import signal
 import sys
 from datetime import UTC, datetime
+from pathlib import Path
 
 import msgspec
 
@@ -17,6 +18,7 @@ from parallelrun.background.lock import FolderLock
 from parallelrun.background.state import BackgroundCluster, lock_file, requested_nodes_file, state_file
 from parallelrun.embedded.background import WAKE_UP
 from parallelrun.embedded.cluster import Cluster
+from parallelrun.embedded.kept_token import kept_token
 from parallelrun.errors import ParallelRunError
 from parallelrun_core.durable_files import replace_file
 from parallelrun_core.service.process import StopSignal, hide_memory
@@ -41,6 +43,7 @@ def main() -> int:
                 has_computes=True,
                 processes=int(processes) or None,
                 port=int(port),
+                token=kept_token(Path(home)),
                 on_note=_note,
             )
             cluster.start()

@@ -60,6 +60,7 @@ class Cluster:
         port: of the API, on the loopback interface; 0: any free one.
         may_forget: accept a server at `REDIS_URL` that loses everything when it restarts.
         assets: the root folder of the models that scripts find by name; None: its own.
+        token: with which requests are made; empty: a new one.
         on_note: called with one line when something unusual happens.
 
     The children end with this process, however it ends.
@@ -77,12 +78,13 @@ class Cluster:
         port: int = 0,
         may_forget: bool = False,
         assets: Path | None = None,
+        token: str = "",
         on_note: Callable[[str], None] = lambda _: None,
     ) -> None:
         self.layout = ClusterLayout(home=Path(home).absolute())
         self.nodes = nodes
         self.processes = processes or max(1, usable_cpus() // max(1, nodes))
-        self.token = secrets.token_urlsafe(32)
+        self.token = token or secrets.token_urlsafe(32)
         self.listener = Listener.parse(listen, self.layout.tls) if listen else None
         self._has_computes = has_computes
         self._jobs = jobs

@@ -12,10 +12,12 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import httpx
 import pytest
 
 from parallelrun.background.lock import is_locked
-from parallelrun.background.state import lock_file, running, state_file
+from parallelrun.background.state import BackgroundCluster, lock_file, running, state_file
+from parallelrun.embedded.kept_token import token_file
 from parallelrun_core.store.connection import RedisError, connect
 from tests.integration.client.conftest import processes_about, wait_until_gone
 
@@ -94,6 +96,32 @@ def test_a_killed_background_process_leaves_nothing_and_can_be_replaced_at_once(
     assert code == 0, stderr
     assert is_locked(lock_file())
     assert parallelrun("node", "list", "-o", "name")[1] == "node1\n"
+
+
+def test_a_browser_stays_signed_in_when_a_cluster_is_stopped_and_started_again(home: Path, tmp_path: Path) -> None:
+    def up(port: str, root: Path) -> BackgroundCluster:
+        code, _, stderr = parallelrun("up", "--port", port, "--processes", "1", "--root", str(root))
+        assert code == 0, stderr
+        cluster = running()
+        assert cluster is not None
+        return cluster
+
+    first = up("0", home)
+    signed_in = httpx.post(f"{first.url}/v1/session", json={"token": first.token}, trust_env=False)
+    cookies = dict(signed_in.cookies)
+    assert parallelrun("down")[0] == 0
+    port = first.url.rpartition(":")[2]
+
+    second = up(port, home)
+    with httpx.Client(base_url=second.url, cookies=cookies, trust_env=False) as browser:
+        assert browser.get("/v1/jobs").status_code == 200
+    assert token_file(home).stat().st_mode & 0o777 == 0o600
+    assert not any(second.token.encode() in path.read_bytes() for path in home.rglob("*") if path.is_file())
+    assert parallelrun("down")[0] == 0
+
+    other = up(port, tmp_path / "home" / "other")
+    with httpx.Client(base_url=other.url, cookies=cookies, trust_env=False) as browser:
+        assert browser.get("/v1/jobs").status_code == 401
 
 
 def test_a_cluster_that_can_not_start_says_why(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
