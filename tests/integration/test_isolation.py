@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from parallelrun import Client, Conflict
 from parallelrun_core.wire.states import JobState
 from tests.cluster import Cluster
 
@@ -32,11 +33,27 @@ AGGREGATING = textwrap.dedent("""
         return [len(mini_batch)]
 """)
 GUILTY = [7, 27, 33, 45, 47, 58]
+HEALING = textwrap.dedent("""
+    import os
+    from pathlib import Path
+    NOTES = Path(os.environ["NOTES"])
+    def run(mini_batch):
+        bad = {int(number) for number in (NOTES / "bad").read_text().split()}
+        numbers = [int(os.path.basename(path)[5:12]) for path in mini_batch]
+        with open(NOTES / "runs", "a") as file: file.write(f"{numbers}\\n")
+        if os.environ["HOW"] == "die" and bad & set(numbers): os._exit(3)
+        if bad & set(numbers): raise ValueError("bad")
+        rows = [f"{number}{os.environ['END']}" for number in numbers]
+        if os.environ["HOW"] == "table":
+            import pandas as pd
+            return pd.DataFrame({"number": numbers, "text": rows})
+        return rows
+""")
 
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Cluster]:
-    with Cluster(slots=2) as running:
+    with Cluster(slots=2, api=True) as running:
         yield running
 
 
@@ -77,3 +94,54 @@ def test_isolation_is_not_done_for_jobs_of_earlier_releases(cluster: Cluster) ->
     job = cluster.submit(SCRIPT.replace("45", "99"), inputs=cluster.files(60), mini_batch_size=30, run_max_try=1)
     result = cluster.result(job)
     assert (result.state, result.progress.failed) == (JobState.FAILED, 2), "on_failure is not set in what they stored"
+
+
+def check_retry_of_items(cluster: Cluster, how: str = "raise", *, end: str = "", **settings: object) -> list[list[int]]:
+    """Items that have failed alone are tried again, twice; returns the calls of run() of the last time."""
+    notes = cluster.home / f"notes-{how}-{len(end)}-{len(settings)}"
+    notes.mkdir()
+    (notes / "bad").write_text("7 20 21 39 58")
+    job = cluster.submit(
+        HEALING, inputs=cluster.files(60), mini_batch_size=12, run_max_try=1, on_failure="isolate",
+        environment_variables={"NOTES": str(notes), "HOW": how, "END": end}, **settings,
+    )  # fmt: skip
+    first = cluster.result(job, 120)
+    assert (first.progress.done, first.progress.items_failed, first.progress.rows) == (5, 5, 55)
+    with Client(cluster.api_url) as client:
+        for bad, rows in (("21", 59), ("", 60)):
+            cluster.until(lambda: not cluster.registry.is_active(job), "the job is retired", 60)
+            (notes / "bad").write_text(bad)
+            (notes / "runs").unlink()
+            client.jobs.retry(job)
+            result = cluster.result(job, 120)
+            assert (result.state, result.output) == (JobState.COMPLETED, first.output)
+            progress = result.progress
+            assert (progress.done, progress.failed, progress.items_failed, progress.rows) == (5, 0, 60 - rows, rows)
+            assert len([*client.jobs.failed_items(job)]) == 60 - rows
+            calls = [[*map(int, line[1:-1].split(","))] for line in (notes / "runs").read_text().splitlines()]
+        cluster.until(lambda: not cluster.registry.is_active(job), "the job is retired", 60)
+        with pytest.raises(Conflict, match="nothing has failed in any mini-batch"):
+            client.jobs.retry(job)
+    check_rows(cluster.output(result), how, end)
+    return calls
+
+
+def check_rows(rows: list[str], how: str, end: str) -> None:
+    """Every item has its row once, in order, between those of its neighbours."""
+    if how == "table":
+        rows = [row.replace(" ", ",").partition(",")[2].strip('"') for row in rows if "number" not in row]
+    assert [row for row in rows if row] == [
+        line for number in range(60) for line in f"{number}{end}".splitlines() if line
+    ]
+
+
+@pytest.mark.parametrize("how", ["raise", "die", "table"])
+def test_isolation_lets_only_the_failed_items_be_tried_again(cluster: Cluster, how: str) -> None:
+    assert check_retry_of_items(cluster, how, append_row_dataframe_header=how == "table") == [[21]]
+
+
+def test_isolation_runs_all_items_again_where_rows_cannot_be_told_apart(cluster: Cluster) -> None:
+    calls = check_retry_of_items(cluster, end="\nmore")
+    assert sorted(number for call in calls for number in call) == [*range(12, 24)], (
+        "the mini-batch of the item that was left"
+    )

@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
 from parallelrun_agent.policy.isolation import Isolation
+from parallelrun_core.folder.decisions import Decided
+from parallelrun_core.wire.outcome import Outcome
+from parallelrun_worker.execution.isolation import Part
+from parallelrun_worker.rows.kept_rows import Patch
+from parallelrun_worker.rows.returned import Rendered
 from tests.twins.sabotage import always, expect_failure, replaced
 from tests.unit.agent import test_isolation as isolation
+from tests.unit.core import test_decisions as decisions
+from tests.unit.core.factories import failed
 from tests.unit.worker import test_apart as apart
+from tests.unit.worker import test_kept_rows as kept_rows
 
 
 def test_isolation_that_forgets_which_items_are_lost_is_found() -> None:
@@ -14,7 +25,7 @@ def test_isolation_that_forgets_which_items_are_lost_is_found() -> None:
 
 
 def test_isolation_that_counts_rows_of_a_worker_that_has_died_is_found() -> None:
-    def keeps_them(self: Isolation, kind: int) -> bytes:
+    def keeps_them(self: Isolation, kind: int, other_rows: bytes = b"") -> bytes:
         return b'{"kind":%d,"failed":[[4,2]],"calls":62}\n' % kind
 
     with replaced("parallelrun_agent.policy.isolation:Isolation.asked", keeps_them), expect_failure():
@@ -28,4 +39,21 @@ def test_isolation_that_takes_every_half_for_good_is_found() -> None:
 
 def test_isolation_that_calls_run_with_items_that_are_not_there_is_found() -> None:
     with replaced("parallelrun_worker.execution.isolation:Part.has", always(False)), expect_failure():
-        apart.test_apart_calls_no_part_with_an_item_that_is_known_to_fail()
+        proof: Any = apart.test_apart_calls_no_part_with_an_item_that_is_known_to_fail
+        proof.hypothesis.inner_test(16, {5})  # of many examples, it may report several failures as one group
+
+
+def test_items_that_are_tried_again_and_cost_rows_are_found(tmp_path: Path) -> None:
+    def as_it_is(_: Decided, outcome: Outcome) -> Outcome:
+        return outcome
+
+    with replaced("parallelrun_core.folder.decisions:Decided.settled", as_it_is), expect_failure():
+        decisions.test_items_that_fail_again_cost_no_row(tmp_path, failed(1, items=5, generation=1, token="second"))
+
+
+def test_rows_of_retried_items_at_the_end_are_found() -> None:
+    def at_the_end(self: Patch, rendered: list[tuple[Part, Rendered]]) -> list[tuple[bytes, bytes]]:
+        return [(b"", line) for line in self.other_rows.lines] + [(b"", each.data) for _, each in rendered]
+
+    with replaced("parallelrun_worker.rows.kept_rows:Patch._in_order", at_the_end), expect_failure():
+        kept_rows.test_kept_rows_have_the_new_ones_at_their_places()

@@ -327,7 +327,7 @@ def retry(
     url: Url = "",
     token: Token = "",
 ) -> None:
-    """Run the failed mini-batches of a job again. The output is the same.
+    """Run the failed mini-batches of a job again, and failed items of others. The output is the same.
 
     It runs the code as it was submitted. To run changed code, create a new job with `job create --resume-from ID`.
     """

@@ -116,7 +116,8 @@ def hints(job: Job, *, log_hint: Callable[[str], str], retry: str) -> list[str]:
         which = "1 mini-batch has" if failed == 1 else f"{failed:,} mini-batches have"
         lines.append(f"{which} failed, within the thresholds; why: {log_hint('job_result.txt')}{again}")
     if job.state == "completed" and job.errors and job.progress.items_lost:
-        lines.append(f"each failed item, with its cause: {log_hint('failed_items.csv')}")
+        again = f"; retry these: {retry}" if retry and not failed else ""
+        lines.append(f"each failed item, with its cause: {log_hint('failed_items.csv')}{again}")
     return lines
 
 

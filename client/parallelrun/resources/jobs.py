@@ -176,11 +176,13 @@ class Jobs(JobInsight):
     def retry(
         self, job_id: str, *, mini_batches: Sequence[int] | None = None, accept_changed_inputs: bool = False
     ) -> Job:
-        """Run the failed mini-batches of a job again, all of them or only these, into the same output.
+        """Run what has failed in a job again, of all mini-batches or only of these, into the same output.
+
+        Of a mini-batch some of whose items have failed alone, just these are run.
 
         Raises:
             Conflict: it has not ended, or nothing has failed.
-            InvalidRequest: one of the mini-batches has not failed.
+            InvalidRequest: nothing has failed in one of the mini-batches.
         """
         options = {"mini_batches": mini_batches and [*mini_batches], "accept_changed_inputs": accept_changed_inputs}
         return self._reopen(job_id, "retry", options)

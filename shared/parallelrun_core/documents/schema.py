@@ -17,6 +17,8 @@ SCHEMA: Final = 1
 """Of what is written; every release so far can read it."""
 LOST_DECISIONS: Final = 2
 """Of a decision log with a decision that was lost with its rows (`decisions.py`), which would be counted otherwise."""
+RETRIED_ITEMS: Final = 3
+"""Of a decision log of a job whose failed items were tried again: the later of two successes counts."""
 
 T = TypeVar("T")
 

@@ -2,11 +2,12 @@
 
 A term log (see `term_log`); each record is a JSON array of outcomes with status `done` or `failed`, as the
 leader accepted them. The first decision of a (mini-batch, generation) counts, and a later generation (a retry
-that the user asked for) replaces a failure, never a success.
+that the user asked for) replaces a failure, and a success some of whose items have failed, if it has at least as many
+rows: never any other success.
 
 When the disk has lost the rows of a decision, it is recorded again with status `lost`. From there on it doesn't count,
 nor does anything else with its token, and its mini-batch can be decided once more. A file with such a record, and all
-that follow it, have a higher schema, so earlier releases refuse them.
+that follow it, have a higher schema, so earlier releases refuse them; likewise one with a second success.
 """
 
 from __future__ import annotations
@@ -16,13 +17,15 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from parallelrun_core.documents.schema import LOST_DECISIONS, SCHEMA
+from parallelrun_core.documents.schema import LOST_DECISIONS, RETRIED_ITEMS, SCHEMA
 from parallelrun_core.folder.record_log import OnDamage, RecordWriter
 from parallelrun_core.folder.term_log import accept, latest_schema, open_term, read_term_log
 from parallelrun_core.wire.data_warnings import DataWarning, WarningTotals
 from parallelrun_core.wire.outcome import LostRows, Outcome, RowsPlace, decode_list, decode_places, encode_all
 
 NAME = "decisions"
+_MOST_WITH_LOST = 100_000
+"""Mini-batches whose failed items can be tried again by one request."""
 _STEP_BYTES = 4096
 """A table that grows by steps is cheaper than one that grows with each entry."""
 
@@ -97,6 +100,15 @@ class FirstWins:
         self.count -= 1
         return True
 
+    def drop(self, place: RowsPlace) -> None:
+        """Leave out a decision that a later one has replaced, wherever it comes."""
+        self._lost.add((place.mini_batch, place.token))
+
+    def reopen_done(self, mini_batch: int) -> None:
+        """Let a mini-batch be decided again that is done."""
+        self._states[mini_batch] = self._OPEN
+        self.count -= 1
+
     def reopen(self, mini_batches: Iterable[int], generation: int) -> list[int]:
         """Let those that failed in an earlier generation be decided again; returns them."""
         reopened = [each for each in mini_batches if self._failed_in[each] < generation]
@@ -135,6 +147,10 @@ class Decided:
         """Seconds that those of `done` took which have asked for permits."""
         self.warnings = WarningTotals()
         self._failed_warnings: dict[int, list[DataWarning]] = {}
+        self._with_lost: dict[int, Outcome] = {}
+        """Decisions of mini-batches some of whose items have failed, without what nobody asks for again."""
+        self.retried: dict[int, Outcome] = {}
+        """Those of them that are to be decided again, as the items are tried once more; each stands if that fails."""
 
     def __contains__(self, mini_batch: int) -> bool:
         return mini_batch in self._first
@@ -181,12 +197,18 @@ class Decided:
 
     def accept(self, outcome: Outcome) -> bool:
         """Return whether this outcome is the decision of its mini-batch; if so, it is counted."""
+        if outcome.mini_batch in self._with_lost and outcome.status == "done":
+            self._replace(outcome)
         if not self._first.accept(outcome):
             return False
         if self._failed_items:
             self._take_out(outcome.mini_batch)
+        if self.retried:
+            self.retried.pop(outcome.mini_batch, None)
         if outcome.status == "done":
             self._count_done(outcome)
+            if outcome.lost and len(self._with_lost) < _MOST_WITH_LOST:
+                self._with_lost[outcome.mini_batch] = replace(outcome, parts=[], detail="")
         else:
             self._failed_items[outcome.mini_batch] = outcome.items
             self._items_of_failed += outcome.items
@@ -201,7 +223,40 @@ class Decided:
         if not self._first.withdraw(lost):
             return False
         self._count_done(lost, -1)
+        self._with_lost.pop(lost.mini_batch, None)
         return True
+
+    def _replace(self, outcome: Outcome) -> None:
+        """Take out a success of an earlier generation: items that had failed in it were tried again since."""
+        earlier = self._with_lost[outcome.mini_batch]
+        if outcome.generation > earlier.generation:
+            self._take_back(earlier)
+
+    def _take_back(self, earlier: Outcome) -> None:
+        del self._with_lost[earlier.mini_batch]
+        self._first.reopen_done(earlier.mini_batch)
+        self._count_done(earlier, -1)
+
+    def reopen_items(self, generation: int, mini_batches: list[int] | None) -> list[int]:
+        """Let those some of whose items have failed in an earlier generation be decided again; returns them."""
+        chosen = self._with_lost.keys() if mini_batches is None else self._with_lost.keys() & set(mini_batches)
+        reopened = [self._with_lost[each] for each in chosen if self._with_lost[each].generation < generation]
+        for earlier in reopened:
+            self._take_back(earlier)
+            self.retried[earlier.mini_batch] = earlier
+        return [earlier.mini_batch for earlier in reopened]
+
+    def settled(self, outcome: Outcome) -> Outcome:
+        """Return what becomes of a mini-batch whose failed items were tried again: its earlier success stands if this
+        outcome has fewer rows."""
+        earlier = self.retried.get(outcome.mini_batch)
+        if earlier is None or (outcome.status == "done" and outcome.rows >= earlier.rows):
+            return outcome
+        lost = earlier.lost
+        if outcome.failure is not None:
+            lost = [replace(each, failure=replace(outcome.failure, traceback="")) for each in lost]
+        token = outcome.token or f"{earlier.token}.{outcome.generation}"
+        return replace(earlier, generation=outcome.generation, token=token, lost=lost)
 
     def _count_done(self, outcome: Outcome, sign: int = 1) -> None:
         items, rows = outcome.items, outcome.rows
@@ -258,6 +313,7 @@ class DecisionWriter:
         term: the leader's; its file is created.
         seen: called with every decision of earlier terms, in order, and with those that were lost.
         lost: what earlier terms have decided is lost, too, when its rows are these.
+        retries_items: whether a mini-batch may have a second success, with items that had failed before.
         on_damage: told of each range of the log that can't be read; who decided what is missing there is unknown.
 
     Raises:
@@ -271,10 +327,12 @@ class DecisionWriter:
         on_outcome: Callable[[Outcome], object] = lambda _: None,
         *,
         lost: Sequence[LostRows] = (),
+        retries_items: bool = False,
         on_damage: OnDamage = lambda _: None,
     ) -> None:
         self.decided = Decided()
-        schema = LOST_DECISIONS if lost else max(SCHEMA, latest_schema(folder, NAME))
+        schema = max(LOST_DECISIONS if lost else SCHEMA, latest_schema(folder, NAME))
+        schema = RETRIED_ITEMS if retries_items else schema
         # Our own file first: its header ends those of earlier leaders, which may still be writing.
         accepted = accept(folder, NAME, on_damage=on_damage)
         self._log: RecordWriter = open_term(folder, NAME, term, accepted=accepted, schema=schema)
@@ -301,6 +359,8 @@ class DecisionWriter:
         Args:
             encoded: the same outcomes as JSON arrays, if the caller has them: they need not be encoded again.
         """
+        if self.decided.retried:
+            outcomes, encoded = [self.decided.settled(outcome) for outcome in outcomes], ()
         accepted = [outcome for outcome in outcomes if self.decided.accept(outcome)]
         if encoded and len(accepted) == len(outcomes):
             self._log.extend(encoded)
@@ -348,10 +408,20 @@ def read_decisions(folder: Path) -> Iterator[Outcome]:
 
 
 def first_wins(folder: Path) -> FirstWins:
-    """The rule, for whoever reads this log: it knows already which decisions were lost."""
+    """The rule, for whoever reads this log: it knows already which decisions were lost, or replaced since."""
     first = FirstWins()
     if latest_schema(folder, NAME) >= LOST_DECISIONS:
+        with_lost: dict[int, RowsPlace] = {}
         for place in read_places(folder):
+            earlier = with_lost.get(place.mini_batch)
             if place.status == "lost":
                 first.withdraw(place)
+                with_lost.pop(place.mini_batch, None)
+            elif place.status != "done":
+                continue
+            elif earlier is not None and place.generation > earlier.generation:
+                first.drop(earlier)
+                with_lost[place.mini_batch] = place
+            elif earlier is None and place.rows < place.items:
+                with_lost[place.mini_batch] = place
     return first

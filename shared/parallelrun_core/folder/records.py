@@ -138,6 +138,8 @@ class Reopening(msgspec.Struct, kw_only=True, frozen=True):
     """True if mini-batches that failed are tried again; otherwise only those without a decision are run."""
     mini_batches: list[int] | None = None
     """Only these of the failed ones; all of them when None."""
+    retry_items: bool = False
+    """True if items that have failed alone are tried again, too: of the mini-batches above, or of all."""
     accept_changed_inputs: bool = False
     """Continue even if files were changed or removed since they were scheduled."""
     budget_usd: float | None = None

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import msgspec
 
-from parallelrun_core.documents.schema import LOST_DECISIONS, SCHEMA, decode
+from parallelrun_core.documents.schema import RETRIED_ITEMS, SCHEMA, decode
 from parallelrun_core.durable_files import sync_file
 from parallelrun_core.errors import CorruptLog
 from parallelrun_core.folder.damage import FRAME, Damage
@@ -132,7 +132,7 @@ def _header(folder: Path, name: str, term: int) -> tuple[int, Header | None]:
     start, payload = next(read_records(path, on_damage=damage.append), (0, b""))
     if damage:
         return damage[0].end, None
-    return start, decode(payload, Header, path, reads_up_to=LOST_DECISIONS) if start else None
+    return start, decode(payload, Header, path, reads_up_to=RETRIED_ITEMS) if start else None
 
 
 def _damaged(damage: Damage, on_damage: OnDamage | None) -> None:

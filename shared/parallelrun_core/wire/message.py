@@ -7,6 +7,7 @@ A message is a MessagePack array `[kind, items, payload]`:
     kind 2, REFERENCE    payload = MessagePack array [term, offset] of the full message in the manifest
     kind 3, DESCRIBED    payload = MessagePack array [input, keys, pieces, groups, versions]: see `DescribedMiniBatch`
     kind 4, DESCRIBED_ZSTD   the same, compressed with Zstandard
+    kind 5, RETRIED      payload = MessagePack array [message, items], see `RetriedItems`; on Redis only
 
 A plain list of files has kind 0 or 1. Anything else is described: rows of a table, files with the values of their
 partition keys, files that are copied or staged first, or a rank alone. `items` of a table is 0 unless the master
@@ -37,6 +38,7 @@ FILES_ZSTD: Final = 1
 REFERENCE: Final = 2
 DESCRIBED: Final = 3
 DESCRIBED_ZSTD: Final = 4
+RETRIED: Final = 5
 _DESCRIBED_KINDS: Final = (DESCRIBED, DESCRIBED_ZSTD)
 
 # Below this, starting Zstandard costs more time than the saved bytes are worth.
@@ -122,10 +124,31 @@ class DescribedMiniBatch(msgspec.Struct, array_like=True, frozen=True):
     """The versions of the groups' files, in their order; none for files that are read where they are."""
 
 
+class RetriedItems(msgspec.Struct, array_like=True, frozen=True):
+    """The items of a mini-batch that are to be run again, and where the rows of its others are."""
+
+    part: str
+    """Name of the part file below `parts/`; empty when no rows were written."""
+    offset: int
+    length: int
+    crc: int
+    rows: int
+    """Number of rows there, one for each of the other items."""
+    items: int
+    lost: list[tuple[int, int]]
+    """Index of the first item and number of items, in order."""
+
+
+class _Retried(msgspec.Struct, array_like=True, frozen=True):
+    message: bytes
+    items: RetriedItems
+
+
 _encoder = msgspec.msgpack.Encoder()
 _message_decoder = msgspec.msgpack.Decoder(Message)
 _reference_decoder = msgspec.msgpack.Decoder(ManifestReference)
 _described_decoder = msgspec.msgpack.Decoder(DescribedMiniBatch)
+_retried_decoder = msgspec.msgpack.Decoder(_Retried)
 
 
 def encode_files(groups: Iterable[tuple[bytes, list[bytes]]], items: int) -> bytes:
@@ -152,6 +175,26 @@ def encode_described(described: DescribedMiniBatch, items: int) -> bytes:
 def encode_reference(items: int, term: int, offset: int) -> bytes:
     """The message that replaces one that is too long for Redis."""
     return _encoder.encode(Message(REFERENCE, items, _encoder.encode(ManifestReference(term, offset))))
+
+
+def encode_retried(raw: bytes, items: RetriedItems) -> bytes:
+    """The message for a mini-batch of which only these items are to be run, for any of its full or short messages."""
+    return _encoder.encode(Message(RETRIED, items.items, _encoder.encode(_Retried(raw, items))))
+
+
+def retried_of(raw: bytes) -> tuple[bytes, RetriedItems | None]:
+    """Return the message of the mini-batch itself, and which of its items are to be run; None: all of them.
+
+    Raises:
+        CorruptLog: these bytes are not a message.
+    """
+    if raw[1:2] != b"\x05":  # the kind, right after the head of the array
+        return raw, None
+    try:
+        retried = _retried_decoder.decode(decode(raw).payload)
+    except msgspec.DecodeError as error:
+        raise CorruptLog(f"not a message of retried items: {error}") from error
+    return retried.message, retried.items
 
 
 def decode(raw: bytes) -> Message:

@@ -7,6 +7,7 @@ from collections import deque
 import pytest
 
 from parallelrun_agent.policy.commands import Command
+from parallelrun_agent.policy.in_flight import Assignment
 from parallelrun_agent.policy.look_ahead import LookAhead
 from parallelrun_agent.policy.staged_deliveries import StagedDeliveries
 from parallelrun_agent.policy.worker import Worker
@@ -21,7 +22,7 @@ def idle() -> Worker:
 def waited_s(worker: Worker, *, staged_at: float, elapsed_s: float) -> float:
     deliveries = StagedDeliveries(deque[Command]())
     one = Delivery(0, "s/0", 0, 0, b"")
-    deliveries.receive([one])
+    deliveries.receive([Assignment(one)])
     assignment = deliveries.staged(one.token, elapsed_s, staged_at)
     assert assignment is not None
     deliveries.backlog.append(assignment)
@@ -49,7 +50,7 @@ def test_no_more_is_begun_than_an_agent_can_between_two_renewals() -> None:
     look_ahead.observe(1e-6)
     workers = [Worker(f"process{number:03d}", "", started=990.0) for number in range(2)]
     first = Delivery(0, "s/0", 0, 0, b"")
-    deliveries.receive([first])
+    deliveries.receive([Assignment(first)])
     deliveries.staged(first.token, 0.5, 1000.0, files=100)
 
     assert deliveries.wanted(look_ahead, workers, 100_000, 1000.0) == 4
@@ -79,11 +80,11 @@ def leased(
     workers = [Worker(f"process{number:03d}", "", started=990.0) for number in range(2)]
     for number in range(seen):
         one = Delivery(0, f"s/{number}", 0, 0, b"")
-        deliveries.receive([one])
+        deliveries.receive([Assignment(one)])
         deliveries.staged(one.token, stage_s, 1000.0)
         if run_s:
             look_ahead.observe(run_s)
-    deliveries.receive(Delivery(0, f"s/waits-{number}", 0, 0, b"") for number in range(waiting))
+    deliveries.receive(Assignment(Delivery(0, f"s/waits-{number}", 0, 0, b"")) for number in range(waiting))
     return waiting + deliveries.wanted(look_ahead, workers, ready, 1000.0) - 2 * look_ahead.depth
 
 
@@ -129,7 +130,7 @@ def held_up(*, running_s: float, backlog: int, ready: int, nodes: int, stage_s: 
     workers = [Worker(f"process{number:03d}", "", started=990.0) for number in range(2)]
     for number in range(backlog + 2):
         one = Delivery(number, f"s/{number}", 0, 0, b"")
-        deliveries.receive([one])
+        deliveries.receive([Assignment(one)])
         staged = deliveries.staged(one.token, stage_s, 1000.0)
         assert staged is not None
         deliveries.queue(staged)

@@ -19,7 +19,7 @@ from parallelrun_core.folder.decisions import (
     read_places,
 )
 from parallelrun_core.folder.term_log import read_term_log
-from parallelrun_core.wire.outcome import Outcome, RowsPlace, encode, encode_list
+from parallelrun_core.wire.outcome import Failure, LostItems, Outcome, RowsPlace, encode, encode_list
 from tests.unit.core.factories import failed, outcome
 
 some = st.builds(
@@ -189,3 +189,54 @@ def test_a_success_stays_whatever_comes_later() -> None:
     for later in (outcome(0, token="late"), outcome(0, generation=1), failed(0, generation=2)):
         assert not decided.accept(later)
     assert (decided.count, decided.done, decided.failed, decided.rows) == (1, 1, 0, 3)
+
+
+WITH_LOST = outcome(
+    1, items=5, rows=3, token="first", lost=[LostItems(1, 2, Failure("RUN_EXCEPTION", "ValueError: bad"))]
+)
+
+
+def retried(folder: Path, later: Outcome) -> tuple[Outcome, DecisionWriter]:
+    """Return the decision after items have been tried again in generation 1, as each reader sees it."""
+    writer = DecisionWriter(folder, 1)
+    writer.add([outcome(0), WITH_LOST])
+    writer.close()
+    writer = DecisionWriter(folder, 2, retries_items=True)
+    assert writer.decided.reopen_items(1, None) == [1]
+    assert (writer.decided.count, writer.decided.items_failed, 1 in writer.decided) == (1, 0, False)
+    stands = [each.token for each in read_decisions(folder)]
+    assert stands == [outcome(0).token, "first"], "until it is replaced"
+    (accepted,) = writer.add([later])
+    writer.close()
+    first, decision = read_decisions(folder)
+    assert (first, decision) == (outcome(0), accepted)
+    successor = DecisionWriter(folder, 3, retries_items=True)
+    successor.close()
+    return decision, successor
+
+
+def test_items_that_are_tried_again_replace_a_success(tmp_path: Path) -> None:
+    later = outcome(1, items=5, rows=5, generation=1, token="second")
+    decision, successor = retried(tmp_path, later)
+    assert decision == later
+    assert successor.decided.reopen_items(1, None) == [], "the next leader doesn't do it once more"
+    decided = successor.decided
+    assert (decided.done, decided.rows, decided.items_done, decided.items_failed) == (2, 6, 6, 0)
+
+
+@pytest.mark.parametrize(
+    "later",
+    [
+        failed(1, items=5, generation=1, token="second"),
+        failed(1, items=5, generation=1, token=""),
+        outcome(1, items=5, rows=2, generation=1, token="second"),
+    ],
+)
+def test_items_that_fail_again_cost_no_row(tmp_path: Path, later: Outcome) -> None:
+    decision, successor = retried(tmp_path, later)
+    assert (decision.status, decision.rows, decision.part, decision.generation) == ("done", 3, WITH_LOST.part, 1)
+    assert decision.items_lost == 2
+    decided = successor.decided
+    assert (decided.done, decided.rows, decided.items_isolated) == (2, 4, 2)
+    assert decided.reopen_items(1, None) == []
+    assert decided.reopen_items(2, None) == [1], "another retry takes them again"

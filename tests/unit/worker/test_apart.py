@@ -83,3 +83,15 @@ def test_apart_calls_no_part_with_an_item_that_is_known_to_fail(items: int, miss
     good = run_apart(items, [Part(item, 1) for item in missing], 10_000, script.call)
     assert rows_of(good) == [item for item in range(items) if item not in missing]
     assert not any(missing.intersection(range(part.first, part.first + part.items)) for part in script.calls)
+
+
+def test_apart_runs_only_what_is_to_be_tried_again_and_halves_it() -> None:
+    script = Script({5, 30})
+    good = run_apart(40, [], 64, script.call, [Part(4, 4), Part(12, 1), Part(30, 1)])
+    assert rows_of(good) == [4, 6, 7, 12]
+    assert all(part.first in (*range(4, 8), 12, 30) for part in script.calls)
+
+
+def test_apart_tries_all_of_many_single_items_again() -> None:
+    script = Script(set(range(100)) - {99})
+    assert rows_of(run_apart(100, [], 200, script.call, [Part(item, 1) for item in range(100)])) == [99]

@@ -40,6 +40,7 @@ from parallelrun_agent.policy.worker import Worker
 from parallelrun_agent.staging.staging import Staging
 from parallelrun_agent.uploading.uploading import Uploading
 from parallelrun_agent.workers.error_files import ErrorFiles
+from parallelrun_agent.workers.kept_rows import kept_rows
 from parallelrun_agent.workers.leader_reports import LeaderReports
 from parallelrun_agent.workers.payloads import payload_of
 from parallelrun_core.errors import ParallelRunError
@@ -73,6 +74,7 @@ class JobDriver:
         self._machine = machine
         self._job_id = folder.job_id
         self._path = folder.path
+        self._parts = folder.parts
         self._errors = errors
         self._reports = reports
         self._open_session = open_session
@@ -168,7 +170,9 @@ class JobDriver:
                 self._unreadable(worker, assignment, error)
                 continue
             if assignment.isolation is not None:
-                kind, payload = frames.APART, assignment.isolation.asked(kind) + payload
+                retried = assignment.isolation.retried
+                other_rows = kept_rows(self._parts, retried) if retried is not None else b""
+                kind, payload = frames.APART, assignment.isolation.asked(kind, other_rows) + payload
             machine.handed_over(assignment, items, now, kind != frames.PATHS)
             try:
                 process.deliver(assignment.delivery.mini_batch, payload, kind)

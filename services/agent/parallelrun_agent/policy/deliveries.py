@@ -58,11 +58,11 @@ class Deliveries:
         """Return how many more to lease for these workers, of so many that are ready for any node."""
         return look_ahead.wanted(workers, len(self.backlog), now)
 
-    def receive(self, deliveries: Iterable[Delivery]) -> None:
+    def receive(self, assignments: Iterable[Assignment]) -> None:
         """Take note of what was leased."""
-        for delivery in deliveries:
-            self.held[delivery.token] = delivery
-            self.backlog.append(Assignment(delivery))
+        for assignment in assignments:
+            self.held[assignment.delivery.token] = assignment.delivery
+            self.backlog.append(assignment)
 
     def hand_out(self, workers: list[Worker], depth: int, now: float) -> list[Deliver]:
         """Assign the backlog to the workers with the fewest in flight, up to `depth` each; what finds no room stays.

@@ -15,11 +15,13 @@ from typing import Any, Final, NamedTuple, Self
 import msgspec
 
 from parallelrun_core.wire.error_kinds import place_of
+from parallelrun_core.wire.message import RetriedItems
 from parallelrun_core.wire.outcome import Failure, LostItems, Outcome, PartTry
 
 _FEWEST_CALLS: Final = 64
 _CALLS_PER_HALVING: Final = 8
 _MOST_MESSAGE: Final = 300
+_NOT_RUN: Final = Failure("RUN_EXCEPTION", "This item was not run again: too many others had failed.")
 ISOLATABLE: Final = frozenset(
     {"RUN_EXCEPTION", "RUN_TIMEOUT", "SIGNAL", "OOM_KILLED", "GPU_OUT_OF_MEMORY", "EXITED", "INPUT_UNREADABLE"}
 )
@@ -63,7 +65,9 @@ class Isolation:
     good: list[PartOf] = field(default_factory=list)
     """Parts that the present worker has run: their rows are gone if it dies."""
     parts: list[PartTry] = field(default_factory=list)
-    """All calls so far; that for the whole mini-batch is the first."""
+    """All calls so far; that for the whole mini-batch is the first, if there was one."""
+    retried: RetriedItems | None = None
+    """Only these items are run, as a user has asked; the rows of the others are kept."""
 
     @classmethod
     def of(cls, whole: Outcome, failure: Failure) -> Self:
@@ -71,16 +75,28 @@ class Isolation:
         first = PartTry(0, whole.items, whole.process, whole.started, whole.run_s, _brief(failure))
         return cls(failure, whole.items, parts=[first])
 
+    @classmethod
+    def again(cls, items: RetriedItems) -> Self:
+        """Return that of a mini-batch some of whose items have failed before, and are run again."""
+        return cls(_NOT_RUN, items.items, retried=items)
+
     @property
     def calls_left(self) -> int:
         """Return how many more calls are allowed."""
-        return max(0, most_calls(self.items) - len(self.parts) + 1)
+        retried = len(self.retried.lost) if self.retried is not None else 0
+        return max(0, most_calls(self.items) + retried - len(self.parts) + 1)
 
-    def asked(self, kind: int) -> bytes:
-        """Return the line that comes before the payload, for a delivery of this kind."""
+    def asked(self, kind: int, other_rows: bytes = b"") -> bytes:
+        """Return what comes before the payload, for a delivery of this kind.
+
+        Args:
+            other_rows: the rows of the items that are not run again.
+        """
         plan: dict[str, Any] = {"kind": kind, "failed": [*self.failed], "calls": self.calls_left}
         self.good.clear()
-        return msgspec.json.encode(plan) + b"\n"
+        if self.retried is not None:
+            plan |= {"only": self.retried.lost, "kept_rows": self.retried.rows, "kept_bytes": len(other_rows)}
+        return msgspec.json.encode(plan) + b"\n" + other_rows
 
     def heard(self, event: PartEvent, process: str, at: float) -> None:
         """Record what the worker says of a part.
@@ -93,6 +109,8 @@ class Isolation:
         """
         if event.has_begun:
             self.running, self.began = event.part, at
+            if self.retried is not None and not _is_within(event.part, self.retried.lost):
+                self.retried = None  # the rows of the others can't be told apart, so all items are run
             return
         if event.part != self.running:
             raise LookupError(f"the worker has run the part {event.part} before it has begun it")
@@ -126,24 +144,34 @@ class Isolation:
             message = f"{self.failure.message} (Its items could not be run apart: {why})"
             failure = msgspec.structs.replace(self.failure, message=message)
             return msgspec.structs.replace(whole, status="failed", failure=failure, parts=self.parts, rows=0)
-        missing = _missing(self.good, self.failed, whole.items)
+        good = [*self.good, *self._kept(whole.items)]
+        missing = _missing(good, self.failed, whole.items)
         # One traceback for the user; a million of them must not fill the disk.
         whys = [self._why(part) for part in missing]
         lost = [
             LostItems(*part, _brief(why) if at else why)
             for at, (part, why) in enumerate(zip(missing, whys, strict=True))
         ]
-        if self.good:
+        if good:
             return msgspec.structs.replace(whole, parts=self.parts, lost=lost, detail=detail if lost else "")
         return msgspec.structs.replace(
             whole, status="failed", failure=self.failure, parts=self.parts, lost=lost, detail=detail
         )
+
+    def _kept(self, items: int) -> list[PartOf]:
+        """Return the parts that are not run again, as they went well before."""
+        return [] if self.retried is None else _missing(self.retried.lost, (), items)
 
     def _why(self, part: PartOf) -> Failure:
         """Return why items have failed: the error of the smallest part that they are all in."""
         first, count = part
         around = [each for each in self.failed if each[0] <= first and first + count <= each[0] + each[1]]
         return self.failed[min(around, key=lambda each: each[1])] if around else self.failure
+
+
+def _is_within(part: PartOf, others: Iterable[PartOf]) -> bool:
+    first, count = part
+    return any(begin <= first and first + count <= begin + items for begin, items in others)
 
 
 def _missing(good: Iterable[PartOf], failed: Iterable[PartOf], items: int) -> list[PartOf]:

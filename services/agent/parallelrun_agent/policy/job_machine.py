@@ -20,6 +20,7 @@ from parallelrun_agent.policy.in_flight import Assignment
 from parallelrun_agent.policy.isolation import PartEvent
 from parallelrun_agent.policy.lease_clock import LeaseClock
 from parallelrun_agent.policy.outcomes import CONFUSED, Exit, OutcomeBuilder, WorkerAnswer, cause_of_death, what_runs
+from parallelrun_agent.policy.retried_items import assignment_of
 from parallelrun_agent.policy.staged_deliveries import StagedDeliveries
 from parallelrun_agent.policy.worker import NEVER, NOBODYS_FAULT, Worker
 from parallelrun_agent.policy.worker_pool import WorkerPool
@@ -154,7 +155,8 @@ class JobMachine:
         self._turn_by = sent_at + self._lease_s / _TURNS_PER_LEASE
         self.state, self._ready = answer.state, answer.ready
         self.left = turn.mode == "leave"
-        self.deliveries.receive(answer.deliveries)
+        can_isolate = self._apart.can_isolate
+        self.deliveries.receive([assignment_of(each, can_isolate=can_isolate) for each in answer.deliveries])
         self._hand_out(now)
         if answer.is_closed:
             self.drain(NEVER, now)

@@ -18,7 +18,7 @@ from parallelrun_agent.policy.deliveries import Deliveries
 from parallelrun_agent.policy.in_flight import Assignment
 from parallelrun_agent.policy.look_ahead import LookAhead
 from parallelrun_agent.policy.worker import Worker
-from parallelrun_core.wire.leasing import Delivery, TurnReports
+from parallelrun_core.wire.leasing import TurnReports
 
 _AT_FIRST: Final = 2
 """Ahead of each worker while nobody knows how long run() takes: it may be hours, and nodes may be about to come."""
@@ -93,13 +93,13 @@ class StagedDeliveries(Deliveries):
         run_s = max(look_ahead.run_s, min((worker.in_flight.running_s(now) for worker in workers), default=0.0))
         return run_s > max(_LONG_S, _LONG * self._stage_s)
 
-    def receive(self, deliveries: Iterable[Delivery]) -> None:
-        assignments = [Assignment(delivery) for delivery in deliveries]
-        for each in assignments:
+    def receive(self, assignments: Iterable[Assignment]) -> None:
+        leased = [*assignments]
+        for each in leased:
             self.held[each.delivery.token] = each.delivery
             self._staging[each.delivery.token] = each
-        if assignments:
-            self._commands.append(StageFiles(assignments))
+        if leased:
+            self._commands.append(StageFiles(leased))
 
     def staged(self, token: str, elapsed_s: float, now: float, files: int = 1) -> Assignment | None:
         """Take the delivery whose staging has ended out of those that are staged; None if it was given back.

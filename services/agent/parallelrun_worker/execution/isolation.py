@@ -3,6 +3,8 @@
 The agent asks for it after the last try of a mini-batch has failed, and is told of each call before and after it. So
 when a call kills the worker, the agent knows which, and asks the next worker to go on: what has failed is never called
 again. The rows of the parts that went well are kept in memory, and become the rows of the mini-batch in one piece.
+
+When a user has failed items tried again, only these are run: the rows of the others are kept (`kept_rows.py`).
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ from parallelrun_worker.script_api.script import ItemError
 if TYPE_CHECKING:
     from parallelrun_worker.execution.user_script import UserScript
     from parallelrun_worker.mini_batches.mini_batch import Loader
+    from parallelrun_worker.rows.kept_rows import Patch
 
 _CALLS_WITHOUT_SUCCESS = 14
 """Three levels of halves: if every one of them has failed, the items are not to blame."""
@@ -48,7 +51,11 @@ class Uneven(Exception):
 
 
 def run_apart(
-    items: int, failed: Iterable[Part], calls: int, call: Callable[[Part], list[Any] | None]
+    items: int,
+    failed: Iterable[Part],
+    calls: int,
+    call: Callable[[Part], list[Any] | None],
+    only: Iterable[Part] = (),
 ) -> list[tuple[Part, Any]]:
     """Call run() for parts of a mini-batch that has failed as a whole; returns the parts that went well, in order.
 
@@ -60,15 +67,25 @@ def run_apart(
         failed: parts that are known to fail, and with them all that they are in.
         calls: the maximum number of further calls.
         call: returns the rows of a part, None if run() has failed.
+        only: parts to run first, and to halve if they fail, instead of the whole.
 
     Raises:
         Uneven: raised by `call`.
     """
     failed_parts = set(failed)
     good: list[tuple[Part, Any]] = []
-    to_halve = [(-items, Part(0, items))] if items > 1 else []
     call_count = 0
-    while to_halve and calls > call_count and (good or call_count < _CALLS_WITHOUT_SUCCESS):
+    to_halve = [(-items, Part(0, items))] if items > 1 and not only else []
+    for part in only:
+        rows = None
+        if calls > call_count and not any(map(part.has, failed_parts)):
+            call_count += 1
+            rows = call(part)
+        if rows is not None:
+            good.append((part, rows))
+        elif part.items > 1:
+            heapq.heappush(to_halve, (-part.items, part))
+    while to_halve and calls > call_count and (good or only or call_count < _CALLS_WITHOUT_SUCCESS):
         _, part = heapq.heappop(to_halve)
         is_left_good = False
         for half in part.halves():
@@ -126,6 +143,11 @@ class Apart(NamedTuple):
     """The maximum number of calls of run()."""
     part: Callable[[Part], MiniBatch]
     """Returns the argument of run() for a part; raises what `Loader.load` raises."""
+    only: list[Part]
+    """The parts to run again; none: all items are run."""
+    other_rows: bytes
+    """The rows of all other items."""
+    other_count: int
 
 
 def loaded_apart(loader: Loader, request: bytes) -> MiniBatch:
@@ -133,15 +155,20 @@ def loaded_apart(loader: Loader, request: bytes) -> MiniBatch:
 
     Args:
         request: a line of JSON with the `kind` of the delivery, the parts that are known to fail (`failed`), and how
-            many `calls` are left; then the payload of the delivery.
+            many `calls` are left; if only some items are run again, the parts with these (`only`), how many rows the
+            others have (`kept_rows`) and in how many bytes (`kept_bytes`). Then these rows, and the payload of the
+            delivery.
 
     Raises:
         OSError, ValueError, ImportError: the table can't be read.
     """
     head, _, payload = request.partition(b"\n")
     plan = json.loads(head)
+    size = plan.get("kept_bytes", 0)
+    other_rows, payload = payload[:size], payload[size:]
     items, part = _items_of(loader, plan["kind"], payload)
-    return MiniBatch(Apart([Part(*each) for each in plan["failed"]], plan["calls"], part), items)
+    failed, only = ([Part(*each) for each in plan.get(name, ())] for name in ("failed", "only"))
+    return MiniBatch(Apart(failed, plan["calls"], part, only, other_rows, plan.get("kept_rows", 0)), items)
 
 
 def _items_of(loader: Loader, kind: int, payload: bytes) -> tuple[int, Callable[[Part], MiniBatch]]:
@@ -182,6 +209,7 @@ class ApartRun:
     Args:
         send: sends a frame of this kind to the agent.
         describe: returns an error as a frame has it.
+        row_format: see parallelrun_core/row_format.py; empty if rows are not stored.
     """
 
     def __init__(
@@ -189,7 +217,11 @@ class ApartRun:
         script: UserScript,
         send: Callable[[int, bytes], None],
         describe: Callable[[BaseException], bytes],
+        row_format: str = "",
     ) -> None:
+        self.patch: Patch | None = None
+        """There if only some items were run again: what makes all rows."""
+        self._row_format = row_format
         self._script = script
         self._send = send
         self._describe = describe
@@ -201,8 +233,24 @@ class ApartRun:
             Uneven: it has not returned one row for each item, so nothing of it counts.
         """
         apart: Any = loaded.value
+        if apart.only:
+            return self._run_again(mini_batch, apart, loaded.items)
         good = run_apart(loaded.items, apart.failed, apart.calls, lambda part: self._call(mini_batch, apart, part))
         return joined([returned for _, returned in good]) if good else []
+
+    def _run_again(self, mini_batch: int, apart: Apart, items: int) -> object:
+        """Run the items that have failed before; all items where the rows of the others can't be told apart."""
+        from parallelrun_worker.rows.kept_rows import KeptRows, Patch, split
+
+        other_rows: KeptRows | None = KeptRows(b"", [], apart.other_count)
+        if self._row_format:
+            other_rows = split(apart.other_rows, apart.other_count, self._row_format)
+        only = [Part(0, items)] if other_rows is None else apart.only
+        good = run_apart(items, apart.failed, apart.calls, lambda part: self._call(mini_batch, apart, part), only)
+        if other_rows is None:
+            return joined([returned for _, returned in good]) if good else []
+        self.patch = Patch(other_rows, self._row_format, only, good)
+        return []
 
     def _call(self, mini_batch: int, apart: Apart, part: Part) -> Any:
         self._tell(mini_batch, part, frames.PART_BEGUN)

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from mmap import mmap
     from types import FrameType
 
+    from parallelrun_worker.rows.kept_rows import Patch
+
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 _MAX_TRACEBACK = 16_000
 _MASK = "***"
@@ -85,6 +87,9 @@ class Runner:
         """Of the last mini-batch that was done: the time when run() returned, and the CPU time before the answer."""
         self._meter = Meter()
         self._warnings = DataWarnings()
+        self._patch: Patch | None = None
+        """Makes the rows of a mini-batch of which only some items were run."""
+        self._row_format = ""
         self._lost = b""
         """Items of the mini-batch that have failed alone, as a frame has them."""
         self._log: LineFile
@@ -148,6 +153,7 @@ class Runner:
         columns = ReturnedColumns(first_columns, self._warnings, by_name=by_name)
         objects = ReturnedObjects(self._warnings, refuses=config.output.get("objects") == "refuse")
         self._render = renderer(config.output, columns, objects)
+        self._row_format = config.output["format"]
         script = self._import(config)
         if self._profiler is not None:
             script.under(self._profiler.call)
@@ -221,6 +227,9 @@ class Runner:
         if ItemError.is_used:
             returned = self._separated(returned, items)
         try:
+            if self._patch is not None:
+                patch, self._patch = self._patch, None
+                return patch.render(self._render)
             return self._render(returned)
         except OSError as error:
             if error.errno in NO_ROOM:
@@ -249,7 +258,10 @@ class Runner:
             return script.run(mini_batch, loaded)
         from parallelrun_worker.execution.isolation import ApartRun  # hardly any job needs it
 
-        return ApartRun(script, self._send, self._described).run(mini_batch, loaded)
+        run = ApartRun(script, self._send, self._described, "" if self._part < 0 else self._row_format)
+        returned = run.run(mini_batch, loaded)
+        self._patch = run.patch
+        return returned
 
     def _set_aside(self, outputs: Outputs, mini_batch: int) -> None:
         """Hand to the agent what run() has written for outputs in stores."""

@@ -35,7 +35,7 @@ class Retry(Resume):
     """The mini-batches to try again."""
 
     mini_batches: list[Annotated[int, Field(ge=0, le=_MAX_ID)]] | None = Field(default=None, max_length=100_000)
-    """Only these of the failed mini-batches; all of them when not given."""
+    """Only what has failed in these mini-batches; in all of them when not given."""
 
 
 @router.post(
@@ -70,7 +70,9 @@ def resume(job_id: JobId, context: Ctx, wish: Resume | None = None) -> Response:
     responses=problems(400, 403, 404, 409),
 )
 def retry(job_id: JobId, context: Ctx, wish: Retry | None = None) -> Response:
-    """Try failed mini-batches again, into the same output. Successful ones are kept.
+    """Try failed mini-batches again, and items of others that have failed alone, into the same output.
+
+    Rows of what was successful are kept.
 
     The code stays as it was. To run changed code, submit a new job that takes over from this one: `resume_from`.
     """

@@ -66,13 +66,7 @@ class Reopenings:
         if result is not None and result.failure is not None and result.failure.code in _FOR_GOOD:
             raise Conflict(f"Job {job_id} would fail again at once: {result.failure.summary} {_advice(result)}")
         _check_budget(result, budget_usd)
-        self._reopen(
-            folder,
-            retry_failed=False,
-            mini_batches=None,
-            accept_changed_inputs=accept_changed_inputs,
-            budget_usd=budget_usd,
-        )
+        self._reopen(folder, accept_changed_inputs=accept_changed_inputs, budget_usd=budget_usd)
 
     def retry(
         self,
@@ -82,7 +76,9 @@ class Reopenings:
         accept_changed_inputs: bool,
         budget_usd: float | None = None,
     ) -> None:
-        """Let a job that has ended try its failed mini-batches again, all or these, and run those without a decision.
+        """Let a job that has ended try again what has failed, and run the mini-batches without a decision.
+
+        These are failed mini-batches and, of others, the items that have failed: of all, or of these mini-batches.
 
         Raises:
             NotFound: there is no such job.
@@ -93,13 +89,15 @@ class Reopenings:
         record = folder.record()
         if record.is_pipeline:
             _check_steps(folder, record, mini_batches)
+            items = False
         else:
-            _check_mini_batches(folder, mini_batches)
+            items = _check_mini_batches(folder, mini_batches)
             _check_makes_no_assets(folder, record)
         _check_budget(folder.result(), budget_usd)
         self._reopen(
             folder,
             retry_failed=True,
+            retry_items=items,
             mini_batches=mini_batches,
             accept_changed_inputs=accept_changed_inputs,
             budget_usd=budget_usd,
@@ -121,10 +119,11 @@ class Reopenings:
         self,
         folder: JobFolder,
         *,
-        retry_failed: bool,
-        mini_batches: list[int] | None,
         accept_changed_inputs: bool,
         budget_usd: float | None,
+        retry_failed: bool = False,
+        retry_items: bool = False,
+        mini_batches: list[int] | None = None,
     ) -> None:
         from parallelrun_core.store.rq.wake import ask_for_leader  # RQ takes long to import
 
@@ -142,6 +141,7 @@ class Reopenings:
             generation=next_generation(folder),
             at=time.time(),
             retry_failed=retry_failed,
+            retry_items=retry_items,
             mini_batches=mini_batches,
             accept_changed_inputs=accept_changed_inputs,
             budget_usd=budget_usd,
@@ -249,37 +249,24 @@ def _check_makes_no_assets(folder: JobFolder, record: JobRecord) -> None:
         )
 
 
-def _check_mini_batches(folder: JobFolder, mini_batches: list[int] | None) -> None:
-    """Make sure that these mini-batches have failed, or that any has.
+def _check_mini_batches(folder: JobFolder, mini_batches: list[int] | None) -> bool:
+    """Make sure that something has failed in each of these mini-batches, or in any; returns whether items have alone.
 
     Raises:
         Conflict, InvalidInput: it isn't so.
     """
     failed: set[int] = set()
-    lost: dict[int, int] = {}
+    with_lost: set[int] = set()
     for outcome in read_decisions(folder.path):  # the last one of a mini-batch counts
         (failed.add if outcome.status == "failed" else failed.discard)(outcome.mini_batch)
-        if outcome.status == "done" and outcome.lost:
-            lost[outcome.mini_batch] = outcome.items_lost
+        (with_lost.add if outcome.status == "done" and outcome.lost else with_lost.discard)(outcome.mini_batch)
     for number in mini_batches or []:
-        if number not in failed:
-            why = _of_items(lost.get(number, 0), folder.job_id)
-            raise InvalidInput.at("/mini_batches", f"mini-batch {number} has not failed{why}")
+        if number not in failed and number not in with_lost:
+            raise InvalidInput.at("/mini_batches", f"mini-batch {number} has not failed")
     result = folder.result()
-    if result is not None and result.state is JobState.COMPLETED and not failed:
-        why = _of_items(sum(lost.values()), folder.job_id)
-        raise Conflict(f"Job {folder.job_id} is completed, and no mini-batch has failed{why}.")
-
-
-def _of_items(lost: int, job_id: str) -> str:
-    """Say what can be done about items that have failed alone, if any has."""
-    if not lost:
-        return ""
-    which = "1 item has" if lost == 1 else f"{lost:,} items have"
-    return (
-        f" as a whole: {which} failed alone, and the rows of the others are final. Submit a new job for what "
-        f"`parallelrun job failed-items {job_id}` lists"
-    )
+    if result is not None and result.state is JobState.COMPLETED and not failed and not with_lost:
+        raise Conflict(f"Job {folder.job_id} is completed, and nothing has failed in any mini-batch.")
+    return bool(with_lost if mini_batches is None else with_lost & set(mini_batches))
 
 
 def _has_lost_output(result: JobResult) -> bool:

@@ -50,14 +50,18 @@ def recover(
     if queue.published_generation() > queue.generation:
         raise CorruptLog(f"{folder.layout.reopening(queue.published_generation())} is missing")
     errors = ErrorGroups(reports.mask)
-    ledger = Ledger(folder.path, queue, queue.term, reports.tries, errors, generation=queue.generation, lost=lost)
+    retries_items = any(each.retry_items for each in reopenings)
+    ledger = Ledger(
+        folder.path, queue, queue.term, reports.tries, errors, generation=queue.generation, lost=lost,
+        retries_items=retries_items,
+    )  # fmt: skip
     ledger.progress.budget_usd = _budget_usd(record, reopenings)
     leadership.durable_before = ledger.decided.count
     if (size := record.job_spec().size).unit == "rows":
         ledger.decided.typical_items = size.number or 1
     for each in reopenings:  # a retry that was interrupted is still to be done
         if each.retry_failed:
-            ledger.reopen(each.generation, each.mini_batches)
+            ledger.reopen(each.generation, each.mini_batches, items=each.retry_items)
     job = JobContext(redis, leadership, folder, record, ledger=ledger, reports=reports, reopening=reopening)
     for damage in ledger.damage:
         job.damaged(f"{damage}: what was recorded there is taken from the journals of the nodes, or run again")

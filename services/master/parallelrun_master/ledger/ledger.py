@@ -49,6 +49,7 @@ class Ledger:
         errors: groups and counts failures.
         generation: how often the user has resumed or retried the job.
         lost: rows that the disk has lost: what was decided with them is to be decided again.
+        retries_items: whether items that had failed alone were, or are, tried again.
 
     Raises:
         FileExistsError: this term has a decision log already.
@@ -64,6 +65,7 @@ class Ledger:
         *,
         generation: int = 0,
         lost: Sequence[LostRows] = (),
+        retries_items: bool = False,
     ) -> None:
         self.progress = Progress()
         self.items_listed = 0
@@ -92,7 +94,9 @@ class Ledger:
         for outcome in self._retries.earlier(on_damage=self.damage.append):
             self._note_retry(outcome)
             self._seen(outcome)
-        self._log = DecisionWriter(folder, term, on_outcome=self._seen, lost=lost, on_damage=self.damage.append)
+        self._log = DecisionWriter(
+            folder, term, on_outcome=self._seen, lost=lost, retries_items=retries_items, on_damage=self.damage.append
+        )
         self.lost = [outcome.mini_batch for outcome in self._log.lost]
         """Mini-batches that have lost their decision in this term."""
         self.decided = self._log.decided
@@ -131,9 +135,16 @@ class Ledger:
             del self._recent_retries[next(iter(self._recent_retries))]
         return is_new
 
-    def reopen(self, generation: int, mini_batches: list[int] | None) -> None:
-        """Let those that failed in an earlier generation (all of them, or these) be decided again."""
-        for mini_batch in self.decided.reopen(generation, mini_batches):
+    def reopen(self, generation: int, mini_batches: list[int] | None, *, items: bool = False) -> None:
+        """Let those that failed in an earlier generation (all of them, or these) be decided again.
+
+        Args:
+            items: also those some of whose items have failed.
+        """
+        reopened = self.decided.reopen(generation, mini_batches)
+        if items:
+            reopened += self.decided.reopen_items(generation, mini_batches)
+        for mini_batch in reopened:
             self._take_out(mini_batch)
         self._show_decided()
 
@@ -211,6 +222,7 @@ class Ledger:
         if not self.first_try_at:
             self.first_try_at = min((outcome.started for outcome in outcomes if outcome.started), default=0.0)
         self._is_synced = False
+        has_retried = bool(self.decided.retried)
         accepted = self._log.add(decisions, encoded if not failed_tries else ())
         noted = []
         for outcome in (*retries, *accepted):
@@ -223,7 +235,11 @@ class Ledger:
                 noted.append(shortened(outcome) if new_group is None else outcome)
         self._retries.add(noted)
         # A leader that takes over finds in the logs what its predecessor has not reported yet.
-        tries = (*failed_tries, *decisions) if self._tries.is_catching_up else (*retries, *accepted)
+        ends: Sequence[Outcome] = accepted
+        if has_retried:  # an earlier success may stand, whatever became of this try
+            numbers = {outcome.mini_batch for outcome in accepted}
+            ends = [outcome for outcome in decisions if outcome.mini_batch in numbers]
+        tries = (*failed_tries, *decisions) if self._tries.is_catching_up else (*retries, *ends)
         self._tries.add(tries, self._picked_before)
         self.progress.retried += len(retries)
         self._show_decided()

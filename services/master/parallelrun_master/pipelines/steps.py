@@ -139,10 +139,12 @@ class Steps:
             if registry.is_active(child.job_id):
                 self.is_pending = True  # its last leader cleans up, and would do so with the new generation
                 return
+            result = child.result()
             reopening = Reopening(
                 generation=record.job_generation,
                 at=time.time(),
                 retry_failed=record.retry_failed,
+                retry_items=record.retry_failed and result is not None and bool(result.progress.items_failed),
                 accept_changed_inputs=self._reopening is not None and self._reopening.accept_changed_inputs,
             )
             with suppress(Conflict):  # somebody else was faster

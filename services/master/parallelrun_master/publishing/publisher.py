@@ -13,7 +13,8 @@ from parallelrun_core.folder.decisions import Decided
 from parallelrun_core.folder.manifest import ManifestCursor, ManifestEntry
 from parallelrun_core.service import failpoints
 from parallelrun_core.store.leader_queue import LeaderQueue
-from parallelrun_core.wire.message import MAX_MESSAGE_BYTES, decode, encode_reference
+from parallelrun_core.wire.message import MAX_MESSAGE_BYTES, RetriedItems, decode, encode_reference, encode_retried
+from parallelrun_core.wire.outcome import Outcome
 from parallelrun_master.policy.window import Window
 from parallelrun_master.publishing.handover import Handover
 
@@ -72,6 +73,11 @@ class Publisher:
         messages = [] if self._cursor else self._handover.take(first, count, _CALL_BYTES)
         messages = messages or self._read(first, count)
         following = first + len(messages)
+        if retried := self._decided.retried:
+            messages = [
+                _of_items(message, retried[number]) if number in retried else message
+                for number, message in enumerate(messages, first)
+            ]
         if self._decided.has_any(first, following) or any(first <= each < following for each in self._expedited):
             skipped = (number in self._decided or number in self._expedited for number in range(first, following))
             return [b"" if skip else message for skip, message in zip(skipped, messages, strict=True)]
@@ -99,6 +105,19 @@ class Publisher:
             messages.append(message)
             size += len(message)
         return messages
+
+
+def _of_items(message: bytes, earlier: Outcome) -> bytes:
+    """The message for running only the items that have failed, or all where rows can't be told apart by item."""
+    lost = [(each.first, each.items) for each in earlier.lost]
+    is_even = earlier.rows + sum(count for _, count in lost) == earlier.items
+    if not is_even or earlier.line_breaks:
+        return message
+    items = RetriedItems(
+        earlier.part, earlier.offset, earlier.length, earlier.crc, earlier.rows, earlier.items, lost
+    )  # fmt: skip
+    wrapped = encode_retried(message, items)
+    return wrapped if len(wrapped) <= MAX_MESSAGE_BYTES else message
 
 
 def for_redis(entry: ManifestEntry) -> bytes:

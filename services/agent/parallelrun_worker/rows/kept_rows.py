@@ -1,0 +1,88 @@
+"""Rows of a mini-batch that are kept while its failed items are run again: the new ones are put between them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from parallelrun_worker.rows.returned import BadReturn, Rendered
+from parallelrun_worker.rows.text import HEADER_LENGTH
+
+if TYPE_CHECKING:
+    from parallelrun_worker.execution.isolation import Part
+
+
+class KeptRows(NamedTuple):
+    """The rows of all items but some."""
+
+    head: bytes
+    """Header of the segment; empty if it has none."""
+    lines: list[bytes]
+    """One for each item; none if rows are not stored."""
+    total: int
+
+
+def split(data: bytes, rows: int, row_format: str) -> KeptRows | None:
+    """Return the rows of a segment one by one; None if they can't be told apart.
+
+    Args:
+        rows: how many there are.
+        row_format: see parallelrun_core/row_format.py.
+    """
+    head = b""
+    if row_format == "parquet":
+        return None
+    if row_format == "headed" and data:
+        end = HEADER_LENGTH.size + HEADER_LENGTH.unpack_from(data)[0]
+        head, data = data[:end], data[end:]
+    lines = data.split(b"\n")
+    rest = lines.pop()
+    return None if rest or len(lines) != rows else KeptRows(head, [line + b"\n" for line in lines], rows)
+
+
+class Patch(NamedTuple):
+    """What is known of a mini-batch after its failed items were run again.
+
+    Args:
+        retried: the parts that were run again.
+        good: those of them, or within them, that went well, in order, with what run() has returned.
+    """
+
+    other_rows: KeptRows
+    row_format: str
+    retried: list[Part]
+    good: list[tuple[Part, Any]]
+
+    def render(self, render: Callable[[Any], Rendered]) -> Rendered:
+        """Return all rows, in the order of the items.
+
+        Raises:
+            BadReturn: the new rows have other columns than those before.
+        """
+        rendered = [(part, render(returned)) for part, returned in self.good]
+        pieces = [*self._in_order(rendered)]
+        heads = {head for head in (self.other_rows.head, *(head for head, _ in pieces)) if head}
+        if len(heads) > 1:
+            raise BadReturn("the rows of the items that were run again have other columns than those of the others")
+        return Rendered(
+            b"".join([*heads, *(data for _, data in pieces)]),
+            self.other_rows.total + sum(each.rows for _, each in rendered),
+            sum(each.line_breaks for _, each in rendered),
+            sum(each.shortened for _, each in rendered),
+        )
+
+    def _in_order(self, rendered: Iterable[tuple[Part, Rendered]]) -> Iterator[tuple[bytes, bytes]]:
+        """Yield header and rows of each piece."""
+        lines, end, new = iter(self.other_rows.lines), 0, [*rendered]
+        for part in sorted(self.retried):
+            yield b"", b"".join(islice(lines, part.first - end))
+            end = part.first + part.items
+            yield from (self._split_head(each.data) for within, each in new if part.has(within))
+        yield b"", b"".join(lines)
+
+    def _split_head(self, data: bytes) -> tuple[bytes, bytes]:
+        if self.row_format != "headed" or not data:
+            return b"", data
+        end = HEADER_LENGTH.size + HEADER_LENGTH.unpack_from(data)[0]
+        return data[:end], data[end:]
