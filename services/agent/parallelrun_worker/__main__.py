@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from types import FrameType
 
+    from parallelrun_worker.diagnostics.prints import PrintMarks
     from parallelrun_worker.frames import WorkerConfig
 
 
@@ -40,7 +41,7 @@ def main() -> int:
             os.set_inheritable(fd, False)  # the user's child processes must not keep the agent waiting
     ring = mmap(ring_fd, RING_SIZE)
     os.close(ring_fd)
-    _set_up_streams(config)
+    prints = _set_up_streams(config)
     if config.nice is not None:
         _be_nice(config.nice)
 
@@ -62,21 +63,23 @@ def main() -> int:
     from parallelrun_worker.script_api.costs import CostCounter
 
     CostCounter.process = CostCounter(ring)
-    entry_script.provide(config)
+    entry_script.provide(config, prints)
     MlflowImport.watch()
     atexit.register(_end_quietly)  # registered first, so called last
     try:
-        return Runner(ring, control, results, part).main(config)
+        return Runner(ring, control, results, part, prints).main(config)
     finally:
         _interrupt_what_hangs(config.exit_s, config.stderr)
         _flush_open_files()  # the agent may end what follows before it is done
 
 
-def _set_up_streams(config: WorkerConfig) -> None:
+def _set_up_streams(config: WorkerConfig) -> PrintMarks:
     """Send Python's own streams to the user's files; 1 and 2 are for children that are started without redirection."""
     import faulthandler
+    from functools import partial
 
     from parallelrun_worker import frames
+    from parallelrun_worker.diagnostics.prints import PrintMarks
     from parallelrun_worker.log_files import forgiving
 
     faulthandler.enable(config.stderr)
@@ -85,11 +88,14 @@ def _set_up_streams(config: WorkerConfig) -> None:
         from parallelrun_worker.diagnostics.stacks import show_on_signals
 
         show_on_signals(config.stacks)
-    sys.stdout, sys.stderr = forgiving(config.stdout, sys.stdout), forgiving(config.stderr, sys.stderr)
+    prints = PrintMarks("" if config.command else os.path.splitext(config.log)[0])
+    sys.stdout = forgiving(config.stdout, sys.stdout, partial(prints.stdout.note, config.stdout))
+    sys.stderr = forgiving(config.stderr, sys.stderr, partial(prints.stderr.note, config.stderr))
     if not config.command:  # nothing of the user's runs in this process
         import logging
 
         logging.basicConfig(level=config.logging_level, stream=sys.stdout)
+    return prints
 
 
 def _be_nice(priority: int) -> None:

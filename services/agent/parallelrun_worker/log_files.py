@@ -29,7 +29,12 @@ _GATHERED = 250
 class _LogFile(io.FileIO):
     """A log file of which the disk may lose a part, without an error in the script that printed it."""
 
+    note: Callable[[], None] | None = None
+    """Called before each write."""
+
     def write(self, data: Any) -> int:
+        if self.note is not None:
+            self.note()
         try:
             return super().write(data) or 0
         except OSError as error:
@@ -38,10 +43,16 @@ class _LogFile(io.FileIO):
             return memoryview(data).nbytes
 
 
-def forgiving(fd: int, like: Any) -> io.TextIOWrapper:
-    """A line-buffered stream to this file; print() fails no mini-batch because the disk is full."""
+def forgiving(fd: int, like: Any, note: Callable[[], None] | None = None) -> io.TextIOWrapper:
+    """A line-buffered stream to this file; print() fails no mini-batch because the disk is full.
+
+    Args:
+        note: called before each write.
+    """
+    file = _LogFile(fd, "w", closefd=False)
+    file.note = note
     return io.TextIOWrapper(
-        io.BufferedWriter(_LogFile(fd, "w", closefd=False)),
+        io.BufferedWriter(file),
         encoding=like.encoding,
         errors="backslashreplace",
         line_buffering=True,

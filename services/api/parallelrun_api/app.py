@@ -33,6 +33,7 @@ from parallelrun_api.routes import (
     jobs,
     limits,
     log_lines,
+    merged_logs,
     metrics,
     mini_batches,
     node_usage,
@@ -90,8 +91,8 @@ def create_app(context: Context, token: Token, audit: Audit | None = None) -> Fa
     app.openapi = lambda: document(app)  # type: ignore[method-assign]
     modules = (
         jobs, drafts, previews, advice, explaining, controlling, reopening, removing, schedules, endpoints, events,
-        mini_batches, tiles, files, log_lines, metrics, storage, stacks, profiles, nodes, node_usage, computes,
-        datastores, limits, assets, tokens, quotas, usage, session, operations, admin,
+        mini_batches, tiles, files, log_lines, merged_logs, metrics, storage, stacks, profiles, nodes, node_usage,
+        computes, datastores, limits, assets, tokens, quotas, usage, session, operations, admin,
     )  # fmt: skip
     for module in modules:
         is_open = module in (session, operations)

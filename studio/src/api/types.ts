@@ -796,6 +796,39 @@ export interface LogLines {
   next_page_token: string | null;
 }
 
+/** A line of the log of one worker, or of the leader. */
+export interface MergedLine {
+  /** The time of the line; of what was printed, to a tenth of a second. */
+  at: string;
+  /** False: nothing says when it was printed, and `at` is the time when its worker began. */
+  has_time: boolean;
+  /** As the line says; null: it doesn't. */
+  level: string | null;
+  /** Empty: the leader. */
+  node: string;
+  process: string;
+  /** The mini-batch that ran then; null: none, several at once, or unknown. */
+  mini_batch: number | null;
+  /** `logger`: that of `EntryScript`; `worker` and `leader` are the engine's own logs. */
+  source: "stdout" | "stderr" | "logger" | "worker" | "leader";
+  path: string;
+  /** The position in its log where the line begins. */
+  offset: number;
+  /** The text, at most 1,000 characters of it, with what controls terminals escaped. */
+  text: string;
+  is_cut: boolean;
+}
+
+/** Some lines of all logs, by time. A page may have no line, and still not be the last. */
+export interface MergedLines {
+  items: MergedLine[];
+  /** Logs that are merged, without empty ones. */
+  files: number;
+  /** Logs beyond the most that are merged: name a `worker`. */
+  files_left_out: number;
+  next_page_token: string | null;
+}
+
 /** The values that the entry script has logged under one name. */
 export interface Metric {
   name: string;

@@ -303,8 +303,9 @@ class PlanMaker:
         return (lambda: opened(self._spec.rate_limits, f"{self.job_id}/{process}")) if opened is not None else None
 
     def _own_logs(self, config: WorkerConfig) -> tuple[Path, ...]:
-        suffixes = (".profile", ".profile.json") if config.profiling_module else ()
-        return (Path(config.log), Path(config.errors), *map(Path(config.log).with_suffix, suffixes))
+        profiles = [".profile", ".profile.json"] if config.profiling_module else []
+        marks = [] if config.command else [".stdout.marks", ".stderr.marks", ".logger.marks"]
+        return (Path(config.log), Path(config.errors), *map(Path(config.log).with_suffix, profiles + marks))
 
     def clean(self, process: str) -> None:
         """Remove a dead worker's working folder, and free its GPU."""

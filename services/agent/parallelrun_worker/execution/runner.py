@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from parallelrun_worker import frames
 from parallelrun_worker.diagnostics.meter import Meter
+from parallelrun_worker.diagnostics.prints import PrintMarks
 from parallelrun_worker.diagnostics.profiling import Profiler
 from parallelrun_worker.execution import gpu_memory
 from parallelrun_worker.execution.user_script import UserScript
@@ -74,7 +75,7 @@ _CATEGORIES = {
 class Runner:
     """Serves one agent over a ring of payloads and two pipes, and writes rows to a file."""
 
-    def __init__(self, ring: mmap, control: int, results: int, part: int) -> None:
+    def __init__(self, ring: mmap, control: int, results: int, part: int, prints: PrintMarks | None = None) -> None:
         self._ring = ring
         self._control = control
         self._results = results
@@ -92,6 +93,7 @@ class Runner:
         self._row_format = ""
         self._lost = b""
         """Items of the mini-batch that have failed alone, as a frame has them."""
+        self._prints = prints or PrintMarks("")
         self._log: LineFile
         self._profiler: Profiler | None = None
         self._outputs: Outputs | None = None
@@ -144,6 +146,7 @@ class Runner:
                 break
             self._meter.own_bytes += len(ticket)
             self._log.flush()
+            self._prints.flush()
         return ticket
 
     def _begin(self, config: frames.WorkerConfig) -> UserScript:
@@ -168,6 +171,7 @@ class Runner:
         return UserScript(config.code, config.entry_script, config.job_id)
 
     def _run(self, script: UserScript, kind: int, mini_batch: int, payload: bytes, tickets: int) -> None:
+        self._prints.mini_batch = mini_batch
         began = time.perf_counter()
         cpu_began = self._cpu_ended if began - self._run_ended < _AT_ONCE_S else time.process_time()
         if began >= self._log.due_at:  # a long one should be seen in the log while it runs
@@ -366,6 +370,7 @@ class Runner:
                 script.shutdown()
         except BaseException as error:
             problem = self._described(error)
+        self._prints.flush()
         self._send(frames.STOPPED, problem)
         if self._profiler is not None:
             self._profiler.dump()

@@ -16,6 +16,7 @@ from parallelrun_worker.log_files import LineFile
 from parallelrun_worker.script_api.settings import settings_of, settings_of_a_command
 
 if TYPE_CHECKING:
+    from parallelrun_worker.diagnostics.prints import PrintMarks
     from parallelrun_worker.frames import WorkerConfig
 
 
@@ -28,6 +29,7 @@ class EntryScript:
 
     _settings: ClassVar[dict[str, Any]] = settings_of_a_command()
     _instance: ClassVar[EntryScript | None] = None
+    _prints: ClassVar[PrintMarks | None] = None
 
     logger: logging.Logger
     """Writes to logs/user/entry_script_log/<node>/<process>.log.txt."""
@@ -65,7 +67,8 @@ class EntryScript:
             ):  # the script's own error, when it writes there, is more helpful to its user
                 os.makedirs(self.log_dir, exist_ok=True)
             self.logger.propagate = False
-            self.logger.addHandler(_FileHandler(os.path.join(self.log_dir, f"{self.agent_name}.log.txt")))
+            path = os.path.join(self.log_dir, f"{self.agent_name}.log.txt")
+            self.logger.addHandler(_FileHandler(path, self._prints))
 
     @property
     def dir(self) -> str:
@@ -86,9 +89,10 @@ def _restore(settings: dict[str, Any]) -> EntryScript:
 class _FileHandler(logging.Handler):
     """Writes each record at once: scripts log seldom, and may die at any moment."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, prints: PrintMarks | None) -> None:
         super().__init__()
         self._path = path
+        self._prints = prints
         self._file: LineFile | None = None
         self._pid = 0
 
@@ -100,10 +104,17 @@ class _FileHandler(logging.Handler):
         except Exception:
             self.handleError(record)
             return
+        if self._prints is not None:
+            self._prints.logger.note()
         self._file.write(record.levelname, message, at_once=True)
 
 
-def provide(config: WorkerConfig) -> None:
-    """Make `EntryScript` importable for the user's script, and for processes that `multiprocessing` starts for it."""
+def provide(config: WorkerConfig, prints: PrintMarks | None = None) -> None:
+    """Make `EntryScript` importable for the user's script, and for processes that `multiprocessing` starts for it.
+
+    Args:
+        prints: gets a mark of each mini-batch that logs.
+    """
     EntryScript._settings = settings_of(config)
+    EntryScript._prints = prints
     sys.path.append(os.path.join(os.path.dirname(os.path.dirname(__file__)), "for_users"))

@@ -49,6 +49,7 @@ sys/master_role.<term>.txt                scheduling and leading; one file for e
 sys/node/<node>/<process>.txt             one worker: each mini-batch picked, loaded, run, done
 sys/node/<node>/<process>.stdout.txt      what was printed past Python: by libraries in other languages, and by
 sys/node/<node>/<process>.stderr.txt      processes that the script started without redirecting their output
+sys/node/<node>/<process>.stdout.marks    when the script has printed what, and for which mini-batch
 sys/node/<node>/<process>.profile         with profiling_module: for pstats and its viewers
 sys/node/<node>/<process>.profile.json    the same as data: parallelrun job profile
 sys/stacks/<node>.json                    where its workers were when somebody last asked: parallelrun job stacks

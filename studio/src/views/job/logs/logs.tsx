@@ -4,14 +4,16 @@ import type { JSX } from "preact";
 import { getJson } from "../../../api/http";
 import { useLoaded } from "../../../api/loaded";
 import { jobPath } from "../../../api/paths";
-import type { FileList } from "../../../api/types";
+import type { FileEntry, FileList } from "../../../api/types";
 import { Empty, Shown } from "../../../parts/notice";
 import { place } from "../../../shell/router";
 import type { TabProps } from "../tab_props";
 import { LogList } from "./log_list";
 import { LogSearch } from "./log_search";
 import { LogView } from "./log_view";
+import { MergedLogs } from "./merged";
 
+const MOST_WORKERS = 300;
 const FIRST = ["job_result.txt", "user/error.txt", "job_error.txt"];
 
 export function Logs({ job, live }: TabProps): JSX.Element {
@@ -21,16 +23,21 @@ export function Logs({ job, live }: TabProps): JSX.Element {
   return (
     <Shown of={files}>
       {({ items, next_page_token }) => {
-        const path =
-          query.get("path") ?? FIRST.find((each) => items.some((item) => item.path === each)) ?? items[0]?.path;
+        const isMerged = query.has("merged");
+        const files = items.filter(({ bytes, path }) => bytes > 0 && !path.endsWith(".marks"));
+        const path = isMerged
+          ? undefined
+          : (query.get("path") ?? FIRST.find((each) => files.some((file) => file.path === each)) ?? files[0]?.path);
         const isEmpty = items.find((item) => item.path === path)?.bytes === 0;
         return (
           <div class="logs">
             <div class="stack">
               <LogSearch job={job} />
-              <LogList job={job} files={items} current={path} hasMore={next_page_token !== null} />
+              <LogList job={job} files={files} current={path} hasMore={next_page_token !== null} isMerged={isMerged} />
             </div>
-            {path ? (
+            {isMerged ? (
+              <MergedLogs job={job} workers={workersOf(files)} />
+            ) : path ? (
               <LogView
                 key={`${path} ${isEmpty}`}
                 job={job}
@@ -46,4 +53,14 @@ export function Logs({ job, live }: TabProps): JSX.Element {
       }}
     </Shown>
   );
+}
+
+/** Nodes, and the workers of each. */
+function workersOf(files: FileEntry[]): string[] {
+  const workers = new Set<string>();
+  for (const { path } of files) {
+    const [, node, process] = /^sys\/node\/([^/]+)\/(process\d+)\./.exec(path) ?? [];
+    if (node) workers.add(node).add(`${node}/${process}`);
+  }
+  return [...workers].sort().slice(0, MOST_WORKERS);
 }

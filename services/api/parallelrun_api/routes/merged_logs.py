@@ -1,0 +1,60 @@
+"""The logs of all workers of a job as one."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Query, Response
+
+from parallelrun_api.context import Ctx
+from parallelrun_api.http.answers import encoded, encoded_answer
+from parallelrun_api.http.paging import PathToken
+from parallelrun_api.routes.files import logs_of
+from parallelrun_api.routes.responses import JobId, problems
+from parallelrun_api.views.merged_logs import Merge, merged_lines
+from parallelrun_core.answers.merged_logs import MergedLines
+
+router = APIRouter(prefix="/v1", tags=["files"])
+
+_Level = Annotated[
+    Literal["", "DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"],
+    Query(description="The least level. What was printed without one counts as INFO, on stderr as WARNING."),
+]
+
+
+@router.get(
+    "/jobs/{job_id:job}/merged-logs",
+    summary="Read the logs of all workers by time",
+    response_model=MergedLines,
+    responses=problems(404, 429),
+)
+async def read_merged_logs(
+    job_id: JobId,
+    context: Ctx,
+    *,
+    source: Annotated[Literal["yours", "all"], Query(description="Only what the script says, or all.")] = "yours",
+    level: _Level = "",
+    worker: Annotated[str, Query(max_length=600, description="A node, or `node/process`.")] = "",
+    mini_batch: Annotated[int | None, Query(ge=0, description="What was said while this one ran.")] = None,
+    order: Annotated[
+        Literal["oldest", "newest"], Query(description="Pages from the begin, or from the end.")
+    ] = "oldest",
+    limit: Annotated[int, Query(ge=1, le=1000, description="The most lines of a page.")] = 200,
+    page_token: PathToken = "",
+) -> Response:
+    """What the workers of a job have printed and logged, in the order of time. A page reads one block of each log,
+    16 MiB of all; with filters it may have no line, and still not be the last. Of commands, and of jobs of earlier
+    releases, nothing says when they have printed what (`has_time`)."""
+    merge = Merge(
+        yours=source == "yours",
+        level=level,
+        worker=worker,
+        mini_batch=mini_batch,
+        newest=order == "newest",
+        limit=limit,
+    )
+
+    def answer() -> str:
+        return encoded(merged_lines(logs_of(context, job_id), merge, page_token))
+
+    return encoded_answer(await context.pictures.run((read_merged_logs, job_id, merge, page_token), answer))
