@@ -12,11 +12,14 @@ import textwrap
 from collections.abc import Mapping
 from functools import cache
 from itertools import pairwise
-from typing import Any
+from typing import Any, Final
 
 from pydantic import BaseModel, ConfigDict, GetJsonSchemaHandler
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
+
+_WITHOUT_FIELDS: Final = {"builtins", "enum", "msgspec", "pydantic", "typing"}
+"""Packages whose classes are bases of ours and have no fields."""
 
 
 class Described(BaseModel):
@@ -48,10 +51,10 @@ def descriptions(model: type[BaseModel]) -> Mapping[str, str]:
 
 
 def field_texts(model: type) -> dict[str, str]:
-    """Return the text below each field of a class of ours that has one."""
+    """Return the text below each field of a model or dataclass that has one, those of its bases first."""
     texts: dict[str, str] = {}
     for each in reversed(model.__mro__):
-        if each.__module__.startswith("parallelrun"):
+        if each.__module__.partition(".")[0] not in _WITHOUT_FIELDS:
             texts |= _below(each)
     return texts
 
