@@ -7,6 +7,7 @@ what has been reached, from one run to the next.
 from __future__ import annotations
 
 import sys
+from hashlib import sha256
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -23,7 +24,16 @@ def main(name: str, folder: str, *arguments: str) -> None:
     parser = PARSERS[name]
     for number, seed in enumerate(parser.seeds):
         Path(folder, f"seed-{number}").write_bytes(seed)
-    atheris.Setup([sys.argv[0], *arguments, folder], parser.try_input)
+    found = next(each.partition("=")[2] for each in arguments if each.startswith("-artifact_prefix="))
+
+    def try_input(data: bytes) -> None:
+        try:
+            parser.try_input(data)
+        except BaseException:  # of those that Python raises, Atheris has lost some
+            Path(f"{found}input-{sha256(data).hexdigest()[:16]}").write_bytes(data)
+            raise
+
+    atheris.Setup([sys.argv[0], *arguments, folder], try_input)
     atheris.Fuzz()
 
 

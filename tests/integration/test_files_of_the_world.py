@@ -19,6 +19,7 @@ from parallelrun_core.folder.records import JobResult
 from parallelrun_core.intake.reading import read_job
 from parallelrun_core.wire.states import JobState
 from tests.cluster import Cluster
+from tests.fuzz.parser import FINDS
 
 pytestmark = pytest.mark.integration
 
@@ -156,6 +157,18 @@ def test_files_of_the_world_with_a_bad_line_fail_one_mini_batch_by_name(cluster:
     assert result.progress.failed == 1
     errors = (cluster.folder(result.job_id).logs / "user" / "error.txt").read_text()
     assert "c.jsonl" in errors
+
+
+def test_files_of_the_world_with_a_footer_that_would_end_a_leader_fail_one_mini_batch(
+    cluster: Cluster, submit: Submit
+) -> None:
+    damaged = (FINDS / "parquet" / "levels-that-do-not-fit").read_bytes()
+    files = {"a.parquet": parquet(a=[1, 2]), "b.parquet": damaged, "c.parquet": parquet(a=[3])}
+    result = submit("read_parquet", files, run_max_try=1)
+    assert result.state is JobState.COMPLETED, result.failure
+    assert [json.loads(line) for line in cluster.output(result)] == [{"a": "1"}, {"a": "2"}, {"a": "3"}]
+    assert result.progress.failed == 1
+    assert "b.parquet" in (cluster.folder(result.job_id).logs / "user" / "error.txt").read_text()
 
 
 def test_files_of_the_world_whose_rows_run_forgets_to_return_fail_in_one_sentence(submit: Submit) -> None:

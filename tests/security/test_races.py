@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import tempfile
 import threading
@@ -11,9 +12,13 @@ from pathlib import Path
 
 import pytest
 
+from parallelrun_agent.users.worker_user import WorkerUser
+from parallelrun_agent.workers.models import model_folder
 from parallelrun_core.code.context import snapshot_context
 from parallelrun_core.code.snapshots import snapshot_folder
 from parallelrun_core.errors import InvalidInput
+from parallelrun_core.intake.reading import read_job
+from parallelrun_core.mltable.plan import plan_inputs
 from parallelrun_core.storage.interface import Version
 from parallelrun_core.storage.local.listing import LocalListing
 from parallelrun_core.storage.path_rule import PathRule, Places
@@ -107,7 +112,6 @@ def test_what_an_image_is_built_of_that_becomes_a_link_while_it_is_copied(places
 
 @pytest.mark.parametrize("below", ["", "entry.py", "deep/deeper/file"])
 def test_an_input_that_becomes_a_link_while_it_is_opened(places: Path, below: str) -> None:
-    """Side inputs and MLTable files are opened in the same way."""
     mine, name = places / "in" / "mine", below or "entry.py"
     with swapped(mine / below if below else mine, places / "elsewhere" / "mine" / below) as count:
         while count() < SWAPS:
@@ -116,6 +120,61 @@ def test_an_input_that_becomes_a_link_while_it_is_opened(places: Path, below: st
                     assert SECRET.encode() not in file.read()
             except (InvalidInput, OSError):
                 continue
+
+
+@pytest.mark.parametrize("below, path", [("", ""), ("MLTable", ""), ("MLTable", "MLTable"), ("table", "table")])
+def test_a_table_file_that_becomes_a_link_while_it_is_read(places: Path, below: str, path: str) -> None:
+    for top, key in (("in/mine", "traits"), ("elsewhere/mine", SECRET)):
+        for name in ("MLTable", "table"):
+            (places / top / name).write_text(
+                f"{key}: {{}}\npaths: [file: entry.py]\ntransformations: [read_delimited]\n"
+            )
+    mine, errors, tables = places / "in" / "mine", "", 0
+    inputs = {"rows": {"path": str(mine / path if path else mine), "type": "mltable"}}
+    spec = read_job({"entry_script": "e.py", "inputs": inputs}).job
+    with swapped(mine / below if below else mine, places / "elsewhere" / "mine" / below) as count:
+        while count() < SWAPS:
+            try:
+                (plan,) = plan_inputs(spec, rule_of(places))
+                tables += [source.path for source in plan.sources] == [str(mine / "entry.py")]
+            except InvalidInput as error:
+                errors += str(error) + str(error.problems)
+    assert tables
+    assert SECRET not in errors
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can act as another user")
+@pytest.mark.parametrize("below", ["", "weights"])
+def test_a_model_that_becomes_a_link_while_its_folder_is_made(below: str) -> None:
+    """Inputs that aren't cut are opened by nobody but the script, as the user of its job, or copied as that user."""
+    user = WorkerUser(23_456)
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder:  # that user can't enter pytest's own
+        places = Path(folder)
+        places.chmod(0o755)
+        for top, text in (("mine", "my own"), ("elsewhere", SECRET)):
+            (places / top).mkdir()
+            for name in ("MLmodel", "weights"):
+                (places / top / name).write_text(text)
+        (places / "elsewhere").chmod(0o700)
+        (places / "elsewhere" / "weights").chmod(0o600)
+        (places / "locals").mkdir()
+        user.share(places / "locals", 0o770)
+        model = {"path": str(places / "mine"), "model": "mlflow_model"}
+        document = {"entry_script": "e.py", "input_data": ["rows"], "inputs": {"rows": "/data", "model": model}}
+        spec = read_job(document).job
+        local, copies = places / "locals" / "one", ""
+        mine = places / "mine" / below if below else places / "mine"
+        with swapped(mine, places / "elsewhere" / below) as count:
+            while count() < SWAPS:
+                user.make(local)
+                with suppress(OSError, shutil.Error):
+                    model_folder(spec, {}, local, user)
+                copies += "".join(
+                    path.read_text() for path in local.rglob("*") if path.is_file() and not path.is_symlink()
+                )
+                user.remove(local)
+        assert "my own" in copies
+        assert SECRET not in copies
 
 
 def test_an_input_that_becomes_a_link_while_it_is_listed(places: Path) -> None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 
 import pytest
 
+from parallelrun_agent.users.worker_user import WorkerUser
 from tests.security import test_races as races
 from tests.twins.sabotage import expect_failure, without
 
@@ -52,6 +55,19 @@ def test_an_input_that_is_checked_by_its_name_alone_is_found(tmp_path: Path) -> 
     places = races.places_in(tmp_path)
     with without("paths.beneath"), expect_failure():
         races.test_an_input_that_becomes_a_link_while_it_is_opened(places, "entry.py")
+
+
+def test_a_table_file_that_is_checked_by_its_name_alone_is_found(tmp_path: Path) -> None:
+    places = races.places_in(tmp_path)
+    with without("paths.beneath"), expect_failure():
+        races.test_a_table_file_that_becomes_a_link_while_it_is_read(places, "MLTable", "")
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can act as another user")
+def test_a_model_that_is_copied_by_the_agent_itself_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(WorkerUser, "acting", nullcontext)
+    with expect_failure():
+        races.test_a_model_that_becomes_a_link_while_its_folder_is_made("")
 
 
 @pytest.mark.integration

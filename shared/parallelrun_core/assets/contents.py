@@ -56,6 +56,9 @@ def keep_zip(root: Path, archive: IO[bytes], file: str) -> str:
 def keep_copy(root: Path, path: Path) -> str:
     """Copy a file or folder of this machine; durable when this returns. Links are followed.
 
+    It is for whoever copies what is theirs, in a process of their own, as the client does: each file is opened by its
+    name, with their rights. A service that copies for others opens beneath a descriptor (`keep_code`, `keep_context`).
+
     Returns:
         The name of the copy.
 

@@ -74,8 +74,35 @@ def _stolen(part: str, target: Target) -> str:
         return "" if bad is None else f"{bad.status_code}: {bad.text[:200]}"
 
 
+def _table_stolen(part: str, target: Target) -> str:
+    """Swap a folder with an MLTable file, or that file, for a link to one of another job's code while it is read.
+
+    Neither is right, so what is told of it says which one was read.
+    """
+    with HttpUser(target.url, target.token) as user, placed(target) as folder:
+        archive = zip_of({"entry.py": _VICTIM, "MLTable": "of_another_job: 1\npaths: []\n"})
+        spec = {"entry_script": "entry.py", "inputs": {"data": f"{target.inputs_there}/one"}}
+        user.client.post(f"/v1/jobs/{user.submit(spec, archive)}:cancel")
+        with tempfile.TemporaryDirectory() as copy:
+            store = f"{target.root}/code/{snapshot_zip(BytesIO(archive), Path(copy))}"
+        table, link = folder / "table", folder / "link"
+        table.mkdir()
+        (table / "MLTable").write_text("of_mine: 1\npaths: []\n")
+        link.symlink_to(f"{store}/{part}" if part else store)
+        rows = {"path": f"{target.inputs_there}/{folder.name}/table", "type": "mltable"}
+        spec |= {"inputs": {"rows": rows}}
+        with swapping(table / part if part else table, link), ThreadPoolExecutor(_AT_ONCE) as pool:
+            answers = list(pool.map(lambda _: user.post(spec, archive), range(_TRIES)))
+        if not any("of_mine" in answer.text for answer in answers):
+            return "its own table was never read"
+        bad = next((a for a in answers if a.status_code != 422 or "of_another_job" in a.text), None)
+        return "" if bad is None else f"{bad.status_code}: {bad.text[:200]}"
+
+
 ATTACKS: list[Attack] = [
     Attack("a folder of code that becomes a link while it is copied", partial(_stolen, "")),
     Attack("a file of code that becomes a link while it is copied", partial(_stolen, "entry.py")),
     Attack("a folder below the code that becomes a link while it is copied", partial(_stolen, "deep")),
+    Attack("a folder with an MLTable that becomes a link while it is read", partial(_table_stolen, "")),
+    Attack("an MLTable that becomes a link while it is read", partial(_table_stolen, "MLTable")),
 ]

@@ -13,7 +13,9 @@ from __future__ import annotations
 import fcntl
 import os
 import stat
-from contextlib import suppress
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -28,7 +30,8 @@ READY: Final = ".ready"
 """Ending of the file that marks the environment as complete."""
 _USE: Final = ".use"
 _OF_ITS_BUILDER: Final = 0o775
-_REMOVED: Final = ".removed"
+REMOVED: Final = ".removed"
+"""Ending of what was moved out of the way, until it is removed."""
 
 
 def check_cache(folder: Path) -> None:
@@ -98,17 +101,23 @@ def prune(environments: Path, max_environments: int, uids: Uids | None = None) -
 
     Those in use stay, however many they are, and so do those that can't be removed.
     """
-    folders = [folder for folder in environments.iterdir() if folder.is_dir() and folder.suffix != _REMOVED]
+    folders = [folder for folder in environments.iterdir() if folder.is_dir() and folder.suffix != REMOVED]
     removed = []
     for folder in sorted(folders, key=_used)[: max(0, len(folders) - max_environments)]:
-        if _removed(folder):
+        if move_away(folder):
             removed.append(folder.name)
     for mark in environments.glob(f"*{_USE}"):  # of one that could not be built
         if not mark.with_suffix("").exists():
-            _removed(mark.with_suffix(""))
-    for leftover in environments.glob(f"*{_REMOVED}"):  # also of a process that was killed here
+            move_away(mark.with_suffix(""))
+    for leftover in environments.glob(f"*{REMOVED}"):  # also of a process that was killed here
         _builder_of(leftover, uids).remove(leftover)
     return removed
+
+
+def builders_of(environments: Path, uids: Uids | None) -> Counter[int]:
+    """Count the environments by the uid of their builder; those of the agent's own user are not counted."""
+    folders = [folder for folder in environments.iterdir() if folder.is_dir() and folder.suffix != REMOVED]
+    return Counter(builder.uid for folder in folders if (builder := _builder_of(folder, uids)).is_other)
 
 
 def _builder_of(folder: Path, uids: Uids | None) -> WorkerUser:
@@ -148,21 +157,36 @@ def _locked(folder: Path, how: int) -> int:
         os.close(fd)  # the file was removed while we waited
 
 
-def _removed(folder: Path) -> bool:
-    """Move an environment out of the way, unless it is in use; whether it was moved."""
+def move_away(folder: Path) -> bool:
+    """Move an environment, or what else has such a lock, out of the way, unless it is in use.
+
+    Returns:
+        Whether it was moved, and is to be removed under its new name.
+    """
+    with unused(folder) as is_unused:
+        if not is_unused:
+            return False
+        try:
+            folder.with_suffix(READY).unlink(missing_ok=True)
+            if folder.exists():
+                folder.rename(folder.with_suffix(REMOVED))
+            # The file that we hold locked comes last: from then on others may build the environment again.
+            for ending in (LOCK, _USE):
+                folder.with_suffix(ending).unlink(missing_ok=True)
+        except OSError:
+            return False
+    return True
+
+
+@contextmanager
+def unused(folder: Path) -> Iterator[bool]:
+    """Keep others from beginning to use a folder, for a moment; false: somebody uses it already."""
     try:
         fd = _locked(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
-        return False
+        yield False
+        return
     try:
-        folder.with_suffix(READY).unlink(missing_ok=True)
-        if folder.exists():
-            folder.rename(folder.with_suffix(_REMOVED))
-        # The file that we hold locked comes last: from then on others may build the environment again.
-        for ending in (LOCK, _USE):
-            folder.with_suffix(ending).unlink(missing_ok=True)
-    except OSError:
-        return False
+        yield True
     finally:
         os.close(fd)
-    return True

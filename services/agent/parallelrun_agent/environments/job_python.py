@@ -20,8 +20,23 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from parallelrun_agent.environments.builder_home import open_home, pip_configuration, programs, variables_of
-from parallelrun_agent.environments.cache import InUse, check_cache, is_ready, make_place, mark_ready, prune
+from parallelrun_agent.environments.builder_home import (
+    home_of,
+    open_home,
+    pip_configuration,
+    programs,
+    prune_homes,
+    variables_of,
+)
+from parallelrun_agent.environments.cache import (
+    InUse,
+    builders_of,
+    check_cache,
+    is_ready,
+    make_place,
+    mark_ready,
+    prune,
+)
 from parallelrun_agent.environments.recipe import Recipe, recipes_of
 from parallelrun_agent.users.places import advice, let_through
 from parallelrun_agent.users.worker_user import SAME_USER, WorkerUser
@@ -93,6 +108,8 @@ class JobPython:
         self._folder: Path | None = None
         self._process: subprocess.Popen[bytes] | None = None
         self._use: InUse | None = None
+        self._home_use: InUse | None = None
+        """Of the builder's folder, while it builds."""
         self._lock = -1
         self._untried: list[Recipe] = []
         self._report_at = 0.0
@@ -135,8 +152,9 @@ class JobPython:
     def _let_go(self) -> None:
         """Give up the environment: others may build or remove it."""
         self._unlock()
-        if self._use is not None:
-            self._use.close()
+        for use in (self._use, self._home_use):
+            if use is not None:
+                use.close()
 
     def _unlock(self) -> None:
         if self._lock >= 0:
@@ -176,7 +194,10 @@ class JobPython:
     def _build(self, recipe: Recipe, folder: Path, builder: WorkerUser, use: InUse) -> None:
         """Start the process that builds it. It holds the locks as long as it lives, and so does this one."""
         self._lock = make_place(folder, builder)
-        home = open_home(self._cache, builder) if builder.is_other else None
+        home = home_of(self._cache, builder) if builder.is_other else None
+        if home is not None:
+            self._home_use = InUse(home)
+            open_home(home, builder)
         request = {
             **vars(recipe), "folder": str(folder), "lock": self._lock, "compile": self._user.is_other,
             "may_build": self._may_build_packages, "pip_configuration": pip_configuration() if home else "",
@@ -187,7 +208,8 @@ class JobPython:
             request_file.seek(0)
             self._process = subprocess.Popen(
                 build_command(), stdin=request_file, stdout=file, stderr=file, start_new_session=True, cwd=home,
-                pass_fds=(self._lock, use.fileno()), env=variables_of(home, os.environ),
+                pass_fds=(self._lock, use.fileno(), *([self._home_use.fileno()] if self._home_use else [])),
+                env=variables_of(home, os.environ),
                 **{"umask": _READABLE, **builder.start},
             )  # fmt: skip
         self._orphans.worker_started(self._process.pid)
@@ -207,6 +229,8 @@ class JobPython:
                 mark_ready(folder)
                 log.info("environment_ready", folder=str(folder), seconds=seconds)
                 self._unlock()
+                if self._home_use is not None:
+                    self._home_use.close()
                 self._prune(folder.parent)
             else:
                 log.warning("environment_failed", folder=str(folder), exit_code=code, seconds=seconds)
@@ -237,12 +261,15 @@ class JobPython:
 
         def remove() -> None:
             try:
+                before = builders_of(environments, self._uids)
                 names = prune(environments, self._max_environments, self._uids)
+                after = builders_of(environments, self._uids)
+                homes = prune_homes(self._cache, before, after, self._uids) if self._uids else []
             except OSError as error:
                 log.warning("environments_not_removed", error=str(error))
                 return
-            if names:
-                log.info("environments_removed", names=names, kept=self._max_environments)
+            if names or homes:
+                log.info("environments_removed", names=names, kept=self._max_environments, of_builders=homes)
 
         threading.Thread(target=remove, name="prune", daemon=True).start()
 

@@ -1,5 +1,6 @@
 """The base of the class `Format` of each kind of table, where files are read."""
 
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -25,16 +26,22 @@ def named(path: str) -> Iterator[None]:
     """Name this file in the errors of what can't be read in here, unless they name one.
 
     Raises:
-        UnreadableFile: instead of other ValueErrors.
+        UnreadableFile: instead of the errors of readers.
     """
     try:
         yield
     except UnreadableFile:
         raise
-    except (OSError, ValueError) as error:
-        if isinstance(error, OSError) and error.errno is not None:  # an error of the system has the path itself
-            raise
+    except _errors_of_readers() as error:
+        if isinstance(error, MemoryError) or getattr(error, "errno", None) is not None:
+            raise  # an error of the system has the path itself
         raise UnreadableFile(f"{path}: {error}") from error
+
+
+def _errors_of_readers() -> tuple[type[Exception], ...]:
+    """The errors with which libraries tell that they can't read a file; those of pyarrow have few bases in common."""
+    arrow = sys.modules.get("pyarrow.lib")
+    return (OSError, ValueError, NotImplementedError, *((arrow.ArrowException,) if arrow is not None else ()))
 
 
 class Records(ABC):

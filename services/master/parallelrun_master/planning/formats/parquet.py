@@ -11,7 +11,7 @@ from parallelrun_core.errors import InvalidInput, UnsafePath
 from parallelrun_core.storage.interface import Replaced
 from parallelrun_core.storage.objects.trouble import StoreError
 from parallelrun_core.wire.message import Piece, Remote
-from parallelrun_master.planning.parquet_extents import compressed, extents_of, row_groups
+from parallelrun_master.planning.parquet_extents import check_footer, compressed, extents_of, row_groups
 from parallelrun_master.planning.table_format import DamagedFile, TableFormat
 
 _ALL_ROWS: Final = 1 << 62
@@ -63,7 +63,9 @@ class Format(TableFormat):
             raise InvalidInput(message) from error
         try:
             with self.opened(path) as file:
-                return pq.read_metadata(file)
+                footer = pq.read_metadata(file)
+            check_footer(footer)
+            return footer
         except UnsafePath:
             raise
         except Exception as error:  # pyarrow's own types, all of them ValueError in newer versions only
