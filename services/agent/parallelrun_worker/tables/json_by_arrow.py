@@ -45,8 +45,7 @@ def read_table(data: bytes, schema: Schema) -> Any:
         )
     except pa.ArrowInvalid:
         raise NotPlain from None
-    ends = data.count(b"}\n{") + data.count(b"}\r\n{")  # newlines between objects; within one, a comma is there, too
-    if not table.num_rows == ends + 1 == data.count(b"\n") + (not data.endswith(b"\n")):
+    if table.num_rows != _lines_of_objects(data):
         raise NotPlain
     if any(may_be_inexact(column) or (b"-0" in data and _has_negative_zero(column)) for column in table.columns):
         raise NotPlain
@@ -80,6 +79,23 @@ def _is_text_of_objects(data: bytes) -> bool:
         return data.isascii() or bool(data.decode())
     except UnicodeDecodeError:
         return False
+
+
+def _lines_of_objects(data: bytes) -> int:
+    """The number of lines; 0 if a line doesn't begin or end like an object.
+
+    Between an object's own parts that look like both, there is a comma.
+    """
+    import numpy as np
+
+    text = np.frombuffer(data, dtype=np.uint8)
+    ends = np.flatnonzero(text == ord("\n"))  # twice as fast as bytes.count, and with the places
+    inner = ends[:-1] if data.endswith(b"\n") else ends
+    before = text[inner - 1]
+    if b"\r" in data:
+        before = np.where(before == ord("\r"), text[inner - 2], before)
+    is_between = bool((before == ord("}")).all() and (text[inner + 1] == ord("{")).all())
+    return len(inner) + 1 if is_between else 0
 
 
 def _has_negative_zero(column: Any) -> bool:
