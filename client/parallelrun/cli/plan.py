@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import tempfile
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -57,13 +59,15 @@ def plan_command(
     spec = reading.job
     with reading.locating_problems():
         check_paths(spec)
-    nodes, slots = _cluster(url, token)
+    disks, slots = _cluster(url, token)
+    nodes = len(disks)
     plan = JobPlan(
         extent=measure(spec),
         is_auto=spec.size.is_auto,
         workers=workers or spec.max_concurrency_per_instance or slots,
         nodes=min(nodes, spec.instance_count or nodes),
         in_flight=1 if spec.mini_batches_in_flight == "auto" else spec.mini_batches_in_flight,
+        disks_free=disks,
     )
     tried = _tried(reading, plan.workers, seconds_of(trial)) if trial else None
     if form in (OutputFormat.JSON, OutputFormat.YAML):
@@ -73,20 +77,22 @@ def plan_command(
         print(line)
 
 
-def _cluster(url: str, token: str) -> tuple[int, int]:
-    """Return how many nodes there are, and how many workers each may have; of this machine if there is no cluster."""
+def _cluster(url: str, token: str) -> tuple[dict[str, int], int]:
+    """Return the bytes free on each node, and the workers of each; of this machine if there is no cluster."""
     from parallelrun.cli.server import connect
     from parallelrun.embedded.services import usable_cpus
     from parallelrun.errors import ConnectionFailed
 
     try:
         with connect(url, token) as client:
-            slots = [node.slots for node in client.nodes.list() if node.state != "lost"]
+            nodes = [node for node in client.nodes.list() if node.state != "lost"]
     except ConnectionFailed:
         if url:
             raise
-        slots = []
-    return (len(slots), max(1, min(slots))) if slots else (1, usable_cpus())
+        nodes = []
+    if not nodes:
+        return {"this machine": shutil.disk_usage(tempfile.gettempdir()).free}, usable_cpus()
+    return {node.node: node.disk_free_bytes for node in nodes}, max(1, min(node.slots for node in nodes))
 
 
 def _tried(reading: Reading, workers: int, seconds: float) -> Trial:
@@ -120,6 +126,8 @@ def _lines(plan: JobPlan, trial: Trial | None) -> Iterator[str]:
         yield f"nodes:         up to {plan.most_nodes:,} have enough to do{few}"
     if plan.disk_bytes:
         yield f"disk:          about {size(plan.disk_bytes)} of each node, for what runs and what comes next"
+        if plan.lacks_disk:
+            yield f"  warning: {plan.lacks_disk}."
     else:
         yield "disk:          none of the nodes': inputs are read where they are"
     if trial is None:

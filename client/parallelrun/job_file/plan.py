@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 import msgspec
 
 from parallelrun.errors import ClusterFailed
+from parallelrun_core.checks.disk_need import AHEAD, NodeDisk, too_small
 from parallelrun_core.checks.extent import Extent, extent_of
 from parallelrun_core.errors import Unavailable
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from parallelrun_core.adviser.trial import Trial
     from parallelrun_core.spec import JobSpec
 
 _WAIT_S: Final = 180.0
 _LISTING_S: Final = 60.0
 """How long inputs are listed; more would be a wait that a person takes for a hang."""
-_AHEAD: Final = 3
-"""Mini-batches that may be on a node's disk for each worker: the one that runs, and the next ones."""
 _USEFUL: Final = 0.9
 """Nodes are of use for as long as each of them has this part of the time to do something."""
 
@@ -38,6 +39,8 @@ class JobPlan:
     """Nodes that are there now."""
     in_flight: int = 1
     """Mini-batches that each worker runs at once, at least."""
+    disks_free: Mapping[str, int] = field(default_factory=dict)
+    """Bytes that are free on the disk of each node."""
 
     @property
     def most_nodes(self) -> int:
@@ -54,7 +57,13 @@ class JobPlan:
     @property
     def disk_bytes(self) -> int:
         """Return the bytes that a node's disk needs for inputs, about; 0: they are read where they are."""
-        return _AHEAD * self.workers * self.extent.largest_bytes if self.extent.is_staged else 0
+        return AHEAD * self.workers * self.extent.largest_bytes if self.extent.is_staged else 0
+
+    @property
+    def lacks_disk(self) -> str:
+        """Return which node has too little room for them, and what to do; empty: none has."""
+        disks = [NodeDisk(node, self.workers, free) for node, free in self.disks_free.items()]
+        return too_small(self.extent.largest_bytes if self.extent.is_staged else 0, disks)
 
     def as_dict(self, trial: Trial | None = None) -> dict[str, object]:
         """Return it as JSON has it.
@@ -70,6 +79,7 @@ class JobPlan:
             "nodes": self.nodes,
             "most_nodes": self.most_nodes or None,
             "disk_bytes_per_node": self.disk_bytes,
+            "lacks_disk": self.lacks_disk or None,
             "mini_batch_s": trial and round(trial.mini_batch_s, 6),
             "seconds": trial and {str(count): round(trial.seconds(count), 3) for count in counts},
         }

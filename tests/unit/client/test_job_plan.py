@@ -39,3 +39,13 @@ def test_plan_counts_the_disk_only_for_what_is_copied_to_the_nodes() -> None:
 
 def test_plan_tells_times_for_doubled_numbers_of_nodes_the_most_and_what_is_there() -> None:
     assert plan(360, 4, nodes=5).node_counts() == [1, 2, 4, 5, 8, 16, 20]
+
+
+def test_plan_says_which_node_has_too_little_disk_for_what_is_copied() -> None:
+    def planned(free: int, *, is_staged: bool = True) -> JobPlan:
+        extent = Extent(mini_batches=5, largest_bytes=10**9, is_staged=is_staged)
+        return JobPlan(extent=extent, is_auto=False, workers=2, nodes=1, disks_free={"node000": free})
+
+    assert planned(5 * 10**9).lacks_disk.startswith("node000 has 5.0 GB of disk free: files are copied to the node")
+    assert planned(5 * 10**9).as_dict()["lacks_disk"]
+    assert planned(6 * 10**9).lacks_disk == planned(1, is_staged=False).lacks_disk == ""

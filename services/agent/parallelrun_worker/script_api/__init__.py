@@ -1,9 +1,10 @@
 """What entry scripts may import; `for_users` and `parallelrun` have it under the names that scripts use.
 
 entry_script.py   `EntryScript`: logger and folders
-script.py         functions: remember and recall, limits, failed items, broken workers
+script.py         functions: remember and recall, limits, costs, failed items, broken workers
 metrics.py        `log_metric`
 memory.py         what `remember` keeps
 permits.py        what `limit` waits for
+costs.py          what `report_cost` adds up
 settings.py       the worker's settings as scripts see them
 """

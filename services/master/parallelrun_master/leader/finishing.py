@@ -174,6 +174,7 @@ class Finishing:
         if job.parent is not None:
             wake(job.redis, job.parent.job_id)
         self._wait_for_agents(_LEAVE_S)
+        self._say_who_has_left()
         self._show_end(result.state)
         leftovers.discard()
         if result.state is JobState.COMPLETED and not result.progress.failed:
@@ -268,6 +269,15 @@ class Finishing:
                 self._job.wait_for_redis(error)
                 if self._job.state() is JobState.PROCESSING:
                     return  # Redis has forgotten that they have to leave
+
+    def _say_who_has_left(self) -> None:
+        job = self._job
+        with suppress(*CONNECTION_ERRORS):
+            nodes = {session.rpartition("-")[0] for session in job.queue.sessions()}
+            if nodes:
+                job.reports.say(f"{', '.join(sorted(nodes))} have not left the job yet.")
+            elif not self._leadership.is_resigning:
+                job.reports.say("All nodes have left the job: they are free for others.")
 
     def _wait_for_output(self) -> Concatenated | None:
         """Ask for the output until a concatenator has made it, or that is hopeless; None when interrupted."""

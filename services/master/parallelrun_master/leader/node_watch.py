@@ -6,6 +6,7 @@ import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
+from parallelrun_core.checks.disk_need import NodeDisk
 from parallelrun_core.service.telemetry import logger
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.store.leader_queue import LeaderQueue
@@ -56,6 +57,8 @@ class NodeWatch:
         there are no nodes."""
         self.has_place = False
         """Whether some node could have workers of the job now."""
+        self.disks: tuple[NodeDisk, ...] = ()
+        """Those of the nodes that the job may have, as they said last."""
         self.cut = ""
         """Words for a job that has fewer workers on a node than it asks for, as there are no more slots; or empty."""
         self.given_up: tuple[Outcome, ...] = ()
@@ -131,6 +134,7 @@ class NodeWatch:
         self.slots = max(1, self.own_workers)
         if (requested := spec.max_concurrency_per_instance) and not self.cut:
             self.cut = fewer_workers(requested, mine)
+        self.disks = tuple(NodeDisk(info.node, self._workers_on(info), info.disk_free_bytes) for info in mine)
         self.workers = sum(self._workers_on(info) for info in nodes)
         self.started = sum(info.workers.get(self._queue.job_id, 0) for info in nodes)
         self.work = tuple(work for info in nodes if (work := info.work_for(self._queue.job_id)) is not None)

@@ -20,6 +20,7 @@ from parallelrun_core.wire.failure import JobFailure
 from parallelrun_core.wire.states import JobState
 from parallelrun_master.leader.compute_watch import ComputeWatch
 from parallelrun_master.leader.control_watch import ControlWatch
+from parallelrun_master.leader.disk_check import DiskCheck
 from parallelrun_master.leader.intake import Intake
 from parallelrun_master.leader.job_context import JobContext
 from parallelrun_master.leader.node_watch import NodeWatch
@@ -70,6 +71,7 @@ class Processing:
         self._waits_for = ""
         self._comparing = Apart(settings.leader_seconds)
         """Compares the inputs with their list, of a job that goes on with an earlier one."""
+        self._disk_check = DiskCheck(job.folder.path, settings.leader_seconds)
         self._completion = Completion(job.spec, job.ledger.progress, job.ledger.errors, now)
         self._speculation = Speculation() if job.spec.speculative_execution else None
         self._watchdog = Watchdog(job)
@@ -93,6 +95,7 @@ class Processing:
             self._scheduler.stop()
             self._publisher.close()
             self._comparing.close()
+            self._disk_check.close()
 
     def _run(self) -> None:
         self._completion.fail(self._changed_inputs())
@@ -231,9 +234,10 @@ class Processing:
         self._wait(now)
         if self._comparing.is_busy:
             self._compare_listing(now + _GLANCE_S)
-        if self._nodes.cut and self._nodes.cut not in self._job.remarks:
-            self._job.remarks.append(self._nodes.cut)
-            self._job.reports.say(f"{self._nodes.cut}.")
+        for remark in (self._nodes.cut, self._disk_check.news(self._scheduler.mini_batches, self._nodes.disks)):
+            if remark and remark not in self._job.remarks:
+                self._job.remarks.append(remark)
+                self._job.reports.say(f"{remark}.")
         # With look-ahead, agents hold more than their workers run.
         running = min(leased, self._nodes.workers)
         self._completion.refresh(now, nodes=self._nodes.alive, running=running, lost=lost, workers=self._nodes.started)
