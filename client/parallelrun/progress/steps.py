@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
 from parallelrun.progress.text import clean, duration, mini_batches
-from parallelrun_core.adviser.duration import counted
+from parallelrun_core.plurals import counted
 
 if TYPE_CHECKING:
     from parallelrun.models import Step

@@ -10,7 +10,7 @@ from typing import Final
 from parallelrun.models import Failure, Job, Step
 from parallelrun.progress.steps import describe_step
 from parallelrun.progress.text import clean, duration, mini_batches
-from parallelrun_core.adviser.duration import counted
+from parallelrun_core.plurals import counted
 from parallelrun_core.wire.ending import how_completed, what_failed, what_is_short
 from parallelrun_core.wire.progress import Progress
 

@@ -24,11 +24,6 @@ def about(seconds: float) -> str:
     return f"{hours:,} h {minutes} min" if hours < 48 else f"{hours / 24:,.0f} days"
 
 
-def counted(count: int, one: str, many: str = "") -> str:
-    """A number of things, with their name: `1 node`, `2,000 nodes`."""
-    return f"{count:,} {one if count == 1 else many or one + 's'}"
-
-
 def percent(share: float) -> str:
     """A share."""
     return f"{100 * share:.0f} %" if share >= 0.01 else f"{100 * share:.2g} %"

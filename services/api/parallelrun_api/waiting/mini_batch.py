@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from parallelrun_core.adviser.duration import counted
 from parallelrun_core.answers.waiting import RunCondition, RunConditionState
+from parallelrun_core.plurals import counted
 
 if TYPE_CHECKING:
     from parallelrun_api.waiting.situation import Situation

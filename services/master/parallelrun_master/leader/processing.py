@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from parallelrun_core.adviser.duration import counted
 from parallelrun_core.errors import InvalidInput
+from parallelrun_core.plurals import counted
 from parallelrun_core.service import failpoints
 from parallelrun_core.storage.objects.trouble import StoreAway
 from parallelrun_core.store.connection import CONNECTION_ERRORS

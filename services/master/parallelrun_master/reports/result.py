@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from parallelrun_core.adviser.duration import counted
 from parallelrun_core.folder.records import JobResult
 from parallelrun_core.layout import Logs
+from parallelrun_core.plurals import counted
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.untrusted.sanitize import in_one_line, indented, visible
 from parallelrun_core.wire.ending import how_completed
