@@ -159,9 +159,7 @@ def test_files_of_the_world_with_a_bad_line_fail_one_mini_batch_by_name(cluster:
     assert "c.jsonl" in errors
 
 
-def test_files_of_the_world_with_a_footer_that_would_end_a_leader_fail_one_mini_batch(
-    cluster: Cluster, submit: Submit
-) -> None:
+def test_files_of_the_world_with_a_footer_that_ends_processes_fail_alone(cluster: Cluster, submit: Submit) -> None:
     damaged = (FINDS / "parquet" / "levels-that-do-not-fit").read_bytes()
     files = {"a.parquet": parquet(a=[1, 2]), "b.parquet": damaged, "c.parquet": parquet(a=[3])}
     result = submit("read_parquet", files, run_max_try=1)
@@ -169,6 +167,26 @@ def test_files_of_the_world_with_a_footer_that_would_end_a_leader_fail_one_mini_
     assert [json.loads(line) for line in cluster.output(result)] == [{"a": "1"}, {"a": "2"}, {"a": "3"}]
     assert result.progress.failed == 1
     assert "b.parquet" in (cluster.folder(result.job_id).logs / "user" / "error.txt").read_text()
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_files_of_the_world_that_are_damaged_are_one_failure_beside_groups(
+    cluster: Cluster, submit: Submit, kind: str
+) -> None:
+    """With keys from columns, too, for which all files are read before there are mini-batches."""
+    if kind == "csv":
+        files = {"a.csv": b"k,v\n1,x\n2,y\n", "b.csv": b"k,v\n1,\xff\xe4\n", "c.csv": b"k,v\n2,z\n"}
+    else:
+        damaged = (FINDS / "parquet" / "levels-that-do-not-fit").read_bytes()
+        whole = parquet(k=[1, 2], v=["x", "y"]), parquet(k=[2], v=["z"])
+        files = {"a.parquet": whole[0], "b.parquet": damaged, "c.parquet": whole[1]}
+    step = "read_delimited" if kind == "csv" else "read_parquet"
+    result = submit(step, files, run_max_try=1, partition_keys=["k"])
+    assert result.state is JobState.COMPLETED, result.failure
+    rows = [{"k": "1", "v": "x"}, {"k": "2", "v": "y"}, {"k": "2", "v": "z"}]
+    assert [json.loads(line) for line in cluster.output(result)] == rows
+    assert result.progress.failed == 1
+    assert f"b.{kind}" in (cluster.folder(result.job_id).logs / "user" / "error.txt").read_text()
 
 
 def test_files_of_the_world_whose_rows_run_forgets_to_return_fail_in_one_sentence(submit: Submit) -> None:

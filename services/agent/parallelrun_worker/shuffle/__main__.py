@@ -46,25 +46,30 @@ def _report(**fields: object) -> None:
 
 
 def group(config: dict[str, Any]) -> int:
-    """Write all files of the folder, durably; returns the number of groups.
+    """Write all files of the folder, durably; returns the number of groups, one for each damaged file among them.
 
     Raises:
         OSError, ValueError, ImportError: the table can't be read, or the disk is full.
     """
-    from parallelrun_worker.shuffle.chunks import ChunkReader
+    from parallelrun_worker.shuffle.chunks import ChunkReader, Damaged
     from parallelrun_worker.shuffle.keys import texts_of
     from parallelrun_worker.shuffle.sorting import Keyed, sort
 
     folder, keys = config["folder"], config["plan"]["keys"]
     reader = ChunkReader(config["plan"], config["schema"])
     read = 0
+    unread: dict[str, str] = {}
 
     def chunks() -> Iterator[Keyed]:
         nonlocal read
         for number, piece in enumerate(config["pieces"], start=1):
-            chunk = reader.read(tuple(piece))
-            read += len(chunk.keys)
-            yield chunk
+            try:
+                chunk = reader.read(tuple(piece))
+            except Damaged as error:  # its mini-batch fails; the others have their rows
+                unread.setdefault(piece[0], str(error))
+            else:
+                read += len(chunk.keys)
+                yield chunk
             _report(read=number)
 
     groups = written = 0
@@ -79,13 +84,16 @@ def group(config: dict[str, Any]) -> int:
                 writer.add(source, record)
             written += len(batch.keys)
             _report(written=min(1.0, written / max(read, 1)))
+        for message in unread.values():
+            writer.begin([None] * len(keys))
+            writer.add(grouped.UNREAD, message.encode(errors="replace"))
         writer.finish()
         _sync(rows)
         _sync(index)
     with _new(folder, grouped.SOURCES) as sources:
         sources.write(json.dumps(reader.sources).encode())
         _sync(sources)
-    return groups
+    return groups + len(unread)
 
 
 def _new(folder: str, name: str) -> BinaryIO:

@@ -7,7 +7,11 @@ from parallelrun_worker.shuffle.sorting import Keyed
 from parallelrun_worker.tables import grouped
 from parallelrun_worker.tables.steps import EXTRACT, apply_step
 from parallelrun_worker.tables.table import Table, salt_of
-from parallelrun_worker.tables.table_format import Piece, Records, named
+from parallelrun_worker.tables.table_format import Piece, Records, UnreadableFile, named
+
+
+class Damaged(Exception):
+    """A file of a table can't be read, as its mini-batch is to say; the message begins with its path."""
 
 
 class ChunkReader:
@@ -35,12 +39,18 @@ class ChunkReader:
         """The records of one piece that the table's steps leave.
 
         Raises:
-            OSError, ValueError, ImportError: it can't be read, or has no such column.
+            Damaged: the file is not what the table says.
+            OSError, ValueError, ImportError: it can't be read for another reason, or has no such column.
         """
         path = piece[0]
+        try:
+            with named(path):
+                records = self._table.format.records(piece)
+                frame = records.frame()
+        except UnreadableFile as error:
+            raise Damaged(str(error)) from error
         with named(path):
-            records = self._table.format.records(piece)
-            frame = self._table.dressed(records.frame(), path, self._table.steps, salt_of(piece))
+            frame = self._table.dressed(frame, path, self._table.steps, salt_of(piece))
             frame = self._counted(frame, path, piece)
             if not len(frame):
                 return Keyed([], [], [])

@@ -5,6 +5,9 @@ sources.json    the files that the rows are from, each with its header; empty if
 groups.jsonl    a line for each group, sorted by keys: `[start, end, [keys]]`, a range of complete frames in `rows`
 
 Rows of text are the records themselves, in UTF-8, without a header; those of Parquet files are Arrow IPC streams.
+
+After all groups of rows, each file that could not be read is one more group, with nulls as keys, of one frame: the
+source is `UNREAD`, and the rows are the message in UTF-8. So its mini-batch fails with that, each time.
 """
 
 import json
@@ -13,6 +16,8 @@ from collections.abc import Iterator
 from typing import BinaryIO
 
 ROWS, SOURCES, GROUPS = "rows", "sources.json", "groups.jsonl"
+UNREAD = -2
+"""Stands for a source, whose numbers begin with 0; rows that don't depend on theirs have -1."""
 _HEAD = struct.Struct("<iQ")
 _GATHERED = 1 << 20
 

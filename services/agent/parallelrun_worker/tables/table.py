@@ -13,7 +13,7 @@ from parallelrun_worker.tables.formats import format_of
 from parallelrun_worker.tables.older_plans import completed
 from parallelrun_worker.tables.path_keys import PathKeys
 from parallelrun_worker.tables.steps import COUNTING, EXTRACT, apply_step, check_kept, warning_of
-from parallelrun_worker.tables.table_format import Piece, TableFormat, named
+from parallelrun_worker.tables.table_format import Piece, TableFormat, UnreadableFile, named
 from parallelrun_worker.tables.together import together
 from parallelrun_worker.tables.values import Values
 
@@ -156,6 +156,8 @@ class Table:
             with open(os.path.join(folder, grouped.SOURCES), encoding="utf-8") as file:
                 self._sources[folder] = json.load(file)
         for number, data in grouped.read_group(os.path.join(folder, grouped.ROWS), start, end):
+            if number == grouped.UNREAD:
+                raise UnreadableFile(data.decode())
             yield data, *(self._sources[folder][number] if number >= 0 else ("", []))
 
     def _applied(self, frame: Any, step: dict[str, Any], salt: list[int], path: str) -> Any:
