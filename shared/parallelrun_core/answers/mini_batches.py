@@ -59,6 +59,10 @@ class MiniBatchPage(Answer, kw_only=True, frozen=True):
 
     items: list[MiniBatch]
     next_page_token: str | None = None
+    nodes: list[str] = []
+    """With another order than that of decisions: the nodes that have tried one."""
+    categories: list[str] = []
+    """With another order than that of decisions: the categories of errors with which mini-batches have failed."""
 
 
 class FailedItem(Answer, kw_only=True, frozen=True):

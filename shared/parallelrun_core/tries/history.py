@@ -114,6 +114,10 @@ class History:
         self.decided_by = ByNumber("i4", -1)
         """Of each mini-batch, the row of the try that was decided upon; -1: none was."""
         self.has_failed_try = ByNumber("u1", 0)
+        self.category_by = ByNumber("u1", 0)
+        """Of each mini-batch that failed when it was decided last, one more than its place in `categories`; 0: none."""
+        self.categories: list[str] = []
+        """Categories of errors with which mini-batches have failed."""
         self.workers = _Lanes()
         """From each worker to the number of its lane, which `lane` has; -1 there: no worker was to blame."""
         self.phases: list[WorkerPhase] = []
@@ -192,7 +196,7 @@ class History:
                 for term, at, raw in log.new():
                     outcomes = brief_outcomes(raw)
                     for failed in _failures(outcomes, raw):
-                        self.errors.add(failed)
+                        self._add_failure(failed)
                     batch += outcomes
                     places.append((term << _OFFSET_BITS) | at)
                     lengths.append(len(outcomes))
@@ -249,6 +253,13 @@ class History:
         self.has_failed_try.set(numbers[(status == RETRIED) | (status == FAILED)], 1)
         self.summary.add(self.tries, first)
         self.summary.levels.touch(numbers)
+
+    def _add_failure(self, outcome: Outcome) -> None:
+        self.errors.add(outcome)
+        if outcome.status == "failed" and outcome.failure is not None:
+            if (category := outcome.failure.category) not in self.categories:
+                self.categories.append(category)
+            self.category_by.set(np.array([outcome.mini_batch]), self.categories.index(category) + 1)
 
     def _open_again(self) -> None:
         """Count as undecided what has failed, and was reopened by the user since."""

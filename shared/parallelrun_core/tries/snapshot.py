@@ -38,7 +38,7 @@ LEAST_TRIES: Final = 10_000
 MOST_AT_ONCE: Final = 3_000_000
 """Tries for which a leader has memory."""
 _STEP_S: Final = 1.0
-_FORMAT: Final = 1
+_FORMAT: Final = 2
 """Another one for each change of what is in the file: releases load only their own."""
 
 
@@ -51,6 +51,7 @@ class Header(msgspec.Struct, frozen=True, kw_only=True):
     report_at: int
     workers: list[RecordedWorker]
     phases: list[WorkerPhase]
+    categories: list[str]
     failures: int
     failures_left_out: int
     kinds: list[SavedKind]
@@ -118,6 +119,7 @@ def _write(history: History, path: Path) -> None:
         report_at=history.report_at,
         workers=list(history.workers),
         phases=history.phases,
+        categories=history.categories,
         failures=history.errors.count,
         failures_left_out=history.errors.left_out,
         kinds=history.errors.saved(),
@@ -141,6 +143,7 @@ def _arrays(history: History) -> dict[str, Array]:
         **{f"tries.{name}": history.tries[name] for name in history.tries.names},
         "decided_by": history.decided_by.range(0, history.decided_by.end),
         "has_failed_try": history.has_failed_try.range(0, history.has_failed_try.end),
+        "category_by": history.category_by.range(0, history.category_by.end),
         "lives": summary.lives,
         "rows": rows,
         "times": times,
@@ -181,8 +184,9 @@ def _restore(history: History, header: Header, arrays: dict[str, Array]) -> None
         history.workers[worker] = number
     history.phases = list(header.phases)
     history.tries.extend(**{name: arrays[f"tries.{name}"] for name in history.tries.names})
-    for name, by_number in (("decided_by", history.decided_by), ("has_failed_try", history.has_failed_try)):
-        by_number.set(np.arange(len(arrays[name])), arrays[name])
+    history.categories = list(header.categories)
+    for name in ("decided_by", "has_failed_try", "category_by"):
+        getattr(history, name).set(np.arange(len(arrays[name])), arrays[name])
     errors, summary = history.errors, history.summary
     errors.restore(header.kinds, count=header.failures, left_out=header.failures_left_out)
     history.saved_tries = history.tries.count

@@ -934,6 +934,10 @@ export interface MiniBatchNow {
 export interface MiniBatchPage {
   items: MiniBatch[];
   next_page_token: string | null;
+  /** With another order than that of decisions: the nodes that have tried one. */
+  nodes: string[];
+  /** With another order than that of decisions: the categories of errors with which mini-batches have failed. */
+  categories: string[];
 }
 
 /** A mini-batch with all of its tries, in the order in which they were recorded. */

@@ -11,7 +11,7 @@ export const KEYS: { keys: string; what: string }[] = [
   { keys: "g l", what: "library: assets, datastores, endpoints" },
   { keys: "g n", what: "nodes" },
   { keys: "/", what: "search, or filter" },
-  { keys: "j  k", what: "next and previous row" },
+  { keys: "j  k", what: "next and previous row, or mini-batch that is open" },
   { keys: "Enter", what: "open the row" },
   { keys: "1 … 9", what: "the tabs of a job" },
   { keys: "← → + − 0", what: "move and zoom in a chart that has the focus" },
@@ -51,8 +51,12 @@ const isWriting = (element: Element): boolean =>
 /** The rows that one can open are those with a link of this class. */
 function step(by: number): void {
   const rows = [...document.querySelectorAll<HTMLElement>("main a.row")];
-  const at = rows.indexOf(document.activeElement as HTMLElement);
-  rows[Math.max(0, Math.min(rows.length - 1, at < 0 ? 0 : at + by))]?.focus();
+  const open = rows.findIndex((row) => row.getAttribute("aria-current") === "true");
+  const focused = rows.indexOf(document.activeElement as HTMLElement);
+  const at = focused < 0 ? open : focused;
+  const next = rows[Math.max(0, Math.min(rows.length - 1, at < 0 ? 0 : at + by))];
+  next?.focus();
+  if (open >= 0) next?.click();
 }
 
 function openTab(number: number): boolean {

@@ -278,3 +278,32 @@ def test_a_pipeline_has_none_of_it(api: httpx.Client, site: Site) -> None:
 
     assert api.get(f"/v1/jobs/{job_id}/tiles").status_code == 409
     assert api.get(f"/v1/jobs/{job_id}/settings").status_code == 200
+
+
+def numbers_of(api: httpx.Client, job_id: str, **query: str) -> list[int]:
+    answer = api.get(f"/v1/jobs/{job_id}/mini-batches", params={"order_by": "id", **query})
+    assert answer.status_code == 200, answer.text
+    return [each["id"] for each in answer.json()["items"]]
+
+
+def test_mini_batches_are_filtered_by_worker_and_by_kind_of_error(api: httpx.Client, finished: str) -> None:
+    whole = api.get(f"/v1/jobs/{finished}/mini-batches", params={"order_by": "slowest"}).json()
+
+    assert (whole["nodes"], whole["categories"]) == (["node0"], ["RUN_EXCEPTION"])
+    assert numbers_of(api, finished, process="process001") == [1, 3, 5, 7, 9]
+    assert numbers_of(api, finished, process="process001", order_by="slowest", limit="2") == [3, 1]
+    assert numbers_of(api, finished, node="node0") == list(range(10))
+    assert numbers_of(api, finished, node="elsewhere") == []
+    assert numbers_of(api, finished, category="RUN_EXCEPTION") == [7]
+    assert numbers_of(api, finished, category="RUN_TIMEOUT") == []
+
+
+@pytest.mark.parametrize(
+    "query", [{"node": "node0"}, {"order_by": "slowest", "input": "a.txt"}], ids=["decided", "slowest"]
+)
+def test_filters_of_mini_batches_that_an_order_can_not_have_are_refused(
+    api: httpx.Client, finished: str, query: dict[str, str]
+) -> None:
+    answer = api.get(f"/v1/jobs/{finished}/mini-batches", params=query)
+
+    assert answer.status_code == 422, answer.text

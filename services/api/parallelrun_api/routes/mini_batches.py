@@ -22,6 +22,8 @@ from parallelrun_core.wire.masking import Mask
 from parallelrun_core.wire.states import TERMINAL
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from parallelrun_core.folder.records import JobRecord
 
 router = APIRouter(prefix="/v1", tags=["jobs"])
@@ -50,6 +52,15 @@ async def list_mini_batches(
     inputs: Annotated[
         bool, Query(description="With another order: the first input of each, too; then at most 50 are in a page.")
     ] = False,
+    node: Annotated[str, Query(max_length=200, description="With another order: only those decided there.")] = "",
+    process: Annotated[str, Query(max_length=200, description="With another order: only those of such workers.")] = "",
+    category: Annotated[
+        str, Query(max_length=50, description="With another order: only those that failed with such an error.")
+    ] = "",
+    input_name: Annotated[
+        str,
+        Query(alias="input", max_length=500, description="By id: only those with this in the name of a file."),
+    ] = "",
     limit: Limit = DEFAULT_LIMIT,
     page_token: PageToken = "",
 ) -> Response:
@@ -57,10 +68,12 @@ async def list_mini_batches(
     page may have fewer items than `limit`; the last one has no `next_page_token`. A pipeline has none (409): its steps
     have."""
     page = Page(limit=clamped(limit), token=page_token)
-    key = (list_mini_batches, job_id, status, order_by, first, end, inputs, page)
+    only = {"node": node, "process": process, "category": category, "input_name": input_name}
+    key = (list_mini_batches, job_id, status, order_by, first, end, inputs, *only.values(), page)
+    _check_order(order_by, only)
     if order_by != "decided":
         page = replace(page, limit=min(page.limit, _MOST_INPUTS)) if inputs else page
-        part = MiniBatchOrder(order_by=order_by, first=first, end=end, has_inputs=inputs)
+        part = MiniBatchOrder(order_by=order_by, first=first, end=end, has_inputs=inputs, **only)
         return encoded_answer(await context.pictures.run(key, lambda: _ordered(context, job_id, status, part, page)))
     return encoded_answer(await context.long_lists.run(key, lambda: _page(context, job_id, status, page)))
 
@@ -128,6 +141,14 @@ def _inputs(context: Context, job_id: str, mini_batch: int) -> str:
     folder = context.jobs.folder(job_id)
     _check_has_mini_batches(folder.record())
     return encoded(inputs_of(folder.path, mini_batch))
+
+
+def _check_order(order_by: Order, only: Mapping[str, str]) -> None:
+    """Refuse filters that would be ignored."""
+    if order_by == "decided" and any(only.values()):
+        raise InvalidInput.at("/query/order_by", "mini-batches are filtered only when they are ordered", "as in id")
+    if order_by == "slowest" and only["input_name"]:
+        raise InvalidInput.at("/query/input", "names of inputs are searched by id", "order_by=id")
 
 
 def _ordered(context: Context, job_id: str, status: Status | None, part: MiniBatchOrder, page: Page) -> str:

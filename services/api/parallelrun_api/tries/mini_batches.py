@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import TYPE_CHECKING, Final, Literal
 
 import msgspec
@@ -9,6 +10,7 @@ import numpy as np
 
 from parallelrun_api.http.paging import decode_numbers, encode_token
 from parallelrun_api.tries.timeline import clock_of
+from parallelrun_api.views.mini_batch_inputs import with_input
 from parallelrun_api.views.mini_batches import BegunTry, MiniBatchOrder, Page, mini_batch_of
 from parallelrun_api.views.shown import rfc3339
 from parallelrun_core.answers.mini_batches import MiniBatch, MiniBatchNow, MiniBatchPage, MiniBatchTry
@@ -22,6 +24,8 @@ from parallelrun_core.wire.outcome import Outcome, decode_list, encode_list
 if TYPE_CHECKING:
     from parallelrun_core.tries.columns import Array
 
+_MOST_NAMED: Final = 20_000
+"""Mini-batches whose inputs are looked at for one page."""
 MOST_TRIES: Final = 500
 """Of one mini-batch that are shown: the last ones."""
 _OUTCOMES: Final[dict[int, Literal["completed", "failed", "retried", "lost"]]] = {
@@ -41,9 +45,12 @@ def page(
 
     Raises:
         InvalidInput: the token is not one of this list.
+        CorruptLog: names are asked for, and the manifest can't be read.
     """
     skip = decode_numbers(page_request.token, part.order_by, 1)[0] if page_request.token else 0
     rows = _chosen(history, part, status)
+    if part.input_name:
+        return _page_by_name(history, part.input_name, rows[history.tries["mini_batch"][rows] >= skip], page_request)
     if part.order_by == "slowest":
         rows = rows[_slowest(history.tries["run_s"][rows], skip + page_request.limit + 1)]
     else:
@@ -55,7 +62,26 @@ def page(
     following = begin + page_request.limit if part.order_by == "slowest" else 0
     if len(rest) and part.order_by == "id":
         following = int(history.tries["mini_batch"][rest[0]])
-    return MiniBatchPage(items=items, next_page_token=encode_token(part.order_by, following) if len(rest) else None)
+    return _page_of(history, items, encode_token(part.order_by, following) if len(rest) else None)
+
+
+def _page_by_name(history: History, name: str, rows: Array, page_request: Page) -> MiniBatchPage:
+    """Return those with an input of such a name, by id; of a large job, after a limit a page ends before it is full."""
+    numbers = history.tries["mini_batch"][rows[:_MOST_NAMED]].tolist()
+    with_name = list(islice(with_input(history.folder.path, numbers, name), page_request.limit + 1))
+    row_by_number = dict(zip(numbers, rows.tolist(), strict=False))
+    records = _Records(history)
+    found_rows = [row_by_number[number] for number in with_name[: page_request.limit]]
+    items = [item for row in found_rows if (item := records.mini_batch(row)) is not None]
+    following = int(history.tries["mini_batch"][rows[_MOST_NAMED]]) if len(rows) > _MOST_NAMED else None
+    if len(with_name) > page_request.limit:
+        following = with_name[-1]
+    return _page_of(history, items, None if following is None else encode_token("id", following))
+
+
+def _page_of(history: History, items: list[MiniBatch], token: str | None) -> MiniBatchPage:
+    nodes = sorted({worker.node for worker in history.workers})
+    return MiniBatchPage(items=items, next_page_token=token, nodes=nodes, categories=sorted(history.categories))
 
 
 def _slowest(run_s: Array, most: int) -> Array:
@@ -76,6 +102,18 @@ def _chosen(history: History, part: MiniBatchOrder, status: Literal["done", "fai
     rows = rows[rows >= 0]
     if status is not None:
         rows = rows[history.tries["status"][rows] == (DONE if status == "done" else FAILED)]
+    if part.node or part.process:
+        lanes = [
+            lane
+            for worker, lane in history.workers.items()
+            if part.node in ("", worker.node) and part.process in ("", worker.process)
+        ]
+        rows = rows[np.isin(history.tries["lane"][rows], lanes)]
+    if part.category:
+        place = history.categories.index(part.category) + 1 if part.category in history.categories else -1
+        numbers = history.tries["mini_batch"][rows]
+        is_failed = history.tries["status"][rows] == FAILED
+        rows = rows[is_failed & (history.category_by.range(0, history.decided_by.end)[numbers] == place)]
     return rows
 
 

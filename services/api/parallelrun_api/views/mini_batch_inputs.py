@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Final
@@ -59,6 +60,34 @@ def first_input_of(folder: Path, mini_batch: int) -> str:
     except (NotFound, CorruptLog):
         return ""
     return next(iter(inputs.files), "") or next((each.path for each in inputs.ranges), "")
+
+
+def with_input(folder: Path, mini_batches: Sequence[int], name: str) -> Iterator[int]:
+    """Yield those of these mini-batches that have a file with such a name, whatever the case of its letters.
+
+    Args:
+        mini_batches: ascending.
+
+    Raises:
+        CorruptLog: the manifest can't be read.
+    """
+    if not mini_batches:
+        return
+    wanted, part = set(mini_batches), name.casefold()
+    with closing(ManifestCursor(folder, first=mini_batches[0])) as cursor:
+        while (entry := cursor.read()) is not None and entry.mini_batch <= mini_batches[-1]:
+            if entry.mini_batch in wanted and any(part in each.casefold() for each in _names_of(entry.raw)):
+                yield entry.mini_batch
+
+
+def _names_of(raw: bytes) -> Iterator[str]:
+    decoded = message.decode(raw)
+    if not message.is_described(decoded):
+        yield from map(_text, message.files_of(decoded))
+        return
+    described = message.described_of(decoded)
+    yield from map(_text, message.described_paths(described))
+    yield from (_text(piece.path) for piece in described.pieces)
 
 
 def _texts(paths: list[bytes]) -> list[str]:

@@ -48,12 +48,18 @@ class Page:
 
 @dataclass(frozen=True, kw_only=True)
 class MiniBatchOrder:
-    """Some of the decided mini-batches, and in what order they are listed."""
+    """Some of the decided mini-batches, and in what order they are listed. An empty text leaves none out."""
 
     order_by: Literal["id", "slowest"]
     first: int
     end: int | None
     """Exclusively; None: all that follow."""
+    node: str = ""
+    process: str = ""
+    category: str = ""
+    """Only those that failed with an error of this category."""
+    input_name: str = ""
+    """Only those with this in the name of one of their files; needs the order by id."""
     has_inputs: bool = False
     """True if each is listed with its first input."""
 

@@ -18,7 +18,7 @@ interface Figure {
 
 export function Figures({ job, pace }: { job: Job; pace: Pace }): JSX.Element {
   return (
-    <dl class="figures">
+    <dl class="figures" tabIndex={0}>
       {figuresOf(job, pace).map(({ name, value, more, isBad, isMoreBad }) => (
         <div key={name}>
           <dt>{name}</dt>

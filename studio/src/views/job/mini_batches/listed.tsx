@@ -2,14 +2,14 @@
 
 import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import type { Page } from "../../../api/http";
 import { isOver } from "../../../api/live";
 import { useLoaded } from "../../../api/loaded";
 import { loadPages } from "../../../api/pages";
 import { jobPath } from "../../../api/paths";
-import type { Job, MiniBatch } from "../../../api/types";
+import type { Job, MiniBatch, MiniBatchPage } from "../../../api/types";
 import { Card } from "../../../parts/card";
 import { Choice } from "../../../parts/choice";
+import { Icon } from "../../../parts/icon";
 import { Empty, Shown } from "../../../parts/notice";
 import { State } from "../../../parts/state";
 import { ask, linkWith, place } from "../../../shell/router";
@@ -26,16 +26,27 @@ export function Listed({ job, revision, range }: { job: Job; revision: number; r
   const { query } = place.value;
   const state = query.get("state") ?? "";
   const order = query.get("order") ?? "";
+  const [node, category, input] = ["node", "category", "input"].map((name) => query.get(name) ?? "");
   const hasOrder = state !== "running" && state !== "ready";
   const asked = {
     status: state,
     limit: PAGE,
-    ...(hasOrder ? { order_by: order || "id", first: range.first || undefined, end: range.end } : {}),
+    ...(hasOrder
+      ? {
+          order_by: input ? "id" : order || "id",
+          first: range.first || undefined,
+          end: range.end,
+          inputs: "true",
+          node,
+          category,
+          input,
+        }
+      : {}),
   };
   const path = jobPath(job.id, "/mini-batches", asked);
   const [pages, setPages] = useState(1);
   useEffect(() => setPages(1), [path]);
-  const load = (signal: AbortSignal): Promise<Page<MiniBatch>> =>
+  const load = (signal: AbortSignal): Promise<MiniBatchPage> =>
     loadPages((page_token) => jobPath(job.id, "/mini-batches", { ...asked, page_token }), pages, signal);
   const listed = useLoaded(path, load, revision, `${pages} ${job.state}`);
   return (
@@ -49,8 +60,24 @@ export function Listed({ job, revision, range }: { job: Job; revision: number; r
             options={isOver(job) ? DECIDED : OPEN}
             onChange={(value) => ask({ state: value })}
           />
-          {hasOrder && (
+          {hasOrder && !input && (
             <Choice label="Order" value={order} options={ORDERS} onChange={(value) => ask({ order: value })} />
+          )}
+          {hasOrder && (
+            <>
+              <Pick name="node" title="Node" values={listed.value?.nodes ?? []} />
+              <Pick name="category" title="Error" values={listed.value?.categories ?? []} />
+              <label class="search">
+                <Icon name="search" />
+                <span class="unseen">Name of an input</span>
+                <input
+                  type="search"
+                  placeholder="Name of an input"
+                  value={input}
+                  onInput={(event) => ask({ input: event.currentTarget.value })}
+                />
+              </label>
+            </>
           )}
         </>
       }
@@ -73,6 +100,23 @@ export function Listed({ job, revision, range }: { job: Job; revision: number; r
   );
 }
 
+/** A filter by one of a few values; nothing where there is no choice. */
+function Pick({ name, title, values }: { name: string; title: string; values: string[] }): JSX.Element | null {
+  const value = place.value.query.get(name) ?? "";
+  if (values.length < 2 && !value) return null;
+  return (
+    <label class="pick">
+      {title}
+      <select value={value} onChange={(event) => ask({ [name]: event.currentTarget.value })}>
+        <option value="">any</option>
+        {[...new Set([...values, ...(value ? [value] : [])])].map((each) => (
+          <option key={each}>{each}</option>
+        ))}
+      </select>
+    </label>
+  );
+}
+
 function Table({ items }: { items: MiniBatch[] }): JSX.Element {
   return (
     <div class="scroll tall" tabIndex={0} role="region" aria-label="Table of mini-batches">
@@ -80,6 +124,7 @@ function Table({ items }: { items: MiniBatch[] }): JSX.Element {
         <thead>
           <tr>
             <th scope="col">Mini-batch</th>
+            <th scope="col">First input</th>
             <th scope="col">State</th>
             <th scope="col" class="number">
               Tries
@@ -113,14 +158,16 @@ function Table({ items }: { items: MiniBatch[] }): JSX.Element {
 }
 
 function Row({ of }: { of: MiniBatch }): JSX.Element {
+  const isOpen = place.value.query.get("id") === String(of.id);
   const seconds = (value: number | null): string => (value === null ? "–" : duration(value));
   return (
     <tr>
       <th scope="row">
-        <a class="row" href={linkWith({ id: String(of.id) })}>
+        <a class="row" href={linkWith({ id: String(of.id) })} aria-current={isOpen ? "true" : undefined}>
           {count(of.id)}
         </a>
       </th>
+      <td>{of.first_input ? <code title={of.first_input}>{of.first_input.split("/").pop()}</code> : "–"}</td>
       <td>
         <State state={of.status} />
         {of.failure && (

@@ -3,6 +3,7 @@
 import type { JSX } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { getJson } from "../../../api/http";
+import { isOver } from "../../../api/live";
 import { useLoaded } from "../../../api/loaded";
 import { jobPath } from "../../../api/paths";
 import type { Job, MiniBatchTries, MiniBatchTry } from "../../../api/types";
@@ -15,6 +16,7 @@ import { duration, moment } from "../../../words/times";
 import { linkToLog } from "../links";
 import { Inputs } from "./inputs";
 import { OneNow } from "./one_now";
+import { RetryOne } from "./retry_one";
 
 export function OneMiniBatch({ job, id, revision }: { job: Job; id: number; revision: number }): JSX.Element {
   const path = jobPath(job.id, `/mini-batches/${id}`);
@@ -29,6 +31,7 @@ export function OneMiniBatch({ job, id, revision }: { job: Job; id: number; revi
         aside={
           <>
             {loaded.value && <State state={loaded.value.status} />}
+            {loaded.value?.status === "failed" && isOver(job) && <RetryOne job={job} id={id} />}
             <button type="button" class="quiet" onClick={() => ask({ id: undefined })}>
               Close
             </button>

@@ -1,0 +1,71 @@
+"""Mini-batches of a job are found by what they read, and gone through one by one; one that failed is retried."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.studio.chromium import NARROW, WIDE, Tab, tab
+from tests.studio.cluster import BROKEN, Studio
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+pytestmark = [pytest.mark.integration, pytest.mark.slow, pytest.mark.timeout(300)]
+
+
+@pytest.fixture
+def opened(browser: Browser, shown: Studio) -> Iterator[Tab]:
+    with tab(browser, shown.url, cookies=[shown.cookie()]) as opened:
+        yield opened
+    assert opened.troubles == []
+
+
+def test_mini_batches_are_searched_by_the_name_of_an_input(opened: Tab, shown: Studio) -> None:
+    page = opened.page
+    opened.open(f"/jobs/{shown.jobs['good']}/mini-batches")
+    rows = page.locator("table.mini-batches tbody tr")
+    page.get_by_role("searchbox", name="Name of an input").fill("00017.TXT")
+    page.wait_for_function("document.querySelectorAll('table.mini-batches tbody tr').length === 1")
+    assert rows.locator("code").first.inner_text().endswith("00017.txt")
+    assert "input=00017.TXT" in page.url
+    assert opened.violations() == []
+    page.set_viewport_size({"width": NARROW[0], "height": NARROW[1]})
+    assert opened.violations() == []
+    page.set_viewport_size({"width": WIDE[0], "height": WIDE[1]})
+
+
+def test_mini_batches_that_failed_are_gone_through_by_keys_and_one_is_retried(opened: Tab, shown: Studio) -> None:
+    job = shown.cluster.submit(
+        BROKEN,
+        inputs=shown.cluster.files(25),
+        name="three are broken",
+        mini_batch_size=1,
+        error_threshold=5,
+        run_max_try=1,
+    )
+    shown.cluster.result(job)
+    page = opened.page
+    opened.open(f"/jobs/{job}/mini-batches?state=failed")
+    page.locator("table.mini-batches a.row").first.click()
+    failed = page.locator("table.mini-batches a.row").all_inner_texts()
+    assert len(failed) == 3
+    for number in failed[1:]:
+        page.keyboard.press("j")
+        page.get_by_role("region", name=f"Mini-batch {number}", exact=True).wait_for()
+        assert "state=failed" in page.url
+    page.keyboard.press("k")
+    page.get_by_role("region", name=f"Mini-batch {failed[1]}", exact=True).wait_for()
+
+    page.get_by_role("button", name="Retry this one").click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_text(f"parallelrun job retry {job} --mini-batches {failed[1]}").wait_for()
+    assert opened.violations() == []
+    dialog.get_by_role("button", name="Retry", exact=True).click()
+    page.get_by_role("heading", name="three are broken").wait_for()
+    shown.cluster.until(lambda: shown.cluster.folder(job).generation() == 1, "it goes on", 60)
+    shown.cluster.result(job)
+    page.goto(f"{shown.url}/jobs/{job}/mini-batches?id={failed[1]}")
+    page.get_by_text("after 1 reopening").wait_for()
