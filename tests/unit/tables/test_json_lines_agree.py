@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -12,14 +13,20 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from parallelrun_worker.tables.arrow_arrays import arrow_of
 from parallelrun_worker.tables.formats import json_lines
+from parallelrun_worker.tables.inference import Kind
 from parallelrun_worker.tables.json_by_arrow import frame_of_table, read_table, with_nulls
 from parallelrun_worker.tables.records import NotPlain
 from parallelrun_worker.tables.schema import Schema
 from parallelrun_worker.tables.values import Values
 from tests.unit.tables.test_arrow_rows import assert_same, table_of
 
-SCHEMA = Schema(["i", "f", "s", "b"], [{"kind": kind} for kind in ("int", "float", "string", "bool")])
+NAMES = ["i", "f", "n", "s", "b", "o"]
+KINDS: list[Kind] = [{"kind": kind} for kind in ("int", "float", "any", "string", "bool", "any")]
+TYPED = [place for place, kind in enumerate(KINDS) if kind["kind"] != "any"]
+SCHEMAS = [(NAMES, KINDS), ([NAMES[place] for place in TYPED], [KINDS[place] for place in TYPED])]
+"""With columns that have no type, and without."""
 
 values: dict[str, st.SearchStrategy[str]] = {
     "i": st.sampled_from(["0", "-0", "7", "-12", "9007199254740993", "9223372036854775807", "9223372036854775808",
@@ -34,12 +41,17 @@ values: dict[str, st.SearchStrategy[str]] = {
         st.sampled_from(['"\\ud800"', '"2024-01-02"', "null", "1", '{"x": 1}', '"a\tb"', '"}{"']),
     ),
     "b": st.sampled_from(["true", "false", "null", "0", '"true"']),
+    "n": st.sampled_from(["null", "null", "null", "1", '"x"', '"2024-01-02"', "1.5", "-0", "[]"]),
+    "o": st.sampled_from(["null", '{"x":1}', '{"x":2,"y":[1,2]}', '{"y":["2024-01-02"]}', '{"x":"a"}', '{"x":1,"x":2}',
+                          '{"x":1.5}', '{"x":1.0}', '{"z":{"a":true}}', "[[]]", "{}", '{"x":9223372036854775808}']),
 }  # fmt: skip
 plain: dict[str, st.SearchStrategy[str]] = {
     "i": st.one_of(st.integers(-(1 << 54), 1 << 54).map(str), st.just("null")),
     "f": st.one_of(st.floats(-1e9, 1e9).map(repr), st.just("null")),
     "s": st.one_of(st.text(max_size=4).map(json.dumps), st.just("null")),
     "b": st.sampled_from(["true", "false", "null"]),
+    "n": st.just("null"),
+    "o": st.sampled_from(["null", '{"x":1}', '{"x":2,"y":["1"]}', '{"y":["2024-01-02"]}', '{"z":{"a":true}}', "{}"]),
 }
 
 
@@ -47,7 +59,7 @@ plain: dict[str, st.SearchStrategy[str]] = {
 def lines(draw: st.DrawFn) -> bytes:
     """A text of some lines, most of them objects with names of the schema."""
     pool = plain if draw(st.booleans()) else values
-    names = st.lists(st.sampled_from([*"ifsb", *"ifsb", "new" if pool is values else "i"]), max_size=5)
+    names = st.lists(st.sampled_from([*"ifsb", *"ifsbno", "new" if pool is values else "i"]), max_size=5)
     rows = []
     for _ in range(draw(st.integers(1, 4))):
         row = draw(names)
@@ -57,9 +69,9 @@ def lines(draw: st.DrawFn) -> bytes:
     return (between.join(rows) + draw(st.sampled_from(["\n", "", "\r\n"]))).encode("utf-8", "surrogatepass")
 
 
-def slowly(data: bytes) -> pd.DataFrame:
+def slowly(data: bytes, schema: Schema) -> pd.DataFrame:
     parsed = [each for _, each in json_lines._lines(data, drop_invalid=False)]
-    return json_lines._frame_of(parsed, SCHEMA, Values("keep", is_exact=True))  # type: ignore[no-any-return]
+    return json_lines._frame_of(parsed, schema, Values("keep", is_exact=True))  # type: ignore[no-any-return]
 
 
 @settings(max_examples=1500, deadline=None)
@@ -70,20 +82,32 @@ def slowly(data: bytes) -> pd.DataFrame:
 @example(b'{"i":1}\r{"i":2}')
 @example(b'\xef\xbb\xbf{"i":1}\n')
 def test_json_lines_by_pyarrow_are_those_read_one_by_one(data: bytes) -> None:
-    try:
-        table = read_table(data, SCHEMA)
-    except NotPlain:
-        return
-    expected = slowly(data)
-    pd.testing.assert_frame_equal(frame_of_table(table, SCHEMA), expected)
-    assert_same(expected, with_nulls(table))
+    for schema in [Schema(*columns) for columns in SCHEMAS]:
+        with suppress(NotPlain):
+            table = read_table(data, schema)
+            pd.testing.assert_frame_equal(frame_of_table(table, schema), slowly(data, schema))
+        with suppress(NotPlain):
+            rows = with_nulls(read_table(data, schema, has_objects=True))
+            expected = slowly(data, schema)
+            assert_same(expected, rows)
+            kinds = dict(zip(schema.names, schema.kinds, strict=True))
+            assert rows.schema.equals(arrow_of(expected, kinds).schema)
 
 
 @pytest.mark.parametrize("data", [
     b'{"i":1, "f":1.5, "s":"x", "b":true}\n{"i":null}\n', b'{"s":"\xc3\xa9"}\r\n{"i":9007199254740993}\r\n',
 ])  # fmt: skip
 def test_json_lines_that_are_plain_are_read_by_pyarrow(data: bytes) -> None:
-    assert len(read_table(data, SCHEMA)) == 2
+    assert len(read_table(data, Schema(*SCHEMAS[0]))) == 2
+
+
+def test_json_lines_with_objects_are_read_by_pyarrow_for_arrow_alone() -> None:
+    data = b'{"i":1, "o":{"x":1}}\n{"o":{"y":["2024-01-02"]}}\n'
+    schema = Schema(*SCHEMAS[0])
+    with pytest.raises(NotPlain):
+        read_table(data, schema)
+    rows = read_table(data, schema, has_objects=True)
+    assert rows.column("o").to_pylist() == [{"x": 1, "y": None}, {"x": None, "y": ["2024-01-02"]}]
 
 
 def test_json_lines_of_a_file_are_the_same_without_pyarrows_parser(tmp_path: Path) -> None:

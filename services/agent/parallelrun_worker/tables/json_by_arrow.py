@@ -18,43 +18,107 @@ _OLDEST = 14
 """Major version of pyarrow; those before have not been compared with the other parser."""
 
 
-def read_table(data: bytes, schema: Schema) -> Any:
+def read_table(data: bytes, schema: Schema, *, has_objects: bool = False) -> Any:
     """The lines in `data`, UTF-8, as an Arrow table with the columns of the schema.
+
+    A column without a type (`any`) has no values there, or those that Arrow has a type for.
+
+    Args:
+        has_objects: columns without a type may have values. Objects then have the names of all, which only Arrow wants.
 
     Raises:
         NotPlain: pyarrow would not read these bytes as the other parser does, or isn't installed.
     """
     try:
         import pyarrow as pa
-        import pyarrow.json as pyarrow_json
     except ImportError:
         raise NotPlain from None
+    if not schema.names or int(pa.__version__.partition(".")[0]) < _OLDEST or not _is_text_of_objects(data):
+        raise NotPlain
+    if schema.odd and not has_objects:  # a column had lists or objects, and will have more of them
+        raise NotPlain
     types = {"int": pa.int64(), "float": pa.float64(), "bool": pa.bool_(), "string": pa.string()}
-    if not schema.names or any(kind["kind"] not in types for kind in schema.kinds):
-        raise NotPlain
-    if int(pa.__version__.partition(".")[0]) < _OLDEST or not _is_text_of_objects(data):
-        raise NotPlain
-    fields = [(name, types[kind["kind"]]) for name, kind in zip(schema.names, schema.kinds, strict=True)]
-    try:
-        table = pyarrow_json.read_json(
-            pa.BufferReader(data),
-            read_options=pyarrow_json.ReadOptions(use_threads=False, block_size=_BLOCK_BYTES),
-            parse_options=pyarrow_json.ParseOptions(
-                explicit_schema=pa.schema(fields), unexpected_field_behavior="error"
-            ),
-        )
-    except pa.ArrowInvalid:
-        raise NotPlain from None
+    fields = {
+        name: types[kind["kind"]]
+        for name, kind in zip(schema.names, schema.kinds, strict=True)
+        if kind["kind"] in types
+    }
+    if len(fields) == len(schema.names):
+        table = _parsed(data, fields)
+    else:
+        table = _with_inferred(data, fields, schema, has_objects=has_objects)
     if table.num_rows != _lines_of_objects(data):
         raise NotPlain
-    if any(may_be_inexact(column) or (b"-0" in data and _has_negative_zero(column)) for column in table.columns):
+    if any(map(may_be_inexact, table.columns)) or (b"-0" in data and any(map(_has_negative_zero, table.columns))):
         raise NotPlain
     return table
 
 
+def _parsed(data: bytes, fields: dict[str, Any], *, infers: bool = False) -> Any:
+    import pyarrow as pa
+    import pyarrow.json as pyarrow_json
+
+    try:
+        return pyarrow_json.read_json(
+            pa.BufferReader(data),
+            read_options=pyarrow_json.ReadOptions(use_threads=False, block_size=_BLOCK_BYTES),
+            parse_options=pyarrow_json.ParseOptions(
+                explicit_schema=pa.schema(list(fields.items())),
+                unexpected_field_behavior="infer" if infers else "error",
+            ),
+        )
+    except pa.ArrowInvalid:
+        raise NotPlain from None
+
+
+def _with_inferred(data: bytes, fields: dict[str, Any], schema: Schema, *, has_objects: bool) -> Any:
+    """The lines as a table in which columns without a type have the one that pyarrow finds."""
+    import pyarrow as pa
+
+    table = _parsed(data, fields, infers=True)
+    found = {name: table.schema.field(name).type for name in table.column_names if name not in fields}
+    if not found.keys() <= set(schema.names):  # other lines may not have it, so it is not in the schema
+        raise NotPlain
+    if any(not pa.types.is_null(type_) for type_ in found.values()) and not has_objects:
+        schema.odd.update(schema.names.index(name) for name, type_ in found.items() if pa.types.is_nested(type_))
+        raise NotPlain
+    types = {name: _without_times(type_) for name, type_ in found.items()}
+    if types != found:
+        table = _parsed(data, {**fields, **types})
+    missing = [name for name in schema.names if name not in table.column_names]
+    for name in missing:
+        table = table.append_column(name, pa.nulls(len(table)))
+    return table.select(schema.names)
+
+
+def _without_times(type_: Any) -> Any:
+    """A type that pyarrow has found, with texts in place of the times that it takes some of them for.
+
+    Raises:
+        NotPlain: of numbers with a point, some may be whole, and it has no way to say which.
+    """
+    import pyarrow as pa
+
+    if pa.types.is_struct(type_):
+        return pa.struct([(field.name, _without_times(field.type)) for field in type_])
+    if pa.types.is_list(type_):
+        return pa.list_(_without_times(type_.value_type))
+    if pa.types.is_timestamp(type_):
+        return pa.string()
+    if pa.types.is_floating(type_):
+        raise NotPlain
+    return type_
+
+
 def frame_of_table(table: Any, schema: Schema) -> Any:
     """Such a table as a DataFrame."""
-    columns = [converted(column, kind) for column, kind in zip(table.columns, schema.kinds, strict=True)]
+    import numpy as np
+    import pyarrow as pa
+
+    columns = [
+        np.full(len(table), None, dtype=object) if pa.types.is_null(column.type) else converted(column, kind)
+        for column, kind in zip(table.columns, schema.kinds, strict=True)
+    ]
     return frame_of(schema.names, [column if _is_own(column) else column.copy() for column in columns])
 
 

@@ -63,7 +63,7 @@ class Format(TextFormat):
         text = self.text(piece)
         with self.placing(piece[0], text):
             try:
-                return with_nulls(read_table(text.data, self.schema()))
+                return with_nulls(read_table(text.data, self.schema(), has_objects=True))
             except NotPlain:
                 return arrow_of(self.frame_of(text, piece[0]), self.kinds())
 
