@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
+from parallelrun_core.errors import InvalidInput
 from parallelrun_core.spec.fields import Input
 from parallelrun_core.spec.job import JobSpec
 
@@ -48,7 +49,17 @@ def with_data_defaults(spec: JobSpec, defaults: DataDefaults) -> JobSpec:
     """Return the spec with these values in the fields that are empty.
 
     An MLTable file is a document of Azure ML wherever it is named.
+
+    Raises:
+        InvalidInput: items are to be run apart of mini-batches that one worker runs at the same time.
     """
+    if spec.on_failure == "isolate" and spec.mini_batches_in_flight != 1:
+        raise InvalidInput.at(
+            "/on_failure",
+            "with several mini_batches_in_flight, nobody knows which of them has ended a worker, so items can't be run "
+            "apart",
+            "leave it out, and let run() return an ItemError for an item that fails",
+        )
     inputs = {name: _complete(data_input, defaults.inputs) for name, data_input in spec.data_inputs()}
     changes: dict[str, Any] = {"inputs": {**spec.inputs, **inputs}} if inputs else {}
     if spec.writes_rows:
@@ -63,9 +74,10 @@ def with_data_defaults(spec: JobSpec, defaults: DataDefaults) -> JobSpec:
 def _on_failure(spec: JobSpec, default: str) -> str:
     """Return what becomes of a mini-batch that fails for good.
 
-    What is cut by number or size is run apart. A mini-batch of a partition key is a whole.
+    What is cut by number or size is run apart. A mini-batch of a partition key is a whole, and one of several in flight
+    can't be.
     """
-    is_whole = spec.partition_keys or spec.rank_mini_batch_count or spec.command
+    is_whole = spec.partition_keys or spec.rank_mini_batch_count or spec.command or spec.mini_batches_in_flight != 1
     is_azure = any(each.type == "mltable" for _, each in spec.data_inputs())
     return AZURE.on_failure if is_whole or is_azure else default
 

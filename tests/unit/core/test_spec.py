@@ -545,6 +545,14 @@ def test_numbers_in_environment_variables_are_taken_as_their_text() -> None:
         JobSpec.parse({"entry_script": "a.py", "inputs": "/x", "environment_variables": {"A": True}})
 
 
+def test_items_are_not_run_apart_of_jobs_with_several_mini_batches_in_flight() -> None:
+    fields = {"entry_script": "a.py", "inputs": "/x", "mini_batches_in_flight": 4, "in_flight": "threads"}
+    assert with_data_defaults(JobSpec.parse(fields), OWN).on_failure == "mini_batch"
+    stored = JobSpec.parse({**fields, "on_failure": "isolate"})  # an earlier release has taken this
+    with pytest.raises(InvalidInput, match="nobody knows which of them has ended a worker"):
+        with_data_defaults(stored, OWN)
+
+
 @pytest.mark.parametrize(
     "fields, fails_fast",
     [
