@@ -316,6 +316,7 @@ MECHANISMS: Final[dict[str, tuple[Line | Step, ...]]] = {
     # That workers of a job with more than its part of the slots are taken back.
     "agent.take_back": (Step("parallelrun_agent.jobs.slot_sharing:to_take_back", always([])),),
     # What tells Redis again which jobs are paused.
+    "quota.of_jobs": (Step("parallelrun_api.people.quotas:Quotas.check", nothing),),
     "job.orders": (
         Step("parallelrun_core.intake.reopening:effective_control", always(NO_CONTROL)),
         Step("parallelrun_core.intake.launching:effective_control", always(NO_CONTROL)),

@@ -278,14 +278,20 @@ def test_the_use_of_the_cluster_by_week_and_person(redis_url: str, redis: Redis,
 def test_a_submission_over_a_quota_is_refused_in_words(
     redis_url: str, redis: Redis, tmp_path: Path, site: Site
 ) -> None:
-    with served(redis_url, tmp_path / "root") as server, ExitStack() as clients:
+    check_quotas(redis_url, redis, tmp_path, site)
+
+
+def check_quotas(redis_url: str, redis: Redis, tmp_path: Path, site: Site, without: str = "") -> None:
+    """Submit as much as the quotas allow, and more."""
+    with served(redis_url, tmp_path / "root", without=without) as server, ExitStack() as clients:
         people = People(server, clients)
         accepted(people.operator.put("/v1/quotas/everybody", json={"jobs": 2}))
         accepted(people.operator.put("/v1/quotas/bert", json={"submissions_per_minute": 0}))
         assert people.anna.put("/v1/quotas/anna", json={"jobs": 99}).status_code == 403
         first, _ = (accepted(people.anna.post("/v1/jobs", json=site.spec()))["id"] for _ in range(2))
         refused = people.anna.post("/v1/jobs", json=site.spec())
-        assert (refused.status_code, refused.json()["code"]) == (429, "quota_exceeded")
+        assert refused.status_code == 429
+        assert refused.json()["code"] == "quota_exceeded"
         assert "anna has 2 jobs that have not ended, and may have 2" in refused.json()["detail"]
         assert "may submit 0 jobs in a minute" in people.bert.post("/v1/jobs", json=site.spec()).json()["detail"]
         for _ in range(3):
@@ -359,3 +365,22 @@ def test_who_may_pause_resume_and_raise_a_job(redis_url: str, site: Site, tmp_pa
         assert people.anna.post(f"{job}:prioritize", json={"priority": "low"}).status_code == 403
         assert not accepted(people.operator.post(f"{job}:resume"))["paused"]
         accepted(people.anna.post(f"{job}:cancel"))
+
+
+def test_the_audit_log_says_who_has_changed_a_priority_and_from_which_to_which(
+    redis_url: str, site: Site, tmp_path: Path
+) -> None:
+    log = tmp_path / "audit.log"
+    flags = ("--token", OPERATOR, "--audit-log", str(log))
+    with ApiServer(tmp_path / "root", redis_url, *flags, insecure=False) as server, ExitStack() as clients:
+        people = People(server, clients)
+        job = people.things_of_anna(site)
+        accepted(people.anna.post(f"/v1/jobs/{job}:prioritize", json={"priority": "high"}))
+        people.anna.post(f"/v1/jobs/{job}:prioritize", json={"priority": "urgent"})
+        accepted(people.operator.post(f"/v1/jobs/{job}:prioritize", json={"priority": "urgent"}))
+        accepted(people.anna.post(f"/v1/jobs/{job}:cancel"))
+    lines = [line for line in map(json.loads, log.read_text().splitlines()) if line.get("job_id") == job]
+    changes = [
+        (line["token_name"], line["priority_from"], line["priority_to"]) for line in lines if "priority_to" in line
+    ]
+    assert changes == [("anna", "normal", "high"), ("default", "high", "urgent")]

@@ -192,6 +192,7 @@ def _facts(scope: Scope, did: str, status: int, headers: list[tuple[bytes, bytes
         "address": client[0] if client else "",
         "request_id": state.get("request_id", ""),
         **({"job_id": job_id[:64]} if job_id else {}),
+        **(state.get("changed", {}) if status < 400 else {}),
         **{key: value[:_MOST_CHARACTERS] for key, value in _named(path_params).items()},
         **({"asked": f"{scope['method']} {scope['path']}"[:_MOST_CHARACTERS]} if did in ("refused", "unknown") else {}),
     }

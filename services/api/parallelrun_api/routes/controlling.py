@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter, Response
+from fastapi import APIRouter, Request, Response
 
 from parallelrun_api.context import Ctx
 from parallelrun_api.http.answers import json_answer
@@ -43,7 +43,8 @@ def pause(job_id: JobId, context: Ctx) -> Response:
     response_description="It has this priority; nodes know it within seconds.",
     responses=problems(400, 403, 404, 409),
 )
-def prioritize(job_id: JobId, context: Ctx, wish: NewPriority) -> Response:
+def prioritize(job_id: JobId, request: Request, context: Ctx, wish: NewPriority) -> Response:
     """Give a job another priority while it waits or runs. Workers are taken back only at the end of a mini-batch."""
-    context.controls.prioritize(job_id, wish.priority)
+    before = context.controls.prioritize(job_id, wish.priority)
+    request.state.changed = {"priority_from": before, "priority_to": wish.priority}  # for the audit log
     return json_answer(context.with_waiting(context.jobs.get(job_id)))

@@ -82,23 +82,26 @@ class Controls:
 
         self._change(job_id, unpaused)
 
-    def prioritize(self, job_id: str, priority: Priority) -> None:
-        """Give a job another priority, while it waits or runs.
+    def prioritize(self, job_id: str, priority: Priority) -> str:
+        """Give a job another priority, while it waits or runs; returns the one that it had.
 
         Raises:
             NotFound, Conflict, RedisError: as for `pause`.
             NotAllowed: it would be urgent, or an admin has set its priority, and the person isn't an admin.
         """
         person = CURRENT.get()
+        earlier: list[str] = []
 
         def prioritized(control: Control, owner: str) -> Control:
             if not person.is_admin and (priority == URGENT or control.prioritized_by_admin):
                 why = "only an admin makes a job urgent" if priority == URGENT else "an admin has set its priority"
                 raise NotAllowed(f"The priority of job {job_id} can't be changed: {why}. Ask one.")
             by_admin = person.is_admin and person.owner != owner
+            earlier.append(control.priority or "")
             return replace(control, priority=priority, prioritized_by_admin=by_admin)
 
         self._change(job_id, prioritized)
+        return earlier[-1] or str(job_folder(self._root, job_id).record().spec.get("priority") or "normal")
 
     def is_paused(self, job_id: str) -> bool:
         """Return whether a job is paused, and has not ended. Raises NotFound: there is no such job."""
