@@ -48,6 +48,12 @@ export function Actions({ job, live }: { job: Job; live: LiveJob }): JSX.Element
           Download
         </a>
       )}
+      {job.type === "pipeline" && isOver(job) && (
+        <a class="button" href={`/jobs/${job.id}/outputs`}>
+          <Icon name="down" />
+          Download …
+        </a>
+      )}
       {actionsOf(job).map((action) => (
         <button key={action.verb} type="button" class={action.isGrave ? "grave" : ""} onClick={() => ask(action)}>
           <Icon name={action.icon} />

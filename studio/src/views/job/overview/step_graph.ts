@@ -2,8 +2,8 @@
 
 import type { PipelineStep } from "../../../api/types";
 
-export const WIDTH = 210;
-export const HEIGHT = 68;
+export const WIDTH = 240;
+export const HEIGHT = 96;
 const ACROSS = 60;
 const DOWN = 18;
 

@@ -11,6 +11,7 @@ import { Mark, State } from "../../../parts/state";
 import { kindOf } from "../../../words/states";
 import { count } from "../../../words/numbers";
 import { duration, secondsBetween } from "../../../words/times";
+import { linkToLog } from "../links";
 import { curveBetween, graphOf, HEIGHT, WIDTH, type Graph } from "./step_graph";
 
 export function Steps({ job, now }: { job: Job; now: number }): JSX.Element {
@@ -56,11 +57,12 @@ function StepGraph({ graph, now }: { graph: Graph; now: number }): JSX.Element {
             <p class="name">
               <Mark state={step.state} />
               <Name step={step} />
+              <StepLog step={step} />
             </p>
             <p class="sub" title={told(step, now)}>
               {told(step, now)}
             </p>
-            {step.progress && step.state === "running" && step.progress.scheduled > 0 && (
+            {step.progress && step.state !== "waiting" && step.progress.scheduled > 0 && (
               <Bar
                 label={`Progress of ${step.name}`}
                 total={step.progress.scheduled}
@@ -97,7 +99,9 @@ function StepTable({ steps, now }: { steps: PipelineStep[]; now: number }): JSX.
             ? `${count(step.progress.done + step.progress.failed)} / ${count(step.progress.scheduled)}`
             : "–"),
         timeOf(step, now) || "–",
-        step.why,
+        <>
+          {step.why} <StepLog step={step} />
+        </>,
       ])}
     />
   );
@@ -105,6 +109,14 @@ function StepTable({ steps, now }: { steps: PipelineStep[]; now: number }): JSX.
 
 function Name({ step }: { step: PipelineStep }): JSX.Element {
   return step.job ? <a href={`/jobs/${step.job}`}>{step.name}</a> : <b>{step.name}</b>;
+}
+
+function StepLog({ step }: { step: PipelineStep }): JSX.Element | null {
+  return step.state === "failed" && step.job ? (
+    <a class="to-log" href={linkToLog(step.job, "job_result.txt")}>
+      Open its log
+    </a>
+  ) : null;
 }
 
 function told(step: PipelineStep, now: number): string {
