@@ -9,12 +9,14 @@ import pytest
 
 from parallelrun_master.planning import record_scan
 from parallelrun_worker.rows.returned_columns import ReturnedColumns
-from parallelrun_worker.tables import by_arrow, table, text
+from parallelrun_worker.tables import arrow_arrays, by_arrow, json_by_arrow, table, text
 from parallelrun_worker.tables.formats import delimited
 from parallelrun_worker.tables.text_format import TextFormat, TextRecords
 from parallelrun_worker.tables.values import Values
 from tests.twins.sabotage import always, expect_failure
+from tests.unit.tables import test_arrow_rows as arrow_rows
 from tests.unit.tables import test_grouping as grouping
+from tests.unit.tables import test_json_lines_agree as json_lines
 from tests.unit.tables import test_parsers_agree as parsers
 from tests.unit.tables import test_quotes as quotes
 from tests.unit.tables import test_round_trips as round_trips
@@ -96,3 +98,26 @@ def test_columns_of_frames_that_stay_by_place_are_found(monkeypatch: pytest.Monk
     monkeypatch.setattr(ReturnedColumns, "arranged", lambda _self, frame: frame)
     with expect_failure():
         rows.test_rows_of_frames_are_put_in_order_by_the_names_of_their_columns(tmp_path)
+
+
+def test_json_lines_that_are_counted_as_objects_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a look at the lines: two objects on one, and one on two, are as many."""
+    monkeypatch.setattr(json_by_arrow, "_lines_of_objects", lambda data: data.count(b"{"))
+    with expect_failure():
+        json_lines.test_json_lines_by_pyarrow_are_those_read_one_by_one()
+
+
+def test_rows_of_arrow_with_numbers_in_place_of_nulls_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With NaN as it stands in a text, which is null for pandas."""
+    monkeypatch.setattr(arrow_arrays, "with_null_for_nan", lambda column: column)
+    with expect_failure():
+        arrow_rows.test_arrow_rows_of_any_text_are_those_of_the_grammar()
+
+
+def test_steps_of_arrow_that_see_texts_in_place_of_values_are_found(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Without a way through pandas for columns of several types, which are texts for Arrow."""
+    monkeypatch.setattr(TextFormat, "has_texts_of_values", always(False))
+    with expect_failure():
+        arrow_rows.test_arrow_rows_after_steps_are_those_of_pandas("read_delimited", "filter of mixed", tmp_path)

@@ -14,7 +14,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from parallelrun_core.errors import InvalidInput
@@ -73,6 +73,7 @@ def assert_same(frame: Any, rows: Any) -> None:
 
 @settings(max_examples=300, deadline=None)
 @given(tables(), st.sampled_from(RULES), st.sampled_from([64, 1 << 20]))
+@example(("1.5\nnan\n", Schema(["a"], [{"kind": "float"}])), None, 64)
 def test_arrow_rows_of_any_text_are_those_of_the_grammar(
     table: tuple[str, Schema], rule: tuple[str, bool] | None, block: int
 ) -> None:
