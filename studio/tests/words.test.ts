@@ -7,6 +7,9 @@ import { kindOf } from "../src/words/states";
 import { numberIn, rowsOf } from "../src/words/table";
 import { age, duration, clock, moment, switchZone, zone } from "../src/words/times";
 import { crc32, zipOf } from "../src/words/zip";
+import type { Compared, Comparison } from "../src/api/types";
+import { sideBySide } from "../src/views/compare/columns";
+import { changeOf, FIGURES } from "../src/views/compare/figures";
 import { changesBetween } from "../src/views/draft/diff";
 import { settingIn, withSetting } from "../src/views/draft/settings";
 import { soFar } from "../src/views/job/overview/so_far";
@@ -165,4 +168,35 @@ test("a zip has its files as they are, and the checksums that others expect", as
   assert.equal(zip.getUint32(0, true), 0x04034b50);
   assert.equal(zip.getUint32(14, true), 0x3610a686);
   assert.equal(zip.getUint16(zip.byteLength - 22 + 10, true), 1);
+});
+
+test("of jobs that are compared, better and worse are marked, and nothing is said of noise", () => {
+  const of = (name: string, before: number, after: number, areComparable = true): string | undefined =>
+    changeOf(FIGURES.find((each) => each.name === name)!, before, after, areComparable)?.text;
+  assert.equal(of("took_s", 100, 150), "+50 % worse");
+  assert.equal(of("items_per_s", 100, 150), "+50 % better");
+  assert.equal(of("took_s", 100, 150, false), "+50 %");
+  assert.equal(of("took_s", 100, 104), undefined);
+  assert.equal(of("median_run_s", 0.018, 0.031), undefined);
+  assert.equal(of("nodes", 2, 4), "+100 %");
+});
+
+test("comparisons of one job with others are one table", () => {
+  const job = (id: string): Compared => ({ id, name: id, state: "completed" }) as unknown as Compared;
+  const pair = (other: string, settings: Comparison["settings"]): Comparison => ({
+    jobs: [job("a"), job(other)],
+    settings,
+  });
+  const table = sideBySide([
+    pair("b", [{ name: "nodes", values: [1, 2] }]),
+    pair("c", [{ name: "size", values: [10, 20] }]),
+  ]);
+  assert.deepEqual(
+    table.jobs.map(({ id }) => id),
+    ["a", "b", "c"],
+  );
+  assert.deepEqual(table.settings, [
+    { name: "nodes", values: [1, 2, 1] },
+    { name: "size", values: [10, 10, 20] },
+  ]);
 });

@@ -259,8 +259,45 @@ def test_any_number_of_jobs_can_be_chosen(opened: Tab) -> None:
     dialog.get_by_role("alert").get_by_role("listitem").nth(2).wait_for()  # each has ended, and says so
     dialog.get_by_role("button", name="Leave it").click()
     page.get_by_label("Choose nightly").uncheck()
+    assert page.get_by_role("link", name="Compare these 3").count() == 0
     page.get_by_role("link", name="Compare these two").click()
     page.get_by_role("heading", name="Compare").wait_for()
+
+
+def test_more_than_two_jobs_are_compared_and_deleted_together(opened: Tab, shown: Studio) -> None:
+    page = opened.page
+    sizes = {f"compared {size}": size for size in (1, 2, 4)}
+    jobs = [
+        shown.cluster.submit(GOOD, inputs=shown.cluster.files(4), name=name, mini_batch_size=size)
+        for name, size in sizes.items()
+    ]
+    for job in jobs:
+        shown.cluster.result(job)
+    opened.open("/jobs?q=compared")
+    for name in sizes:
+        page.get_by_label(f"Choose {name}").check()
+    page.get_by_role("link", name="Compare these 3").click()
+    settings = page.get_by_role("region", name="Table of settings")
+    row = settings.locator("tr", has_text="mini_batch_size").locator("td")
+    row.nth(2).wait_for()
+    assert row.all_inner_texts() == ["1", "2", "4"]
+    assert page.get_by_role("region", name="Table of figures").locator("thead th").count() == 4
+    assert opened.violations() == []
+
+    opened.open("/jobs?q=compared")
+    for name in list(sizes)[:2]:
+        page.get_by_label(f"Choose {name}").check()
+    page.get_by_role("button", name="Delete", exact=True).click()
+    dialog = page.get_by_role("dialog", name="Delete: 2 jobs?")
+    dialog.get_by_text("removed for good").wait_for()
+    assert opened.violations() == []
+    dialog.get_by_role("button", name="Delete", exact=True).click()
+    page.get_by_text("2 chosen").wait_for(state="detached")
+    page.get_by_role("link", name="compared 1").wait_for(state="detached")
+    page.get_by_role("link", name="compared 4").wait_for()
+    headers = {"Authorization": f"Bearer {TOKEN}"}
+    answers = [httpx.get(f"{shown.url}/v1/jobs/{job}", headers=headers, trust_env=False) for job in jobs]
+    assert [answer.status_code for answer in answers] == [404, 404, 200]
 
 
 def test_a_mini_batch_of_a_filtered_list_leaves_the_filter_as_it_is(opened: Tab, shown: Studio) -> None:

@@ -1,132 +1,126 @@
-// Two jobs side by side: how long they took and why, and the settings in which they differ.
+// Some jobs side by side: how long they took and why, and the settings in which they differ. The first one is what the
+// others are measured by.
 
 import type { JSX } from "preact";
 import { getJson } from "../../api/http";
 import { useLoaded } from "../../api/loaded";
 import { jobPath } from "../../api/paths";
-import type { Comparison } from "../../api/types";
+import type { Compared, Comparison } from "../../api/types";
 import { Card } from "../../parts/card";
 import { Empty, Shown } from "../../parts/notice";
 import { State } from "../../parts/state";
 import { place } from "../../shell/router";
 import { titleOf } from "../../words/title";
-import { FIGURES } from "./figures";
+import { sideBySide, type SideBySide } from "./columns";
+import { changeOf, FIGURES } from "./figures";
+
+export const MOST = 8;
 
 export function Compare(): JSX.Element {
-  const [one, other] = (place.value.query.get("jobs") ?? "").split(",");
+  const ids = [...new Set((place.value.query.get("jobs") ?? "").split(",").filter(Boolean))].slice(0, MOST);
   return (
     <div class="page">
       <h1>Compare jobs</h1>
-      {one && other ? (
-        <Both key={`${one} ${other}`} one={one} other={other} />
+      {ids.length > 1 ? (
+        <OfJobs key={ids.join(" ")} ids={ids} />
       ) : (
         <Empty>
-          Choose two of the <a href="/jobs">jobs</a>.
+          Choose two or more of the <a href="/jobs">jobs</a>.
         </Empty>
       )}
     </div>
   );
 }
 
-function Both({ one, other }: { one: string; other: string }): JSX.Element {
-  const path = jobPath(one, "/comparison", { other });
-  const loaded = useLoaded(path, (signal) => getJson<Comparison>(path, signal));
+function OfJobs({ ids }: { ids: string[] }): JSX.Element {
+  const [first = "", ...others] = ids;
+  const loaded = useLoaded(ids.join(" "), async (signal) =>
+    sideBySide(
+      await Promise.all(others.map((other) => getJson<Comparison>(jobPath(first, "/comparison", { other }), signal))),
+    ),
+  );
   return (
     <Shown of={loaded}>
-      {({ jobs, settings }) => {
-        // Whether a job that has failed was faster is no question.
-        const areComparable = jobs.every(({ state }) => state === "completed");
-        return (
-          <div class="stack compare">
-            <Card title="Figures">
-              <div class="scroll tall" tabIndex={0} role="region" aria-label="Table of figures">
-                <table>
-                  <thead>
-                    <tr>
-                      <th scope="col">Figure</th>
-                      {jobs.map((job) => (
-                        <th key={job.id} scope="col" class="number">
-                          <a href={`/jobs/${job.id}`}>{titleOf(job)}</a> <State state={job.state} />
-                        </th>
-                      ))}
-                      <th scope="col" class="number">
-                        Change
-                      </th>
-                    </tr>
-                  </thead>
-                  <tbody>
-                    {FIGURES.map(({ name, title, format, isBetterLow }) => {
-                      const [before, after] = jobs.map((job) => job.figures[name] ?? null);
-                      return (
-                        <tr key={name}>
-                          <th scope="row">{title}</th>
-                          <td class="number">{before == null ? "–" : format(before)}</td>
-                          <td class="number">{after == null ? "–" : format(after)}</td>
-                          <td class="number">
-                            <Change
-                              before={before ?? null}
-                              after={after ?? null}
-                              isBetterLow={areComparable ? isBetterLow : undefined}
-                            />
-                          </td>
-                        </tr>
-                      );
-                    })}
-                  </tbody>
-                </table>
-              </div>
-            </Card>
-            <Card title="Settings that differ">
-              {settings.length ? (
-                <div class="scroll tall" tabIndex={0} role="region" aria-label="Table of settings">
-                  <table>
-                    <tbody>
-                      {settings.map(({ name, values }) => (
-                        <tr key={name}>
-                          <th scope="row">
-                            <code>{name}</code>
-                          </th>
-                          {values.map((value, index) => (
-                            <td key={index}>
-                              <code>{typeof value === "string" ? value || "–" : JSON.stringify(value)}</code>
-                            </td>
-                          ))}
-                        </tr>
-                      ))}
-                    </tbody>
-                  </table>
-                </div>
-              ) : (
-                <Empty>None does.</Empty>
-              )}
-            </Card>
-          </div>
-        );
-      }}
+      {({ jobs, settings }) => (
+        <div class="stack compare">
+          <Card title="Figures">
+            <Figures jobs={jobs} />
+          </Card>
+          <Card title="Settings that differ">
+            {settings.length ? <Settings jobs={jobs} settings={settings} /> : <Empty>None does.</Empty>}
+          </Card>
+        </div>
+      )}
     </Shown>
   );
 }
 
-/** Said in words, too: better and worse have no color alone. */
-function Change({
-  before,
-  after,
-  isBetterLow,
-}: {
-  before: number | null;
-  after: number | null;
-  isBetterLow: boolean | undefined;
-}): JSX.Element | null {
-  if (before === null || after === null || before === after || before === 0) return null;
-  const share = after / before - 1;
-  if (Math.abs(share) < 0.005) return null;
-  const isBetter = isBetterLow === undefined ? undefined : share < 0 === isBetterLow;
-  const word = isBetter === undefined ? "" : isBetter ? " better" : " worse";
+function Heads({ first, jobs }: { first: string; jobs: Compared[] }): JSX.Element {
   return (
-    <span class={isBetter === false ? "bad" : isBetter ? "good" : ""}>
-      {share > 0 ? "+" : "−"}
-      {Math.abs(share) < 10 ? `${Math.round(Math.abs(share) * 100)} %` : `${Math.round(Math.abs(share) + 1)} times`}
-      {word}
-    </span>
+    <thead>
+      <tr>
+        <th scope="col">{first}</th>
+        {jobs.map((job) => (
+          <th key={job.id} scope="col" class="number">
+            <a href={`/jobs/${job.id}`}>{titleOf(job)}</a> <State state={job.state} />
+          </th>
+        ))}
+      </tr>
+    </thead>
+  );
+}
+
+function Figures({ jobs }: { jobs: Compared[] }): JSX.Element {
+  return (
+    <div class="scroll tall" tabIndex={0} role="region" aria-label="Table of figures">
+      <table>
+        <Heads first="Figure" jobs={jobs} />
+        <tbody>
+          {FIGURES.map((figure) => (
+            <tr key={figure.name}>
+              <th scope="row">{figure.title}</th>
+              {jobs.map((job, at) => {
+                const value = job.figures[figure.name] ?? null;
+                // Whether a job that has failed was faster is no question.
+                const areComparable = job.state === "completed" && jobs[0]?.state === "completed";
+                const change = at
+                  ? changeOf(figure, jobs[0]?.figures[figure.name] ?? null, value, areComparable)
+                  : null;
+                return (
+                  <td key={job.id} class="number">
+                    {value === null ? "–" : figure.format(value)}
+                    {change && <span class={`sub ${change.kind}`}> {change.text}</span>}
+                  </td>
+                );
+              })}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+function Settings({ jobs, settings }: SideBySide): JSX.Element {
+  return (
+    <div class="scroll tall" tabIndex={0} role="region" aria-label="Table of settings">
+      <table>
+        <Heads first="Setting" jobs={jobs} />
+        <tbody>
+          {settings.map(({ name, values }) => (
+            <tr key={name}>
+              <th scope="row">
+                <code>{name}</code>
+              </th>
+              {values.map((value, index) => (
+                <td key={index}>
+                  <code>{typeof value === "string" ? value || "–" : JSON.stringify(value)}</code>
+                </td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
   );
 }

@@ -7,7 +7,7 @@ import { jobPath } from "../../api/paths";
 import { Dialog } from "../../parts/dialog";
 import { counted } from "../../words/numbers";
 
-type Verb = "cancel" | "retry" | "archive";
+type Verb = "cancel" | "retry" | "archive" | "delete";
 
 const VERBS: Record<Verb, { title: string; question: string }> = {
   cancel: {
@@ -22,11 +22,17 @@ const VERBS: Record<Verb, { title: string; question: string }> = {
     title: "Archive",
     question: "They are hidden from lists. Nothing of them is removed; they can be restored.",
   },
+  delete: {
+    title: "Delete",
+    question:
+      "Their outputs, results and reports are removed for good. One that runs, or that something refers to, stays.",
+  },
 };
 
 interface Props {
   chosen: string[];
-  onDone: () => void;
+  /** Called with the jobs that are there no more. */
+  onDone: (gone: string[]) => void;
 }
 
 export function Bulk({ chosen, onDone }: Props): JSX.Element {
@@ -51,11 +57,14 @@ function Confirm({ verb, chosen, onDone, onClose }: Props & { verb: Verb; onClos
     setBusy(true);
     const problems: [string, string][] = [];
     for (const id of chosen)
-      await send("POST", `${jobPath(id)}:${verb}`).catch((problem: Problem) => problems.push([id, problem.message]));
+      await (verb === "delete" ? send("DELETE", jobPath(id)) : send("POST", `${jobPath(id)}:${verb}`)).catch(
+        (problem: Problem) => problems.push([id, problem.message]),
+      );
     setBusy(false);
     tell(problems);
     if (!problems.length) onClose();
-    onDone();
+    const refused = new Set(problems.map(([id]) => id));
+    onDone(verb === "delete" ? chosen.filter((id) => !refused.has(id)) : []);
   };
   return (
     <Dialog title={`${title}: ${counted(chosen.length, "job")}?`} onClose={onClose}>

@@ -9,6 +9,7 @@ import type { JobSummary } from "../../api/types";
 import { Empty, Shown } from "../../parts/notice";
 import { linkWith, place } from "../../shell/router";
 import { count, counted } from "../../words/numbers";
+import { MOST } from "../compare/compare";
 import { Bulk } from "./bulk";
 import { Filters } from "./filters";
 import { FirstRun } from "./first_run";
@@ -31,6 +32,10 @@ export function Jobs(): JSX.Element {
   const now = useNow(jobs.value?.items.some((job) => !isOver(job)) ?? false);
   const toggle = (id: string): void =>
     choose((before) => (before.includes(id) ? before.filter((each) => each !== id) : [...before, id]));
+  const done = (gone: string[]): void => {
+    choose((before) => before.filter((each) => !gone.includes(each)));
+    jobs.reload();
+  };
 
   return (
     <div class="page">
@@ -42,14 +47,14 @@ export function Jobs(): JSX.Element {
         {chosen.length > 0 && (
           <p class="chosen">
             <b>{count(chosen.length)} chosen</b>
-            {chosen.length === 2 ? (
+            {chosen.length > 1 && chosen.length <= MOST ? (
               <a class="button" href={`/compare?jobs=${chosen.join(",")}`}>
-                Compare these two
+                {chosen.length === 2 ? "Compare these two" : `Compare these ${count(chosen.length)}`}
               </a>
             ) : (
-              <span class="sub">choose two to compare them</span>
+              <span class="sub">choose two to {count(MOST)} to compare them</span>
             )}
-            <Bulk chosen={chosen} onDone={jobs.reload} />
+            <Bulk chosen={chosen} onDone={done} />
             <button type="button" class="quiet" onClick={() => choose([])}>
               Choose none
             </button>
