@@ -48,9 +48,9 @@ class Ran:
     error: str
 
 
-def names() -> list[str]:
-    """The scripts, in order."""
-    return sorted(path.name for path in SCRIPTS.glob("*.py"))
+def names(below: str = "") -> list[str]:
+    """The scripts in a folder, in order."""
+    return sorted(str(path.relative_to(SCRIPTS)) for path in (SCRIPTS / below).glob("*.py"))
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -58,6 +58,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.azure_client")
     parser.add_argument("--environments", type=lambda text: Path(text).absolute(), required=True)
     parser.add_argument("--scripts", nargs="*", default=names())
+    parser.add_argument("--provisioner", nargs="*", default=names("provisioner"), help="scripts for one with computes")
     parser.add_argument("--containers", action="store_true")
     parser.add_argument("--no-documents", action="store_true", help="only run the scripts")
     parser.add_argument("releases", nargs="+")
@@ -66,9 +67,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     home = Path(tempfile.mkdtemp(prefix="pr-azure-client-"))
     home.chmod(0o755)  # containers read inputs in it, as another user
     os.environ["XDG_STATE_HOME"] = str(home / "state")
-    ran = _play(embedded(home), given.releases, given, home / "processes")
+    ran = _play(embedded(home), given.releases, given.scripts, given.environments, home / "processes")
+    if given.provisioner:
+        server = embedded(home / "with-provisioner", nodes=0, has_computes=True)
+        ran += _play(server, given.releases, given.provisioner, given.environments, home / "provisioner")
     if given.containers:
-        ran += _play(containers(home), given.releases[:1], given, home / "containers")
+        ran += _play(containers(home), given.releases[:1], given.scripts, given.environments, home / "containers")
     compared = [] if given.no_documents else play.play(given.releases, given.environments, home / "documents")
     first = given.environments / f"azure-client-{given.releases[0]}" / "bin" / "python"
     ended = [] if given.no_documents else runs.run(first, home / "runs")
@@ -76,11 +80,15 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _play(
-    server: AbstractContextManager[Server], releases: Sequence[str], given: argparse.Namespace, home: Path
+    server: AbstractContextManager[Server],
+    releases: Sequence[str],
+    scripts: Sequence[str],
+    environments: Path,
+    home: Path,
 ) -> list[Ran]:
     home.mkdir()
     with server as there, connected(there) as environment, ThreadPoolExecutor(2) as pool:
-        of_each = pool.map(lambda release: run(release, given.environments, given.scripts, home, environment), releases)
+        of_each = pool.map(lambda release: run(release, environments, scripts, home, environment), releases)
         return [each for of_release in of_each for each in of_release]
 
 

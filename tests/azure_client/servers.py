@@ -38,9 +38,9 @@ def connected(server: Server) -> Iterator[dict[str, str]]:
 
 
 @contextmanager
-def embedded(home: Path, *, nodes: int = 1) -> Iterator[Server]:
-    """A cluster of processes."""
-    with Cluster(home / "cluster", nodes=nodes, processes=2) as cluster:
+def embedded(home: Path, *, nodes: int = 1, has_computes: bool = False) -> Iterator[Server]:
+    """A cluster of processes; with a provisioner, if it has computes, whose nodes are processes, too."""
+    with Cluster(home / "cluster", nodes=nodes, processes=2, has_computes=has_computes) as cluster:
         yield Server(cluster.url, cluster.token, cluster.layout.root)
 
 

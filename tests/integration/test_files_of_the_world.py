@@ -189,6 +189,29 @@ def test_files_of_the_world_that_are_damaged_are_one_failure_beside_groups(
     assert f"b.{kind}" in (cluster.folder(result.job_id).logs / "user" / "error.txt").read_text()
 
 
+def test_files_of_the_world_of_which_ten_in_many_are_bad_are_named_each(cluster: Cluster, tmp_path: Path) -> None:
+    bad = {number * 1_903 + 11 for number in range(10)}
+    (folder := tmp_path / "many").mkdir()
+    for number in range(20_000):
+        (folder / f"f{number:05d}{'.bad' if number in bad else '.jpg'}").touch()
+    script = """
+        def run(mini_batch):
+            for path in mini_batch:
+                if path.endswith(".bad"):
+                    raise ValueError(f"{path} is no picture")
+            return [path[-9:-4] for path in mini_batch]
+    """
+    settings = {"mini_batch_size": 1000, "on_failure": "isolate", "error_threshold": 10, "run_max_try": 1}
+    spec = read_job({"entry_script": "entry.py", "inputs": str(folder), **settings}).job
+    document = spec.model_dump(mode="json", exclude_unset=True, exclude={"entry_script"})
+    result = cluster.result(cluster.submit(textwrap.dedent(script), **document))
+    assert result.state is JobState.COMPLETED, result.failure
+    assert [int(line) for line in cluster.output(result)] == [n for n in range(20_000) if n not in bad]
+    failed = (cluster.folder(result.job_id).logs / "failed_items.csv").read_text().splitlines()[1:]
+    assert len(failed) == 10
+    assert all(f"f{number:05d}.bad" in line for number, line in zip(sorted(bad), failed, strict=True))
+
+
 def test_files_of_the_world_whose_rows_run_forgets_to_return_fail_in_one_sentence(submit: Submit) -> None:
     result = submit("read_delimited", {"a.csv": text(numbered(0))}, "def run(mini_batch):\n    mini_batch.sum()\n")
     assert result.state is JobState.FAILED
