@@ -11,13 +11,13 @@ from typing import Any
 import docker as sdk
 import pytest
 
-from parallelrun_core.computes.kinds.docker import Compute as DockerCompute
-from parallelrun_core.computes.kinds.swarm import Compute as SwarmCompute
+from parallelrun_core.computes.kinds.docker import DockerCompute
+from parallelrun_core.computes.kinds.swarm import SwarmCompute
 from parallelrun_core.computes.launch import Launch, launch_id
-from parallelrun_provisioner.engines.docker import Engine as DockerEngine
+from parallelrun_provisioner.engines.docker import DockerEngine
 from parallelrun_provisioner.engines.docker.settings import DockerSettings
 from parallelrun_provisioner.engines.interface import Engine, EngineEnvironment, EngineNode, LaunchRefused, NodeStanding
-from parallelrun_provisioner.engines.swarm import Engine as SwarmEngine
+from parallelrun_provisioner.engines.swarm import SwarmEngine
 from tests.engines.conftest import STAND_IN
 
 pytestmark = [pytest.mark.acceptance, pytest.mark.docker, pytest.mark.slow]

@@ -11,10 +11,10 @@ import docker as sdk
 import pytest
 
 from parallelrun_core.computes.images import image_of
-from parallelrun_core.computes.kinds.docker import Compute
+from parallelrun_core.computes.kinds.docker import DockerCompute
 from parallelrun_core.computes.launch import Launch, Shape, launch_id
 from parallelrun_core.layout import Logs
-from parallelrun_provisioner.engines.docker import Engine
+from parallelrun_provisioner.engines.docker import DockerEngine
 from parallelrun_provisioner.engines.docker.settings import DockerSettings
 from parallelrun_provisioner.engines.interface import EngineEnvironment
 from tests.acceptance.http_user import HttpUser, zip_of
@@ -28,7 +28,7 @@ pytestmark = [pytest.mark.acceptance, pytest.mark.docker, pytest.mark.slow, pyte
 class Nodes:
     """A cluster, and an engine that is asked for nodes of images."""
 
-    def __init__(self, cluster: Cluster, user: HttpUser, engine: Engine, pool: str) -> None:
+    def __init__(self, cluster: Cluster, user: HttpUser, engine: DockerEngine, pool: str) -> None:
         self.cluster = cluster
         self.user = user
         self.engine = engine
@@ -76,9 +76,9 @@ def nodes(engine: sdk.DockerClient, tmp_path: Path) -> Iterator[Nodes]:
             volumes=f"{cluster.home}:{cluster.home},{cluster.redis_server.folder}:{cluster.redis_server.folder}",
             cache=str(tmp_path),
         )  # fmt: skip
-        compute = Compute.model_validate({"type": "docker", "name": pool, "stop_seconds": 5})
+        compute = DockerCompute.model_validate({"type": "docker", "name": pool, "stop_seconds": 5})
         around = EngineEnvironment(cluster=pool, root=cluster.root, redis_url=cluster.redis_server.url)
-        made = Nodes(cluster, user, Engine(compute, around, settings), pool)
+        made = Nodes(cluster, user, DockerEngine(compute, around, settings), pool)
         user.client.put(f"/v1/computes/{pool}", json={"type": "docker"}).raise_for_status()
         try:
             yield made

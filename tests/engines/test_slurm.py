@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 
-from parallelrun_core.computes.kinds.slurm import Compute
+from parallelrun_core.computes.kinds.slurm import SlurmCompute
 from parallelrun_core.computes.launch import Launch, launch_id
 from parallelrun_core.folder.decisions import read_decisions
 from parallelrun_core.store.roles import Role
 from parallelrun_core.wire.states import JobState
 from parallelrun_provisioner.engines.interface import EngineEnvironment, EngineNode, LaunchRefused, NodeStanding
-from parallelrun_provisioner.engines.slurm import Engine
+from parallelrun_provisioner.engines.slurm import SlurmEngine
 from tests.cluster import Cluster
 from tests.engines import slurm
 from tests.redis_server import SECRETS
@@ -37,7 +37,7 @@ def run(items):
     time.sleep(0.3)
     return [os.path.basename(item) for item in items]
 """
-Make = Callable[..., Engine]
+Make = Callable[..., SlurmEngine]
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -61,15 +61,15 @@ def make(tmp_path: Path) -> Iterator[Make]:
     agent.chmod(0o755)
     around = EngineEnvironment(cluster=secrets.token_hex(4), root=tmp_path, redis_url="redis://127.0.0.1:1/0")
 
-    def an_engine(**fields: Any) -> Engine:
+    def an_engine(**fields: Any) -> SlurmEngine:
         given = {"type": "slurm", "name": "pool", "cpus": 1, "python": str(agent), **fields}
-        return Engine(Compute.model_validate(given), around)
+        return SlurmEngine(SlurmCompute.model_validate(given), around)
 
     yield an_engine
     end_all(an_engine())
 
 
-def end_all(engine: Engine) -> None:
+def end_all(engine: SlurmEngine) -> None:
     """End what an engine has, and wait for it."""
     ours = {node.launch_id for node in engine.nodes()}
     for name, job in slurm.jobs().items():
@@ -83,7 +83,7 @@ def new(*arguments: str) -> Launch:
     return Launch(id=launch_id("pool", secrets.token_hex(6)), compute="pool", arguments=arguments)
 
 
-def until(engine: Engine, condition: Callable[[dict[str, EngineNode]], bool]) -> dict[str, EngineNode]:
+def until(engine: SlurmEngine, condition: Callable[[dict[str, EngineNode]], bool]) -> dict[str, EngineNode]:
     """Poll the engine's nodes until they are as wanted."""
     deadline = time.monotonic() + 60
     while True:
@@ -139,7 +139,7 @@ def test_a_node_that_slurm_ends_with_all_its_processes_costs_no_try() -> None:
             cluster=secrets.token_hex(4), root=cluster.root, redis_url=cluster.redis_server.url,
             agent_secret=SECRETS[Role.AGENT],
         )  # fmt: skip
-        engine = Engine(Compute(type="slurm", name="pool", cpus=1, python=sys.executable), around)
+        engine = SlurmEngine(SlurmCompute(type="slurm", name="pool", cpus=1, python=sys.executable), around)
 
         def launch() -> str:
             asked = new()

@@ -124,7 +124,7 @@ def test_a_kind_of_compute_is_defined_shown_and_served(
         assert api.put("/v1/computes/near", json={"type": "moon"}).json()["errors"][0]["pointer"] == "/crater"
     kinds = "from parallelrun_provisioner.settings import *; print(ProvisionerSettings(kinds='moon').serves('moon'))"
     assert copy.run("-c", kinds).strip() == "True"
-    engine = "from parallelrun_provisioner.engines.moon import Engine; print(Engine.__doc__)"
+    engine = "from parallelrun_provisioner.engines.moon import MoonEngine; print(MoonEngine.__doc__)"
     assert copy.run("-c", engine).strip() == "Launches nothing."
 
 

@@ -169,7 +169,9 @@ class Provisioner:
             self._is_unfit(compute, why, is_over=is_over)
             return
         try:
-            engine: Engine = import_module(f"{_ENGINES}.{kind}").Engine(compute, self._around)
+            engine: Engine = getattr(import_module(f"{_ENGINES}.{kind}"), f"{kind.title()}Engine")(
+                compute, self._around
+            )
         except Exception as error:  # a library or a setting of the engine is missing, or wrong
             self._is_unfit(compute, f"the engine {kind!r} can't be used: {error}", is_over=is_over)
             log.error("engine_unfit", compute=compute.name, error=str(error))

@@ -16,10 +16,10 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from parallelrun_core.code.context import snapshot_context
-from parallelrun_core.computes.kinds.docker import Compute
+from parallelrun_core.computes.kinds.docker import DockerCompute
 from parallelrun_core.layout import code_store, jobs_of
 from parallelrun_core.names.built_images import BuiltImage
-from parallelrun_provisioner.engines.docker import Engine
+from parallelrun_provisioner.engines.docker import DockerEngine
 from parallelrun_provisioner.engines.docker.building import builds
 from parallelrun_provisioner.engines.docker.settings import DockerSettings
 from parallelrun_provisioner.engines.interface import EngineEnvironment, ImageState
@@ -101,8 +101,8 @@ class Asked:
         self._snapshot = snapshot
         self._image = BuiltImage(snapshot, "Dockerfile").name
         around = EngineEnvironment(cluster="c1", root=root, redis_url="redis://x")
-        compute = Compute.model_validate({"type": "docker", "name": "pool"})
-        self.engine = Engine(compute, around, DockerSettings(builds=True, kit="/kit", **settings))
+        compute = DockerCompute.model_validate({"type": "docker", "name": "pool"})
+        self.engine = DockerEngine(compute, around, DockerSettings(builds=True, kit="/kit", **settings))
 
     def state(self, *jobs: str) -> ImageState:
         """How it stands with the image, for these jobs."""

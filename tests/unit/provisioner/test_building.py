@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from parallelrun_core.computes.kinds.docker import Compute
+from parallelrun_core.computes.kinds.docker import DockerCompute
 from parallelrun_core.computes.launch import Launch, Shape, launch_id
 from parallelrun_core.names.built_images import BuiltImage
 from parallelrun_provisioner.engines.docker.building import Builds
@@ -24,8 +24,8 @@ IMAGE = BuiltImage("a" * 64, "docker/Dockerfile")
 AROUND = EngineEnvironment(cluster="c1", root=Path("/nowhere"), redis_url="redis://x")
 
 
-def docker(**fields: object) -> Compute:
-    return Compute.model_validate({"type": "docker", "name": "pool", **fields})
+def docker(**fields: object) -> DockerCompute:
+    return DockerCompute.model_validate({"type": "docker", "name": "pool", **fields})
 
 
 def test_an_image_is_called_by_what_it_is_built_of_and_for() -> None:

@@ -10,10 +10,10 @@ import pytest
 import yaml
 from pydantic import ValidationError
 
-from parallelrun_core.computes.kinds.docker import Compute as DockerCompute
-from parallelrun_core.computes.kinds.swarm import Compute as SwarmCompute
+from parallelrun_core.computes.kinds.docker import DockerCompute
+from parallelrun_core.computes.kinds.swarm import SwarmCompute
 from parallelrun_core.computes.launch import Launch, Shape, launch_id
-from parallelrun_provisioner.engines.docker import Engine
+from parallelrun_provisioner.engines.docker import DockerEngine
 from parallelrun_provisioner.engines.docker.container import container
 from parallelrun_provisioner.engines.docker.settings import DockerSettings
 from parallelrun_provisioner.engines.interface import EngineEnvironment, LaunchRefused
@@ -106,7 +106,7 @@ def test_the_operator_says_what_a_node_sees_and_the_password_is_a_file() -> None
 
 
 def test_the_password_of_redis_is_nowhere_in_a_plan() -> None:
-    engine = Engine(docker(), EngineEnvironment(**{**vars(SURROUNDINGS), "agent_secret": "swordfish"}), SETTINGS)
+    engine = DockerEngine(docker(), EngineEnvironment(**{**vars(SURROUNDINGS), "agent_secret": "swordfish"}), SETTINGS)
 
     plan = engine.plan(LAUNCH)
 
@@ -120,7 +120,7 @@ def test_the_password_of_redis_is_nowhere_in_a_plan() -> None:
 
 def test_agents_without_their_password_are_not_launched() -> None:
     settings = SETTINGS.model_copy(update={"redis_secret": ""})
-    engine = Engine(docker(), EngineEnvironment(**{**vars(SURROUNDINGS), "agent_secret": "swordfish"}), settings)
+    engine = DockerEngine(docker(), EngineEnvironment(**{**vars(SURROUNDINGS), "agent_secret": "swordfish"}), settings)
 
     with pytest.raises(LaunchRefused, match="PARALLELRUN_DOCKER_REDIS_SECRET"):
         engine.launch(LAUNCH)
@@ -215,7 +215,7 @@ def test_what_is_no_volume_is_refused_at_the_start(text: str) -> None:
 
 def test_a_registry_password_that_can_not_be_read_is_not_repeated(tmp_path: Path) -> None:
     (tmp_path / "ours").write_text('{"username": "u", "password": swordfish}')
-    engine = Engine(docker(registry="ours"), SURROUNDINGS, SETTINGS.model_copy(update={"registries": tmp_path}))
+    engine = DockerEngine(docker(registry="ours"), SURROUNDINGS, SETTINGS.model_copy(update={"registries": tmp_path}))
 
     with pytest.raises(LaunchRefused, match=r"can't be read from .*/ours") as refused:
         engine._fetches.begin("team/a:1")

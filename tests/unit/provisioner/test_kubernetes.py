@@ -15,10 +15,10 @@ import pytest
 import yaml
 from pydantic import ValidationError
 
-from parallelrun_core.computes.kinds.kubernetes import Compute
+from parallelrun_core.computes.kinds.kubernetes import KubernetesCompute
 from parallelrun_core.computes.launch import Launch, Shape
 from parallelrun_provisioner.engines.interface import EngineEnvironment, EngineError, LaunchRefused, NodeStanding
-from parallelrun_provisioner.engines.kubernetes import Engine
+from parallelrun_provisioner.engines.kubernetes import KubernetesEngine
 from parallelrun_provisioner.engines.kubernetes.access import from_file
 from parallelrun_provisioner.engines.kubernetes.listing import node_of
 from parallelrun_provisioner.engines.kubernetes.settings import KubernetesSettings
@@ -28,12 +28,12 @@ OTHER_ID = "cpu-ba9876543210"
 AROUND = EngineEnvironment(cluster="c1", root=Path("/data"), redis_url="redis://redis:6379/0")
 
 
-def compute(**fields: object) -> Compute:
-    return Compute.model_validate({"type": "kubernetes", "name": "cpu", **fields})
+def compute(**fields: object) -> KubernetesCompute:
+    return KubernetesCompute.model_validate({"type": "kubernetes", "name": "cpu", **fields})
 
 
 def planned(settings: KubernetesSettings | None = None, launch: Launch | None = None, **fields: object) -> Any:
-    engine = Engine(compute(**fields), AROUND, settings or KubernetesSettings())
+    engine = KubernetesEngine(compute(**fields), AROUND, settings or KubernetesSettings())
     return yaml.safe_load(engine.plan(launch or Launch(id=ID, compute="cpu", arguments=("--node", ID))))
 
 
@@ -93,7 +93,7 @@ class Server(ThreadingHTTPServer):
         self.seen: list[tuple[str, str, str]] = []
         self.refusal: tuple[int, str] | None = None
 
-    def engine(self, folder: Path, account: str = "", **fields: object) -> Engine:
+    def engine(self, folder: Path, account: str = "", **fields: object) -> KubernetesEngine:
         config = {
             "current-context": "here",
             "contexts": [{"name": "here", "context": {"cluster": "c", "user": "u", "namespace": "batch"}}],
@@ -102,7 +102,7 @@ class Server(ThreadingHTTPServer):
         }
         (folder / "kubeconfig").write_text(yaml.safe_dump(config))
         settings = KubernetesSettings(kubeconfig=folder / "kubeconfig", service_account=account)
-        return Engine(compute(**fields), AROUND, settings)
+        return KubernetesEngine(compute(**fields), AROUND, settings)
 
 
 @pytest.fixture
@@ -373,6 +373,6 @@ class TestAccess:
 
     def test_outside_of_a_pod_it_says_what_is_missing(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
-        engine = Engine(compute(), AROUND, KubernetesSettings())
+        engine = KubernetesEngine(compute(), AROUND, KubernetesSettings())
         with pytest.raises(EngineError, match="PARALLELRUN_KUBERNETES_KUBECONFIG"):
             engine.nodes()

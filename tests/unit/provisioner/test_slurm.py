@@ -13,10 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from parallelrun_core.computes.kinds.slurm import Compute, walltime_s
+from parallelrun_core.computes.kinds.slurm import SlurmCompute, walltime_s
 from parallelrun_core.computes.launch import Launch
 from parallelrun_provisioner.engines.interface import EngineEnvironment, EngineError, LaunchRefused, NodeStanding
-from parallelrun_provisioner.engines.slurm import Engine
+from parallelrun_provisioner.engines.slurm import SlurmEngine
 from parallelrun_provisioner.engines.slurm.listing import jobs_in, nodes_of
 from parallelrun_provisioner.engines.slurm.words import may_pass, wait_in_words
 
@@ -29,8 +29,8 @@ cat "$HOME/${0##*/}.answer" 2>/dev/null || true
 """
 
 
-def compute(**fields: object) -> Compute:
-    return Compute.model_validate({"type": "slurm", "name": "cpu", **fields})
+def compute(**fields: object) -> SlurmCompute:
+    return SlurmCompute.model_validate({"type": "slurm", "name": "cpu", **fields})
 
 
 class Slurm:
@@ -44,11 +44,11 @@ class Slurm:
         monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
         monkeypatch.setenv("HOME", str(folder))
 
-    def engine(self, *, secret: str = "", **fields: object) -> Engine:
+    def engine(self, *, secret: str = "", **fields: object) -> SlurmEngine:
         around = EngineEnvironment(
             cluster="c1", root=self.folder / "root", redis_url="rediss://login:6380/0", agent_secret=secret
         )
-        return Engine(compute(**fields), around)
+        return SlurmEngine(compute(**fields), around)
 
     def answer(self, command: str, text: str) -> None:
         (self.folder / f"{command}.answer").write_text(text)
@@ -150,7 +150,7 @@ class TestSending:
         around = EngineEnvironment(cluster="c1", root=Path("/r"), redis_url="redis://h/0")
         launch = Launch(id=ID, compute="cpu", arguments=(word,), environment={"PARALLELRUN_A": word})
         script = (
-            Engine(compute().model_copy(update={"python": "/bin/printf"}), around)
+            SlurmEngine(compute().model_copy(update={"python": "/bin/printf"}), around)
             .plan(launch)
             .partition("<<'END'\n")[2][:-4]
         )
@@ -164,7 +164,9 @@ class TestSending:
         (tmp_path / "python").chmod(0o755)
         around = EngineEnvironment(cluster="c1", root=tmp_path, redis_url="redis://h/0")
         launch = Launch(id=ID, compute="cpu", arguments=(hostile,), environment={"PARALLELRUN_A": hostile})
-        script = Engine(compute(python=str(tmp_path / "python")), around).plan(launch).partition("<<'END'\n")[2][:-4]
+        script = (
+            SlurmEngine(compute(python=str(tmp_path / "python")), around).plan(launch).partition("<<'END'\n")[2][:-4]
+        )
         done = subprocess.run(["sh"], input=script, capture_output=True, text=True, check=True)
         assert done.stdout == hostile * 2
 
@@ -201,7 +203,7 @@ class TestSending:
         monkeypatch.setenv("PATH", str(tmp_path))
         around = EngineEnvironment(cluster="c1", root=tmp_path, redis_url="redis://h/0")
         with pytest.raises(EngineError, match=r"squeue can't be run: .* PATH"):
-            Engine(compute(), around).nodes()
+            SlurmEngine(compute(), around).nodes()
 
 
 class TestListing:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.layout import INPUTS
 from parallelrun_core.mltable.formats import read_steps, step_for
-from parallelrun_core.mltable.formats.delimited import Read as Delimited
+from parallelrun_core.mltable.formats.delimited import ReadDelimited as Delimited
 from parallelrun_core.mltable.plan import as_json, load_plans, plan_input
 from parallelrun_core.spec.fields import Input
 from parallelrun_master.planning.formats import format_of as cutting_of

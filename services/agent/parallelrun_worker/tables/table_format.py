@@ -1,4 +1,4 @@
-"""The base of the class `Format` of each kind of table, where files are read."""
+"""The base of the format of each kind of table, where files are read."""
 
 import sys
 from abc import ABC, abstractmethod

@@ -1,4 +1,4 @@
-"""The base of the class `Format` of each kind of table, where files are cut."""
+"""The base of the cutting of each kind of table."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class RowWindow:
         return range(low, high)
 
 
-class TableFormat(ABC):
+class TableCutting(ABC):
     """Cuts the files of one input.
 
     Args:

@@ -19,11 +19,11 @@ from parallelrun_core.storage.stores import storage_of
 from parallelrun_core.wire.message import Piece, Remote
 from parallelrun_master.planning.record_bits import Offsets
 from parallelrun_master.planning.record_scan import TextForm, record_starts
-from parallelrun_master.planning.table_format import DamagedFile, RowWindow, TableFormat
+from parallelrun_master.planning.table_format import DamagedFile, RowWindow, TableCutting
 from parallelrun_worker.tables.unpacking import LIMIT_BYTES, MOST_MAGIC_BYTES, compression_of, unpack
 
 
-class TextCutting(TableFormat):
+class TextCutting(TableCutting):
     """The base of the kinds of tables that are text."""
 
     disk_factor = 2.5

@@ -19,7 +19,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from parallelrun_core.computes.kinds.local import Compute
+from parallelrun_core.computes.kinds.local import LocalCompute
 from parallelrun_core.computes.launch import Launch
 from parallelrun_core.layout import PRIVATE_FILE, PRIVATE_FOLDER
 from parallelrun_core.untrusted.sanitize import in_one_line
@@ -38,10 +38,10 @@ _SCRIPT: Final = 'echo $$ >"$0" && exec "$@"'
 """The process writes its id itself, and becomes the agent: it is never there without being known."""
 
 
-class Engine:
+class LocalEngine:
     """Agents on this machine."""
 
-    def __init__(self, compute: Compute, engine_environment: EngineEnvironment) -> None:
+    def __init__(self, compute: LocalCompute, engine_environment: EngineEnvironment) -> None:
         self._compute = compute
         self._around = engine_environment
         self._folder = engine_environment.root / "nodes" / compute.name

@@ -1,4 +1,5 @@
-"""The kinds of computes: one module each, named like the kind, with a class `Compute`: the fields of its engine.
+"""The kinds of computes: one module each, named like the kind, with the fields of its engine: a class
+named like the kind, as `DockerCompute` in `docker`.
 
 A kind whose nodes the provisioner starts also has a module or a package of this name in
 `parallelrun_provisioner.engines`. There is no list of the kinds: adding one is adding these two.
@@ -23,5 +24,5 @@ def kinds() -> list[str]:
 
 def model_of(kind: str) -> type[Compute]:
     """The definition of the computes of one of `kinds()`."""
-    model: type[Compute] = import_module(f"{__name__}.{kind}").Compute
+    model: type[Compute] = getattr(import_module(f"{__name__}.{kind}"), f"{kind.title()}Compute")
     return model

@@ -7,7 +7,7 @@ from typing import ClassVar, Literal
 from parallelrun_core.computes.containers import Containers
 
 
-class Compute(Containers):
+class DockerCompute(Containers):
     """Each node is a container."""
 
     has_images: ClassVar[bool] = True

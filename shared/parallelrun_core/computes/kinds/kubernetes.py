@@ -51,7 +51,7 @@ class Placement(Strict):
     priority_class: str = Field(default="", pattern=_NAME)
 
 
-class Compute(Containers):
+class KubernetesCompute(Containers):
     """Each node is a Pod. What it may reach (volumes, secrets, the namespace) the provisioner's settings say."""
 
     has_images: ClassVar[bool] = True

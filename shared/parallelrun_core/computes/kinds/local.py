@@ -7,7 +7,7 @@ from typing import Literal
 from parallelrun_core.computes import definition
 
 
-class Compute(definition.Compute):
+class LocalCompute(definition.Compute):
     """Each node is an agent, beside the provisioner."""
 
     type: Literal["local"]

@@ -7,7 +7,7 @@ from typing import Literal
 from parallelrun_core.computes import definition
 
 
-class Compute(definition.Compute):
+class ManualCompute(definition.Compute):
     """Its nodes are those that say that they belong to it."""
 
     type: Literal["manual"]

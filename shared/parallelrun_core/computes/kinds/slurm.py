@@ -40,7 +40,7 @@ _VALUE: Final = re.compile(r"[A-Za-z0-9_.:,;@+=*%&|()\[\]<>!~-]{0,512}")
 Option = StrictInt | Literal[True] | Annotated[StrictStr, Field(json_schema_extra={"pattern": f"^{_VALUE.pattern}$"})]
 
 
-class Compute(definition.Compute):
+class SlurmCompute(definition.Compute):
     """Each node is an agent in a batch job. Slurm's own words for the fields are in the manual page of `sbatch`."""
 
     type: Literal["slurm"]

@@ -23,7 +23,7 @@ Constraint = Annotated[
 ]
 
 
-class Compute(Containers):
+class SwarmCompute(Containers):
     """Each node is a service with one task, which is not started again when it has ended."""
 
     has_images: ClassVar[bool] = True

@@ -1,4 +1,5 @@
-"""The kinds of tables: one module each, named like the kind, with a class `Read`: its read step.
+"""The kinds of tables: one module each, named like the kind, with its read step: a class named like the kind, as
+`ReadDeltaLake` in `delta_lake`.
 
 A kind also has a module of this name where the master cuts its files (`parallelrun_master.planning.formats`) and where
 a worker reads them (`parallelrun_worker.tables.formats`). There is no list of the kinds: adding one is adding these
@@ -18,8 +19,10 @@ _COMPRESSED: Final = (".gz", ".zip", ".bz2", ".xz", ".zst", ".snappy")
 
 def read_steps() -> dict[str, type[ReadStep]]:
     """The read steps of all kinds, by the names that users write."""
-    modules = (import_module(f"{__name__}.{module.name}") for module in iter_modules(__path__))
-    steps: list[type[ReadStep]] = [module.Read for module in modules]
+    steps: list[type[ReadStep]] = [
+        getattr(import_module(f"{__name__}.{kind}"), f"Read{kind.title().replace('_', '')}")
+        for _, kind, _ in iter_modules(__path__)
+    ]
     return {step.name(): step for step in steps}
 
 

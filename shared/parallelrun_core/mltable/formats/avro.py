@@ -9,7 +9,7 @@ from parallelrun_core.mltable.read_step import ReadStep
 from parallelrun_core.problems import At
 
 
-class Read(ReadStep, tag="read_avro"):
+class ReadAvro(ReadStep, tag="read_avro"):
     """Types are those of the schema, which is the same in all files."""
 
     suffixes = (".avro",)
@@ -19,9 +19,9 @@ class Read(ReadStep, tag="read_avro"):
     """The schema of the first file as JSON, from the beginning of the job on."""
 
     @classmethod
-    def parse(cls, options: object, at: At) -> Read:
+    def parse(cls, options: object, at: At) -> ReadAvro:
         checked = options_of(options, at, ("include_path_column", *IGNORED))
         return cls(include_path_column=flag(checked, "include_path_column", at), has_exact_integers=True)
 
-    def as_written(self) -> Read:
+    def as_written(self) -> ReadAvro:
         return msgspec.structs.replace(self, schema="")

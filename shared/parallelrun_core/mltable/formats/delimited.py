@@ -19,7 +19,7 @@ _MOST_SAMPLED: Final = 100_000
 _MOST_SKIPPED: Final = 10_000
 
 
-class Read(TypedText, tag="read_delimited"):
+class ReadDelimited(TypedText, tag="read_delimited"):
     """A record is a row; a quoted field may hold newlines with `support_multi_line`."""
 
     suffixes = (".csv", ".tsv")
@@ -51,7 +51,7 @@ class Read(TypedText, tag="read_delimited"):
         )  # fmt: skip
 
     @classmethod
-    def parse(cls, options: object, at: At) -> Read:
+    def parse(cls, options: object, at: At) -> ReadDelimited:
         checked = options_of(options, at, _OPTIONS)
         delimiter = checked.get("delimiter", ",")
         if not isinstance(delimiter, str) or not 1 <= len(delimiter) <= 2 or set(delimiter) & set('"\r\n\0'):

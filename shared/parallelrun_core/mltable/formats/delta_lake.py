@@ -9,7 +9,7 @@ from parallelrun_core.mltable.read_step import ReadStep
 from parallelrun_core.problems import At
 
 
-class Read(ReadStep, tag="read_delta_lake"):
+class ReadDeltaLake(ReadStep, tag="read_delta_lake"):
     """A version, by its number or as of a time."""
 
     libraries = ("pandas", "pyarrow")
@@ -26,7 +26,7 @@ class Read(ReadStep, tag="read_delta_lake"):
     """Arrow's schema of all columns, in base 64, from the beginning of the job on; empty in jobs of older releases."""
 
     @classmethod
-    def parse(cls, options: object, at: At) -> Read:
+    def parse(cls, options: object, at: At) -> ReadDeltaLake:
         checked = options_of(options, at, ("timestamp_as_of", "version_as_of", "include_path_column"))
         version, timestamp = checked.get("version_as_of"), checked.get("timestamp_as_of")
         if (version is None) == (timestamp is None):
@@ -40,6 +40,6 @@ class Read(ReadStep, tag="read_delta_lake"):
             has_exact_integers=True,
         )
 
-    def as_written(self) -> Read:
+    def as_written(self) -> ReadDeltaLake:
         version = self.version if self.timestamp is None else None
         return msgspec.structs.replace(self, version=version, columns=[], partitions={}, schema="")

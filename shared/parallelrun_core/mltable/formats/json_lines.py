@@ -11,7 +11,7 @@ from parallelrun_core.problems import At
 DICTS: Final = "dicts"
 
 
-class Read(TypedText, tag="read_json_lines"):
+class ReadJsonLines(TypedText, tag="read_json_lines"):
     """Any row may have columns that no other has."""
 
     suffixes = (".jsonl", ".ndjson")
@@ -37,7 +37,7 @@ class Read(TypedText, tag="read_json_lines"):
         return Text(self.encoding, unpacked_limit=self.unpacked_limit)
 
     @classmethod
-    def parse(cls, options: object, at: At) -> Read:
+    def parse(cls, options: object, at: At) -> ReadJsonLines:
         checked = options_of(
             options,
             at,

@@ -1,4 +1,5 @@
-"""Table formats as they are read: a module for each kind, named as in `inputs.json`, with a class `Format`.
+"""Table formats as they are read: a module for each kind, named as in `inputs.json`, with a class named like it, as
+`DeltaLakeFormat` in `delta_lake`.
 
 Standard library only when imported, like all of the worker; a kind imports what it needs when it reads.
 """
@@ -16,4 +17,4 @@ def format_of(kind: str) -> Any:
     """
     if kind not in {module.name for module in iter_modules(__path__)}:
         raise ValueError(f"tables of the kind {kind!r} can't be read by this release of the agent")
-    return import_module(f"{__name__}.{kind}").Format
+    return getattr(import_module(f"{__name__}.{kind}"), f"{kind.title().replace('_', '')}Format")

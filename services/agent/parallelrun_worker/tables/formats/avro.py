@@ -30,7 +30,7 @@ _OBJECTS = ("int-date", "int-time-millis", "long-time-micros", _UUID)
 Row = dict[str, Any]
 
 
-class Format(TableFormat):
+class AvroFormat(TableFormat):
     """A piece is a range of blocks, or some of the rows in it."""
 
     def __init__(self, plan: dict[str, Any], schema_path: str) -> None:
@@ -106,7 +106,7 @@ class _Changed(ValueError):
 class AvroRecords(Records):
     """Rows with the bytes that they have in the file."""
 
-    def __init__(self, owner: Format, rows: list[tuple[Row, bytes]]) -> None:
+    def __init__(self, owner: AvroFormat, rows: list[tuple[Row, bytes]]) -> None:
         self.header = []
         self._owner = owner
         self._rows = rows

@@ -26,7 +26,7 @@ from parallelrun_worker.tables.values import Values
 _MOST_HEADERS = 1000
 
 
-class Format(TextFormat):
+class DelimitedFormat(TextFormat):
     """A record is a row."""
 
     def __init__(self, plan: dict[str, Any], schema_path: str) -> None:

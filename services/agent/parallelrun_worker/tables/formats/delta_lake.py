@@ -20,7 +20,7 @@ _KINDS: dict[str, Kind] = {
 }
 
 
-class Format(TableFormat):
+class DeltaLakeFormat(TableFormat):
     """All files have the columns of the table's version."""
 
     needs_source = True

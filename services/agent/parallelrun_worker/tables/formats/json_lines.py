@@ -31,7 +31,7 @@ _NAME = re.compile(r'"[ \t\r\n]*:')
 _KINDS: dict[type, str] = {bool: "bool", int: "int", float: "float", str: "string"}
 
 
-class Format(TextFormat):
+class JsonLinesFormat(TextFormat):
     """An object is a row."""
 
     has_fixed_columns = False

@@ -7,7 +7,7 @@ from parallelrun_worker.tables.steps import NamedColumns, columns_left
 from parallelrun_worker.tables.table_format import Piece, Records, TableFormat
 
 
-class Format(TableFormat):
+class ParquetFormat(TableFormat):
     """The reader of Parquet files: of the columns, only those are read that the first steps leave."""
 
     def names(self) -> list[str]:

@@ -10,20 +10,20 @@ from typing import Any, BinaryIO, Final
 import msgspec
 
 from parallelrun_core.errors import InvalidInput
-from parallelrun_core.mltable.formats.avro import Read
+from parallelrun_core.mltable.formats.avro import ReadAvro
 from parallelrun_core.mltable.plan import InputPlan
 from parallelrun_core.storage.path_rule import PathRule
 from parallelrun_core.storage.stores import storage_of
 from parallelrun_core.wire.message import FileVersion, Piece, Remote
 from parallelrun_master.planning.avro_blocks import AvroHeader, Block, blocks_of, read_header
-from parallelrun_master.planning.table_format import DamagedFile, TableFormat
+from parallelrun_master.planning.table_format import DamagedFile, TableCutting
 
 _BLOCKS_AT_ONCE: Final = 1000
 _MATTERS: Final = ("name", "type", "fields", "symbols", "items", "values", "size", "logicalType", "precision", "scale")
 """What a schema says that decides how rows are read."""
 
 
-class Format(TableFormat):
+class AvroCutting(TableCutting):
     """Each piece knows how many rows it has."""
 
     def pieces(self, path: bytes) -> Iterator[Piece | None]:
@@ -54,7 +54,7 @@ class Format(TableFormat):
     @staticmethod
     def prepare(plan: InputPlan, rule: PathRule | None = None) -> None:
         """Put the schema of the first file into the plan."""
-        assert isinstance(plan.read, Read)  # noqa: S101 - for the type checker
+        assert isinstance(plan.read, ReadAvro)  # noqa: S101 - for the type checker
         errors: list[DamagedFile] = []
         for name in plan.sample:
             try:
@@ -71,7 +71,7 @@ class Format(TableFormat):
 
     def _header(self, file: BinaryIO, name: str) -> AvroHeader:
         header = read_header(file, name)
-        assert isinstance(self.plan.read, Read)  # noqa: S101 - for the type checker
+        assert isinstance(self.plan.read, ReadAvro)  # noqa: S101 - for the type checker
         schema = self.plan.read.schema
         if header.schema == schema:
             return header

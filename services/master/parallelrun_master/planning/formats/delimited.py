@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import BinaryIO, Final
 
-from parallelrun_core.mltable.formats.delimited import Read
+from parallelrun_core.mltable.formats.delimited import ReadDelimited
 from parallelrun_core.mltable.plan import InputPlan
 from parallelrun_core.spec.fields import MiniBatchSize
 from parallelrun_core.storage.path_rule import PathRule
@@ -19,12 +19,12 @@ _EMPTY_UP_TO: Final = 3
 """A file of up to so many bytes holds at most a byte order mark."""
 
 
-class Format(TextCutting):
+class DelimitedCutting(TextCutting):
     """Its files may begin with a header."""
 
     def __init__(self, plan: InputPlan, size: MiniBatchSize, window: RowWindow, rule: PathRule | None = None) -> None:
         super().__init__(plan, size, window, rule)
-        assert isinstance(plan.read, Read)  # noqa: S101 - for the type checker
+        assert isinstance(plan.read, ReadDelimited)  # noqa: S101 - for the type checker
         self._read = plan.read
         self.searches = self.searches or self._read.support_multi_line
         self._is_first_file = True
@@ -32,7 +32,7 @@ class Format(TextCutting):
     @staticmethod
     def prepare(plan: InputPlan, rule: PathRule | None = None) -> None:
         """Put into the plan which file has the header, where workers can't see it."""
-        assert isinstance(plan.read, Read)  # noqa: S101 - for the type checker
+        assert isinstance(plan.read, ReadDelimited)  # noqa: S101 - for the type checker
         if plan.is_staged and plan.read.header == "from_first_file":
             sizes = ((path, storage_of(path).version(path).size_bytes) for path in plan.sample)
             plan.first_with_text = next((path for path, size in sizes if size > _EMPTY_UP_TO), "")

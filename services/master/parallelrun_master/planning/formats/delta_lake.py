@@ -18,7 +18,7 @@ from urllib.parse import unquote
 import msgspec
 
 from parallelrun_core.errors import InvalidInput
-from parallelrun_core.mltable.formats.delta_lake import Read
+from parallelrun_core.mltable.formats.delta_lake import ReadDeltaLake
 from parallelrun_core.mltable.plan import InputPlan
 from parallelrun_core.storage.location import is_url
 from parallelrun_core.storage.path_rule import PathRule
@@ -30,7 +30,7 @@ _UNDERSTOOD: Final = frozenset({"timestampNtz"})
 """Features that a table may require of its readers, and that need no more than reading its files."""
 
 
-class Format(parquet.Format):
+class DeltaLakeCutting(parquet.ParquetCutting):
     """Its files are cut like others."""
 
     @staticmethod
@@ -111,8 +111,8 @@ def _schema(table: Any) -> str:
     return b64encode(pa.schema(table.schema().to_arrow()).serialize().to_pybytes()).decode()
 
 
-def _read(plan: InputPlan) -> Read:
-    assert isinstance(plan.read, Read)  # noqa: S101 - for the type checker
+def _read(plan: InputPlan) -> ReadDeltaLake:
+    assert isinstance(plan.read, ReadDeltaLake)  # noqa: S101 - for the type checker
     return plan.read
 
 
@@ -141,7 +141,7 @@ def _opened(plan: InputPlan, rule: PathRule | None) -> Iterator[_Table]:
 
 
 @contextmanager
-def _on_this_disk(folder: str, rule: PathRule | None, read: Read) -> Iterator[str]:
+def _on_this_disk(folder: str, rule: PathRule | None, read: ReadDeltaLake) -> Iterator[str]:
     if is_url(folder):
         with delta_log.copied(folder, rule, read.version) as here:
             yield here
@@ -151,7 +151,7 @@ def _on_this_disk(folder: str, rule: PathRule | None, read: Read) -> Iterator[st
     yield folder
 
 
-def _load(deltalake: Any, folder: str, read: Read) -> Any:
+def _load(deltalake: Any, folder: str, read: ReadDeltaLake) -> Any:
     table = deltalake.DeltaTable(folder, version=read.version)
     if read.version is None:
         table.load_as_version(datetime.fromisoformat(str(read.timestamp)))

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import BinaryIO
 
-from parallelrun_core.mltable.formats.json_lines import Read
+from parallelrun_core.mltable.formats.json_lines import ReadJsonLines
 from parallelrun_master.planning.record_scan import TextForm, form_of
 from parallelrun_master.planning.text_cutting import TextCutting
 
 
-class Format(TextCutting):
+class JsonLinesCutting(TextCutting):
     """Text without headers."""
 
     def form(self, file: BinaryIO) -> TextForm:
-        assert isinstance(self.plan.read, Read)  # noqa: S101 - for the type checker
+        assert isinstance(self.plan.read, ReadJsonLines)  # noqa: S101 - for the type checker
         return form_of(file, self.plan.read.encoding)

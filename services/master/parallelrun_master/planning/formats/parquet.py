@@ -12,12 +12,12 @@ from parallelrun_core.storage.interface import Replaced
 from parallelrun_core.storage.objects.trouble import StoreError
 from parallelrun_core.wire.message import Piece, Remote
 from parallelrun_master.planning.parquet_extents import check_footer, compressed, extents_of, row_groups
-from parallelrun_master.planning.table_format import DamagedFile, TableFormat
+from parallelrun_master.planning.table_format import DamagedFile, TableCutting
 
 _ALL_ROWS: Final = 1 << 62
 
 
-class Format(TableFormat):
+class ParquetCutting(TableCutting):
     """A piece is a range of rows."""
 
     counts_rows = True

@@ -11,6 +11,6 @@
 Swarms are asked through the same client (`engines/swarm`).
 """
 
-from parallelrun_provisioner.engines.docker.engine import Engine
+from parallelrun_provisioner.engines.docker.engine import DockerEngine
 
-__all__ = ["Engine"]
+__all__ = ["DockerEngine"]

@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Final
 
-from parallelrun_core.computes.kinds.docker import Compute
+from parallelrun_core.computes.kinds.docker import DockerCompute
 from parallelrun_core.computes.launch import Launch
 from parallelrun_provisioner.engines.docker.building import Builds
 from parallelrun_provisioner.engines.docker.client import Connection, refusing, shortened, words_of
@@ -32,11 +32,11 @@ _STARTED_WITHIN_S: Final = 30.0
 _KILLED: Final = 137
 
 
-class Engine:
+class DockerEngine:
     """The nodes of one compute on the Engine that `DOCKER_HOST` names."""
 
     def __init__(
-        self, compute: Compute, engine_environment: EngineEnvironment, settings: DockerSettings | None = None
+        self, compute: DockerCompute, engine_environment: EngineEnvironment, settings: DockerSettings | None = None
     ) -> None:
         self._compute = compute
         self._surroundings = engine_environment

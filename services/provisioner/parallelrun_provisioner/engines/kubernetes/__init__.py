@@ -11,6 +11,6 @@ Plain REST by httpx, which is there already: create, list and delete are all tha
 release since 1.20 has. The official client would add 60 MB for that.
 """
 
-from parallelrun_provisioner.engines.kubernetes.engine import Engine
+from parallelrun_provisioner.engines.kubernetes.engine import KubernetesEngine
 
-__all__ = ["Engine"]
+__all__ = ["KubernetesEngine"]

@@ -7,7 +7,7 @@ from typing import Any
 
 import yaml
 
-from parallelrun_core.computes.kinds.kubernetes import Compute
+from parallelrun_core.computes.kinds.kubernetes import KubernetesCompute
 from parallelrun_core.computes.launch import Launch, compute_of
 from parallelrun_provisioner.engines.interface import EngineEnvironment, EngineNode, LaunchRefused
 from parallelrun_provisioner.engines.kubernetes.access import from_file, mounted
@@ -17,11 +17,14 @@ from parallelrun_provisioner.engines.kubernetes.pod import CLUSTER, COMPUTE, man
 from parallelrun_provisioner.engines.kubernetes.settings import KubernetesSettings
 
 
-class Engine:
+class KubernetesEngine:
     """An engine whose nodes are Pods of the cluster in which the provisioner runs, or that its settings name."""
 
     def __init__(
-        self, compute: Compute, engine_environment: EngineEnvironment, settings: KubernetesSettings | None = None
+        self,
+        compute: KubernetesCompute,
+        engine_environment: EngineEnvironment,
+        settings: KubernetesSettings | None = None,
     ) -> None:
         self._compute = compute
         self._around = engine_environment

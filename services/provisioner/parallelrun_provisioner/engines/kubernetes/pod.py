@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from typing import Any, Final
 
-from parallelrun_core.computes.kinds.kubernetes import Compute, Placement
+from parallelrun_core.computes.kinds.kubernetes import KubernetesCompute, Placement
 from parallelrun_core.computes.launch import Launch
 from parallelrun_provisioner.engines.agent_kit import KIT, PROGRAM
 from parallelrun_provisioner.engines.interface import LaunchRefused
@@ -35,7 +35,7 @@ _STAYS: Final = {"cluster-autoscaler.kubernetes.io/safe-to-evict": "false", "kar
 
 
 def manifest(
-    compute: Compute, settings: KubernetesSettings, cluster: str, launch: Launch, owner_uid: str = ""
+    compute: KubernetesCompute, settings: KubernetesSettings, cluster: str, launch: Launch, owner_uid: str = ""
 ) -> dict[str, Any]:
     """The body of `POST …/pods`.
 
@@ -87,7 +87,7 @@ def manifest(
     }
 
 
-def image_of(compute: Compute, settings: KubernetesSettings, launch: Launch) -> str:
+def image_of(compute: KubernetesCompute, settings: KubernetesSettings, launch: Launch) -> str:
     """The image of a node.
 
     Raises:
@@ -108,7 +108,7 @@ def image_of(compute: Compute, settings: KubernetesSettings, launch: Launch) -> 
 
 
 def _agent(
-    compute: Compute, settings: KubernetesSettings, launch: Launch, mounts: list[dict[str, Any]]
+    compute: KubernetesCompute, settings: KubernetesSettings, launch: Launch, mounts: list[dict[str, Any]]
 ) -> dict[str, Any]:
     gpus = {compute.gpu_resource: str(compute.gpus)} if compute.gpus else {}
     return {
@@ -128,7 +128,7 @@ def _agent(
     }
 
 
-def _preparation(compute: Compute, settings: KubernetesSettings, launch: Launch) -> dict[str, Any]:
+def _preparation(compute: KubernetesCompute, settings: KubernetesSettings, launch: Launch) -> dict[str, Any]:
     """Return what runs before the agent: it makes a cache of its own, and copies the agent that another image lacks.
 
     An agent keeps environments only where nobody else can write, and a new volume is root's and open to all.
@@ -151,7 +151,7 @@ def _preparation(compute: Compute, settings: KubernetesSettings, launch: Launch)
     }
 
 
-def _resources(compute: Compute, gpus: dict[str, str]) -> dict[str, Any]:
+def _resources(compute: KubernetesCompute, gpus: dict[str, str]) -> dict[str, Any]:
     """Return what a container may use, which is reserved for it; of two that follow each other, a Pod reserves the
     larger."""
     limits = {
@@ -162,7 +162,7 @@ def _resources(compute: Compute, gpus: dict[str, str]) -> dict[str, Any]:
     return {"requests": limits, "limits": limits} if limits else {}
 
 
-def _environment(compute: Compute, settings: KubernetesSettings, launch: Launch) -> list[dict[str, Any]]:
+def _environment(compute: KubernetesCompute, settings: KubernetesSettings, launch: Launch) -> list[dict[str, Any]]:
     slots = compute.slots_of_node
     plain = {
         **compute.environment_variables,
@@ -182,7 +182,7 @@ def _environment(compute: Compute, settings: KubernetesSettings, launch: Launch)
 
 
 def _volumes(
-    compute: Compute, settings: KubernetesSettings, launch: Launch
+    compute: KubernetesCompute, settings: KubernetesSettings, launch: Launch
 ) -> list[tuple[dict[str, Any], dict[str, Any]]]:
     """Each volume, and where it is mounted."""
     cache = {"persistentVolumeClaim": {"claimName": settings.cache}} if settings.cache else {"emptyDir": {}}

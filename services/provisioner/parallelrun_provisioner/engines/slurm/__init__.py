@@ -9,6 +9,6 @@
 The provisioner is the user whose jobs they are: nothing here needs root, an accounting database or slurmrestd.
 """
 
-from parallelrun_provisioner.engines.slurm.engine import Engine
+from parallelrun_provisioner.engines.slurm.engine import SlurmEngine
 
-__all__ = ["Engine"]
+__all__ = ["SlurmEngine"]

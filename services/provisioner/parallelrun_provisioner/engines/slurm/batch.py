@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from parallelrun_core.computes.kinds.slurm import LEAVES_BEFORE_S, Compute
+from parallelrun_core.computes.kinds.slurm import LEAVES_BEFORE_S, SlurmCompute
 from parallelrun_core.computes.launch import Launch
 
 _MIB: Final = 1 << 20
@@ -27,7 +27,7 @@ def mark(cluster: str, compute: str) -> str:
     return f"parallelrun:{cluster}:{compute}"
 
 
-def arguments(compute: Compute, launch: Launch, *, cluster: str, folder: Path) -> list[str]:
+def arguments(compute: SlurmCompute, launch: Launch, *, cluster: str, folder: Path) -> list[str]:
     """The arguments of sbatch, which reads the script from its standard input.
 
     Args:
@@ -60,7 +60,7 @@ def arguments(compute: Compute, launch: Launch, *, cluster: str, folder: Path) -
     return ["--parsable", "--no-requeue", *options, *extra]
 
 
-def script(compute: Compute, launch: Launch, *, python: str, environment: Mapping[str, str]) -> str:
+def script(compute: SlurmCompute, launch: Launch, *, python: str, environment: Mapping[str, str]) -> str:
     """The script of the job, which becomes the agent: Slurm's signal reaches it, and its end is that of the job.
 
     Args:

@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from parallelrun_core.computes.kinds.slurm import Compute
+from parallelrun_core.computes.kinds.slurm import SlurmCompute
 from parallelrun_core.computes.launch import Launch
 from parallelrun_core.durable_files import replace_file
 from parallelrun_core.layout import PRIVATE_FILE, PRIVATE_FOLDER
@@ -35,10 +35,10 @@ _LOG_BYTES: Final = 2048
 _LOGS_KEPT_S: Final = 7 * 86_400.0
 
 
-class Engine:
+class SlurmEngine:
     """An engine whose nodes are batch jobs: by sbatch, squeue and scancel, as the user that the provisioner is."""
 
-    def __init__(self, compute: Compute, engine_environment: EngineEnvironment) -> None:
+    def __init__(self, compute: SlurmCompute, engine_environment: EngineEnvironment) -> None:
         self._compute = compute
         self._around = engine_environment
         self._mark = batch.mark(engine_environment.cluster, compute.name)

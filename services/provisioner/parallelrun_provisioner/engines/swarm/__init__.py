@@ -6,6 +6,6 @@
 What a node may have of its machine, and how the Engine is asked, is that of single containers (`engines/docker`).
 """
 
-from parallelrun_provisioner.engines.swarm.engine import Engine
+from parallelrun_provisioner.engines.swarm.engine import SwarmEngine
 
-__all__ = ["Engine"]
+__all__ = ["SwarmEngine"]

@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Final
 
-from parallelrun_core.computes.kinds.swarm import Compute
+from parallelrun_core.computes.kinds.swarm import SwarmCompute
 from parallelrun_core.computes.launch import Launch
 from parallelrun_provisioner.engines.docker.client import Connection, post, shortened, words_of
 from parallelrun_provisioner.engines.docker.container import CLUSTER, COMPUTE, IMAGE, LAUNCH
@@ -22,11 +22,11 @@ _TAKEN: Final = frozenset({"shutdown", "orphaned", "remove"})
 """How a task ends whose machine was drained, or is gone."""
 
 
-class Engine:
+class SwarmEngine:
     """The nodes of one compute on the swarm of which the Engine that `DOCKER_HOST` names is a manager."""
 
     def __init__(
-        self, compute: Compute, engine_environment: EngineEnvironment, settings: DockerSettings | None = None
+        self, compute: SwarmCompute, engine_environment: EngineEnvironment, settings: DockerSettings | None = None
     ) -> None:
         self._compute = compute
         self._surroundings = engine_environment

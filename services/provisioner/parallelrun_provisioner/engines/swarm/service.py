@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Final
 
-from parallelrun_core.computes.kinds.swarm import Compute
+from parallelrun_core.computes.kinds.swarm import SwarmCompute
 from parallelrun_core.computes.launch import Launch
 from parallelrun_provisioner.engines.agent_kit import KIT
 from parallelrun_provisioner.engines.docker.container import (
@@ -31,7 +31,7 @@ _EVERYBODY: Final = 0o1777
 
 
 def service(
-    compute: Compute, settings: DockerSettings, cluster: str, launch: Launch, secret_id: str = ""
+    compute: SwarmCompute, settings: DockerSettings, cluster: str, launch: Launch, secret_id: str = ""
 ) -> dict[str, Any]:
     """The body of `POST /services/create`.
 
@@ -97,7 +97,7 @@ def _secret(settings: DockerSettings, secret_id: str) -> dict[str, Any]:
     return {"SecretID": secret_id, "SecretName": settings.redis_secret, "File": file}
 
 
-def _resources(compute: Compute) -> dict[str, Any]:
+def _resources(compute: SwarmCompute) -> dict[str, Any]:
     """Return what a node may use, which is reserved for it, so that no machine gets more nodes than it has room for."""
     most: dict[str, Any] = {}
     if compute.cpus:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from parallelrun_core.computes.definition import Compute
 
 
-class Engine:
+class MoonEngine:
     """Launches nothing."""
 
     def __init__(self, compute: Compute, around: object) -> None:

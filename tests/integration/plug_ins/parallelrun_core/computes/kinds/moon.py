@@ -7,7 +7,7 @@ from typing import Literal
 from parallelrun_core.computes import definition
 
 
-class Compute(definition.Compute):
+class MoonCompute(definition.Compute):
     """Each node is a crater."""
 
     type: Literal["moon"]

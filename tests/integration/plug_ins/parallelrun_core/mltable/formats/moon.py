@@ -5,7 +5,7 @@ from __future__ import annotations
 from parallelrun_core.mltable.formats import json_lines
 
 
-class Read(json_lines.Read, tag="read_moon"):
+class ReadMoon(json_lines.ReadJsonLines, tag="read_moon"):
     """Nothing is different there but the name."""
 
     suffixes = (".moon", ".crater")
