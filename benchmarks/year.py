@@ -25,7 +25,7 @@ from parallelrun_core.ids import job_id_at
 from parallelrun_core.layout import Layout, jobs_of, retention_of
 from parallelrun_core.retention.policy import DAY_S, JobFacts, plan_jobs
 from parallelrun_core.retention.rules import Rules
-from parallelrun_core.retention.sweep import Sweep
+from parallelrun_core.retention.sweep import Sweeper
 from parallelrun_core.wire.progress import Progress
 from parallelrun_core.wire.states import JobState
 
@@ -137,8 +137,8 @@ def _sweep_for_real(count: int) -> Figures:
         root, now = Path(folder), _START + 400 * DAY_S
         _fill(root, count)
         rules = Rules(jobs_days=365, notice_days=0)
-        first = Sweep(root, rules, clock=lambda: now, settle_s=0).run()
-        second = Sweep(root, rules, clock=lambda: now, settle_s=0).run()
+        first = Sweeper(root, rules, clock=lambda: now, settle_s=0).run()
+        second = Sweeper(root, rules, clock=lambda: now, settle_s=0).run()
         if first is None or second is None or len(second.jobs) != count or any(jobs_of(root).iterdir()):
             raise AssertionError("the sweep has not removed all folders")
         has_memory = (retention_of(root) / "measured.json").exists()

@@ -9,7 +9,7 @@ import pytest
 from parallelrun import Client
 from parallelrun_core.store.registry import Registry
 from parallelrun_core.store.slot_quotas import SlotQuotas
-from parallelrun_core.store.usage import Usage
+from parallelrun_core.store.usage import UsageStore
 from parallelrun_core.wire.states import JobState
 from tests.cluster import Cluster
 
@@ -47,7 +47,7 @@ def test_the_use_of_owners_is_on_record_and_counts() -> None:
     with Cluster(nodes=1, slots=2) as cluster:
         for owner in ("anna", "bert"):
             cluster.submit(LONG, inputs=cluster.files(100), mini_batch_size=1, owner=owner)
-        usage = Usage(cluster.redis)
+        usage = UsageStore(cluster.redis)
         cluster.until(lambda: {week.owner for week in usage.weeks()} == {"anna", "bert"}, "it is reported", 120)
         assert all(week.used.slot_s > 1 for week in usage.weeks())
 

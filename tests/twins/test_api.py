@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from parallelrun_api.submission.key_claims import Claim, KeyClaims
+from parallelrun_api.submission.key_claims import KeyClaim, KeyClaims
 from tests.security import test_forgotten_by_redis as forgotten
 from tests.twins.sabotage import expect_failure
 from tests.unit.api import test_key_claims as claims
@@ -26,7 +26,7 @@ def test_a_cancel_that_is_not_in_the_jobs_folder_is_found() -> None:
 
 
 def test_a_key_whose_first_name_decides_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def first(self: KeyClaims, digest: str, today: date) -> Claim | None:
+    def first(self: KeyClaims, digest: str, today: date) -> KeyClaim | None:
         return self._claims(today).find(digest)
 
     with monkeypatch.context() as patched:

@@ -10,7 +10,7 @@ import pytest
 
 from parallelrun_agent.jobs import node_job
 from parallelrun_core.documents.codecs import FieldsCodec
-from parallelrun_core.store.provisioning import ComputeStatus, Provisioning
+from parallelrun_core.store.provisioning import Provisioning, ProvisioningStatus
 from parallelrun_master.leader import compute_watch
 from parallelrun_provisioner.engines.docker.building import Builds
 from parallelrun_provisioner.engines.docker.settings import DockerSettings
@@ -44,7 +44,7 @@ def test_nodes_that_go_with_work_in_hand_are_found() -> None:
 
 
 def test_a_wait_for_nodes_that_counts_as_a_stall_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    pending = ComputeStatus(at=0.0, wanted=1, launching=1)
+    pending = ProvisioningStatus(at=0.0, wanted=1, launching=1)
     with patch.object(compute_watch, "is_served", always(False)), expect_failure():
         watches.test_waiting_for_nodes_is_no_stall_while_somebody_serves_the_compute(monkeypatch, pending, True)
 

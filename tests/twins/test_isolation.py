@@ -8,7 +8,7 @@ from typing import Any
 from parallelrun_agent.policy.isolation import Isolation
 from parallelrun_core.folder.decisions import Decided
 from parallelrun_core.wire.outcome import Outcome
-from parallelrun_worker.execution.isolation import Part
+from parallelrun_worker.execution.isolation import ItemRange
 from parallelrun_worker.rows.kept_rows import Patch
 from parallelrun_worker.rows.returned import Rendered
 from tests.twins.sabotage import always, expect_failure, replaced
@@ -38,7 +38,7 @@ def test_isolation_that_takes_every_half_for_good_is_found() -> None:
 
 
 def test_isolation_that_calls_run_with_items_that_are_not_there_is_found() -> None:
-    with replaced("parallelrun_worker.execution.isolation:Part.has", always(False)), expect_failure():
+    with replaced("parallelrun_worker.execution.isolation:ItemRange.has", always(False)), expect_failure():
         proof: Any = apart.test_apart_calls_no_part_with_an_item_that_is_known_to_fail
         proof.hypothesis.inner_test(16, {5})  # of many examples, it may report several failures as one group
 
@@ -52,7 +52,7 @@ def test_items_that_are_tried_again_and_cost_rows_are_found(tmp_path: Path) -> N
 
 
 def test_rows_of_retried_items_at_the_end_are_found() -> None:
-    def at_the_end(self: Patch, rendered: list[tuple[Part, Rendered]]) -> list[tuple[bytes, bytes]]:
+    def at_the_end(self: Patch, rendered: list[tuple[ItemRange, Rendered]]) -> list[tuple[bytes, bytes]]:
         return [(b"", line) for line in self.other_rows.lines] + [(b"", each.data) for _, each in rendered]
 
     with replaced("parallelrun_worker.rows.kept_rows:Patch._in_order", at_the_end), expect_failure():

@@ -32,7 +32,7 @@ _USAGE: Final = ("Cpu Percent", "Memory Used Percent")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Usage:
+class NodeUsage:
     """Use of a node, in percent, from its first measurement to its last."""
 
     node: str
@@ -56,7 +56,7 @@ class Facts:
     errors: KindsOfErrors = field(default_factory=KindsOfErrors)
     settings: EffectiveSettings = field(default_factory=EffectiveSettings)
     advice: Advice | None = None
-    usage: tuple[Usage, ...] = ()
+    usage: tuple[NodeUsage, ...] = ()
 
 
 def gather(client: Client, job_id: str) -> Facts:
@@ -91,7 +91,7 @@ def _or(otherwise: Answer, ask: Callable[[], Answer]) -> Answer:
     return otherwise
 
 
-def _usages(client: Client, job_id: str) -> Iterator[Usage]:
+def _usages(client: Client, job_id: str) -> Iterator[NodeUsage]:
     """Return what the first nodes have measured of themselves."""
     prefix, name = "sys/perf/", "/node_resource_usage.csv"
     paths = [log.path for log in client.logs.list(job_id) if log.path.startswith(prefix) and log.path.endswith(name)]
@@ -102,7 +102,7 @@ def _usages(client: Client, job_id: str) -> Iterator[Usage]:
         cpu, memory = ([_float(row.get(title)) for row in rows] for title in _USAGE)
         if rows:
             begin, end = (str(row.get("Utc Time", "")) for row in (rows[0], rows[-1]))
-            yield Usage(
+            yield NodeUsage(
                 node=path[len(prefix) : -len(name)],
                 begin=begin,
                 end=end,

@@ -9,7 +9,7 @@ from itertools import groupby
 
 from parallelrun.progress.markup import Child, Markup, element
 from parallelrun.report import charts
-from parallelrun.report.facts import Facts, Usage
+from parallelrun.report.facts import Facts, NodeUsage
 from parallelrun.report.numbers import per_second, seconds
 from parallelrun.report.overview import card, table
 from parallelrun_core.answers.pictures import EffectiveSetting, KindOfError
@@ -174,7 +174,7 @@ def usage(facts: Facts) -> Markup | None:
     return card("Nodes", element("div", map(_node, facts.usage), class_="nodes"))
 
 
-def _node(each: Usage) -> Markup:
+def _node(each: NodeUsage) -> Markup:
     return element(
         "div",
         element("b", each.node),

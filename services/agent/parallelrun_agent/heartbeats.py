@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from parallelrun_agent.jobs.node_job import NodeJob
 from parallelrun_agent.node.checks import NodeChecks
 from parallelrun_agent.node.nvml import GpuWatch
-from parallelrun_agent.node.waits import Waits
+from parallelrun_agent.node.waits import PressureReader
 from parallelrun_agent.settings import AgentSettings
 from parallelrun_core.ids import new_session
 from parallelrun_core.service.pacing import Every
@@ -47,7 +47,7 @@ class Heartbeats:
         self._version = version("parallelrun")
         self._started = time.time()
         self._checks = NodeChecks(settings.root)
-        self._waits = Waits()
+        self._waits = PressureReader()
         self._gpus = GpuWatch(gpus)
         self._gpu_count = len(gpus)
         self._interval = Every(settings.lease_seconds / _BEATS_PER_LEASE)

@@ -14,7 +14,7 @@ from parallelrun_core.errors import Conflict, CorruptLog, InvalidInput, NewerSch
 from parallelrun_core.folder.unreadable import UNREADABLE
 from parallelrun_core.schedules.store import ScheduleStore
 from parallelrun_core.service import telemetry
-from parallelrun_core.store.provisioning import ComputeStatus, Provisioning
+from parallelrun_core.store.provisioning import Provisioning, ProvisioningStatus
 from parallelrun_core.store.registry import Registry
 
 log = telemetry.logger()
@@ -44,11 +44,11 @@ class ComputeService:
         """Return one of them. Raises NotFound."""
         return self._catalog.get(name)
 
-    def status(self, name: str) -> ComputeStatus | None:
+    def status(self, name: str) -> ProvisioningStatus | None:
         """Return how one stands; None: no provisioner has said so. Raises RedisError."""
         return self._provisioning.status(name)
 
-    def statuses(self) -> dict[str, ComputeStatus]:
+    def statuses(self) -> dict[str, ProvisioningStatus]:
         """Return how all of them stand of which a provisioner has said so. Raises RedisError."""
         return self._provisioning.statuses()
 

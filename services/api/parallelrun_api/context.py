@@ -53,7 +53,7 @@ from parallelrun_core.store.nodes import NodeRegistry
 from parallelrun_core.store.provisioning import Provisioning
 from parallelrun_core.store.registry import Registry
 from parallelrun_core.store.slot_quotas import SlotQuotas
-from parallelrun_core.store.usage import Usage
+from parallelrun_core.store.usage import UsageStore
 from parallelrun_core.wire.states import TERMINAL
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ class Context:
     connections: Connections
     operators: Operators
     access: Access
-    usage: Usage
+    usage: UsageStore
     quotas: Quotas
     waits: Waits
     controls: Controls
@@ -203,7 +203,7 @@ def build_context(settings: ApiSettings) -> Context:
         connections=connections,
         operators=Operators(settings.operator_names),
         access=access,
-        usage=Usage(client),
+        usage=UsageStore(client),
         quotas=quotas,
         waits=Waits(reader),
         controls=Controls(settings.root, registry),

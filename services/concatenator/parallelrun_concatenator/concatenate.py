@@ -22,7 +22,7 @@ from parallelrun_core.folder.disk_trouble import is_full, may_pass
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.manifest import last_closing
 from parallelrun_core.folder.session_keys import SessionKey
-from parallelrun_core.folder.storage_report import StorageReport
+from parallelrun_core.folder.storage_report import RequestReport
 from parallelrun_core.ids import new_session
 from parallelrun_core.service.telemetry import logger
 from parallelrun_core.store.concatenation_lock import acquire_concatenation, release_concatenation, renew_concatenation
@@ -126,7 +126,7 @@ class Concatenation:
 
     def _conclude(self) -> None:
         try:
-            with StorageReport(self._folder.logs, _NAME):
+            with RequestReport(self._folder.logs, _NAME):
                 failed = self._make()
         except _Stopped:
             self._log.info("concatenation_stopped")

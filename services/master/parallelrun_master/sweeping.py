@@ -97,14 +97,14 @@ class Sweeping:
 
 def main() -> None:
     """Sweep as the order on stdin says."""
-    from parallelrun_core.retention.sweep import Sweep  # no master needs it
+    from parallelrun_core.retention.sweep import Sweeper  # no master needs it
 
     die_with_parent()
     order = msgspec.json.decode(sys.stdin.buffer.read(), type=Order)
     telemetry.configure("master", log_format=order.log_format)
     log = telemetry.logger()
     try:
-        report = Sweep(Path(order.root), order.rules).run(is_urgent=order.is_urgent)
+        report = Sweeper(Path(order.root), order.rules).run(is_urgent=order.is_urgent)
     except OSError as error:
         log.warning("sweep_failed", error=str(error), root=str(retention_of(Path(order.root))))
         return

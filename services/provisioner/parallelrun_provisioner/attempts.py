@@ -9,7 +9,7 @@ import msgspec
 
 from parallelrun_core.computes.launch import Shape
 from parallelrun_core.service import telemetry
-from parallelrun_core.store.provisioning import ComputeStatus, LaunchRecord, Pause, Provisioning
+from parallelrun_core.store.provisioning import LaunchRecord, Pause, Provisioning, ProvisioningStatus
 from parallelrun_core.untrusted.sanitize import in_one_line
 from parallelrun_provisioner.engines.interface import EngineNode
 from parallelrun_provisioner.policy.circuit_breaker import CircuitBreaker
@@ -37,7 +37,7 @@ class LaunchAttempts:
         self._accepted: set[str] = set()
         """Those that the engine has accepted in this life."""
 
-    def resume(self, status: ComputeStatus) -> None:
+    def resume(self, status: ProvisioningStatus) -> None:
         """Go on where another provisioner was."""
         for image, pause in status.pauses.items():
             self._backoffs[Shape(image=image)] = CircuitBreaker(

@@ -16,7 +16,7 @@ from parallelrun_core.computes.launch import Launch, Shape, compute_of, launch_i
 from parallelrun_core.service import telemetry
 from parallelrun_core.store.connection import CONNECTION_ERRORS
 from parallelrun_core.store.nodes import NodeInfo, NodeRegistry
-from parallelrun_core.store.provisioning import ComputeStatus, ImageBuild, LaunchRecord, NodeStatus, Provisioning
+from parallelrun_core.store.provisioning import ImageBuild, LaunchRecord, NodeStatus, Provisioning, ProvisioningStatus
 from parallelrun_core.untrusted.sanitize import in_one_line
 from parallelrun_core.wire.states import NodeState
 from parallelrun_provisioner.attempts import LaunchAttempts
@@ -100,7 +100,7 @@ class Pool:
         self._trouble = ""
         self._plans = Plans(engine, lambda shape: self._launch(launch_id(compute.name, _PLANNED), shape))
 
-    def resume(self, status: ComputeStatus | None) -> None:
+    def resume(self, status: ProvisioningStatus | None) -> None:
         """Go on where another provisioner was, unless the compute was defined anew since."""
         if status is None:
             return
@@ -108,7 +108,7 @@ class Pool:
         if status.revision == self.revision:
             self._attempts.resume(status)
 
-    def step(self, sight: ClusterSnapshot, needs: Iterable[Need]) -> ComputeStatus:
+    def step(self, sight: ClusterSnapshot, needs: Iterable[Need]) -> ProvisioningStatus:
         """Bring the nodes closer to what is needed; returns how things stand. Raises redis-py's errors."""
         slots, needs = self._slots(sight), () if self.is_over else tuple(needs)
         demand = demand_of(needs, slots)
@@ -304,7 +304,7 @@ class Pool:
 
     def _status(
         self, now: float, nodes: Sequence[PoolNode], done: ScalingActions, demand: Mapping[Shape, int]
-    ) -> ComputeStatus:
+    ) -> ProvisioningStatus:
         words = {each.launch_id: each.words for each in self._listed}
         lives = [node.life for node in nodes]
         visible = [node for node in nodes if node.life is not NodePhase.ENDED]
@@ -314,7 +314,7 @@ class Pool:
         first = sorted(missing, key=lambda image: (not missing[image].failure, missing[image].is_queued))[:_SHOWN]
         builds = {image: _build(missing[image], now) for image in first}
         of_images = next((each.failure for each in builds.values() if each.failure), "")
-        return ComputeStatus(
+        return ProvisioningStatus(
             at=now,
             wanted=done.wanted,
             ready=lives.count(NodePhase.READY),

@@ -16,7 +16,7 @@ from parallelrun_core.service import telemetry
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.store.connection import connect
 from parallelrun_core.store.nodes import NodeRegistry
-from parallelrun_core.store.provisioning import ComputeStatus, Provisioning
+from parallelrun_core.store.provisioning import Provisioning, ProvisioningStatus
 from parallelrun_core.store.registry import Registry
 from parallelrun_provisioner.cluster_id import cluster_id
 from parallelrun_provisioner.engines.interface import Engine, EngineEnvironment
@@ -92,7 +92,7 @@ class Provisioner:
                 self._catalog.forget_deleted(pool.compute)
                 self._pools.pop(key).close()
         for name, why in self._unfit.items():
-            self._provisioning.publish(name, ComputeStatus(at=sight.now, why=why, trouble=why))
+            self._provisioning.publish(name, ProvisioningStatus(at=sight.now, why=why, trouble=why))
         self._forget_strangers(sight)
 
     def release(self) -> None:

@@ -38,7 +38,7 @@ _SNAPSHOT: Final = re.compile(r"[0-9a-f]{64}")
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class Defect:
     """Something that is not what was written."""
 
     path: str
@@ -57,7 +57,7 @@ class Verification:
     """Rows of mini-batches, each with a crc."""
     outputs: int = 0
     snapshots: int = 0
-    findings: list[Finding] = field(default_factory=list)
+    findings: list[Defect] = field(default_factory=list)
 
     def run(self) -> Verification:
         """Read everything. What can't be read is a finding, and not an error."""
@@ -77,7 +77,7 @@ class Verification:
     def _add(self, path: Path | str, problem: str) -> None:
         path = Path(path)
         name = str(path.relative_to(self.root)) if path.is_relative_to(self.root) else str(path)
-        self.findings.append(Finding(name, problem))
+        self.findings.append(Defect(name, problem))
 
     def _check_document(self, path: Path) -> None:
         self.documents += 1

@@ -77,7 +77,7 @@ class _Line(MetricValue, kw_only=True, frozen=True, omit_defaults=True):
 
 
 @dataclass
-class Metric:
+class LoggedMetric:
     """The points that were logged under one name."""
 
     name: str
@@ -96,8 +96,8 @@ class Metric:
 class Metrics:
     """The metrics of a job, by name."""
 
-    metrics: dict[str, Metric] = field(default_factory=dict)
-    notes: list[Metric] = field(default_factory=list)
+    metrics: dict[str, LoggedMetric] = field(default_factory=dict)
+    notes: list[LoggedMetric] = field(default_factory=list)
     """Params and tags, by name."""
     left_out: int = 0
     """Values that are not in these, at least: there were too many, or they were too large."""
@@ -138,7 +138,7 @@ def read_metrics(logs: Path) -> Metrics:
     read = Metrics(left_out=left_out)
     for (kind, name), each in sorted(gathered.items()):
         each.trim(_MAX_WEIGHT // len(gathered))
-        metric = Metric(name, each.count, [point for point, _ in each.points], kind)
+        metric = LoggedMetric(name, each.count, [point for point, _ in each.points], kind)
         if not each.points:
             read.left_out += each.count
         elif kind == "metric":

@@ -29,7 +29,7 @@ COLUMNS: Final = {
 _PERCENTILES: Final = (0.50, 0.95, 0.99)
 
 
-class StorageReport:
+class RequestReport:
     """The requests of this process to stores from the construction on; `write()` writes them down, and so does the end
     of a `with`. What can't be written is lost, and fails nothing.
 
@@ -53,7 +53,7 @@ class StorageReport:
                 self._write(requests)
             self._written = requests
 
-    def __enter__(self) -> StorageReport:
+    def __enter__(self) -> RequestReport:
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -23,7 +23,7 @@ _ENDED = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
+class StepStanding:
     """The standing of one step."""
 
     state: StepState
@@ -66,7 +66,7 @@ def standings(
     *,
     records: Mapping[str, Sequence[StepRecord]] | None = None,
     end: Callable[[JobFolder, int], tuple[int, JobResult | None]] = end_of,
-) -> dict[str, Standing]:
+) -> dict[str, StepStanding]:
     """Return how each step, or each turn of a loop, stands in the present generation of the pipeline, in an order in
     which they can run.
 
@@ -83,15 +83,15 @@ def standings(
     reopenings = folder.reopenings()
     generation = folder.generation()
     reopening = reopenings[-1] if reopenings else None
-    by_step: dict[str, Standing] = {}
+    by_step: dict[str, StepStanding] = {}
     for step in spec.order():
         decided = records.get(step)
         if decided is None:
-            by_step[step] = Standing(state=StepState.WAITING)
+            by_step[step] = StepStanding(state=StepState.WAITING)
             continue
         standing = _by(decided[-1], folder.root, end)
         if decided[-1].generation < generation and not _still_holds(standing, spec, step, by_step, reopening):
-            standing = Standing(
+            standing = StepStanding(
                 state=StepState.WAITING,
                 record=standing.record,
                 result=standing.result,
@@ -101,20 +101,22 @@ def standings(
     return by_step
 
 
-def _by(record: StepRecord, root: Path, end: Callable[[JobFolder, int], tuple[int, JobResult | None]]) -> Standing:
+def _by(record: StepRecord, root: Path, end: Callable[[JobFolder, int], tuple[int, JobResult | None]]) -> StepStanding:
     match record.action:
         case "skip":
-            return Standing(state=StepState.SKIPPED, record=record)
+            return StepStanding(state=StepState.SKIPPED, record=record)
         case "fail":
-            return Standing(state=StepState.FAILED, record=record)
+            return StepStanding(state=StepState.FAILED, record=record)
     try:
         generation, result = end(JobFolder(root, record.job), record.job_generation)
     except CorruptLog as error:
         generation, result = record.job_generation, _damaged(record, str(error))
     if record.action == "reuse":
-        return Standing(state=StepState.COMPLETED, record=record, result=result, job_generation=record.job_generation)
+        return StepStanding(
+            state=StepState.COMPLETED, record=record, result=result, job_generation=record.job_generation
+        )
     state = StepState.RUNNING if result is None else _ENDED[result.state]
-    return Standing(state=state, record=record, result=result, job_generation=generation)
+    return StepStanding(state=state, record=record, result=result, job_generation=generation)
 
 
 def _damaged(record: StepRecord, why: str) -> JobResult | None:
@@ -129,7 +131,11 @@ def _damaged(record: StepRecord, why: str) -> JobResult | None:
 
 
 def _still_holds(
-    standing: Standing, spec: PipelineSpec, step: str, by_step: Mapping[str, Standing], reopening: Reopening | None
+    standing: StepStanding,
+    spec: PipelineSpec,
+    step: str,
+    by_step: Mapping[str, StepStanding],
+    reopening: Reopening | None,
 ) -> bool:
     """Return whether what a step has made in an earlier generation of the pipeline is what it would make now."""
     if standing.state is not StepState.COMPLETED:
@@ -139,7 +145,7 @@ def _still_holds(
     return is_upon(standing.record, spec, step, by_step)
 
 
-def can_be_retried(standing: Standing, step: Step) -> bool:
+def can_be_retried(standing: StepStanding, step: Step) -> bool:
     """Return whether what has failed in the job of a step that has completed can be tried again there.
 
     Where it would write, there must be no version of an asset; nor what another pipeline has made.
@@ -149,7 +155,7 @@ def can_be_retried(standing: Standing, step: Step) -> bool:
     return bool(standing.result.progress.failed or standing.result.progress.items_failed)
 
 
-def is_upon(record: StepRecord | None, spec: PipelineSpec, step: str, by_step: Mapping[str, Standing]) -> bool:
+def is_upon(record: StepRecord | None, spec: PipelineSpec, step: str, by_step: Mapping[str, StepStanding]) -> bool:
     """Return whether a step was given what the steps that it needs have made last."""
     upon = record.upon if record is not None else {}
     needs = spec.steps[step].needs()

@@ -56,7 +56,7 @@ class _State:
 
 
 @dataclass(slots=True)
-class Sweep:
+class Sweeper:
     """Sweeps over one root folder.
 
     Args:

@@ -23,7 +23,7 @@ from parallelrun_core.retention.policy import units_of
 _LARGEST: Final = 20
 
 
-class JobUsage(msgspec.Struct, kw_only=True, frozen=True):
+class JobSize(msgspec.Struct, kw_only=True, frozen=True):
     """The room that a job takes, or a pipeline with its steps."""
 
     job_id: str
@@ -34,7 +34,7 @@ class JobUsage(msgspec.Struct, kw_only=True, frozen=True):
     """0: it has not ended."""
 
 
-class Usage(msgspec.Struct, kw_only=True, frozen=True):
+class RootUsage(msgspec.Struct, kw_only=True, frozen=True):
     """The room that a root folder takes, in bytes."""
 
     free_bytes: int
@@ -43,16 +43,16 @@ class Usage(msgspec.Struct, kw_only=True, frozen=True):
     """Number of jobs, those of steps included."""
     bytes: dict[str, int]
     """By kind: jobs, of which parts and logs, then snapshots, asset_files, assets, steps, uploads, blobs."""
-    largest: list[JobUsage]
+    largest: list[JobSize]
 
 
-def usage_of(root: Path) -> Usage:
+def usage_of(root: Path) -> RootUsage:
     """Measure a root folder. Reads the names and sizes of all its files; what was measured of ended jobs by the last
     sweep counts."""
     facts = Measured(root, retention_of(root)).facts()
     disk = shutil.disk_usage(root)
     units = sorted(units_of(facts).values(), key=lambda unit: unit.bytes, reverse=True)
-    return Usage(
+    return RootUsage(
         free_bytes=disk.free,
         total_bytes=disk.total,
         jobs=len(facts),
@@ -68,7 +68,7 @@ def usage_of(root: Path) -> Usage:
             "blobs": size_of(blobstore_of(root)),
         },
         largest=[
-            JobUsage(job_id=unit.name, bytes=unit.bytes, jobs=len(unit.members), ended=unit.ended)
+            JobSize(job_id=unit.name, bytes=unit.bytes, jobs=len(unit.members), ended=unit.ended)
             for unit in units[:_LARGEST]
         ],
     )

@@ -68,7 +68,7 @@ class Revision(msgspec.Struct, kw_only=True, frozen=True):
         return job_id_at(due.timestamp(), self.schedule_id, stamp(due))
 
 
-class Fire(msgspec.Struct, kw_only=True, frozen=True):
+class FireRecord(msgspec.Struct, kw_only=True, frozen=True):
     """`fires/<time>.json`: what became of a time at which a schedule was due; never changed."""
 
     schema: int = SCHEMA

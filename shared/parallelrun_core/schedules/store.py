@@ -25,7 +25,7 @@ from parallelrun_core.documents.file_store import FileStore
 from parallelrun_core.documents.store import DocumentExists, DocumentMissing
 from parallelrun_core.errors import Conflict, CorruptLog, NewerSchema, NotFound
 from parallelrun_core.layout import schedules_of
-from parallelrun_core.schedules.records import Fire, Revision, of_stamp, stamp
+from parallelrun_core.schedules.records import FireRecord, Revision, of_stamp, stamp
 
 KEPT: Final = 1000
 """So many of the times at which a schedule was due are remembered."""
@@ -108,7 +108,7 @@ class ScheduleFolder:
     def __init__(self, name: str, store: FileStore) -> None:
         self.name: Final = name
         self._revisions: Final = Documents(store, RecordCodec(Revision), noun="revision")
-        self._fires: Final = Documents(store.child("fires"), RecordCodec(Fire), noun=f"fire of {name!r}")
+        self._fires: Final = Documents(store.child("fires"), RecordCodec(FireRecord), noun=f"fire of {name!r}")
 
     def add(self, revision: Revision) -> bool:
         """Add a revision, durably; returns whether nobody else has added that one, or removed the schedule."""
@@ -134,7 +134,7 @@ class ScheduleFolder:
 
     # What became of the times at which it was due
 
-    def decide(self, fire: Fire, due: datetime) -> Fire:
+    def decide(self, fire: FireRecord, due: datetime) -> FireRecord:
         """Record, durably, what becomes of a time; returns what was recorded first.
 
         Raises:
@@ -142,7 +142,7 @@ class ScheduleFolder:
         """
         return fire if self._add(stamp(due), fire) else self._fires.get(stamp(due))
 
-    def fire(self, due: datetime) -> Fire | None:
+    def fire(self, due: datetime) -> FireRecord | None:
         """Returns what became of a time; None: nothing yet.
 
         Raises:
@@ -150,7 +150,7 @@ class ScheduleFolder:
         """
         return self._fires.find(stamp(due))
 
-    def record_manual(self, fire: Fire, due: datetime) -> None:
+    def record_manual(self, fire: FireRecord, due: datetime) -> None:
         """Record, durably, a job that somebody has asked for.
 
         Raises:
@@ -171,7 +171,7 @@ class ScheduleFolder:
         """The times of which it is recorded what became of them, in order."""
         return sorted(due for due in map(of_stamp, self._fires.names()) if due is not None)
 
-    def fires(self, before: str = "") -> Iterator[tuple[str, Fire]]:
+    def fires(self, before: str = "") -> Iterator[tuple[str, FireRecord]]:
         """Yields what is remembered, the latest first, each with its position; what can't be read is left out.
 
         Args:
@@ -194,7 +194,7 @@ class ScheduleFolder:
             with suppress(NotFound):
                 self._fires.remove(name)
 
-    def _add(self, name: str, fire: Fire) -> bool:
+    def _add(self, name: str, fire: FireRecord) -> bool:
         try:
             return self._fires.put_if_absent(name, fire, if_store_exists=True)
         except DocumentMissing as error:

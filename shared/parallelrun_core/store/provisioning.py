@@ -72,7 +72,7 @@ class NodeStatus(msgspec.Struct, kw_only=True, frozen=True):
     """The engine's own, on why it waits or has ended."""
 
 
-class ComputeStatus(msgspec.Struct, kw_only=True, frozen=True):
+class ProvisioningStatus(msgspec.Struct, kw_only=True, frozen=True):
     """The status of a compute, by the provisioner that acts."""
 
     at: float
@@ -161,7 +161,7 @@ class Provisioning:
         if launch_ids:
             self._redis.hdel(keys.LAUNCHES, *launch_ids)
 
-    def publish(self, compute: str, status: ComputeStatus) -> None:
+    def publish(self, compute: str, status: ProvisioningStatus) -> None:
         """Show how a compute stands."""
         self._redis.hset(keys.COMPUTES, compute, msgspec.json.encode(status))
 
@@ -170,15 +170,15 @@ class Provisioning:
         if computes:
             self._redis.hdel(keys.COMPUTES, *computes)
 
-    def statuses(self) -> dict[str, ComputeStatus]:
+    def statuses(self) -> dict[str, ProvisioningStatus]:
         """Return how each compute stands of which a provisioner has said something."""
         raw: Mapping[bytes, bytes] = self._redis.hgetall(keys.COMPUTES)  # type: ignore[assignment]
-        return {name.decode(): msgspec.json.decode(text, type=ComputeStatus) for name, text in raw.items()}
+        return {name.decode(): msgspec.json.decode(text, type=ProvisioningStatus) for name, text in raw.items()}
 
-    def status(self, compute: str) -> ComputeStatus | None:
+    def status(self, compute: str) -> ProvisioningStatus | None:
         """Return how one stands; None: no provisioner has said anything of it."""
         text: bytes | None = self._redis.hget(keys.COMPUTES, compute)  # type: ignore[assignment]
-        return msgspec.json.decode(text, type=ComputeStatus) if text else None
+        return msgspec.json.decode(text, type=ProvisioningStatus) if text else None
 
     def _as_leader(self, change: Callable[[Pipeline], object]) -> bool:
         """Make a change that takes place only if this provisioner is the one that acts; it stays that."""

@@ -34,7 +34,7 @@ class Week(NamedTuple):
     used: Used
 
 
-class Usage:
+class UsageStore:
     """The use of a cluster. Raises redis-py's errors when the server is away."""
 
     def __init__(self, redis: Redis) -> None:

@@ -12,7 +12,7 @@ Doing = Literal["init", "loading", "running", "waiting_for_data", "idle", "endin
 to the node, without anything to do, `shutdown()` and exit."""
 
 
-class RunningTry(msgspec.Struct, array_like=True, frozen=True, gc=False):
+class TryAtWork(msgspec.Struct, array_like=True, frozen=True, gc=False):
     """A try that a worker has begun and not ended."""
 
     mini_batch: int
@@ -33,7 +33,7 @@ class WorkerAtWork(msgspec.Struct, array_like=True, frozen=True, gc=False):
     doing: Doing
     since: float
     """Time when that began."""
-    tries: list[RunningTry] = []
+    tries: list[TryAtWork] = []
     """Several for a worker that runs several mini-batches at once."""
 
 

@@ -12,7 +12,7 @@ import httpx
 import pytest
 
 from parallelrun_core.computes.catalog import ComputeCatalog
-from parallelrun_core.store.provisioning import ComputeStatus, NodeStatus, Provisioning
+from parallelrun_core.store.provisioning import NodeStatus, Provisioning, ProvisioningStatus
 from parallelrun_core.store.registry import Registry
 from parallelrun_core.wire.states import JobState
 from tests.integration.api.conftest import Site
@@ -54,7 +54,7 @@ def test_one_is_defined_shown_changed_and_deleted(api: httpx.Client, root: Path)
 
 def test_how_it_stands_is_what_the_provisioner_says(api: httpx.Client, redis: Redis) -> None:
     api.put("/v1/computes/here", json=LOCAL)
-    said = ComputeStatus(
+    said = ProvisioningStatus(
         at=100.0, wanted=3, ready=1, launching=2, failures=2, why="no \x1b[31mroom", next_attempt=160.0, plan="sbatch",
         nodes=[NodeStatus(node="here-0123456789ab", stage="pending", since=90.0, words="Resources")],
         plans={"team/a:1": "sbatch of a"},

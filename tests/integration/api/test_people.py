@@ -17,7 +17,7 @@ from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.layout import retention_of
 from parallelrun_core.retention.policy import JobFacts
 from parallelrun_core.store.slot_quotas import SlotQuotas
-from parallelrun_core.store.usage import Usage, Used
+from parallelrun_core.store.usage import UsageStore, Used
 from tests.integration.api.conftest import Site
 from tests.integration.api.server import ApiServer
 
@@ -262,7 +262,7 @@ def check_forged(redis_url: str, root: Path, *, without: str = "") -> None:
 
 
 def test_the_use_of_the_cluster_by_week_and_person(redis_url: str, redis: Redis, tmp_path: Path) -> None:
-    Usage(redis).add({"anna": Used(7200, 0), "=bert": Used(3600, 1800)}, now=1_795_750_000)
+    UsageStore(redis).add({"anna": Used(7200, 0), "=bert": Used(3600, 1800)}, now=1_795_750_000)
     flags = ("--visibility", "own", "--cost-per-slot-hour", "0.5", "--cost-per-gpu-hour", "4")
     with served(redis_url, tmp_path / "root", *flags) as server, ExitStack() as clients:
         people = People(server, clients)

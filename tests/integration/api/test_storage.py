@@ -6,7 +6,7 @@ import httpx
 import pytest
 
 from parallelrun_core.folder.job_folder import JobFolder
-from parallelrun_core.folder.storage_report import StorageReport
+from parallelrun_core.folder.storage_report import RequestReport
 from parallelrun_core.storage.objects.meters import asked_again, metered
 from tests.integration.api.server import ApiServer
 
@@ -21,7 +21,7 @@ def test_a_job_without_stores_has_an_empty_report(api: httpx.Client, job_id: str
 def test_what_processes_have_asked_is_put_together(api: httpx.Client, job_id: str, shared_api: ApiServer) -> None:
     logs = JobFolder(shared_api.root, job_id).logs
     for node in ("node0", "node1"):
-        with StorageReport(logs, node), metered("s3://bucket/key", "get") as call:
+        with RequestReport(logs, node), metered("s3://bucket/key", "get") as call:
             call.bytes = 7
             asked_again("s3://bucket/key", "get")
     (logs / "sys" / "storage" / "not-one-of-ours.csv").write_bytes(b"Node,Requests\nx,many\n\xff\n")

@@ -9,7 +9,7 @@ import pytest
 
 from parallelrun_core.computes.catalog import ComputeCatalog
 from parallelrun_core.computes.document import read_definition
-from parallelrun_core.store.provisioning import ComputeStatus, Provisioning
+from parallelrun_core.store.provisioning import Provisioning, ProvisioningStatus
 from parallelrun_core.store.roles import Role
 from tests.cluster import Cluster
 from tests.redis_server import SECRETS
@@ -32,9 +32,9 @@ class Provisioned:
         given = {"type": "local", "slots": 1, "idle_time_before_scale_down": 0.5, **fields}
         self.catalog.define(read_definition(given, name=name))
 
-    def status(self, name: str) -> ComputeStatus:
+    def status(self, name: str) -> ProvisioningStatus:
         """How it stands."""
-        return Provisioning(self.cluster.redis).status(name) or ComputeStatus(at=0.0)
+        return Provisioning(self.cluster.redis).status(name) or ProvisioningStatus(at=0.0)
 
     def agents(self, name: str) -> list[psutil.Process]:
         """The agents of a compute that run, whoever has started them."""

@@ -14,7 +14,7 @@ from parallelrun_core.computes.document import read_definition
 from parallelrun_core.computes.launch import Launch, Shape
 from parallelrun_core.names.built_images import BuiltImage
 from parallelrun_core.store.nodes import NodeInfo, NodeRegistry
-from parallelrun_core.store.provisioning import ComputeStatus, Provisioning
+from parallelrun_core.store.provisioning import Provisioning, ProvisioningStatus
 from parallelrun_core.wire.progress import Progress
 from parallelrun_core.wire.states import JobState, NodeState
 from parallelrun_master.leader.compute_watch import why_missing
@@ -101,7 +101,7 @@ class NodePhase:
     """One provisioner's life with a compute of at most two nodes, for which a job asks."""
 
     def __init__(
-        self, redis: Redis, engine: FakeEngine, status: ComputeStatus | None = None, *, kind: str = "local",
+        self, redis: Redis, engine: FakeEngine, status: ProvisioningStatus | None = None, *, kind: str = "local",
         is_over: bool = False, beside: NodePhase | None = None,
     ) -> None:  # fmt: skip
         self.redis = redis
@@ -112,7 +112,7 @@ class NodePhase:
         self.pool = Pool(compute, engine, around, (self.provisioning, self.nodes), {}, is_over=is_over)
         self.pool.resume(status)
 
-    def step(self, now: float, *, wanted: int = 2, images: Sequence[str] = ("",)) -> ComputeStatus:
+    def step(self, now: float, *, wanted: int = 2, images: Sequence[str] = ("",)) -> ProvisioningStatus:
         assert self.provisioning.lead()
         return self.act_on(self.sight(now), wanted=wanted, images=images)
 
@@ -124,7 +124,7 @@ class NodePhase:
             launches=self.provisioning.launches(),
         )
 
-    def act_on(self, sight: ClusterSnapshot, *, wanted: int = 2, images: Sequence[str] = ("",)) -> ComputeStatus:
+    def act_on(self, sight: ClusterSnapshot, *, wanted: int = 2, images: Sequence[str] = ("",)) -> ProvisioningStatus:
         """A round of one that believes to be the one that acts."""
         progress = Progress(scheduled=100, listing_done=True)
         needs = [

@@ -5,7 +5,7 @@ from __future__ import annotations
 from parallelrun_agent.jobs.at_work import workers_at_work
 from parallelrun_agent.policy.in_flight import Assignment
 from parallelrun_agent.policy.worker import Worker
-from parallelrun_core.wire.at_work import RunningTry, WorkerAtWork
+from parallelrun_core.wire.at_work import TryAtWork, WorkerAtWork
 from parallelrun_core.wire.leasing import Delivery
 
 NOW, WALL = 100.0, 1_000_000.0
@@ -36,8 +36,8 @@ def test_at_work_only_the_head_of_what_a_worker_has_is_under_way() -> None:
     worker = ready_worker()
     both = [Assignment(Delivery(each, f"s/{each}", each, 0, b""), 3, loads=True) for each in (1, 2)]
     worker.in_flight.push(both, 95.0)
-    assert described(worker) == WorkerAtWork("process000", "loading", WALL - 5, [RunningTry(1, 2, 3, WALL - 5)])
+    assert described(worker) == WorkerAtWork("process000", "loading", WALL - 5, [TryAtWork(1, 2, 3, WALL - 5)])
     worker.in_flight.loaded(1, 3, 1.0, 96.0)
     assert described(worker) == WorkerAtWork(
-        "process000", "running", WALL - 4, [RunningTry(1, 2, 3, WALL - 5, WALL - 4)]
+        "process000", "running", WALL - 4, [TryAtWork(1, 2, 3, WALL - 5, WALL - 4)]
     )

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from parallelrun_agent.permits.queue import PermitQueue, Waiting
+from parallelrun_agent.permits.queue import PermitQueue, WaitingCall
 from parallelrun_core.store.permits import Call
 
 
 def queue_of(*numbers: int) -> PermitQueue:
     queue = PermitQueue()
     for number in numbers:
-        queue.add(Waiting(("worker", number), Call(f"h{number}")))
+        queue.add(WaitingCall(("worker", number), Call(f"h{number}")))
     return queue
 
 
-def numbers_of(waiting: list[Waiting]) -> list[int]:
+def numbers_of(waiting: list[WaitingCall]) -> list[int]:
     return [each.caller[1] for each in waiting]
 
 

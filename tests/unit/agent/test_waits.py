@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from parallelrun_agent.node.cgroups import folders
-from parallelrun_agent.node.waits import Pressure, Throttling, Waits
+from parallelrun_agent.node.waits import Pressure, PressureReader, Throttling
 
 SOME = "some avg10=50.00 avg60={share} avg300=9.00 total={total}\n"
 FULL = "full avg10=0.00 avg60=1.00 avg300=0.00 total=250000\n"
@@ -28,8 +28,8 @@ def kernel(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def waits(kernel: Path) -> Waits:
-    return Waits(kernel / "proc", kernel / "cgroup")
+def waits(kernel: Path) -> PressureReader:
+    return PressureReader(kernel / "proc", kernel / "cgroup")
 
 
 def test_without_cgroups_the_machine_is_measured(kernel: Path) -> None:

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from parallelrun_api.profiles.reading import read_profiles
-from parallelrun_api.profiles.sums import Call, Function, FunctionTimes, ProfileSum, WorkerProfile
+from parallelrun_api.profiles.sums import Function, FunctionTimes, ProfiledCall, ProfileSum, WorkerProfile
 from parallelrun_api.profiles.tree import tree_of
 from parallelrun_api.views.files import ServedFolder
 from parallelrun_worker.diagnostics.profile_data import MOST_FUNCTIONS, profile_data
@@ -118,7 +118,7 @@ def test_the_functions_of_a_worker_are_bounded() -> None:
 def test_profiles_of_many_workers_that_have_nothing_in_common_are_bounded() -> None:
     """Scripts can write them: whatever they say, a sum and its tree are small."""
     summed = ProfileSum()
-    calls = [Call(0, callee, 1, 0.1, 0.1) for callee in range(MOST_FUNCTIONS)] * 4
+    calls = [ProfiledCall(0, callee, 1, 0.1, 0.1) for callee in range(MOST_FUNCTIONS)] * 4
     tracemalloc.start()
     try:
         for worker in range(40):
@@ -138,7 +138,7 @@ def test_profiles_of_many_workers_that_have_nothing_in_common_are_bounded() -> N
 def test_a_tree_of_functions_that_all_call_all_takes_little_memory() -> None:
     count = 63
     functions = [FunctionTimes("f", line, "n", 1, 1, 1.0, 100.0) for line in range(count)]
-    calls = [Call(caller, callee, 1, 1.0, 50.0) for caller in range(count) for callee in range(count)]
+    calls = [ProfiledCall(caller, callee, 1, 1.0, 50.0) for caller in range(count) for callee in range(count)]
     summed = ProfileSum()
     summed.add(WorkerProfile(1, 1.0, functions, calls))
     tracemalloc.start()
@@ -173,7 +173,7 @@ def test_what_is_no_profile_is_counted_and_left_out(tmp_path: Path) -> None:
 def test_any_calls_give_a_tree_that_ends(calls: list[tuple[int, int, int, float]], times: list[float]) -> None:
     summed = ProfileSum()
     functions = [FunctionTimes("f", number, "n", 1, 1, s / 2, s) for number, s in enumerate(times)]
-    summed.add(WorkerProfile(1, sum(times), functions, [Call(a, b, n, s / 2, s) for a, b, n, s in calls]))
+    summed.add(WorkerProfile(1, sum(times), functions, [ProfiledCall(a, b, n, s / 2, s) for a, b, n, s in calls]))
     tree = tree_of(summed, depth=50, limit=500)
     assert len(tree) <= 500
     assert all(node.parent < number for number, node in enumerate(tree))

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from parallelrun.models import Failure, Job, Progress
-from parallelrun.report.facts import Facts, Usage
+from parallelrun.report.facts import Facts, NodeUsage
 from parallelrun_core.adviser.advice import Advice, AdviceFinding, Change
 from parallelrun_core.answers.pictures import (
     EffectiveSetting,
@@ -231,7 +231,7 @@ def facts(
             ],
         ),
         usage=tuple(
-            Usage(
+            NodeUsage(
                 node=f"node{n}",
                 begin="2026-11-23T06:10:05",
                 end="2026-11-23T07:40:20",

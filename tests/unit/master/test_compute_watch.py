@@ -11,7 +11,7 @@ import pytest
 from parallelrun_core.computes.catalog import ComputeCatalog
 from parallelrun_core.computes.document import read_definition
 from parallelrun_core.spec import JobSpec
-from parallelrun_core.store.provisioning import ComputeStatus, ImageBuild, NodeStatus, Pause, Provisioning
+from parallelrun_core.store.provisioning import ImageBuild, NodeStatus, Pause, Provisioning, ProvisioningStatus
 from parallelrun_core.wire.progress import Progress
 from parallelrun_master.leader.compute_watch import ComputeWatch, why_missing
 from parallelrun_master.policy.completion import Completion
@@ -24,7 +24,7 @@ def test_a_job_shows_how_many_nodes_it_has_and_what_the_others_wait_for(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     pending = NodeStatus(node="n", stage="pending", since=0.0, words="Resources")
-    known: list[ComputeStatus | None] = [None, ComputeStatus(at=99.0, wanted=9, nodes=[pending])]
+    known: list[ProvisioningStatus | None] = [None, ProvisioningStatus(at=99.0, wanted=9, nodes=[pending])]
     monkeypatch.setattr(Provisioning, "status", lambda *_: known[0] if len(known) == 1 else known.pop(0))
     said: list[str] = []
     spec = JobSpec.parse({"entry_script": "e.py", "inputs": "/in", "compute": "cpus", "instance_count": 2})
@@ -56,15 +56,15 @@ def test_a_job_whose_compute_was_deleted_says_so(monkeypatch: pytest.MonkeyPatch
 @pytest.mark.parametrize(
     "status, words",
     [
-        (ComputeStatus(at=60.0), "the provisioner has been silent for 40 s"),
-        (ComputeStatus(at=100.0, pauses={"": PAUSE}), "no room; it is tried again in 30 s"),
-        (ComputeStatus(at=130.0, pauses={"": PAUSE}), "no room"),
-        (ComputeStatus(at=100.0, why="no room", pauses={"another": PAUSE}), ""),
-        (ComputeStatus(at=100.0, why="it is away", trouble="it is away", pauses={"": PAUSE}), "it is away"),
-        (ComputeStatus(at=100.0), ""),
+        (ProvisioningStatus(at=60.0), "the provisioner has been silent for 40 s"),
+        (ProvisioningStatus(at=100.0, pauses={"": PAUSE}), "no room; it is tried again in 30 s"),
+        (ProvisioningStatus(at=130.0, pauses={"": PAUSE}), "no room"),
+        (ProvisioningStatus(at=100.0, why="no room", pauses={"another": PAUSE}), ""),
+        (ProvisioningStatus(at=100.0, why="it is away", trouble="it is away", pauses={"": PAUSE}), "it is away"),
+        (ProvisioningStatus(at=100.0), ""),
     ],
 )
-def test_why_there_are_no_nodes(status: ComputeStatus, words: str) -> None:
+def test_why_there_are_no_nodes(status: ProvisioningStatus, words: str) -> None:
     assert why_missing(status, max(100.0, status.at), "") == words
 
 
@@ -95,7 +95,7 @@ def test_a_job_fails_with_its_image_unless_that_was_before_it_came(
     spec = JobSpec.parse({"entry_script": "e.py", "inputs": "/in", "compute": "cpus", "environment": environment})
     at, failed_at = times
     build = ImageBuild(said="Step 1/9", failure=failure, failed_at=failed_at)
-    status = ComputeStatus(at=at, wanted=2, builds={spec.environment.node_image: build})
+    status = ProvisioningStatus(at=at, wanted=2, builds={spec.environment.node_image: build})
     monkeypatch.setattr(Provisioning, "status", lambda *_: status)
     redis: Any = None
     watch, progress = ComputeWatch(tmp_path, redis, spec, lambda _: None, lambda: 100.0), Progress()
@@ -109,19 +109,19 @@ def test_a_job_fails_with_its_image_unless_that_was_before_it_came(
 @pytest.mark.parametrize(
     "status, is_waiting",
     [
-        (ComputeStatus(at=0.0, wanted=1, launching=1), True),
-        (ComputeStatus(at=0.0, wanted=1, pauses={"": PAUSE}), True),
-        (ComputeStatus(at=0.0, wanted=2, ready=2), True),
-        (ComputeStatus(at=0.0, why="the engine can't be used"), False),
+        (ProvisioningStatus(at=0.0, wanted=1, launching=1), True),
+        (ProvisioningStatus(at=0.0, wanted=1, pauses={"": PAUSE}), True),
+        (ProvisioningStatus(at=0.0, wanted=2, ready=2), True),
+        (ProvisioningStatus(at=0.0, why="the engine can't be used"), False),
         (None, False),
     ],
 )
 def test_waiting_for_nodes_is_no_stall_while_somebody_serves_the_compute(
-    monkeypatch: pytest.MonkeyPatch, status: ComputeStatus | None, is_waiting: bool
+    monkeypatch: pytest.MonkeyPatch, status: ProvisioningStatus | None, is_waiting: bool
 ) -> None:
     clock, age_s = 0.0, 0.0
 
-    def said(*_: object) -> ComputeStatus | None:
+    def said(*_: object) -> ProvisioningStatus | None:
         return status and msgspec.structs.replace(status, at=clock - age_s)
 
     monkeypatch.setattr(Provisioning, "status", said)

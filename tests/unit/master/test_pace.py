@@ -8,7 +8,7 @@ from parallelrun_core.wire import pace
 from parallelrun_core.wire.pace import Standing, standing_of
 from parallelrun_core.wire.progress import Progress
 from parallelrun_core.wire.states import JobState
-from parallelrun_master.policy.pace import WINDOW_S, Pace
+from parallelrun_master.policy.pace import WINDOW_S, PaceKeeper
 
 QUEUED_AT = 1000.0
 
@@ -25,7 +25,7 @@ def progress(decided: int, *, running: int = 0) -> Progress:
     )
 
 
-def noted(kept: Pace, counts: Progress, decided: int, now: float) -> Progress:
+def noted(kept: PaceKeeper, counts: Progress, decided: int, now: float) -> Progress:
     counts.done = counts.items_done = decided
     kept.note(counts, now)
     return counts
@@ -33,7 +33,9 @@ def noted(kept: Pace, counts: Progress, decided: int, now: float) -> Progress:
 
 def test_pace_of_a_resumed_job_leaves_out_what_was_decided_before() -> None:
     counts = progress(20)
-    kept = Pace(counts, earlier=Progress(queued_at=QUEUED_AT - 500, worked_from=QUEUED_AT - 400), queued_at=QUEUED_AT)
+    kept = PaceKeeper(
+        counts, earlier=Progress(queued_at=QUEUED_AT - 500, worked_from=QUEUED_AT - 400), queued_at=QUEUED_AT
+    )
     kept.note(counts, QUEUED_AT + 1)
     assert pace.items_per_s(counts, QUEUED_AT + 2) is None
     assert pace.waited_s(counts, QUEUED_AT + 2) == 2
@@ -51,14 +53,14 @@ def test_pace_of_a_resumed_job_leaves_out_what_was_decided_before() -> None:
 def test_pace_of_a_leader_that_takes_over_goes_on_from_when_the_job_began_to_work() -> None:
     earlier = Progress(queued_at=QUEUED_AT, worked_from=QUEUED_AT + 5, decided_before=20, items_before=20)
     counts = progress(60)
-    Pace(counts, earlier, QUEUED_AT).note(counts, QUEUED_AT + 45)
+    PaceKeeper(counts, earlier, QUEUED_AT).note(counts, QUEUED_AT + 45)
     assert (counts.worked_from, counts.decided_before) == (QUEUED_AT + 5, 20)
     assert pace.overall_items_per_s(counts, QUEUED_AT + 45) == pytest.approx(1)
 
 
 def test_pace_follows_the_last_minutes_and_falls_while_nothing_is_decided() -> None:
     counts = progress(0, running=2)
-    kept = Pace(counts, Progress(), QUEUED_AT)
+    kept = PaceKeeper(counts, Progress(), QUEUED_AT)
     for second in range(400):
         noted(kept, counts, min(second, 100) if second < 300 else (second - 300) // 2 + 100, QUEUED_AT + second)
     now = QUEUED_AT + 399
@@ -71,7 +73,7 @@ def test_pace_follows_the_last_minutes_and_falls_while_nothing_is_decided() -> N
 
 def test_pace_begins_anew_where_decisions_are_lost() -> None:
     counts = progress(0, running=2)
-    kept = Pace(counts, Progress(), QUEUED_AT)
+    kept = PaceKeeper(counts, Progress(), QUEUED_AT)
     noted(kept, counts, 50, QUEUED_AT + 10)
     noted(kept, counts, 40, QUEUED_AT + 20)
     noted(kept, counts, 50, QUEUED_AT + 30)

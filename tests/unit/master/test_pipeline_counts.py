@@ -5,13 +5,15 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any, cast
 
-from parallelrun_core.pipelines.standing import Standing
+from parallelrun_core.pipelines.standing import StepStanding
 from parallelrun_core.wire.progress import Progress
 from parallelrun_master.pipelines.ending import summed
 
 
-def standing(*, is_reused: bool = False, **counts: Any) -> Standing:
-    return cast("Standing", SimpleNamespace(result=SimpleNamespace(progress=Progress(**counts)), is_reused=is_reused))
+def standing(*, is_reused: bool = False, **counts: Any) -> StepStanding:
+    return cast(
+        "StepStanding", SimpleNamespace(result=SimpleNamespace(progress=Progress(**counts)), is_reused=is_reused)
+    )
 
 
 def test_pipeline_adds_up_the_counts_of_its_jobs_and_their_waits_by_limit() -> None:

@@ -14,7 +14,7 @@ from parallelrun_core.folder.records import JobRecord, JobResult
 from parallelrun_core.ids import new_job_id
 from parallelrun_core.pipelines.finished import finished_with
 from parallelrun_core.pipelines.records import StepRecord
-from parallelrun_core.pipelines.standing import Standing
+from parallelrun_core.pipelines.standing import StepStanding
 from parallelrun_core.spec import PipelineSpec
 from parallelrun_core.wire.progress import Progress
 from parallelrun_core.wire.states import JobState, StepState
@@ -44,7 +44,7 @@ class Made:
 
     def offer(self) -> None:
         record = StepRecord(step="make", generation=0, at=1.0, action="start", job=self.job.job_id, key=self.key)
-        standing = Standing(state=StepState.COMPLETED, record=record, result=self.folder.result())
+        standing = StepStanding(state=StepState.COMPLETED, record=record, result=self.folder.result())
         offer(self.folder, self.step, standing, {})
 
     def is_reused(self) -> bool:
@@ -111,5 +111,5 @@ def test_rows_that_somebody_has_replaced_before_they_were_compared_are_not_reuse
     record = StepRecord(step="make", generation=0, at=1.0, action="start", job=made.job.job_id, key=made.key)
     for size, is_offered in [(4, False), (3, True)]:
         replaced = msgspec.structs.replace(result, output=str(rows), output_bytes=size)
-        offer(made.folder, made.step, Standing(state=StepState.COMPLETED, record=record, result=replaced), {})
+        offer(made.folder, made.step, StepStanding(state=StepState.COMPLETED, record=record, result=replaced), {})
         assert (len(list(finished_with(made.folder.root, made.key))) == 1) is is_offered

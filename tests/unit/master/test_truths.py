@@ -13,7 +13,7 @@ from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.records import JobRecord
 from parallelrun_core.ids import new_job_id
 from parallelrun_core.pipelines.records import StepRecord
-from parallelrun_core.pipelines.standing import Standing
+from parallelrun_core.pipelines.standing import StepStanding
 from parallelrun_core.spec.later_inputs import StepOutput
 from parallelrun_core.storage.path_rule import Places
 from parallelrun_core.wire.states import StepState
@@ -34,7 +34,7 @@ def truth(answer: Path) -> bool:
     folder = JobFolder(root, job_id)
     folder.create(JobRecord(job_id=job_id, submitted=1.0, code="", spec=spec, places=places))
     record = StepRecord(step="ask", generation=0, at=1.0, action="start", job=job_id)
-    known = {"ask": Standing(state=StepState.COMPLETED, record=record)}
+    known = {"ask": StepStanding(state=StepState.COMPLETED, record=record)}
     return truth_of(folder, StepOutput(step="ask", output="is"), known)
 
 

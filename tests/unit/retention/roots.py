@@ -12,7 +12,7 @@ from parallelrun_core.folder.records import JobRecord, JobResult, Parent
 from parallelrun_core.ids import job_id_at
 from parallelrun_core.retention.report import SweepReport
 from parallelrun_core.retention.rules import Rules
-from parallelrun_core.retention.sweep import Sweep
+from parallelrun_core.retention.sweep import Sweeper
 from parallelrun_core.wire.progress import Progress
 from parallelrun_core.wire.states import JobState
 
@@ -75,6 +75,6 @@ class Root:
         Args:
             pause: what happens between setting aside and removing.
         """
-        report = Sweep(self.path, rules, clock=lambda: self.now, pause=pause).run(is_urgent=is_urgent)
+        report = Sweeper(self.path, rules, clock=lambda: self.now, pause=pause).run(is_urgent=is_urgent)
         assert report is not None
         return report

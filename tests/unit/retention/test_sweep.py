@@ -20,7 +20,7 @@ from parallelrun_core.pipelines.finished import FinishedStep, add_finished
 from parallelrun_core.retention.marks import Marks
 from parallelrun_core.retention.report import last_report
 from parallelrun_core.retention.rules import Rules
-from parallelrun_core.retention.sweep import Sweep
+from parallelrun_core.retention.sweep import Sweeper
 from parallelrun_core.retention.usage import usage_of
 from parallelrun_core.wire.states import JobState
 from tests.unit.retention.roots import DAY_S, START, Root
@@ -243,16 +243,16 @@ def test_only_one_sweep_works_at_a_time(root: Root) -> None:
     root.sweep(Rules())
     fd = os.open(root.path / "retention" / ".lock", os.O_RDWR)
     fcntl.flock(fd, fcntl.LOCK_EX)
-    assert Sweep(root.path, Rules(), settle_s=0.0).run() is None
+    assert Sweeper(root.path, Rules(), settle_s=0.0).run() is None
     os.close(fd)
-    assert Sweep(root.path, Rules(), settle_s=0.0).run() is not None
+    assert Sweeper(root.path, Rules(), settle_s=0.0).run() is not None
 
 
 def test_a_plan_for_a_sweep_changes_nothing(root: Root) -> None:
     job = root.job()
     root.pass_days(40)
     before = sorted(path for path in root.path.rglob("*"))
-    plan = Sweep(root.path, Rules(), clock=lambda: root.now).plan()
+    plan = Sweeper(root.path, Rules(), clock=lambda: root.now).plan()
     assert plan.removed["parts"].bytes == 1000
     assert sorted(path for path in root.path.rglob("*")) == before
     assert root.sweep(Rules()).removed == plan.removed

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 
-from parallelrun_core.folder.storage_report import StorageReport, fields_of
+from parallelrun_core.folder.storage_report import RequestReport, fields_of
 from parallelrun_core.hosting.storage_metrics import StorageCollector
 from parallelrun_core.storage.objects import meters
 from parallelrun_core.storage.objects.meters import BOUNDS, RequestCounts, asked_again, metered, reading, since
@@ -133,7 +133,7 @@ def test_any_number_of_stores_takes_a_bounded_number_of_labels(monkeypatch: pyte
 def test_the_report_has_the_sums_since_it_began(store: str, tmp_path: Path) -> None:
     with metered(f"{store}/a", "get"):
         pass
-    report = StorageReport(tmp_path, "node7")
+    report = RequestReport(tmp_path, "node7")
     report.write()
     assert not (tmp_path / "sys").exists()  # nothing was asked since
 

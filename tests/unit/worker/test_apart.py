@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parallelrun_worker.execution.isolation import Part, Uneven, joined, run_apart
+from parallelrun_worker.execution.isolation import ItemRange, Uneven, joined, run_apart
 
 
 class Script:
@@ -16,16 +16,16 @@ class Script:
 
     def __init__(self, guilty: set[int]) -> None:
         self.guilty = guilty
-        self.calls: list[Part] = []
+        self.calls: list[ItemRange] = []
 
-    def call(self, part: Part) -> list[int] | None:
+    def call(self, part: ItemRange) -> list[int] | None:
         """Return the items of a part, or None."""
         self.calls.append(part)
         items = range(part.first, part.first + part.items)
         return None if self.guilty.intersection(items) else [*items]
 
 
-def rows_of(good: list[tuple[Part, Any]]) -> list[int]:
+def rows_of(good: list[tuple[ItemRange, Any]]) -> list[int]:
     return [row for _, rows in good for row in rows]
 
 
@@ -36,7 +36,7 @@ def test_apart_finds_all_guilty_items_if_it_may_call_often_enough(items: int, gu
     if good:
         assert rows_of(good) == [item for item in range(items) if item not in script.guilty]
     assert len(script.calls) == len(set(script.calls)), "nothing is called twice"
-    assert Part(0, items) not in script.calls, "it has failed as a whole already"
+    assert ItemRange(0, items) not in script.calls, "it has failed as a whole already"
 
 
 @given(items=st.integers(2, 300), guilty=st.sets(st.integers(0, 299), min_size=1), calls=st.integers(0, 40))
@@ -80,18 +80,18 @@ def test_apart_joins_rows_of_one_kind_only() -> None:
 def test_apart_calls_no_part_with_an_item_that_is_known_to_fail(items: int, missing: set[int]) -> None:
     missing = {item for item in missing if item < items} or {0}
     script = Script(missing)
-    good = run_apart(items, [Part(item, 1) for item in missing], 10_000, script.call)
+    good = run_apart(items, [ItemRange(item, 1) for item in missing], 10_000, script.call)
     assert rows_of(good) == [item for item in range(items) if item not in missing]
     assert not any(missing.intersection(range(part.first, part.first + part.items)) for part in script.calls)
 
 
 def test_apart_runs_only_what_is_to_be_tried_again_and_halves_it() -> None:
     script = Script({5, 30})
-    good = run_apart(40, [], 64, script.call, [Part(4, 4), Part(12, 1), Part(30, 1)])
+    good = run_apart(40, [], 64, script.call, [ItemRange(4, 4), ItemRange(12, 1), ItemRange(30, 1)])
     assert rows_of(good) == [4, 6, 7, 12]
     assert all(part.first in (*range(4, 8), 12, 30) for part in script.calls)
 
 
 def test_apart_tries_all_of_many_single_items_again() -> None:
     script = Script(set(range(100)) - {99})
-    assert rows_of(run_apart(100, [], 200, script.call, [Part(item, 1) for item in range(100)])) == [99]
+    assert rows_of(run_apart(100, [], 200, script.call, [ItemRange(item, 1) for item in range(100)])) == [99]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from parallelrun_worker.execution.isolation import Part
+from parallelrun_worker.execution.isolation import ItemRange
 from parallelrun_worker.rows.kept_rows import Patch, split
 from parallelrun_worker.rows.returned import BadReturn, Rendered
 from parallelrun_worker.rows.text import HEADER_LENGTH, Lines
@@ -18,18 +18,18 @@ def headed(header: bytes, data: bytes) -> bytes:
     return HEADER_LENGTH.pack(len(header)) + header + data
 
 
-def patched(good: list[tuple[Part, list[int]]]) -> Rendered:
+def patched(good: list[tuple[ItemRange, list[int]]]) -> Rendered:
     kept = split(b"0\n1\n4\n6\n", 4, "text")
     assert kept is not None
-    return Patch(kept, "text", [Part(5, 1), Part(2, 2)], good).render(render)
+    return Patch(kept, "text", [ItemRange(5, 1), ItemRange(2, 2)], good).render(render)
 
 
 def test_kept_rows_have_the_new_ones_at_their_places() -> None:
-    assert patched([(Part(2, 2), [2, 3]), (Part(5, 1), [5])])[:2] == (b"0\n1\n2\n3\n4\n5\n6\n", 7)
+    assert patched([(ItemRange(2, 2), [2, 3]), (ItemRange(5, 1), [5])])[:2] == (b"0\n1\n2\n3\n4\n5\n6\n", 7)
 
 
 def test_kept_rows_stay_where_items_fail_again() -> None:
-    assert patched([(Part(3, 1), [3])])[:2] == (b"0\n1\n3\n4\n6\n", 5)
+    assert patched([(ItemRange(3, 1), [3])])[:2] == (b"0\n1\n3\n4\n6\n", 5)
     assert patched([])[:2] == (b"0\n1\n4\n6\n", 4)
 
 
@@ -46,7 +46,7 @@ def test_kept_rows_have_one_header_and_refuse_another() -> None:
     assert kept is not None
 
     def one(header: bytes) -> Rendered:
-        return Patch(kept, "headed", [Part(1, 1)], [(Part(1, 1), [1])]).render(
+        return Patch(kept, "headed", [ItemRange(1, 1)], [(ItemRange(1, 1), [1])]).render(
             lambda _: Rendered(headed(header, b"1,1\n"), 1)
         )
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from parallelrun_core.service.pacing import Every
 from parallelrun_core.store.at_work import report_at_work
-from parallelrun_core.wire.at_work import Doing, NodeAtWork, RunningTry, WorkerAtWork
+from parallelrun_core.wire.at_work import Doing, NodeAtWork, TryAtWork, WorkerAtWork
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -85,7 +85,7 @@ def _doing(worker: Worker, *, waits_for_data: bool) -> tuple[Doing, float]:
     return ("waiting_for_data" if waits_for_data else "idle"), since
 
 
-def _try_of(assignment: Assignment, began: float, time_of: Callable[[float], float]) -> RunningTry:
+def _try_of(assignment: Assignment, began: float, time_of: Callable[[float], float]) -> TryAtWork:
     delivery = assignment.delivery
     loaded = time_of(assignment.loaded_at) if assignment.loaded_at else 0.0 if assignment.loads else began
-    return RunningTry(delivery.mini_batch, delivery.tries + 1, assignment.items, began, loaded)
+    return TryAtWork(delivery.mini_batch, delivery.tries + 1, assignment.items, began, loaded)

@@ -36,7 +36,7 @@ from parallelrun_agent.workers.plans import PlanMaker
 from parallelrun_core.computes.images import image_of
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.records import JobRecord
-from parallelrun_core.folder.storage_report import StorageReport
+from parallelrun_core.folder.storage_report import RequestReport
 from parallelrun_core.layout import Logs
 from parallelrun_core.service import failpoints
 from parallelrun_core.service.telemetry import logger
@@ -109,7 +109,7 @@ class NodeJob:
         )
         self._code = JobCode(folder.code(record), node.loop.wake)
         self._tracking = JobTracking(folder, spec.name, settings, user, node.loop.wake)
-        storage = StorageReport(folder.logs, settings.node)
+        storage = RequestReport(folder.logs, settings.node)
         self._stage = JobStage(folder, spec, user, node)
         self._plans = PlanMaker(
             folder, record, spec, settings, node.gpus,

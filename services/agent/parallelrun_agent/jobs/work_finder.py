@@ -20,7 +20,7 @@ from parallelrun_core.store.errors import NoPermissionError
 from parallelrun_core.store.nodes import NodeRegistry
 from parallelrun_core.store.registry import FOR_OTHERS, Registry
 from parallelrun_core.store.slot_quotas import EVERYBODY, SlotQuotas
-from parallelrun_core.store.usage import Usage
+from parallelrun_core.store.usage import UsageStore
 from parallelrun_core.wire.states import JobState
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class WorkFinder:
         self._context = context
         self._jobs = jobs
         self._sharing = SlotSharing(settings.node, settings.slots, len(context.gpus.devices))
-        self._usage: Usage | None = Usage(redis)
+        self._usage: UsageStore | None = UsageStore(redis)
         self._reports_use = Every(_REPORT_USE_S)
         self._reads_priorities = Every(_READ_PRIORITIES_S)
         self._reads_quotas = Every(_READ_PRIORITIES_S)

@@ -31,7 +31,7 @@ from parallelrun_agent.node.usage import (
     worker_rows,
 )
 from parallelrun_agent.users.worker_user import SAME_USER, WorkerUser
-from parallelrun_core.folder.storage_report import StorageReport
+from parallelrun_core.folder.storage_report import RequestReport
 
 _FIRST_SAMPLE_S = 1.0
 _PROCESSES_EVERY_S = 60.0
@@ -58,7 +58,7 @@ class ResourceMonitor:
         workers: Callable[[], dict[str, int]],
         *,
         user: WorkerUser = SAME_USER,
-        storage: StorageReport | None = None,
+        storage: RequestReport | None = None,
         gpus: Sequence[str] = (),
     ) -> None:
         self._folder = folder

@@ -15,7 +15,7 @@ import psutil
 from parallelrun_agent.node.cgroups import PROC, counted, read
 from parallelrun_agent.node.memory import OomWatch
 from parallelrun_agent.node.proc import Stat, process_ids, stat_of
-from parallelrun_agent.node.waits import RESOURCES, Waits
+from parallelrun_agent.node.waits import RESOURCES, PressureReader
 from parallelrun_core.answers.nodes import NodeGpu
 from parallelrun_core.untrusted.sanitize import csv_cell, in_one_line
 
@@ -80,7 +80,7 @@ class KernelCounters:
     """
 
     def __init__(self) -> None:
-        self._waits = Waits()
+        self._waits = PressureReader()
         self._oom = OomWatch()
 
     def cells(self) -> list[str]:
@@ -160,7 +160,7 @@ def worker_rows(workers: dict[str, int], table: ProcessTable, on_gpus: Counter[i
     return rows
 
 
-class Used(NamedTuple):
+class ProcessUsage(NamedTuple):
     """The usage of a process so far."""
 
     cpu_s: float
@@ -171,21 +171,21 @@ class ProcessTable:
     """All processes of the node, by what they have used lately. Reads one small file for each."""
 
     def __init__(self) -> None:
-        self._before: dict[int, Used] = {}
-        self._workers: dict[int, Used] = {}
+        self._before: dict[int, ProcessUsage] = {}
+        self._workers: dict[int, ProcessUsage] = {}
 
     def refresh(self) -> None:
         """Begin the time that the next `text()` covers."""
         now = time.monotonic()
-        self._before = {pid: Used(stat.cpu_s, now) for pid, stat in _all_processes()}
+        self._before = {pid: ProcessUsage(stat.cpu_s, now) for pid, stat in _all_processes()}
 
     def cpu_percent(self, pid: int) -> float:
         """Return how much of a CPU one process has used since the last such call for it, or since its start."""
         process = psutil.Process(pid)
         times, now = process.cpu_times(), time.monotonic()
         cpu_s = times.user + times.system
-        before = self._workers.get(pid) or Used(0.0, now - max(1e-3, time.time() - process.create_time()))
-        self._workers[pid] = Used(cpu_s, now)
+        before = self._workers.get(pid) or ProcessUsage(0.0, now - max(1e-3, time.time() - process.create_time()))
+        self._workers[pid] = ProcessUsage(cpu_s, now)
         return 100 * max(0.0, cpu_s - before.cpu_s) / max(1e-3, now - before.at)
 
     def text(self, when: str) -> str:
@@ -195,7 +195,7 @@ class ProcessTable:
         rows, used = [], {}
         for pid, stat in _all_processes():
             before = self._before.get(pid)
-            used[pid] = Used(stat.cpu_s, now)
+            used[pid] = ProcessUsage(stat.cpu_s, now)
             percent = 100 * (stat.cpu_s - before.cpu_s) / max(1e-3, now - before.at) if before else 0.0
             rows.append((max(0.0, percent), stat.resident_bytes, pid, stat.name))
         self._before = used

@@ -35,7 +35,7 @@ class Throttling(NamedTuple):
     """For how long its threads had to wait then, all added up."""
 
 
-class Waits:
+class PressureReader:
     """Reads what the kernel counts: of the agent's cgroup where there is one of version 2, of the machine otherwise."""
 
     def __init__(self, proc: Path = PROC, cgroups: Path = CGROUPS) -> None:

@@ -14,7 +14,7 @@ _MOST_AT_ONCE: Final = 100
 _KEEP_EVERY_S: Final = HELD_MS / 1000 / 4
 
 
-class Waiting(NamedTuple):
+class WaitingCall(NamedTuple):
     """A call that waits."""
 
     caller: tuple[Any, int]
@@ -26,8 +26,8 @@ class PermitQueue:
     """The queue of one limit on one node. Times are monotonic."""
 
     def __init__(self) -> None:
-        self._waiting: deque[Waiting] = deque()
-        self._granted: list[tuple[float, int, Waiting]] = []
+        self._waiting: deque[WaitingCall] = deque()
+        self._granted: list[tuple[float, int, WaitingCall]] = []
         self._number = 0
         self._ask_at = 0.0
         self._keep_at = 0.0
@@ -37,7 +37,7 @@ class PermitQueue:
     def __len__(self) -> int:
         return len(self._waiting) + len(self._granted)
 
-    def add(self, waiting: Waiting) -> None:
+    def add(self, waiting: WaitingCall) -> None:
         """Let a call wait."""
         self._waiting.append(waiting)
 
@@ -58,7 +58,7 @@ class PermitQueue:
         """Ask for nothing before then."""
         self._ask_at = then
 
-    def due(self, now: float) -> list[Waiting]:
+    def due(self, now: float) -> list[WaitingCall]:
         """Return the calls that may begin now; they hold their permits from now on."""
         calls = []
         if not self.held:
@@ -84,7 +84,7 @@ class PermitQueue:
         """Return all callers that wait or hold a permit."""
         return [*self.held, *(each.caller for each in self._waiting), *(each[2].caller for each in self._granted)]
 
-    def refuse(self) -> list[Waiting]:
+    def refuse(self) -> list[WaitingCall]:
         """Return all calls that wait, which wait no more."""
         waiting = [*self._waiting, *(each[2] for each in self._granted)]
         self._waiting.clear()

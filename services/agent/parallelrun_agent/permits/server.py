@@ -19,7 +19,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from parallelrun_agent.permits.queue import PermitQueue, Waiting
+from parallelrun_agent.permits.queue import PermitQueue, WaitingCall
 from parallelrun_core.errors import ParallelRunError
 from parallelrun_core.limits.catalog import limit_catalog
 from parallelrun_core.limits.definition import Limit
@@ -167,13 +167,13 @@ class PermitServer:
         name, number = str(message["limit"]), int(message["id"])
         if name not in connection.limits:
             names = ", ".join(sorted(connection.limits))
-            waiting = Waiting((connection, number), Call("", 0))
+            waiting = WaitingCall((connection, number), Call("", 0))
             self._answer(waiting, {"error": f"the job has no limit {name!r} among its rate_limits ({names})"})
             return
         queue, caller = self._queues[name], (connection, number)
         if message["what"] == "take":
             tokens = max(0, int(message["tokens"]))
-            queue.add(Waiting(caller, Call(f"{connection.name}/{number}", tokens)))
+            queue.add(WaitingCall(caller, Call(f"{connection.name}/{number}", tokens)))
         elif message["what"] == "end":
             self._end(name, queue, [caller])
         elif message["what"] == "slow":
@@ -188,7 +188,7 @@ class PermitServer:
             self._ask_redis(name, lambda: self._permits.give_back(name, holders))
             queue.retry_at(0.0)
 
-    def _answer(self, waiting: Waiting, answer: dict[str, Any]) -> None:
+    def _answer(self, waiting: WaitingCall, answer: dict[str, Any]) -> None:
         connection, number = waiting.caller
         with suppress(OSError):  # it is gone, which is noticed when it is read
             connection.end.sendall(json.dumps({"id": number, **answer}).encode() + b"\n")

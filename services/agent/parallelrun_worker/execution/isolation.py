@@ -30,18 +30,18 @@ _CALLS_WITHOUT_SUCCESS = 14
 """Three levels of halves: if every one of them has failed, the items are not to blame."""
 
 
-class Part(NamedTuple):
+class ItemRange(NamedTuple):
     """Consecutive items of a mini-batch."""
 
     first: int
     items: int
 
-    def halves(self) -> tuple[Part, Part]:
+    def halves(self) -> tuple[ItemRange, ItemRange]:
         """Return its first half, which is the smaller one, and the rest."""
         half = self.items // 2
-        return Part(self.first, half), Part(self.first + half, self.items - half)
+        return ItemRange(self.first, half), ItemRange(self.first + half, self.items - half)
 
-    def has(self, other: Part) -> bool:
+    def has(self, other: ItemRange) -> bool:
         """Return whether all items of another part are in this one."""
         return self.first <= other.first and other.first + other.items <= self.first + self.items
 
@@ -52,11 +52,11 @@ class Uneven(Exception):
 
 def run_apart(
     items: int,
-    failed: Iterable[Part],
+    failed: Iterable[ItemRange],
     calls: int,
-    call: Callable[[Part], list[Any] | None],
-    only: Iterable[Part] = (),
-) -> list[tuple[Part, Any]]:
+    call: Callable[[ItemRange], list[Any] | None],
+    only: Iterable[ItemRange] = (),
+) -> list[tuple[ItemRange, Any]]:
     """Call run() for parts of a mini-batch that has failed as a whole; returns the parts that went well, in order.
 
     The largest part that has failed is halved next, so that as few items as possible fail together when no more calls
@@ -73,9 +73,9 @@ def run_apart(
         Uneven: raised by `call`.
     """
     failed_parts = set(failed)
-    good: list[tuple[Part, Any]] = []
+    good: list[tuple[ItemRange, Any]] = []
     call_count = 0
-    to_halve = [(-items, Part(0, items))] if items > 1 and not only else []
+    to_halve = [(-items, ItemRange(0, items))] if items > 1 and not only else []
     for part in only:
         rows = None
         if calls > call_count and not any(map(part.has, failed_parts)):
@@ -137,13 +137,13 @@ def joined(values: list[Any]) -> Any:
 class Apart(NamedTuple):
     """A mini-batch whose items are run apart."""
 
-    failed: list[Part]
+    failed: list[ItemRange]
     """Parts that are known to fail."""
     calls: int
     """The maximum number of calls of run()."""
-    part: Callable[[Part], MiniBatch]
+    part: Callable[[ItemRange], MiniBatch]
     """Returns the argument of run() for a part; raises what `Loader.load` raises."""
-    only: list[Part]
+    only: list[ItemRange]
     """The parts to run again; none: all items are run."""
     other_rows: bytes
     """The rows of all other items."""
@@ -167,11 +167,11 @@ def loaded_apart(loader: Loader, request: bytes) -> MiniBatch:
     size = plan.get("kept_bytes", 0)
     other_rows, payload = payload[:size], payload[size:]
     items, part = _items_of(loader, plan["kind"], payload)
-    failed, only = ([Part(*each) for each in plan.get(name, ())] for name in ("failed", "only"))
+    failed, only = ([ItemRange(*each) for each in plan.get(name, ())] for name in ("failed", "only"))
     return MiniBatch(Apart(failed, plan["calls"], part, only, other_rows, plan.get("kept_rows", 0)), items)
 
 
-def _items_of(loader: Loader, kind: int, payload: bytes) -> tuple[int, Callable[[Part], MiniBatch]]:
+def _items_of(loader: Loader, kind: int, payload: bytes) -> tuple[int, Callable[[ItemRange], MiniBatch]]:
     if kind in frames.OF_PATHS:
         paths = payload.split(b"\0")
         return len(paths), lambda part: of_paths(b"\0".join(paths[part.first : part.first + part.items]))
@@ -179,7 +179,7 @@ def _items_of(loader: Loader, kind: int, payload: bytes) -> tuple[int, Callable[
     if not described["pieces"]:
         files = described["paths"]
 
-        def of_files(part: Part) -> MiniBatch:
+        def of_files(part: ItemRange) -> MiniBatch:
             some = {**described, "paths": files[part.first : part.first + part.items]}
             return loader.load(json.dumps(some).encode())
 
@@ -188,7 +188,7 @@ def _items_of(loader: Loader, kind: int, payload: bytes) -> tuple[int, Callable[
     return whole.items, lambda part: _rows_of(whole, part)
 
 
-def _rows_of(whole: MiniBatch, part: Part) -> MiniBatch:
+def _rows_of(whole: MiniBatch, part: ItemRange) -> MiniBatch:
     value: Any = whole.value
     end = part.first + part.items
     if hasattr(value, "iloc"):
@@ -245,14 +245,14 @@ class ApartRun:
         other_rows: KeptRows | None = KeptRows(b"", [], apart.other_count)
         if self._row_format:
             other_rows = split(apart.other_rows, apart.other_count, self._row_format)
-        only = [Part(0, items)] if other_rows is None else apart.only
+        only = [ItemRange(0, items)] if other_rows is None else apart.only
         good = run_apart(items, apart.failed, apart.calls, lambda part: self._call(mini_batch, apart, part), only)
         if other_rows is None:
             return joined([returned for _, returned in good]) if good else []
         self.patch = Patch(other_rows, self._row_format, only, good)
         return []
 
-    def _call(self, mini_batch: int, apart: Apart, part: Part) -> Any:
+    def _call(self, mini_batch: int, apart: Apart, part: ItemRange) -> Any:
         self._tell(mini_batch, part, frames.PART_BEGUN)
         began, loaded = time.perf_counter(), None
         try:
@@ -276,7 +276,7 @@ class ApartRun:
         return copy_of(returned)
 
     def _tell(
-        self, mini_batch: int, part: Part, event: int, run_s: float = 0.0, error: BaseException | None = None
+        self, mini_batch: int, part: ItemRange, event: int, run_s: float = 0.0, error: BaseException | None = None
     ) -> None:
         described = self._describe(error) if error is not None else b""
         self._send(frames.PART, frames.PART_EVENT.pack(mini_batch, *part, event, run_s) + described)

@@ -10,7 +10,7 @@ from parallelrun_worker.rows.returned import BadReturn, Rendered
 from parallelrun_worker.rows.text import HEADER_LENGTH
 
 if TYPE_CHECKING:
-    from parallelrun_worker.execution.isolation import Part
+    from parallelrun_worker.execution.isolation import ItemRange
 
 
 class KeptRows(NamedTuple):
@@ -51,8 +51,8 @@ class Patch(NamedTuple):
 
     other_rows: KeptRows
     row_format: str
-    retried: list[Part]
-    good: list[tuple[Part, Any]]
+    retried: list[ItemRange]
+    good: list[tuple[ItemRange, Any]]
 
     def render(self, render: Callable[[Any], Rendered]) -> Rendered:
         """Return all rows, in the order of the items.
@@ -72,7 +72,7 @@ class Patch(NamedTuple):
             sum(each.shortened for _, each in rendered),
         )
 
-    def _in_order(self, rendered: Iterable[tuple[Part, Rendered]]) -> Iterator[tuple[bytes, bytes]]:
+    def _in_order(self, rendered: Iterable[tuple[ItemRange, Rendered]]) -> Iterator[tuple[bytes, bytes]]:
         """Yield header and rows of each piece."""
         lines, end, new = iter(self.other_rows.lines), 0, [*rendered]
         for part in sorted(self.retried):

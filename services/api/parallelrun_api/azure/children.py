@@ -18,7 +18,7 @@ _OF_BATCH: Final = "batchscoring"
 
 
 @dataclass(frozen=True)
-class Step:
+class ChildStep:
     """The step of a pipeline that a job is."""
 
     name: str
@@ -47,7 +47,7 @@ class Step:
         return "" if compute.startswith("${{") else compute
 
 
-def step_of(face: Face, job: Job, name: str, pipeline: Job | None = None) -> Step | None:
+def step_of(face: Face, job: Job, name: str, pipeline: Job | None = None) -> ChildStep | None:
     """The step that a job is, as it is called by a client; None if it is none.
 
     A document with one parallel step is one job here: asked for by its id, it is its only step.
@@ -60,11 +60,13 @@ def step_of(face: Face, job: Job, name: str, pipeline: Job | None = None) -> Ste
         with suppress(NotFound):
             steps = (pipeline or face.context.jobs.get(job.parent.job)).steps
             jobs = {step.name: step.job for step in steps if step.job}
-            return Step(job.parent.step, remembered.get("name") or job.parent.job, remembered.get("sent") or {}, jobs)
+            return ChildStep(
+                job.parent.step, remembered.get("name") or job.parent.job, remembered.get("sent") or {}, jobs
+            )
     remembered = face.names.of(job.id)
     sent = remembered.get("sent") or {}
     if name == job.id and remembered.get("name") and _is_of_one_step(job, sent):
-        return Step(next(iter(sent.get("jobs") or {}), ""), remembered["name"], sent)
+        return ChildStep(next(iter(sent.get("jobs") or {}), ""), remembered["name"], sent)
     return None
 
 

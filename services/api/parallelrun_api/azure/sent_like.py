@@ -11,7 +11,7 @@ from parallelrun_core.errors import NotFound
 from parallelrun_core.spec.expressions import only_expression, reference, step_reference
 
 if TYPE_CHECKING:
-    from parallelrun_api.azure.children import Step
+    from parallelrun_api.azure.children import ChildStep
     from parallelrun_api.azure.face import Face
     from parallelrun_core.answers.jobs import Job
 
@@ -19,7 +19,7 @@ _TYPES: Final = frozenset({"uri_folder", "uri_file", "mltable", "custom_model", 
 _NO_ENVIRONMENT: Final = "azureml:none:1"
 
 
-def sent_like(face: Face, scope: str, job: Job, step: Step | None) -> dict[str, Any]:
+def sent_like(face: Face, scope: str, job: Job, step: ChildStep | None) -> dict[str, Any]:
     """The properties of a job in the client's words. A parallel step is a pipeline of that step alone, as the client
     has no other word for it.
 
@@ -53,7 +53,7 @@ def sent_like(face: Face, scope: str, job: Job, step: Step | None) -> dict[str, 
     return {"jobType": "Pipeline", "jobs": nodes if kind == "parallel" else {}, "settings": {}, **common}
 
 
-def _inputs(job: Job, step: Step | None) -> dict[str, Any]:
+def _inputs(job: Job, step: ChildStep | None) -> dict[str, Any]:
     return {name: _input(raw, _source(step, name)) for name, raw in _named(job, "inputs").items()}
 
 
@@ -65,7 +65,7 @@ def _input(raw_input: Mapping[str, Any], source: str) -> dict[str, Any]:
     return {"jobInputType": _type(raw_input.get("model") or raw_input.get("type")), "uri": str(path)}
 
 
-def _source(step: Step | None, name: str) -> str:
+def _source(step: ChildStep | None, name: str) -> str:
     """The place of a step's input as the client knows it: an output of another step, or what the pipeline was given."""
     raw_input = (step.node.get("inputs") or {}).get(name) if step is not None else None
     text = raw_input.get("value") or raw_input.get("uri") if isinstance(raw_input, Mapping) else raw_input
@@ -90,7 +90,7 @@ def _type(kind: object) -> object:
     return kind if kind in _TYPES else "uri_folder"
 
 
-def _node(step: Step, inputs: Mapping[str, Any], outputs: Mapping[str, Any], compute: str) -> dict[str, Any]:
+def _node(step: ChildStep, inputs: Mapping[str, Any], outputs: Mapping[str, Any], compute: str) -> dict[str, Any]:
     """The step by itself, with what its inputs are in place of where the pipeline has them from."""
     node = {
         **step.node,
@@ -105,7 +105,7 @@ def _in_snake_case(fields: Mapping[str, Any]) -> dict[str, Any]:
     return {names.get(key, key): value for key, value in fields.items()}
 
 
-def _environment(face: Face, step: Step | None) -> str:
+def _environment(face: Face, step: ChildStep | None) -> str:
     """The id of the environment that the step, or its component, has; empty: nobody has named one."""
     if step is None:
         return ""

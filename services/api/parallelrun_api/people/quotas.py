@@ -38,7 +38,7 @@ class QuotaExceeded(ParallelRunError):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Quota:
+class QuotaLimits:
     """The limits of a person; None: there is none.
 
     Args:
@@ -78,13 +78,13 @@ class Quotas:
             is_name=re.compile(NAME_PATTERN).fullmatch,
         )
 
-    def of(self, owner: str) -> Quota:
+    def of(self, owner: str) -> QuotaLimits:
         """The quota of an owner: their own, or that of everybody. Whoever runs the server has none."""
         if not owner:
-            return Quota(name=owner)
-        return self.documents.find(owner) or self.documents.find(EVERYBODY) or Quota(name=owner)
+            return QuotaLimits(name=owner)
+        return self.documents.find(owner) or self.documents.find(EVERYBODY) or QuotaLimits(name=owner)
 
-    def define(self, quota: Quota) -> None:
+    def define(self, quota: QuotaLimits) -> None:
         """Set a quota, durably. Raises InvalidInput, RedisError: Redis is told with the next submission."""
         self.documents.define(quota)
         self.tell()
@@ -148,5 +148,5 @@ class Quotas:
         return owner
 
 
-def _quota(fields: dict[str, Any]) -> Quota:
-    return Quota(**fields)
+def _quota(fields: dict[str, Any]) -> QuotaLimits:
+    return QuotaLimits(**fields)

@@ -36,7 +36,7 @@ class FunctionTimes(msgspec.Struct, array_like=True):
     cumulative_s: float
 
 
-class Call(msgspec.Struct, array_like=True):
+class ProfiledCall(msgspec.Struct, array_like=True):
     """A call of one function by another one, both by their places in the list of functions."""
 
     caller: int
@@ -52,7 +52,7 @@ class WorkerProfile(msgspec.Struct):
     schema: int
     total_s: float
     functions: list[FunctionTimes]
-    calls: list[Call]
+    calls: list[ProfiledCall]
     left_out: int = 0
 
 
@@ -104,7 +104,7 @@ class ProfileSum:
             if caller in self.functions and callee in self.functions:
                 self._add_call(caller, callee, call)
 
-    def _add_call(self, caller: Function, callee: Function, call: Call) -> None:
+    def _add_call(self, caller: Function, callee: Function, call: ProfiledCall) -> None:
         callees = self.calls.setdefault(caller, {})
         if callee not in callees:
             if self._call_count >= _MOST_CALLS:
@@ -123,7 +123,7 @@ class ProfileSum:
         return sorted(functions, key=lambda function: (-self.functions[function].cumulative_s, function))
 
 
-def _add(total: Total, measured: FunctionTimes | Call) -> None:
+def _add(total: Total, measured: FunctionTimes | ProfiledCall) -> None:
     total.calls += measured.calls
     total.own_s += measured.own_s
     total.cumulative_s += measured.cumulative_s

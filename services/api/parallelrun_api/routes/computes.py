@@ -17,7 +17,7 @@ from parallelrun_core.computes.catalog import definition_fields
 from parallelrun_core.computes.definition import NAME_PATTERN
 from parallelrun_core.computes.definition import Compute as Definition
 from parallelrun_core.computes.kinds import kinds
-from parallelrun_core.store.provisioning import ComputeStatus as Status
+from parallelrun_core.store.provisioning import ProvisioningStatus as Status
 from parallelrun_core.untrusted.sanitize import visible
 
 router = APIRouter(prefix="/v1", tags=["computes"])

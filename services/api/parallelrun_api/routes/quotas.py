@@ -12,7 +12,7 @@ from parallelrun_api.http.answers import json_answer
 from parallelrun_api.models import QuotaRequest
 from parallelrun_api.people.issued import NAME_PATTERN
 from parallelrun_api.people.person import CURRENT
-from parallelrun_api.people.quotas import Quota as Definition
+from parallelrun_api.people.quotas import QuotaLimits as Definition
 from parallelrun_api.routes.responses import problems
 from parallelrun_core.answers.people import Quota, QuotaList
 

@@ -25,7 +25,7 @@ from parallelrun_core.intake.prepared import JOB_ID, TRIGGER_TIME, job_of
 from parallelrun_core.problems import Problems
 from parallelrun_core.schedules.document import ScheduleReading, read_schedule
 from parallelrun_core.schedules.policy import FireOutcome
-from parallelrun_core.schedules.records import Fire, Revision, moment, shown, stamp
+from parallelrun_core.schedules.records import FireRecord, Revision, moment, shown, stamp
 from parallelrun_core.schedules.store import ScheduleStore
 from parallelrun_core.schedules.trigger import as_document
 from parallelrun_core.service import telemetry
@@ -149,7 +149,7 @@ class ScheduleService:
             folder.create_with(record, None)
         except FileExistsError:  # by an earlier request with this key
             return job_id
-        fire = Fire(
+        fire = FireRecord(
             due=shown(now), at=self._clock(), outcome=FireOutcome.MANUAL, revision=revision.number, job_id=job_id
         )
         self.store.of(name).record_manual(fire, now)

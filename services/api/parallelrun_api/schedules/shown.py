@@ -9,7 +9,7 @@ from typing import Final
 from parallelrun_api.views.shown import rfc3339, type_of
 from parallelrun_core.answers import schedules as answers
 from parallelrun_core.errors import CorruptLog, NewerSchema, NotFound
-from parallelrun_core.schedules.records import Fire, Revision, moment, shown
+from parallelrun_core.schedules.records import FireRecord, Revision, moment, shown
 from parallelrun_core.schedules.store import ScheduleStore
 from parallelrun_core.service import telemetry
 from parallelrun_core.wire.masking import Mask, masked_spec
@@ -53,7 +53,7 @@ def schedule(store: ScheduleStore, name: str, revision: Revision) -> answers.Sch
     )
 
 
-def fire_of(fire: Fire) -> answers.Fire:
+def fire_of(fire: FireRecord) -> answers.Fire:
     """Return what became of a time."""
     return answers.Fire(
         due=fire.due,

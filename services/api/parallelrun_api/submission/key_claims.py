@@ -32,7 +32,7 @@ from parallelrun_core.service import failpoints
 _A_DAY: Final = timedelta(days=1)
 
 
-class Claim(msgspec.Struct, kw_only=True, frozen=True):
+class KeyClaim(msgspec.Struct, kw_only=True, frozen=True):
     """The request that was submitted with a key."""
 
     schema: int = SCHEMA
@@ -47,7 +47,7 @@ class KeyClaims:
     def __init__(self, root: Path) -> None:
         folder = key_claims(root)
         self._store: Final = FileStore(folder.parent, folder.name)
-        self._days: dict[date, Documents[Claim]] = {}
+        self._days: dict[date, Documents[KeyClaim]] = {}
 
     def claim(self, key: str, request_sha256: str, job_id: str, *, now: float) -> str:
         """Let a key stand for a job, durably; returns the job's id, an earlier one if the key was used.
@@ -58,7 +58,7 @@ class KeyClaims:
         Raises:
             KeyReused: the key was used for a different request.
         """
-        claim = Claim(job_id=job_id, request_sha256=request_sha256, at=now)
+        claim = KeyClaim(job_id=job_id, request_sha256=request_sha256, at=now)
         self._claims(_day(now)).put_if_absent(_digest(key), claim)
         failpoints.reach("key.written")
         return self.job_of(key, request_sha256, now=now) or job_id
@@ -86,7 +86,7 @@ class KeyClaims:
                 with suppress(DocumentMissing):
                     self._store.remove_child(name)
 
-    def _decided(self, digest: str, today: date) -> Claim | None:
+    def _decided(self, digest: str, today: date) -> KeyClaim | None:
         claim = self._claims(today).find(digest)
         if claim is not None and _day(claim.at) < today:
             return claim  # this is its second name
@@ -95,11 +95,11 @@ class KeyClaims:
             tomorrow.put_if_absent(digest, claim)
         return tomorrow.find(digest)
 
-    def _claims(self, day: date) -> Documents[Claim]:
+    def _claims(self, day: date) -> Documents[KeyClaim]:
         if day not in self._days:
             self._days = {each: claims for each, claims in self._days.items() if each >= day - _A_DAY}
             store = self._store.child(str(day))
-            self._days[day] = Documents(store, RecordCodec(Claim), noun="claim of a key", suffix="")
+            self._days[day] = Documents(store, RecordCodec(KeyClaim), noun="claim of a key", suffix="")
         return self._days[day]
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from parallelrun_api.views.shown import rfc3339
 from parallelrun_core.answers import reports as answers
-from parallelrun_core.folder.metrics import Metric, read_metrics
+from parallelrun_core.folder.metrics import LoggedMetric, read_metrics
 
 _LAST_TIME = 253_402_300_799.0
 """The end of the year 9999: a node's clock, or a script that has written the file, may say anything."""
@@ -20,7 +20,7 @@ def metric_report(logs: Path) -> answers.MetricReport:
     return answers.MetricReport(items=items, left_out=read.left_out)
 
 
-def _shown(metric: Metric) -> answers.Metric:
+def _shown(metric: LoggedMetric) -> answers.Metric:
     points = [
         answers.MetricPoint(
             time=rfc3339(min(max(point.time, 0.0), _LAST_TIME) if math.isfinite(point.time) else 0.0),

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from parallelrun_core.store.job_views import JobViews
-    from parallelrun_core.wire.at_work import NodeAtWork, RunningTry
+    from parallelrun_core.wire.at_work import NodeAtWork, TryAtWork
 
 Status = Literal["done", "failed", "running", "ready"]
 Order = Literal["decided", "id", "slowest"]
@@ -127,7 +127,7 @@ class BegunTry(NamedTuple):
 
     node: str
     process: str
-    at: RunningTry
+    at: TryAtWork
 
 
 def begun_tries(at_work: Mapping[str, NodeAtWork]) -> dict[int, BegunTry]:

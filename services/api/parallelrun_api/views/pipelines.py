@@ -21,7 +21,7 @@ from parallelrun_core.folder.records import JobRecord, JobResult
 from parallelrun_core.lru_cache import LruCache
 from parallelrun_core.pipelines.outputs import output_path
 from parallelrun_core.pipelines.records import StepRecord, by_step, read_record, record_names
-from parallelrun_core.pipelines.standing import Standing, end_of, standings
+from parallelrun_core.pipelines.standing import StepStanding, end_of, standings
 from parallelrun_core.pipelines.turns import is_gathered, unrolled
 from parallelrun_core.spec import PipelineSpec
 from parallelrun_core.spec.pipeline import Step
@@ -129,7 +129,7 @@ class Pipelines:
         steps = [_step(each, pipeline, by_step[each.name], statuses) for each in placed]
         return steps, [*self._outputs(folder, pipeline, spec, by_step)]
 
-    def _turns(self, step: Step, standing: Standing) -> tuple[int, int] | None:
+    def _turns(self, step: Step, standing: StepStanding) -> tuple[int, int] | None:
         """Return how many turns of a loop have begun, and how many there may be; None of what is no loop, or waits."""
         if step.type != "pipeline" or not step.job.get("loop") or not standing.job_id:
             return None
@@ -164,7 +164,7 @@ class Pipelines:
         return ended_in, result
 
     def _outputs(
-        self, folder: JobFolder, pipeline: Submitted, spec: PipelineSpec, by_step: Mapping[str, Standing]
+        self, folder: JobFolder, pipeline: Submitted, spec: PipelineSpec, by_step: Mapping[str, StepStanding]
     ) -> list[answers.NamedOutput]:
         outputs = []
         for name, output in spec.outputs.items():
@@ -187,7 +187,7 @@ class Pipelines:
 
 
 def _step(
-    placed: _PlacedStep, pipeline: Submitted, standing: Standing, statuses: Mapping[str, JobStatus]
+    placed: _PlacedStep, pipeline: Submitted, standing: StepStanding, statuses: Mapping[str, JobStatus]
 ) -> answers.PipelineStep:
     job = standing.job_id if standing.state not in (StepState.WAITING, StepState.SKIPPED) else ""
     result = standing.result if job else None
@@ -202,7 +202,7 @@ def _step(
 
 
 def _shown(
-    placed: _PlacedStep, mask: Mask, standing: Standing, job: str, now: JobStatus | JobResult | None
+    placed: _PlacedStep, mask: Mask, standing: StepStanding, job: str, now: JobStatus | JobResult | None
 ) -> answers.PipelineStep:
     step = placed.step
     return answers.PipelineStep(
@@ -224,7 +224,7 @@ def _shown(
     )
 
 
-def _why(standing: Standing) -> str:
+def _why(standing: StepStanding) -> str:
     why = standing.record.why if standing.record is not None else ""
     failure = standing.result.failure if standing.result is not None else None
     is_failure = standing.state in (StepState.FAILED, StepState.CANCELED)

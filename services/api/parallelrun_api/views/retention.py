@@ -11,13 +11,13 @@ from parallelrun_core.answers import retention as answers
 from parallelrun_core.retention.report import SweepReport, last_report
 from parallelrun_core.retention.requests import rules_of
 from parallelrun_core.retention.rules import Rules
-from parallelrun_core.retention.sweep import Sweep
+from parallelrun_core.retention.sweep import Sweeper
 from parallelrun_core.retention.usage import usage_of
 
 
 def plan(root: Path) -> SweepReport:
     """Return what a sweep that somebody asks for would do, by the rules of the masters."""
-    return Sweep(root, rules_of(root) or Rules()).plan(is_urgent=True)
+    return Sweeper(root, rules_of(root) or Rules()).plan(is_urgent=True)
 
 
 def sweep_of(report: SweepReport) -> answers.Sweep:

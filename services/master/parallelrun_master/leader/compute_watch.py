@@ -10,7 +10,7 @@ from parallelrun_core.computes.catalog import ComputeCatalog
 from parallelrun_core.names.built_images import built_image_of
 from parallelrun_core.service.pacing import Every
 from parallelrun_core.spec import JobSpec
-from parallelrun_core.store.provisioning import ComputeStatus, ImageBuild, Provisioning
+from parallelrun_core.store.provisioning import ImageBuild, Provisioning, ProvisioningStatus
 from parallelrun_core.wire.failure import JobFailure
 from parallelrun_core.wire.progress import Progress
 
@@ -74,13 +74,13 @@ class ComputeWatch:
             self._said = text
             self._say(text)
 
-    def _why(self, status: ComputeStatus | None, now: float) -> str:
+    def _why(self, status: ProvisioningStatus | None, now: float) -> str:
         if status is None and self._spec.compute not in self._catalog:
             return "it was deleted: define it again, or cancel the job"
         return why_missing(status, now, self._spec.environment.node_image)
 
 
-def is_served(status: ComputeStatus | None, now: float) -> bool:
+def is_served(status: ProvisioningStatus | None, now: float) -> bool:
     """Return whether nodes of a compute are pending, or all that it may have are there, or it tries again to get some.
 
     Args:
@@ -89,7 +89,7 @@ def is_served(status: ComputeStatus | None, now: float) -> bool:
     return status is not None and now - status.at <= _SILENT_S and status.wanted > 0
 
 
-def why_never(status: ComputeStatus, image: str, *, since: float) -> JobFailure | None:
+def why_never(status: ProvisioningStatus, image: str, *, since: float) -> JobFailure | None:
     """The failure of a job whose image can't be built; None: it may be had.
 
     Args:
@@ -108,7 +108,7 @@ def why_never(status: ComputeStatus, image: str, *, since: float) -> JobFailure 
     )
 
 
-def why_missing(status: ComputeStatus | None, now: float, image: str) -> str:
+def why_missing(status: ProvisioningStatus | None, now: float, image: str) -> str:
     """Return what a compute waits for, in words; empty: its nodes are on their way.
 
     Args:

@@ -19,7 +19,7 @@ from parallelrun_master.leadership import Leadership
 from parallelrun_master.ledger.job_warnings import JobWarnings
 from parallelrun_master.ledger.ledger import Ledger
 from parallelrun_master.policy.error_groups import with_cause
-from parallelrun_master.policy.pace import Pace
+from parallelrun_master.policy.pace import PaceKeeper
 from parallelrun_master.reports import Reports
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ class JobContext:
         """What the disk has damaged and this term has mended, in words for the user."""
         self.remarks: list[str] = []
         """Sentences about how it runs that users would not expect: they are among the warnings of the result."""
-        self.pace: Pace | None = None
+        self.pace: PaceKeeper | None = None
         """Set by `recover()`, once it knows what earlier terms have decided."""
         self._started = 0.0
         self._shown = b""

@@ -16,7 +16,7 @@ from parallelrun_master.leadership import Leadership
 from parallelrun_master.ledger.journals import recover_journals
 from parallelrun_master.ledger.ledger import Ledger
 from parallelrun_master.policy.error_groups import ErrorGroups
-from parallelrun_master.policy.pace import Pace
+from parallelrun_master.policy.pace import PaceKeeper
 from parallelrun_master.reports import Reports
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ def _continue_progress(job: JobContext, *, resumed: int) -> None:
     earlier, progress = job.registry.status(job.job_id).progress, job.ledger.progress
     progress.retried, progress.lost = max(progress.retried, earlier.retried), earlier.lost
     progress.running = earlier.running
-    job.pace = Pace(progress, earlier, job.reopening.at if job.reopening is not None else job.record.submitted)
+    job.pace = PaceKeeper(progress, earlier, job.reopening.at if job.reopening is not None else job.record.submitted)
     progress.resumed = resumed
     job.closing = closing = _closing(job)
     if closing is not None:

@@ -12,7 +12,7 @@ from parallelrun_core.errors import InvalidInput, NotFound, UnsafePath
 from parallelrun_core.folder.disk_trouble import may_pass
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.pipelines.outputs import origin_of
-from parallelrun_core.pipelines.standing import Standing
+from parallelrun_core.pipelines.standing import StepStanding
 from parallelrun_core.spec.later_inputs import StepInput, StepOutput
 from parallelrun_core.spec.literal_values import of_type
 from parallelrun_core.spec.pipeline import PipelineSpec
@@ -25,7 +25,7 @@ _MOST_TEXT: Final = 1 << 20
 _TRUTHS: Final = {"true": True, "false": False}
 
 
-def truths(folder: JobFolder, spec: PipelineSpec, by_step: Mapping[str, Standing]) -> dict[StepOutput, bool]:
+def truths(folder: JobFolder, spec: PipelineSpec, by_step: Mapping[str, StepStanding]) -> dict[StepOutput, bool]:
     """The values that conditions of waiting steps need, as far as the steps that make them have completed.
 
     One that can't be read is left out: the step that asks for it finds out why (`truth_of`).
@@ -44,7 +44,7 @@ def truths(folder: JobFolder, spec: PipelineSpec, by_step: Mapping[str, Standing
     return values
 
 
-def truth_of(folder: JobFolder, of: StepOutput, by_step: Mapping[str, Standing]) -> bool:
+def truth_of(folder: JobFolder, of: StepOutput, by_step: Mapping[str, StepStanding]) -> bool:
     """The value in an output of a step that has completed.
 
     Raises:
@@ -57,7 +57,7 @@ def truth_of(folder: JobFolder, of: StepOutput, by_step: Mapping[str, Standing])
     return value
 
 
-def literal_of(folder: JobFolder, of: StepInput, by_step: Mapping[str, Standing]) -> bool | int | float | str:
+def literal_of(folder: JobFolder, of: StepInput, by_step: Mapping[str, StepStanding]) -> bool | int | float | str:
     """The value, in the type of the input, that is in an output of a step that has completed.
 
     Raises:
@@ -77,7 +77,7 @@ def _named(of: StepOutput) -> str:
     return f"the output {of.output!r} of the step {of.step!r}"
 
 
-def _read(folder: JobFolder, of: StepOutput, by_step: Mapping[str, Standing], most_bytes: int) -> tuple[str, str]:
+def _read(folder: JobFolder, of: StepOutput, by_step: Mapping[str, StepStanding], most_bytes: int) -> tuple[str, str]:
     """The path of an output, and the text in it."""
     origin = origin_of(JobFolder(folder.root, by_step[of.step].job_id), of.output)
     if not origin.is_gathered:

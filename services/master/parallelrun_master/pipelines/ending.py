@@ -12,7 +12,7 @@ from parallelrun_core.errors import Conflict, NotFound
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.metrics import last_values
 from parallelrun_core.folder.records import JobResult
-from parallelrun_core.pipelines.standing import Standing
+from parallelrun_core.pipelines.standing import StepStanding
 from parallelrun_core.service import failpoints
 from parallelrun_core.store.leader_queue import LeaderQueue
 from parallelrun_core.store.registry import Registry
@@ -55,7 +55,7 @@ class Ending:
         self._owed_in = destinations_of
         self._check_turn = check_turn
 
-    def conclude(self, state: JobState, by_step: Mapping[str, Standing], warnings: Sequence[str] = ()) -> None:
+    def conclude(self, state: JobState, by_step: Mapping[str, StepStanding], warnings: Sequence[str] = ()) -> None:
         """Record how the pipeline has ended, now that none of its steps runs.
 
         Args:
@@ -112,7 +112,7 @@ class Ending:
             self._reports.log.info(f"The pipeline can't become {to}: {error}")
 
 
-def summed(by_step: Mapping[str, Standing]) -> Progress:
+def summed(by_step: Mapping[str, StepStanding]) -> Progress:
     """The counts of all jobs that have run for the pipeline."""
     total = Progress(listing_done=True)
     for standing in by_step.values():
@@ -127,7 +127,7 @@ def summed(by_step: Mapping[str, Standing]) -> Progress:
     return total
 
 
-def _bad(by_step: Mapping[str, Standing]) -> list[EndedStep]:
+def _bad(by_step: Mapping[str, StepStanding]) -> list[EndedStep]:
     """The steps that keep the pipeline from having completed."""
     return [
         EndedStep(
@@ -144,7 +144,7 @@ def _bad(by_step: Mapping[str, Standing]) -> list[EndedStep]:
     ]
 
 
-def _warnings(by_step: Mapping[str, Standing]) -> list[str]:
+def _warnings(by_step: Mapping[str, StepStanding]) -> list[str]:
     """Return the warnings of its steps' jobs, with the names of the steps."""
     warnings = []
     for name, standing in by_step.items():

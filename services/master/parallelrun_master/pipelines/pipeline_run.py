@@ -13,7 +13,7 @@ from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.records import JobRecord
 from parallelrun_core.intake.cancelling import cancel
 from parallelrun_core.pipelines.records import StepRecord, read_records
-from parallelrun_core.pipelines.standing import Standing, standings
+from parallelrun_core.pipelines.standing import StepStanding, standings
 from parallelrun_core.pipelines.turns import unrolled
 from parallelrun_core.spec.later_inputs import StepOutput
 from parallelrun_core.store.registry import Registry
@@ -99,7 +99,7 @@ class PipelineRun:
             if not self._is_changed(following, by_step):
                 return False
 
-    def _cut_short(self, by_step: Mapping[str, Standing]) -> list[str]:
+    def _cut_short(self, by_step: Mapping[str, StepStanding]) -> list[str]:
         """A warning, if a `do_while` has ended only because it has had all its turns."""
         loop = self._spec.loop
         if loop is None or not loop.condition or len(by_step) < loop.max_turns:
@@ -124,7 +124,9 @@ class PipelineRun:
         """The result is recorded: show it, and clean up."""
         self._ending.retire()
 
-    def _count_as_durable(self, records: Mapping[str, Sequence[StepRecord]], by_step: Mapping[str, Standing]) -> None:
+    def _count_as_durable(
+        self, records: Mapping[str, Sequence[StepRecord]], by_step: Mapping[str, StepStanding]
+    ) -> None:
         """Note what earlier turns have decided and steps have done: setbacks with none of that in between add up."""
         if not self._has_counted:
             self._has_counted = True
@@ -164,7 +166,7 @@ class PipelineRun:
             self._registry.move(self._folder.job_id, to, term=self._queue.term)
         return self._registry.state(self._folder.job_id) or to
 
-    def _following(self, by_step: Mapping[str, Standing], state: JobState) -> Next:
+    def _following(self, by_step: Mapping[str, StepStanding], state: JobState) -> Next:
         failures = {name for name, each in by_step.items() if each.state is StepState.SKIPPED and _is_failure(each)}
         spec = self._steps.spec
         return next_steps(
@@ -176,7 +178,7 @@ class PipelineRun:
             is_canceled=state.is_terminal,
         )
 
-    def _is_changed(self, following: Next, by_step: Mapping[str, Standing]) -> bool:
+    def _is_changed(self, following: Next, by_step: Mapping[str, StepStanding]) -> bool:
         """Carry it out; returns whether there may be more to do at once."""
         for name, skip in following.skip.items():
             self._steps.skip(name, skip)
@@ -189,7 +191,7 @@ class PipelineRun:
                 cancel(self._redis, JobFolder(self._folder.root, by_step[name].job_id))
         return bool(following.skip or following.begin)
 
-    def _check_jobs(self, by_step: Mapping[str, Standing]) -> None:
+    def _check_jobs(self, by_step: Mapping[str, StepStanding]) -> None:
         """Once in a turn: let those jobs of steps go on that Redis doesn't know, or that were never made."""
         if not self._has_checked:
             self._has_checked = True
@@ -199,7 +201,7 @@ class PipelineRun:
                 if state is None or state.is_terminal:  # it may be about to end, or have been forgotten
                     self._steps.carry_out(record, by_step)
 
-    def _show(self, by_step: Mapping[str, Standing]) -> None:
+    def _show(self, by_step: Mapping[str, StepStanding]) -> None:
         """Publish how the steps stand, and say what has changed."""
         before = self._queue.shown_steps()
         now = {name: each.state.value for name, each in by_step.items()}
@@ -212,7 +214,7 @@ class PipelineRun:
                 self._note(name, each, by_step)
         self._queue.show_steps(now)
 
-    def _note(self, name: str, standing: Standing, by_step: Mapping[str, Standing]) -> None:
+    def _note(self, name: str, standing: StepStanding, by_step: Mapping[str, StepStanding]) -> None:
         """A step stands otherwise than before: say so, and take what is to be kept of a job that has ended."""
         self._reports.stands(name, standing)
         step = self._steps.spec.steps[name]
@@ -222,9 +224,9 @@ class PipelineRun:
             offer(self._folder, step, standing, by_step)
 
 
-def _is_failure(standing: Standing) -> bool:
+def _is_failure(standing: StepStanding) -> bool:
     return standing.record is not None and standing.record.is_failure
 
 
-def _why(standing: Standing) -> str:
+def _why(standing: StepStanding) -> str:
     return standing.record.why if standing.record is not None else ""

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from parallelrun_core.folder.engine_log import EngineLog
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.records import JobResult
-from parallelrun_core.pipelines.standing import Standing
+from parallelrun_core.pipelines.standing import StepStanding
 from parallelrun_core.plurals import counted
 from parallelrun_core.spec.pipeline import PipelineSpec
 from parallelrun_core.untrusted.sanitize import in_one_line
@@ -47,12 +47,12 @@ class PipelineReports:
         many = _many(spec)
         self.say(f"The pipeline begins: {many}.")
 
-    def stands(self, step: str, standing: Standing) -> None:
+    def stands(self, step: str, standing: StepStanding) -> None:
         """A step stands otherwise than before."""
         if standing.state is not StepState.WAITING:
             self.say(f"{step}: {in_words(standing)}.")
 
-    def conclude(self, result: JobResult, by_step: Mapping[str, Standing]) -> None:
+    def conclude(self, result: JobResult, by_step: Mapping[str, StepStanding]) -> None:
         """The pipeline has ended."""
         counts = Counter(standing.state for standing in by_step.values())
         summed = ", ".join(f"{counts[state]:,} {state}" for state in StepState if counts[state])
@@ -78,7 +78,7 @@ def _many(spec: PipelineSpec) -> str:
     return f"do_while, of {counted(spec.loop.max_turns, 'turn')} at most"
 
 
-def in_words(standing: Standing) -> str:
+def in_words(standing: StepStanding) -> str:
     """Return how a step stands, in one line."""
     why = in_one_line(standing.record.why) if standing.record is not None else ""
     because = f": {why}" if why else ""

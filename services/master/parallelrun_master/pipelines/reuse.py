@@ -18,7 +18,7 @@ from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.records import JobRecord, JobResult
 from parallelrun_core.pipelines.finished import FinishedStep, add_finished, finished_with
 from parallelrun_core.pipelines.outputs import job_of_output, origin_of, parts_of
-from parallelrun_core.pipelines.standing import Standing
+from parallelrun_core.pipelines.standing import StepStanding
 from parallelrun_core.retention.marks import Marks
 from parallelrun_core.spec.fields import Input
 from parallelrun_core.spec.later_inputs import StepInput
@@ -32,7 +32,7 @@ _MOST_S: Final = 20.0
 _FOR_PEOPLE: Final = {"name", "description", "tags", "experiment", "code", "inputs", "compute"}
 
 
-def key_of(folder: JobFolder, step: Step, job: JobRecord, by_step: Mapping[str, Standing]) -> str:
+def key_of(folder: JobFolder, step: Step, job: JobRecord, by_step: Mapping[str, StepStanding]) -> str:
     """Return what a step has in common with equal ones; empty if that can't be known, or it is to run each time.
 
     Args:
@@ -113,7 +113,7 @@ def _outputs(earlier: JobFolder, record: JobRecord, result: JobResult) -> list[s
     return list(dict.fromkeys([*earlier.output_paths(spec).values(), *rows]))
 
 
-def offer(folder: JobFolder, step: Step, standing: Standing, by_step: Mapping[str, Standing]) -> None:
+def offer(folder: JobFolder, step: Step, standing: StepStanding, by_step: Mapping[str, StepStanding]) -> None:
     """Let later steps reuse what a step has made, if it has failed nowhere, and its inputs are still the same."""
     record, result = standing.record, standing.result
     if record is None or not record.key or standing.is_reused or result is None:

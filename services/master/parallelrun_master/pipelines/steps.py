@@ -17,7 +17,7 @@ from parallelrun_core.intake.launching import launch, register
 from parallelrun_core.intake.reopening import let_go_on, reopen
 from parallelrun_core.pipelines.outputs import SkippedOutput, job_of_output, jobs_of_turns, output_path
 from parallelrun_core.pipelines.records import Action, StepRecord, write_record
-from parallelrun_core.pipelines.standing import Standing, is_upon
+from parallelrun_core.pipelines.standing import StepStanding, is_upon
 from parallelrun_core.pipelines.turns import with_items
 from parallelrun_core.service import failpoints
 from parallelrun_core.spec import JobSpec, PipelineSpec
@@ -77,7 +77,7 @@ class Steps:
         """Record that a step isn't run."""
         self._decide(name, "skip", why=skip.why, is_failure=skip.is_failure)
 
-    def begin(self, name: str, by_step: Mapping[str, Standing]) -> None:
+    def begin(self, name: str, by_step: Mapping[str, StepStanding]) -> None:
         """Run a step that has all that it needs, or let its job of an earlier generation go on."""
         earlier = by_step[name]
         if earlier.record is not None and self._can_go_on(name, earlier, by_step):
@@ -103,7 +103,7 @@ class Steps:
         failpoints.reach("step.decided")
         self.carry_out(record, by_step)
 
-    def _started(self, name: str, job: JobRecord, by_step: Mapping[str, Standing]) -> StepRecord:
+    def _started(self, name: str, job: JobRecord, by_step: Mapping[str, StepStanding]) -> StepRecord:
         """The decision to run a step, or to reuse what an equal one has made."""
         step = self.spec.steps[name]
         upon = {each: by_step[each].made for each in sorted(step.needs())}
@@ -116,7 +116,7 @@ class Steps:
             name, "reuse", job=earlier.job_id, job_generation=earlier.generation, upon=upon, key=key, why=why
         )
 
-    def carry_out(self, record: StepRecord, by_step: Mapping[str, Standing]) -> None:
+    def carry_out(self, record: StepRecord, by_step: Mapping[str, StepStanding]) -> None:
         """Do what was decided; again, it changes nothing but to finish what was interrupted.
 
         Raises:
@@ -153,7 +153,7 @@ class Steps:
                 return
         let_go_on(self._redis, child)
 
-    def _can_go_on(self, name: str, earlier: Standing, by_step: Mapping[str, Standing]) -> bool:
+    def _can_go_on(self, name: str, earlier: StepStanding, by_step: Mapping[str, StepStanding]) -> bool:
         """Return whether the job that ran a step in an earlier generation can make what is to be made now."""
         record, result = earlier.record, earlier.result
         if record is None or record.action not in ("start", "continue") or result is None:
@@ -161,7 +161,7 @@ class Steps:
         is_for_good = result.failure is not None and result.failure.code in _FOR_GOOD
         return not is_for_good and is_upon(record, self.spec, name, by_step)
 
-    def _retries(self, name: str, earlier: Standing) -> bool:
+    def _retries(self, name: str, earlier: StepStanding) -> bool:
         """Return whether what has failed in a job is tried again: of one that has failed, it is why."""
         retries = self._reopening is not None and self._reopening.retry_failed
         has_failed = earlier.result is not None and earlier.result.state is JobState.FAILED
@@ -196,7 +196,7 @@ class Steps:
         )
         return write_record(self._folder, record)
 
-    def _job(self, name: str, by_step: Mapping[str, Standing], generation: int | None = None) -> JobRecord:
+    def _job(self, name: str, by_step: Mapping[str, StepStanding], generation: int | None = None) -> JobRecord:
         """The job that runs a step.
 
         Raises:
@@ -227,7 +227,7 @@ class Steps:
             owner=parent.owner,
         )
 
-    def _known(self, step: Step, by_step: Mapping[str, Standing]) -> dict[str, Any]:
+    def _known(self, step: Step, by_step: Mapping[str, StepStanding]) -> dict[str, Any]:
         """The paths, and the values, of the inputs that other steps have made."""
         values: dict[str, Any] = {}
         for name, source in step.inputs_from.items():
@@ -244,7 +244,7 @@ class Steps:
             raise NotFound(f"its input {name!r} is the pipeline's input {source.input!r}, which has no {has}")
         return values
 
-    def _path(self, name: str, source: StepInput, by_step: Mapping[str, Standing]) -> str:
+    def _path(self, name: str, source: StepInput, by_step: Mapping[str, StepStanding]) -> str:
         """The path of an output of another step."""
         path = output_path(JobFolder(self._folder.root, by_step[source.step].job_id), source.output)
         storage = storage_of(path)

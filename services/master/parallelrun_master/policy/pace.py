@@ -13,7 +13,7 @@ FEWEST: Final = 10
 EVERY_S: Final = 1.0
 
 
-class Sample(NamedTuple):
+class CountsAt(NamedTuple):
     """The counts at a time of the epoch."""
 
     at: float
@@ -21,7 +21,7 @@ class Sample(NamedTuple):
     items: int
 
 
-class Pace:
+class PaceKeeper:
     """Keeps the fields of a job's progress about its pace, for one term of one leader.
 
     Args:
@@ -32,7 +32,7 @@ class Pace:
     """
 
     def __init__(self, progress: Progress, earlier: Progress, queued_at: float) -> None:
-        self._samples = deque[Sample]()
+        self._samples = deque[CountsAt]()
         progress.queued_at = queued_at
         if earlier.queued_at == queued_at:
             for name in ("worked_from", "decided_before", "items_before"):
@@ -47,10 +47,10 @@ class Pace:
         Args:
             first_try_at: begin of the first try that has ended in this term; 0: none has.
         """
-        latest = Sample(now, progress.decided, progress.items_done + progress.items_failed)
+        latest = CountsAt(now, progress.decided, progress.items_done + progress.items_failed)
         if not progress.worked_from and (progress.running or latest.decided > progress.decided_before):
             progress.worked_from = min(max(first_try_at, progress.queued_at), now) if first_try_at else now
-            self._samples.append(Sample(progress.worked_from, progress.decided_before, progress.items_before))
+            self._samples.append(CountsAt(progress.worked_from, progress.decided_before, progress.items_before))
         if not progress.worked_from:
             return
         samples = self._samples

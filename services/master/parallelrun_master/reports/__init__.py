@@ -7,7 +7,7 @@ from collections.abc import Callable
 from parallelrun_core.folder.engine_log import EngineLog
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.records import JobResult
-from parallelrun_core.folder.storage_report import StorageReport
+from parallelrun_core.folder.storage_report import RequestReport
 from parallelrun_core.layout import Logs
 from parallelrun_core.service.pacing import Every
 from parallelrun_core.spec import JobSpec
@@ -40,7 +40,7 @@ class Reports:
         self._spec = spec
         self._summaries = Summaries(folder.logs)
         self.tries = TryReport(folder.logs, self.mask, self._summaries)
-        self._storage = StorageReport(folder.logs, "master")
+        self._storage = RequestReport(folder.logs, "master")
         self._due = Every(EVERY_S)
         self._errors_written = 0
         self._warnings_written: list[str] = []

@@ -21,7 +21,7 @@ from parallelrun_core.intake.launching import launch
 from parallelrun_core.intake.prepared import TRIGGER_TIME, job_of
 from parallelrun_core.schedules.occurrences import Occurrences, next_of
 from parallelrun_core.schedules.policy import FireOutcome, decide
-from parallelrun_core.schedules.records import Fire, Revision, moment, shown, stamp
+from parallelrun_core.schedules.records import FireRecord, Revision, moment, shown, stamp
 from parallelrun_core.schedules.store import ScheduleFolder, ScheduleStore
 from parallelrun_core.service import failpoints, telemetry
 from parallelrun_core.store.connection import CONNECTION_ERRORS
@@ -116,7 +116,7 @@ class Firing:
         )
         if decision is None:
             return now
-        fire = Fire(
+        fire = FireRecord(
             due=shown(decision.due),
             at=now,
             outcome=decision.outcome,

@@ -68,7 +68,7 @@ class ParallelFor(_LoopNode):
     outputs: dict[str, Any] | None = None
 
 
-class Limits(DocumentPart):
+class LoopLimits(DocumentPart):
     """The limits of a `do_while`."""
 
     max_iteration_count: Annotated[StrictInt, Field(ge=1, le=MAX_TURNS)] = MAX_TURNS
@@ -80,7 +80,7 @@ class DoWhile(_LoopNode):
 
     condition: str | None = None
     mapping: dict[str, Any] = Field(default_factory=dict)
-    limits: Limits = Field(default_factory=Limits)
+    limits: LoopLimits = Field(default_factory=LoopLimits)
 
 
 @dataclass(frozen=True, slots=True)
