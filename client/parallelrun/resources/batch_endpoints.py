@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 from urllib.parse import quote
 
 import msgspec
@@ -21,18 +21,14 @@ from parallelrun.packaging.submission import (
     without_its_code,
 )
 from parallelrun.resources.assets import Assets
-from parallelrun.resources.resource import as_model, pages
-
-_PATH: Final = "/v1/batch-endpoints"
-
-Definition = Mapping[str, Any] | str | Path
+from parallelrun.resources.resource import Definition, Definitions, as_model, pages
 
 
-class BatchEndpoints:
-    """The batch endpoints of a server."""
+class BatchEndpoints(Definitions[BatchEndpoint]):
+    """The batch endpoints of a server. The deployments of one that is deleted go, too; their jobs stay."""
 
-    def __init__(self, transport: Transport) -> None:
-        self._transport = transport
+    path = "/v1/batch-endpoints"
+    model = BatchEndpoint
 
     def create(self, definition: Definition | None = None, *, name: str = "") -> BatchEndpoint:
         """Define a batch endpoint, or define it anew; its deployments stay.
@@ -54,20 +50,7 @@ class BatchEndpoints:
         else:
             with read_file(definition) as (document, _):
                 called = read_endpoint(document, name=name).name
-        answer = self._transport.request("PUT", _path(called), body=lambda: {"json": document}, idempotent=True)
-        return as_model(answer, BatchEndpoint)
-
-    def list(self) -> list[BatchEndpoint]:
-        """All of them, by name."""
-        return list(pages(self._transport, _PATH, BatchEndpoint))
-
-    def get(self, name: str) -> BatchEndpoint:
-        """Return one of them. Raises NotFound."""
-        return as_model(self._transport.request("GET", _path(name), idempotent=True), BatchEndpoint)
-
-    def delete(self, name: str) -> None:
-        """Forget a batch endpoint with its deployments. Their jobs stay. Raises NotFound."""
-        self._transport.request("DELETE", _path(name), idempotent=False)
+        return self._put(called, document)
 
     def invoke(
         self,
@@ -98,7 +81,7 @@ class BatchEndpoints:
         body = {key: value for key, value in fields.items() if value not in (None, "", {})}
         answer = self._transport.request(
             "POST",
-            f"{_path(name)}:invoke",
+            f"{self.url(name)}:invoke",
             idempotent=True,
             headers=submission_headers(idempotency_key or secrets.token_hex(16)),
             body=lambda: {"json": body},
@@ -182,5 +165,5 @@ class BatchDeployments:
 
 
 def _path(endpoint: str, deployment: str = "") -> str:
-    path = f"{_PATH}/{quote(endpoint, safe='')}"
+    path = f"{BatchEndpoints.path}/{quote(endpoint, safe='')}"
     return f"{path}/deployments/{quote(deployment, safe='')}" if deployment else path

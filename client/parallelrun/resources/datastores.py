@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
-from typing import Any, Protocol
-from urllib.parse import quote
+from typing import TYPE_CHECKING, Protocol
 
 from parallelrun.errors import InvalidInput
-from parallelrun.http.transport import Transport
 from parallelrun.models import Datastore
-from parallelrun.resources.resource import as_model, pages
+from parallelrun.resources.resource import Definition, Definitions, document_of
 
-_PATH = "/v1/datastores"
+if TYPE_CHECKING:
+    from parallelrun_core.datastores.definition import Datastore as DatastoreDefinition
 
 
 class AnyDatastores(Protocol):
     """The datastores of a server or of this machine."""
 
-    def create(self, definition: Mapping[str, Any] | str | Path) -> Datastore: ...
+    def create(self, definition: Definition) -> Datastore: ...
 
     def list(self) -> list[Datastore]: ...
 
@@ -27,13 +25,13 @@ class AnyDatastores(Protocol):
     def delete(self, name: str) -> None: ...
 
 
-class Datastores:
-    """The datastores of a server."""
+class Datastores(Definitions[Datastore]):
+    """The datastores of a server. What is in the store of one that is deleted stays."""
 
-    def __init__(self, transport: Transport) -> None:
-        self._transport = transport
+    path = "/v1/datastores"
+    model = Datastore
 
-    def create(self, definition: Mapping[str, Any] | str | Path) -> Datastore:
+    def create(self, definition: Definition) -> Datastore:
         """Define a datastore, or define it anew.
 
         Args:
@@ -45,50 +43,21 @@ class Datastores:
             InvalidRequest: the server refuses it, as for a place that jobs may not use.
         """
         checked = read_document(definition)
-        body = checked.model_dump(mode="json", exclude_defaults=True)
-        answer = self._transport.request("PUT", _path(checked.name), body=lambda: {"json": body}, idempotent=True)
-        return as_model(answer, Datastore)
-
-    def list(self) -> list[Datastore]:
-        """All of them, by name."""
-        return list(pages(self._transport, _PATH, Datastore))
-
-    def get(self, name: str) -> Datastore:
-        """Return one of them. Raises NotFound."""
-        return as_model(self._transport.request("GET", _path(name), idempotent=True), Datastore)
-
-    def delete(self, name: str) -> None:
-        """Forget a datastore; what is in the store stays.
-
-        Raises:
-            NotFound: there is none of this name.
-            Conflict: a job that has not ended uses it.
-        """
-        self._transport.request("DELETE", _path(name), idempotent=False)
+        return self._put(checked.name, checked.model_dump(mode="json", exclude_defaults=True))
 
 
-def read_document(definition: Mapping[str, Any] | str | Path) -> Any:
-    """The definition in a document or a file.
+def read_document(definition: Definition) -> DatastoreDefinition:
+    """Return the definition in a document or a file.
 
     Raises:
         InvalidInput: it can't be read, or something is wrong with it. No secret in it is repeated.
     """
     from parallelrun_core.datastores.document import read_definition
-    from parallelrun_core.untrusted.document import load_document
 
-    if isinstance(definition, Mapping):
-        return read_definition(dict(definition))
-    file = Path(definition)
     try:
-        text = file.read_bytes()
-    except OSError as error:
-        raise InvalidInput.at("", f"{file}: {error.strerror or error}") from error
-    try:
-        document = load_document(text)
-    except InvalidInput:
-        raise InvalidInput.at("", f"{file} can't be read as YAML or JSON") from None  # a line of it could be a secret
+        document = document_of(definition)
+    except InvalidInput as error:
+        if isinstance(definition, Mapping) or isinstance(error.__cause__, OSError):
+            raise
+        raise InvalidInput.at("", f"{definition} can't be read as YAML or JSON") from None  # it could repeat a secret
     return read_definition(document)
-
-
-def _path(name: str) -> str:
-    return f"{_PATH}/{quote(name, safe='')}"

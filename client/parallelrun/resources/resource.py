@@ -1,18 +1,23 @@
-"""The base of the client's resources: paths, pages, objects from answers."""
+"""The base of the client's resources: paths, pages, objects from answers, and definitions with their verbs."""
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from typing import Any, TypeVar
+from pathlib import Path
+from typing import Any, Generic, TypeVar
 from urllib.parse import quote
 
 import msgspec
 
-from parallelrun.errors import ConnectionFailed
+from parallelrun.errors import ConnectionFailed, InvalidInput
 from parallelrun.http.transport import Transport
 
 Model = TypeVar("Model")
+
+Definition = Mapping[str, Any] | str | Path
+"""A document, or the path of a file with it, as YAML or JSON."""
 
 
 def job_path(job_id: str, *parts: str) -> str:
@@ -56,3 +61,57 @@ def pages(
         if not page.get("next_page_token"):
             return
         query["page_token"] = page["next_page_token"]
+
+
+class Definitions(Generic[Model]):
+    """Definitions of one kind on a server, which users make once, by a name, for many jobs.
+
+    A subclass names their path and their model, and has `create`, which reads documents of this kind.
+    """
+
+    path: str
+    model: type[Model]
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    def list(self) -> builtins.list[Model]:
+        """Return all of them, by name."""
+        return list(pages(self._transport, self.path, self.model))
+
+    def get(self, name: str) -> Model:
+        """Return one of them. Raises NotFound."""
+        return as_model(self._transport.request("GET", self.url(name), idempotent=True), self.model)
+
+    def delete(self, name: str) -> None:
+        """Forget one of them. Jobs that were made by it stay.
+
+        Raises:
+            NotFound: there is none of this name.
+            Conflict: a job that has not ended needs it.
+        """
+        self._transport.request("DELETE", self.url(name), idempotent=False)
+
+    def url(self, name: str) -> str:
+        """Return the path of one of them."""
+        return f"{self.path}/{quote(name, safe='')}"
+
+    def _put(self, name: str, document: object) -> Model:
+        answer = self._transport.request("PUT", self.url(name), body=lambda: {"json": document}, idempotent=True)
+        return as_model(answer, self.model)
+
+
+def document_of(definition: Definition) -> object:
+    """Return the document of a definition.
+
+    Raises:
+        InvalidInput: its file can't be read.
+    """
+    from parallelrun_core.untrusted.document import load_document
+
+    if isinstance(definition, Mapping):
+        return dict(definition)
+    try:
+        return load_document(Path(definition).read_bytes())
+    except OSError as error:
+        raise InvalidInput.at("", f"{definition}: {error.strerror or error}") from error

@@ -8,30 +8,27 @@ from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import quote
 
 import msgspec
 
-from parallelrun.http.transport import Transport
 from parallelrun.models import Fire, Job, Schedule
 from parallelrun.packaging.submission import UPLOAD_TIMEOUT_S, body_of, notes_on, with_contexts_sent, without_its_code
 from parallelrun.resources.assets import Assets
-from parallelrun.resources.resource import as_model, pages
+from parallelrun.resources.resource import Definition, Definitions, as_model, pages
 
 if TYPE_CHECKING:
     from parallelrun_core.schedules.document import ScheduleReading
 
-_PATH: Final = "/v1/schedules"
 _PAGE: Final = 200
 
 
-class Schedules:
-    """The schedules of a server."""
+class Schedules(Definitions[Schedule]):
+    """The schedules of a server. The history of one that is deleted goes, too; its jobs stay."""
 
-    def __init__(self, transport: Transport) -> None:
-        self._transport = transport
+    path = "/v1/schedules"
+    model = Schedule
 
-    def create(self, definition: Mapping[str, Any] | str | Path, *, upload_code: bool = True) -> Schedule:
+    def create(self, definition: Definition, *, upload_code: bool = True) -> Schedule:
         """Define a schedule, or define it anew, with its job as it is now.
 
         Args:
@@ -62,7 +59,7 @@ class Schedules:
             document["create_job"] = with_contexts_sent(job, send) if upload_code else job
         with body_of(document, folders) as body:
             answer = self._transport.request(
-                "PUT", _path(reading.name), idempotent=True, body=body, read_timeout_s=UPLOAD_TIMEOUT_S
+                "PUT", self.url(reading.name), idempotent=True, body=body, read_timeout_s=UPLOAD_TIMEOUT_S
             )
         schedule = as_model(answer, Schedule)
         if reading.job is None:
@@ -70,21 +67,13 @@ class Schedules:
         notes = notes_on(reading.job, schedule.job.notes)
         return msgspec.structs.replace(schedule, job=msgspec.structs.replace(schedule.job, notes=notes))
 
-    def list(self) -> Iterator[Schedule]:
-        """All of them, by name; pages are fetched as they are needed."""
-        return pages(self._transport, _PATH, Schedule, {"limit": str(_PAGE)})
-
-    def get(self, name: str) -> Schedule:
-        """Return one of them. Raises NotFound."""
-        return as_model(self._transport.request("GET", _path(name), idempotent=True), Schedule)
-
     def enable(self, name: str) -> Schedule:
         """Make its jobs from now on, when they are due. What was due meanwhile is not made up. Raises NotFound."""
-        return as_model(self._transport.request("POST", f"{_path(name)}:enable", idempotent=True), Schedule)
+        return as_model(self._transport.request("POST", f"{self.url(name)}:enable", idempotent=True), Schedule)
 
     def disable(self, name: str) -> Schedule:
         """Make no more jobs until it is enabled again. Those that it has made go on. Raises NotFound."""
-        return as_model(self._transport.request("POST", f"{_path(name)}:disable", idempotent=True), Schedule)
+        return as_model(self._transport.request("POST", f"{self.url(name)}:disable", idempotent=True), Schedule)
 
     def trigger(self, name: str, *, idempotency_key: str | None = None) -> Job:
         """Make one of its jobs now, whether it is due or not.
@@ -97,19 +86,15 @@ class Schedules:
             NotFound: there is none of this name.
         """
         headers = {"Idempotency-Key": idempotency_key or secrets.token_hex(16)}
-        answer = self._transport.request("POST", f"{_path(name)}:trigger", idempotent=True, headers=headers)
+        answer = self._transport.request("POST", f"{self.url(name)}:trigger", idempotent=True, headers=headers)
         return as_model(answer, Job)
 
     def history(self, name: str, *, limit: int | None = None) -> Iterator[Fire]:
         """Return what became of the times at which it was due, the latest first. Raises NotFound."""
         params = {"limit": str(min(limit or _PAGE, _PAGE))}
-        return islice(pages(self._transport, f"{_path(name)}/history", Fire, params), limit)
+        return islice(pages(self._transport, f"{self.url(name)}/history", Fire, params), limit)
 
-    def delete(self, name: str) -> None:
-        """Forget a schedule and its history. Its jobs stay. Raises NotFound."""
-        self._transport.request("DELETE", _path(name), idempotent=False)
-
-    def _read(self, definition: Mapping[str, Any] | str | Path) -> ScheduleReading:
+    def _read(self, definition: Definition) -> ScheduleReading:
         from parallelrun.job_file.reading import read_file
         from parallelrun.resources.names import names_of
         from parallelrun_core.schedules.document import read_schedule
@@ -126,7 +111,3 @@ def _trigger_of(reading: ScheduleReading) -> dict[str, Any]:
     from parallelrun_core.schedules.trigger import as_document
 
     return as_document(reading.trigger)
-
-
-def _path(name: str) -> str:
-    return f"{_PATH}/{quote(name, safe='')}"
